@@ -99,6 +99,17 @@ t.test('prebuild: a first start runs scripts and bundles nothing', async t => {
   t.same([elsewhere.exit, elsewhere.hasBundled], [0, false], 'routes.yaml of another folder')
 })
 
+t.test('prebuild: a moved program does not run the scripts of its old place', async t => {
+  const old = folder
+  folder = join(base, 'moved')
+  renameSync(old, folder)
+  const { scripts, status, exit } = await start()
+  t.same(scripts, inSources())
+  t.same([status, exit], [200, 0])
+  renameSync(folder, old)
+  folder = old
+})
+
 t.test(
   'prebuild: an edited plugin is bundled, an edited program runs from its sources',
   async t => {
@@ -110,16 +121,6 @@ t.test(
     t.same([program.scripts, program.status], [inSources(), 200])
   },
 )
-
-t.test('prebuild: a moved program does not run the scripts of its old place', async t => {
-  t.equal(prebuild(), '')
-  const old = folder
-  folder = join(base, 'moved')
-  renameSync(old, folder)
-  const { scripts, status, exit } = await start()
-  t.same(scripts, inSources())
-  t.same([status, exit], [200, 0])
-})
 
 t.test('prebuild: a program that does not start leaves no error behind', async t => {
   appendFileSync(join(folder, 'routes.yaml'), '\nunknown_section: 1\n')
