@@ -42,16 +42,20 @@ export interface Terminal {
 }
 
 const PROGRESS_INTERVAL = 2_000
-/** Prints how far long work is, now and then, where a person reads it. */
+/** Prints how far long work is, now and then, where a person reads it; nothing twice. */
 export const progressOn = ({
   progressInterval,
   printError,
 }: Pick<Terminal, 'progressInterval' | 'printError'>): ReportProgress => {
   let last = performance.now()
+  let lastText = ''
   return (what, done, all, unit) => {
-    if (progressInterval === undefined || performance.now() - last < progressInterval) return
+    const text = `${what}: ${done} of ${all} ${unit}`
+    const isDue = progressInterval !== undefined && performance.now() - last >= progressInterval
+    if (!isDue || text === lastText) return
     last = performance.now()
-    printError(`${what}: ${done} of ${all} ${unit}`)
+    lastText = text
+    printError(text)
   }
 }
 
