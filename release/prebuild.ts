@@ -17,10 +17,10 @@ const BIN = join(ROOT, 'engine', 'bin.cjs')
 const TIMEOUT = 60_000
 
 /** Starts the shipped routes on a data folder whose cache is the prebuilt folder, and stops them:
- *  what a start makes is then there, and the code that it ran. */
+ *  what a start makes is then there, and the code that it ran. Removes nothing: a gateway may run
+ *  what was prebuilt before. */
 const main = async (): Promise<void> => {
   const code = join(dirname(PREBUILT), 'code')
-  rmSync(dirname(PREBUILT), { recursive: true, force: true })
   for (const folder of [PREBUILT, code]) mkdirSync(folder, { recursive: true })
   await buildScripts(ROOT, join(dirname(PREBUILT), 'program'))
   const data = mkdtempSync(join(tmpdir(), 'tollgate-prebuild-'))

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import {
   appendFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -35,11 +36,11 @@ for (const name of readdirSync(join(ROOT, 'node_modules')).filter(each => each !
 
 const env = operatorEnv({ PORT: '0', ADMIN_PORT: '0', WORKERS: '1', NO_COLOR: '1' })
 delete env.TOLLGATE_PLUGINS
-const prebuild = (): string =>
-  execFileSync(...plainCommand(process.execPath, join(folder, 'release/prebuild.ts')), {
+const prebuild = (more: Readonly<Record<string, string>> = {}): string =>
+  execFileSync(...plainCommand(process.execPath, join(folder, 'release/prepare.cjs')), {
     cwd: folder,
     encoding: 'utf8',
-    env,
+    env: { ...env, ...more },
   })
 
 /** Starts on an empty data folder; resolves to the scripts of its processes and its cache. */
@@ -77,6 +78,20 @@ t.test('prebuild: a program without it starts from its sources', async t => {
   const { scripts, status, exit, hasBundled } = await start()
   t.same(scripts, inSources())
   t.same([status, exit, hasBundled], [200, 0, true])
+})
+
+t.test('prebuild: npx, which prepares a clone once more, and an old Node build nothing', t => {
+  t.equal(prebuild({ npm_command: 'exec' }), '')
+  const old = [
+    '--eval',
+    "Object.defineProperty(process.versions, 'node', { value: '20.19.5' }); require('./release/prepare.cjs')",
+  ]
+  t.equal(
+    execFileSync(...plainCommand(process.execPath, ...old), { cwd: folder, encoding: 'utf8', env }),
+    '',
+  )
+  t.notOk(existsSync(join(folder, 'node_modules/.cache')))
+  t.end()
 })
 
 t.test('prebuild: a first start runs scripts and bundles nothing', async t => {
@@ -124,7 +139,7 @@ t.test(
 
 t.test('prebuild: a program that does not start leaves no error behind', async t => {
   appendFileSync(join(folder, 'routes.yaml'), '\nunknown_section: 1\n')
-  const child = spawn(...plainCommand(process.execPath, 'release/prebuild.ts'), {
+  const child = spawn(...plainCommand(process.execPath, 'release/prepare.cjs'), {
     cwd: folder,
     env,
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -27,6 +27,7 @@ const PROGRAM = [
   'plugins',
   'models',
   'schemas',
+  'release',
   'routes.yaml',
   'presets.yaml',
   'console.yaml',
