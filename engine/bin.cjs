@@ -110,13 +110,12 @@ const findPrebuilt = () => {
 /** Caches compiled code: parsing the program takes longer than running it. Where `npm ci` has
  *  prebuilt some, else in the data folder. */
 const enableCodeCache = () => {
-  const folder = process.env.TOLLGATE_DATA || 'data'
   const prebuilt = path.join(PREBUILT, 'code')
-  if (!isWritable(prebuilt) && !existsSync(folder)) return
+  const store = process.env.TOLLGATE_DATA || 'data'
+  const isPrebuilt = isWritable(prebuilt)
+  if (!isPrebuilt && !existsSync(store)) return
   // Processes that this one starts inherit the variable.
-  process.env.NODE_COMPILE_CACHE ??= isWritable(prebuilt)
-    ? prebuilt
-    : path.resolve(folder, 'cache', 'code')
+  process.env.NODE_COMPILE_CACHE ??= isPrebuilt ? prebuilt : path.resolve(store, 'cache', 'code')
   enableCompileCache(process.env.NODE_COMPILE_CACHE)
 }
 const isWritable = folder => {

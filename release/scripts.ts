@@ -1,8 +1,8 @@
-/** Makes one script of each process of the program: loading it takes half the time of loading 250
- *  TypeScript files, and V8 keeps its compiled code as a whole. */
+/** Bundles each process of the program into one script. A start then loads one file in place of 250
+ *  TypeScript files, in half the time, with the code that V8 compiled for it before. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
@@ -78,15 +78,13 @@ const ownPlaces = (root: string, folder: string): Plugin => {
   return {
     name: 'own places',
     setup({ onLoad }) {
-      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      onLoad({ filter: /\.[cm]?[jt]s$/ }, ({ path }) => {
         const text = readFileSync(path, 'utf8').replaceAll(PROGRAM_URL, (whole, name: string) => {
           const script = scripts.get(resolve(dirname(path), name))
           return script === undefined ? whole : `new URL(${urlOf(script)})`
         })
-        const isPlaced = !relative(root, path).startsWith('node_modules')
-        const prefix =
-          isPlaced && text.includes('import.meta.url') ? `const $url=${urlOf(path)};` : ''
-        return { contents: prefix + text, loader: 'ts' }
+        const prefix = text.includes('import.meta.url') ? `const $url=${urlOf(path)};` : ''
+        return { contents: prefix + text, loader: 'default' }
       })
     },
   }

@@ -1,4 +1,4 @@
-/** Texts that are costly to make, kept beside the bundles of plugins. */
+/** Caches texts that are costly to compute, in files beside the bundled plugins. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -35,13 +35,16 @@ export class RefusedCalls {
   readonly #folder: () => string
   readonly #database: Pick<Database, 'read' | 'write'>
   readonly #log: Log
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
 
   /** `folder`: returns its absolute path; it exists then. */
   constructor(folder: () => string, database: Pick<Database, 'read' | 'write'>, log: Log) {
     this.#folder = folder
     this.#database = database
     this.#log = log
+  }
+  /** Refunds the calls of ended processes now and then, until `close`. */
+  watch(): void {
     this.#timer = setInterval(() => void this.refundAbandoned(), INTERVAL)
     this.#timer.unref()
   }
@@ -91,8 +94,9 @@ export class RefusedCalls {
 }
 
 export const sharedRefusedCalls = (host: Host): RefusedCalls =>
-  host.share(
-    'refused calls',
-    '1',
-    () => new RefusedCalls(() => host.folder('refused'), host.database, host.log),
-  )
+  host.share('refused calls', '1', () => {
+    const calls = new RefusedCalls(() => host.folder('refused'), host.database, host.log)
+    // A trial, as of `check`, must not create the folder.
+    if (!host.config.isTrial) calls.watch()
+    return calls
+  })
