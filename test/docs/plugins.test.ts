@@ -208,7 +208,8 @@ const arrange = async (t: Test) => {
   const cache = await exampleOf(t, 'cache')
   const stage = await cache.setup({ seconds: 10, most: 2 }, fakeHost())
   let answers = 0
-  /** The text of the answer of account `id`, which counts the calls of the upstream. */
+  /** Sends a request of account `id`; resolves to the text of its answer, `answer N` of the Nth
+   *  call that reached the upstream. */
   const ask = async (id: number, body: string, end: 'complete' | 'cut' = 'complete') => {
     const exchange = fakeExchange({ body })
     exchange.slots.set(ACCOUNT, { id } as never)
@@ -226,23 +227,29 @@ const arrange = async (t: Test) => {
   return { ask, pass }
 }
 
-t.test('docs/plugins.md: the cache keeps answers for their time, and the latest', async t => {
-  const { ask, pass } = await arrange(t)
-  t.equal(await ask(1, 'a'), 'answer 1')
-  pass(9)
-  t.equal(await ask(1, 'a'), 'answer 1')
-  pass(1)
-  t.equal(await ask(1, 'a'), 'answer 2', 'too old')
-  await ask(1, 'b')
-  t.equal(await ask(1, 'a'), 'answer 2')
-  await ask(1, 'c')
-  t.equal(await ask(1, 'a'), 'answer 5', 'the oldest of three went')
-})
+t.test(
+  'docs/plugins.md: the cache drops answers after their TTL, and the oldest beyond its size',
+  async t => {
+    const { ask, pass } = await arrange(t)
+    t.equal(await ask(1, 'a'), 'answer 1')
+    pass(9)
+    t.equal(await ask(1, 'a'), 'answer 1')
+    pass(1)
+    t.equal(await ask(1, 'a'), 'answer 2', 'too old')
+    await ask(1, 'b')
+    t.equal(await ask(1, 'a'), 'answer 2')
+    await ask(1, 'c')
+    t.equal(await ask(1, 'a'), 'answer 5', 'the oldest of three went')
+  },
+)
 
-t.test('docs/plugins.md: the cache keeps no answers for others, and none that was cut', async t => {
-  const { ask } = await arrange(t)
-  t.equal(await ask(1, 'a'), 'answer 1')
-  t.equal(await ask(2, 'a'), 'answer 2', 'another account')
-  t.equal(await ask(1, 'x', 'cut'), 'answer 3')
-  t.equal(await ask(1, 'x'), 'answer 4')
-})
+t.test(
+  'docs/plugins.md: the cache gives no account the answers of another, and stores no cut answer',
+  async t => {
+    const { ask } = await arrange(t)
+    t.equal(await ask(1, 'a'), 'answer 1')
+    t.equal(await ask(2, 'a'), 'answer 2', 'another account')
+    t.equal(await ask(1, 'x', 'cut'), 'answer 3')
+    t.equal(await ask(1, 'x'), 'answer 4')
+  },
+)

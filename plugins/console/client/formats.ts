@@ -29,7 +29,7 @@ export interface StreamEvent {
   readonly choices?: readonly { readonly delta?: { readonly content?: string } }[]
   readonly type?: string
   readonly delta?: string | { readonly text?: string }
-  /** Of a stream that failed; Responses has it in `response` or beside `type`. */
+  /** Why the stream failed. The Responses format has it in `response.error` or `message`. */
   readonly error?: { readonly message?: string } | null
   readonly response?: { readonly error?: { readonly message?: string } | null }
   readonly message?: unknown

@@ -308,7 +308,7 @@ const drawFrame = (chance: () => number): Buffer => {
   return frame(bytes, { first: upTo(256), isMasked: chance() < 0.8 })
 }
 
-t.test('WebSocket attacks: random frames end their own session alone', async t => {
+t.test('WebSocket attacks: random frames end no session but their own', async t => {
   const chance = createChance()
   const other = await dial()
   const amounts = new Map<string, number>()
