@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { requestBody } from './answers.ts'
+import { NAMES, requestBody } from './answers.ts'
 import { PATH, readBanner } from './gateway.ts'
 import { creditBenchAccount } from './ledger-fixture.ts'
 import { memoryOf, type ProcessMemory, start } from './processes.ts'
@@ -27,6 +27,8 @@ const program = join(root, 'engine/bin.cjs')
 /** s until the builder has ended, and V8 has returned what the start left. */
 const REST = 45
 const UPSTREAM_CORE = 1
+/** A model of the shipped routes. */
+const MODEL = 'gp-4.1'
 const MODELS = 10_000
 const RELOADS = 100
 
@@ -127,8 +129,11 @@ const startLoaded = async () => {
   const load = await start('load.ts', UPSTREAM_CORE, [])
   const running = await startShipped(emptyFolder(), { OPENAI_BASE_URL: `${upstream.origin}/v1` })
   await creditBenchAccount(running.data)
-  const body = (stream: boolean): string =>
-    requestBody(stream ? 'burst' : 'plain').replace(/bench-\w+/, 'gpt-4o-mini')
+  // The upstream finds the name of its answer anywhere in the request.
+  const body = (stream: boolean): string => {
+    const manner = stream ? 'burst' : 'plain'
+    return requestBody(manner).replace(NAMES[manner], MODEL).replace('user-1234', NAMES[manner])
+  }
   const request = (stream: boolean): string =>
     requestOf({ name: 'shipped', ...running }, PATH, body(stream))
   const run = (seconds: number, more: object) =>
