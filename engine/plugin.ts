@@ -45,8 +45,6 @@ export interface Plugin<Options = unknown> extends CommandPartsOf<HostBase> {
   readonly after?: readonly string[]
   /** Words of other gateways, with the way to say the same here: unknown keys show it. */
   readonly hints?: Readonly<Record<string, string>>
-  /** Reports problems that no schema can express (an unknown name). Pure; runs after validation. */
-  check?(document: Document, report: Report, host: Pick<HostBase, 'memo' | 'formats'>): void
   /** Tables of this plugin, created before any `setup`; plugins whose tables they refer to. */
   readonly migrations?: readonly Migration[]
   readonly needs?: readonly string[]
@@ -80,9 +78,6 @@ export interface Stage {
 export type Next = () => Promise<void>
 /** The content of routes.yaml, checked and with variables expanded. */
 export type Document = Readonly<Record<string, Json | undefined>>
-/** Reports a problem: path of keys, code in CAPITALS, message, the word probably meant. */
-export type Report = (at: KeyPath, code: string, message: string, suggestion?: string) => void
-export type KeyPath = readonly (string | number)[]
 
 /** What the engine offers to plugins in commands, admin endpoints and at the first start. */
 export interface HostBase extends Observed, Durable<Reply, Route, Exchange> {

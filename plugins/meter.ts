@@ -3,6 +3,7 @@
  *  call. */
 import { errors } from '../engine/errors.ts'
 import type {
+  CheckHostOf,
   Document,
   Exchange,
   HostBase,
@@ -94,9 +95,10 @@ export default {
     uncollected_total: 'Calls that cost more than could be collected.',
     uncharged_total: 'Calls that an upstream served but that were not charged.',
   },
-  check(document: Document, report: Report) {
+  check(document: Document, report: Report, { before }: CheckHostOf<HostBase>) {
     if (!Array.isArray(document.pipeline) || !document.pipeline.includes('meter')) return
     const prices = new Prices({ models: modelsIn(document), settings: document.settings }, report)
+    prices.check(report, before)
     reportOpenRoutes(document, prices, report)
   },
   setup(options, host): Stage {

@@ -81,6 +81,8 @@ export interface CommandPartsOf<Host> {
   readonly metrics?: Readonly<Record<string, string>>
   /** What answers at its upstreams (`url: NAME:`), for the banner: 'simulated responses'. */
   readonly serves?: string
+  /** Reports problems that no schema can express (an unknown name). Pure; runs after validation. */
+  check?(document: Sections, report: Report, host: CheckHostOf<Host>): void
   /** `tollgate lint`: advice on a document. Pure. */
   lint?(document: Sections, advise: Advise): void
   /** `tollgate diff`: what a change does to money; shown before all else. Pure. */
@@ -88,13 +90,16 @@ export interface CommandPartsOf<Host> {
   /** `tollgate check --live`: asks the upstreams. No request may cost anything. */
   checkLive?(host: Host): Promise<readonly LiveFinding[]>
 }
+/** What `check` may use. `before`: the document that was checked last, if it had no problems: a
+ *  value that is the same object in both was checked with it. */
+export type CheckHostOf<Host> = Pick<Host, Extract<keyof Host, 'memo' | 'formats'>> & {
+  readonly before?: Sections | undefined
+}
+export type KeyPath = readonly (string | number)[]
+/** Reports a problem: path of keys, code in CAPITALS, message, the word probably meant. */
+export type Report = (at: KeyPath, code: string, message: string, suggestion?: string) => void
 /** Reports advice: path of keys, code in CAPITALS, message with the way out. */
-export type Advise = (
-  at: readonly (string | number)[],
-  severity: Severity,
-  code: string,
-  message: string,
-) => void
+export type Advise = (at: KeyPath, severity: Severity, code: string, message: string) => void
 /** `error`: money or secrets are at risk; `warning`: probably a mistake; `info`: good to know. */
 export type Severity = 'error' | 'warning' | 'info'
 export interface Effect {

@@ -2,7 +2,7 @@
  *  every plugin. */
 
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import type { Document, Json } from '../plugin.ts'
+import type { CheckHostOf, Document, HostBase, Json } from '../plugin.ts'
 import { readAttachments } from './attachments.ts'
 import { createMemo } from './compile/memo.ts'
 import { formatsIn } from './compile/snapshot-members.ts'
@@ -14,8 +14,8 @@ import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Reading, Source } from './read.ts'
 import { checkRules } from './rules.ts'
 import type { Plugins } from './schema.ts'
-import type { Path } from './source-positions.ts'
 import { createValidator } from './validation/validator.ts'
+import type { Path } from './yaml/source-positions.ts'
 
 const problem = defineProblems({
   PLUGIN_SCHEMA: 'the plugin %j has an invalid schema: %s',
@@ -34,13 +34,18 @@ export interface CheckResult {
   readonly secrets: ReadonlySet<string>
 }
 
+export interface CheckContext {
+  readonly cacheFolder: string
+  /** The document that these plugins checked last, if it had no problems. */
+  readonly before: Document | undefined
+}
 /** `plugins`: those of `bundled` that could be imported; the importer reports the others. */
 export const check = (
   reading: Reading,
   bundleResult: BundledPlugins,
   plugins: Plugins,
   source: Source,
-  cacheFolder: string,
+  { cacheFolder, before }: CheckContext,
 ): CheckResult => {
   if (reading.isBroken) return { ...reading, problems: [], files: new Map(), paths: [] }
   const failedNames = bundleResult.bundles
@@ -78,7 +83,11 @@ export const check = (
       ? withoutConsequences(checkRules(document, reading, names, plugins), reading.problems)
       : []),
     ...(isComplete && errors.length === 0
-      ? pluginChecks(document, plugins, reading, cacheFolder)
+      ? pluginChecks(document, plugins, reading, {
+          memo: createMemo(cacheFolder),
+          formats: formatsIn(plugins),
+          before,
+        })
       : []),
   ]
   return {
@@ -154,9 +163,8 @@ const pluginChecks = (
   document: Document,
   plugins: Plugins,
   reading: Reading,
-  cacheFolder: string,
+  host: CheckHostOf<HostBase>,
 ): Problem[] => {
-  const host = { memo: createMemo(cacheFolder), formats: formatsIn(plugins) }
   const problems: Problem[] = []
   for (const [name, plugin] of plugins) {
     try {

@@ -5,7 +5,7 @@ import { nearest } from './nearest.ts'
 import { type Hints, hintFor } from './other-gateways.ts'
 import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
-import type { Path } from './source-positions.ts'
+import type { Path } from './yaml/source-positions.ts'
 
 const problem = defineProblems({
   UNKNOWN_KEY: 'unknown key %j in %s%s',

@@ -1,7 +1,7 @@
 /** Loads a configuration: reads, bundles, checks and compiles it, or reports all problems. */
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
-import type { Plugin } from '../plugin.ts'
+import type { Document, Plugin } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { check } from './check.ts'
@@ -18,8 +18,8 @@ import {
 } from './plugins/plugin-folders.ts'
 import { type Problem, ProblemsError } from './problem.ts'
 import { fileSource, includePatterns, type Reading, read, type Source } from './read.ts'
-import { isSecret, withPassword } from './variables.ts'
 import { findWatchedPaths } from './watched-paths.ts'
+import { isSecret, withPassword } from './yaml/variables.ts'
 
 export { describeChange } from './change.ts'
 export type { Blueprint } from './compile/blueprint.ts'
@@ -34,6 +34,8 @@ export interface PrepareOptions {
   readonly source?: Source
   /** Plugins of an archived version, instead of those in the plugin folders. */
   readonly bundles?: readonly Bundle[]
+  /** A version without problems: what is the same object in both is not checked again. */
+  readonly before?: Blueprint | undefined
   /** Called with the plugin file whose code runs next: the cause if the process then hangs. */
   progress?(file: string): void
 }
@@ -87,7 +89,10 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
     : await bundlePlugins(withShipped(folders, root), root, cacheFolder)
   const { bundles, inputs } = bundleResult
   const importResult = await importPlugins(bundles, root, inputs, progress)
-  const checkResult = check(reading, bundleResult, importResult.plugins, source, cacheFolder)
+  const checkResult = check(reading, bundleResult, importResult.plugins, source, {
+    cacheFolder,
+    before: documentBefore(options.before, bundles),
+  })
   const secretValues = [...reading.secrets, ...[...checkResult.secrets].filter(isSecret)]
   // Longest first: one secret may be a prefix of another.
   const longestFirst = secretValues.flatMap(withPassword).sort((a, b) => b.length - a.length)
@@ -129,6 +134,15 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
     sources: inputs,
   }
   return { result, reading, fail }
+}
+
+/** The document of a version that the same plugins have checked. */
+const documentBefore = (
+  before: Blueprint | undefined,
+  bundles: readonly Bundle[],
+): Document | undefined => {
+  const hashes = (list: readonly Bundle[]) => list.map(({ hash }) => hash).join()
+  return before && hashes(before.plugins) === hashes(bundles) ? before.document : undefined
 }
 
 /** Where each route is defined. */

@@ -9,8 +9,9 @@ import { formatPath } from './format-path.ts'
 import { nearest } from './nearest.ts'
 import { splitName } from './plugins/program.ts'
 import { defineProblems, type Problem } from './problem.ts'
-import type { Path, SourceNode } from './source-positions.ts'
-import { type ParsedText, parseText, parseYaml, type YamlFile } from './yaml.ts'
+import { createParser, type Parts } from './yaml/parsed-text.ts'
+import type { Path, SourceNode } from './yaml/source-positions.ts'
+import { parseYaml, type YamlFile } from './yaml/yaml-file.ts'
 
 const problem = defineProblems({
   CONFIG_MISSING:
@@ -29,8 +30,8 @@ export interface Source {
   text(path: string): string | undefined
   list(pattern: string, root: string): readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Parses a text; the result of a text that was parsed lately is used again. */
-  parse(text: string): ParsedText
+  /** A text that was parsed lately is not parsed again. */
+  parse(text: string): Parts
 }
 export interface Reading {
   readonly document: Document
@@ -56,20 +57,7 @@ export const fileSource = (env: Source['env'] = process.env): Source => ({
   list: listFiles,
   parse: parseOnce,
 })
-/** Number of texts whose trees are kept. A reload then parses only the files that have changed. */
-const MAX_TREES = 200
-const createParser = (): Source['parse'] => {
-  const trees = new Map<string, ParsedText>()
-  return text => {
-    const parsed = trees.get(text) ?? parseText(text)
-    trees.delete(text)
-    trees.set(text, parsed)
-    const [oldest] = trees.keys()
-    if (trees.size > MAX_TREES && oldest !== undefined) trees.delete(oldest)
-    return parsed
-  }
-}
-/** One for the process: a tree depends on its text only. */
+/** One for the process: what is parsed depends on its text only. */
 const parseOnce = createParser()
 
 /** The files of an earlier version; files that it does not have (secrets) are read from `now`. */
@@ -96,22 +84,29 @@ export const read = (path: string, source: Source): Reading => {
     variableFiles.push(resolve(root, name))
     return source.text(resolve(root, name))
   }
+  const texts = new Map<string, string | undefined>()
+  const textOf = (path: string): string | undefined => {
+    if (!texts.has(path)) texts.set(path, source.text(path))
+    return texts.get(path)
+  }
   const open = (path: string): YamlFile => {
-    const text = source.text(path) ?? ''
+    const text = textOf(path) ?? ''
     files.set(formatPath(root, path), text)
     return parseYaml(formatPath(root, path), text, { env: source.env, file }, source.parse(text))
   }
   const problems: Problem[] = []
   const mainFile = open(main)
-  const missing = source.text(main) === undefined
+  const missing = textOf(main) === undefined
   if (missing) problems.push(missingConfig(path, main, mainFile, source))
-  const allIncluded = includes(mainFile, root, source, problems).filter(each => each !== main)
-  const includedPaths = allIncluded.filter(each => source.text(each) !== undefined)
+  const allIncluded = includes(mainFile, root, { ...source, text: textOf }, problems).filter(
+    each => each !== main,
+  )
+  const includedPaths = allIncluded.filter(each => textOf(each) !== undefined)
   const parts = [mainFile, ...includedPaths.map(open)]
   const sections = missing ? new Map() : collect(parts, problems)
   return expandPresets({
     document: Object.fromEntries(
-      [...sections].map(([name, pieces]) => [name, mergePieces(pieces)]),
+      [...sections].map(([name, pieces]) => [name, mergePieces(name, pieces)]),
     ),
     root,
     files,
@@ -182,9 +177,8 @@ const collect = (parts: readonly YamlFile[], problems: Problem[]): Sections => {
     if (!isFields(part.value)) problems.push(problem('NOT_A_MAP', part.find([]).place('value')))
     for (const [name, value] of own) {
       const pieces = sections.get(name) ?? []
-      const place = part.find([name]).place('key')
       if (part !== parts[0] && MAIN_FILE_KEYS.includes(name))
-        problems.push(problem('INCLUDE_NESTED', place, [name]))
+        problems.push(problem('INCLUDE_NESTED', part.find([name]).place('key'), [name]))
       else if (value !== null && isMergeable(name, { part, value }, pieces, problems))
         sections.set(name, [...pieces, { part, value }])
     }
@@ -222,12 +216,29 @@ const isMergeable = (
   return here === there && isFields(value)
 }
 
-/** Concatenates lists and merges maps. Duplicate names were rejected before. */
-const mergePieces = (pieces: readonly Piece[]): Json => {
-  const values = pieces.map(({ value }) => value)
-  if (values.length === 1) return values[0] ?? null
-  return Array.isArray(values[0]) ? values.flat() : Object.assign({}, ...values)
+/** Concatenates lists and merges maps. Duplicate names were rejected before. The same pieces as in
+ *  the reading before give the same object. */
+const createMerge = () => {
+  const known = new Map<string, { readonly values: readonly Json[]; readonly merged: Json }>()
+  return (section: string, pieces: readonly Piece[]): Json => {
+    const values = pieces.map(({ value }) => value)
+    const last = known.get(section)
+    if (
+      last?.values.length === values.length &&
+      last.values.every((each, at) => each === values[at])
+    )
+      return last.merged
+    const merged = mergeValues(values)
+    known.set(section, { values, merged })
+    return merged
+  }
 }
+const mergeValues = (values: readonly Json[]): Json => {
+  if (values.length === 1) return values[0] ?? null
+  return Object.freeze(Array.isArray(values[0]) ? values.flat() : Object.assign({}, ...values))
+}
+/** One for the process. */
+const mergePieces = createMerge()
 
 const createFind =
   (sections: Sections, mainFile: YamlFile): Reading['find'] =>

@@ -7,7 +7,7 @@ import { choicesFor, nearest } from './nearest.ts'
 import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
 import { type Plugins, RESERVED_NAMES } from './schema.ts'
-import type { Path } from './source-positions.ts'
+import type { Path } from './yaml/source-positions.ts'
 
 const problem = defineProblems({
   UNKNOWN_PLUGIN:

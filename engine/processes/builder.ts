@@ -45,7 +45,7 @@ class Builder {
   }
 
   async #build(request: Build): Promise<void> {
-    await this.#candidate?.snapshot.retire()
+    const previous = this.#candidate
     this.#candidate = undefined
     try {
       if (!this.#serving) checkDataFolder(this.#context.config)
@@ -56,6 +56,8 @@ class Builder {
     } catch (error) {
       send(reportProblems(error, this.#context.config))
     }
+    // The next version takes over what both share.
+    await previous?.snapshot.retire()
   }
   #markLive({ blueprint, snapshot, files, from, reads, sources }: LoadedVersion): void {
     const { config, cacheFolder, log, history } = this.#context

@@ -20,6 +20,7 @@ export interface HistoryEntry {
   readonly files: Readonly<Record<string, string>>
   readonly plugins: readonly Bundle[]
 }
+type Summary = Pick<HistoryEntry, 'version' | 'hash' | 'plugins'>
 const MAX_VERSIONS = 20
 /** ms for which an unused bundle is kept: another process may be about to import it. */
 const UNUSED_BUNDLE_AGE = 60 * 60_000
@@ -27,6 +28,8 @@ const UNUSED_BUNDLE_AGE = 60 * 60_000
 export class History {
   readonly #folder: string
   readonly #cacheFolder: string
+  /** Entries that were read or saved, without their texts, which may be long. */
+  readonly #known = new Map<number, Summary>()
 
   /** `cacheFolder`: folder of the bundles. */
   constructor(folder: string, cacheFolder: string) {
@@ -35,6 +38,14 @@ export class History {
   }
   get last(): HistoryEntry | undefined {
     return this.#newest(this.#versions())
+  }
+  /** The last entry without its texts. */
+  get lastSummary(): Summary | undefined {
+    for (const version of this.#versions().toReversed()) {
+      const summary = this.#summaryOf(version)
+      if (summary) return summary
+    }
+    return undefined
   }
   /** Newest first. */
   list(): readonly HistoryEntry[] {
@@ -62,12 +73,23 @@ export class History {
     const versions = this.#versions()
     for (const version of versions.slice(0, -MAX_VERSIONS))
       rmSync(this.#fileOf(version), { force: true })
-    const bundles = versions
-      .slice(-MAX_VERSIONS)
-      .flatMap(version => this.find(version)?.plugins ?? [])
+    this.#known.set(entry.version, summarize(archived))
+    const newest = versions.slice(-MAX_VERSIONS)
+    for (const version of this.#known.keys())
+      if (!newest.includes(version)) this.#known.delete(version)
+    const bundles = newest.flatMap(version => this.#summaryOf(version)?.plugins ?? [])
     pruneBundles(this.#cacheFolder, bundles)
   }
 
+  #summaryOf(version: number): Summary | undefined {
+    const known = this.#known.get(version)
+    if (known) return known
+    const entry = this.find(version)
+    if (!entry) return undefined
+    const summary = summarize(entry)
+    this.#known.set(version, summary)
+    return summary
+  }
   /** The bundle in the cache folder: prebuilt ones are gone after an upgrade of the program. */
   #archive(bundle: Bundle): Bundle {
     if (dirname(bundle.bundle) === realpathSync(this.#cacheFolder)) return bundle
@@ -94,6 +116,12 @@ export class History {
     return undefined
   }
 }
+
+const summarize = ({ version, hash, plugins }: HistoryEntry): Summary => ({
+  version,
+  hash,
+  plugins,
+})
 
 const namesIn = (folder: string): string[] => {
   try {

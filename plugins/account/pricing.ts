@@ -5,12 +5,7 @@ import { type Currency, configuredCurrency } from '../billing/currency.ts'
 import { compileRule } from '../billing/rule.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
-import {
-  type EndpointRoutes,
-  endpointRoutes,
-  endpointsOf,
-  type RouteOptions,
-} from '../catalogue/endpoints.ts'
+import { Endpoints, type RouteOptions } from '../catalogue/endpoints.ts'
 import { readablePattern } from '../catalogue/pattern.ts'
 import { ratiosOf } from './ratios.ts'
 import type { ViewFactory } from './response.ts'
@@ -42,20 +37,20 @@ class Page {
 
 export const pageOf = (host: CatalogueHost): Json => {
   const currency = configuredCurrency(host)
-  const routesByEndpoint = endpointRoutes(host)
+  const endpoints = new Endpoints(host)
   const catalogue = readCatalogue(host)
-  const endpoints = Object.fromEntries(
-    [...routesByEndpoint].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
+  const calls = Object.fromEntries(
+    [...endpoints.routes].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
   )
   return {
     success: true,
     message: '',
-    data: catalogue.all.map(entry => rowOf(entry, host, currency, routesByEndpoint)),
+    data: catalogue.all.map(entry => rowOf(entry, currency, endpoints)),
     currency: currency.name,
     vendors: [],
     group_ratio: { default: 1 },
     usable_group: { default: 'default' },
-    supported_endpoint: endpoints,
+    supported_endpoint: calls,
     auto_groups: ['default'],
   }
 }
@@ -65,12 +60,7 @@ const callOf = (route: RouteOptions | undefined): Json => {
   return { method, path }
 }
 
-const rowOf = (
-  entry: Entry,
-  host: CatalogueHost,
-  currency: Currency,
-  routesByEndpoint: EndpointRoutes,
-): Json => {
+const rowOf = (entry: Entry, currency: Currency, endpoints: Endpoints): Json => {
   const { options, name, targets } = entry
   const rule = compileRule(options, { currency, where: [], report: () => {} })
   const videoPrices = rule ? videoPricesOf(entry, rule, currency) : []
@@ -80,7 +70,7 @@ const rowOf = (
     owner_by: options.owner ?? targets[0]?.upstream ?? '',
     ...ratiosOf(entry, rule, currency),
     enable_groups: ['default'],
-    supported_endpoint_types: endpointsOf(entry, host.upstreams, routesByEndpoint, host),
+    supported_endpoint_types: endpoints.of(entry),
     ...(rule?.free && { free: true }),
     prices: rule ? (JSON.parse(rule.text).price ?? []) : [],
     ...(videoPrices.length > 0 && { video_prices: videoPrices }),

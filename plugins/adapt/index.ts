@@ -1,6 +1,6 @@
 /** Plugin `adapt`: brings requests into the form that their upstream expects, by its options
  *  `paths`, `query` and `body`. Other upstreams cost nothing. */
-import type { Plugin } from '../../engine/plugin.ts'
+import type { HostBase, Plugin } from '../../engine/plugin.ts'
 import { readStrict } from '../conversion/client-format-option.ts'
 import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
 import { MODEL } from '../slots.ts'
@@ -31,14 +31,10 @@ export default {
             `"${key}" of an upstream needs the plugin "adapt" in the pipeline; add it at the end of \`pipeline:\``,
           )
   },
-  setup(isActive, { upstreams, route, log }) {
-    const adapters = new Map(
-      Object.entries(upstreams).flatMap(([name, { options }]): [string, Adapter][] => {
-        const adapter = isActive ? createAdapter(readOptions(options)) : undefined
-        return adapter ? [[name, adapter]] : []
-      }),
-    )
-    if (adapters.size === 0) return {}
+  setup(isActive, host) {
+    const { route, log } = host
+    const adapters = host.share('adapters', host.config.hash, () => adaptersOf(host.upstreams))
+    if (!isActive || adapters.size === 0) return {}
     const strict = ['translate', 'embed'].some(plugin => readStrict(route.option(plugin)))
     return {
       async forward(attempt, next) {
@@ -54,3 +50,12 @@ export default {
     }
   },
 } satisfies Plugin<boolean>
+
+/** The adapters of the upstreams that need one, for all routes. */
+const adaptersOf = (upstreams: HostBase['upstreams']): ReadonlyMap<string, Adapter> =>
+  new Map(
+    Object.entries(upstreams).flatMap(([name, { options }]): [string, Adapter][] => {
+      const adapter = createAdapter(readOptions(options))
+      return adapter ? [[name, adapter]] : []
+    }),
+  )

@@ -32,59 +32,41 @@ interface RouteEntry {
 }
 
 export class Catalogue {
+  /** Names of the upstreams of all models. */
+  readonly upstreams: readonly string[]
+  readonly #section: Section
+  readonly #host: CatalogueHost
+  readonly #paths: ReadonlyMap<string, string>
+  /** Models with exact names, made when they are first looked up: a process serves few of ten
+   *  thousand. One object per name, so that plugins can key caches by its targets. */
   readonly #exact = new Map<string, ModelMatch>()
   readonly #fallbacks = new Map<Entry, readonly Target[]>()
   readonly #patterns: readonly { readonly pattern: Pattern; readonly entry: Entry }[]
 
   constructor(section: Section, host: CatalogueHost) {
-    const patterns = []
-    const paths = pathsOf(host)
-    for (const [name, options] of Object.entries(section)) {
-      const entry = {
-        name,
-        options,
-        accepts: validatorsOf(name, options, host),
-        defaults: new Map(Object.entries(options.defaults ?? {})),
-        targets: addRules(targetsOf(options), rulesOf(options)),
-        only:
-          options.only && new Map(options.only.map(route => [route, paths.get(route) ?? route])),
-      }
-      if (isPattern(name)) patterns.push({ pattern: parsePattern(name), entry })
-      // One object per name, so that plugins can key caches by its targets.
-      else this.#exact.set(name, { entry, targets: entry.targets })
-    }
-    this.#patterns = patterns.sort((one, other) => bySpecificity(one.pattern, other.pattern))
-    this.#addFallbacks()
+    this.#section = section
+    this.#host = host
+    this.#paths = pathsOf(host)
+    const models = Object.entries(section)
+    // A schema that cannot be used is a problem of the configuration.
+    if (host.config.isTrial)
+      for (const [name, options] of models) if (options.accepts) validatorsOf(name, options, host)
+    this.#patterns = models
+      .filter(([name]) => isPattern(name))
+      .map(([name]) => ({ pattern: parsePattern(name), entry: this.#createEntry(name) }))
+      .sort((one, other) => bySpecificity(one.pattern, other.pattern))
+    for (const { entry } of this.#patterns) this.#addFallbacks(entry)
+    const upstreams = new Set<string>()
+    for (const [, { to }] of models)
+      for (const each of typeof to === 'string' ? [to] : to) upstreams.add(upstreamOf(each))
+    this.upstreams = [...upstreams].sort()
   }
   find(name: string): ModelMatch | undefined {
-    const exact = this.#exact.get(name)
+    const exact = this.#exact.get(name) ?? this.#createMatch(name)
     if (exact) return exact
     const match = this.#findByPattern(name)
     const fallbacks = match && this.#fallbacks.get(match.entry)
     return fallbacks ? { ...match, targets: [...match.targets, ...fallbacks] } : match
-  }
-  /** Also one object per name, and none per request. */
-  #addFallbacks(): void {
-    const withFallback = this.all.filter(({ options }) => options.fallback !== undefined)
-    for (const entry of withFallback)
-      this.#fallbacks.set(entry, this.#fallbackTargets(entry, new Set([entry.name])))
-    for (const entry of withFallback)
-      if (this.#exact.has(entry.name)) {
-        const targets = [...entry.targets, ...(this.#fallbacks.get(entry) ?? [])]
-        this.#exact.set(entry.name, { entry, targets: Object.freeze(targets) })
-      }
-  }
-  /** The targets of the models that `fallback` names, and of theirs. `visited`: keys of models. */
-  #fallbackTargets({ options }: Entry, visited: Set<string>): readonly Target[] {
-    return fallbacksOf(options).flatMap(name => {
-      const entry = this.#exact.get(name)?.entry
-      const match = entry ? { entry, targets: entry.targets } : this.#findByPattern(name)
-      if (!match || visited.has(match.entry.name)) return []
-      visited.add(match.entry.name)
-      const own = match.targets.map(target => ({ ...target, name: target.name ?? name }))
-      const rules = rulesOf(match.entry.options) ?? {}
-      return [...addRules(own, rules), ...this.#fallbackTargets(match.entry, visited)]
-    })
   }
   /** The body of a request of this route and model with the model's defaults. */
   expandBody(route: string, name: string, body: Json): Json {
@@ -94,11 +76,56 @@ export class Catalogue {
   }
   /** Models with exact names, in the order of the configuration. */
   get exactEntries(): readonly Entry[] {
-    return [...this.#exact.values()].map(({ entry }) => entry)
+    const names = Object.keys(this.#section).filter(name => !isPattern(name))
+    return names.flatMap(name => this.find(name)?.entry ?? [])
   }
   /** Models with exact names, then patterns in the order of matching. */
   get all(): readonly Entry[] {
     return [...this.exactEntries, ...this.#patterns.map(({ entry }) => entry)]
+  }
+  /** Undefined: no model has this exact name. */
+  #createMatch(name: string): ModelMatch | undefined {
+    if (!Object.hasOwn(this.#section, name) || isPattern(name)) return undefined
+    const entry = this.#createEntry(name)
+    // Known before its fallbacks are, which may lead back to it.
+    this.#exact.set(name, { entry, targets: entry.targets })
+    const fallbacks = this.#addFallbacks(entry)
+    if (fallbacks) {
+      const targets = Object.freeze([...entry.targets, ...fallbacks])
+      this.#exact.set(name, { entry, targets })
+    }
+    return this.#exact.get(name)
+  }
+  #createEntry(name: string): Entry {
+    const options = this.#section[name] as ModelOptions
+    return {
+      name,
+      options,
+      accepts: validatorsOf(name, options, this.#host),
+      defaults: new Map(Object.entries(options.defaults ?? {})),
+      targets: addRules(targetsOf(options), rulesOf(options)),
+      only:
+        options.only &&
+        new Map(options.only.map(route => [route, this.#paths.get(route) ?? route])),
+    }
+  }
+  #addFallbacks(entry: Entry): readonly Target[] | undefined {
+    if (entry.options.fallback === undefined) return undefined
+    const targets = this.#fallbackTargets(entry, new Set([entry.name]))
+    this.#fallbacks.set(entry, targets)
+    return targets
+  }
+  /** The targets of the models that `fallback` names, and of theirs. `visited`: keys of models. */
+  #fallbackTargets({ options }: Entry, visited: Set<string>): readonly Target[] {
+    return fallbacksOf(options).flatMap(name => {
+      const entry = (this.#exact.get(name) ?? this.#createMatch(name))?.entry
+      const match = entry ? { entry, targets: entry.targets } : this.#findByPattern(name)
+      if (!match || visited.has(match.entry.name)) return []
+      visited.add(match.entry.name)
+      const own = match.targets.map(target => ({ ...target, name: target.name ?? name }))
+      const rules = rulesOf(match.entry.options) ?? {}
+      return [...addRules(own, rules), ...this.#fallbackTargets(match.entry, visited)]
+    })
   }
   #findByPattern(name: string): ModelMatch | undefined {
     if (name.length > NAME_LIMIT) return undefined
@@ -143,11 +170,16 @@ const addRules = (targets: readonly Target[], rules: TargetRules | undefined): r
 export const fallbacksOf = ({ fallback = [] }: ModelOptions): readonly string[] =>
   typeof fallback === 'string' ? [fallback] : fallback
 
+const upstreamOf = (target: string | TargetOptions): string => {
+  const to = typeof target === 'string' ? target : target.to
+  const slash = to.indexOf('/')
+  return slash < 0 ? to : to.slice(0, slash)
+}
 const targetOf = (target: string | TargetOptions, shared: ModelOptions['traits']): Target => {
   const { to, weight, traits }: TargetOptions = typeof target === 'string' ? { to: target } : target
   const slash = to.indexOf('/')
   return {
-    upstream: slash < 0 ? to : to.slice(0, slash),
+    upstream: upstreamOf(to),
     ...(slash >= 0 && { name: to.slice(slash + 1) }),
     ...(weight !== undefined && { weight }),
     ...((shared ?? traits) && { traits: { ...shared, ...traits } }),

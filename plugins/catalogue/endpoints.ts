@@ -17,16 +17,44 @@ export interface RouteOptions {
   readonly realtime?: Json
   readonly task?: Json
 }
-/** Endpoint name in model lists -> the routes that serve it. */
-export type EndpointRoutes = ReadonlyMap<string, readonly RouteOptions[]>
+type RouteHost = Pick<HostBase, 'section' | 'upstreams'> & Partial<Pick<HostBase, 'formats'>>
 
-type RouteHost = Pick<HostBase, 'section'> & Partial<Pick<HostBase, 'formats'>>
-export const endpointRoutes = (host: RouteHost): EndpointRoutes => {
-  const formats = formatsOf(host)
-  const routesByEndpoint = Map.groupBy(routesIn(host), route => endpointOf(route, formats))
-  routesByEndpoint.delete('')
-  return routesByEndpoint
+/** The endpoints of a configuration. */
+export class Endpoints {
+  /** Endpoint name in model lists -> the routes that serve it. */
+  readonly routes: ReadonlyMap<string, readonly RouteOptions[]>
+  readonly #formats: Formats
+  readonly #upstreams: HostBase['upstreams']
+  /** Endpoints of models without rules of their own, by the targets: thousands of models may have
+   *  the same upstreams and formats. */
+  readonly #known = new Map<string, readonly string[]>()
+
+  constructor(host: RouteHost) {
+    this.#formats = formatsOf(host)
+    this.#upstreams = host.upstreams
+    const routes = Map.groupBy(routesIn(host), route => endpointOf(route, this.#formats))
+    routes.delete('')
+    this.routes = routes
+  }
+  /** The endpoints of the targets' own formats first, then translated ones. */
+  of(entry: Entry): readonly string[] {
+    if (entry.accepts.size > 0 || entry.only) return this.#find(entry)
+    const key = JSON.stringify(entry.targets.map(each => [each.upstream, each.traits?.formats]))
+    const endpoints = this.#known.get(key) ?? this.#find(entry)
+    this.#known.set(key, endpoints)
+    return endpoints
+  }
+  #find(entry: Entry): readonly string[] {
+    const formats = this.#formats
+    const formatsByTarget = formatsOfTargets(entry, this.#upstreams)
+    const own = formatsByTarget.flat().flatMap(name => endpointOfFormat(name, formats))
+    return [...new Set([...own, ...this.routes.keys()])].filter(endpoint =>
+      this.routes.get(endpoint)?.some(route => serves(route, entry, formatsByTarget, formats)),
+    )
+  }
 }
+const formatsOfTargets = (entry: Entry, upstreams: HostBase['upstreams']) =>
+  entry.targets.map(target => supportedFormats(target, upstreams[target.upstream]))
 const routesIn = ({ section }: Pick<HostBase, 'section'>): readonly RouteOptions[] => {
   const routes = section<readonly RouteOptions[]>('routes')
   return Array.isArray(routes) ? routes : []
@@ -49,22 +77,6 @@ const endpointOf = (
   return formatOf(translate, clients)?.endpoint ?? ''
 }
 
-/** The endpoints of the targets' own formats first, then translated ones. */
-export const endpointsOf = (
-  entry: Entry,
-  upstreams: HostBase['upstreams'],
-  routesByEndpoint: EndpointRoutes,
-  host: Partial<Pick<HostBase, 'formats'>> = {},
-): readonly string[] => {
-  const formats = formatsOf(host)
-  const formatsByTarget = entry.targets.map(target =>
-    supportedFormats(target, upstreams[target.upstream]),
-  )
-  const own = formatsByTarget.flat().flatMap(name => endpointOfFormat(name, formats))
-  return [...new Set([...own, ...routesByEndpoint.keys()])].filter(endpoint =>
-    routesByEndpoint.get(endpoint)?.some(route => serves(route, entry, formatsByTarget, formats)),
-  )
-}
 const serves = (
   route: RouteOptions,
   entry: Entry,
@@ -83,13 +95,8 @@ const serves = (
 
 /** Google's names of the methods that serve a model: the ends of the paths of their routes. Google
  *  lists no method for streams. */
-export const nativeMethodsOf = (
-  entry: Entry,
-  host: RouteHost & Pick<HostBase, 'upstreams'>,
-): readonly string[] => {
-  const formatsByTarget = entry.targets.map(target =>
-    supportedFormats(target, host.upstreams[target.upstream]),
-  )
+export const nativeMethodsOf = (entry: Entry, host: RouteHost): readonly string[] => {
+  const formatsByTarget = formatsOfTargets(entry, host.upstreams)
   const formats = formatsOf(host)
   const methods = routesIn(host).flatMap(route => {
     const [, method = 'stream'] = /:([A-Za-z]+)$/.exec(route.path) ?? []

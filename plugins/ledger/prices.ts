@@ -1,4 +1,5 @@
 /** The prices of a configuration: one compiled rule for each model, and the overrides of routes. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Document, Json, Report, Route, RouteDescription } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
 import { type BillingOptions, compileRule, type Rule, reducedRule } from '../billing/rule.ts'
@@ -36,26 +37,43 @@ const currencyOf = ({ settings }: Sections, report: Report = ignoreProblem): Cur
   )
 
 export class Prices {
-  readonly #prices = new Map<string, Price>()
   readonly currency: Currency
+  readonly #models: Readonly<Record<string, PriceOptions>>
+  /** Whether calls with a tool without a price are refused where the model does not say. */
+  readonly #unpriced: Unpriced | undefined
+  readonly #prices = new Map<string, Price>()
 
-  /** Reports every invalid price, and leaves its model without one. */
   constructor(sections: Sections, report: Report = ignoreProblem) {
     this.currency = currencyOf(sections, report)
-    const { unpriced: usual } = (sections.settings ?? {}) as { readonly unpriced?: Unpriced }
-    for (const [name, entry] of Object.entries(sections.models ?? {})) {
-      const { output, context, unpriced = usual, ...options } = entry as unknown as PriceOptions
-      const refusesUnpriced = unpriced === 'refuse'
-      const where = ['models', name]
-      const rule = compileRule(options, { currency: this.currency, where, report })
-      if (!rule) continue
-      const worstCase = new WorstCaseCosts(rule)
-      this.#prices.set(name, { rule, worstCase, output, context, refusesUnpriced })
-    }
+    this.#unpriced = ((sections.settings ?? {}) as { readonly unpriced?: Unpriced }).unpriced
+    this.#models = (sections.models ?? {}) as Readonly<Record<string, PriceOptions>>
   }
-  /** The price of a model by its key in `models:`. */
+  /** The price of a model by its key in `models:`; undefined: it has none, or an invalid one.
+   *  Compiled at the first call: a process serves few of ten thousand models. */
   of(entry: string): Price | undefined {
-    return this.#prices.get(entry)
+    return this.#prices.get(entry) ?? this.#compile(entry, ignoreProblem)
+  }
+  /** Reports every invalid price. `before`: a document without problems; models that are the same
+   *  there are not compiled again. */
+  check(report: Report, before: Document | undefined): void {
+    const { currency } = before ? new Prices(before as Pick<Document, keyof Sections>) : this
+    const isSameCurrency = isDeepStrictEqual(currency, this.currency)
+    const known =
+      before && isSameCurrency ? (before.models as Readonly<Record<string, object>>) : {}
+    if (known === this.#models) return
+    for (const [name, options] of Object.entries(this.#models))
+      if (known?.[name] !== options) this.#compile(name, report)
+  }
+  #compile(name: string, report: Report): Price | undefined {
+    if (!Object.hasOwn(this.#models, name)) return undefined
+    const entry = this.#models[name] as PriceOptions
+    const { output, context, unpriced = this.#unpriced, ...options } = entry
+    const rule = compileRule(options, { currency: this.currency, where: ['models', name], report })
+    if (!rule) return undefined
+    const worstCase = new WorstCaseCosts(rule)
+    const price = { rule, worstCase, output, context, refusesUnpriced: unpriced === 'refuse' }
+    this.#prices.set(name, price)
+    return price
   }
 }
 

@@ -4,7 +4,7 @@ import { errors } from '../../engine/errors.ts'
 import type { Command, HostBase, Json, Target } from '../../engine/plugin.ts'
 import { type Catalogue, type Entry, fallbacksOf } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
-import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
+import { Endpoints } from '../catalogue/endpoints.ts'
 
 interface ModelRow {
   readonly name: string
@@ -34,15 +34,12 @@ const fault = errors({
 })
 
 const rowOf =
-  (
-    host: Pick<HostBase, 'upstreams' | 'section' | 'formats'>,
-    routesByEndpoint = endpointRoutes(host),
-  ) =>
+  (host: Pick<HostBase, 'upstreams' | 'section' | 'formats'>, endpoints = new Endpoints(host)) =>
   (entry: Entry): ModelRow => ({
     name: entry.name,
     to: entry.targets.map(nameOf),
     ...(entry.options.fallback && { fallback: fallbacksOf(entry.options) }),
-    endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint, host),
+    endpoints: endpoints.of(entry),
     price: entry.options.free === true ? 'free' : (entry.options.price ?? {}),
   })
 const resolvedRow = (

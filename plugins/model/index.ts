@@ -6,7 +6,7 @@ import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../eng
 import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../catalogue/catalogue.ts'
 import { catalogueOf, modelsIn } from '../catalogue/configured.ts'
 import { applyDefaults, type Defaults } from '../catalogue/defaults.ts'
-import { endpointRoutes, endpointsOf, nativeMethodsOf } from '../catalogue/endpoints.ts'
+import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
 import { priceReview } from '../catalogue/price-review.ts'
 import { DEFAULT_AFFINITY, SECTION } from '../catalogue/section.ts'
 import type { Validator } from '../schema/compile.ts'
@@ -98,16 +98,12 @@ export default {
   setup(options, host) {
     const catalogue = catalogueOf(host)
     if (typeof options === 'object' && 'list' in options) return listStage(options, catalogue, host)
-    const stage = findStage(modelReader(options), catalogue, upstreamsOf(catalogue))
+    const stage = findStage(modelReader(options), catalogue, catalogue.upstreams)
     return typeof options === 'object' && 'query' in options
       ? { ...stage, forward: renameInQuery(options.query) }
       : stage
   },
 } satisfies Plugin<Options>
-
-/** Names of the upstreams of all models. */
-const upstreamsOf = ({ all }: Catalogue): readonly string[] =>
-  [...new Set(all.flatMap(({ targets }) => targets.map(({ upstream }) => upstream)))].sort()
 
 // ---------------------------------------------------------------- finding a model
 
@@ -249,14 +245,19 @@ const listStage = (
   catalogue: Catalogue,
   host: Host,
 ): Stage => {
-  const routesByEndpoint = endpointRoutes(host)
+  const endpoints = new Endpoints(host)
   const listItem = (id: string, entry: Entry): ListItem => ({
     id,
     entry,
-    endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint, host),
+    endpoints: endpoints.of(entry),
     methods: () => nativeMethodsOf(entry, host),
   })
-  const all = catalogue.exactEntries.map(entry => listItem(entry.name, entry))
+  // Made at the first request: few processes are asked for it.
+  let all: readonly ListItem[] | undefined
+  const allItems = () => {
+    all ??= catalogue.exactEntries.map(entry => listItem(entry.name, entry))
+    return all
+  }
   const { schemas, parameters } = listings[list]
   return {
     answers: true,
@@ -278,7 +279,9 @@ const listStage = (
         exchange.answer(200, listing.one(item))
         return
       }
-      const models = all.filter(each => mayUse(account, each.id, each.entry) && isShown(each))
+      const models = allItems().filter(
+        each => mayUse(account, each.id, each.entry) && isShown(each),
+      )
       exchange.answer(200, listing.list(models, request.query))
     },
   }

@@ -1,7 +1,8 @@
 /** Problems of `models:` that a schema cannot find: unknown upstreams and routes, unusable or
  *  shadowed patterns. Pure. */
+import { isDeepStrictEqual } from 'node:util'
 import { choicesFor, nearest } from '../../engine/config/nearest.ts'
-import type { Document, HostBase, Json, Report } from '../../engine/plugin.ts'
+import type { CheckHostOf, Document, HostBase, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, fallbacksOf, targetsOf } from '../catalogue/catalogue.ts'
 import { modelsIn } from '../catalogue/configured.ts'
 import { isPattern, type Pattern, parsePattern } from '../catalogue/pattern.ts'
@@ -11,21 +12,25 @@ import { validatorOf } from '../schema/compile.ts'
 export const problemsIn = (
   document: Document,
   report: Report,
-  { memo }: Pick<HostBase, 'memo'>,
+  { memo, before }: Pick<CheckHostOf<HostBase>, 'memo' | 'before'>,
 ): void => {
   const section = modelsIn(document)
-  const upstreams = new Set(Object.keys((document.upstreams ?? {}) as object))
+  const upstreams = new Set(upstreamNames(document))
   const routes = new Set(routeNames(document))
+  const known = before && hasSameNames(document, before) ? modelsIn(before) : {}
   const patterns: Pattern[] = []
   const schemas = sharedSchemas(memo)
   for (const [name, options] of Object.entries(section)) {
     const pattern = isPattern(name) ? patternOf(name, report) : undefined
     if (pattern) patterns.push(pattern)
+    if (known[name] === options) continue
     checkTargets(name, options, pattern, upstreams, report)
     checkRoutes(name, options, routes, schemas, report)
   }
-  checkShadows(patterns, report)
-  checkFallbacks(section, patterns, report)
+  if (known !== section) {
+    checkShadows(patterns, report)
+    checkFallbacks(section, patterns, report)
+  }
   checkNamedModels(document, new Set(Object.keys(section)), patterns, report)
 }
 
@@ -54,6 +59,14 @@ const checkNamedModels = (
   }
 }
 
+const upstreamNames = ({ upstreams }: Document): readonly string[] =>
+  Object.keys((upstreams ?? {}) as object)
+/** Whether a model that has not changed names the same upstreams and routes as before. */
+const hasSameNames = (document: Document, before: Document): boolean =>
+  isDeepStrictEqual(
+    [upstreamNames(document), routeNames(document)],
+    [upstreamNames(before), routeNames(before)],
+  )
 const routeNames = (document: Document): readonly string[] =>
   routesIn(document).map(({ name, path }) => name ?? path)
 

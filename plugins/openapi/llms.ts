@@ -3,7 +3,7 @@ import { isFields } from '../../engine/kit.ts'
 import type { HostBase, Json } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { catalogueOf } from '../catalogue/configured.ts'
-import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
+import { Endpoints } from '../catalogue/endpoints.ts'
 import { readablePattern } from '../catalogue/pattern.ts'
 import { type Operation, operationsOf, securityOf } from './operations.ts'
 
@@ -67,13 +67,13 @@ const endpointLines = (operations: readonly Operation[]): readonly string[] =>
   )
 
 const modelLines = (host: HostBase): readonly string[] => {
-  const routesByEndpoint = endpointRoutes(host)
+  const endpoints = new Endpoints(host)
   const { name: currency } = configuredCurrency(host)
   const lines = catalogueOf(host).all.map(entry => {
     const { price, free } = entry.options
-    const endpoints = endpointsOf(entry, host.upstreams, routesByEndpoint).join(', ')
+    const served = endpoints.of(entry).join(', ')
     const cost = free === true ? 'free' : printPrice(price)
-    return `- \`${readablePattern(entry.name)}\` (${endpoints}): ${cost}`
+    return `- \`${readablePattern(entry.name)}\` (${served}): ${cost}`
   })
   return section(`Models and prices (amounts without a currency: ${currency})`, lines)
 }

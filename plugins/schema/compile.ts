@@ -26,19 +26,22 @@ type SharedValues = Pick<HostBase, 'share' | 'memo'> & {
   readonly config: Pick<HostBase['config'], 'isTrial'>
 }
 
-/** The schema in a file beside routes.yaml. */
+/** The schema in a file beside routes.yaml. A text that has not changed is not parsed again. */
 export const fileValidator = (
   path: string,
   host: SharedValues & Pick<HostBase, 'file'>,
-): Validator => validatorOf(readSchema(path, host), path, host)
-export const readSchema = (path: string, host: Pick<HostBase, 'file'>): Json => {
-  let text: string
+): Validator => {
+  const text = readFile(path, host)
+  return host.share(`schema file ${path}`, text, () => validatorOf(parse(path, text), path, host))
+}
+export const readSchema = (path: string, host: Pick<HostBase, 'file'>): Json =>
+  parse(path, readFile(path, host))
+const readFile = (path: string, host: Pick<HostBase, 'file'>): string => {
   try {
-    text = host.file(path)
+    return host.file(path)
   } catch (error) {
     throw fault('SCHEMA_UNREADABLE', [path, messageOf(error)])
   }
-  return parse(path, text)
 }
 
 /** `where`: the name of the schema in error messages. Throws for an unusable schema where a version

@@ -1,7 +1,7 @@
 /** The rules of `tollgate lint` that need no plugin: addresses, secrets and egress. Pure. */
 import { isIP } from 'node:net'
 import type { Reading } from '../../config/read.ts'
-import type { Path } from '../../config/source-positions.ts'
+import type { Path } from '../../config/yaml/source-positions.ts'
 import { isFields } from '../../kit.ts'
 import type { Advise, Document, Json } from '../../plugin.ts'
 import { parseListenAddress } from '../../processes/listen-address.ts'

@@ -11,7 +11,7 @@ import type { Blueprint } from './blueprint.ts'
 import { CompileError, type CompileFault } from './compile-problem.ts'
 import { createHostBase } from './host.ts'
 import { compileListener, openEgress } from './listener.ts'
-import { migrateTables } from './migrations.ts'
+import { createMigrated, migrateTables } from './migrations.ts'
 import { compileRoutes } from './routes.ts'
 import { snapshotMembers, upstreamViews } from './snapshot-members.ts'
 import { setSigners } from './upstream-auth.ts'
@@ -73,7 +73,12 @@ const build = async (
     checkUrl: egress.checkResolvedUrl,
   })
   setSigners(document, plugins, upstreams, hostBase, faults)
-  await migrateTables(plugins, resources.database, faults)
+  const shareMigrated = () => {
+    const { value, release } = resources.shared.acquire('migrated tables', '', createMigrated)
+    releases.push(release)
+    return value
+  }
+  await migrateTables(plugins, resources.database, faults, shareMigrated)
   const context = {
     pipeline: (document.pipeline ?? []) as readonly string[],
     plugins,

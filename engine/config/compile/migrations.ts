@@ -9,15 +9,20 @@ interface MigratableDatabase {
   migrate?(owner: string, migrations: unknown): unknown
 }
 
-/** The tables of the plugins that a plugin `needs` come before its own. Throws CompileError if the
- *  store itself fails. */
+/** What a process has migrated to, by plugin: a reload asks the store for nothing. */
+export const createMigrated = () => new Map<string, Plugin['migrations']>()
+
+/** The tables of the plugins that a plugin `needs` come before its own. `shareMigrated`: called if
+ *  a plugin has tables. Throws CompileError if the store itself fails. */
 export const migrateTables = async (
   plugins: ReadonlyMap<string, Plugin>,
   database: object,
   faults: CompileFault[],
+  shareMigrated: () => ReturnType<typeof createMigrated>,
 ): Promise<void> => {
   const store = database as MigratableDatabase
   const visited = new Set<string>()
+  let migrated: ReturnType<typeof createMigrated> | undefined
   let hasEngineTables = false
   const visit = async (name: string, dependent: string): Promise<void> => {
     if (visited.has(name)) return
@@ -29,6 +34,8 @@ export const migrateTables = async (
     }
     for (const other of plugin?.needs ?? []) await visit(other, name)
     if (!plugin?.migrations || !store.migrate) return
+    migrated ??= shareMigrated()
+    if (migrated.get(name) === plugin.migrations) return
     try {
       // The tables of the engine, which plugin tables may reference.
       if (!hasEngineTables) {
@@ -37,6 +44,7 @@ export const migrateTables = async (
       }
       hasEngineTables = true
       await store.migrate(name, plugin.migrations)
+      migrated.set(name, plugin.migrations)
     } catch (error) {
       const description = describeError(error, 'MIGRATION_FAILED')
       // Each further plugin would wait for the failing store as long again.

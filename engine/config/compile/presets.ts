@@ -4,7 +4,7 @@ import { isFields } from '../../kit.ts'
 import type { Document, Json } from '../../plugin.ts'
 import { nearest } from '../nearest.ts'
 import { defineProblems, type Problem } from '../problem.ts'
-import type { Path, SourceNode } from '../source-positions.ts'
+import type { Path, SourceNode } from '../yaml/source-positions.ts'
 
 const problem = defineProblems({
   UNKNOWN_PRESET: 'no preset is named %j; %s',

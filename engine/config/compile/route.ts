@@ -80,7 +80,9 @@ export const setUpStages = async (
     }
     try {
       const stage = await plugin.setup(pluginOptions, host)
-      const fault = describeStage(name, stage)
+      // The builder has checked the same stage.
+      const isChecked = context.resources.role === 'worker'
+      const fault = isChecked ? undefined : describeStage(name, stage)
       if (fault) report(fault)
       else stages.push({ name, stage })
     } catch (error) {

@@ -27,7 +27,7 @@ import {
   writeCached,
 } from './bundle-cache.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'
-import { PREBUILT, publicFile } from './program.ts'
+import { PREBUILT, PROGRAM, publicFile } from './program.ts'
 import { type EsbuildResult, shippedInput, writeShipped } from './shipped-bundle.ts'
 
 const problem = defineProblems({
@@ -103,6 +103,30 @@ const nameFault = (name: string, other: PluginEntry | undefined): string | undef
 const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
 
 const NOTHING: BuildOutput = { candidates: [], sources: {} }
+const readOutput = (
+  entries: readonly PluginEntry[],
+  cacheFolder: string,
+): BuildOutput | undefined =>
+  readCached(entries, PREBUILT, REQUIRE) ?? readCached(entries, cacheFolder, REQUIRE)
+
+/** Keeps the output of the shipped plugins: it depends on hundreds of files, and the code of the
+ *  program changes with an upgrade only, unless routes.yaml lies beside it. */
+const createShippedReader = () => {
+  let known: { readonly root: string; readonly output: BuildOutput } | undefined
+  return (
+    entries: readonly PluginEntry[],
+    root: string,
+    read: () => BuildOutput | undefined,
+  ): BuildOutput | undefined => {
+    if (root === PROGRAM || !entries.every(each => each.isShipped)) return read()
+    if (known?.root === root) return known.output
+    const output = read()
+    known = output && { root, output }
+    return output
+  }
+}
+/** One for the process. */
+const readShippedOnce = createShippedReader()
 const bundleFolders = async (
   folders: readonly (readonly PluginEntry[])[],
   root: string,
@@ -111,7 +135,7 @@ const bundleFolders = async (
   const cached = folders.map(entries =>
     entries.length === 0
       ? NOTHING
-      : (readCached(entries, PREBUILT, REQUIRE) ?? readCached(entries, cacheFolder, REQUIRE)),
+      : readShippedOnce(entries, root, () => readOutput(entries, cacheFolder)),
   )
   if (cached.every(output => output !== undefined)) return cached
   // esbuild is loaded on demand, since most starts find bundles.

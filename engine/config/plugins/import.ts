@@ -132,8 +132,10 @@ const withTimeLimit = (
 ): Plugin => {
   const setup: Plugin['setup'] = (options, host) => {
     progress(file)
-    const what = `the setup of the plugin "${name}" (${file})`
-    return within(MAX_MS, what, async () => plugin.setup(options, host))
+    const stage = plugin.setup(options, host)
+    // Nearly every setup is finished by now.
+    if (!(stage instanceof Promise)) return stage
+    return within(MAX_MS, `the setup of the plugin "${name}" (${file})`, () => stage)
   }
   return Object.create(plugin, { setup: { value: setup } })
 }

@@ -23,7 +23,7 @@ export const loadVersion = async (
 ): Promise<LoadedVersion> => {
   const { config, cacheFolder, resources, history, recordStep } = context
   const reads = recordReads(context.source)
-  const last = history.last
+  const last = history.lastSummary
   const version = Math.max(serving?.version ?? 0, last?.version ?? 0) + 1
   const archivedVersion = rollback && findArchived(context, serving?.version ?? 0, rollback)
   const candidate: LoadedVersion = {
@@ -34,6 +34,7 @@ export const loadVersion = async (
       resources,
       source: reads.source,
       ...archivedVersion,
+      before: serving,
       progress: recordStep,
     })),
     ...(archivedVersion && { from: archivedVersion.from }),

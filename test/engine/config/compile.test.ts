@@ -153,10 +153,17 @@ t.test('compile: migrates tables before the first setup', async t => {
     log.push(`${owner} ${list.length}`)
     if (owner === 'second') throw new Error('no such column')
   }
-  const resources = freshResources({ database: { ...database, migrate } as typeof database })
+  const createResources = () =>
+    freshResources({ database: { ...database, migrate } as typeof database })
+  const resources = createResources()
   const document = { routes: [{ path: 'GET /' }] }
   await compileSnapshot({ own, plain: pluginOf({}) }, document, resources)
   t.same(log, [`standing ${MEMBERSHIP_TABLES.length}`, 'secrets 1', 'own 1', 'setup'])
+  log.length = 0
+  await compileSnapshot({ own, plain: pluginOf({}) }, document, resources)
+  t.same(log, ['setup'], 'a reload asks the store for nothing')
+  await compileSnapshot({ own: { ...own, migrations: [...migrations] } }, document, resources)
+  t.same(log.slice(-2), ['own 1', 'setup'], 'a new list of migrations is migrated to')
   t.match(await faultsOf({ own, second: own }, document, resources), [
     { plugin: 'second', code: 'MIGRATION_FAILED', message: 'no such column' },
   ])
@@ -183,7 +190,7 @@ t.test('compile: migrates tables before the first setup', async t => {
     { ...own, needs: ['own', 'last'] },
     { ...own, needs: ['own'] },
   ]
-  await compileSnapshot({ first, own, last }, document, resources)
+  await compileSnapshot({ first, own, last }, document, createResources())
   t.same(log.slice(2, 5), ['own 1', 'last 1', 'first 1'], 'the tables that others need come first')
   t.match(await faultsOf({ first, last }, document, resources), [
     {

@@ -247,3 +247,40 @@ t.test('load: exact places with ten thousand entries and a thousand routes', asy
     { file: 'things.yaml', line: 7779, column: 33, code: 'WRONG_TYPE' },
   ])
 })
+
+const MODELS = `models:
+  cheap: { to: main/cheap, price: { input: 1 EUR / 1M, output: 2 EUR / 1M } }
+`
+const shipped = (currency: string, upstream: string): string => `include: [models.yaml]
+settings: { currency: ${currency} }
+pipeline: [errors, auth, model, meter]
+upstreams: { ${upstream}: { url: 'http://127.0.0.1:1', auth: none } }
+routes: [{ path: POST /v1/chat/completions, errors: openai, auth: key, model: body }]
+`
+
+t.test('load: a reload finds what it breaks in a file that has not changed', async t => {
+  const before = process.env.TOLLGATE_PLUGINS
+  t.teardown(() => {
+    if (before !== undefined) process.env.TOLLGATE_PLUGINS = before
+  })
+  delete process.env.TOLLGATE_PLUGINS
+  const config = join(t.testdir({ 'models.yaml': MODELS }), 'routes.yaml')
+  const EUR = '{ name: USD, rates: { EUR: 2 } }'
+  const prepareWith = async (text: string, last?: Awaited<ReturnType<typeof prepare>>) => {
+    writeFileSync(config, text)
+    return prepare({ ...options(t), before: last?.blueprint })
+  }
+  const first = await prepareWith(shipped(EUR, 'main'))
+  const second = await prepareWith(shipped('{ name: USD, rates: { EUR: 3 } }', 'main'), first)
+  t.equal(second.blueprint.document.models, first.blueprint.document.models, 'the same object')
+  for (const [text, expected] of [
+    [shipped(EUR, 'other'), 'models.yaml:2 UNKNOWN_UPSTREAM'],
+    [shipped('{ name: USD }', 'main'), 'models.yaml:2 PRICE_CURRENCY'],
+  ] as const) {
+    const { problems } = await rejection(prepareWith(text, second))
+    t.match(
+      problems.map(({ file, line, code }) => `${file}:${line} ${code}`),
+      [expected],
+    )
+  }
+})

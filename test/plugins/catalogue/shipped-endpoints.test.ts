@@ -5,8 +5,7 @@ import { parse } from 'yaml'
 import type { Document, Exchange, Next, UpstreamView } from '../../../engine/plugin.ts'
 import { Catalogue } from '../../../plugins/catalogue/catalogue.ts'
 import {
-  endpointRoutes,
-  endpointsOf,
+  Endpoints,
   nativeMethodsOf,
   type RouteOptions,
 } from '../../../plugins/catalogue/endpoints.ts'
@@ -34,6 +33,7 @@ const upstreams = Object.fromEntries(
 )
 const host = fakeHost({ document, upstreams })
 const catalogue = new Catalogue(models, host)
+const endpointsOfModels = new Endpoints(host)
 const routes = (document.routes as unknown as readonly Route[]).filter(
   each => each.translate !== undefined || each.embed !== undefined,
 )
@@ -79,7 +79,7 @@ t.test('model list: lists exactly the endpoints that do not refuse the model wit
   let endpointCount = 0
   for (const entry of catalogue.all) {
     const name = exampleNameOf(entry.name)
-    const endpoints = endpointsOf(entry, upstreams, endpointRoutes(host))
+    const endpoints = endpointsOfModels.of(entry)
     const accepted = new Set<string>()
     for (const each of routeStages)
       if (!(await isRefused(each, name))) accepted.add(endpointOf(each.route))
@@ -117,14 +117,13 @@ t.test('model list: text, image, embedding and audio models list their endpoints
     ['gp-realtime', ['realtime']],
   ] as const) {
     const match = catalogue.find(name)
-    const endpoints = match && endpointsOf(match.entry, upstreams, endpointRoutes(host))
+    const endpoints = match && endpointsOfModels.of(match.entry)
     t.same([...(endpoints ?? ['?'])].sort(), [...expected].sort(), name)
   }
 })
 
 t.test('model list: no shipped model is without an endpoint', async t => {
-  for (const entry of catalogue.all)
-    t.not(endpointsOf(entry, upstreams, endpointRoutes(host)).length, 0, entry.name)
+  for (const entry of catalogue.all) t.not(endpointsOfModels.of(entry).length, 0, entry.name)
 })
 
 t.test('model list: names the native methods that work for a model', async t => {

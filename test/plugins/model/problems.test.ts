@@ -170,3 +170,24 @@ t.test('models check: checks ten thousand models', async t => {
   const many = Array.from({ length: 10_000 }, (_, n) => [`m-${n}`, { to: `gp/${n}` }])
   t.same(check(Object.fromEntries(many)), [])
 })
+
+t.test('models check: a model that is the same object as before is not checked again', async t => {
+  const document = { models: { a: { to: 'x/a' } }, upstreams: { gp: {} }, routes: [] }
+  const codesOf = (before?: object, now: object = document) => {
+    const codes: string[] = []
+    const report = (_: unknown, code: string) => void codes.push(code)
+    model.check(now as unknown as Document, report, { ...HOST, before: before as Document })
+    return codes
+  }
+  t.same(codesOf(), ['UNKNOWN_UPSTREAM'])
+  t.same(codesOf(document), [], 'the same section')
+  const { a } = document.models
+  t.same(codesOf(document, { ...document, models: { a, b: { to: 'x/b' } } }), ['UNKNOWN_UPSTREAM'])
+  t.same(codesOf({ ...document, upstreams: { x: {} } }), ['UNKNOWN_UPSTREAM'], 'other upstreams')
+  t.same(
+    codesOf({ ...document, routes: [{ path: 'GET /' }] }),
+    ['UNKNOWN_UPSTREAM'],
+    'other routes',
+  )
+  t.same(codesOf({ ...document, models: undefined }), ['UNKNOWN_UPSTREAM'], 'no models before')
+})

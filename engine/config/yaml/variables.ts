@@ -1,5 +1,5 @@
 /** Expands `${NAME}`, `${NAME:-default}` and `${file:path}` in a text; `$${` is an escaped `${`. */
-import { nearest } from './nearest.ts'
+import { nearest } from '../nearest.ts'
 
 /** Sources of variables. `file`: path relative to the folder of routes.yaml; undefined if it is not
  *  readable. */

@@ -1,7 +1,7 @@
 /** Expansion of variables in texts. */
 import t from 'tap'
-import { expand, hasVariable, isSecret } from '../../../engine/config/variables.ts'
-import fc from '../../helpers/property.ts'
+import { expand, hasVariable, isSecret } from '../../../../engine/config/yaml/variables.ts'
+import fc from '../../../helpers/property.ts'
 
 const variables = {
   env: { NAME: 'value', EMPTY: '', PORT: '8080', _x1: 'under' },

@@ -1,15 +1,7 @@
 /** Source positions of the keys and values of a YAML file, computed on demand for a problem. */
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  type LineCounter,
-  type Node,
-  type Document as Tree,
-  type YAMLMap,
-} from 'yaml'
-import type { Place } from './problem.ts'
+import { isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, type YAMLMap } from 'yaml'
+import type { Place } from '../problem.ts'
+import { linesOf, type Parts, type PlacedPart } from './parsed-text.ts'
 import { hasVariable } from './variables.ts'
 
 export type Path = readonly (string | number)[]
@@ -28,9 +20,10 @@ interface Pair {
   readonly value?: Node | undefined
 }
 
-export const createPlaceOf =
-  (file: string, text: string, lines: LineCounter): PlaceOf =>
-  (start, end = start + 1) => {
+export const createPlaceOf = (file: string, text: string): PlaceOf => {
+  let lines: LineCounter | undefined
+  return (start, end = start + 1) => {
+    lines ??= linesOf(text)
     const { line, col } = lines.linePos(start)
     const first = text.slice(start, end).split(/[\r\n]/, 1)[0] ?? ''
     // Editors do not count a byte order mark as a column.
@@ -38,8 +31,23 @@ export const createPlaceOf =
     const length = Math.max(1, first.trimEnd().length)
     return { file, line: Math.max(1, line), column: Math.max(1, column), length }
   }
+}
 
-export const createFind = (tree: Tree, text: string, at: PlaceOf): ((path: Path) => SourceNode) => {
+/** Finds the node at a path in the parts of a file. */
+export const createFind = (parts: Parts, at: PlaceOf): ((path: Path) => SourceNode) => {
+  const finds = new Map<PlacedPart, (path: Path) => SourceNode>()
+  return path => {
+    const [first] = parts
+    const placed = parts.find(({ part }) => part.section === String(path[0])) ?? first
+    const find = finds.get(placed) ?? createFindIn(placed, at)
+    finds.set(placed, find)
+    return find(path)
+  }
+}
+
+const createFindIn = ({ part, start }: PlacedPart, at: PlaceOf): ((path: Path) => SourceNode) => {
+  const { text, tree } = part
+  const placeOf: PlaceOf = (from, end = from + 1) => at(start + from, start + end)
   const indexes = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
   const resolveAlias = (node: unknown) =>
     ((isAlias(node) ? node.resolve(tree) : node) ?? undefined) as Node | undefined
@@ -61,7 +69,7 @@ export const createFind = (tree: Tree, text: string, at: PlaceOf): ((path: Path)
       if (!inner) break
       pair = inner
     }
-    return toSourceNode(pair, text, at)
+    return toSourceNode(pair, text, placeOf)
   }
 }
 const indexOf = ({ items }: YAMLMap): ReadonlyMap<string, Pair> =>

@@ -5,16 +5,15 @@ import {
   isMap,
   isScalar,
   isSeq,
-  LineCounter,
   type Node,
-  parseDocument,
   type Document as Tree,
   visit,
   type YAMLError,
   type YAMLMap,
 } from 'yaml'
-import type { Json } from '../plugin.ts'
-import { defineProblems, type Problem } from './problem.ts'
+import type { Json } from '../../plugin.ts'
+import { defineProblems, type Problem } from '../problem.ts'
+import type { Parts, PlacedPart } from './parsed-text.ts'
 import {
   createFind,
   createPlaceOf,
@@ -72,55 +71,49 @@ export interface YamlFile {
   find(path: Path): SourceNode
 }
 
-/** The tree of a text. It depends on nothing else. */
-export interface ParsedText {
-  readonly tree: Tree.Parsed
-  readonly lineCounter: LineCounter
-}
-export const parseText = (text: string): ParsedText => {
-  const lineCounter = new LineCounter()
-  const tree = parseDocument(text, {
-    lineCounter,
-    prettyErrors: false,
-    stringKeys: true,
-    schema: 'core',
-    resolveKnownTags: false,
-    logLevel: 'error',
-    // The parser would compare every pair of keys, which takes seconds for ten thousand keys.
-    // `Values` reports duplicates instead.
-    uniqueKeys: false,
-  })
-  return { tree, lineCounter }
-}
-
+/** `parts`: of the text, as parsed. */
 export const parseYaml = (
   file: string,
   text: string,
   variables: VariableSource,
-  { tree, lineCounter }: ParsedText,
+  parts: Parts,
 ): YamlFile => {
   if (/^\uFFFD{2}|\0/.test(text)) return notUtf8(file)
-  const at = createPlaceOf(file, text, lineCounter)
-  const find = createFind(tree, text, at)
+  const at = createPlaceOf(file, text)
+  const find = createFind(parts, at)
+  const [{ part }] = parts
   // Only the first error of a file is reported, since the others mostly follow from it. If the
   // parser exhausted the stack, the earlier errors follow from that.
-  const errors = tree.errors.toSorted((a, b) => a.pos[0] - b.pos[0])
-  const error = errors.find(({ code }) => code === TOO_DEEP) ?? errors[0]
+  const errors = part.section === undefined ? part.tree.errors : []
+  const sorted = errors.toSorted((a, b) => a.pos[0] - b.pos[0])
+  const error = sorted.find(({ code }) => code === TOO_DEEP) ?? sorted[0]
   if (error) {
-    const fault = syntaxProblem(error, tree, text, at)
+    const fault = syntaxProblem(error, part.tree, text, at)
     return { value: null, isBroken: true, problems: [fault], secrets: [], find }
   }
-  const values = new Values(text, at, variables)
-  const value = values.read(tree.contents)
-  const { problems, secrets } = values
+  const values = parts.map(each => readValue(each, at, variables))
+  const problems = values.flatMap(each => each.problems)
   return {
-    value,
-    isBroken: values.hasDuplicateSection || problems.some(isSyntaxCode),
+    value: values.length > 1 ? mergeSections(values) : (values[0]?.value ?? null),
+    isBroken: values.some(each => each.hasDuplicateSection) || problems.some(isSyntaxCode),
     problems,
-    secrets,
+    secrets: values.flatMap(each => each.secrets),
     find,
   }
 }
+const mergeSections = (sections: readonly { readonly value: Json }[]): Json =>
+  Object.freeze(Object.assign({}, ...sections.map(each => each.value)))
+
+const readValue = ({ part, start }: PlacedPart, at: PlaceOf, variables: VariableSource) => {
+  if (part.value !== undefined) return { value: part.value, ...NO_PROBLEMS }
+  const placeOf: PlaceOf = (from, end = from + 1) => at(start + from, start + end)
+  const values = new Values(part.text, placeOf, variables)
+  const value = values.read(part.tree.contents)
+  const { problems, secrets, hasDuplicateSection } = values
+  if (problems.length === 0 && !part.text.includes('${')) part.keep(value)
+  return { value, problems, secrets, hasDuplicateSection }
+}
+const NO_PROBLEMS = { problems: [], secrets: [], hasDuplicateSection: false }
 
 const notUtf8 = (file: string): YamlFile => {
   const place = { file, line: 1, column: 1 }
@@ -168,7 +161,8 @@ const openerOf = (tree: Tree, end: number): number | undefined => {
   return start
 }
 
-/** Converts the tree to plain values, with variables and aliases expanded. */
+/** Converts the tree to plain values, with variables and aliases expanded. They are frozen: a value
+ *  is used by every version until its file changes. */
 class Values {
   readonly problems: Problem[] = []
   readonly secrets: string[] = []
@@ -195,7 +189,7 @@ class Values {
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node)
     if (node.tag !== undefined && !TAGS.test(node.tag)) this.#tag(node, node.tag)
     if (isMap(node)) return this.#map(node)
-    if (isSeq(node)) return node.items.map(item => this.read(item))
+    if (isSeq(node)) return Object.freeze(node.items.map(item => this.read(item)))
     return typeof node.value === 'string' ? this.#string(node, node.value) : (node.value as Json)
   }
   #map({ items }: YAMLMap): Json {
@@ -217,7 +211,7 @@ class Values {
       keys.set(name, key)
     }
     this.#depth--
-    return map
+    return Object.freeze(map)
   }
   /** `{ input: 1,5 }`: a key without a value that goes on a number. */
   #reportComma({ range }: Node): boolean {

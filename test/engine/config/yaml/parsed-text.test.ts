@@ -1,0 +1,108 @@
+/** A text that is parsed by sections gives what the whole text gives: values, problems, places. */
+import { deepStrictEqual } from 'node:assert'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createParser, ParsedPart, type Parts } from '../../../../engine/config/yaml/parsed-text.ts'
+import type { Path } from '../../../../engine/config/yaml/source-positions.ts'
+import { parseYaml } from '../../../../engine/config/yaml/yaml-file.ts'
+import { isFields } from '../../../../engine/kit.ts'
+import type { Json } from '../../../../engine/plugin.ts'
+import fc from '../../../helpers/property.ts'
+
+const ROOT = join(import.meta.dirname, '../../../..')
+const textsOf = (...patterns: readonly string[]): readonly string[] =>
+  patterns.flatMap(pattern =>
+    globSync(pattern, { cwd: ROOT }).map(path => readFileSync(join(ROOT, path), 'utf8')),
+  )
+const SHIPPED = textsOf('*.yaml', 'models/*.yaml', 'examples/**/*.yaml')
+const BROKEN = textsOf('test/fixtures/config/*/*.yaml')
+const VARIABLES = { env: { HOME: '/home/gate', PORT: '8080' }, file: () => undefined }
+
+/** Every path of a value, and one that is not there. */
+const pathsIn = (value: Json, path: Path = []): readonly Path[] => {
+  const entries = isFields(value) || Array.isArray(value) ? Object.entries(value) : []
+  return [
+    path,
+    [...path, 'missing'],
+    ...entries.flatMap(([key, each]) => pathsIn(each, [...path, key])),
+  ]
+}
+const read = (text: string, parts: Parts) => {
+  const { value, problems, secrets, isBroken, find } = parseYaml('a.yaml', text, VARIABLES, parts)
+  const places = pathsIn(value).map(path => {
+    const { source, hasVariable, place } = find(path)
+    // The source of a whole document is not asked for.
+    const isInside = isFields(value) && String(path[0]) in value
+    return [path, isInside && source, hasVariable, place('key'), place('value')]
+  })
+  return { value, problems, secrets, isBroken, places }
+}
+const whole = (text: string): Parts => [{ part: new ParsedPart(text), start: 0 }]
+
+t.test('parsed text: sections give the same as the whole text', async t => {
+  const parse = createParser()
+  for (const text of [...SHIPPED, ...BROKEN])
+    t.same(read(text, parse(text)), read(text, whole(text)), text.slice(0, 60))
+  const counts = SHIPPED.map(text => parse(text).length)
+  t.ok(Math.max(...counts) > 5, 'shipped texts have sections')
+})
+
+const SMALL = [...SHIPPED, ...BROKEN].map(text => text.slice(0, 1_500))
+const INSERTS = [
+  ...'{}[]"\'#&*|>-:!,?%',
+  '\n',
+  '\r\n',
+  '\t',
+  '  ',
+  '\nupstreams:\n',
+  '\n---\n',
+  '\n...\n',
+  ' &a ',
+  ' *a ',
+  '${PORT}',
+  '\nroutes: "x\nmodels: y"\n',
+  '\nnotes: |\n',
+  '\nnotes: >\n\n  b: c\n',
+  '\n- item\n',
+  '\nfloat: [\n1]\n',
+  '\uFEFF',
+]
+const edit = fc.record({
+  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  insert: fc.constantFrom('', ...INSERTS),
+  remove: fc.nat({ max: 12 }),
+})
+
+t.test('parsed text: edited texts, too', async t => {
+  const parse = createParser()
+  let splitCount = 0
+  fc.assert(
+    fc.property(fc.constantFrom(...SMALL), fc.array(edit, { maxLength: 3 }), (text, edits) => {
+      const edited = edits.reduce((before, { at, insert, remove }) => {
+        const place = Math.floor(before.length * at)
+        return before.slice(0, place) + insert + before.slice(place + remove)
+      }, text)
+      const parts = parse(edited)
+      if (parts.length > 1) splitCount++
+      deepStrictEqual(read(edited, parts), read(edited, whole(edited)))
+    }),
+    { numRuns: 600 },
+  )
+  t.ok(splitCount > 100, `${splitCount} texts had sections`)
+})
+
+t.test('parsed text: only the section that changes is parsed again', async t => {
+  const parse = createParser()
+  const [first, second] = ['a:\n  b: 1\nc:\n  d: 2\n', 'a:\n  b: 3\nc:\n  d: 2\n'].map(parse)
+  t.not(first?.[0].part, second?.[0].part)
+  t.equal(first?.[1]?.part, second?.[1]?.part)
+  const values = [first, second].map(parts => parts && read('', parts).value)
+  t.same(values, [
+    { a: { b: 1 }, c: { d: 2 } },
+    { a: { b: 3 }, c: { d: 2 } },
+  ])
+  const [one, other] = values as unknown as readonly { readonly c: object }[]
+  t.equal(one?.c, other?.c, 'an unchanged value is the same object')
+  t.ok(Object.isFrozen(one?.c), 'which nothing can change')
+})
