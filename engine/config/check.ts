@@ -1,7 +1,7 @@
 /** Checks a configuration against the assembled schema, the rules of the engine and the checks of
  *  every plugin. */
 
-import type { ErrorObject, ValidateFunction } from 'ajv'
+import type { ErrorObject } from 'ajv'
 import type { CheckHostOf, Document, HostBase, Json } from '../plugin.ts'
 import { readAttachments } from './attachments.ts'
 import { createMemo } from './compile/memo.ts'
@@ -14,7 +14,8 @@ import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Reading, Source } from './read.ts'
 import { checkRules } from './rules.ts'
 import type { Plugins } from './schema.ts'
-import { createValidator } from './validation/validator.ts'
+import { createLongSections } from './validation/long-sections.ts'
+import { createValidator, type Validator } from './validation/validator.ts'
 import type { Path } from './yaml/source-positions.ts'
 
 const problem = defineProblems({
@@ -52,14 +53,12 @@ export const check = (
     .map(({ name }) => name)
     .filter(name => !plugins.has(name))
   const brokenNames = [...bundleResult.brokenNames, ...failedNames]
-  const { validate, fileNames, secrets, schemaErrors } = createValidator(
-    plugins,
-    brokenNames,
-    cacheFolder,
-  )
+  const validator = createValidator(plugins, brokenNames, cacheFolder)
+  const { fileNames, secrets, schemaErrors } = validator
   const valid = new Map([...plugins].filter(([name]) => !schemaErrors.has(name)))
   const defaults = defaultFaults(valid, cacheFolder)
-  const { document, errors } = validateDocument(validate, reading)
+  const version = JSON.stringify([brokenNames, ...bundleResult.bundles.map(({ hash }) => hash)])
+  const { document, errors } = validateDocument(validator, version, reading)
   const attachments = readAttachments(fileNames, reading.root, source, name =>
     reading.find(pathOfValue(document as Json, name) ?? []).place('value'),
   )
@@ -104,10 +103,13 @@ const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
 
 /** Validates the document. Variable values are text: where the schema requires a number or a
  *  boolean, a matching text is converted. */
-const validateDocument = (validate: ValidateFunction, reading: Reading) => {
+const validateDocument = (validator: Validator, version: string, reading: Reading) => {
+  const { validate } = validator
+  const isValid = (document: Document) =>
+    validate(withoutLongSections(document, version, validator))
   const errors = () => (validate.errors ?? []).filter(error => !isName(error))
   let { document } = reading
-  if (validate(document)) return { document, errors: [] }
+  if (isValid(document)) return { document, errors: [] }
   for (const { instancePath, keyword, params, parentSchema, data } of errors()) {
     const path = pathOf(instancePath)
     const types = [keyword === 'type' ? params.type : parentSchema?.type].flat()
@@ -115,8 +117,10 @@ const validateDocument = (validate: ValidateFunction, reading: Reading) => {
     if (value !== undefined && reading.find(path).hasVariable)
       document = replaceAt(document as Json, path, value) as Document
   }
-  return { document, errors: validate(document) ? [] : errors() }
+  return { document, errors: isValid(document) ? [] : errors() }
 }
+/** One for the process: the same section is valid in each version. */
+const withoutLongSections = createLongSections()
 /** Pipeline names are checked by the rules, with better messages. */
 const isName = ({ instancePath, keyword }: ErrorObject) =>
   keyword === 'enum' && instancePath.startsWith('/pipeline/')

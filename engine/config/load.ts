@@ -45,6 +45,8 @@ export interface LoadOptions extends PrepareOptions {
 /** The result before any `setup` runs. */
 export interface PreparedConfig {
   readonly blueprint: Blueprint
+  /** The JSON of its long members. */
+  readonly text: { readonly document: string; readonly files: string }
   readonly plugins: ReadonlyMap<string, Plugin>
   /** Texts of the configuration files by displayed path, for the history. */
   readonly files: ReadonlyMap<string, string>
@@ -120,13 +122,14 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   if (problems.length > 0) throw fail(problems)
   const { document } = checkResult
   const attachments = Object.fromEntries(checkResult.files)
-  const hashedParts = [document, bundles.map(({ name, hash }) => [name, hash]), attachments]
-  const hash = createHash('sha256').update(JSON.stringify(hashedParts)).digest('hex').slice(0, 16)
+  const text = { document: JSON.stringify(document), files: JSON.stringify(attachments) }
+  const hash = hashOf(text, bundles)
   const compiled = { document, plugins: bundles, places: placesOf(reading), files: attachments }
   const blueprint = { version, hash, root, cacheFolder, ...compiled }
   const files = new Map([...reading.files, ...checkResult.files])
   const result = {
     blueprint,
+    text,
     plugins: importResult.plugins,
     files,
     watchedPaths: pathsToWatch,
@@ -134,6 +137,12 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
     sources: inputs,
   }
   return { result, reading, fail }
+}
+
+const hashOf = (text: PreparedConfig['text'], bundles: readonly Bundle[]): string => {
+  const plugins = JSON.stringify(bundles.map(({ name, hash }) => [name, hash]))
+  const parts = `[${text.document},${plugins},${text.files}]`
+  return createHash('sha256').update(parts).digest('hex').slice(0, 16)
 }
 
 /** The document of a version that the same plugins have checked. */

@@ -82,6 +82,7 @@ export class BuilderClient {
       start: () =>
         fork(new URL('./builder.ts', import.meta.url), [config], {
           execArgv: [...heapFlags(SEMI_SPACE, SEMI_SPACE)],
+          serialization: 'advanced',
           stdio: ['inherit', 'inherit', 'inherit', 'ipc', this.#runningFile],
         }),
       onMessage: message => this.#onMessage(message),

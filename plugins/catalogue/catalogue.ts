@@ -47,19 +47,21 @@ export class Catalogue {
     this.#section = section
     this.#host = host
     this.#paths = pathsOf(host)
-    const models = Object.entries(section)
-    // A schema that cannot be used is a problem of the configuration.
-    if (host.config.isTrial)
-      for (const [name, options] of models) if (options.accepts) validatorsOf(name, options, host)
-    this.#patterns = models
-      .filter(([name]) => isPattern(name))
-      .map(([name]) => ({ pattern: parsePattern(name), entry: this.#createEntry(name) }))
+    const upstreams = new Set<string>()
+    const patterns: string[] = []
+    for (const [name, options] of Object.entries(section)) {
+      const { to, accepts } = options
+      if (typeof to === 'string') upstreams.add(upstreamOf(to))
+      else for (const each of to) upstreams.add(upstreamOf(each))
+      if (isPattern(name)) patterns.push(name)
+      // A schema that cannot be used is a problem of the configuration.
+      else if (accepts && host.config.isTrial) validatorsOf(name, options, host)
+    }
+    this.upstreams = [...upstreams].sort()
+    this.#patterns = patterns
+      .map(name => ({ pattern: parsePattern(name), entry: this.#createEntry(name) }))
       .sort((one, other) => bySpecificity(one.pattern, other.pattern))
     for (const { entry } of this.#patterns) this.#addFallbacks(entry)
-    const upstreams = new Set<string>()
-    for (const [, { to }] of models)
-      for (const each of typeof to === 'string' ? [to] : to) upstreams.add(upstreamOf(each))
-    this.upstreams = [...upstreams].sort()
   }
   find(name: string): ModelMatch | undefined {
     const exact = this.#exact.get(name) ?? this.#createMatch(name)

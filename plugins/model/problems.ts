@@ -18,6 +18,8 @@ export const problemsIn = (
   const upstreams = new Set(upstreamNames(document))
   const routes = new Set(routeNames(document))
   const known = before && hasSameNames(document, before) ? modelsIn(before) : {}
+  checkNamedModels(document, section, report)
+  if (known === section) return
   const patterns: Pattern[] = []
   const schemas = sharedSchemas(memo)
   for (const [name, options] of Object.entries(section)) {
@@ -27,11 +29,8 @@ export const problemsIn = (
     checkTargets(name, options, pattern, upstreams, report)
     checkRoutes(name, options, routes, schemas, report)
   }
-  if (known !== section) {
-    checkShadows(patterns, report)
-    checkFallbacks(section, patterns, report)
-  }
-  checkNamedModels(document, new Set(Object.keys(section)), patterns, report)
+  checkShadows(patterns, report)
+  checkFallbacks(section, patterns, report)
 }
 
 interface RouteEntry {
@@ -42,18 +41,20 @@ interface RouteEntry {
 const routesIn = ({ routes }: Document): readonly RouteEntry[] =>
   (routes ?? []) as unknown as readonly RouteEntry[]
 
+const ignore: Report = () => {}
+
 /** Routes whose bodies name no model: `model: { name: … }`. */
 const checkNamedModels = (
   document: Document,
-  models: ReadonlySet<string>,
-  patterns: readonly Pattern[],
+  section: Readonly<Record<string, ModelOptions>>,
   report: Report,
 ): void => {
   for (const [index, { model }] of routesIn(document).entries()) {
     const { name } = Object(model) as { readonly name?: Json }
-    if (typeof name !== 'string' || models.has(name)) continue
-    if (patterns.some(pattern => pattern.match(name))) continue
-    const { choices, suggestion } = choicesFor(name, 'models', [...models])
+    if (typeof name !== 'string' || Object.hasOwn(section, name)) continue
+    const names = Object.keys(section)
+    if (names.some(each => isPattern(each) && patternOf(each, ignore)?.match(name))) continue
+    const { choices, suggestion } = choicesFor(name, 'models', names)
     const message = `there is no model named ${JSON.stringify(name)}${choices}`
     report(['routes', index, 'model', 'name'], 'UNKNOWN_MODEL', message, suggestion)
   }

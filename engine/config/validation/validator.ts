@@ -1,15 +1,21 @@
 /** Validator of routes.yaml. Two formats collect file names and passwords during validation. */
 import type { ValidateFunction } from 'ajv'
+import type { Json } from '../../plugin.ts'
 import { assembleSchema, type Plugins } from '../schema.ts'
 import { splitSchema } from './split-schema.ts'
 import { compileSchema } from './validator-cache.ts'
 
-export interface Validator {
+/** What the formats collect, filled by `validate`. */
+export interface Names {
+  /** Values with `format: file`. */
+  readonly fileNames: Set<string>
+  /** Values with `format: password`. */
+  readonly secrets: Set<string>
+}
+export interface Validator extends Names {
   readonly validate: ValidateFunction
-  /** Values with `format: file`, filled by `validate`. */
-  readonly fileNames: ReadonlySet<string>
-  /** Values with `format: password`, filled by `validate`. */
-  readonly secrets: ReadonlySet<string>
+  /** The names in a section, beside `fileNames` and `secrets`; undefined: it has errors. */
+  validateSection(name: string, value: Json): Names | undefined
   /** Messages of ajv by plugin with an invalid schema. The keys of these plugins are accepted. */
   readonly schemaErrors: ReadonlyMap<string, string>
 }
@@ -20,15 +26,23 @@ export const createValidator = (
   brokenNames: readonly string[],
   folder: string,
 ): Validator => {
-  const [fileNames, secrets] = [new Set<string>(), new Set<string>()]
+  const all = createNames()
+  let names = all
   const formats = {
-    file: (name: string) => fileNames.add(name).has(name),
-    password: (value: string) => secrets.add(value).has(value),
+    file: (name: string) => names.fileNames.add(name).has(name),
+    password: (value: string) => names.secrets.add(value).has(value),
   }
   try {
     const schema = splitSchema(assembleSchema(plugins, brokenNames))
     const validate = compileSchema(schema, formats, folder)
-    return { validate, fileNames: fileNames, secrets, schemaErrors: new Map() }
+    const validateSection = (name: string, value: Json): Names | undefined => {
+      names = createNames()
+      const isValid = validate({ routes: [], [name]: value })
+      const result = isValid ? names : undefined
+      names = all
+      return result
+    }
+    return { validate, validateSection, ...all, schemaErrors: new Map() }
   } catch (error) {
     // Compiles each schema alone, to find the invalid one.
     const schemaErrors = new Map<string, string>()
@@ -53,3 +67,4 @@ export const createValidator = (
     }
   }
 }
+const createNames = (): Names => ({ fileNames: new Set(), secrets: new Set() })

@@ -25,7 +25,7 @@ export const reportBuild = (
     hash: blueprint.hash,
     settings: snapshot.settings,
     watchedPaths,
-    blueprint: JSON.stringify(blueprint),
+    blueprint: encode(candidate),
     secrets: [...secrets],
     change: from === undefined ? change : `back to #${from}: ${change}`,
     admin: [...snapshot.admin.keys()].sort(),
@@ -38,6 +38,10 @@ export const reportBuild = (
     replacements: blueprint.plugins.flatMap(each => (each.isReplacement ? each.file : [])),
   }
 }
+
+/** The JSON of a blueprint. */
+const encode = ({ blueprint: { document: _, files: __, ...rest }, text }: LoadedVersion): string =>
+  `{"document":${text.document},"files":${text.files},${JSON.stringify(rest).slice(1)}`
 
 /** `config`: path of routes.yaml, where a problem without a source position is reported. */
 export const reportProblems = (error: unknown, config: string): BuildProblems => {

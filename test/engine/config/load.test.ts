@@ -284,3 +284,43 @@ t.test('load: a reload finds what it breaks in a file that has not changed', asy
     )
   }
 })
+
+const NOTES = `export default {
+  schema: {},
+  default: {},
+  sections: {
+    notes: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { body: { type: 'string', format: 'file' }, secret: { type: 'string', format: 'password' } },
+      },
+    },
+  },
+  setup: () => ({ answers: true }),
+}
+`
+t.test('load: a long section that is validated once keeps its files and secrets', async t => {
+  const notes = Array.from(
+    { length: 600 },
+    (_, at) => `  n${at}: { body: a.json, secret: long-secret-${at} }`,
+  )
+  const noteFile = (extra = '') => ['notes:', ...notes, extra].join('\n')
+  const main = (path: string) =>
+    `include: [notes.yaml]\npipeline: [note]\nroutes: [{ path: GET ${path} }]\n`
+  const prepareWith = async (path: string, extra?: string) => {
+    writeFileSync(join(t.testdirName, 'routes.yaml'), main(path))
+    if (extra !== undefined) writeFileSync(join(t.testdirName, 'notes.yaml'), noteFile(extra))
+    return prepare(options(t))
+  }
+  t.testdir({ 'a.json': '{}', plugins: { 'note.ts': NOTES } })
+  const [first, second] = [await prepareWith('/a', ''), await prepareWith('/b')]
+  t.equal(first.blueprint.document.notes, second.blueprint.document.notes, 'the same object')
+  for (const { blueprint, secrets } of [first, second]) {
+    t.same(blueprint.files, { 'a.json': '{}' })
+    t.ok(secrets.has('long-secret-599'))
+  }
+  const { problems } = await rejection(prepareWith('/b', '  bad: { bodi: a.json }'))
+  t.match(problems, [{ file: 'notes.yaml', line: 602, code: 'UNKNOWN_KEY' }])
+})
