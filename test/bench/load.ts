@@ -53,6 +53,8 @@ class Connection {
     this.socket.on('close', () => this.#end(false))
   }
   ask(onAnswer: (ok: boolean) => void): void {
+    // No event would follow.
+    if (this.socket.destroyed) return onAnswer(false)
     this.busy = true
     this.#onAnswer = onAnswer
     this.socket.write(this.#request)
@@ -150,8 +152,10 @@ const closedLoop = (
   )
 }
 
+/** Replaces connections that the server has closed, as idle ones are. */
 const openLoop = (
-  connections: readonly Connection[],
+  connections: Connection[],
+  connect: () => Connection,
   seconds: number,
   rate: number,
   measurements: Measurements,
@@ -165,8 +169,10 @@ const openLoop = (
     const tick = (): void => {
       while (sentCount < total) {
         const due = start + (sentCount * 1000) / rate
-        const free = performance.now() >= due && connections.find(each => !each.busy)
-        if (!free) break
+        const index = performance.now() >= due ? connections.findIndex(each => !each.busy) : -1
+        if (index < 0) break
+        if (connections[index]?.socket.destroyed) connections[index] = connect()
+        const free = connections[index] as Connection
         sentCount++
         free.ask(ok => {
           measurements.add(ok, performance.now() - due)
@@ -185,10 +191,8 @@ const run = async (job: Job, openStreams: Connection[]): Promise<Outcome> => {
   for (const connection of openStreams.splice(0)) connection.socket.destroy()
   const request = Buffer.from(job.request)
   const measurements = new Measurements()
-  const connections = Array.from(
-    { length: job.connections },
-    () => new Connection(job.port, request, measurements.delays),
-  )
+  const connect = () => new Connection(job.port, request, measurements.delays)
+  const connections = Array.from({ length: job.connections }, connect)
   const start = performance.now()
   // Requests without a response by then count as failed.
   const end = () => connections.forEach(connection => void connection.socket.destroy())
@@ -196,7 +200,7 @@ const run = async (job: Job, openStreams: Connection[]): Promise<Outcome> => {
   if (job.hold) {
     openStreams.push(...connections)
     for (const connection of connections) await connection.hold()
-  } else if (job.rate) await openLoop(connections, job.seconds, job.rate, measurements)
+  } else if (job.rate) await openLoop(connections, connect, job.seconds, job.rate, measurements)
   else await closedLoop(connections, job, measurements)
   const events = connections.reduce((sum, connection) => sum + connection.events, 0)
   clearTimeout(late)

@@ -9,30 +9,33 @@ export class ParsedPart {
   readonly text: string
   /** Name of the section; undefined: it is not one map with one key, or has errors. */
   readonly section: string | undefined
-  #tree: Tree.Parsed | undefined
-  #value: Json | undefined
+  /** Undefined: not known, or it has problems or variables. The same object at each build tells
+   *  that nothing has changed. */
+  value: Json | undefined
+  readonly #trees: Trees
 
-  constructor(text: string) {
+  constructor(text: string, trees = createTrees()) {
     this.text = text
+    this.#trees = trees
     this.section = sectionOf(this.tree)
   }
   get tree(): Tree.Parsed {
-    this.#tree ??= parseTree(this.text)
-    return this.#tree
-  }
-  /** Undefined: not known, or it has problems or variables. */
-  get value(): Json | undefined {
-    return this.#value
-  }
-  /** Keeps the value: the same object at each build tells that nothing has changed. */
-  keep(value: Json): void {
-    this.#value = value
-    if (this.text.length > MAX_KEPT) this.#tree = undefined
+    const tree = this.#trees.get(this.text) ?? parseTree(this.text)
+    this.#trees.set(this.text, tree)
+    return tree
   }
 }
-/** Characters of a part whose tree is kept, for positions: a tree takes 60 times the memory of its
- *  text, which slows down every garbage collection. */
-const MAX_KEPT = 256 * 1024
+type Trees = LRUCache<string, Tree.Parsed>
+/** Trees are kept for positions and variables. One takes 60 times the memory of its text, which
+ *  slows down every garbage collection: longer ones than `maxEntrySize` are parsed again. */
+const createTrees = (): Trees =>
+  new LRUCache<string, Tree.Parsed>({
+    maxSize: 512 * 1024,
+    maxEntrySize: 256 * 1024,
+    sizeCalculation: sizeOf,
+  })
+/** Characters of the text; an empty one has a size, too. */
+const sizeOf = (_: unknown, text: string): number => text.length + 1
 
 export interface PlacedPart {
   readonly part: ParsedPart
@@ -42,15 +45,16 @@ export interface PlacedPart {
 /** The sections of a text, or the whole text as one part. */
 export type Parts = readonly [PlacedPart, ...PlacedPart[]]
 
-/** Numbers of texts and of their parts that are kept parsed. */
-const [MAX_TEXTS, MAX_PARTS] = [200, 500]
+/** Characters of the texts, and of their parts, that are kept parsed. */
+const MAX_SIZE = 8 * 1024 * 1024
 
 /** Texts that were parsed lately are not parsed again. */
 export const createParser = (): ((text: string) => Parts) => {
-  const texts = new LRUCache<string, Parts>({ max: MAX_TEXTS })
-  const known = new LRUCache<string, ParsedPart>({ max: MAX_PARTS })
+  const trees = createTrees()
+  const texts = new LRUCache<string, Parts>({ maxSize: MAX_SIZE, sizeCalculation: sizeOf })
+  const known = new LRUCache<string, ParsedPart>({ maxSize: MAX_SIZE, sizeCalculation: sizeOf })
   const parse = (text: string): ParsedPart => {
-    const part = known.get(text) ?? new ParsedPart(text)
+    const part = known.get(text) ?? new ParsedPart(text, trees)
     known.set(text, part)
     return part
   }

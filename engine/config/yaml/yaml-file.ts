@@ -110,7 +110,7 @@ const readValue = ({ part, start }: PlacedPart, at: PlaceOf, variables: Variable
   const values = new Values(part.text, placeOf, variables)
   const value = values.read(part.tree.contents)
   const { problems, secrets, hasDuplicateSection } = values
-  if (problems.length === 0 && !part.text.includes('${')) part.keep(value)
+  if (problems.length === 0 && !part.text.includes('${')) part.value = value
   return { value, problems, secrets, hasDuplicateSection }
 }
 const NO_PROBLEMS = { problems: [], secrets: [], hasDuplicateSection: false }
