@@ -1,14 +1,14 @@
-/** Parses YAML texts in parts: one for each section at the top level, so that an edit parses the
- *  section that it changes. */
+/** Parses YAML texts in parts: one for each section at the top level, and in it one for each entry,
+ *  so that an edit parses the entry that it changes. */
 import { LRUCache } from 'lru-cache'
-import { isMap, isScalar, LineCounter, parseDocument, type Document as Tree } from 'yaml'
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document as Tree } from 'yaml'
 import type { Json } from '../../plugin.ts'
 
-/** A section, or a whole text. It depends on its text only. */
+/** A whole text, a section or an entry of one. It depends on its text only. */
 export class ParsedPart {
   readonly text: string
-  /** Name of the section; undefined: it is not one map with one key, or has errors. */
-  readonly section: string | undefined
+  /** Its only key, or `ITEM` for an only item; undefined: it has other content, or errors. */
+  readonly key: string | undefined
   /** Undefined: not known, or it has problems or variables. The same object at each build tells
    *  that nothing has changed. */
   value: Json | undefined
@@ -17,7 +17,7 @@ export class ParsedPart {
   constructor(text: string, trees = createTrees()) {
     this.text = text
     this.#trees = trees
-    this.section = sectionOf(this.tree)
+    this.key = onlyKeyOf(this.tree)
   }
   get tree(): Tree.Parsed {
     const tree = this.#trees.get(this.text) ?? parseTree(this.text)
@@ -25,6 +25,29 @@ export class ParsedPart {
     return tree
   }
 }
+/** A section whose entries are parsed one by one. */
+export interface SplitSection {
+  readonly text: string
+  readonly key: string
+  /** Where its key begins. */
+  readonly keyAt: number
+  readonly isList: boolean
+  readonly entries: readonly [PlacedEntry, ...PlacedEntry[]]
+  value: Json | undefined
+}
+interface PlacedEntry {
+  readonly part: ParsedPart
+  /** Where its text begins in that of the section. */
+  readonly start: number
+}
+export interface PlacedPart {
+  readonly part: ParsedPart | SplitSection
+  /** Where its text begins in the whole. */
+  readonly start: number
+}
+/** The sections of a text, or the whole text as one part. */
+export type Parts = readonly [PlacedPart, ...PlacedPart[]]
+
 type Trees = LRUCache<string, Tree.Parsed>
 /** Trees are kept for positions and variables. One takes 60 times the memory of its text, which
  *  slows down every garbage collection: longer ones than `maxEntrySize` are parsed again. */
@@ -36,47 +59,51 @@ const createTrees = (): Trees =>
   })
 /** Characters of the text; an empty one has a size, too. */
 const sizeOf = (_: unknown, text: string): number => text.length + 1
-
-export interface PlacedPart {
-  readonly part: ParsedPart
-  /** Where its text begins in the whole. */
-  readonly start: number
-}
-/** The sections of a text, or the whole text as one part. */
-export type Parts = readonly [PlacedPart, ...PlacedPart[]]
-
-/** Characters of the texts, and of their parts, that are kept parsed. */
+/** Characters of the texts, of their sections and of their entries that are kept parsed. */
 const MAX_SIZE = 8 * 1024 * 1024
+/** Keeps what was made of a text lately. */
+const keepBy = <T extends object>(make: (text: string) => T): ((text: string) => T) => {
+  const known = new LRUCache<string, T>({ maxSize: MAX_SIZE, sizeCalculation: sizeOf })
+  return text => {
+    const value = known.get(text) ?? make(text)
+    known.set(text, value)
+    return value
+  }
+}
 
 /** Texts that were parsed lately are not parsed again. */
 export const createParser = (): ((text: string) => Parts) => {
   const trees = createTrees()
-  const texts = new LRUCache<string, Parts>({ maxSize: MAX_SIZE, sizeCalculation: sizeOf })
-  const known = new LRUCache<string, ParsedPart>({ maxSize: MAX_SIZE, sizeCalculation: sizeOf })
-  const parse = (text: string): ParsedPart => {
-    const part = known.get(text) ?? new ParsedPart(text, trees)
-    known.set(text, part)
-    return part
-  }
-  const split = (text: string): Parts => {
+  const parse = keepBy(text => new ParsedPart(text, trees))
+  const parseSection = keepBy(text => splitSection(text, parse) ?? parse(text))
+  return keepBy(text => {
     const starts = sectionStarts(text)
-    const [first, ...others] = starts.map((start, index) => ({
-      part: parse(text.slice(start, starts[index + 1])),
-      start,
-    }))
-    const names = new Set([first, ...others].map(each => each?.part.section))
-    const isSplit = !names.has(undefined) && names.size === starts.length
+    const texts = starts.map((start, index) => text.slice(start, starts[index + 1]))
+    const [first, ...others] = areSeparate(texts)
+      ? texts.map((each, index) => ({ part: parseSection(each), start: starts[index] ?? 0 }))
+      : []
+    const keys = new Set([first, ...others].map(each => each?.part.key))
+    const isSplit = !keys.has(undefined) && !keys.has(ITEM) && keys.size === starts.length
     return first && isSplit ? [first, ...others] : [{ part: parse(text), start: 0 }]
-  }
-  return text => {
-    const parts = texts.get(text) ?? split(text)
-    texts.set(text, parts)
-    return parts
-  }
+  })
 }
 
-/** What applies beyond its section, or ends a document. */
-const WHOLE = /^(?:---|\.\.\.|%|\uFEFF)|(?:^|[\s,[{:-])[&*][\p{L}\p{N}_]/mu
+/** What ends a document, or applies to all of it. */
+const WHOLE = /^(?:---|\.\.\.|%|\uFEFF)/m
+/** An anchor or an alias, or a text that looks like one. */
+const REFERENCE = /(?:^|[\s,[{:-])([&*])([^\s,[\]{}]*[\p{L}\p{N}_][^\s,[\]{}]*)/gmu
+/** Whether each alias has its anchor in the same text, and no other text has an anchor of the
+ *  name. */
+const areSeparate = (texts: readonly string[]): boolean => {
+  const anchors = new Set<string>()
+  return texts.every(text => {
+    const references = [...text.matchAll(REFERENCE)]
+    const own = new Set(references.flatMap(([, mark, name = '']) => (mark === '&' ? name : [])))
+    if (own.size > 0 && [...own].some(name => anchors.has(name))) return false
+    for (const name of own) anchors.add(name)
+    return references.every(([, mark, name = '']) => mark === '&' || own.has(name))
+  })
+}
 const SECTION = /^[A-Za-z_][\w-]*:(?=\s|$)/gm
 /** Where the sections of a text begin; what comes before the first belongs to it. A value that goes
  *  on over such a line leaves a section with an error, and the text is parsed as a whole. */
@@ -85,8 +112,40 @@ const sectionStarts = (text: string): readonly number[] => {
   return Array.from(text.matchAll(SECTION), ({ index }, at) => (at === 0 ? 0 : index))
 }
 
-const sectionOf = ({ errors, warnings, contents }: Tree.Parsed): string | undefined => {
-  if (errors.length > 0 || warnings.length > 0 || !isMap(contents)) return undefined
+/** A key with nothing but a comment behind it, and the indentation of what follows. */
+const HEAD =
+  /^((?:[ \t]*(?:#.*)?\r?\n)*)([A-Za-z_][\w-]*):[ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*( *)(-(?=\s))?/
+/** Undefined: the section has no entries, or they cannot be parsed one by one. */
+const splitSection = (
+  text: string,
+  parse: (text: string) => ParsedPart,
+): SplitSection | undefined => {
+  const [head, before = '', key = '', indent = '', dash] = HEAD.exec(text) ?? []
+  if (head === undefined || (indent === '' && dash === undefined)) return undefined
+  if (text.search(REFERENCE) >= 0) return undefined
+  const entry = dash === undefined ? '[^\\s#-]' : '-(?=\\s)'
+  const found = text.matchAll(new RegExp(`^${indent}${entry}`, 'gm'))
+  const from = head.length - indent.length - (dash?.length ?? 0)
+  const starts = Array.from(found, ({ index }) => index).filter(index => index >= from)
+  const [first, ...others] = starts.map((start, index) => ({
+    part: parse(text.slice(start, starts[index + 1])),
+    start,
+  }))
+  const keys = [first, ...others].map(each => each?.part.key)
+  const isList = dash !== undefined
+  const isSplit = isList
+    ? keys.every(each => each === ITEM)
+    : new Set(keys).size === keys.length && !keys.includes(undefined) && !keys.includes(ITEM)
+  if (!first || first.start !== from || !isSplit) return undefined
+  return { text, key, keyAt: before.length, isList, entries: [first, ...others], value: undefined }
+}
+
+/** Stands for the key of an item; no text of YAML has it. */
+const ITEM = '\0item'
+const onlyKeyOf = ({ errors, warnings, contents }: Tree.Parsed): string | undefined => {
+  if (errors.length > 0 || warnings.length > 0) return undefined
+  if (isSeq(contents)) return contents.items.length === 1 && !contents.flow ? ITEM : undefined
+  if (!isMap(contents) || contents.flow) return undefined
   const [pair, ...others] = contents.items
   return isScalar(pair?.key) && others.length === 0 ? String(pair.key.value) : undefined
 }

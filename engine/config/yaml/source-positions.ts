@@ -1,7 +1,13 @@
 /** Source positions of the keys and values of a YAML file, computed on demand for a problem. */
 import { isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, type YAMLMap } from 'yaml'
 import type { Place } from '../problem.ts'
-import { linesOf, type Parts, type PlacedPart } from './parsed-text.ts'
+import {
+  linesOf,
+  type ParsedPart,
+  type Parts,
+  type PlacedPart,
+  type SplitSection,
+} from './parsed-text.ts'
 import { hasVariable } from './variables.ts'
 
 export type Path = readonly (string | number)[]
@@ -33,21 +39,59 @@ export const createPlaceOf = (file: string, text: string): PlaceOf => {
   }
 }
 
+export type Find = (path: Path) => SourceNode
+
 /** Finds the node at a path in the parts of a file. */
-export const createFind = (parts: Parts, at: PlaceOf): ((path: Path) => SourceNode) => {
-  const finds = new Map<PlacedPart, (path: Path) => SourceNode>()
+export const createFind = (parts: Parts, at: PlaceOf): Find => {
+  const finds = new Map<PlacedPart, Find>()
   return path => {
     const [first] = parts
-    const placed = parts.find(({ part }) => part.section === String(path[0])) ?? first
-    const find = finds.get(placed) ?? createFindIn(placed, at)
+    const placed = parts.find(({ part }) => part.key === String(path[0])) ?? first
+    const find = finds.get(placed) ?? createFindInPart(placed, at)
     finds.set(placed, find)
     return find(path)
   }
 }
+/** Positions in a part that begins at `start`. */
+export const shift =
+  (at: PlaceOf, start: number): PlaceOf =>
+  (from, end = from + 1) =>
+    at(start + from, start + end)
 
-const createFindIn = ({ part, start }: PlacedPart, at: PlaceOf): ((path: Path) => SourceNode) => {
-  const { text, tree } = part
-  const placeOf: PlaceOf = (from, end = from + 1) => at(start + from, start + end)
+const createFindInPart = ({ part, start }: PlacedPart, at: PlaceOf): Find =>
+  'entries' in part
+    ? createFindInSection(part, shift(at, start))
+    : createFindInTree(part, shift(at, start))
+
+const createFindInSection = (section: SplitSection, at: PlaceOf): Find => {
+  const { text, key, keyAt, isList, entries } = section
+  const byKey = new Map(entries.map((each, index) => [isList ? `${index}` : each.part.key, each]))
+  const last = entries.at(-1) ?? entries[0]
+  const from = entries[0].start + (entries[0].part.tree.contents?.range[0] ?? 0)
+  const end = last.start + (last.part.tree.contents?.range[1] ?? 0)
+  return path => {
+    const [name, step, ...rest] = path
+    if (name !== key) return sourceNode({ key: [keyAt, text.length], value: [keyAt, text.length] })
+    const entry = step === undefined ? undefined : byKey.get(`${step}`)
+    if (!entry) return sourceNode({ key: [keyAt, keyAt + key.length], value: [from, end] })
+    return createFindInTree(
+      entry.part,
+      shift(at, entry.start),
+    )([isList ? 0 : (step ?? ''), ...rest])
+  }
+  function sourceNode(range: {
+    readonly key: readonly [number, number]
+    readonly value: readonly [number, number]
+  }): SourceNode {
+    return {
+      place: what => at(...range[what]),
+      source: text.slice(...range.value),
+      hasVariable: false,
+    }
+  }
+}
+
+const createFindInTree = ({ text, tree }: ParsedPart, at: PlaceOf): Find => {
   const indexes = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
   const resolveAlias = (node: unknown) =>
     ((isAlias(node) ? node.resolve(tree) : node) ?? undefined) as Node | undefined
@@ -69,7 +113,7 @@ const createFindIn = ({ part, start }: PlacedPart, at: PlaceOf): ((path: Path) =
       if (!inner) break
       pair = inner
     }
-    return toSourceNode(pair, text, placeOf)
+    return toSourceNode(pair, text, at)
   }
 }
 const indexOf = ({ items }: YAMLMap): ReadonlyMap<string, Pair> =>

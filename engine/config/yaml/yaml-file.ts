@@ -13,13 +13,14 @@ import {
 } from 'yaml'
 import type { Json } from '../../plugin.ts'
 import { defineProblems, type Problem } from '../problem.ts'
-import type { Parts, PlacedPart } from './parsed-text.ts'
+import type { ParsedPart, Parts, PlacedPart, SplitSection } from './parsed-text.ts'
 import {
   createFind,
   createPlaceOf,
   type Path,
   type PlaceOf,
   type SourceNode,
+  shift,
 } from './source-positions.ts'
 import { expand, isSecret, type VariableSource } from './variables.ts'
 
@@ -84,34 +85,68 @@ export const parseYaml = (
   const [{ part }] = parts
   // Only the first error of a file is reported, since the others mostly follow from it. If the
   // parser exhausted the stack, the earlier errors follow from that.
-  const errors = part.section === undefined ? part.tree.errors : []
-  const sorted = errors.toSorted((a, b) => a.pos[0] - b.pos[0])
-  const error = sorted.find(({ code }) => code === TOO_DEEP) ?? sorted[0]
-  if (error) {
-    const fault = syntaxProblem(error, part.tree, text, at)
+  // A part with a key has none.
+  const tree = 'entries' in part || part.key !== undefined ? undefined : part.tree
+  const errors = tree?.errors.toSorted((a, b) => a.pos[0] - b.pos[0]) ?? []
+  const error = errors.find(({ code }) => code === TOO_DEEP) ?? errors[0]
+  if (tree && error) {
+    const fault = syntaxProblem(error, tree, text, at)
     return { value: null, isBroken: true, problems: [fault], secrets: [], find }
   }
   const values = parts.map(each => readValue(each, at, variables))
   const problems = values.flatMap(each => each.problems)
   return {
-    value: values.length > 1 ? mergeSections(values) : (values[0]?.value ?? null),
+    value: join(values.map(each => each.value)),
     isBroken: values.some(each => each.hasDuplicateSection) || problems.some(isSyntaxCode),
     problems,
     secrets: values.flatMap(each => each.secrets),
     find,
   }
 }
-const mergeSections = (sections: readonly { readonly value: Json }[]): Json =>
-  Object.freeze(Object.assign({}, ...sections.map(each => each.value)))
+/** Of maps or lists, one value. */
+const join = (values: readonly Json[]): Json => {
+  const [first = null, ...others] = values
+  if (others.length === 0) return first
+  if (Array.isArray(first)) return Object.freeze(values.flat())
+  const map = {}
+  for (const each of values) Object.assign(map, each)
+  return Object.freeze(map)
+}
 
-const readValue = ({ part, start }: PlacedPart, at: PlaceOf, variables: VariableSource) => {
+type PartValue = Pick<Values, 'problems' | 'secrets' | 'hasDuplicateSection'> & {
+  readonly value: Json
+}
+const readValue = (
+  { part, start }: PlacedPart,
+  at: PlaceOf,
+  variables: VariableSource,
+): PartValue => {
   if (part.value !== undefined) return { value: part.value, ...NO_PROBLEMS }
-  const placeOf: PlaceOf = (from, end = from + 1) => at(start + from, start + end)
-  const values = new Values(part.text, placeOf, variables)
-  const value = values.read(part.tree.contents)
+  const placeOf = shift(at, start)
+  const result =
+    'entries' in part
+      ? readEntries(part, placeOf, variables)
+      : readTree(part, new Values(part.text, placeOf, variables))
+  if (result.problems.length === 0 && !part.text.includes('${')) part.value = result.value
+  return result
+}
+const readTree = ({ tree }: ParsedPart, values: Values): PartValue => {
+  const value = values.read(tree.contents)
   const { problems, secrets, hasDuplicateSection } = values
-  if (problems.length === 0 && !part.text.includes('${')) part.value = value
   return { value, problems, secrets, hasDuplicateSection }
+}
+const readEntries = (
+  { key, entries }: SplitSection,
+  at: PlaceOf,
+  variables: VariableSource,
+): PartValue => {
+  const values = entries.map(each => readValue(each, at, variables))
+  return {
+    value: Object.freeze({ [key]: join(values.map(each => each.value)) }),
+    problems: values.flatMap(each => each.problems),
+    secrets: values.flatMap(each => each.secrets),
+    hasDuplicateSection: false,
+  }
 }
 const NO_PROBLEMS = { problems: [], secrets: [], hasDuplicateSection: false }
 

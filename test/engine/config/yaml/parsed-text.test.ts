@@ -46,6 +46,9 @@ t.test('parsed text: sections give the same as the whole text', async t => {
     t.same(read(text, parse(text)), read(text, whole(text)), text.slice(0, 60))
   const counts = SHIPPED.map(text => parse(text).length)
   t.ok(Math.max(...counts) > 5, 'shipped texts have sections')
+  const parts = SHIPPED.flatMap(text => parse(text).map(({ part }) => part))
+  const entries = parts.flatMap(part => ('entries' in part ? part.entries : []))
+  t.ok(entries.length > 150, `${entries.length} entries`)
 })
 
 const SMALL = [...SHIPPED, ...BROKEN].map(text => text.slice(0, 1_500))
@@ -65,6 +68,12 @@ const INSERTS = [
   '\nnotes: |\n',
   '\nnotes: >\n\n  b: c\n',
   '\n- item\n',
+  '\n  - item\n',
+  '\n  key: value\n',
+  '\n  key:\n  - item\n',
+  '\n ? a\n : b\n',
+  '\n    deeper: |\n  text: x\n',
+  '  }\n',
   '\nfloat: [\n1]\n',
   '\uFEFF',
 ]
@@ -76,7 +85,7 @@ const edit = fc.record({
 
 t.test('parsed text: edited texts, too', async t => {
   const parse = createParser()
-  let splitCount = 0
+  let [splitCount, entryCount] = [0, 0]
   fc.assert(
     fc.property(fc.constantFrom(...SMALL), fc.array(edit, { maxLength: 3 }), (text, edits) => {
       const edited = edits.reduce((before, { at, insert, remove }) => {
@@ -85,11 +94,13 @@ t.test('parsed text: edited texts, too', async t => {
       }, text)
       const parts = parse(edited)
       if (parts.length > 1) splitCount++
+      if (parts.some(({ part }) => 'entries' in part)) entryCount++
       deepStrictEqual(read(edited, parts), read(edited, whole(edited)))
     }),
     { numRuns: 600 },
   )
   t.ok(splitCount > 100, `${splitCount} texts had sections`)
+  t.ok(entryCount > 100, `${entryCount} texts had entries`)
 })
 
 t.test('parsed text: only the section that changes is parsed again', async t => {
@@ -105,4 +116,12 @@ t.test('parsed text: only the section that changes is parsed again', async t => 
   const [one, other] = values as unknown as readonly { readonly c: object }[]
   t.equal(one?.c, other?.c, 'an unchanged value is the same object')
   t.ok(Object.isFrozen(one?.c), 'which nothing can change')
+  const entriesOf = (text: string) => {
+    const part = parse(text)[0].part
+    return 'entries' in part ? part.entries.map(each => each.part) : []
+  }
+  const [old, now] = ['a:\n  - b: 1\n  # c\n  - d\n', 'a:\n  - b: 1\n  # c\n  - e\n'].map(entriesOf)
+  t.equal(old?.length, 2)
+  t.equal(old?.[0], now?.[0], 'only the entry that changes is parsed again')
+  t.not(old?.[1], now?.[1])
 })
