@@ -75,7 +75,14 @@ const keepBy = <T extends object>(make: (text: string) => T): ((text: string) =>
 export const createParser = (): ((text: string) => Parts) => {
   const trees = createTrees()
   const parse = keepBy(text => new ParsedPart(text, trees))
-  const parseSection = keepBy(text => splitSection(text, parse) ?? parse(text))
+  const openings = new LRUCache<string, true>({ max: MAX_OPENINGS })
+  const parseSection = keepBy(text => {
+    const [opening = text] = OPENING.exec(text) ?? []
+    // Parsing a section as a whole is faster: its entries are parsed once it has been edited.
+    const isEdited = openings.has(opening)
+    openings.set(opening, true)
+    return (isEdited ? splitSection(text, parse) : undefined) ?? parse(text)
+  })
   return keepBy(text => {
     const starts = sectionStarts(text)
     const texts = starts.map((start, index) => text.slice(start, starts[index + 1]))
@@ -112,6 +119,9 @@ const sectionStarts = (text: string): readonly number[] => {
   return Array.from(text.matchAll(SECTION), ({ index }, at) => (at === 0 ? 0 : index))
 }
 
+/** The key of a section and its first entry, which tell that it was parsed before. */
+const OPENING = /^(?:.*\n)*?[A-Za-z_][\w-]*:.*\n[^:\n]*/
+const MAX_OPENINGS = 500
 /** A key with nothing but a comment behind it, and the indentation of what follows. */
 const HEAD =
   /^((?:[ \t]*(?:#.*)?\r?\n)*)([A-Za-z_][\w-]*):[ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*( *)(-(?=\s))?/
@@ -124,9 +134,9 @@ const splitSection = (
   if (head === undefined || (indent === '' && dash === undefined)) return undefined
   if (text.search(REFERENCE) >= 0) return undefined
   const entry = dash === undefined ? '[^\\s#-]' : '-(?=\\s)'
-  const found = text.matchAll(new RegExp(`^${indent}${entry}`, 'gm'))
+  const matches = text.matchAll(new RegExp(`^${indent}${entry}`, 'gm'))
   const from = head.length - indent.length - (dash?.length ?? 0)
-  const starts = Array.from(found, ({ index }) => index).filter(index => index >= from)
+  const starts = Array.from(matches, ({ index }) => index).filter(index => index >= from)
   const [first, ...others] = starts.map((start, index) => ({
     part: parse(text.slice(start, starts[index + 1])),
     start,
