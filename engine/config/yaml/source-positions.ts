@@ -39,7 +39,7 @@ export const createPlaceOf = (file: string, text: string): PlaceOf => {
   }
 }
 
-export type Find = (path: Path) => SourceNode
+type Find = (path: Path) => SourceNode
 
 /** Finds the node at a path in the parts of a file. */
 export const createFind = (parts: Parts, at: PlaceOf): Find => {
@@ -69,27 +69,22 @@ const createFindInSection = (section: SplitSection, at: PlaceOf): Find => {
   const last = entries.at(-1) ?? entries[0]
   const from = entries[0].start + (entries[0].part.tree.contents?.range[0] ?? 0)
   const end = last.start + (last.part.tree.contents?.range[1] ?? 0)
-  return path => {
-    const [name, step, ...rest] = path
-    if (name !== key) return sourceNode({ key: [keyAt, text.length], value: [keyAt, text.length] })
+  const whole = rangeNode(text, at, [keyAt, text.length], [keyAt, text.length])
+  const ownNode = rangeNode(text, at, [keyAt, keyAt + key.length], [from, end])
+  return ([name, step, ...rest]) => {
+    if (name !== key) return whole
     const entry = step === undefined ? undefined : byKey.get(`${step}`)
-    if (!entry) return sourceNode({ key: [keyAt, keyAt + key.length], value: [from, end] })
-    return createFindInTree(
-      entry.part,
-      shift(at, entry.start),
-    )([isList ? 0 : (step ?? ''), ...rest])
-  }
-  function sourceNode(range: {
-    readonly key: readonly [number, number]
-    readonly value: readonly [number, number]
-  }): SourceNode {
-    return {
-      place: what => at(...range[what]),
-      source: text.slice(...range.value),
-      hasVariable: false,
-    }
+    if (!entry) return ownNode
+    const find = createFindInTree(entry.part, shift(at, entry.start))
+    return find([isList ? 0 : (step ?? ''), ...rest])
   }
 }
+type Range = readonly [start: number, end: number]
+const rangeNode = (text: string, at: PlaceOf, key: Range, value: Range): SourceNode => ({
+  place: what => at(...(what === 'key' ? key : value)),
+  source: text.slice(...value),
+  hasVariable: false,
+})
 
 const createFindInTree = ({ text, tree }: ParsedPart, at: PlaceOf): Find => {
   const indexes = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
