@@ -5,7 +5,7 @@ import type { Document, Plugin } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { check } from './check.ts'
-import type { Blueprint, Bundle } from './compile/blueprint.ts'
+import { type Blueprint, type Bundle, createDocumentEncoder } from './compile/blueprint.ts'
 import { CompileError, type CompileFault, compile } from './compile/compile.ts'
 import { labelOf } from './faults.ts'
 import { type BundledPlugins, bundlePlugins } from './plugins/bundle.ts'
@@ -122,7 +122,7 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   if (problems.length > 0) throw fail(problems)
   const { document } = checkResult
   const attachments = Object.fromEntries(checkResult.files)
-  const text = { document: JSON.stringify(document), files: JSON.stringify(attachments) }
+  const text = { document: encodeDocument(document), files: JSON.stringify(attachments) }
   const hash = hashOf(text, bundles)
   const compiled = { document, plugins: bundles, places: placesOf(reading), files: attachments }
   const blueprint = { version, hash, root, cacheFolder, ...compiled }
@@ -139,6 +139,8 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   return { result, reading, fail }
 }
 
+/** One for the process. */
+const encodeDocument = createDocumentEncoder()
 const hashOf = (text: PreparedConfig['text'], bundles: readonly Bundle[]): string => {
   const plugins = JSON.stringify(bundles.map(({ name, hash }) => [name, hash]))
   const parts = `[${text.document},${plugins},${text.files}]`

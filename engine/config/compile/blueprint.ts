@@ -1,6 +1,6 @@
 /** The plain values from which a process compiles a snapshot; processes send them to each other. */
 import { dirname, join } from 'node:path'
-import type { Document } from '../../plugin.ts'
+import type { Document, Json } from '../../plugin.ts'
 
 /** One plugin, bundled for import. */
 export interface Bundle {
@@ -36,4 +36,23 @@ export interface Blueprint {
   readonly places?: readonly { readonly file: string; readonly line: number }[] | undefined
   /** Texts of the files that the document names (`format: file`), by path relative to `root`. */
   readonly files?: Readonly<Record<string, string>>
+}
+
+/** Returns a function to the JSON of a document. That of a frozen section, which never changes, is
+ *  made once. */
+export const createDocumentEncoder = (): ((document: Document) => string) => {
+  const known = new WeakMap<object, string>()
+  const encode = (section: Json): string => {
+    if (!Object.isFrozen(section) || typeof section !== 'object' || section === null)
+      return JSON.stringify(section)
+    const text = known.get(section) ?? JSON.stringify(section)
+    known.set(section, text)
+    return text
+  }
+  return document => {
+    const members = Object.entries(document).flatMap(([name, section]) =>
+      section === undefined ? [] : `${JSON.stringify(name)}:${encode(section)}`,
+    )
+    return `{${members.join(',')}}`
+  }
 }

@@ -57,6 +57,7 @@ t.test('edited files: a reload and a first start find the same', async t => {
     const started = await resultOf({ source: { ...source, parse: createParser() } })
     t.same(findings(reloaded), findings(started), `${file}:${index + 1}`)
     const isBroken = reloaded instanceof ProblemsError
+    if (!isBroken) t.same(JSON.parse(reloaded.text.document), reloaded.blueprint.document)
     counts[isBroken ? 'broken' : 'valid']++
     if (isBroken) writeFileSync(path, text)
     else last = reloaded
