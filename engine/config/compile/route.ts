@@ -80,9 +80,7 @@ export const setUpStages = async (
     }
     try {
       const stage = await plugin.setup(pluginOptions, host)
-      // The builder has checked the same stage.
-      const isChecked = context.resources.role === 'worker'
-      const fault = isChecked ? undefined : describeStage(name, stage)
+      const fault = describeStage(name, stage)
       if (fault) report(fault)
       else stages.push({ name, stage })
     } catch (error) {
