@@ -5,7 +5,12 @@ import type { Document, Plugin } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { check } from './check.ts'
-import { type Blueprint, type Bundle, createDocumentEncoder } from './compile/blueprint.ts'
+import {
+  type Blueprint,
+  type Bundle,
+  createDocumentEncoder,
+  freezeAll,
+} from './compile/blueprint.ts'
 import { CompileError, type CompileFault, compile } from './compile/compile.ts'
 import { labelOf } from './faults.ts'
 import { type BundledPlugins, bundlePlugins } from './plugins/bundle.ts'
@@ -120,7 +125,7 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
     ...[reading, bundleResult, importResult, checkResult].flatMap(({ problems }) => problems),
   ]
   if (problems.length > 0) throw fail(problems)
-  const { document } = checkResult
+  const document = freezeAll(checkResult.document)
   const attachments = Object.fromEntries(checkResult.files)
   const text = { document: encodeDocument(document), files: JSON.stringify(attachments) }
   const hash = hashOf(text, bundles)

@@ -38,6 +38,13 @@ export interface Blueprint {
   readonly files?: Readonly<Record<string, string>>
 }
 
+/** Freezes a value and what it holds. What is frozen already holds nothing that is not. */
+export const freezeAll = <T extends Document | Json>(value: T): T => {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const each of Object.values(value)) freezeAll(each as Json)
+  return Object.freeze(value)
+}
+
 /** Returns a function to the JSON of a document. That of a frozen section, which never changes, is
  *  made once. */
 export const createDocumentEncoder = (): ((document: Document) => string) => {

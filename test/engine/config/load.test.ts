@@ -301,6 +301,13 @@ const NOTES = `export default {
   setup: () => ({ answers: true }),
 }
 `
+t.test('load: options are frozen, also where a variable was converted', async t => {
+  folder(t, route('{ times: "${N}", text: x }'))
+  const stamp = await stampOf(t, { N: '12' })
+  t.same(stamp, { times: 12, text: 'x' })
+  t.ok(Object.isFrozen(stamp))
+})
+
 t.test('load: a long section that is validated once keeps its files and secrets', async t => {
   const notes = Array.from(
     { length: 600 },
