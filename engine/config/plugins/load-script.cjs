@@ -42,12 +42,15 @@ const loadScript = file => {
 const run = (file, module) => {
   const codeFile = `${file}.${cachedDataVersionTag().toString(16)}.code`
   const text = readFileSync(file, 'utf8')
-  const cachedData = read(codeFile)
+  // Stored code does not count branches.
+  const isMeasured = process.env.NODE_V8_COVERAGE !== undefined
+  const cachedData = isMeasured ? undefined : read(codeFile)
   const script = new Script(`(function (exports, require, module) {${text}\n})`, {
     filename: pathToFileURL(file).href,
     ...(cachedData && { cachedData }),
   })
-  if (!cachedData || script.cachedDataRejected) process.once('exit', () => save(codeFile, script))
+  if (!isMeasured && (!cachedData || script.cachedDataRejected))
+    process.once('exit', () => save(codeFile, script))
   script.runInThisContext()(module.exports, createRequire(file), module)
 }
 
