@@ -41,11 +41,7 @@ export class History {
   }
   /** The last entry without its texts. */
   get lastSummary(): Summary | undefined {
-    for (const version of this.#versions().toReversed()) {
-      const summary = this.#summaryOf(version)
-      if (summary) return summary
-    }
-    return undefined
+    return newestOf(this.#versions(), version => this.#summaryOf(version))
   }
   /** Newest first. */
   list(): readonly HistoryEntry[] {
@@ -109,12 +105,19 @@ export class History {
       .sort((a, b) => a - b)
   }
   #newest(versions: readonly number[]): HistoryEntry | undefined {
-    for (const version of versions.toReversed()) {
-      const entry = this.find(version)
-      if (entry) return entry
-    }
-    return undefined
+    return newestOf(versions, version => this.find(version))
   }
+}
+/** The result for the highest version that has one; the file of a version may be damaged. */
+const newestOf = <T>(
+  versions: readonly number[],
+  find: (version: number) => T | undefined,
+): T | undefined => {
+  for (const version of versions.toReversed()) {
+    const result = find(version)
+    if (result !== undefined) return result
+  }
+  return undefined
 }
 
 const summarize = ({ version, hash, plugins }: HistoryEntry): Summary => ({

@@ -89,7 +89,7 @@ export class Catalogue {
   #createMatch(name: string): ModelMatch | undefined {
     if (!Object.hasOwn(this.#section, name) || isPattern(name)) return undefined
     const entry = this.#createEntry(name)
-    // Known before its fallbacks are, which may lead back to it.
+    // Stored before its fallbacks are looked up: one may lead back to this model.
     this.#exact.set(name, { entry, targets: entry.targets })
     const fallbacks = this.#addFallbacks(entry)
     if (fallbacks) {

@@ -46,14 +46,17 @@ t.test('scripts: damaged code is compiled again', async t => {
   }
 })
 
-t.test('scripts: one runs once, throws each time, and imports by the loader', async t => {
-  const folder = t.testdir({
-    'bad-1.cjs': 'globalThis.runs = (globalThis.runs ?? 0) + 1; throw new Error("broken")',
-    'module.mjs': 'export default 7',
-  })
-  const { status, stdout } = run(`
+t.test(
+  'loadScript: a script runs once, its error is thrown by each load, and it can import modules',
+  async t => {
+    const folder = t.testdir({
+      'bad-1.cjs': 'globalThis.runs = (globalThis.runs ?? 0) + 1; throw new Error("broken")',
+      'module.mjs': 'export default 7',
+    })
+    const { status, stdout } = run(`
     const errors = [0, 1].map(() => { try { loadScript('${join(folder, 'bad-1.cjs')}') } catch (error) { return error } })
     importModule('file://${join(folder, 'module.mjs')}').then(({ default: seven }) =>
       process.stdout.write([errors[0].message, errors[0] === errors[1], runs, seven].join()))`)
-  t.same([status, stdout], [0, 'broken,true,1,7'])
-})
+    t.same([status, stdout], [0, 'broken,true,1,7'])
+  },
+)

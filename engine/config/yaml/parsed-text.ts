@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document as Tree } from 'yaml'
 import type { Json } from '../../plugin.ts'
 
-/** A whole text, a section or an entry of one. It depends on its text only. */
+/** A parsed text: that of a file, of a section, or of an entry of a section. */
 export class ParsedPart {
   readonly text: string
   /** Its only key, or `ITEM` for an only item; undefined: it has other content, or errors. */
@@ -57,11 +57,11 @@ const createTrees = (): Trees =>
     maxEntrySize: 256 * 1024,
     sizeCalculation: sizeOf,
   })
-/** Characters of the text; an empty one has a size, too. */
+/** The size of a cached text, characters. The cache refuses a size of 0. */
 const sizeOf = (_: unknown, text: string): number => text.length + 1
 /** Characters of the texts, of their sections and of their entries that are kept parsed. */
 const MAX_SIZE = 8 * 1024 * 1024
-/** Keeps what was made of a text lately. */
+/** Caches the results of `make`, by text. */
 const keepBy = <T extends object>(make: (text: string) => T): ((text: string) => T) => {
   const known = new LRUCache<string, T>({ maxSize: MAX_SIZE, sizeCalculation: sizeOf })
   return text => {
@@ -85,17 +85,23 @@ export const createParser = (): ((text: string) => Parts) => {
   })
   return keepBy(text => {
     const starts = sectionStarts(text)
-    const texts = starts.map((start, index) => text.slice(start, starts[index + 1]))
-    const [first, ...others] = areSeparate(texts)
-      ? texts.map((each, index) => ({ part: parseSection(each), start: starts[index] ?? 0 }))
+    const slices = slicesAt(starts, text)
+    const [first, ...others] = areSeparate(slices.map(each => each.text))
+      ? slices.map(each => ({ part: parseSection(each.text), start: each.start }))
       : []
-    const keys = new Set([first, ...others].map(each => each?.part.key))
-    const isSplit = !keys.has(undefined) && !keys.has(ITEM) && keys.size === starts.length
-    return first && isSplit ? [first, ...others] : [{ part: parse(text), start: 0 }]
+    const hasKeys = haveOwnKeys([first, ...others].map(each => each?.part.key))
+    return first && hasKeys ? [first, ...others] : [{ part: parse(text), start: 0 }]
   })
 }
 
-/** What ends a document, or applies to all of it. */
+/** The pieces of a text that begin at these places, each up to the next. */
+const slicesAt = (starts: readonly number[], text: string) =>
+  starts.map((start, index) => ({ start, text: text.slice(start, starts[index + 1]) }))
+/** Whether each part is a map with one key, which no other has. */
+const haveOwnKeys = (keys: readonly (string | undefined)[]): boolean =>
+  new Set(keys).size === keys.length && !keys.includes(undefined) && !keys.includes(ITEM)
+
+/** Marks that end a YAML document or apply to all of it, where a text is not split. */
 const WHOLE = /^(?:---|\.\.\.|%|\uFEFF)/m
 /** An anchor or an alias, or a text that looks like one. */
 const REFERENCE = /(?:^|[\s,[{:-])([&*])([^\s,[\]{}]*[\p{L}\p{N}_][^\s,[\]{}]*)/gmu
@@ -106,7 +112,7 @@ const areSeparate = (texts: readonly string[]): boolean => {
   return texts.every(text => {
     const references = [...text.matchAll(REFERENCE)]
     const own = new Set(references.flatMap(([, mark, name = '']) => (mark === '&' ? name : [])))
-    if (own.size > 0 && [...own].some(name => anchors.has(name))) return false
+    if ([...own].some(name => anchors.has(name))) return false
     for (const name of own) anchors.add(name)
     return references.every(([, mark, name = '']) => mark === '&' || own.has(name))
   })
@@ -119,13 +125,13 @@ const sectionStarts = (text: string): readonly number[] => {
   return Array.from(text.matchAll(SECTION), ({ index }, at) => (at === 0 ? 0 : index))
 }
 
-/** The key of a section and its first entry, which tell that it was parsed before. */
+/** The key of a section and of its first entry: the same ones in another text tell of an edit. */
 const OPENING = /^(?:.*\n)*?[A-Za-z_][\w-]*:.*\n[^:\n]*/
 const MAX_OPENINGS = 500
 /** A key with nothing but a comment behind it, and the indentation of what follows. */
 const HEAD =
   /^((?:[ \t]*(?:#.*)?\r?\n)*)([A-Za-z_][\w-]*):[ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*( *)(-(?=\s))?/
-/** Undefined: the section has no entries, or they cannot be parsed one by one. */
+/** Returns undefined if the section has no entries, or if they cannot be parsed one by one. */
 const splitSection = (
   text: string,
   parse: (text: string) => ParsedPart,
@@ -137,15 +143,13 @@ const splitSection = (
   const matches = text.matchAll(new RegExp(`^${indent}${entry}`, 'gm'))
   const from = head.length - indent.length - (dash?.length ?? 0)
   const starts = Array.from(matches, ({ index }) => index).filter(index => index >= from)
-  const [first, ...others] = starts.map((start, index) => ({
-    part: parse(text.slice(start, starts[index + 1])),
-    start,
+  const [first, ...others] = slicesAt(starts, text).map(each => ({
+    part: parse(each.text),
+    start: each.start,
   }))
   const keys = [first, ...others].map(each => each?.part.key)
   const isList = dash !== undefined
-  const isSplit = isList
-    ? keys.every(each => each === ITEM)
-    : new Set(keys).size === keys.length && !keys.includes(undefined) && !keys.includes(ITEM)
+  const isSplit = isList ? keys.every(each => each === ITEM) : haveOwnKeys(keys)
   if (!first || first.start !== from || !isSplit) return undefined
   return { text, key, keyAt: before.length, isList, entries: [first, ...others], value: undefined }
 }

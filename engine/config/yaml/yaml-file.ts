@@ -103,7 +103,7 @@ export const parseYaml = (
     find,
   }
 }
-/** Of maps or lists, one value. */
+/** Joins the values of parts: maps to one map, lists to one list. */
 const join = (values: readonly Json[]): Json => {
   const [first = null, ...others] = values
   if (others.length === 0) return first

@@ -96,7 +96,7 @@ export class RefusedCalls {
 export const sharedRefusedCalls = (host: Host): RefusedCalls =>
   host.share('refused calls', '1', () => {
     const calls = new RefusedCalls(() => host.folder('refused'), host.database, host.log)
-    // A trial, as of `check`, must not create the folder.
+    // A trial, such as `tollgate check`, must not create the folder.
     if (!host.config.isTrial) calls.watch()
     return calls
   })

@@ -1,5 +1,5 @@
-/** What a reload finds in edited files of the shipped configuration is what a first start finds in
- *  them, although the reload parses and checks only what has changed. */
+/** A reload of edited files gives the same version, or the same problems, as a first start with
+ *  them, although it parses and checks only what has changed. */
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
