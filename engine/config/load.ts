@@ -8,7 +8,8 @@ import { check } from './check.ts'
 import {
   type Blueprint,
   type Bundle,
-  createDocumentEncoder,
+  createPartsEncoder,
+  type EncodedParts,
   freezeAll,
 } from './compile/blueprint.ts'
 import { CompileError, type CompileFault, compile } from './compile/compile.ts'
@@ -50,8 +51,7 @@ export interface LoadOptions extends PrepareOptions {
 /** The result before any `setup` runs. */
 export interface PreparedConfig {
   readonly blueprint: Blueprint
-  /** The JSON of its long members. */
-  readonly text: { readonly document: string; readonly files: string }
+  readonly parts: EncodedParts
   readonly plugins: ReadonlyMap<string, Plugin>
   /** Texts of the configuration files by displayed path, for the history. */
   readonly files: ReadonlyMap<string, string>
@@ -127,14 +127,14 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   if (problems.length > 0) throw fail(problems)
   const document = freezeAll(checkResult.document)
   const attachments = Object.fromEntries(checkResult.files)
-  const text = { document: encodeDocument(document), files: JSON.stringify(attachments) }
-  const hash = hashOf(text, bundles)
+  const parts = encodeParts(document, attachments)
+  const hash = hashOf(parts, bundles)
   const compiled = { document, plugins: bundles, places: placesOf(reading), files: attachments }
   const blueprint = { version, hash, root, cacheFolder, ...compiled }
   const files = new Map([...reading.files, ...checkResult.files])
   const result = {
     blueprint,
-    text,
+    parts,
     plugins: importResult.plugins,
     files,
     watchedPaths: pathsToWatch,
@@ -145,11 +145,11 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
 }
 
 /** One for the process. */
-const encodeDocument = createDocumentEncoder()
-const hashOf = (text: PreparedConfig['text'], bundles: readonly Bundle[]): string => {
-  const plugins = JSON.stringify(bundles.map(({ name, hash }) => [name, hash]))
-  const parts = `[${text.document},${plugins},${text.files}]`
-  return createHash('sha256').update(parts).digest('hex').slice(0, 16)
+const encodeParts = createPartsEncoder()
+const hashOf = ({ sections, files }: EncodedParts, bundles: readonly Bundle[]): string => {
+  const plugins = bundles.map(({ name, hash }) => [name, hash])
+  const text = JSON.stringify([sections, plugins, files])
+  return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }
 
 /** The document of a version that the same plugins have checked. */

@@ -2,6 +2,7 @@
  *  hangs. The problem then names the file whose code ran last. */
 import { fork } from 'node:child_process'
 import { resolve } from 'node:path'
+import { withTexts } from '../config/compile/blueprint.ts'
 import { format, type Problem } from '../config/problem.ts'
 import { readSettings } from '../config/settings.ts'
 import { errors, TollgateError } from '../errors.ts'
@@ -116,6 +117,7 @@ export class BuilderClient {
     // A built version is saved by the process that built it, once it is live.
     if (outcome?.type !== 'built') this.#restWhenIdle()
     if (!outcome && this.#isStopping) return { type: 'unchanged', watchedPaths: [] }
+    if (outcome?.type === 'built') return this.#complete(outcome)
     return outcome ?? failedBuild(readStep(this.#runningFile).file || config, this.#failure)
   }
   /** Reports to the builder that a version is live; a process that starts later is told, too. */
@@ -156,6 +158,11 @@ export class BuilderClient {
     return this.#child.stop()
   }
 
+  /** With the texts that the builder left out, because the live version has them. */
+  #complete(built: BuiltVersion): BuiltVersion {
+    const serving = this.#serving?.blueprint
+    return serving ? { ...built, blueprint: withTexts(built.blueprint, serving) } : built
+  }
   async #ready(): Promise<boolean> {
     clearTimeout(this.#idleTimer)
     this.#child.wake()

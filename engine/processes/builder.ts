@@ -1,5 +1,6 @@
 /** The builder process (`node builder.ts <routes.yaml>`, forked): builds and checks every version
  *  outside the processes that serve traffic, and saves the versions that go live. */
+import { decodeBlueprint, type EncodedParts, withoutTexts } from '../config/compile/blueprint.ts'
 import { type Blueprint, describeChange } from '../config/load.ts'
 import { asFault } from '../errors.ts'
 import { checkDataFolder, reportBuild, reportProblems } from './builder/build-report.ts'
@@ -26,6 +27,8 @@ class Builder {
   readonly #context: BuilderContext
   /** The live version. */
   #serving: Blueprint | undefined
+  /** Its parts, which the primary has. */
+  #servingParts: EncodedParts | undefined
   /** The version built last. */
   #candidate: LoadedVersion | undefined
   /** What the primary was told about it, if it was new. */
@@ -35,8 +38,11 @@ class Builder {
     this.#context = createContext(config, send)
   }
   async onMessage(message: ToBuilder): Promise<void> {
-    if (message.type === 'serving')
-      this.#serving = JSON.parse(message.encodedVersion.blueprint) as Blueprint
+    if (message.type === 'serving') {
+      const encoded = message.encodedVersion.blueprint
+      this.#serving = decodeBlueprint(encoded).blueprint
+      this.#servingParts = encoded
+    }
     if (message.type === 'build') await this.#build(message)
     if (message.type === 'live' && this.#candidate) this.#markLive(this.#candidate)
     if (message.type === 'welcome')
@@ -52,18 +58,19 @@ class Builder {
       this.#candidate = await loadVersion(this.#context, this.#serving, request)
       const report = reportBuild(this.#candidate, this.#serving, request)
       this.#built = report.type === 'built' ? report : undefined
-      send(report)
+      send(this.#built ? shorten(this.#built, this.#servingParts) : report)
     } catch (error) {
       send(reportProblems(error, this.#context.config))
     }
     // The next version takes over what both share.
     await previous?.snapshot.retire()
   }
-  #markLive({ blueprint, snapshot, files, from, reads, sources }: LoadedVersion): void {
+  #markLive({ blueprint, parts, snapshot, files, from, reads, sources }: LoadedVersion): void {
     const { config, cacheFolder, log, history } = this.#context
     const { version, hash, plugins } = blueprint
     const change = this.#serving && { change: describeChange(this.#serving, blueprint) }
     this.#serving = blueprint
+    this.#servingParts = parts
     log.level(snapshot.settings.log.level)
     const time = new Date().toISOString()
     const texts = Object.fromEntries(files)
@@ -91,6 +98,10 @@ class Builder {
     return this.#candidate ? runWelcomeHooks(this.#context, this.#candidate, url) : []
   }
 }
+
+/** Without the texts of `known`, the parts of the live version. */
+const shorten = (built: BuiltVersion, known: EncodedParts | undefined): BuiltVersion =>
+  known ? { ...built, blueprint: withoutTexts(built.blueprint, known) } : built
 
 const start = (config: string): void => {
   const builder = new Builder(config)

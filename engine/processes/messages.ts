@@ -1,4 +1,5 @@
 /** Messages between the primary and its child processes, JSON over IPC. */
+import type { EncodedBlueprint } from '../config/compile/blueprint.ts'
 import type { UpstreamSummary } from '../config/compile/upstream-summary.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Settings } from '../config/settings.ts'
@@ -14,8 +15,8 @@ export type StoreSettings = Pick<Settings, 'database' | 'data' | 'durability'>
 export interface EncodedVersion {
   readonly version: number
   readonly hash: string
-  /** A Blueprint as JSON. */
-  readonly blueprint: string
+  /** In a message it lacks the texts that the receiver has from the live version. */
+  readonly blueprint: EncodedBlueprint
   /** Secret values that the log must redact. */
   readonly secrets: readonly string[]
 }

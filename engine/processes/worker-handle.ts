@@ -1,6 +1,7 @@
 /** Worker handle: the primary's view of one worker process. */
 import { type ChildProcess, fork, type SendHandle } from 'node:child_process'
 import type { Socket } from 'node:net'
+import { withoutTexts } from '../config/compile/blueprint.ts'
 import type { Channel } from '../quota/channel.ts'
 import type { ConnectionReceiver } from './connection-distributor.ts'
 import { enablePipelining, sendConnection } from './connection-transfer.ts'
@@ -29,8 +30,8 @@ export class WorkerHandle implements ConnectionReceiver {
   state: WorkerState = 'starting'
   /** Whether the worker prepares a version. */
   isPreparing = false
-  /** The version it serves; 0 before the first. */
-  version = 0
+  /** The version it serves. */
+  #serving: EncodedVersion | undefined
   garbage = 0
   /** ms since its store last answered. */
   storeSilence = 0
@@ -58,6 +59,10 @@ export class WorkerHandle implements ConnectionReceiver {
   get pid(): number {
     return this.process.pid ?? 0
   }
+  /** Number of the version that it serves; 0 before the first. */
+  get version(): number {
+    return this.#serving?.version ?? 0
+  }
   get open(): boolean {
     return this.state === 'serving' && this.version > 0 && !this.isStalled
   }
@@ -79,21 +84,26 @@ export class WorkerHandle implements ConnectionReceiver {
       (message): message is Extract<FromWorker, { type: 'prepared' | 'problems' }> =>
         ofType('prepared', 'problems')(message) && message.version === version,
     )
-    this.send({ type: 'prepare', encodedVersion })
+    const known = this.#serving?.blueprint
+    const blueprint = known
+      ? withoutTexts(encodedVersion.blueprint, known)
+      : encodedVersion.blueprint
+    this.send({ type: 'prepare', encodedVersion: { ...encodedVersion, blueprint } })
     const reply = await pending
     this.isPreparing = false
     if (!reply) return 'died'
     return reply.type === 'problems' ? reply : 'prepared'
   }
   /** Makes the worker serve the version it has prepared. */
-  async swap(version: number): Promise<void> {
+  async swap(encodedVersion: EncodedVersion): Promise<void> {
+    const { version } = encodedVersion
     this.state = 'serving'
     const pending = this.messages.next(
       (message): message is Extract<FromWorker, { type: 'serving' }> =>
         message.type === 'serving' && message.version === version,
     )
     this.send({ type: 'swap', version })
-    if (await pending) this.version = version
+    if (await pending) this.#serving = encodedVersion
   }
   /** State after `silence` ms without a heartbeat. `stalled` is returned once, when a stall
    *  begins. */

@@ -99,7 +99,7 @@ export class WorkerPool {
     // Workers forked from here on get the new version, also replacements of those that exit while
     // they swap.
     this.#current = encodedVersion
-    await Promise.all(serving.map(worker => worker.swap(encodedVersion.version)))
+    await Promise.all(serving.map(worker => worker.swap(encodedVersion)))
     // A worker that began to serve while the others prepared has not prepared this version.
     for (const worker of this.#inState('serving')) {
       if (!serving.includes(worker) && worker.version !== encodedVersion.version)
@@ -177,7 +177,7 @@ export class WorkerPool {
         return false
       }
       if (encodedVersion !== this.#current) continue
-      await worker.swap(encodedVersion.version)
+      await worker.swap(encodedVersion)
       if (encodedVersion === this.#current) return true
     }
     return false

@@ -2,7 +2,12 @@
  *  drains. */
 import { statSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { type Blueprint, pathsOf } from '../config/compile/blueprint.ts'
+import {
+  type Blueprint,
+  type DecodedParts,
+  decodeBlueprint,
+  pathsOf,
+} from '../config/compile/blueprint.ts'
 import { CompileError } from '../config/compile/compile-problem.ts'
 import { fromBlueprint } from '../config/plugins/import.ts'
 import { BackgroundCalls } from '../egress/background-calls.ts'
@@ -46,6 +51,10 @@ const channel: Channel = {
   on: listener => void process.on('message', listener),
 }
 
+interface PreparedVersion {
+  readonly snapshot: Snapshot
+  readonly parts: DecodedParts
+}
 class Worker {
   readonly #log
   readonly #metrics
@@ -55,7 +64,9 @@ class Worker {
   readonly #files = new Map<string, number>()
   #resources: WorkerResources | undefined
   #current: Snapshot | undefined
-  readonly #preparedVersions = new Map<number, Snapshot>()
+  /** Parts of the version that it serves: messages about the next one lack them. */
+  #decoded: DecodedParts | undefined
+  readonly #preparedVersions = new Map<number, PreparedVersion>()
   #server: GatewayServer | undefined
   readonly #listener = createTlsListener(socket => this.#server?.serveConnection(socket))
   readonly #backgroundCalls = new BackgroundCalls()
@@ -70,12 +81,13 @@ class Worker {
     this.#log = log
     this.#metrics = metrics
   }
-  async prepare({ version, secrets, blueprint: text }: EncodedVersion): Promise<void> {
+  async prepare({ version, secrets, blueprint: encoded }: EncodedVersion): Promise<void> {
     try {
       this.#log.hide(secrets)
-      const blueprint = JSON.parse(text) as Blueprint
+      const { blueprint, parts } = decodeBlueprint(encoded, this.#decoded)
       this.#resources ??= await openResources(blueprint.document, this.#parts())
-      this.#preparedVersions.set(version, await fromBlueprint(blueprint, this.#resources))
+      const snapshot = await fromBlueprint(blueprint, this.#resources)
+      this.#preparedVersions.set(version, { snapshot, parts })
       this.#garbage = MEMORY_PER_BYTE * this.#supersededBytes(blueprint)
       void send({ type: 'prepared', version })
     } catch (error) {
@@ -86,7 +98,9 @@ class Worker {
   /** Serves a prepared version. Requests in progress keep the version they began with. */
   swap(version: number): void {
     const old = this.#current
-    this.#current = this.#preparedVersions.get(version) ?? old
+    const prepared = this.#preparedVersions.get(version)
+    this.#current = prepared?.snapshot ?? old
+    this.#decoded = prepared?.parts ?? this.#decoded
     this.#preparedVersions.delete(version)
     this.#log.level(this.#serving().settings.log.level)
     this.#reports.apply(this.#serving())
@@ -119,7 +133,7 @@ class Worker {
     this.#resources?.membership.checkPeers()
   }
   discard(version: number): void {
-    void this.#preparedVersions.get(version)?.retire()
+    void this.#preparedVersions.get(version)?.snapshot.retire()
     this.#preparedVersions.delete(version)
   }
   /** Finishes requests within `grace` ms, then exits. `patient`: idle keep-alive connections may

@@ -1,4 +1,7 @@
-/** The plain values from which a process compiles a snapshot; processes send them to each other. */
+/** Blueprints: the plain values from which a process compiles a snapshot, and their JSON for other
+ *  processes. Long parts, the sections of the document and the attached files, are named by
+ *  digests, so that a process is sent only those that it does not have. */
+import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type { Document, Json } from '../../plugin.ts'
 
@@ -45,21 +48,94 @@ export const freezeAll = <T extends Document | Json>(value: T): T => {
   return Object.freeze(value)
 }
 
-/** Returns a function to the JSON of a document. That of a frozen section, which never changes, is
- *  made once. */
-export const createDocumentEncoder = (): ((document: Document) => string) => {
-  const known = new WeakMap<object, string>()
-  const encode = (section: Json): string => {
+/** The parts of a blueprint. */
+export interface EncodedParts {
+  /** Digests of the sections of the document, by name. */
+  readonly sections: Readonly<Record<string, string>>
+  /** Digest of the attached files. */
+  readonly files: string
+  /** JSON of the parts by digest. In a message it lacks those that the receiver has. */
+  readonly texts: Readonly<Record<string, string>>
+}
+export interface EncodedBlueprint extends EncodedParts {
+  /** JSON of the other members. */
+  readonly rest: string
+}
+/** Values of parts by digest, frozen: versions share them. */
+export type DecodedParts = ReadonlyMap<string, Json>
+
+/** Returns a function to the parts of a document and its files. The text and digest of a frozen
+ *  section, which never changes, are made once. */
+export const createPartsEncoder = () => {
+  const known = new WeakMap<object, Part>()
+  const encode = (section: Json): Part => {
     if (!Object.isFrozen(section) || typeof section !== 'object' || section === null)
-      return JSON.stringify(section)
-    const text = known.get(section) ?? JSON.stringify(section)
-    known.set(section, text)
-    return text
+      return partOf(section)
+    const part = known.get(section) ?? partOf(section)
+    known.set(section, part)
+    return part
   }
-  return document => {
-    const members = Object.entries(document).flatMap(([name, section]) =>
-      section === undefined ? [] : `${JSON.stringify(name)}:${encode(section)}`,
+  return (document: Document, files: Readonly<Record<string, string>>): EncodedParts => {
+    const sections = Object.entries(document).flatMap(([name, section]) =>
+      section === undefined ? [] : [[name, encode(section)] as const],
     )
-    return `{${members.join(',')}}`
+    const attached = partOf(files)
+    return {
+      sections: Object.fromEntries(sections.map(([name, { digest }]) => [name, digest])),
+      files: attached.digest,
+      texts: Object.fromEntries(
+        [...sections.map(([, part]) => part), attached].map(({ digest, text }) => [digest, text]),
+      ),
+    }
   }
 }
+interface Part {
+  readonly digest: string
+  readonly text: string
+}
+const partOf = (value: Json | Readonly<Record<string, string>>): Part => {
+  const text = JSON.stringify(value)
+  return { digest: createHash('sha256').update(text).digest('base64url'), text }
+}
+
+export const encodeBlueprint = (blueprint: Blueprint, parts: EncodedParts): EncodedBlueprint => {
+  const { document: _, files: __, ...rest } = blueprint
+  return { ...parts, rest: JSON.stringify(rest) }
+}
+/** Throws if a part is neither in the text nor in `known`. */
+export const decodeBlueprint = (
+  { rest, sections, files, texts }: EncodedBlueprint,
+  known: DecodedParts = new Map(),
+): { readonly blueprint: Blueprint; readonly parts: DecodedParts } => {
+  const parts = new Map<string, Json>()
+  const decode = (digest: string): Json => {
+    const text = texts[digest]
+    const value = text === undefined ? known.get(digest) : freezeAll(JSON.parse(text) as Json)
+    if (value === undefined) throw new Error(`a part of the blueprint is missing: ${digest}`)
+    parts.set(digest, value)
+    return value
+  }
+  const document = Object.fromEntries(
+    Object.entries(sections).map(([name, digest]) => [name, decode(digest)]),
+  )
+  const attached = decode(files) as Readonly<Record<string, string>>
+  const blueprint = { ...(JSON.parse(rest) as object), document, files: attached } as Blueprint
+  return { blueprint, parts }
+}
+
+/** Without the texts that a process with `known` has. */
+export const withoutTexts = <T extends EncodedParts>(encoded: T, known: EncodedParts): T => ({
+  ...encoded,
+  texts: filterTexts(encoded, digest => !Object.hasOwn(known.texts, digest)),
+})
+/** With the texts that `withoutTexts` left out. */
+export const withTexts = <T extends EncodedParts>(encoded: T, known: EncodedParts): T => {
+  const texts: Record<string, string> = { ...known.texts, ...encoded.texts }
+  const used = new Set([...Object.values(encoded.sections), encoded.files])
+  return { ...encoded, texts: filterTexts({ texts }, digest => used.has(digest)) }
+}
+const filterTexts = (
+  { texts }: Pick<EncodedParts, 'texts'>,
+  isIncluded: (digest: string) => boolean,
+): EncodedParts['texts'] =>
+  Object.fromEntries(Object.entries(texts).filter(([digest]) => isIncluded(digest)))

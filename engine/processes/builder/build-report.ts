@@ -1,5 +1,6 @@
 /** The builder's reports of a build: a version, no change, or problems. */
 import { resolve } from 'node:path'
+import { encodeBlueprint } from '../../config/compile/blueprint.ts'
 import { summarizeUpstreams } from '../../config/compile/upstream-summary.ts'
 import { type Blueprint, describeChange } from '../../config/load.ts'
 import { type Problem, ProblemsError } from '../../config/problem.ts'
@@ -25,7 +26,7 @@ export const reportBuild = (
     hash: blueprint.hash,
     settings: snapshot.settings,
     watchedPaths,
-    blueprint: encode(candidate),
+    blueprint: encodeBlueprint(blueprint, candidate.parts),
     secrets: [...secrets],
     change: from === undefined ? change : `back to #${from}: ${change}`,
     admin: [...snapshot.admin.keys()].sort(),
@@ -38,10 +39,6 @@ export const reportBuild = (
     replacements: blueprint.plugins.flatMap(each => (each.isReplacement ? each.file : [])),
   }
 }
-
-/** The JSON of a blueprint. */
-const encode = ({ blueprint: { document: _, files: __, ...rest }, text }: LoadedVersion): string =>
-  `{"document":${text.document},"files":${text.files},${JSON.stringify(rest).slice(1)}`
 
 /** `config`: path of routes.yaml, where a problem without a source position is reported. */
 export const reportProblems = (error: unknown, config: string): BuildProblems => {

@@ -1,8 +1,10 @@
 /** A reload of edited files gives the same version, or the same problems, as a first start with
  *  them, although it parses and checks only what has changed. */
+
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { decodeBlueprint, encodeBlueprint } from '../../../../engine/config/compile/blueprint.ts'
 import { type LoadOptions, prepare } from '../../../../engine/config/load.ts'
 import { ProblemsError } from '../../../../engine/config/problem.ts'
 import { fileSource } from '../../../../engine/config/read.ts'
@@ -57,7 +59,10 @@ t.test('edited files: a reload and a first start find the same', async t => {
     const started = await resultOf({ source: { ...source, parse: createParser() } })
     t.same(findings(reloaded), findings(started), `${file}:${index + 1}`)
     const isBroken = reloaded instanceof ProblemsError
-    if (!isBroken) t.same(JSON.parse(reloaded.text.document), reloaded.blueprint.document)
+    if (!isBroken) {
+      const encoded = encodeBlueprint(reloaded.blueprint, reloaded.parts)
+      t.same(decodeBlueprint(encoded).blueprint, reloaded.blueprint)
+    }
     counts[isBroken ? 'broken' : 'valid']++
     if (isBroken) writeFileSync(path, text)
     else last = reloaded
