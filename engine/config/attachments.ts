@@ -2,6 +2,7 @@
  *  once and stored with the version. */
 import { dirname } from 'node:path'
 import { formatPath } from './format-path.ts'
+import { keepByText } from './keep-by-text.ts'
 import { nearest } from './nearest.ts'
 import { locate, nameLike } from './plugins/program.ts'
 import { defineProblems, type Place, type Problem } from './problem.ts'
@@ -38,23 +39,34 @@ export const readAttachments = (
     }
     texts.set(file, text)
     if (!file.endsWith('.json')) return
-    const fault = jsonFault(text)
+    const { fault, references } = examine(text)
     if (fault)
       problems.push(problem('JSON_SYNTAX', placeIn(file, text, fault.position), [fault.text]))
-    else
-      for (const [match, other = ''] of text.matchAll(/"\$ref"\s*:\s*"([^"#:]+)(?:#[^"]*)?"/g))
-        add(other, dirname(path), () => placeIn(file, text, text.indexOf(match), match.length))
+    for (const { name, match } of references)
+      add(name, dirname(path), () => placeIn(file, text, text.indexOf(match), match.length))
   }
   for (const name of names) add(name, root, () => placeOf(name))
   return { texts, paths, problems: problems }
 }
+
+interface Examined {
+  readonly fault: { readonly position: number; readonly text: string } | undefined
+  /** Files that it refers to. `match`: the text of the reference. */
+  readonly references: readonly { readonly name: string; readonly match: string }[]
+}
+const examine = keepByText((text): Examined => {
+  const fault = jsonFault(text)
+  if (fault) return { fault, references: [] }
+  const matches = text.matchAll(/"\$ref"\s*:\s*"([^"#:]+)(?:#[^"]*)?"/g)
+  return { fault, references: [...matches].map(([match, name = '']) => ({ name, match })) }
+})
 
 const placeIn = (file: string, text: string, position: number, length = 1): Place => {
   const before = text.slice(0, position).split('\n')
   return { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1, length }
 }
 
-const jsonFault = (json: string): { position: number; text: string } | undefined => {
+const jsonFault = (json: string): Examined['fault'] => {
   const message = parseError(json)
   if (message === undefined) return undefined
   const text = message.replace(/,? (\.\.\.)?".*| in JSON at position.*/s, '')

@@ -14,7 +14,7 @@ import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Reading, Source } from './read.ts'
 import { checkRules } from './rules.ts'
 import type { Plugins } from './schema.ts'
-import { createLongSections } from './validation/long-sections.ts'
+import { createSectionValidator } from './validation/sections.ts'
 import { createValidator, type Validator } from './validation/validator.ts'
 import type { Path } from './yaml/source-positions.ts'
 
@@ -40,6 +40,14 @@ export interface CheckContext {
   /** The document that these plugins checked last, if it had no problems. */
   readonly before: Document | undefined
 }
+/** Returns a function that makes a value anew only for another key than last time. */
+const keepLast = <T>(): ((key: string, make: () => T) => T) => {
+  let last: { readonly key: string; readonly value: T } | undefined
+  return (key, make) => {
+    if (last?.key !== key) last = { key, value: make() }
+    return last.value
+  }
+}
 /** `plugins`: those of `bundled` that could be imported; the importer reports the others. */
 export const check = (
   reading: Reading,
@@ -53,12 +61,16 @@ export const check = (
     .map(({ name }) => name)
     .filter(name => !plugins.has(name))
   const brokenNames = [...bundleResult.brokenNames, ...failedNames]
-  const validator = createValidator(plugins, brokenNames, cacheFolder)
-  const { fileNames, secrets, schemaErrors } = validator
-  const valid = new Map([...plugins].filter(([name]) => !schemaErrors.has(name)))
-  const defaults = defaultFaults(valid, cacheFolder)
-  const version = JSON.stringify([brokenNames, ...bundleResult.bundles.map(({ hash }) => hash)])
-  const { document, errors } = validateDocument(validator, version, reading)
+  const hashes = bundleResult.bundles.map(({ hash }) => hash)
+  const version = JSON.stringify([cacheFolder, brokenNames, ...hashes])
+  const { validator, defaults } = schemasOf(version, () => {
+    const validator = createValidator(plugins, brokenNames, cacheFolder)
+    const valid = [...plugins].filter(([name]) => !validator.schemaErrors.has(name))
+    return { validator, defaults: defaultFaults(new Map(valid), cacheFolder) }
+  })
+  const { schemaErrors } = validator
+  const validation = validateDocument(validator, version, reading)
+  const { document, errors, fileNames, secrets } = validation
   const attachments = readAttachments(fileNames, reading.root, source, name =>
     reading.find(pathOfValue(document as Json, name) ?? []).place('value'),
   )
@@ -104,23 +116,29 @@ const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
 /** Validates the document. Variable values are text: where the schema requires a number or a
  *  boolean, a matching text is converted. */
 const validateDocument = (validator: Validator, version: string, reading: Reading) => {
-  const { validate } = validator
-  const isValid = (document: Document) =>
-    validate(withoutLongSections(document, version, validator))
-  const errors = () => (validate.errors ?? []).filter(error => !isName(error))
-  let { document } = reading
-  if (isValid(document)) return { document, errors: [] }
-  for (const { instancePath, keyword, params, parentSchema, data } of errors()) {
+  const validate = (document: Document) => {
+    const { errors, ...names } = validateSections(document, version, validator)
+    return { document, errors: errors.filter(error => !isName(error)), ...names }
+  }
+  const result = validate(reading.document)
+  let { document } = result
+  for (const { instancePath, keyword, params, parentSchema, data } of result.errors) {
     const path = pathOf(instancePath)
     const types = [keyword === 'type' ? params.type : parentSchema?.type].flat()
     const value = typeof data === 'string' ? parseScalar(data, types) : undefined
     if (value !== undefined && reading.find(path).hasVariable)
       document = replaceAt(document as Json, path, value) as Document
   }
-  return { document, errors: isValid(document) ? [] : errors() }
+  return document === reading.document ? result : validate(document)
 }
 /** One for the process: the same section is valid in each version. */
-const withoutLongSections = createLongSections()
+const validateSections = createSectionValidator()
+/** One for the process: most versions have the plugins of the last. */
+const schemasOf = keepLast<{
+  readonly validator: Validator
+  /** Reasons why the `default` of a plugin is not valid, by its name. */
+  readonly defaults: ReadonlyMap<string, string>
+}>()
 /** Pipeline names are checked by the rules, with better messages. */
 const isName = ({ instancePath, keyword }: ErrorObject) =>
   keyword === 'enum' && instancePath.startsWith('/pipeline/')

@@ -38,11 +38,8 @@ export const adviceOn = (options: AdviceOptions): Advice => {
 }
 
 /** Values that the schema marks as passwords. */
-const secretsIn = ({ document, plugins, cacheFolder }: AdviceOptions): ReadonlySet<string> => {
-  const { validate, secrets } = createValidator(plugins, [], cacheFolder)
-  validate(document)
-  return secrets
-}
+const secretsIn = ({ document, plugins, cacheFolder }: AdviceOptions): ReadonlySet<string> =>
+  createValidator(plugins, [], cacheFolder).validate(document).secrets
 
 /** `# lint-ignore CODE …` on the line of a finding or the line before it;
  *  `# lint-ignore-file CODE …` anywhere in its file. */

@@ -90,11 +90,26 @@ export const stageFault = (stage: unknown): MemberFault | undefined => {
   const members = stage as Readonly<Record<string, unknown>>
   const prototype = Object.getPrototypeOf(stage) as object | null
   const isPlain = prototype === Object.prototype || prototype === null
-  const names = isPlain ? Object.keys(members) : Object.getOwnPropertyNames(prototype)
-  const unknown = unknownMember(names, STAGE_MEMBERS, 'in its stage ')
-  if (unknown && (isPlain || unknown.suggestion !== undefined)) return unknown
-  return shapeFault(members, STAGE_MEMBERS, [])
+  const unknown = isPlain
+    ? unknownMember(Object.keys(members), STAGE_MEMBERS, IN_STAGE)
+    : misspelledMember(prototype)
+  return unknown ?? shapeFault(members, STAGE_MEMBERS, [])
 }
+const IN_STAGE = 'in its stage '
+
+/** The fault of a class of stages with a member whose name is nearly that of a stage; examined once
+ *  for each class. */
+const misspelledMember = (() => {
+  const known = new WeakMap<object, { readonly fault: MemberFault | undefined }>()
+  return (prototype: object): MemberFault | undefined => {
+    const examined = known.get(prototype)
+    if (examined) return examined.fault
+    const unknown = unknownMember(Object.getOwnPropertyNames(prototype), STAGE_MEMBERS, IN_STAGE)
+    const fault = unknown?.suggestion === undefined ? undefined : unknown
+    known.set(prototype, { fault })
+    return fault
+  }
+})()
 
 const unknownMember = (
   names: readonly string[],

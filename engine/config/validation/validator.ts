@@ -1,21 +1,18 @@
 /** Validator of routes.yaml. Two formats collect file names and passwords during validation. */
-import type { ValidateFunction } from 'ajv'
-import type { Json } from '../../plugin.ts'
+import type { ErrorObject } from 'ajv'
 import { assembleSchema, type Plugins } from '../schema.ts'
 import { splitSchema } from './split-schema.ts'
 import { compileSchema } from './validator-cache.ts'
 
-/** What the formats collect, filled by `validate`. */
-export interface Names {
+export interface Validation {
+  readonly errors: readonly ErrorObject[]
   /** Values with `format: file`. */
-  readonly fileNames: Set<string>
+  readonly fileNames: ReadonlySet<string>
   /** Values with `format: password`. */
-  readonly secrets: Set<string>
+  readonly secrets: ReadonlySet<string>
 }
-export interface Validator extends Names {
-  readonly validate: ValidateFunction
-  /** The names in a section, beside `fileNames` and `secrets`; undefined: it has errors. */
-  validateSection(name: string, value: Json): Names | undefined
+export interface Validator {
+  validate(document: object): Validation
   /** Messages of ajv by plugin with an invalid schema. The keys of these plugins are accepted. */
   readonly schemaErrors: ReadonlyMap<string, string>
 }
@@ -26,23 +23,19 @@ export const createValidator = (
   brokenNames: readonly string[],
   folder: string,
 ): Validator => {
-  const all = createNames()
-  let names = all
+  let names = createNames()
   const formats = {
     file: (name: string) => names.fileNames.add(name).has(name),
     password: (value: string) => names.secrets.add(value).has(value),
   }
   try {
     const schema = splitSchema(assembleSchema(plugins, brokenNames))
-    const validate = compileSchema(schema, formats, folder)
-    const validateSection = (name: string, value: Json): Names | undefined => {
+    const isValid = compileSchema(schema, formats, folder)
+    const validate = (document: object): Validation => {
       names = createNames()
-      const isValid = validate({ routes: [], [name]: value })
-      const result = isValid ? names : undefined
-      names = all
-      return result
+      return { errors: isValid(document) ? [] : (isValid.errors ?? []), ...names }
     }
-    return { validate, validateSection, ...all, schemaErrors: new Map() }
+    return { validate, schemaErrors: new Map() }
   } catch (error) {
     // Compiles each schema alone, to find the invalid one.
     const schemaErrors = new Map<string, string>()
@@ -67,4 +60,4 @@ export const createValidator = (
     }
   }
 }
-const createNames = (): Names => ({ fileNames: new Set(), secrets: new Set() })
+const createNames = () => ({ fileNames: new Set<string>(), secrets: new Set<string>() })

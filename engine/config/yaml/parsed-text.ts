@@ -3,6 +3,7 @@
 import { LRUCache } from 'lru-cache'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document as Tree } from 'yaml'
 import type { Json } from '../../plugin.ts'
+import { keepByText, sizeOf } from '../keep-by-text.ts'
 
 /** A parsed text: that of a file, of a section, or of an entry of a section. */
 export class ParsedPart {
@@ -57,33 +58,19 @@ const createTrees = (): Trees =>
     maxEntrySize: 256 * 1024,
     sizeCalculation: sizeOf,
   })
-/** The size of a cached text, characters. The cache refuses a size of 0. */
-const sizeOf = (_: unknown, text: string): number => text.length + 1
-/** Characters of the texts, of their sections and of their entries that are kept parsed. */
-const MAX_SIZE = 8 * 1024 * 1024
-/** Caches the results of `make`, by text. */
-const keepBy = <T extends object>(make: (text: string) => T): ((text: string) => T) => {
-  const known = new LRUCache<string, T>({ maxSize: MAX_SIZE, sizeCalculation: sizeOf })
-  return text => {
-    const value = known.get(text) ?? make(text)
-    known.set(text, value)
-    return value
-  }
-}
-
 /** Texts that were parsed lately are not parsed again. */
 export const createParser = (): ((text: string) => Parts) => {
   const trees = createTrees()
-  const parse = keepBy(text => new ParsedPart(text, trees))
+  const parse = keepByText(text => new ParsedPart(text, trees))
   const openings = new LRUCache<string, true>({ max: MAX_OPENINGS })
-  const parseSection = keepBy(text => {
+  const parseSection = keepByText(text => {
     const [opening = text] = OPENING.exec(text) ?? []
     // Parsing a section as a whole is faster: its entries are parsed once it has been edited.
     const isEdited = openings.has(opening)
     openings.set(opening, true)
     return (isEdited ? splitSection(text, parse) : undefined) ?? parse(text)
   })
-  return keepBy(text => {
+  return keepByText(text => {
     const starts = sectionStarts(text)
     const slices = slicesAt(starts, text)
     const [first, ...others] = areSeparate(slices.map(each => each.text))

@@ -47,7 +47,9 @@ t.test('stage members: a misspelled one is a problem, also of a class', t => {
   }
   t.equal(stageFault({}), undefined)
   t.equal(stageFault(new Counting()), undefined, 'a class has members of its own')
-  t.match(stageFault(new Misspelled()), { suggestion: 'forward' })
+  for (const _ of ['first', 'second'])
+    t.match(stageFault(new Misspelled()), { suggestion: 'forward' }, 'each stage of a class')
+  t.match(stageFault(Object.assign(new Counting(), { handle: 1 })), { message: /a function/ })
   t.match(stageFault({ handel() {} }), {
     message: 'has in its stage the unknown member "handel", which has no effect',
     suggestion: 'handle',
