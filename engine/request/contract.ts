@@ -124,7 +124,7 @@ export interface Out {
   end(tail?: Bytes, reason?: Fault): void
   fail(fault: Fault): void
 }
-/** One attempt at one target. Its request may be changed until `next()`. */
+/** One attempt at one target. Its request may be changed until `next()`; its body is not kept. */
 export interface Attempt {
   readonly exchange: Exchange
   readonly target: Target

@@ -112,13 +112,16 @@ const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: 
 
 /** Ends a response of `size` bytes in all. Node sends a one-byte string in one write with the head;
  *  bytes would cost a gathering write. */
-export const writeLast = (
-  response: ServerResponse,
-  tail: Bytes | undefined,
-  size: number,
-): void => {
-  if (tail === undefined) response.end()
+export const writeLast = (reply: ServerResponse, tail: Bytes | undefined, size: number): void => {
+  if (tail === undefined) reply.end()
   else if (tail.length <= ONE_WRITE && size === tail.length)
-    response.end(asBuffer(tail).toString('latin1'), 'latin1')
-  else response.end(tail)
+    reply.end(asBuffer(tail).toString('latin1'), 'latin1')
+  else reply.end(tail)
+}
+
+/** Sends a head now. Node keeps it as the two dozen strings that it was joined from; reading a
+ *  character makes V8 replace them by one, which saves half a KiB for each open stream. */
+export const flushHead = (reply: ServerResponse): void => {
+  const { _header: head } = reply as ServerResponse & { readonly _header?: string }
+  if (head?.charCodeAt(0) !== 0) reply.flushHeaders()
 }

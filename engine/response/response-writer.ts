@@ -12,7 +12,7 @@ import type { Bytes, Fault, Headers, Out, Outcome, Refusal } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import type { RequestLifecycle } from '../request/request-lifecycle.ts'
 import { withoutFraming } from './headers.ts'
-import { closeUnlessComplete, endAndClose, writeLast } from './lingering-close.ts'
+import { closeUnlessComplete, endAndClose, flushHead, writeLast } from './lingering-close.ts'
 import { plainRefusal } from './refusal.ts'
 import { type FlowControl, UNCONTROLLED } from './source.ts'
 
@@ -73,7 +73,7 @@ export class ResponseWriter implements Out {
     // taken. A whole answer may still turn into a refusal, so its head waits.
     if (this.#state !== WAITING || this.#declaredLength >= 0 || this.call.durable) return
     if (reply.headers['content-type'] === 'application/json') return
-    if (this.#ensureHead(-1) && !this.#bodiless()) this.#response.flushHeaders()
+    if (this.#ensureHead(-1) && !this.#bodiless()) flushHead(this.#response)
   }
   /** Writes the head, and comments until the first byte. `every`: ms. */
   startPings(every: number): void {

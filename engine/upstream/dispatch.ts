@@ -74,6 +74,7 @@ export const createDispatcher = (
       try {
         await forward(attempt)
         reply = choice.acceptReply(attempt)
+        if (reply) attempt.request.body = undefined
       } catch (error) {
         choice.handleFault(attempt, error)
       }

@@ -39,7 +39,7 @@ export interface Sending {
   readonly method: string
   readonly path: string
   readonly headers: Headers
-  readonly body: Body
+  body: Body
   readonly deadlines: Deadlines
   readonly health: HealthRules
   /** Whether a second sending does no harm (RFC 9110 §9.2.2). */
@@ -99,6 +99,7 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
     const { origin, method, path, headers, body } = this.#sending
     const isStream = body !== undefined && !(body instanceof Uint8Array)
     const sendableBody = isStream ? this.#upload(body) : body
+    this.#sending.body = undefined
     try {
       origin.pool?.send({ method, path, headers, body: sendableBody }, this)
     } catch (error) {

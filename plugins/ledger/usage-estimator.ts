@@ -22,7 +22,8 @@ export class UsageEstimator {
   /** Whether the response is an event stream. */
   isStream = false
   readonly #exchange: Exchange
-  readonly #prompt: PromptSize
+  /** Until its tokens are estimated: a stream may stay open for long. */
+  #prompt: PromptSize | undefined
   readonly #call: CheckpointTarget
   #input: number | undefined
   #hasOutput = false
@@ -100,7 +101,9 @@ export class UsageEstimator {
   #countUsage(more = 0, units = this.#units + more) {
     const bytes = this.isStream ? units : Math.ceil(units / BYTES_PER_TOKEN)
     const output = this.#outputSoFar?.tokens ?? bytes
-    this.#input ??= estimatePromptTokens(this.#prompt.body, this.#prompt.size)
+    const { body = null, size = 0 } = this.#prompt ?? {}
+    this.#input ??= estimatePromptTokens(body, size)
+    this.#prompt = undefined
     return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
   }
   #count(chunk: Bytes): void {

@@ -168,7 +168,7 @@ t.test(
     const short = '--rounds 1 --slices 2 --seconds 0.05 --rate 50 --streams 20 --paced 10'.split(
       ' ',
     )
-    short.push('--charges', '1000', '--events', '1000')
+    short.push('--charges', '1000', '--events', '1000', '--rest', '0', '--settle', '0')
     const run = spawnSync(
       ...cachedCommand(bench, ...short, '--only', PARTS.join(), '--json', json),
       {

@@ -34,7 +34,8 @@ const HELP = `npm run bench -- [options]
                     writes one fsynced row a request; billed: tollgate with prices
   --peers           prints the table of docs/performance.md: requests, latency and events of all subjects that are
                     installed (nginx and litellm on the PATH, @portkey-ai/gateway in node_modules)
-  --rest N          seconds until memory at rest is read, for --peers; 45
+  --rest N          seconds until memory at rest is read, for --peers and the part streams; 45
+  --settle N        seconds that streams are open before their memory is read; 15
   --rounds N        interleaved rounds, of which medians are printed (of ratios: of those within a round); 5
   --seconds N       of one measurement; 3
   --slices N        of a round where CPU is compared: the subjects take turns within it; 10
@@ -60,6 +61,7 @@ const readOptions = () => {
       subjects: { type: 'string' },
       peers: { type: 'boolean', default: false },
       rest: { type: 'string', default: '45' },
+      settle: { type: 'string', default: '15' },
       paced: { type: 'string', default: '1000' },
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },
@@ -73,9 +75,11 @@ const readOptions = () => {
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  const { rounds, seconds, slices, rest, rate, streams, paced, charges, tasks, peers } = values
+  const { rounds, seconds, slices, rest, settle } = values
+  const { rate, streams, paced, charges, tasks, peers } = values
   const sizes = { rate: +rate, streams: +streams, paced: +paced, charges: +charges, tasks: +tasks }
-  const numbers = { rounds: +rounds, seconds: +seconds, slices: +slices, rest: +rest, ...sizes }
+  const pauses = { rest: +rest, settle: +settle }
+  const numbers = { rounds: +rounds, seconds: +seconds, slices: +slices, ...pauses, ...sizes }
   const parts = peers ? PEER_PARTS : Object.keys(PARTS)
   const subjects = peers
     ? [...new Set(['direct', ...installedPeers(), ...OWN])]
@@ -141,8 +145,9 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
     findings.ledger = await interleave(ledgerSubjects, load, rounds, job, slices)
     return growthTable(findings.ledger)
   },
-  async streams({ subjects, load, options: { streams } }, findings) {
-    findings.streamMemory = await holdStreams(subjects, load, streams)
+  async streams({ subjects, load, options: { streams, rest, settle } }, findings) {
+    const times = { rest: rest * 1_000, settle: settle * 1_000 }
+    findings.streamMemory = await holdStreams(subjects, load, streams, times)
     return streamsTable(findings.streamMemory)
   },
   async translation({ startTranslating, load, options }, findings) {

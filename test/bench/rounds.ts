@@ -1,5 +1,6 @@
 /** Runs measurements in interleaved rounds: each subject in turn, warmed up before it counts. */
 import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Manner, requestBody } from './answers.ts'
 import { PATH } from './gateway.ts'
 import type { Job, Outcome } from './load.ts'
@@ -85,13 +86,16 @@ const measure = async ({ pid }: Subject, load: Load, job: Job): Promise<Round> =
   }
 }
 
-/** Measures the memory of idle open streams. */
+/** Measures the memory of idle open streams. `rest`: ms until the builders of the gateways have
+ *  ended; `settle`: ms until a process has returned what it no longer uses. */
 export const holdStreams = async (
   subjects: readonly Subject[],
   load: Load,
   streams: number,
+  { rest, settle }: { readonly rest: number; readonly settle: number },
 ): Promise<StreamMemory[]> => {
   const rows: StreamMemory[] = []
+  await pause(rest)
   for (const subject of subjects) {
     const { name, pid } = subject
     if (!pid) continue
@@ -99,8 +103,10 @@ export const holdStreams = async (
     // The first streams pay for pools and for code that is compiled once.
     await hold(Math.ceil(streams / 20))
     await hold(0)
+    await pause(settle)
     const before = { pss: pssOf(pid), kernel: kernelTcp() }
     await hold(streams)
+    await pause(settle)
     rows.push({
       name,
       streams,

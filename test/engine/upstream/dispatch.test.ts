@@ -1,6 +1,6 @@
 /** The attempt loop: which target is tried first and next, and when no target is tried again. */
 import t from 'tap'
-import type { Exchange, Plugin, Stage } from '../../../engine/plugin.ts'
+import type { Attempt, Exchange, Plugin, Stage } from '../../../engine/plugin.ts'
 import {
   pluginOf,
   startHttpUpstream,
@@ -70,6 +70,31 @@ t.test('dispatch: a refused connection goes to the next target, with any method'
   t.equal(await ask(core, streamPost('x', 'y')), '200 answer of a', 'its body was not sent yet')
   t.same(log, ['a GET ', 'a POST {}', 'a POST xy'])
 })
+
+t.test(
+  'dispatch: the sent body is there for the next attempt, and gone behind a reply',
+  async t => {
+    const attempts: Attempt[] = []
+    const watching = pluginOf({
+      forward: async (attempt, next) => {
+        attempts.push(attempt)
+        attempt.request.body = Buffer.from('{"sent":1}')
+        await next()
+        t.same(attempt.request.body, Buffer.from('{"sent":1}'), 'a stage may send it again')
+      },
+    })
+    const upstream = ['refuses', 'answers']
+    const { core, log } = await arrange(
+      t,
+      { refuses: 503, answers: 200 },
+      { upstream },
+      { watching },
+    )
+    t.equal(await ask(core, JSON_POST), '200 answer of answers')
+    t.same(log, ['refuses POST {"sent":1}', 'answers POST {"sent":1}'])
+    t.equal(attempts.at(-1)?.request.body, undefined)
+  },
+)
 
 t.test('dispatch: when all connections fail, the last fault is thrown', async t => {
   const { core } = await arrange(t, {}, { upstream: ['dead'], retries: 2 })
