@@ -194,7 +194,7 @@ export class IncomingBody implements PacedBody, SendableBody {
         this.#pace.remove(this)
         this.arrivedAt = performance.now()
         if (this.#state.name !== 'receiving') return
-        const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+        const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts.splice(0))
         const isEncoded = this.#headers['content-encoding'] !== undefined
         this.#state = isEncoded ? { name: 'waiting', start: [bytes] } : { name: 'whole', bytes }
         resolve(bytes)
