@@ -50,6 +50,8 @@ export interface EngineRequest extends Request {
   readonly body: SendableBody
   /** The query as it came, without the question mark. */
   readonly search: string
+  /** No attempt follows: what was parsed from bytes is forgotten, and parsed again if needed. */
+  release?(): void
 }
 
 export interface CallOptions {

@@ -27,11 +27,11 @@ export class IncomingRequest implements EngineRequest {
   readonly search: string
   readonly body: IncomingBody
   readonly #incoming: IncomingMessage
-  readonly #encrypted: boolean
-  readonly #proxies: TrustedProxies | undefined
+  readonly #target: RequestTarget
   #query: URLSearchParams | undefined
-  #json: Promise<Json> | undefined
   #parsedJson: Json | undefined
+  /** Whether it was parsed from the bytes, and can be parsed again. */
+  #isFromBytes = false
 
   constructor(incoming: IncomingMessage, target: RequestTarget, rules: BodyRules, pace: BodyPace) {
     this.method = incoming.method ?? 'GET'
@@ -39,8 +39,7 @@ export class IncomingRequest implements EngineRequest {
     this.search = target.search
     this.headers = target.headers
     this.body = new IncomingBody(incoming, target.headers, rules, pace)
-    this.#encrypted = target.encrypted
-    this.#proxies = target.proxies
+    this.#target = target
     this.#incoming = incoming
   }
   get query(): URLSearchParams {
@@ -49,8 +48,9 @@ export class IncomingRequest implements EngineRequest {
   }
   get client(): EngineRequest['client'] {
     const peer = this.#incoming.socket.remoteAddress ?? ''
-    const address = this.#proxies?.clientAddress(peer, this.headers['x-forwarded-for']) ?? peer
-    return { address, encrypted: this.#encrypted }
+    const { encrypted, proxies } = this.#target
+    const address = proxies?.clientAddress(peer, this.headers['x-forwarded-for']) ?? peer
+    return { address, encrypted }
   }
   bytes(): Promise<Bytes> {
     return this.body.bytes()
@@ -61,18 +61,25 @@ export class IncomingRequest implements EngineRequest {
   stop(): void {
     this.body.stop()
   }
-  json(): Promise<Json> {
-    this.#json ??= this.bytes().then(bytes => {
+  async json(): Promise<Json> {
+    if (this.#parsedJson !== undefined) return this.#parsedJson
+    const bytes = await this.bytes()
+    if (this.#parsedJson === undefined) {
       this.#parsedJson = parseJson(bytes)
-      return this.#parsedJson
-    })
-    return this.#json
+      this.#isFromBytes = true
+    }
+    return this.#parsedJson
   }
   get parsed(): Json | undefined {
+    const { whole } = this.body
+    if (this.#isFromBytes && whole) this.#parsedJson ??= parseJson(whole)
     return this.#parsedJson
   }
   setJson(value: Json): void {
     this.#parsedJson = value
-    this.#json = Promise.resolve(value)
+    this.#isFromBytes = false
+  }
+  release(): void {
+    if (this.#isFromBytes) this.#parsedJson = undefined
   }
 }

@@ -14,12 +14,7 @@ const fault = errors({
   BODY_FORBIDDEN_KEY: [400, 'The JSON body has the key %s, which is not accepted.'],
 })
 
-interface JsonLimits {
-  readonly depth: number
-  readonly keysPerObject: number
-  readonly keys: number
-}
-const LIMITS: JsonLimits = { depth: 64, keysPerObject: 10_000, keys: 100_000 }
+const LIMITS = { depth: 64, keysPerObject: 10_000, keys: 100_000 }
 
 export const parseJson = (bytes: Bytes, limits = LIMITS): Json => {
   if (bytes.length === 0) throw fault('BODY_EMPTY')
@@ -37,14 +32,8 @@ export const parseJson = (bytes: Bytes, limits = LIMITS): Json => {
 const reasonOf = (error: unknown): string =>
   (error as Error).message.replace(/, (?:\.\.\.)?".*$/s, '').replace(' in JSON', '')
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 /** Longer strings are skipped by `indexOf` (native), shorter ones in the loop. */
 const SHORT_STRING = 32
 /** Objects with more keys than this are compared through a set of strings instead of one by one. */
@@ -141,7 +130,7 @@ const decodeKey = (bytes: Buffer, start: number, end: number): string => {
 const FORBIDDEN = new Set(['__proto__', 'constructor'])
 
 /** Skips strings, compares keys within their object, leaves malformed JSON to the parser. */
-const scan = (bytes: Buffer, limits: JsonLimits): void => {
+const scan = (bytes: Buffer, limits: typeof LIMITS): void => {
   const keys = new OpenKeys(bytes)
   /** Whether each enclosing value is an object, and whether the present one is. */
   const outer: boolean[] = []

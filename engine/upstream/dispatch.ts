@@ -79,6 +79,7 @@ export const createDispatcher = (
         choice.handleFault(attempt, error)
       }
     }
+    call.request.release?.()
     if (durable) await durable
     if (call.abandonReason) throw call.abandonReason
     call.setReply(reply)

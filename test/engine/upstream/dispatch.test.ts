@@ -1,6 +1,6 @@
 /** The attempt loop: which target is tried first and next, and when no target is tried again. */
 import t from 'tap'
-import type { Attempt, Exchange, Plugin, Stage } from '../../../engine/plugin.ts'
+import type { Attempt, Exchange, Json, Plugin, Stage } from '../../../engine/plugin.ts'
 import {
   pluginOf,
   startHttpUpstream,
@@ -93,6 +93,29 @@ t.test(
     t.equal(await ask(core, JSON_POST), '200 answer of answers')
     t.same(log, ['refuses POST {"sent":1}', 'answers POST {"sent":1}'])
     t.equal(attempts.at(-1)?.request.body, undefined)
+  },
+)
+
+t.test(
+  'dispatch: JSON of a request is parsed again behind a reply, unless a stage set it',
+  async t => {
+    const isSameObject: unknown[] = []
+    const watching = (own: Json | undefined) =>
+      pluginOf({
+        async handle({ request }, next) {
+          if (own !== undefined) request.setJson(own)
+          const before = await request.json()
+          await next()
+          t.same(request.parsed, before)
+          t.same(await request.json(), before)
+          isSameObject.push(request.parsed === before)
+        },
+      })
+    for (const own of [undefined, { set: 2 }]) {
+      const { core } = await arrange(t, { a: 200 }, { upstream: 'a' }, { watching: watching(own) })
+      t.equal(await ask(core, { ...JSON_POST, body: '{"bytes":1}' }), '200 answer of a')
+    }
+    t.same(isSameObject, [false, true])
   },
 )
 
