@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, ReportProgress, Row, Value } from '../../../engine/plugin.ts'
 import { nanosOf } from '../statements.ts'
-import { writeWithRetry } from '../write-with-retry.ts'
+import { writeWhileAway } from '../write-with-retry.ts'
 import { fault } from './faults.ts'
 import { inspectFile, readFile, writeFile, writeSums } from './file.ts'
 import {
@@ -36,6 +36,8 @@ export interface ArchiveOptions {
   readonly report?: ReportProgress | undefined
   /** Charges of a file, and of a transaction that removes some. */
   readonly sizes?: { readonly file: number; readonly removal: number }
+  /** ms for which the store may be away: a run takes hours. Five minutes by default. */
+  readonly absence?: number
 }
 export interface ArchiveResult {
   readonly files: readonly string[]
@@ -43,6 +45,7 @@ export interface ArchiveResult {
 }
 const SIZES = { file: 100_000, removal: 250 }
 const READ_PAGE = 1_000
+const ABSENCE = 5 * 60_000
 
 /** Rejects with ARCHIVE_RUNNING while another run archives, or ARCHIVE_FILE if an unfinished file
  *  is absent or damaged. */
@@ -153,7 +156,8 @@ class ArchiveRun {
     }
   }
   async #write(list: Parameters<Database['write']>[0]): Promise<void> {
-    await writeWithRetry(this.#database, list).catch(error => {
+    const deadline = performance.now() + (this.#options.absence ?? ABSENCE)
+    await writeWhileAway(this.#database, list, () => performance.now() < deadline).catch(error => {
       throw isTaken(error) ? fault('ARCHIVE_RUNNING') : error
     })
   }

@@ -253,11 +253,27 @@ t.test('archive: says when another run has the file, and passes other faults on'
   const { database, folder } = await openFilled(t, 'sqlite', 20)
   const archiveWith = (code: string) => {
     const write = () => Promise.reject(Object.assign(new Error(code), { code }))
-    return fault(archiveCharges({ ...database, write }, { folder, before: BEFORE }))
+    return fault(archiveCharges({ ...database, write }, { folder, before: BEFORE, absence: 0 }))
   }
   t.equal(await archiveWith('ARCHIVE_TAKEN'), 'ARCHIVE_RUNNING')
   t.equal(await archiveWith('ARCHIVE_CHANGED'), 'ARCHIVE_RUNNING')
   t.equal(await archiveWith('STORE_UNAVAILABLE'), 'STORE_UNAVAILABLE')
+})
+
+t.test('archive: goes on when the store is back, and archives nothing twice', async t => {
+  const { database, folder } = await openFilled(t, 'sqlite', 60)
+  const all = await requestsIn(database)
+  let writes = 0
+  const write: Database['write'] = async list => {
+    if (writes++ % 4 !== 1) return database.write(list)
+    throw Object.assign(new Error('away'), { code: 'STORE_UNAVAILABLE' })
+  }
+  const away = { ...database, write }
+  const { charges } = await archiveCharges(away, { folder, before: BEFORE, sizes: SIZES })
+  t.equal(charges, 30)
+  const inFiles = await archivedRequests(database, folder)
+  t.same([...inFiles, ...(await requestsIn(database))].sort(), all)
+  t.same(await audit(database), [])
 })
 
 const KILLS = shortOrLong(6, 60)
