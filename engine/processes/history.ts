@@ -135,14 +135,16 @@ const namesIn = (folder: string): string[] => {
 }
 
 /** Removes bundles, compiled schemas and memos that no stored version uses and that are older than
- *  `UNUSED_BUNDLE_AGE`. */
+ *  `UNUSED_BUNDLE_AGE`. Files beside a bundle are as old as the bundle, which is touched by use. */
 export const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): void => {
   const usedNames = new Set(bundles.flatMap(pathsOf).map(path => basename(path)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)
-    const isUsed = usedNames.has(name.replace(/(?:\.map|\.\w+\.code)$/, ''))
+    const bundle = name.replace(/(?:\.map|\.\w+\.code)$/, '')
+    const isUsed = usedNames.has(bundle)
     if (!/\.(?:[cm]js(?:\.map|\.\w+\.code)?|txt)$/.test(name) || isUsed) continue
-    const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
+    const { mtimeMs } = statOf(join(cacheFolder, bundle)) ?? statOf(path) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > UNUSED_BUNDLE_AGE) rmSync(path, { force: true })
   }
 }
+const statOf = (path: string) => statSync(path, { throwIfNoEntry: false })
