@@ -127,7 +127,14 @@ const isWritable = folder => {
   }
 }
 
+/** glibc gives each thread a heap of its own, which keeps what V8's compiler threads have freed. In
+ *  the processes that this one starts, all threads share one; it cannot change its own. */
+const useOneArena = () => {
+  process.env.MALLOC_ARENA_MAX ??= '1'
+}
+
 const main = async () => {
+  useOneArena()
   const flags = flagsOf(process.execArgv, process.env.NODE_OPTIONS)
   const verdict = judge({
     version: process.versions.node,

@@ -103,6 +103,14 @@ t.test('old Node: runs the pinned Node with the same arguments and exit code', a
   t.same(run.stdout.trim().split('\n'), [...args, 'check', 'a b'])
 })
 
+t.test('memory: threads of the processes share one heap of malloc, unless it is set', async t => {
+  const args = installation(t, 'echo "$MALLOC_ARENA_MAX"')
+  const arenas = (more: NodeJS.ProcessEnv) =>
+    spawnSync(process.execPath, args, { env: { ...process.env, ...more }, encoding: 'utf8' }).stdout
+  t.equal(arenas({ MALLOC_ARENA_MAX: undefined }), '1\n')
+  t.equal(arenas({ MALLOC_ARENA_MAX: '4' }), '4\n')
+})
+
 t.test('old Node: says what to install if a library of the pinned Node is missing', async t => {
   const run = spawnSync(process.execPath, installation(t, 'exit 127'), { encoding: 'utf8' })
   t.equal(run.status, 127)
