@@ -42,8 +42,11 @@ interface MediaUploader {
   ): Promise<Source>
 }
 
-/** Replaces URLs of the given kinds of media by their data. `kinds`: those that the target does not
- *  fetch itself. */
+/** Whether a prompt names media of these kinds, which the target does not fetch itself, by URL. */
+export const namesMedia = ({ turns }: Prompt, kinds: readonly string[]): boolean =>
+  turns.some(({ content }) => content.some(each => needsFetch(each, kinds)))
+
+/** Replaces URLs of these kinds of media by their data. */
 export const fetchMedia = async (
   prompt: Prompt,
   kinds: readonly string[],
@@ -51,8 +54,6 @@ export const fetchMedia = async (
   signal: AbortSignal,
   uploader?: MediaUploader,
 ): Promise<Prompt> => {
-  if (!prompt.turns.some(({ content }) => content.some(each => needsFetch(each, kinds))))
-    return prompt
   const fetcher = new MediaFetcher(kinds, host, signal, uploader)
   const turns: Turn[] = []
   for (const turn of prompt.turns)

@@ -3,9 +3,9 @@
 import type { Attempt, Exchange, Host, Json, Next, Target } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
 import { isFields } from '../formats/fields.ts'
-import type { Format, TargetFormat } from '../formats/format.ts'
+import type { Format } from '../formats/format.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
-import { canReach, reachableFormats, targetFormatsOf } from '../formats/reachability.ts'
+import { reachableFormats, targetFormatsOf } from '../formats/reachability.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
@@ -31,17 +31,16 @@ export class TranslationPlanner {
   readonly #translators = new Map<string, Translator>()
   readonly #upstreams: Host['upstreams']
   readonly #context: TranslationContext
-  readonly #targetFormats: ReadonlyMap<string, TargetFormat>
 
   constructor(format: Format, strict: boolean, host: Host) {
     const { log, upstreams } = host
     const context = createContext(host, strict)
     this.#format = format
-    this.#targetFormats = targetFormatsOf(host)
+    const targetFormats = targetFormatsOf(host)
     this.#context = context
     this.#passThrough = new PassThrough(format, log, namesAskedModel(host))
     for (const target of isTranslatable(format)
-      ? reachableFormats(format.codec, this.#targetFormats)
+      ? reachableFormats(format.codec, targetFormats)
       : [])
       this.#translators.set(
         target.name,
@@ -105,15 +104,21 @@ export class TranslationPlanner {
     return supportsFormat(formatNames, this.#format.name)
   }
   #isReachable(target: Target): boolean {
-    return canReach(this.#format, this.#formatsOf(target), this.#targetFormats)
+    const formatNames = this.#formatsOf(target)
+    return (
+      this.#supportsClientFormat(formatNames) ||
+      formatNames.some(name => this.#translators.has(name))
+    )
   }
   /** The translator to the first supported format. For requests with hosted tools: to the first
    *  format that has hosted tools. */
   #translatorFor(formatNames: readonly string[], body?: Json): Translator | undefined {
-    const [first, ...others] = formatNames.flatMap(name => this.#translators.get(name) ?? [])
-    if (!first || first.runsHostedTools || others.length === 0 || !offersHostedTools(body))
+    const firstName = formatNames.find(name => this.#translators.has(name)) ?? ''
+    const first = this.#translators.get(firstName)
+    if (!first || first.runsHostedTools || formatNames.length === 1 || !offersHostedTools(body))
       return first
-    return others.find(({ runsHostedTools }) => runsHostedTools) ?? first
+    const translators = formatNames.map(name => this.#translators.get(name))
+    return translators.find(each => each?.runsHostedTools) ?? first
   }
   #formatsOf(target: Target): readonly string[] {
     return supportedFormats(target, this.#upstreams[target.upstream])

@@ -2,7 +2,7 @@
  *  and with the media that the target does not fetch itself. */
 import type { Attempt, Exchange } from '../../engine/plugin.ts'
 import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
-import { fetchMedia } from '../conversion/media-fetch.ts'
+import { fetchMedia, namesMedia } from '../conversion/media-fetch.ts'
 import type { TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { MODEL, OUTPUT_LIMIT } from '../slots.ts'
@@ -26,11 +26,12 @@ export const preparePrompt = (
   const boundPrompt = applyOutputLimit(prompt, exchange)
   if (imageGeneration) {
     const imagePrompt = imageGeneration.reducePrompt(boundPrompt, factsOf(attempt), droppedFields)
+    if (!namesMedia(imagePrompt, ['image'])) return imagePrompt
     return fetchMedia(imagePrompt, ['image'], context.host, exchange.signal)
   }
   const thinkingPrompt = addDefaultThinking(boundPrompt, target.traits ?? {}, droppedFields)
   const kinds = context.fetches.get(target.upstream)
-  if (!kinds) return thinkingPrompt
+  if (!kinds || !namesMedia(thinkingPrompt, kinds)) return thinkingPrompt
   const upload = uploadFor(attempt, codec, context)
   return fetchMedia(thinkingPrompt, kinds, context.host, exchange.signal, upload)
 }

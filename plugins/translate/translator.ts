@@ -44,13 +44,9 @@ export class Translator {
     const target = this.#target.codec
     const droppedFields = new DroppedFieldReport(client.settings)
     const decodedRequest = await decodeRequest(exchange, client, this.#context.thoughts)
-    const prompt = await preparePrompt(
-      decodedRequest,
-      attempt,
-      target,
-      this.#context,
-      droppedFields,
-    )
+    const preparing = preparePrompt(decodedRequest, attempt, target, this.#context, droppedFields)
+    // Most prompts are ready at once, and a turn of the queue would cost a microsecond.
+    const prompt = preparing instanceof Promise ? await preparing : preparing
     const facts = factsOf(attempt)
     const isSameFormat = this.#client.name === this.#target.name
     const fittedPrompt = fitTools(prompt, target, facts, isSameFormat, droppedFields)
@@ -62,9 +58,12 @@ export class Translator {
     const { reply } = attempt
     droppedFields.report(reply, this.#context.log, exchange.id)
     if (reply.status >= 300) return this.#answerError(attempt, reply)
-    const joinedReply = await this.#sendFollowUps(attempt, reply, upstreamRequest.followUps ?? [])
+    const { followUps = [] } = upstreamRequest
+    const joinedReply =
+      followUps.length === 0 ? reply : await this.#sendFollowUps(attempt, reply, followUps)
     if (!joinedReply) return
-    const linkedReply = await this.#linkImages(attempt, joinedReply, prompt)
+    const linking = this.#linkImages(attempt, joinedReply, prompt)
+    const linkedReply = linking instanceof Promise ? await linking : linking
     const context = contextOf(exchange, fittedPrompt.prompt)
     await this.#translateResponse(attempt, linkedReply, context, fittedPrompt.codec)
   }
@@ -81,7 +80,7 @@ export class Translator {
     followUps: readonly UpstreamRequest[],
   ): Promise<Reply | undefined> {
     const join = this.#target.codec.imageGeneration?.joinAnswers
-    if (followUps.length === 0 || !join) return reply
+    if (!join) return reply
     const { headers, name } = this.#target
     const { replies, refusal } = await sendFollowUps(
       attempt,

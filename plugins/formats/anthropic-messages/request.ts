@@ -1,5 +1,6 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. A request to count
  *  tokens lacks `max_tokens` and is decoded the same way. */
+import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import { type Prompt, reportPrevious, type Settings } from '../hub/prompt.ts'
@@ -77,7 +78,7 @@ const readSettings = (body: Fields): Settings => {
     parallel: parallelOf(body),
   }
   // Omits settings that the client did not send.
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+  return omitUndefined(settings as Fields) as Settings
 }
 const tierOf = (clientTier: string | undefined): string | undefined =>
   TIERS.find(([, name]) => name === clientTier)?.[0] ?? clientTier
@@ -208,13 +209,13 @@ const IS_NEUTRAL: Readonly<Partial<Record<keyof Settings, (value: never) => bool
 
 /** Plain settings; settings without a name in this format are reported as dropped. */
 const settingFields = (settings: Settings, dropped: DroppedFields): Fields => {
-  let body: Fields = {}
+  const body: { [name: string]: Json } = {}
   for (const [name, value] of Object.entries(settings)) {
     if (value === undefined || value === null) continue
     const special = SPECIAL_SETTINGS[name as keyof Settings]
     const member = (MEMBERS as Readonly<Record<string, string>>)[name]
-    if (special) body = { ...body, ...special(value as never, dropped) }
-    else if (member !== undefined) body = { ...body, [member]: value }
+    if (special) Object.assign(body, special(value as never, dropped))
+    else if (member !== undefined) body[member] = value
     else if (!IS_NEUTRAL[name as keyof Settings]?.(value as never)) dropped.add(name)
   }
   return body

@@ -9,11 +9,14 @@ export class RequestObject {
   readonly fields: Fields
   /** The path of the object for error messages; '' for the body. */
   readonly path: string
+  /** Members that were read, of those that the object has. */
   readonly #readNames = new Set<string>()
+  readonly #hasSnakeNames: boolean
 
   constructor(fields: Fields, at = '') {
     this.fields = fields
     this.path = at
+    this.#hasSnakeNames = Object.keys(fields).some(key => key.includes('_'))
   }
   static of(value: Json | undefined, at: string): RequestObject {
     if (!isFields(value)) throw typeFault(at, 'an object')
@@ -22,8 +25,10 @@ export class RequestObject {
   /** The unchecked value. */
   value(name: string): Json | undefined {
     const key = this.#key(name)
+    const value = this.fields[key]
+    if (value === undefined) return undefined
     this.#readNames.add(key)
-    return this.fields[key] ?? undefined
+    return value ?? undefined
   }
   has(name: string): boolean {
     return (this.fields[this.#key(name)] ?? null) !== null
@@ -85,7 +90,7 @@ export class RequestObject {
         dropped.add(this.path === '' ? key : `${this.path}.${key}`)
   }
   #key(name: string): string {
-    if (name in this.fields) return name
+    if (!this.#hasSnakeNames || name in this.fields) return name
     const snake = name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
     return snake in this.fields ? snake : name
   }

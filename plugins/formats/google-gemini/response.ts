@@ -47,7 +47,15 @@ export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => 
 }
 /** No answer means that the prompt was refused. */
 const NO_CHOICE: Choice = { content: [], stop: { reason: 'filter' } }
-export const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
+export const timeOf = (() => {
+  let [last, text] = [Number.NaN, '']
+  // Many answers are of the same second.
+  return (seconds: number): string => {
+    if (seconds !== last) text = new Date(seconds * 1000).toISOString()
+    last = seconds
+    return text
+  }
+})()
 
 /** The feedback for a refused prompt. */
 const blockOf = (choices: readonly Pick<Choice, 'content' | 'stop'>[]): Fields | undefined => {

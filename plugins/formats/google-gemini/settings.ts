@@ -74,19 +74,18 @@ const voiceOf = (object: RequestObject | undefined): Json | undefined => {
 
 export const readSettings = (body: RequestObject, config: RequestObject | undefined): Settings => {
   const settings: { [key: string]: Json } = {}
-  const read = (
-    object: RequestObject,
-    table: Readonly<Record<string, readonly [string, Read]>>,
-  ): void => {
-    for (const [name, [key, reader]] of Object.entries(table)) {
+  const read = (object: RequestObject, table: typeof CONFIG_ROWS): void => {
+    for (const [name, [key, reader]] of table) {
       const value = reader(object, key)
       if (value !== undefined) settings[name] = value
     }
   }
-  if (config) read(config, CONFIG)
-  read(body, BESIDE)
+  if (config) read(config, CONFIG_ROWS)
+  read(body, BESIDE_ROWS)
   return settings
 }
+const rowsOf = (table: Readonly<Record<string, readonly [string, Read]>>) => Object.entries(table)
+const [CONFIG_ROWS, BESIDE_ROWS] = [rowsOf(CONFIG), rowsOf(BESIDE)]
 
 // ---------------------------------------------------------------- encoding
 

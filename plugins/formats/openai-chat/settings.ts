@@ -73,10 +73,13 @@ const READERS: Readonly<Record<keyof typeof SETTINGS, Reader>> = {
   audio: (body, key) => body[key] ?? undefined,
 }
 
+const ROWS = Object.entries(SETTINGS).map(
+  ([name, key]) => [name, key, READERS[name as keyof typeof SETTINGS]] as const,
+)
 export const readSettings = (body: Fields): Settings => {
   const settings: { [key: string]: Json } = {}
-  for (const [name, key] of Object.entries(SETTINGS)) {
-    const value = READERS[name as keyof typeof SETTINGS](body, key)
+  for (const [name, key, read] of ROWS) {
+    const value = read(body, key)
     if (value !== undefined) settings[name] = value
   }
   return settings

@@ -67,6 +67,7 @@ const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'previous_response_id',
   'conversation',
 ])
+const NOT_TRUNCATED_FIELDS: ReadonlySet<string> = new Set([...DECODED_FIELDS, 'truncation'])
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['format', 'verbosity'])
 /** Values of `include` that are always included or change nothing. */
 const SUPPORTED_INCLUDES: ReadonlySet<string> = new Set([
@@ -76,9 +77,10 @@ const SUPPORTED_INCLUDES: ReadonlySet<string> = new Set([
   'code_interpreter_call.outputs',
 ])
 
+const PLAIN_ROWS = Object.entries(PLAIN_SETTINGS)
 export const readSettings = (body: Fields, dropped: DroppedFields): Settings => {
   const settings: { [name: string]: Json } = {}
-  for (const [name, [key, reader]] of Object.entries(PLAIN_SETTINGS)) {
+  for (const [name, [key, reader]] of PLAIN_ROWS) {
     const value = reader(body, key)
     if (value !== undefined) settings[name] = value
   }
@@ -88,8 +90,8 @@ export const readSettings = (body: Fields, dropped: DroppedFields): Settings => 
   const include = listIn(body, 'include') ?? []
   for (const item of include)
     if (typeof item !== 'string' || !SUPPORTED_INCLUDES.has(item)) dropped.add(`include[${item}]`)
-  const { truncation, ...members } = body
-  reportUnknown(truncation === 'disabled' ? members : body, DECODED_FIELDS, '', dropped)
+  const decodedFields = body.truncation === 'disabled' ? NOT_TRUNCATED_FIELDS : DECODED_FIELDS
+  reportUnknown(body, decodedFields, '', dropped)
   reportUnknown(text, TEXT_FIELDS, 'text', dropped)
   return {
     ...settings,
