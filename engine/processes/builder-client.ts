@@ -64,6 +64,8 @@ export class BuilderClient {
   #up = Promise.withResolvers<boolean>()
   #idleTimer: NodeJS.Timeout | undefined
   #serving: EncodedVersion | undefined
+  /** Whether the process that runs has built the version that goes live next. */
+  #hasBuilt = false
   /** Descriptor of the file that names the code which the builder runs. */
   readonly #runningFile = openRunningFile()
   /** The last step that the watchdog saw. */
@@ -117,13 +119,17 @@ export class BuilderClient {
     // A built version is saved by the process that built it, once it is live.
     if (outcome?.type !== 'built') this.#restWhenIdle()
     if (!outcome && this.#isStopping) return { type: 'unchanged', watchedPaths: [] }
+    this.#hasBuilt = outcome?.type === 'built'
     if (outcome?.type === 'built') return this.#complete(outcome)
     return outcome ?? failedBuild(readStep(this.#runningFile).file || config, this.#failure)
   }
   /** Reports to the builder that a version is live; a process that starts later is told, too. */
   markLive(encodedVersion: EncodedVersion): void {
     this.#serving = encodedVersion
-    this.#child.send({ type: 'live', version: encodedVersion.version })
+    const { version } = encodedVersion
+    if (this.#hasBuilt) this.#child.send({ type: 'live', version })
+    else this.#tellServing()
+    this.#hasBuilt = false
     this.#restWhenIdle()
   }
   /** Runs the `welcome` hooks of the plugins and resolves to their texts. */
@@ -183,10 +189,14 @@ export class BuilderClient {
     if (message.type === 'store') needsStore(message.store)
     if (message.type === 'metrics') exposition.absorb('builder', message.samples)
     if (message.type !== 'up') return
-    if (this.#serving) this.#child.send({ type: 'serving', encodedVersion: this.#serving })
+    this.#tellServing()
     this.#up.resolve(true)
   }
+  #tellServing(): void {
+    if (this.#serving) this.#child.send({ type: 'serving', encodedVersion: this.#serving })
+  }
   #onExit(): void {
+    this.#hasBuilt = false
     this.#watchdog.forget(BUILDER_ID)
     this.#options.exposition.forget('builder')
     this.#up.resolve(false)

@@ -1,13 +1,13 @@
 /** Builder client: a plugin that hangs or exits becomes a problem that names its file. */
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createLog } from '../../../engine/observe/log.ts'
 import { BuilderClient } from '../../../engine/processes/builder-client.ts'
-import type { BuildProblems } from '../../../engine/processes/messages.ts'
+import type { BuildProblems, BuiltVersion } from '../../../engine/processes/messages.ts'
 import { createExposition } from '../../../engine/processes/metrics-exposition.ts'
 import { usedFolder } from '../../helpers/cache.ts'
-import { eventually, folderWith } from '../../helpers/gateway/primary.ts'
+import { eventually, folderWith, routes } from '../../helpers/gateway/primary.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const FAULTS: Readonly<Record<string, readonly [code: string, source: string]>> = {
@@ -80,6 +80,36 @@ t.test(
       'unchanged',
       'the restarted builder knows the live version',
     )
+  },
+)
+
+t.test(
+  'builder client: a builder that is started before a version goes live knows that version',
+  { skip: process.platform !== 'linux' && 'the builder is found in /proc' },
+  async t => {
+    const builder = createBuilder(t, folderWith())
+    const config = join(t.testdirName, 'routes.yaml')
+    const build = async (text: string): Promise<BuiltVersion> => {
+      writeFileSync(config, routes(text))
+      return (await builder.build()) as BuiltVersion
+    }
+    const children = `/proc/${process.pid}/task/${process.pid}/children`
+    const ofBuilder = () =>
+      readFileSync(children, 'utf8')
+        .split(' ')
+        .find(pid => pid && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('builder'))
+    builder.markLive(await build('one'))
+    const second = await build('two')
+    const pid = ofBuilder()
+    process.kill(Number(pid), 'SIGKILL')
+    await eventually(() => ![undefined, pid].includes(ofBuilder()))
+    await builder.welcome('')
+    builder.markLive(second)
+    t.equal((await build('two')).type, 'unchanged')
+    const third = await build('one')
+    t.equal(third.type, 'built')
+    const parts = [...Object.values(third.blueprint.sections), third.blueprint.files]
+    t.same(Object.keys(third.blueprint.texts).sort(), [...new Set(parts)].sort())
   },
 )
 
