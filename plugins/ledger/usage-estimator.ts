@@ -25,7 +25,7 @@ export class UsageEstimator {
   /** Until its tokens are estimated: a stream may stay open for long. */
   #prompt: PromptSize | undefined
   readonly #call: CheckpointTarget
-  #input: number | undefined
+  #input = 0
   #hasOutput = false
   /** Where no format reads the response: bytes of a plain body, blank lines of a stream. */
   #units = 0
@@ -101,9 +101,10 @@ export class UsageEstimator {
   #countUsage(more = 0, units = this.#units + more) {
     const bytes = this.isStream ? units : Math.ceil(units / BYTES_PER_TOKEN)
     const output = this.#outputSoFar?.tokens ?? bytes
-    const { body = null, size = 0 } = this.#prompt ?? {}
-    this.#input ??= estimatePromptTokens(body, size)
-    this.#prompt = undefined
+    if (this.#prompt) {
+      this.#input = estimatePromptTokens(this.#prompt.body, this.#prompt.size)
+      this.#prompt = undefined
+    }
     return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
   }
   #count(chunk: Bytes): void {
