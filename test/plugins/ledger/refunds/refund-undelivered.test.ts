@@ -1,15 +1,15 @@
 /** A call that was refused after its charge costs nothing, whether its charge was written or not.
  *  Repeating the refund changes nothing. */
 import t from 'tap'
-import type { Statement, Writes } from '../../../engine/plugin.ts'
-import { audit } from '../../../plugins/ledger/audit.ts'
-import type { Ledger } from '../../../plugins/ledger/ledger.ts'
+import type { Statement, Writes } from '../../../../engine/plugin.ts'
+import { audit } from '../../../../plugins/ledger/audit.ts'
+import type { Ledger } from '../../../../plugins/ledger/ledger.ts'
 import {
   refundStatements,
   refundUndelivered,
-} from '../../../plugins/ledger/refunds/refund-undelivered.ts'
-import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
-import { ENGINES } from '../../helpers/store/store.ts'
+} from '../../../../plugins/ledger/refunds/refund-undelivered.ts'
+import { call, openBooks, payerOf } from '../../../helpers/money/ledger.ts'
+import { ENGINES } from '../../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 for (const [at, books] of booksByEngine.entries())
