@@ -65,7 +65,7 @@ export const mutations: readonly Mutation[] = [
       ),
       edit(REFUND, 'onDone(refunds.length > 0)\n  })', 'onDone(refunds.length > 0)\n  }))'),
     ],
-    tests: ['test/plugins/ledger/refund-undelivered.test.ts'],
+    tests: ['test/plugins/ledger/refunds/refund-undelivered.test.ts'],
   },
   {
     bug: 'usage is summed twice',
