@@ -40,7 +40,7 @@ export interface CheckContext {
   /** The document that these plugins checked last, if it had no problems. */
   readonly before: Document | undefined
 }
-/** Returns a function that makes a value anew only for another key than last time. */
+/** Returns a cache of one value: `make` runs only for another key than that of the last call. */
 const keepLast = <T>(): ((key: string, make: () => T) => T) => {
   let last: { readonly key: string; readonly value: T } | undefined
   return (key, make) => {

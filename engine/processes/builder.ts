@@ -27,7 +27,7 @@ class Builder {
   readonly #context: BuilderContext
   /** The live version. */
   #serving: Blueprint | undefined
-  /** Its parts, which the primary has. */
+  /** Parts of the live version: messages to the primary leave out their texts. */
   #servingParts: EncodedParts | undefined
   /** The version built last. */
   #candidate: LoadedVersion | undefined

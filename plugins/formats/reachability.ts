@@ -16,8 +16,9 @@ export const targetFormatsOf = (
 export const reachableFormats = (
   { imageGeneration }: Codec,
   targets: ReadonlyMap<string, TargetFormat> = targetFormats,
-): readonly TargetFormat[] =>
-  [...targets.values()].filter(({ codec }) => !imageGeneration || codec.imageGeneration)
+): readonly TargetFormat[] => [...targets.values()].filter(target => suits(imageGeneration, target))
+const suits = (imageGeneration: Codec['imageGeneration'], { codec }: TargetFormat): boolean =>
+  !imageGeneration || codec.imageGeneration !== undefined
 
 export const canReach = (
   { name, codec }: Format,
@@ -26,4 +27,7 @@ export const canReach = (
 ): boolean =>
   supportsFormat(formatNames, name) ||
   (codec !== undefined &&
-    reachableFormats(codec, targets).some(target => formatNames.includes(target.name)))
+    formatNames.some(each => {
+      const target = targets.get(each)
+      return target !== undefined && suits(codec.imageGeneration, target)
+    }))

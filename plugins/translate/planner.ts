@@ -3,9 +3,9 @@
 import type { Attempt, Exchange, Host, Json, Next, Target } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
 import { isFields } from '../formats/fields.ts'
-import type { Format } from '../formats/format.ts'
+import type { Format, TargetFormat } from '../formats/format.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
-import { reachableFormats, targetFormatsOf } from '../formats/reachability.ts'
+import { canReach, reachableFormats, targetFormatsOf } from '../formats/reachability.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
@@ -31,16 +31,17 @@ export class TranslationPlanner {
   readonly #translators = new Map<string, Translator>()
   readonly #upstreams: Host['upstreams']
   readonly #context: TranslationContext
+  readonly #targetFormats: ReadonlyMap<string, TargetFormat>
 
   constructor(format: Format, strict: boolean, host: Host) {
     const { log, upstreams } = host
     const context = createContext(host, strict)
     this.#format = format
-    const targetFormats = targetFormatsOf(host)
+    this.#targetFormats = targetFormatsOf(host)
     this.#context = context
     this.#passThrough = new PassThrough(format, log, namesAskedModel(host))
     for (const target of isTranslatable(format)
-      ? reachableFormats(format.codec, targetFormats)
+      ? reachableFormats(format.codec, this.#targetFormats)
       : [])
       this.#translators.set(
         target.name,
@@ -104,11 +105,7 @@ export class TranslationPlanner {
     return supportsFormat(formatNames, this.#format.name)
   }
   #isReachable(target: Target): boolean {
-    const formatNames = this.#formatsOf(target)
-    return (
-      this.#supportsClientFormat(formatNames) ||
-      formatNames.some(name => this.#translators.has(name))
-    )
+    return canReach(this.#format, this.#formatsOf(target), this.#targetFormats)
   }
   /** The translator to the first supported format. For requests with hosted tools: to the first
    *  format that has hosted tools. */

@@ -48,13 +48,13 @@ export const freezeAll = <T extends Document | Json>(value: T): T => {
   return Object.freeze(value)
 }
 
-/** The parts of a blueprint. */
+/** The document and files of a blueprint as JSON texts, each named by its digest. */
 export interface EncodedParts {
   /** Digests of the sections of the document, by name. */
   readonly sections: Readonly<Record<string, string>>
   /** Digest of the attached files. */
   readonly files: string
-  /** JSON of the parts by digest. In a message it lacks those that the receiver has. */
+  /** The JSON texts by digest. A message leaves out those that its receiver has. */
   readonly texts: Readonly<Record<string, string>>
 }
 export interface EncodedBlueprint extends EncodedParts {
@@ -102,7 +102,7 @@ export const encodeBlueprint = (blueprint: Blueprint, parts: EncodedParts): Enco
   const { document: _, files: __, ...rest } = blueprint
   return { ...parts, rest: JSON.stringify(rest) }
 }
-/** Throws if a part is neither in the text nor in `known`. */
+/** Throws if a part is neither in `texts` nor in `known`. */
 export const decodeBlueprint = (
   { rest, sections, files, texts }: EncodedBlueprint,
   known: DecodedParts = new Map(),

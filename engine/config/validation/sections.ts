@@ -41,5 +41,5 @@ export const createSectionValidator = (): Validate => {
     }
   }
 }
-/** The section that each document must have. */
+/** Each document must have `routes:`; here it is empty, so that another section is judged alone. */
 const EMPTY = { routes: [] } as const

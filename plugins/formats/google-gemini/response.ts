@@ -49,7 +49,7 @@ export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => 
 const NO_CHOICE: Choice = { content: [], stop: { reason: 'filter' } }
 export const timeOf = (() => {
   let [last, text] = [Number.NaN, '']
-  // Many answers are of the same second.
+  // The last result is kept: many answers are made in the same second.
   return (seconds: number): string => {
     if (seconds !== last) text = new Date(seconds * 1000).toISOString()
     last = seconds

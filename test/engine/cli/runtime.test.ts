@@ -103,7 +103,7 @@ t.test('old Node: runs the pinned Node with the same arguments and exit code', a
   t.same(run.stdout.trim().split('\n'), [...args, 'check', 'a b'])
 })
 
-t.test('memory: threads of the processes share one heap of malloc, unless it is set', async t => {
+t.test('memory: child processes get MALLOC_ARENA_MAX=1, unless the operator set it', async t => {
   const args = installation(t, 'echo "$MALLOC_ARENA_MAX"')
   const arenas = (more: NodeJS.ProcessEnv) =>
     spawnSync(process.execPath, args, { env: { ...process.env, ...more }, encoding: 'utf8' }).stdout
