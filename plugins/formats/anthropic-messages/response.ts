@@ -1,5 +1,5 @@
 /** Decodes an upstream's whole answer, and encodes one for a client. */
-import { type Fields, isFields } from '../fields.ts'
+import { type Fields, isFields, joinText } from '../fields.ts'
 import type { Answer } from '../hub/answer.ts'
 import type { EncodeContext } from '../hub/codec.ts'
 import type { Content } from '../hub/content.ts'
@@ -35,7 +35,7 @@ const convertFormCall = (content: Content): Content =>
 
 /** The fields that an answer and the start of a stream share. */
 export const messageHead = (answer: Pick<Answer, 'id'>, context: EncodeContext): Fields => ({
-  id: answer.id?.startsWith('msg_') ? answer.id : `msg_${context.id}`,
+  id: answer.id?.startsWith('msg_') ? answer.id : joinText('msg_', context.id),
   type: 'message',
   role: 'assistant',
   model: context.model,

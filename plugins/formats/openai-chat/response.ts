@@ -3,6 +3,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import {
   type Fields,
   isFields,
+  joinText,
   lenientObject,
   lenientObjects,
   lenientText,
@@ -151,7 +152,7 @@ export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => 
 }
 /** Other upstreams use further values, which the SDK's types do not include. */
 const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
-export const answerId = ({ id }: EncodeContext): string => `chatcmpl-${id}`
+export const answerId = ({ id }: EncodeContext): string => joinText('chatcmpl-', id)
 
 const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))

@@ -1,4 +1,5 @@
 /** The name of this format and the shape of the ids that it writes. */
+import { joinText } from '../fields.ts'
 import { type IdRule, PORTABLE_ID } from '../hub/call-id.ts'
 
 export const NAME = 'openai-responses'
@@ -7,4 +8,4 @@ export const CALL_ID: IdRule = PORTABLE_ID
 
 /** `index`: the position of the item in the output. */
 export const itemId = (prefix: string, id: string, index: number): string =>
-  `${prefix}_${id}_${index}`
+  joinText(prefix, '_', id, '_', String(index))
