@@ -2,7 +2,7 @@
  *  keeps its number, by which the writer detects the repetition. */
 import type { Statement } from '../plugin.ts'
 
-// ms in which a caller may repeat a list; until then the writer remembers its number.
+// ms after a caller's last attempt; until then the writer remembers the number of the list.
 const REPEATABLE = 600_000
 // The client reports every so many numbers which lists the writer can forget.
 const STRIDE = 64

@@ -6,7 +6,12 @@ import { MAX_AMOUNT } from '../billing/money.ts'
 import { Balances } from './balances.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
 import { grantLease, nanosOf, OUTSIDE, ROOM_IN, returnLease, UNUSED_LEASES } from './statements.ts'
-import { ADMISSION_TIMEOUT, writeUntilKnown, writeWithRetry } from './write-with-retry.ts'
+import {
+  ADMISSION_TIMEOUT,
+  writeUntilKnown,
+  writeWhileAway,
+  writeWithRetry,
+} from './write-with-retry.ts'
 
 interface WaitingCall {
   readonly amount: bigint
@@ -224,7 +229,7 @@ export class BudgetLeases {
     endChange: (by: bigint) => void,
   ): Promise<void> {
     const generation = this.generation
-    const rows = await writeUntilKnown(this.#database, list, this.#isOpen).catch(() => [])
+    const rows = await writeWhileAway(this.#database, list, this.#isOpen).catch(() => [])
     const grantedAmount = nanosOf(rows[0]?.[0]?.granted)
     endChange(grantedAmount)
     if (generation === this.generation) this.give(wallet, grantedAmount)

@@ -112,7 +112,14 @@ export class Ledger {
       if (!(await this.#leases.take(walletOf.account(account), amount))) return 'account'
       if (key === undefined || quota === undefined) return undefined
       const { generation } = this.#leases
-      const isTaken = await this.#leases.take(walletOf.key(key), amount)
+      let isTaken = false
+      try {
+        isTaken = await this.#leases.take(walletOf.key(key), amount)
+      } catch (error) {
+        if (generation === this.#leases.generation)
+          this.#leases.give(walletOf.account(account), amount)
+        throw error
+      }
       const isReaped = generation !== this.#leases.generation
       if (isTaken && !isReaped) return undefined
       // Reaping between the two has returned the amount of the account: return that of the key, and

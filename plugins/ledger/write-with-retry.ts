@@ -50,22 +50,27 @@ type Write = (
   isWanted: () => boolean,
 ) => Promise<readonly (readonly Row[])[]>
 
-const writeDespite =
-  (...codes: readonly string[]): Write =>
+/** `isUnknown`: an earlier attempt may have been applied. */
+const createWrite =
+  (isUnknown: boolean): Write =>
   async (database, list, isWanted) => {
-    for (;;) {
+    for (let mayBeApplied = isUnknown; ; ) {
       try {
         return await writeWithRetry(database, list)
       } catch (error) {
-        if (!isWanted() || !isCode(error, ...codes)) throw error
+        mayBeApplied ||= isCode(error, 'STORE_UNKNOWN')
+        const isOutage = isCode(error, 'STORE_UNKNOWN', 'STORE_UNAVAILABLE')
+        if (!isWanted() || !isOutage || !mayBeApplied) throw error
       }
       await pause(RETRY_INTERVAL)
     }
   }
-/** Retries until the result is known, as long as `isWanted` returns true. */
-export const writeUntilKnown = writeDespite('STORE_UNKNOWN')
-/** Retries also while the store is away, as long as `isWanted` returns true. */
-export const writeWhileAway = writeDespite('STORE_UNKNOWN', 'STORE_UNAVAILABLE')
+/** Retries until the store has told the result, as long as `isWanted` returns true. Rejects at once
+ *  where the first attempt finds no store: then nothing was applied. */
+export const writeUntilKnown = createWrite(false)
+/** Retries until the store has told the result, also where the first attempt finds no store, as long
+ *  as `isWanted` returns true. */
+export const writeWhileAway = createWrite(true)
 
 /** Changes nothing. After this write, the results of all earlier writes of this process are
  *  known. */

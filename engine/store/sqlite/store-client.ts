@@ -68,6 +68,8 @@ export class StoreClient {
     const number = this.#repeatedLists.numberOf(statements)
     const pendingRepeat = number === undefined ? undefined : this.#pending.get(number)
     if (pendingRepeat) return pendingRepeat.result.promise
+    // The writer must not forget a list that is still repeated, however long the store is away.
+    if (number !== undefined) this.#repeatedLists.remember(number, statements, performance.now())
     if (this.#isUnavailable()) return Promise.reject(fault('STORE_UNAVAILABLE'))
     const deadline = performance.now() + this.#writeTimeout
     this.#timer ??= setTimeout(() => this.#expire(), this.#writeTimeout)

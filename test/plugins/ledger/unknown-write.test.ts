@@ -5,6 +5,7 @@ import type { Database, Statement } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger, Payer } from '../../../plugins/ledger/ledger.ts'
 import { refundStatements } from '../../../plugins/ledger/refunds/refund-undelivered.ts'
+import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { type Books, call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
 import { ledgerOn } from '../../helpers/store/membership.ts'
@@ -102,5 +103,26 @@ for (const [at, books] of booksByEngine.entries())
       t.ok((await leasedBy(3)) > 0)
       state.losesResults = false
       await spendAll(t, ledger, caller, 800n)
+    })
+
+    t.test('unknown write: without the quota of the key the account keeps its money', async t => {
+      await books.credit(4, 800n)
+      const state = { isAway: false }
+      const ofKey = walletOf.key(44)
+      const ledger = ledgerOn({
+        ...books.database,
+        write: list =>
+          state.isAway && list.some(({ values }) => values.includes(ofKey))
+            ? Promise.reject(Object.assign(new Error('away'), { code: 'STORE_UNAVAILABLE' }))
+            : books.database.write(list),
+      })
+      t.teardown(() => ledger.close())
+      const caller = payerOf(4, 44, 700n)
+      t.equal(await ledger.take(caller, 100n), undefined)
+      ledger.give(caller, 100n, await ledger.process())
+      state.isAway = true
+      await t.rejects(ledger.take(caller, 600n), { code: 'STORE_UNAVAILABLE' })
+      state.isAway = false
+      await spendAll(t, ledger, payerOf(4), 800n)
     })
   })

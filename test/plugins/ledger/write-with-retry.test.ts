@@ -1,6 +1,10 @@
 /** Writes whose result is unknown are repeated; a refusal is not. */
 import t from 'tap'
-import { writeUntilKnown, writeWithRetry } from '../../../plugins/ledger/write-with-retry.ts'
+import {
+  writeUntilKnown,
+  writeWhileAway,
+  writeWithRetry,
+} from '../../../plugins/ledger/write-with-retry.ts'
 
 const failure = (code: string) => Object.assign(new Error(code), { code })
 /** A store that fails with these codes in turn, and then accepts the list. */
@@ -20,15 +24,18 @@ t.test('write with retry: repeats while the result is unknown', async t => {
   t.equal(store.count(), 3)
 })
 
-t.test('write with retry: a refusal, or a store away from the start, is final', async t => {
-  for (const code of ['CHARGE_EXISTS', 'STORE_UNAVAILABLE']) {
-    const store = storeWith(code)
-    await t.rejects(writeWithRetry(store, []), { code })
-    t.equal(store.count(), 1)
-  }
-  const refused = storeWith('STORE_UNKNOWN', 'CHARGE_EXISTS')
-  await t.rejects(writeWithRetry(refused, []), { code: 'CHARGE_EXISTS' })
-})
+t.test(
+  'write with retry: rejects at once on a refusal, or if the first attempt finds no store',
+  async t => {
+    for (const code of ['CHARGE_EXISTS', 'STORE_UNAVAILABLE']) {
+      const store = storeWith(code)
+      await t.rejects(writeWithRetry(store, []), { code })
+      t.equal(store.count(), 1)
+    }
+    const refused = storeWith('STORE_UNKNOWN', 'CHARGE_EXISTS')
+    await t.rejects(writeWithRetry(refused, []), { code: 'CHARGE_EXISTS' })
+  },
+)
 
 t.test('write with retry: past its deadline the result stays unknown', async t => {
   const store = storeWith('STORE_UNKNOWN', 'STORE_UNKNOWN')
@@ -36,16 +43,38 @@ t.test('write with retry: past its deadline the result stays unknown', async t =
   t.equal(store.count(), 1)
 })
 
-t.test('write until known: ends with the wish, or with another fault', async t => {
+t.test(
+  'write until known: rejects on any other error, and when it is no longer wanted',
+  async t => {
+    await t.rejects(
+      writeUntilKnown(storeWith('CHARGE_EXISTS'), [], () => true),
+      {
+        code: 'CHARGE_EXISTS',
+      },
+    )
+    const unwanted = { write: () => Promise.reject(failure('STORE_UNAVAILABLE')) }
+    await t.rejects(
+      writeUntilKnown(unwanted, [], () => false),
+      { code: 'STORE_UNAVAILABLE' },
+    )
+  },
+)
+
+t.test('write until known: an outage after an unknown result does not end it', async t => {
+  // One series of attempts ends unknown; the next one finds no store from its beginning.
+  const store = storeWith(...Array<string>(6).fill('STORE_UNKNOWN'), 'STORE_UNAVAILABLE')
+  t.same(await writeUntilKnown(store, [], () => true), [[{ done: 1 }]])
+  t.equal(store.count(), 8)
+  const away = storeWith('STORE_UNAVAILABLE')
   await t.rejects(
-    writeUntilKnown(storeWith('CHARGE_EXISTS'), [], () => true),
-    {
-      code: 'CHARGE_EXISTS',
-    },
-  )
-  const unwanted = { write: () => Promise.reject(failure('STORE_UNAVAILABLE')) }
-  await t.rejects(
-    writeUntilKnown(unwanted, [], () => false),
+    writeUntilKnown(away, [], () => true),
     { code: 'STORE_UNAVAILABLE' },
+    'a list that was never sent is not repeated',
   )
+})
+
+t.test('write while away: waits for the store from the first attempt on', async t => {
+  const store = storeWith('STORE_UNAVAILABLE', 'STORE_UNKNOWN', 'STORE_UNAVAILABLE')
+  t.same(await writeWhileAway(store, [], () => true), [[{ done: 1 }]])
+  t.equal(store.count(), 4)
 })

@@ -78,6 +78,29 @@ t.test('SQLite client: a repeated list after a lost result is applied once', asy
   )
 })
 
+t.test('SQLite client: a list that is repeated through a long outage is applied once', async t => {
+  const store = await startStore(t)
+  const { longTimeout, shortTimeout } = await openBoth(store)
+  const list = add('long')
+  store.writer.kill('SIGSTOP')
+  await t.rejects(shortTimeout.write(list), { code: 'STORE_UNKNOWN' })
+  store.writer.kill('SIGCONT')
+  while ((await longTimeout.read(COUNT, []))[0]?.n !== 1) await later(10)
+  await store.kill()
+  const now = performance.now.bind(performance)
+  const advance = (ms: number) => t.intercept(performance, 'now', { value: () => now() + ms })
+  await later(150)
+  for (let minutes = 9; minutes <= 27; minutes += 9) {
+    advance(minutes * 60_000)
+    await t.rejects(shortTimeout.write(list), { code: 'STORE_UNAVAILABLE' })
+  }
+  await store.respawn()
+  // The client reports in such frames what the writer can forget.
+  for (let other = 0; other < 200; other++) await retry(() => shortTimeout.write(add('other')))
+  await retry(() => shortTimeout.write(list))
+  t.match(await longTimeout.read(COUNT, []), [{ n: 2, sum: 201 }])
+})
+
 t.test('SQLite client: a repeated `once` list after a lost result is applied once', async t => {
   const store = await startStore(t)
   const { longTimeout, shortTimeout } = await openBoth(store)
