@@ -9,6 +9,7 @@ import {
   type OpenDatabase,
   openDatabase,
   openForReading,
+  withoutPassword,
 } from '../store/database.ts'
 import { createLazyDatabase } from '../store/lazy-database.ts'
 import { PROCESSES_TABLE } from '../store/while-registered.ts'
@@ -63,7 +64,6 @@ const HAS_TABLES: Sql = {
 const isTableMissing = (error: unknown): boolean =>
   /no such (table|column)|has no column|does not exist/.test(String((error as Error).message)) ||
   isCode(error, '42P01', '42703')
-const withoutPassword = (url: string): string => url.replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1@')
 const fault = errors({
   STORE_MISSING: [
     503,

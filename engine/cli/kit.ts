@@ -1,5 +1,5 @@
 /** Helpers of engine and plugin commands. */
-import { amountIn, DURATIONS, isCode } from '../kit.ts'
+import { amountIn, DURATIONS, isCode, isDay } from '../kit.ts'
 
 /** Exit codes of every command. */
 export const EXIT = { ok: 0, problems: 1, usage: 2, runTime: 3 } as const
@@ -27,8 +27,10 @@ export const printable = (text: string): string =>
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
 /** ms since 1970 of a date, or of a time with its offset from UTC; NaN for any other text. */
-export const instantIn = (text: string): number =>
-  /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
+export const instantIn = (text: string): number => {
+  const [, day = ''] = /^(\d{4}-\d\d-\d\d)(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []
+  return isDay(day) ? Date.parse(text) : Number.NaN
+}
 
 /** ms since 1970 of `--since`: a time before now (`90s 30m 2h 7d`), a date or a time. */
 export const sinceOf = (text: string | undefined, now = Date.now()): number | undefined => {

@@ -18,13 +18,16 @@ const MAX_SOCKET_PATH = 103
 
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
 
+/** A URL of a store without its user and password, for messages. */
+export const withoutPassword = (url: string): string => url.replace(/\/\/.*@/, '//…@')
+
 /** `sqlite:` alone is tollgate.db in the data folder; a relative path is resolved from the working
  *  directory. */
 export const locate = (url: string, data = 'data'): StoreAddress => {
   if (isPostgres(url)) throw fault('STORE_POSTGRES')
   const path = /^sqlite:(?:\/\/)?(.*)$/.exec(url)?.[1]
   if (path === undefined || path.includes(':memory:') || /[?#]/.test(path)) {
-    throw fault('STORE_URL', [url.replace(/\/\/[^@/]*@/, '//…@')])
+    throw fault('STORE_URL', [withoutPassword(url)])
   }
   const file = resolve(path === '' ? join(data, 'tollgate.db') : path)
   return { url: `sqlite:${file}`, file, socket: socketOf(file) }

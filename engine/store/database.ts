@@ -16,7 +16,7 @@ import { Progress, progressFolder } from './progress.ts'
 import { Reads } from './sqlite/reads.ts'
 import { StoreClient } from './sqlite/store-client.ts'
 
-export { isPostgres, locate, type StoreAddress as Address } from './address.ts'
+export { isPostgres, locate, type StoreAddress as Address, withoutPassword } from './address.ts'
 export type { DatabaseOptions, OpenDatabase } from './open-database.ts'
 
 export const openDatabase = async (options: DatabaseOptions): Promise<OpenDatabase> => {

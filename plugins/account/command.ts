@@ -27,7 +27,7 @@ const runUsage: SingleCommand['run'] = async ({ positionals, values }, { databas
   if (values.top !== undefined) throw new UsageError('--top needs --all')
   const by = byOf(textOf(values.by), 'day')
   const { from, to } = period
-  const { id, name } = await findAccount(database, nameOrId)
+  const { id, name } = await findAccount(database, nameOrId, { isDeletedToo: true })
   const rows: { readonly [name: string]: Json }[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const query = { account: id, by, from, to, limit: PAGE, ...(cursor && { cursor }) }

@@ -1,4 +1,5 @@
 /** Parses query parameters strictly: times, limits, cursors. Pure. */
+import { isDay } from '../../engine/kit.ts'
 import { fault } from './faults.ts'
 
 /** A parameter that must not be repeated. Throws USAGE_TWICE. */
@@ -17,14 +18,9 @@ export const instantOf = (text: string, name: string): number => {
   const whole = text.replace(' ', '+')
   const date = DATE.test(whole) ? whole : TIME.exec(whole)?.[1]
   const at = Date.parse(whole)
-  // Date.parse reads 31 February as 3 March.
   const isValid = date !== undefined && isDay(date) && !Number.isNaN(at)
   if (!isValid) throw fault('USAGE_INSTANT', [`\`${name}\``], { param: name })
   return at
-}
-const isDay = (date: string): boolean => {
-  const at = Date.parse(`${date}T00:00:00Z`)
-  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date)
 }
 
 export interface Period {

@@ -54,5 +54,4 @@ export const fault = errors({
   ADMIN_STREAMS: [429, 'Too many live views are open in this process; close one and try again'],
   ADMIN_EDIT: [403, 'Editing is switched off: set console: { edit: true } in routes.yaml'],
   ADMIN_PROBLEMS: [409, 'Nothing was saved: %s:%d:%d %s', { param: 'text' }],
-  ADMIN_CREDIT: [409, 'The balance of "%s" would exceed 1 billion', { param: 'amount' }],
 })

@@ -5,6 +5,10 @@ export const fault = errors({
   ACCOUNT_EXISTS: [409, 'The account "%s" exists already'],
   ACCOUNT_UNKNOWN: [404, 'Unknown account "%s"; `tollgate accounts list` shows all accounts'],
   CREDIT_TOO_LARGE: [409, 'The balance of "%s" would exceed 1 billion'],
+  CREDIT_UNCONFIRMED: [
+    503,
+    'It is unknown whether this change of the balance of "%s" was stored: look at `tollgate accounts show` before you repeat it',
+  ],
   OVERDRAWN: [
     409,
     'The account "%s" is below that overdraft already, including the holds of running calls',
@@ -58,6 +62,10 @@ export const refusal = errors({
   AUTH_CSRF: [
     403,
     'A request with a session needs the header x-csrf-token; GET /api/session returns its value',
+  ],
+  ACCOUNT_NUMBER: [
+    403,
+    'The account name "%s" is a number, which is ambiguous; the plugin that names accounts must add a prefix',
   ],
   AUTH_SUSPENDED: [403, 'This account is suspended'],
   AUTH_GUESSED: [

@@ -1,35 +1,38 @@
-/** Finds an account by its name or its number, or opens it. */
+/** Finds an account by its name or number, or creates it. */
 import { isCode } from '../../engine/kit.ts'
 import type { Database } from '../../engine/plugin.ts'
 import type { Account } from '../slots.ts'
 import { fault, refusal } from './faults.ts'
-import { createAccount, FIND_ACCOUNT } from './statements.ts'
+import { createAccount, FIND_ACCOUNT, isDeletedName } from './statements.ts'
 
 export interface NamedAccount {
   readonly id: number
   readonly name: string
 }
-/** Throws ACCOUNT_UNKNOWN. */
+/** Throws ACCOUNT_UNKNOWN. `isDeletedToo`: also finds an account that was deleted, to read it. */
 export const findAccount = async (
   database: Pick<Database, 'read'>,
   nameOrId: string,
+  { isDeletedToo = false }: { readonly isDeletedToo?: boolean } = {},
 ): Promise<NamedAccount> => {
   const id = /^\d{1,15}$/.test(nameOrId) ? Number(nameOrId) : null
   const [row] = await database.read(FIND_ACCOUNT, [nameOrId, id])
-  if (!row) throw fault('ACCOUNT_UNKNOWN', [nameOrId])
-  return { id: Number(row.id), name: String(row.name) }
+  const name = String(row?.name)
+  if (!row || (isDeletedName(name) && !isDeletedToo)) throw fault('ACCOUNT_UNKNOWN', [nameOrId])
+  return { id: Number(row.id), name }
 }
 
-/** The account of this name as a value of the slot ACCOUNT; it is opened at first sight, as a
- *  customer without money. For plugins that authenticate: the name must not look like a number.
- *  Throws AUTH_SUSPENDED. */
+/** The account of this name for the slot ACCOUNT; a missing one is created as a customer without
+ *  money. For plugins that authenticate. Throws AUTH_SUSPENDED, and ACCOUNT_NUMBER for a name that
+ *  is a number: it would be ambiguous with the number of an account. */
 export const ensureAccount = async (database: Database, name: string): Promise<Account> => {
+  if (/^\d+$/.test(name)) throw refusal('ACCOUNT_NUMBER', [name])
   const known = await readAccount(database, name)
   if (known) return known
   try {
-    await database.write(createAccount({ name, role: 'customer' }, Date.now()))
+    await database.write(createAccount({ name, role: 'customer' }, await database.now()))
   } catch (error) {
-    // Another process opened it at the same time.
+    // Another process created it at the same time.
     if (!isCode(error, 'ACCOUNT_EXISTS')) throw error
   }
   const account = await readAccount(database, name)

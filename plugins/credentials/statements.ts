@@ -299,14 +299,14 @@ export const renameAccount = (id: number, name: string): readonly Statement[] =>
   { sql: TOUCH['system-token'], values: [id] },
   { sql: TOUCH.session, values: [id] },
 ]
+/** Whether an account of this name was deleted. Operators cannot give a name with a colon. */
+export const isDeletedName = (name: string): boolean => /^deleted:\d+:/.test(name)
+/** The condition for accounts that were not deleted; `a`: the table of accounts. */
+export const NOT_DELETED = "a.name NOT LIKE 'deleted:%'"
 /** Revokes all credentials of an account, suspends it and frees its name. Its rows stay: the ledger
  *  refers to its number, which no later account may get. */
-export const retireAccount = (
-  id: number,
-  retiredName: string,
-  now: number,
-): readonly Statement[] => [
-  ...renameAccount(id, retiredName),
+export const deleteAccount = (id: number, name: string, now: number): readonly Statement[] => [
+  ...renameAccount(id, `deleted:${id}:${name}`),
   { sql: SUSPEND, values: [now, id], rows: 1, otherwise: 'ACCOUNT_UNKNOWN' },
   { sql: REVOKE_ALL.key, values: [now, id] },
   { sql: REVOKE_ALL['system-token'], values: [now, id] },

@@ -68,8 +68,8 @@ const createWrite =
 /** Retries until the store has told the result, as long as `isWanted` returns true. Rejects at once
  *  where the first attempt finds no store: then nothing was applied. */
 export const writeUntilKnown = createWrite(false)
-/** Retries until the store has told the result, also where the first attempt finds no store, as long
- *  as `isWanted` returns true. */
+/** Retries until the store has told the result, as long as `isWanted` returns true; also where the
+ *  first attempt finds no store. */
 export const writeWhileAway = createWrite(true)
 
 /** Changes nothing. After this write, the results of all earlier writes of this process are

@@ -6,8 +6,9 @@ import { findAccount, type NamedAccount } from '../credentials/find.ts'
 import {
   ACCOUNT_BY_ID,
   accountPage,
+  deleteAccount as deleteStatements,
+  isDeletedName,
   renameAccount as renameStatements,
-  retireAccount,
 } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { LAST_CALLS, OPEN_HOLDS, SPENT } from '../ledger/views/usage.ts'
@@ -48,7 +49,7 @@ const viewOf = (row: Row, balance: bigint): AccountView => ({
   balance: printMoney(balance),
 })
 const stateOf = ({ name, suspended }: Row): AccountView['state'] => {
-  if (RETIRED.test(String(name))) return 'deleted'
+  if (isDeletedName(String(name))) return 'deleted'
   return suspended === null ? 'active' : 'suspended'
 }
 
@@ -84,7 +85,7 @@ export const accountDetails = async (
   nameOrId: string,
   { now, calls = 5 }: { readonly now: number; readonly calls?: number },
 ): Promise<AccountDetails> => {
-  const { id } = await findAccount(database, nameOrId)
+  const { id } = await findAccount(database, nameOrId, { isDeletedToo: true })
   const [rows, wallet, holds, today, month, lastCalls, credentials] = await Promise.all([
     database.read(ACCOUNT_BY_ID, [id]),
     readWallet(database, id),
@@ -143,9 +144,6 @@ export const renameAccount = async (
   return { id, name }
 }
 
-/** Names of operators have no colon. */
-const RETIRED = /^deleted:\d+:/
-
 /** Ends an account: its credentials are revoked and its name is free. Its ledger stays. Unless
  *  `force`, throws ACCOUNT_IN_USE while it has money, debts, or open calls or tasks. */
 export const deleteAccount = async (
@@ -154,7 +152,6 @@ export const deleteAccount = async (
   { now, force = false }: { readonly now: number; readonly force?: boolean },
 ): Promise<NamedAccount> => {
   const { id, name } = await findAccount(database, nameOrId)
-  if (RETIRED.test(name)) throw fault('ACCOUNT_UNKNOWN', [nameOrId])
   const [wallet, [openHolds]] = await Promise.all([
     readWallet(database, id),
     database.read(OPEN_HOLDS, [id]),
@@ -165,6 +162,6 @@ export const deleteAccount = async (
     ...(onHold === 0n ? [] : [`running calls or open tasks, which hold ${printMoney(onHold)}`]),
   ]
   if (reasons.length > 0 && !force) throw fault('ACCOUNT_IN_USE', [name, reasons.join(' and ')])
-  await writeWithRetry(database, retireAccount(id, `deleted:${id}:${name}`, now))
+  await writeWithRetry(database, deleteStatements(id, name, now))
   return { id, name }
 }

@@ -19,20 +19,20 @@ export interface MoneyChange {
   readonly note: string
 }
 
-/** Adds money. Returns the number of the credit. Throws CREDIT_TOO_LARGE. */
+/** Adds money. Returns the number of the credit. Throws CREDIT_TOO_LARGE or CREDIT_UNCONFIRMED. */
 export const addMoney = async (
   database: Store,
   { account, amount, note }: MoneyChange,
 ): Promise<number> => {
   const credit = { account: account.id, kind: 'credit', amount, note } as const
   const list = creditAccount({ ...credit, at: await database.now() })
-  const rows = await writeWithRetry(database, list).catch(
-    mapStoreError('CREDIT_TOO_LARGE', account.name),
-  )
+  const rows = await writeWithRetry(database, list)
+    .catch(mapStoreError('CREDIT_TOO_LARGE', account.name))
+    .catch(mapStoreError('STORE_UNKNOWN', account.name, 'CREDIT_UNCONFIRMED'))
   return Number(rows.at(-1)?.[0]?.id)
 }
 
-/** Takes money. Returns the number of the debit. Throws DEBIT_TOO_LARGE. */
+/** Takes money. Returns the number of the debit. Throws DEBIT_TOO_LARGE or CREDIT_UNCONFIRMED. */
 export const takeMoney = async (
   database: Store,
   { account, amount, note }: MoneyChange,
@@ -43,9 +43,9 @@ export const takeMoney = async (
     amount: -amount,
     note,
   } as const
-  const rows = await debitWithRetry(database, { ...debit, at: await database.now() }).catch(
-    mapStoreError('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'),
-  )
+  const rows = await debitWithRetry(database, { ...debit, at: await database.now() })
+    .catch(mapStoreError('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'))
+    .catch(mapStoreError('STORE_UNKNOWN', account.name, 'CREDIT_UNCONFIRMED'))
   return Number(rows.at(-1)?.[0]?.id)
 }
 
@@ -130,7 +130,7 @@ export const fundsOf = async (database: Pick<Database, 'read'>, account: NamedAc
 type Code = Parameters<typeof fault>[0]
 /** Maps an error code of the store to a message for the operator. */
 const mapStoreError =
-  (code: Code, subject: string, faultCode = code) =>
+  <From extends string>(code: From, subject: string, faultCode: Code = code as Code) =>
   (error: { readonly code?: string }): never => {
     throw error.code === code ? fault(faultCode, [subject]) : error
   }

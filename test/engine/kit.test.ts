@@ -53,7 +53,16 @@ t.test('sinceOf: accepts spans before now, days and times, and refuses other tex
   t.equal(sinceOf('7d', now), now - 7 * 86_400_000)
   t.equal(sinceOf('2026-11-01', now), Date.parse('2026-11-01'))
   t.equal(sinceOf('2026-11-01T12:00:00+02:00', now), Date.parse('2026-11-01T10:00:00Z'))
-  for (const text of ['', '7', 'x', '2026-13-01', '2026-11-01T12:00', '2026-11-01T99:00:00Z'])
+  for (const text of [
+    '',
+    '7',
+    'x',
+    '2026-13-01',
+    '2026-02-30',
+    '2026-02-30T00:00:00Z',
+    '2026-11-01T12:00',
+    '2026-11-01T99:00:00Z',
+  ])
     t.throws(() => sinceOf(text, now), { message: /--since must be a time such as 2h/ }, text)
 })
 

@@ -2,7 +2,7 @@
  *  clock. */
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { isPostgres, locate } from '../../store/address.ts'
+import { isPostgres, locate, withoutPassword } from '../../store/address.ts'
 
 export interface StoreDescription {
   readonly kind: 'SQLite' | 'PostgreSQL'
@@ -47,7 +47,7 @@ const versionOf = (file: string): string => {
 const describePostgres = async (url: string): Promise<StoreDescription> => {
   const base = {
     kind: 'PostgreSQL',
-    name: url.replace(/\/\/[^@/]*@/, '//…@'),
+    name: withoutPassword(url),
     exists: true,
   } as const
   const { Session } = await import('../../store/postgres/session.ts')
@@ -59,6 +59,7 @@ const describePostgres = async (url: string): Promise<StoreDescription> => {
     const [result] = await session.pipeline([{ text }], 5_000)
     const middle = (sentAt + Date.now()) / 2
     await session.end()
+    if (result && 'error' in result) throw result.error
     const row = result && 'rows' in result ? result.rows[0] : undefined
     return { ...base, version: String(row?.version), ahead: Math.round(Number(row?.now) - middle) }
   } catch (error) {

@@ -1,6 +1,7 @@
 /** Opens PostgreSQL as the store: every process connects by itself, and several machines form one
  *  installation. */
 import type { Sql, Value } from '../../plugin.ts'
+import { withoutPassword } from '../address.ts'
 import { fault } from '../faults.ts'
 import type { DatabaseOptions, OpenDatabase } from '../open-database.ts'
 import { pagesOf } from '../pages.ts'
@@ -107,6 +108,6 @@ const openingFault = (error: unknown): Error => {
 
 /** Returns the URL. Throws STORE_URL, without the password, if it is invalid. */
 const validUrl = (url: string): string => {
-  if (!serversOf(url).every(parseUrl)) throw fault('STORE_URL', [url.replace(/\/\/.*@/, '//…@')])
+  if (!serversOf(url).every(parseUrl)) throw fault('STORE_URL', [withoutPassword(url)])
   return url
 }

@@ -25,7 +25,7 @@ export default {
       const payload = Buffer.from(signed.split('.')[1] ?? '', 'base64url').toString()
       const { sub, exp } = JSON.parse(payload) as { sub?: string; exp?: number }
       if (!sub || !exp || exp * 1_000 < Date.now()) throw fault('JWT_INVALID', ['it has expired'])
-      slots.set(ACCOUNT, await ensureAccount(host.database, sub))
+      slots.set(ACCOUNT, await ensureAccount(host.database, `jwt-${sub}`))
       return next()
     },
   }),

@@ -1,4 +1,4 @@
-/** Endpoints of operators for accounts: list, create, credit, suspend, resume, sign-in links. */
+/** Endpoints of operators for accounts: list, create, suspend, resume, limits, sign-in links. */
 import { isFields } from '../../../engine/kit.ts'
 import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
@@ -7,11 +7,13 @@ import {
   accountNumbers,
   accountRows,
   createAccount,
+  isDeletedName,
   limitAccount,
+  NOT_DELETED,
   suspendAccount,
 } from '../../credentials/statements.ts'
 import { nanosOf } from '../../ledger/statements.ts'
-import { creditAccount, JOIN_WALLETS, withBalances } from '../../ledger/views/wallets.ts'
+import { JOIN_WALLETS, withBalances } from '../../ledger/views/wallets.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { integer, list as listOf, nullable, number, object, text, time } from '../../shapes.ts'
 import { fault } from '../faults.ts'
@@ -19,7 +21,6 @@ import {
   type AdminCall,
   type AdminEndpoints,
   type AdminResult,
-  amountIn,
   bodyOf,
   choiceIn,
   LIMITS,
@@ -43,7 +44,7 @@ type Order = (typeof ORDERS)[number]
 const pageOf = (sort: Sort, order: Order): Sql => {
   const column = SORTS[sort]
   const orderText = `${column} ${order}, a.id ${order}`
-  const rest = `(CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?)
+  const rest = `${NOT_DELETED} AND (CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?)
       AND (CAST(? AS TEXT) = '' OR (? = 'active' AND a.suspended IS NULL)
         OR (? = 'suspended' AND a.suspended IS NOT NULL))
       AND (${column}, a.id) ${order === 'asc' ? '>' : '<'} (CAST(? AS BIGINT), CAST(? AS BIGINT))
@@ -87,7 +88,7 @@ export const findAccountView = async ({ database }: HostBase, nameOrId: Json | u
   const text = String(nameOrId ?? '')
   const id = /^\d{1,15}$/.test(text) ? Number(text) : null
   const [row] = await database.read(BY_NAME, [text, id])
-  if (!row) throw fault('ADMIN_ACCOUNT', [text.slice(0, 64)])
+  if (!row || isDeletedName(String(row.name))) throw fault('ADMIN_ACCOUNT', [text.slice(0, 64)])
   return viewOf(row)
 }
 
@@ -129,20 +130,6 @@ const create = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult>
   })
   const after = await findAccountView(host, name)
   return { data: after, change: { before: null, after } }
-}
-
-const credit = async ({ body, actor }: AdminCall, host: HostBase): Promise<AdminResult> => {
-  const before = await findAccountView(host, body.account)
-  const amount = amountIn({ body })
-  if (amount <= 0n) throw fault('ADMIN_AMOUNT')
-  const note = `${String(body.note ?? '')} (by ${actor})`.trim()
-  const at = await host.database.now()
-  const statements = creditAccount({ account: Number(before.id), kind: 'credit', amount, note, at })
-  await writeWithRetry(host.database, statements).catch(error => {
-    throw error.code === 'CREDIT_TOO_LARGE' ? fault('ADMIN_CREDIT', [before.name]) : error
-  })
-  const after = await findAccountView(host, before.id)
-  return { data: after, change: { before, after } }
 }
 
 const suspension =
@@ -231,23 +218,6 @@ export const accountEndpoints: AdminEndpoints = {
     ),
     data: ACCOUNT,
     run: create,
-  },
-  'POST accounts/credit': {
-    summary: 'Adds money to an account.',
-    body: bodyOf(
-      {
-        account: ACCOUNT_NAME,
-        amount: {
-          type: ['string', 'number'],
-          maxLength: 24,
-          description: 'Units of the currency, above 0.',
-        },
-        note: { type: 'string', maxLength: 120, description: 'The reason, for the ledger.' },
-      },
-      ['account', 'amount'],
-    ),
-    data: ACCOUNT,
-    run: credit,
   },
   'POST accounts/suspend': {
     summary: 'Refuses every call of an account until it is resumed; never the account that asks.',

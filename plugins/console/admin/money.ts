@@ -1,7 +1,7 @@
-/** Endpoints of operators for the money of accounts: debit, refund, overdraft. */
+/** Endpoints of operators for the money of accounts: credit, debit, refund, overdraft. */
 import type { HostBase } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
-import { changeOverdraft, refundCall, takeMoney } from '../../operator/money.ts'
+import { addMoney, changeOverdraft, refundCall, takeMoney } from '../../operator/money.ts'
 import { number, object, text } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { ACCOUNT, ACCOUNT_NAME, findAccountView } from './accounts.ts'
@@ -23,14 +23,17 @@ const accountOf = async ({ body }: AdminCall, host: HostBase) => {
   return { view, account: { id: Number(view.id), name: String(view.name) } }
 }
 
-const debit = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
-  const { view: before, account } = await accountOf(call, host)
-  const amount = amountIn(call)
-  if (amount <= 0n) throw fault('ADMIN_AMOUNT')
-  await takeMoney(host.database, { account, amount, note: noteOf(call) })
-  const after = await findAccountView(host, account.id)
-  return { data: after, change: { before, after } }
-}
+/** Adds money to an account, or takes it. */
+const change =
+  (write: typeof addMoney) =>
+  async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
+    const { view: before, account } = await accountOf(call, host)
+    const amount = amountIn(call)
+    if (amount <= 0n) throw fault('ADMIN_AMOUNT')
+    await write(host.database, { account, amount, note: noteOf(call) })
+    const after = await findAccountView(host, account.id)
+    return { data: after, change: { before, after } }
+  }
 
 const overdraft = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
   const { view: before, account } = await accountOf(call, host)
@@ -46,19 +49,27 @@ const refund = async (call: AdminCall, host: HostBase): Promise<AdminResult> => 
   return { data: after, change: { before: { request, refunded: 0 }, after } }
 }
 
+const CHANGE = bodyOf(
+  {
+    account: ACCOUNT_NAME,
+    amount: { ...AMOUNT, description: 'Units of the currency, above 0.' },
+    note: NOTE,
+  },
+  ['account', 'amount'],
+)
+
 export const moneyEndpoints: AdminEndpoints = {
+  'POST accounts/credit': {
+    summary: 'Adds money to an account.',
+    body: CHANGE,
+    data: ACCOUNT,
+    run: change(addMoney),
+  },
   'POST accounts/debit': {
     summary: 'Takes money from an account.',
-    body: bodyOf(
-      {
-        account: ACCOUNT_NAME,
-        amount: { ...AMOUNT, description: 'Units of the currency, above 0.' },
-        note: NOTE,
-      },
-      ['account', 'amount'],
-    ),
+    body: CHANGE,
     data: ACCOUNT,
-    run: debit,
+    run: change(takeMoney),
   },
   'POST accounts/overdraft': {
     summary: 'Sets how far below zero an account may go.',

@@ -57,12 +57,17 @@ export const writeThinking = (
 ): Fields | undefined => {
   const { thinking: mode, minBudget } = traits
   const isOff = thinking.mode === 'off' || thinking.effort === 'none'
-  // A model without thinking cannot think, and one with a minimum budget cannot stop.
-  if (mode ? isOff && mode === 'budget' && minBudget > 0 : !isOff) dropped.add('thinking')
-  if (!mode) return undefined
+  if (!mode) {
+    if (!isOff) dropped.add('thinking') // the model cannot think
+    return undefined
+  }
+  const level = mode === 'level' ? acceptedLevel(levelOf(thinking), traits) : undefined
+  // A model with a minimum budget cannot stop, nor can one whose lowest level is above MINIMAL.
+  const alwaysThinks = mode === 'level' ? level !== 'MINIMAL' : minBudget > 0
+  if (isOff && alwaysThinks) dropped.add('thinking')
   const amount =
     mode === 'level'
-      ? { thinkingLevel: acceptedLevel(levelOf(thinking), traits) }
+      ? { thinkingLevel: level }
       : { thinkingBudget: budgetOf(thinking, traits, limit) }
   return omitUndefined({ ...amount, includeThoughts: thinking.show })
 }

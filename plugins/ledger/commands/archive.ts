@@ -1,7 +1,7 @@
 /** `tollgate archive`: moves old charges to files; `tollgate archive verify`: checks the files. */
 import { basename, dirname, resolve } from 'node:path'
 import { EXIT, textOf, UsageError } from '../../../engine/cli/kit.ts'
-import { DURATIONS } from '../../../engine/kit.ts'
+import { DURATIONS, isDay } from '../../../engine/kit.ts'
 import type { Command, SingleCommand } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { archiveCharges, verifyArchives } from '../archive/archive.ts'
@@ -16,9 +16,9 @@ const TO = {
 } as const
 
 const instantOf = (text: string, now: number): number => {
-  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
-  const isDate = !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
-  if (!isDate || at > now - MIN_DAYS * DURATIONS.d) throw fault('ARCHIVE_RECENT', [MIN_DAYS])
+  const at = isDay(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at) || at > now - MIN_DAYS * DURATIONS.d)
+    throw fault('ARCHIVE_RECENT', [MIN_DAYS])
   return at
 }
 

@@ -168,6 +168,11 @@ t.test('doctor: says why a store cannot be reached or read, without its password
   const folder = t.testdir({ 'tollgate.db': 'no database' })
   const unreachable = await describeStore('postgres://ann:secret@127.0.0.1:1/books', folder)
   t.match(unreachable, { kind: 'PostgreSQL', name: 'postgres://…@127.0.0.1:1/books', error: /./ })
+  for (const url of [
+    'postgres://ann:se/cret@127.0.0.1:1/books',
+    'postgres://ann:se@cret@127.0.0.1:1/books',
+  ])
+    t.notMatch(JSON.stringify(await describeStore(url, folder)), /cret/, url)
   t.match(await describeStore('sqlite:', folder), { kind: 'SQLite', error: /not a database/ })
   const file = `${folder}/damaged.db`
   const store = new DatabaseSync(file)

@@ -62,6 +62,18 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   t.match((await accounts('debit', 'ann', '0.5')).json(), { debit: 4, balance: '9.5', used: '0' })
   t.equal((await accounts('debit', 'ann', '9.500000001')).error, 'DEBIT_TOO_LARGE')
   t.match((await accounts('credit', 'ann', '0.5')).json(), { credit: 5, balance: '10' })
+  const lostResult = {
+    ...database,
+    write: () => Promise.reject(Object.assign(new Error('lost'), { code: 'STORE_UNKNOWN' })),
+  }
+  for (const change of ['credit', 'debit']) {
+    const { err } = await runCommand(t, 'accounts', commands, hostOver(lostResult), [
+      change,
+      'ann',
+      '1',
+    ])
+    t.match(err, /unknown whether this change .*"ann" was stored/, change)
+  }
   const kinds = { name: 'kinds', text: 'SELECT kind, amount, note FROM credits WHERE id = 4' }
   t.match(await database.read(kinds, []), [{ kind: 'debit', amount: -500_000_000, note: '' }])
   t.match((await accounts('overdraft', 'ann', '1.5')).json(), { overdraft: '1.5' })

@@ -2,6 +2,7 @@
  *  configuration, ledger, money, keys, deliveries; the bad input of each. */
 import t, { type Test } from 'tap'
 import { linkIn } from '../../helpers/console/console-gateway.ts'
+import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { gateway } from './shipped-console.ts'
 
@@ -193,7 +194,19 @@ t.test('accounts: found by a part of the name and by state', async t => {
   await refuse(t, 'GET', 'accounts?state=lost', undefined, 400)
 })
 
-t.test('accounts: an operator cannot suspend the own account, another one can', async t => {
+t.test('accounts: a deleted account is neither listed nor changed', async t => {
+  await operator.ask('POST', '/api/admin/accounts', { name: 'leaver' })
+  const { id } = (await read('account?account=leaver')).data
+  const env = { TOLLGATE_CONFIG: 'routes.yaml', TOLLGATE_DATA: gateway.data }
+  t.match(await withOutput(t, ['accounts', 'delete', 'leaver'], env), { code: 0 })
+  t.same((await read('accounts?search=leaver')).data, [])
+  await refuse(t, 'GET', `account?account=${id}`, undefined, 404)
+  for (const path of ['resume', 'suspend', 'link'])
+    await refuse(t, 'POST', `accounts/${path}`, { account: id }, 404)
+  await refuse(t, 'POST', 'accounts/credit', { account: id, amount: 5 }, 404)
+})
+
+t.test('accounts: operators cannot suspend their own account, another operator can', async t => {
   const post = (path: string, body: object, as = operator) =>
     as.ask('POST', `/api/admin/accounts/${path}`, body)
   for (const account of ['admin', 1, '1']) {

@@ -26,12 +26,12 @@ t.test('auth modes: a route takes an API key or the token of a plugin', async t 
     for (const stage of more) await stage.handle?.(exchange, async () => {})
     return exchange.slots.get(ACCOUNT)
   }
-  const ann = await account('ann')
-  t.match(await admit(`Bearer ${(await key(ann)).text}`), { id: ann, name: 'ann' })
+  const ann = await account('jwt-ann')
+  t.match(await admit(`Bearer ${(await key(ann)).text}`), { id: ann, name: 'jwt-ann' })
   t.match(await admit(tokenOf({ sub: 'ann', exp: LATER })), { id: ann, role: 'customer' })
   const first = await admit(tokenOf({ sub: 'new@example.com', exp: LATER }))
-  t.match(first, { name: 'new@example.com', role: 'customer' })
-  t.same(await admit(tokenOf({ sub: 'new@example.com', exp: LATER })), first, 'opened once')
+  t.match(first, { name: 'jwt-new@example.com', role: 'customer' })
+  t.same(await admit(tokenOf({ sub: 'new@example.com', exp: LATER })), first, 'created once')
 
   const invalid = { code: 'JWT_INVALID', status: 401 }
   await t.rejects(admit(tokenOf({ sub: 'ann', exp: LATER }, 'another secret')), invalid)
@@ -41,7 +41,7 @@ t.test('auth modes: a route takes an API key or the token of a plugin', async t 
 
   const admins = [stages[0] ?? {}, auth.setup({ by: ['jwt'], role: 'admin' }, host)]
   await t.rejects(admit(tokenOf({ sub: 'ann', exp: LATER }), admins), { code: 'AUTH_ROLE' })
-  await account('root', 'admin')
+  await account('jwt-root', 'admin')
   t.match(await admit(tokenOf({ sub: 'root', exp: LATER }), admins), { role: 'admin' })
   const onlyKeys = [stages[0] ?? {}, auth.setup('key', host)]
   await t.rejects(admit(tokenOf({ sub: 'ann', exp: LATER }), onlyKeys), { code: 'AUTH_UNKNOWN' })
@@ -51,7 +51,7 @@ t.test('auth modes: a route takes an API key or the token of a plugin', async t 
   await t.rejects(admit(tokenOf({ sub: 'ann', exp: LATER })), { code: 'AUTH_SUSPENDED' })
 })
 
-t.test('ensureAccount: calls at the same time open one account', async t => {
+t.test('ensureAccount: calls at the same time create one account', async t => {
   const { database } = await openAccounts(t)
   const accounts = await Promise.all(
     Array.from({ length: 8 }, () => ensureAccount(database, 'together')),
@@ -74,4 +74,12 @@ t.test('auth modes: an unknown mode is a problem, with the name that was meant',
   t.match(problemsOf(['auth'], 'system-tokn'), [[Array, 'AUTH_MODE', String, 'system-token']])
   t.match(problemsOf(['auth', 'jwt'], 'jwt'), [[Array, 'AUTH_MODE', /before "auth"/]])
   t.end()
+})
+
+t.test('ensureAccount: a number names no account, since another may have it', async t => {
+  const { database, account } = await openAccounts(t)
+  const first = await account('first')
+  await t.rejects(ensureAccount(database, String(first)), { code: 'ACCOUNT_NUMBER', status: 403 })
+  await t.rejects(ensureAccount(database, '4711'), /"4711" is a number/)
+  t.match(await ensureAccount(database, 'jwt-4711'), { name: 'jwt-4711' })
 })

@@ -158,6 +158,11 @@ for (const { engine, database, host: base, account, key, token, route } of both)
       t.notMatch((await run(t, 'accounts', 'list')).out, 'leaver')
       t.match((await run(t, 'accounts', 'list', '--all')).out, `deleted:${leaver}:leaver`)
       t.match(await json(t, 'accounts', 'show', String(leaver)), { state: 'deleted', balance: '1' })
+      for (const change of [
+        ['credit', String(leaver), '1'],
+        ['resume', String(leaver)],
+      ])
+        t.match(await run(t, 'accounts', ...change), { exit: 3, err: /Unknown account/ })
       const { id } = await json<{ id: number }>(t, 'accounts', 'create', 'leaver')
       t.not(id, leaver, 'the name is free, the number is not')
     },

@@ -82,7 +82,11 @@ t.test('Gemini encoder: keeps thinking within the model’s range (edge 27)', t 
     [],
   ])
   const twoLevels = { thinking: 'level', thinking_levels: ['HIGH', 'LOW'] }
-  t.same(encodeThinking({ mode: 'off' }, twoLevels), [{ thinkingLevel: 'LOW' }, []])
+  t.same(
+    encodeThinking({ mode: 'off' }, twoLevels),
+    [{ thinkingLevel: 'LOW' }, ['thinking']],
+    'a model whose lowest level is above MINIMAL thinks nevertheless, and the client is told',
+  )
   t.same(encodeThinking({ mode: 'effort', effort: 'medium' }, twoLevels), [
     { thinkingLevel: 'HIGH' },
     [],
