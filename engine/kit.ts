@@ -21,12 +21,6 @@ export const LOG_DETAILS: Slot<Readonly<Record<string, Json>>> = { name: 'log-de
 export const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Bytes. */
 export const SIZES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 2 ** 20, GiB: 2 ** 30 }
-/** Whether a text is a day of the calendar, such as 2026-02-28: Date.parse reads 31 February as 3
- *  March. */
-export const isDay = (text: string): boolean => {
-  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
-  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
-}
 /** Parses `1.5h` or `8MiB`; a text without a unit is the number itself. The text must be valid. */
 export const amountIn = (text: string, units: Readonly<Record<string, number>>): number =>
   Math.round(Number.parseFloat(text) * (units[text.replace(/^[0-9.]+/, '')] ?? 1))

@@ -1,5 +1,5 @@
 /** Helpers of engine and plugin commands. */
-import { amountIn, DURATIONS, isCode, isDay } from '../kit.ts'
+import { amountIn, DURATIONS, isCode } from '../kit.ts'
 
 /** Exit codes of every command. */
 export const EXIT = { ok: 0, problems: 1, usage: 2, runTime: 3 } as const
@@ -26,6 +26,12 @@ export const printable = (text: string): string =>
   text.replace(UNSAFE, char => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
+/** Whether a text is a day of the calendar, such as 2026-02-28: Date.parse reads 31 February as 3
+ *  March. */
+export const isDay = (text: string): boolean => {
+  const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
+}
 /** ms since 1970 of a date, or of a time with its offset from UTC; NaN for any other text. */
 export const instantIn = (text: string): number => {
   const [, day = ''] = /^(\d{4}-\d\d-\d\d)(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []

@@ -21,7 +21,7 @@ import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 
 const fault = errors({
   ROUTE_GONE: [404, 'There is no route "%s" any more.'],
-  TURN_CANCELLED: [499, 'The turn was cancelled.'],
+  TURN_CANCELLED: [499, 'This background call was cancelled.'],
 })
 
 /** A request whose whole body is in memory. */

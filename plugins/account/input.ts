@@ -1,5 +1,5 @@
 /** Parses query parameters strictly: times, limits, cursors. Pure. */
-import { isDay } from '../../engine/kit.ts'
+import { isDay } from '../../engine/cli/kit.ts'
 import { fault } from './faults.ts'
 
 /** A parameter that must not be repeated. Throws USAGE_TWICE. */

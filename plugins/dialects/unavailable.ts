@@ -12,7 +12,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
   STORE_READ_ONLY: NOT_PROCESSED,
   STORE_UNKNOWN: NOT_CONFIRMED,
   // The process was reaped while it held a lease: a retry reaches another process.
-  SHARE_GONE: NOT_CONFIRMED,
+  LEASE_GONE: NOT_CONFIRMED,
   CHARGE_CLOSED: NOT_CONFIRMED,
   CHARGE_EXISTS: NOT_CONFIRMED,
 }

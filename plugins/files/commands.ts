@@ -87,7 +87,7 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
   },
   gc: {
     summary:
-      'Removes bytes that belong to no file, and uploads without progress for an hour. A gateway does the same every hour.',
+      'Removes bytes that belong to no file, and abandoned uploads: in a folder after an hour without progress, in a bucket after a day. A gateway does the same every hour.',
     example: 'tollgate files gc',
     async run(_, host) {
       const { unfinished, orphans, bytes } = await fileStoreOf(host).removeOrphans()

@@ -184,7 +184,7 @@ export class BudgetLeases {
         lease.isContended = grantedAmount <= least
         return grantedAmount >= least
       } catch (error) {
-        if (isCode(error, 'SHARE_GONE') && remainingAttempts > 0) {
+        if (isCode(error, 'LEASE_GONE') && remainingAttempts > 0) {
           this.#onExpelled(process)
           continue
         }
@@ -249,8 +249,8 @@ export class BudgetLeases {
       .then(() => endChange(-amount))
       .catch(error => {
         endChange(0n)
-        // SHARE_GONE: reaping has returned the lease. After other errors it returns later.
-        if (!isCode(error, 'SHARE_GONE') && generation === this.generation)
+        // LEASE_GONE: reaping has returned the lease. After other errors it returns later.
+        if (!isCode(error, 'LEASE_GONE') && generation === this.generation)
           this.#leaseOf(wallet).free += amount
       })
       .finally(() => this.#returns.delete(returnWrite))

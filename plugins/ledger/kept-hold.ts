@@ -39,7 +39,7 @@ export const IS_KEPT: Sql = {
 }
 
 /** Hands a hold over from the process to the books. `stored`: its row is written already. Rejects
- *  with CHARGE_EXISTS, or with SHARE_GONE when the process was expelled. */
+ *  with CHARGE_EXISTS, or with LEASE_GONE when the process was expelled. */
 export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
   const account = walletOf.account(hold.account)
   const quotaWallet =
@@ -48,14 +48,14 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
     sql: LEAVE_SHARE,
     values: [hold.heldAmount, hold.process, account, quotaWallet],
     rows: 'some',
-    otherwise: 'SHARE_GONE',
+    otherwise: 'LEASE_GONE',
   }
   const row: Statement = stored
     ? {
         sql: KEEP_OPEN,
         values: [hold.heldAmount, hold.request, hold.process],
         rows: 1,
-        otherwise: 'SHARE_GONE',
+        otherwise: 'LEASE_GONE',
       }
     : insertHold(KEEP, hold)
   return hold.heldAmount > 0n ? [row, leaveShare] : [row]

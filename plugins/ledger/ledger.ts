@@ -148,8 +148,8 @@ export class Ledger {
     this.#leases.give(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined) this.#leases.give(walletOf.key(key), amount)
   }
-  /** Takes nanos out of the lease for good: the books keep them. Call the returned function once
-   *  it is known whether they do; if not, the nanos return to the lease. */
+  /** Takes nanos out of the lease for good: a row of the store holds them. Call the returned
+   *  function once it is known whether it does; if not, the nanos return to the lease. */
   keep(payer: Payer, amount: bigint, process: string): (isKept: boolean) => void {
     const moves = walletsHeld(payer).map(wallet => this.#leases.balances.beginLeaseChange(wallet))
     return isKept => {
@@ -223,7 +223,7 @@ export class Ledger {
       rows = await writeWithRetry(this.#database, list)
     } catch (error) {
       // The charge is closed, or never had a row: there is no hold.
-      if (!isCode(error, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'SHARE_GONE')) {
+      if (!isCode(error, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'LEASE_GONE')) {
         this.#log.warn({ request, error }, 'a charge could not be closed yet')
         return
       }

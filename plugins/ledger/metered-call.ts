@@ -282,7 +282,7 @@ export class MeteredCall {
     if (isUndelivered) slots.set(CHARGE, undefined)
     const onWritten = (): void => (refund ? this.#refund(closing) : this.#finish(closing))
     writes.commit().then(onWritten, error => {
-      if (isCode(error, 'SHARE_GONE')) {
+      if (isCode(error, 'LEASE_GONE')) {
         ledger.onExpelled(this.#process)
         if (!hasRow) this.#countUncharged()
       }

@@ -37,7 +37,7 @@ const REDUCE_WALLETS: Sql = {
 }
 const VIOLATES = { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' }
 
-/** Rejects with CHARGE_EXISTS, or with SHARE_GONE when the store has reaped the process and
+/** Rejects with CHARGE_EXISTS, or with LEASE_GONE when the store has reaped the process and
  *  returned its leases. */
 export const singleRowCharge = (
   hold: Hold,
@@ -54,7 +54,7 @@ export const singleRowCharge = (
     {
       sql: REDUCE_LEASE,
       values: [amount, hold.process, account, quotaWallet],
-      ...(hold.heldAmount > 0n && { rows: 'some' as const, otherwise: 'SHARE_GONE' }),
+      ...(hold.heldAmount > 0n && { rows: 'some' as const, otherwise: 'LEASE_GONE' }),
     },
     { sql: REDUCE_WALLETS, values: [amount, amount, amount, account, quotaWallet, account, key] },
     addToDay(hold, amount, tokens),
@@ -81,7 +81,7 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     hold.process,
   ],
   rows: 1,
-  otherwise: 'SHARE_GONE',
+  otherwise: 'LEASE_GONE',
   violates: VIOLATES,
   locks: settlement.wallets.map(lockOf),
   once: true,

@@ -68,7 +68,7 @@ const HOLD_MORE = sql(
   "UPDATE charges SET held = ? WHERE request = ? AND state = 'open' AND held < ?",
 )
 
-/** Rejects with CHARGE_EXISTS, or SHARE_GONE when the store has reaped the process. */
+/** Rejects with CHARGE_EXISTS, or LEASE_GONE when the store has reaped the process. */
 export const openCharge = (hold: Hold): Statement => insertHold(OPEN, hold)
 /** The same with another INSERT of the columns of `OPEN`. */
 export const insertHold = (insert: Sql, hold: Hold): Statement => ({
@@ -87,7 +87,7 @@ export const insertHold = (insert: Sql, hold: Hold): Statement => ({
     hold.process,
   ],
   rows: 1,
-  otherwise: 'SHARE_GONE',
+  otherwise: 'LEASE_GONE',
   violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
 })
 /** A trigger updates the wallets. Rejects with CHARGE_CLOSED. */
@@ -177,7 +177,7 @@ export const nanosOf = (value: Value | undefined): bigint =>
 
 /** Leases at least `least` nanos, up to `preferredAmount`. The first statement returns `granted`
  *  and the wallet's `balance`, the last the `amount` of the whole lease. Rejects with INSUFFICIENT,
- *  or SHARE_GONE when the store has reaped the process. */
+ *  or LEASE_GONE when the store has reaped the process. */
 export const grantLease = (
   process: string,
   wallet: number,
@@ -191,15 +191,15 @@ export const grantLease = (
     otherwise: 'INSUFFICIENT',
   },
   { sql: RESERVE, values: [wallet], rows: 1 },
-  { sql: RECORD_LEASE, values: [process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
+  { sql: RECORD_LEASE, values: [process, wallet], rows: 1, otherwise: 'LEASE_GONE' },
 ]
-/** Rejects with SHARE_GONE when the store has reaped the process. */
+/** Rejects with LEASE_GONE when the store has reaped the process. */
 export const returnLease = (
   process: string,
   wallet: number,
   amount: bigint,
 ): readonly Statement[] => [
-  { sql: REDUCE_LEASE, values: [amount, process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
+  { sql: REDUCE_LEASE, values: [amount, process, wallet], rows: 1, otherwise: 'LEASE_GONE' },
   { sql: UNRESERVE, values: [amount, wallet], rows: 1 },
 ]
 

@@ -27,7 +27,8 @@ export class UsageEstimator {
   readonly #call: CheckpointTarget
   #input = 0
   #hasOutput = false
-  /** Where no format reads the response: bytes of a plain body, blank lines of a stream. */
+  /** Where no format reads the response: bytes of a plain body; events of a stream, each of which
+   *  ends in a blank line. */
   #units = 0
   #checkpointedAt = 0
   /** The last two bytes before this chunk. */
@@ -50,7 +51,7 @@ export class UsageEstimator {
   startCheckpoints(): void {
     if (this.#checkpointedAt > 0) return
     this.#checkpointedAt = performance.now()
-    this.#call.checkpoint(this.#countUsage(0, 0))
+    this.#call.checkpoint(this.#usageOf(0))
   }
   observe(chunk: Bytes): void {
     const first = !this.#hasOutput
@@ -68,7 +69,7 @@ export class UsageEstimator {
     if (now - this.#checkpointedAt < CHECKPOINT_INTERVAL) return
     this.#checkpointedAt = now
     const usage = this.#usage
-    this.#call.checkpoint(usage?.isFinalEstimate ? usage : this.#countUsage())
+    this.#call.checkpoint(usage?.isFinalEstimate ? usage : this.#usageOf(this.#units))
   }
   /** The last bytes of the response. In a stream they are its terminator, or its error message. */
   observeTail(tail: Bytes): void {
@@ -87,20 +88,20 @@ export class UsageEstimator {
   finalUsage(): Usage {
     return this.estimate(0)
   }
-  /** The final usage of a response of which `more` bytes follow. */
-  estimate(more: number): Usage {
+  /** The same for a response of which so many bytes were not observed. */
+  estimate(unobservedBytes: number): Usage {
     const usage = this.#usage
     if (usage && (!usage.estimated || usage.isFinalEstimate)) return usage
-    const { meters } = this.#countUsage(more)
+    const { meters } = this.#usageOf(this.#units + unobservedBytes)
     const { input = meters.input, output = 0 } = usage?.meters ?? {}
     return {
       meters: { ...usage?.meters, input, output: Math.max(output, meters.output) },
       estimated: true,
     }
   }
-  #countUsage(more = 0, units = this.#units + more) {
-    const bytes = this.isStream ? units : Math.ceil(units / BYTES_PER_TOKEN)
-    const output = this.#outputSoFar?.tokens ?? bytes
+  #usageOf(units: number) {
+    const countedTokens = this.isStream ? units : Math.ceil(units / BYTES_PER_TOKEN)
+    const output = this.#outputSoFar?.tokens ?? countedTokens
     if (this.#prompt) {
       this.#input = estimatePromptTokens(this.#prompt.body, this.#prompt.size)
       this.#prompt = undefined
@@ -115,8 +116,8 @@ export class UsageEstimator {
   #countEvents(chunk: Bytes): void {
     for (let at = chunk.indexOf(LINE_END); at >= 0; at = chunk.indexOf(LINE_END, at + 1)) {
       const before = this.#byteAt(chunk, at - 1)
-      const isCarriage = before === 0x0d && this.#byteAt(chunk, at - 2) === LINE_END
-      if (before === LINE_END || isCarriage) this.#units++
+      const isCrlf = before === 0x0d && this.#byteAt(chunk, at - 2) === LINE_END
+      if (before === LINE_END || isCrlf) this.#units++
     }
     const { length } = chunk
     this.#lastBytes = [this.#byteAt(chunk, length - 2), this.#byteAt(chunk, length - 1)]

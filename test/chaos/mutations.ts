@@ -249,8 +249,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/single-row-charge.ts',
-        "rows: 'some' as const, otherwise: 'SHARE_GONE'",
-        "otherwise: 'SHARE_GONE'",
+        "rows: 'some' as const, otherwise: 'LEASE_GONE'",
+        "otherwise: 'LEASE_GONE'",
       ),
     ],
     tests: [AT_ONCE],

@@ -66,8 +66,8 @@ code and the same id: \`tollgate request ID\` shows it. \`%s\` and \`%d\` in a m
 stays in the log; the client reads "The gateway failed to process this request."
 
 Mistakes in the configuration are [problems](problems.md); errors of the store with their ways out are in [operate.md](operate.md).
-An error with \`retry-after\`, and each 503 except \`CREDIT_UNCONFIRMED\`, may be sent again unchanged. So may a 502 or 504 of an upstream, but the provider may have
-processed the first try.
+An error with \`retry-after\`, and each 503 except \`CREDIT_UNCONFIRMED\`, may be sent again unchanged. So may a 502 or 504 of an upstream,
+but the provider may have processed the first try.
 `
 const HEAD = `| code | status | message | cause | way out | in a dialect |\n|---|---|---|---|---|---|`
 

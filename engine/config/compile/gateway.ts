@@ -17,10 +17,7 @@ export const gatewayOf = (
   }
 }
 const fault = errors({
-  NO_GATEWAY: [
-    503,
-    'Only a running gateway answers this. In a command, ask its admin listener: args.ask(path).',
-  ],
+  NO_GATEWAY: [503, 'No gateway is running here; start one with `tollgate start`.'],
 })
 const refuse = (): Promise<never> => Promise.reject(fault('NO_GATEWAY'))
 const noGateway: Omit<Gateway, 'routes'> = {

@@ -7,7 +7,10 @@ export { healthOf } from './health.ts'
 
 const fault = errors({
   GATEWAY_TIMEOUT: [504, 'The gateway did not answer %s within %d s. Retry.'],
-  GATEWAY_LOST: [503, 'The primary process of the gateway has ended.'],
+  GATEWAY_LOST: [
+    503,
+    'The primary process of the gateway has ended. Start the gateway again; its log has the reason.',
+  ],
 })
 
 /** Longest waits, ms. A reload waits for a build and for every worker. */

@@ -5,7 +5,7 @@ import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Settings } from '../hub/prompt.ts'
 import type { ThinkingPlan } from './thinking.ts'
 
-/** Settings of requests for what happens anyway. */
+/** Values that ask for what Converse does by default: they are left out without a report. */
 const DEFAULTS: Readonly<Partial<Record<keyof Settings, Json>>> = {
   candidates: 1,
   frequencyPenalty: 0,

@@ -68,7 +68,7 @@ export class JsonStrings {
     this.#isOpen = true
     return at < length ? this.#skipLong(chunk, at) : length
   }
-  /** The byte before `start` is no backslash. A quote is escaped if an odd number of backslashes
+  /** The byte at `start` is not escaped. A quote is escaped if an odd number of backslashes
    *  precedes it. */
   #skipLong(chunk: Bytes, start: number): number {
     for (let quote = chunk.indexOf(QUOTE, start); ; quote = chunk.indexOf(QUOTE, quote + 1)) {

@@ -1,7 +1,7 @@
 /** `tollgate archive`: moves old charges to files; `tollgate archive verify`: checks the files. */
 import { basename, dirname, resolve } from 'node:path'
-import { EXIT, textOf, UsageError } from '../../../engine/cli/kit.ts'
-import { DURATIONS, isDay } from '../../../engine/kit.ts'
+import { EXIT, isDay, textOf, UsageError } from '../../../engine/cli/kit.ts'
+import { DURATIONS } from '../../../engine/kit.ts'
 import type { Command, SingleCommand } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { archiveCharges, verifyArchives } from '../archive/archive.ts'

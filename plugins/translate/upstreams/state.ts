@@ -7,7 +7,10 @@ type State = Pick<GatewayView, 'upstreams' | 'keys'>
 
 const PATH = '/-/upstreams'
 const fault = errors({
-  NO_ADMIN: [503, 'the state of upstreams is known to a running gateway only'],
+  NO_ADMIN: [
+    503,
+    'no gateway runs on this data folder, and only a running one knows the state of upstreams; start one with `tollgate start`, or name its folder with TOLLGATE_DATA',
+  ],
 })
 
 export const admin = {

@@ -124,7 +124,7 @@ t.test(
         2,
       )
     await t.resolves(settleWith('CHARGE_CLOSED'))
-    await t.rejects(settleWith('SHARE_GONE'), { code: 'SHARE_GONE' })
+    await t.rejects(settleWith('LEASE_GONE'), { code: 'LEASE_GONE' })
   },
 )
 

@@ -84,7 +84,7 @@ t.test(
         ?.values.slice(2),
       [account, account],
     )
-    t.match(keepHold({ ...hold, heldAmount: 0n }, true), [{ otherwise: 'SHARE_GONE', rows: 1 }])
+    t.match(keepHold({ ...hold, heldAmount: 0n }, true), [{ otherwise: 'LEASE_GONE', rows: 1 }])
     t.same(keepHold({ ...hold, heldAmount: 0n }, true).length, 1, 'nothing to leave')
     t.match(keptHoldOf(hold, '{"tier":"fast"}'), {
       key: 5,

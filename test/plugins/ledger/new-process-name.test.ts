@@ -95,7 +95,7 @@ for (const [at, books] of booksByEngine.entries())
         )
         await reapAll(books.database)
         await meteredCall.settle({ meters: { output: 60 }, estimated: false })
-        await t.rejects(writes.commit(), { code: 'SHARE_GONE' })
+        await t.rejects(writes.commit(), { code: 'LEASE_GONE' })
         end({ end: 'refused', attempts: 1 } as Outcome)
         const free = async () => (await books.wallet(3)).reserved === 0n || undefined
         t.ok(await eventually(free), 'no hold remains')

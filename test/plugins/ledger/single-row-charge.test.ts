@@ -236,7 +236,7 @@ t.test('single-row charge: its key admits it once, so that it needs no savepoint
     singleRowCharge({ ...HELD_CALL, heldAmount }, settlement, { prompt: 0, output: 0 } as never)
   t.match(statementsOf(9n), [
     { once: true, rows: 1 },
-    { rows: 'some', otherwise: 'SHARE_GONE' },
+    { rows: 'some', otherwise: 'LEASE_GONE' },
   ])
   t.notOk('rows' in (statementsOf(0n)[1] ?? {}), 'a free call holds no lease')
 })

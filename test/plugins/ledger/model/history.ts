@@ -60,7 +60,7 @@ export const play = async (
       return `${order.what}: the ledger said ${outcome}, the model ${operation.expected}`
     if (code === undefined) operation.onApplied?.()
     // The process was reaped: it registers again.
-    if (code === 'SHARE_GONE') play.enter(play.client(order))
+    if (code === 'LEASE_GONE') play.enter(play.client(order))
     const wrong = findDifference(play) || (every && (await runAudit()))
     if (wrong) return `after ${order.what}, the ${index + 1}. step: ${wrong}`
   }

@@ -68,7 +68,7 @@ export class Model {
   lease(process: string, wallet: number, least: bigint, upTo: bigint): bigint | string {
     const room = this.balance(wallet) + this.#of(wallet).overdraft - this.reservedAmount(wallet)
     if (room < least) return 'INSUFFICIENT'
-    if (!this.isAlive(process)) return 'SHARE_GONE'
+    if (!this.isAlive(process)) return 'LEASE_GONE'
     const part = room / 8n
     const most = upTo < part ? upTo : part
     const grant = part <= least ? least : most
@@ -79,14 +79,14 @@ export class Model {
   giveBack(process: string, wallet: number, amount: bigint): RefusalCode {
     const shares = this.#shares.get(process)
     const share = shares?.get(wallet)
-    if (shares === undefined || share === undefined) return 'SHARE_GONE'
+    if (shares === undefined || share === undefined) return 'LEASE_GONE'
     shares.set(wallet, share - amount)
     return undefined
   }
   hold(
     charge: Pick<ModelCharge, 'request' | 'account' | 'key' | 'process' | 'heldAmount'>,
   ): RefusalCode {
-    if (!this.isAlive(charge.process)) return 'SHARE_GONE'
+    if (!this.isAlive(charge.process)) return 'LEASE_GONE'
     if (this.charges.has(charge.request)) return 'CHARGE_EXISTS'
     this.charges.set(charge.request, { ...charge, state: 'open', amount: 0n, uncollected: 0n })
     return undefined

@@ -98,7 +98,7 @@ for (const engine of ENGINES)
       ])
       await compare(t)
     })
-    t.test('sums of days: a count that no upstream means does not stop the sum', async t => {
+    t.test('sums of days: token counts of 2^53 do not overflow the sum', async t => {
       const huge = { ...charges[0], request: 'huge', state: 'settled', input: 2 ** 53 } as Charge
       for (const at of [1, 2, 3, 4])
         await insertLikeOlderVersion(database, [{ ...huge, request: `huge-${at}` }])
