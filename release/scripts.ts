@@ -14,6 +14,10 @@ const PROCESSES = {
   writer: 'engine/store/sqlite/writer.ts',
   reader: 'engine/store/sqlite/reader.ts',
 }
+/** What a process does that was started with the script, as with its source. */
+const RUN: Readonly<Record<string, string>> = {
+  cli: 'if (require.main === module) module.exports.mainAndExit(process.argv.slice(2))\n',
+}
 /** Packages with files of their own, and packages that few processes load. */
 const SEPARATE = ['chokidar', 'esbuild', 'pg', 'pino', 'prom-client', 'undici', 'ws']
 
@@ -38,6 +42,8 @@ export const buildScripts = async (root: string, folder: string): Promise<void> 
     sourcemap: 'external',
     sourcesContent: false,
     legalComments: 'none',
+    // V8 keeps the text of a script in memory.
+    minifyWhitespace: true,
     logLevel: 'warning',
     tsconfigRaw: '{}',
     plugins: [ownPlaces(root, folder)],
@@ -52,7 +58,7 @@ export const buildScripts = async (root: string, folder: string): Promise<void> 
     )
     const loader = JSON.stringify(join(root, 'engine/config/plugins/load-script.cjs'))
     const call = `require(${loader}).loadScript(${JSON.stringify(script)})`
-    writeFileSync(join(folder, `${name}.cjs`), `module.exports = ${call}\n`)
+    writeFileSync(join(folder, `${name}.cjs`), `module.exports = ${call}\n${RUN[name] ?? ''}`)
   }
   const own = Object.keys(metafile.inputs).filter(path => !path.startsWith('node_modules/'))
   const sources = Object.fromEntries(

@@ -5,6 +5,7 @@ import {
   appendFileSync,
   cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -23,7 +24,7 @@ import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED =
-  'engine commands exports plugins models schemas release routes.yaml presets.yaml console.yaml package.json'
+  'engine commands exports plugins models schemas release routes.yaml routes.test.yaml presets.yaml console.yaml package.json'
 const base = mkdtempSync(join(tmpdir(), 'tollgate-prebuild-'))
 t.teardown(() => rmSync(base, { recursive: true, maxRetries: 5 }))
 let folder = join(base, 'program')
@@ -112,6 +113,28 @@ t.test('prebuild: a first start runs scripts and bundles nothing', async t => {
   })
   const elsewhere = await start(join(other, 'routes.yaml'))
   t.same([elsewhere.exit, elsewhere.hasBundled], [0, false], 'routes.yaml of another folder')
+})
+
+t.test('prebuild: `tollgate test` starts its gateway from the scripts', t => {
+  const argv = [join(folder, 'engine/bin.cjs'), 'test', 'routes.test.yaml']
+  const out = execFileSync(...plainCommand(process.execPath, ...argv), {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...env, TOLLGATE_DATA: mkdtempSync(join(base, 'data-')) },
+  })
+  t.match(out, /3 passed, 0 failed/)
+  t.end()
+})
+
+t.test('prebuild: every script is one byte a character, since V8 keeps its text in memory', t => {
+  const cache = join(folder, 'node_modules/.cache/tollgate')
+  const scripts = ['program', 'plugins'].flatMap(name =>
+    globSync(`${name}/*.{js,cjs}`, { cwd: cache }),
+  )
+  t.ok(scripts.length >= 10, String(scripts))
+  for (const script of scripts)
+    t.same(readFileSync(join(cache, script), 'utf8').match(/[^\0-\xff].*/g), null, script)
+  t.end()
 })
 
 t.test('prebuild: a moved program does not run the scripts of its old place', async t => {

@@ -225,6 +225,8 @@ const build = async (
     sourcemap: 'external',
     sourcesContent: false,
     legalComments: 'none',
+    // V8 keeps the text of a script in memory.
+    minifyWhitespace: true,
     logLevel: 'silent',
     // The output must not depend on a tsconfig.json in a parent folder.
     tsconfigRaw: '{}',

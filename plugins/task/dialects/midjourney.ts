@@ -69,7 +69,7 @@ const finishTimeOf = ({ state, changed, deadline }: Task): number | null => {
 
 /** The mode is that of the path, which is what the customer pays for. A dash may be typed as the
  *  longer one that phones make of two. */
-const MODE_PARAMETER = /(?:--|—|–)(?:fast|relax|turbo)(?![\w-])/gi
+const MODE_PARAMETER = /(?:--|\u2014|\u2013)(?:fast|relax|turbo)(?![\w-])/gi
 const submitted = (body: Fields): Fields => ({
   ...body,
   prompt: (textIn(body, 'prompt') ?? '').replace(MODE_PARAMETER, '').trim(),
