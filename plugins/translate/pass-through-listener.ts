@@ -63,6 +63,9 @@ export class PassThroughListener implements ResponseListener {
   truncationFault(): Fault {
     return fault('UPSTREAM_TRUNCATED')
   }
+  unreadableFault(): Fault {
+    return fault('UPSTREAM_UNREADABLE', [this.#format.name])
+  }
   onBroken(): void {
     this.#exchange.slots.set(STREAM_ERRORED, true)
   }

@@ -65,7 +65,9 @@ export class PassThrough {
     const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: false })
     const listener = this.#listen(attempt, hostedUsage, estimate, false)
     setInitialUsage(attempt, estimate)
-    reply.through(new AnswerFilter(this.#marks, listener, !estimate || isJson(reply)))
+    reply.through(
+      new AnswerFilter(this.#marks, listener, estimate ? isJson(reply) : reply.status !== 204),
+    )
     this.#renameInAnswer(attempt, PlainMemberFilter)
     return undefined
   }

@@ -1,4 +1,5 @@
-/** Passes a whole answer through unchanged and reads its usage counts. */
+/** Passes a whole answer through unchanged and reads its usage counts. An answer that should be JSON
+ *  and is not, or is cut off, becomes a fault. */
 import type { Bytes, Fault, Filter, Json, Out } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { FieldExtractor } from './field-extractor.ts'
@@ -20,6 +21,8 @@ export class AnswerFilter implements Filter {
   }
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.#observe(tail)
+    if (this.#extractor && !this.#extractor.isWhole)
+      return this.fail(this.#listener.unreadableFault(), out)
     const counts = parse(this.#extractor?.value)
     this.#listener.onUsage(this.#counter ? { ...counts, ...this.#counter.counts } : counts, true)
     out.end(tail)

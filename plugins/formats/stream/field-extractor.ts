@@ -37,6 +37,8 @@ export class FieldExtractor {
   /** The next string at the matching depth is a key. */
   #expectsKey = false
   #state = SEARCHING
+  /** Text before or after the outermost value. */
+  #isForeign = false
 
   constructor(key: Bytes) {
     this.#strings = new JsonStrings(key)
@@ -44,6 +46,10 @@ export class FieldExtractor {
   /** The bytes of the value. */
   get value(): Bytes | undefined {
     return this.#capture.value
+  }
+  /** Whether the bytes so far are one object or array, as far as its brackets show. */
+  get isWhole(): boolean {
+    return this.#matchDepth > 0 && this.#depth === 0 && !this.#isForeign && !this.#strings.isOpen
   }
   /** The position of the value in all bytes so far. */
   get span(): Span | undefined {
@@ -89,16 +95,19 @@ export class FieldExtractor {
         expectsKey = true
       } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
         if (matchDepth === 0) matchDepth = byte === OPEN_ARRAY ? 2 : 1
+        else if (depth === 0) this.#isForeign = true
         if (state === AFTER_COLON) state = this.#beginValue(at - 1)
         depth++
         expectsKey = depth === matchDepth && byte === OPEN_OBJECT
       } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
         if (state === IN_VALUE && depth === matchDepth) state = this.#endValue(chunk, at - 1)
-        depth--
+        if (--depth < 0) this.#isForeign = true
         expectsKey = false
       } else if (byte === COLON) {
         if (state === AFTER_KEY) state = AFTER_COLON
       } else if (state === AFTER_COLON) state = this.#beginValue(at - 1)
+      // A byte order mark is no text.
+      else if (depth === 0 && byte < 0x80) this.#isForeign = true
     }
     this.#depth = depth
     this.#matchDepth = matchDepth

@@ -21,6 +21,8 @@ export interface ResponseListener {
   replaceError?(event: SseEvent, last: SseEvent | undefined): Bytes | undefined
   /** Creates the fault for a stream without terminator. */
   truncationFault(): Fault
+  /** Creates the fault for an answer that is not JSON. */
+  unreadableFault(): Fault
   /** Called if the stream ends with an error of the upstream or the gateway. */
   onBroken(): void
   /** Called if the upstream keeps the connection open after the last event. */

@@ -59,7 +59,7 @@ t.test('pass-through: leaves the model’s name as it is where the operator want
 const TIER = '{"usage":{"service_tier":"default"}}'
 
 t.test('pass-through: marks the usage of an answer without counts as estimated', async t => {
-  for (const body of ['{"usage":null}', '{}', 'not json', '{"usage":"text"}', TIER]) {
+  for (const body of ['{"usage":null}', '{}', '\ufeff{}\n', '{"usage":"text"}', TIER]) {
     const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body })
     t.equal((await readReply(attempt.reply)).text, body)
     t.same(exchange.slots.get(USAGE), { meters: {}, estimated: true })
@@ -70,6 +70,25 @@ t.test('pass-through: marks the usage of an answer without counts as estimated',
   })
   t.equal((await readReply(compressedReply.attempt.reply)).text, plain, 'unread')
   t.same(compressedReply.exchange.slots.get(USAGE), { meters: {}, estimated: true })
+})
+
+t.test('pass-through: an answer that is not JSON, or is cut off, is a fault', async t => {
+  const unreadable = [
+    '<html>Log in</html>',
+    '<p>{}</p>',
+    '{"choices":[',
+    '{}{}',
+    '}{',
+    '"x"',
+    '',
+    'x',
+  ]
+  for (const body of unreadable) {
+    const { attempt } = await runTranslate({ headers: JSON_TYPE, body })
+    t.match((await readReply(attempt.reply)).fault, { code: 'UPSTREAM_UNREADABLE' }, body)
+  }
+  const page = await runTranslate({ headers: { 'content-type': 'text/html' }, body: '<html>' })
+  t.match((await readReply(page.attempt.reply)).fault, { status: 502 }, 'also for a stream')
 })
 
 t.test('pass-through: a plain answer that breaks off stays broken off', async t => {

@@ -47,6 +47,33 @@ t.test('field extractor: matches only members of the outermost object', async t 
     t.same(find(text, 'usage'), expected, text)
 })
 
+t.test('field extractor: is whole after one object or array, in any chunks', async t => {
+  const isWhole = (text: string, size: number) => {
+    const extractor = new FieldExtractor(Buffer.from('usage'))
+    for (let at = 0; at < text.length; at += size)
+      extractor.push(Buffer.from(text.slice(at, at + size)))
+    return extractor.isWhole
+  }
+  for (const size of [1, 2, 3, 100]) {
+    for (const text of ['{}', ' [ {} ]\r\n', '{"usage":{"a":[1,"}"]}}', '[]', '{"a":true,"b":-1}'])
+      t.ok(isWhole(text, size), text)
+    for (const text of [
+      '',
+      '{',
+      '[{}',
+      '{"a":"}',
+      '{}{}',
+      '{}[]',
+      '}{',
+      'x{}',
+      '{}x',
+      '<a>{}',
+      '"a"',
+    ])
+      t.notOk(isWhole(text, size), text)
+  }
+})
+
 t.test('field extractor: equals JSON.parse for any JSON in any chunks', async () => {
   const key = fc.constantFrom('usage', 'usage', 'x', 'us"age', 'usage\\', '')
   const text = fc.oneof(

@@ -56,6 +56,7 @@ const watch = async (
       encodeFailure: (reason, last) =>
         Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
       truncationFault: () => fault('UPSTREAM_TRUNCATED'),
+      unreadableFault: () => fault('UPSTREAM_TRUNCATED'),
       onBroken() {
         hasBroken = true
       },

@@ -1,0 +1,82 @@
+/** Answers with status 200 that are not JSON, such as a login page behind a wrong URL: the client
+ *  gets a 502 and pays nothing, whether the answer would pass or be translated. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import {
+  type Customer,
+  gateway,
+  prepareCustomer,
+  rows,
+} from '../../helpers/money/billing-gateway.ts'
+
+let answer = { type: '', body: '' }
+const upstream = createServer((request, response) => {
+  request.resume()
+  response.writeHead(200, { 'content-type': answer.type }).end(answer.body)
+}).listen(0, '127.0.0.1')
+await once(upstream, 'listening')
+t.teardown(() => {
+  upstream.closeAllConnections()
+  upstream.close()
+})
+const ROUTES = `
+pipeline: [errors, auth, model, meter, translate]
+upstreams: { up: { url: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}', formats: [openai-chat] } }
+models:
+  words: { to: up, price: { input: 1 / 1k, output: 1 / 1k }, output: 1000 }
+routes:
+  - { path: POST /chat, auth: key, model: body, translate: openai-chat, errors: openai, rewrite: '/' }
+  - { path: POST /messages, auth: key, model: body, translate: anthropic-messages, errors: anthropic, rewrite: '/' }
+`
+let customer: Customer
+t.before(async () => {
+  customer = await prepareCustomer(ROUTES, 100_000_000_000n)
+})
+
+const ask = async (path: string, stream: boolean) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'words',
+      stream,
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'word '.repeat(2_000) }],
+    }),
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+const WHOLE = JSON.stringify({
+  id: 'x',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 3, completion_tokens: 1 },
+})
+const UNREADABLE = [
+  { type: 'text/html', body: '<html><script>{"a":1}</script>Log in</html>' },
+  { type: 'application/json', body: WHOLE.slice(0, -1) },
+  { type: 'application/json', body: '' },
+]
+for (const path of ['/chat', '/messages'])
+  for (const stream of [false, true])
+    t.test(`unreadable answer to ${path}, stream: ${stream}: 502 and no charge`, async t => {
+      for (answer of UNREADABLE) {
+        const { status, text } = await ask(path, stream)
+        t.equal(status, 502, answer.body)
+        t.match(text, /is not a valid openai-chat response/)
+      }
+      const isCharged = `SELECT count(*) AS n FROM charges WHERE account = ${customer.account} AND amount > 0`
+      t.same(await rows(isCharged), [{ n: 0 }])
+      const wallet = `SELECT balance, reserved FROM wallets WHERE id = ${customer.wallet}`
+      await eventually(async () => Number((await rows(wallet))[0]?.balance) === 100_000_000_000)
+    })
+
+t.test('unreadable answers: a readable one of the same upstream is charged', async t => {
+  answer = { type: 'application/json', body: WHOLE }
+  t.equal((await ask('/chat', false)).status, 200)
+  const charged = `SELECT amount FROM charges WHERE account = ${customer.account} AND state = 'settled'`
+  t.match(await rows(charged), [{ amount: 4_000_000n }])
+})
