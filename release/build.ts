@@ -14,6 +14,7 @@ const CLIENT = 'plugins/console/client'
 /** Files beside the code, at the same paths in dist/. */
 const DATA = [
   'engine/config/plugins/load-script.cjs',
+  'plugins/shipped.json',
   'presets.yaml',
   'console.yaml',
   'routes.yaml',

@@ -6,13 +6,14 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
-/** The file that each process runs. */
+/** The file that each process, or a thread of it, runs. */
 const PROCESSES = {
   cli: 'engine/cli.ts',
   worker: 'engine/processes/worker.ts',
   builder: 'engine/processes/builder.ts',
   writer: 'engine/store/sqlite/writer.ts',
   reader: 'engine/store/sqlite/reader.ts',
+  watch: 'engine/cli/plugin-watch.ts',
 }
 /** What a process does that was started with the script, as with its source. */
 const RUN: Readonly<Record<string, string>> = {

@@ -15,6 +15,7 @@ import { createMembership } from '../store/membership.ts'
 import type { Terminal } from './command.ts'
 import { withCache } from './command-cache.ts'
 import type { LiveVersion } from './last-live.ts'
+import { guardPlugins } from './plugin-guard.ts'
 
 /** Reads the settings without validation; invalid ones are replaced by the defaults. */
 export const settingsOf = (
@@ -52,8 +53,11 @@ export const withLoadedConfig = <T>(
   const settings = settingsOf(config, terminal, source)
   return withResources(settings, open, (resources, database) =>
     withCache(settings.data, async cacheFolder => {
-      const options = { config, version: 0, cacheFolder, resources, source }
-      const configuration = await load({ ...options, ...(bundles && { bundles }) })
+      const guard = guardPlugins(config)
+      const { progress } = guard
+      const options = { config, version: 0, cacheFolder, resources, source, progress }
+      const loading = load({ ...options, ...(bundles && { bundles }) })
+      const configuration = await loading.finally(() => guard.end())
       try {
         database.begin?.()
         return await run({ ...configuration, resources })

@@ -93,7 +93,8 @@ export const check = (
     ...(isComplete
       ? withoutConsequences(checkRules(document, reading, names, plugins), reading.problems)
       : []),
-    ...(isComplete && errors.length === 0
+    // Plugins check values of the right type; an unknown key changes no other one.
+    ...(isComplete && errors.every(({ keyword }) => keyword === 'additionalProperties')
       ? pluginChecks(document, plugins, reading, {
           memo: createMemo(cacheFolder),
           formats: formatsIn(plugins),

@@ -50,7 +50,8 @@ export const schemaProblems = (
   const reports = relevantErrors(errors as readonly Fault[]).map(fault => {
     const path = pathOf(fault.instancePath)
     const schema = { ...(fault.parentSchema as Schema | undefined), hints }
-    const source = schema.format === 'password' ? 'that' : sourceTextAt(path, fault.data, reading)
+    const source =
+      schema.format === 'password' ? '(hidden)' : sourceTextAt(path, fault.data, reading)
     const parts = (BUILDERS[fault.keyword] ?? buildOther)(fault, labelOf(path), source, schema)
     const place = reading.find(parts.path ?? path).place(parts.what ?? 'value')
     if (parts.suggestion !== undefined)

@@ -183,7 +183,8 @@ const textsOf = (
   return texts
 }
 
-/** Length of the shortest secret that is masked: shorter ones occur in messages by chance. */
+/** Length of the shortest secret that is masked in messages and within words: shorter ones occur
+ *  there by chance. */
 const MIN_SECRET = 4
 /** Masks secrets in messages: a plugin may repeat a value, also JSON-encoded. */
 const maskProblems = (
@@ -200,7 +201,11 @@ const maskProblems = (
 }
 const mask = (text: string, secrets: Iterable<string>): string => {
   let result = text
-  for (const secret of secrets) result = result.replaceAll(secret, '*'.repeat(secret.length))
+  for (const secret of secrets) {
+    const isShort = secret.length < MIN_SECRET
+    const places = isShort ? new RegExp(`(?<!\\w)${RegExp.escape(secret)}(?!\\w)`, 'g') : secret
+    result = result.replaceAll(places, '*'.repeat(secret.length))
+  }
   return result
 }
 

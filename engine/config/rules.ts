@@ -136,13 +136,14 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
   }
 }
 
+const isKey = (value: Json | undefined): value is Json & KeyOptions =>
+  [value].flat().every(each => typeof (isFields(each) ? each.key : each) === 'string')
 /** Checks that no upstream has both a key and a plugin that signs. */
 const checkKeys = ({ document, pluginsByName, report }: RuleContext): void => {
   for (const [name, upstream] of Object.entries(mapOf(document.upstreams))) {
     const { key, auth } = mapOf(upstream)
     const signer = Object.keys(mapOf(auth)).find(each => pluginsByName.get(each)?.auth)
-    const hasKey = readKeys(key as KeyOptions | undefined).length > 0
-    if (signer !== undefined && hasKey)
+    if (signer !== undefined && isKey(key) && readKeys(key).length > 0)
       report('UNUSED_KEY', ['upstreams', name, 'key'], [name, signer])
   }
 }

@@ -3,7 +3,8 @@
 import { fork } from 'node:child_process'
 import { resolve } from 'node:path'
 import { withTexts } from '../config/compile/blueprint.ts'
-import { format, type Problem } from '../config/problem.ts'
+import { type PluginFailure, pluginFailure } from '../config/plugins/plugin-failures.ts'
+import { format } from '../config/problem.ts'
 import { readSettings } from '../config/settings.ts'
 import { errors, TollgateError } from '../errors.ts'
 import type { Log } from '../plugin.ts'
@@ -70,7 +71,7 @@ export class BuilderClient {
   readonly #runningFile = openRunningFile()
   /** The last step that the watchdog saw. */
   #step = 0
-  #failure: keyof typeof FAILURES = 'PLUGIN_ENDS'
+  #failure: PluginFailure = 'PLUGIN_ENDS'
   #serial = 0
   #isStopping = false
 
@@ -209,7 +210,7 @@ export class BuilderClient {
     this.#step = count
   }
   /** Kills the builder and keeps the reason for the problem. */
-  #kill(why: keyof typeof FAILURES): void {
+  #kill(why: PluginFailure): void {
     this.#failure = why
     this.#child.kill()
   }
@@ -218,18 +219,9 @@ export class BuilderClient {
 /** A data folder that routes.yaml names is not known before a build. */
 const recordFolder = (): string => resolve(readSettings().data, 'cache')
 
-const FAILURES = {
-  PLUGIN_HANGS:
-    'Plugin did not finish loading within 10 s. Look for an endless loop or a blocking call.',
-  PLUGIN_ENDS: 'Plugin ended the process that loaded it. A plugin must not exit or crash.',
-  BUILD_HANGS:
-    'Configuration was not built within 60 s after this file ran. Look for a promise that never settles.',
-  BUILDER_ENDS: 'The builder process cannot start. See the log for the reason.',
-} as const
-
 /** The problem for a builder that ended: it names the file whose code ran last. */
-const failedBuild = (file: string, code: keyof typeof FAILURES): BuildProblems => {
-  const problem: Problem = { code, message: FAILURES[code], file, line: 1, column: 1 }
+const failedBuild = (file: string, code: PluginFailure): BuildProblems => {
+  const problem = pluginFailure(code, file)
   const text = format([problem], new Map(), 'pretty')
   return { type: 'problems', problems: [problem], text, watchedPaths: [] }
 }

@@ -13,9 +13,10 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { findRunning } from '../../engine/processes/running-gateway.ts'
@@ -135,6 +136,28 @@ t.test('prebuild: every script is one byte a character, since V8 keeps its text 
   for (const script of scripts)
     t.same(readFileSync(join(cache, script), 'utf8').match(/[^\0-\xff].*/g), null, script)
   t.end()
+})
+
+t.test('prebuild: a plugin of the operator beside the shipped ones is bundled alone', async t => {
+  const bundlesOf = async (): Promise<Readonly<Record<string, string>>> => {
+    const { store, exit } = await start()
+    t.equal(exit, 0)
+    const [version = ''] = readdirSync(join(store, 'history'))
+    const { plugins } = JSON.parse(readFileSync(join(store, 'history', version), 'utf8'))
+    return Object.fromEntries(
+      plugins.map(({ name, bundle }: { name: string; bundle: string }) => [name, basename(bundle)]),
+    )
+  }
+  const before = await bundlesOf()
+  const own = join(folder, 'plugins/own.ts')
+  writeFileSync(
+    own,
+    "export default { schema: { type: 'string', description: 'A text.', examples: ['a'] }, setup: () => ({}) }\n",
+  )
+  const { own: ownBundle, ...shipped } = await bundlesOf()
+  rmSync(own)
+  t.match(ownBundle, /^own-/)
+  t.same(shipped, before)
 })
 
 t.test('prebuild: a moved program does not run the scripts of its old place', async t => {

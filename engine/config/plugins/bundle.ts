@@ -58,7 +58,10 @@ export const bundlePlugins = async (
   // Source maps are relative to the real path of the bundle.
   const cacheFolder = realpathSync(folder)
   const outputs = await bundleFolders(
-    folders.map(each => entriesIn(each, root)),
+    folders.flatMap(each => {
+      const entries = entriesIn(each, root)
+      return [entries.filter(isOfProgram), entries.filter(entry => !isOfProgram(entry))]
+    }),
     root,
     cacheFolder,
   )
@@ -74,6 +77,8 @@ export const bundlePlugins = async (
     inputs: Object.keys(sources).filter(path => !path.includes('/node_modules/')),
   }
 }
+
+const isOfProgram = ({ isShipped }: PluginEntry): boolean => isShipped
 
 /** Selects the plugins; reports each with an invalid or duplicate name. Shipped plugins come last,
  *  and give way to a plugin of the operator. */

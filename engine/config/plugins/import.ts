@@ -100,7 +100,9 @@ export const importPlugins = async (
         problems.push(problem('PLUGIN_SHAPE', start, [name, error.message], error.suggestion))
       else {
         const place = placeInStack(error.stack, root, inputs) ?? start
-        problems.push(problem('PLUGIN_THREW', place, [name, error.message]))
+        // The script of the shipped plugins runs as a whole, for the first of them.
+        const thrower = bundles.find(each => each.file === place.file)?.name ?? name
+        problems.push(problem('PLUGIN_THREW', place, [thrower, error.message]))
       }
     } finally {
       timers.stop()

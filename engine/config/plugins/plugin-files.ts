@@ -2,7 +2,7 @@
 import { globSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { formatPath } from '../format-path.ts'
-import { shippedPlugins } from './program.ts'
+import { shippedNames, shippedPlugins } from './program.ts'
 
 /** A plugin is NAME.ts directly in a plugin folder, or NAME/index.ts for one of several files.
  *  A file or an index without a default export is shared code, not a plugin. */
@@ -21,13 +21,15 @@ export interface PluginEntry {
 /** Entries of one plugin folder; none if it does not exist. */
 export const entriesIn = (folder: string, root: string): PluginEntry[] => {
   const directory = resolve(root, folder)
-  const isShipped = directory === shippedPlugins()
+  // An operator may keep plugins beside the shipped ones.
+  const ofProgram = directory === shippedPlugins() ? shippedNames() : new Set<string>()
   return globSync('*', { cwd: directory })
     .sort()
     .flatMap(base => {
       const path = sourceAt(directory, base)
       if (path === undefined) return []
       const name = dirname(path) === directory ? basename(base, extname(base)) : base
+      const isShipped = ofProgram.has(base)
       return [{ name, path, file: formatPath(root, path), isShipped }]
     })
 }

@@ -1,5 +1,6 @@
 /** Files of the program itself: its plugins, and the files that `tollgate:PATH` names in
  *  routes.yaml. */
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { extname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,6 +25,20 @@ export const nameLike = (like: string, from: string, path: string): string =>
 /** The folder of the shipped plugins; undefined where TOLLGATE_PLUGINS leaves them out. */
 export const shippedPlugins = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.TOLLGATE_PLUGINS === 'none' ? undefined : join(PROGRAM, 'plugins')
+
+const createShippedNames = () => {
+  let names: ReadonlySet<string> | undefined
+  return (): ReadonlySet<string> => {
+    const file = join(PROGRAM, 'plugins', 'shipped.json')
+    names ??= new Set(JSON.parse(readFileSync(file, 'utf8')) as string[])
+    return names
+  }
+}
+/** The files and folders of the shipped plugins, and of the code that they share. */
+export const shippedNames = createShippedNames()
+/** `path`: absolute. */
+export const isShippedFile = (path: string): boolean =>
+  shippedNames().has(relative(join(PROGRAM, 'plugins'), path).split(sep)[0] ?? '')
 
 const CODE_FOLDERS = ['engine', 'exports', 'plugins'].map(name => join(PROGRAM, name) + sep)
 export const isProgramCode = (path: string): boolean =>

@@ -1,5 +1,5 @@
-/** Passes a whole answer through unchanged and reads its usage counts. An answer that should be JSON
- *  and is not, or is cut off, becomes a fault. */
+/** Passes a whole answer through unchanged and reads its usage counts. An answer that should be
+ *  JSON and is not, or is cut off, becomes a fault. */
 import type { Bytes, Fault, Filter, Json, Out } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { FieldExtractor } from './field-extractor.ts'

@@ -1,7 +1,10 @@
 /** `tollgate check`: exit codes and three formats; also `routes` and `schema`. */
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
+import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
 
 const STAMP = `export default {
   schema: { description: 'A text.', type: 'string', examples: ['hello'] },
@@ -99,4 +102,24 @@ t.test('schema: a plugin that does not compile is a problem', async t => {
   const { code, err } = await tollgate(['schema', '-c', `${folder}/routes.yaml`])
   t.equal(code, 1)
   t.match(err, /stamp\.ts:1:\d+ {2}PLUGIN_SYNTAX/)
+})
+
+t.test('check: a plugin that ends the process, or never returns, is a problem', async t => {
+  const program = join(import.meta.dirname, '../../../engine/bin.cjs')
+  const check = (top: string, command = 'check') => {
+    const config = `${t.testdir({ 'routes.yaml': GOOD, plugins: { 'stamp.ts': top + STAMP } })}/routes.yaml`
+    const [node, argv] = cachedCommand(program, command, '-c', config)
+    return spawnSync(node, argv, { env: operatorEnv(), encoding: 'utf8' })
+  }
+  for (const command of ['check', 'routes'])
+    t.match(check('process.exit(0)\n', command), {
+      status: 1,
+      stdout: '',
+      stderr: /plugins\/stamp\.ts:1:1 {2}PLUGIN_ENDS {2}/,
+    })
+  t.match(check('for (;;) Math.random()\n'), {
+    signal: 'SIGKILL',
+    stderr: /plugins\/stamp\.ts:1:1 {2}PLUGIN_HANGS {2}.*endless loop/,
+  })
+  t.match(check(''), { status: 0, stdout: /no problems/ })
 })

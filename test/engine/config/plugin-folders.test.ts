@@ -1,10 +1,11 @@
 /** Plugins of several files: a folder with an index, its name, its files and its watched paths. */
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins/bundle.ts'
 import { readCached, writeCached } from '../../../engine/config/plugins/bundle-cache.ts'
 import { entriesIn, indexPaths } from '../../../engine/config/plugins/plugin-files.ts'
-import { PROGRAM } from '../../../engine/config/plugins/program.ts'
+import { PROGRAM, shippedNames } from '../../../engine/config/plugins/program.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 /** Bundles `plugins/` of a folder with `files`. */
@@ -90,3 +91,13 @@ t.test('watched paths: include each index that would make a folder a plugin', as
     ),
   )
 })
+
+t.test(
+  'plugin folders: plugins/shipped.json lists the shipped plugins and their shared code',
+  t => {
+    const other = ['README.md', 'shipped.json']
+    const names = readdirSync(join(PROGRAM, 'plugins')).filter(name => !other.includes(name))
+    t.same([...shippedNames()].sort(), names.sort())
+    t.end()
+  },
+)
