@@ -13,7 +13,7 @@ const PROCESSES = {
   builder: 'engine/processes/builder.ts',
   writer: 'engine/store/sqlite/writer.ts',
   reader: 'engine/store/sqlite/reader.ts',
-  watch: 'engine/cli/plugin-watch.ts',
+  watch: 'engine/cli/guard/plugin-watch.ts',
 }
 /** What a process does that was started with the script, as with its source. */
 const RUN: Readonly<Record<string, string>> = {

@@ -1,8 +1,6 @@
 /** Loads a configuration for a CLI command, with or without a running gateway, and cleans up. */
-import { type LoadedConfig, load } from '../config/load.ts'
 import { fileSource, read, type Source } from '../config/read.ts'
-import type { Settings } from '../config/settings.ts'
-import { readSettings } from '../config/settings.ts'
+import { readSettings, type Settings } from '../config/settings.ts'
 import { BackgroundCalls } from '../egress/background-calls.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
@@ -14,8 +12,8 @@ import { noJobs } from '../store/jobs.ts'
 import { createMembership } from '../store/membership.ts'
 import type { Terminal } from './command.ts'
 import { withCache } from './command-cache.ts'
+import { guardedLoad, type LoadedConfig } from './guard/guarded-load.ts'
 import type { LiveVersion } from './last-live.ts'
-import { guardPlugins } from './plugin-guard.ts'
 
 /** Reads the settings without validation; invalid ones are replaced by the defaults. */
 export const settingsOf = (
@@ -53,11 +51,8 @@ export const withLoadedConfig = <T>(
   const settings = settingsOf(config, terminal, source)
   return withResources(settings, open, (resources, database) =>
     withCache(settings.data, async cacheFolder => {
-      const guard = guardPlugins(config)
-      const { progress } = guard
-      const options = { config, version: 0, cacheFolder, resources, source, progress }
-      const loading = load({ ...options, ...(bundles && { bundles }) })
-      const configuration = await loading.finally(() => guard.end())
+      const options = { config, version: 0, cacheFolder, resources, source }
+      const configuration = await guardedLoad({ ...options, ...(bundles && { bundles }) })
       try {
         database.begin?.()
         return await run({ ...configuration, resources })

@@ -93,8 +93,7 @@ export const check = (
     ...(isComplete
       ? withoutConsequences(checkRules(document, reading, names, plugins), reading.problems)
       : []),
-    // Plugins check values of the right type; an unknown key changes no other one.
-    ...(isComplete && errors.every(({ keyword }) => keyword === 'additionalProperties')
+    ...(isComplete && errors.every(isUnknownKey)
       ? pluginChecks(document, plugins, reading, {
           memo: createMemo(cacheFolder),
           formats: formatsIn(plugins),
@@ -110,6 +109,8 @@ export const check = (
     secrets,
   }
 }
+/** Plugins check values of the right type; an unknown key changes no other value. */
+const isUnknownKey = ({ keyword }: ErrorObject): boolean => keyword === 'additionalProperties'
 /** Codes after which a file or section is missing, so that references to it are not reported. */
 const PARTIAL_CODES: ReadonlySet<string> = new Set(['NOT_A_MAP', 'INCLUDE_EMPTY', 'INCLUDE_KIND'])
 const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })

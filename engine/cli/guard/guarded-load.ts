@@ -1,12 +1,13 @@
-/** Guards a command that loads plugins in its own process: a plugin that ends the process, or never
+/** Loads a configuration in the process of a command: a plugin that ends the process, or never
  *  returns, is reported as a problem, and the command fails. */
 import { writeSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { type PluginFailure, pluginFailure } from '../config/plugins/plugin-failures.ts'
-import { isShippedFile } from '../config/plugins/program.ts'
-import { format } from '../config/problem.ts'
-import { EXIT } from './kit.ts'
+import { type LoadedConfig, type LoadOptions, load } from '../../config/load.ts'
+import { type PluginFailure, pluginFailure } from '../../config/plugins/plugin-failures.ts'
+import { isShippedFile } from '../../config/plugins/program.ts'
+import { format } from '../../config/problem.ts'
+import { EXIT } from '../kit.ts'
 import type { GuardState } from './plugin-watch.ts'
 
 /** ms. A loop of events that turns counts as progress. */
@@ -14,13 +15,20 @@ const HEARTBEAT = 500
 const MAX_SILENCE = 10_000
 const MAX_TEXT = 4_096
 
-export interface PluginGuard {
+export type { LoadedConfig }
+/** Throws ProblemsError with all problems. */
+export const guardedLoad = (options: Omit<LoadOptions, 'progress'>): Promise<LoadedConfig> => {
+  const guard = guardPlugins(options.config)
+  return load({ ...options, progress: guard.progress }).finally(() => guard.end())
+}
+
+interface PluginGuard {
   /** Reports the file whose code runs next; relative to the folder of the configuration. */
   readonly progress: (file: string) => void
   /** The plugins are loaded, or have failed. */
   end(): void
 }
-export const guardPlugins = (config: string): PluginGuard => {
+const guardPlugins = (config: string): PluginGuard => {
   const steps = new Int32Array(new SharedArrayBuffer(4))
   const text = new Uint8Array(new SharedArrayBuffer(MAX_TEXT))
   let lastFile = config

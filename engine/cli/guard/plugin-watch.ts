@@ -11,17 +11,19 @@ export interface GuardState {
   /** ms without a step. */
   readonly limit: number
 }
-const { steps, text, limit } = workerData as GuardState
 const STDERR = 2
-let lastStep = Atomics.load(steps, 0)
-let lastAt = performance.now()
 
-setInterval(() => {
-  const step = Atomics.load(steps, 0)
-  const now = performance.now()
-  if (step !== lastStep) lastAt = now
-  lastStep = step
-  if (now - lastAt < limit) return
-  writeSync(STDERR, text.slice(0, text.indexOf(0)))
-  process.kill(process.pid, 'SIGKILL')
-}, 250)
+const watch = ({ steps, text, limit }: GuardState): void => {
+  let lastStep = Atomics.load(steps, 0)
+  let lastAt = performance.now()
+  setInterval(() => {
+    const step = Atomics.load(steps, 0)
+    const now = performance.now()
+    if (step !== lastStep) lastAt = now
+    lastStep = step
+    if (now - lastAt < limit) return
+    writeSync(STDERR, text.slice(0, text.indexOf(0)))
+    process.kill(process.pid, 'SIGKILL')
+  }, 250)
+}
+watch(workerData)
