@@ -78,7 +78,9 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
     const report = progressOn(terminal)
     const copy = (from: string, to: string) =>
       copyStore(from, to, (done, all) => report('copied', done, all, 'bytes'))
-    await copy(backup, candidate)
+    await copy(backup, candidate).catch((error: Error) => {
+      throw new Error(`${backup} is no backup of a store: ${error.message}. Nothing was restored.`)
+    })
     const findings = await audit(candidate, config, terminal)
     if (findings.length > 0) {
       for (const finding of findings) terminal.printError(`${backup}: ${finding}`)

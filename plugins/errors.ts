@@ -55,6 +55,10 @@ const withHint = (
   const hint = host.share('errors/route-hint', host.config.hash, () => ({
     find: createRouteHint(host),
   }))
-  const route = hint.find(request.method, request.path.split('?', 1)[0] ?? '')
-  return route === undefined ? fault : faultOf('ROUTE_NOT_FOUND', [fault.message, route])
+  const path = request.path.split('?', 1)[0] ?? ''
+  const route = hint.find(request.method, path)
+  // A route may leave some of its requests to others, as the console does.
+  return route === undefined || route === `${request.method} ${path}`
+    ? fault
+    : faultOf('ROUTE_NOT_FOUND', [fault.message, route])
 }

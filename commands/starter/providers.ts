@@ -1,6 +1,6 @@
 /** The providers that a new configuration can begin with: the presets, and the models and prices of
  *  the shipped catalogue. */
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { PROGRAM } from '../../engine/config/plugins/program.ts'
@@ -54,7 +54,7 @@ const modelsFor = (name: string, preset: Fields): Fields => {
   const upstreams = Object.entries(sectionOf('routes.yaml', 'upstreams'))
     .filter(([, options]) => host !== undefined && hostOf(fieldsOf(options).provider) === host)
     .map(([upstream]) => upstream)
-  const entries = catalogue().flatMap(options => {
+  const entries = catalogueOf(upstreams).flatMap(options => {
     const [, upstream = '', model = ''] = /^([^/]+)\/([^*{]+)$/.exec(String(options.to)) ?? []
     if (!upstreams.includes(upstream) || !isConversation(options)) return []
     return [[model, { to: `${name}/${model}`, ...pick(options) }] as const]
@@ -64,9 +64,11 @@ const modelsFor = (name: string, preset: Fields): Fields => {
 }
 const hostOf = (url: Json | undefined): string | undefined =>
   typeof url === 'string' ? URL.parse(url)?.host : undefined
-const catalogue = (): readonly Fields[] =>
-  globSync('models/*.yaml', { cwd: PROGRAM })
-    .sort()
+/** A file of the catalogue has the name of its upstream; others there belong to the operator. */
+const catalogueOf = (upstreams: readonly string[]): readonly Fields[] =>
+  upstreams
+    .map(name => `models/${name}.yaml`)
+    .filter(file => existsSync(join(PROGRAM, file)))
     .flatMap(file => Object.values(sectionOf(file, 'models')).map(fieldsOf))
 const isConversation = ({ price, traits, only }: Fields): boolean => {
   const meters = fieldsOf(price)

@@ -88,7 +88,10 @@ const page = (explanation: Explanation, request: ExplainedRequest, terminal: Ter
   const lines = [
     head,
     ['  route   ', `${route.method} ${route.pattern}`, ...params].join(' '),
-    ...stages.map(report => `  ${stageLine(report, terminal)}`),
+    ...stages.map((report, index) => {
+      const isRefused = stages.slice(0, index).some(({ refusal }) => refusal)
+      return `  ${stageLine(report, isRefused, terminal)}`
+    }),
     `  target   ${names[0] ?? 'none'}${names.length > 1 ? `, then ${names.slice(1).join(', ')}` : ''}`,
   ]
   if (upstreamRequest) {
@@ -100,7 +103,8 @@ const page = (explanation: Explanation, request: ExplainedRequest, terminal: Ter
   return lines.join('\n')
 }
 
-const stageLine = (report: StageReport, terminal: Terminal): string => {
+/** `isRefused`: by an earlier stage, so that this one would not run. */
+const stageLine = (report: StageReport, isRefused: boolean, terminal: Terminal): string => {
   const { stage, ring, outcome, refusal, says } = report
   const result = refusal
     ? terminal.paint('red', `refuses  ${refusal.status} ${refusal.code}: ${refusal.message}`)
@@ -108,7 +112,9 @@ const stageLine = (report: StageReport, terminal: Terminal): string => {
       ? terminal.paint('red', 'neither answers nor calls next(): is an `await next()` missing?')
       : outcome === 'unknown'
         ? 'unknown: it depends on the stage that refuses'
-        : outcome
+        : isRefused
+          ? `does not run; without the refusal it ${outcome}`
+          : outcome
   const explanation = says === undefined || says === null ? '' : `  ${JSON.stringify(says)}`
   return `${RING[ring]}  ${stage.padEnd(12)} ${result}${explanation}`
 }

@@ -78,6 +78,8 @@ export class Reloader {
     }
     const ms = Math.round(performance.now() - startTime)
     const report = describeOutcome(outcome, this.#serving.version, ms, this.#options.first)
+    // A wrong number is the caller's mistake: the configuration has no problem.
+    if (report.problems?.every(({ code }) => code === 'NO_VERSION')) return report
     // A repeated file event without a change is not reported, unless it ends a failure.
     if (report.outcome !== 'unchanged' || this.#failure) this.#options.say(report.text)
     this.#failure = report.outcome === 'problems' ? report : undefined

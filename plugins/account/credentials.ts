@@ -2,6 +2,7 @@
  *  calling account. */
 import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts'
 import { quotasOf } from '../billing/money.ts'
+import { unknownModelIn } from '../catalogue/configured.ts'
 import { type QuotaChange, quotaFrom, quotaIn } from '../credentials/quota.ts'
 import { makeSecret } from '../credentials/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
@@ -59,11 +60,19 @@ const show =
     answerSuccess(exchange, { data: viewOf(kind, row, Date.now()) })
   }
 
+/** A key could not call a model that does not exist. */
+const refuseUnknownModel = ({ models }: CredentialRequest, host: Host): void => {
+  const name = unknownModelIn(models ?? [], host)
+  if (name !== undefined) throw fault('KEY_MODEL', [name])
+}
+
 const create =
   (kind: OwnKind): ViewFactory<Host> =>
-  ({ database }) =>
+  host =>
   async exchange => {
+    const { database } = host
     const body = (await exchange.request.json()) as CredentialRequest
+    refuseUnknownModel(body, host)
     const { id: account } = exchange.slots.need(ACCOUNT)
     const now = Date.now()
     const secret = makeSecret(kind)
@@ -87,9 +96,11 @@ const create =
 
 const update =
   (kind: OwnKind): ViewFactory<Host> =>
-  ({ database }) =>
+  host =>
   async exchange => {
+    const { database } = host
     const body = (await exchange.request.json()) as CredentialRequest
+    refuseUnknownModel(body, host)
     const before = await ownCredential(database, kind, exchange)
     const [id, account] = [Number(before.id), Number(before.account)]
     const now = Date.now()

@@ -42,6 +42,7 @@ export const fault = errors({
 
   CREDENTIAL_UNKNOWN: [404, 'Unknown %s'],
   CREDENTIAL_REVOKED: [409, 'This credential has been revoked and cannot be changed'],
+  KEY_MODEL: [400, 'There is no model "%s"; `/api/models` lists all', { param: 'models' }],
   EXPIRES_PAST: [400, '`expires` is in the past', { param: 'expires' }],
   QUOTA_IN_USE: [
     409,

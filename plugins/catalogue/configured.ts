@@ -1,7 +1,9 @@
 /** Reads the configuration of models for plugins: the section `models`, and the option `model` of
  *  routes. */
+
 import type { Document, HostBase, Json, Route, RouteMatch } from '../../engine/plugin.ts'
 import { Catalogue } from './catalogue.ts'
+import { isPattern, parsePattern } from './pattern.ts'
 import type { Section } from './section.ts'
 
 type CatalogueHost = Pick<HostBase, 'section' | 'file' | 'share' | 'config' | 'memo'>
@@ -56,4 +58,18 @@ export const requestedModel = (
   if ('name' in by) return by.name
   if ('path' in by) return params[by.path]
   return new URLSearchParams(search).get(by.query) ?? undefined
+}
+
+/** The first of these names that no entry of `models:` offers. Without that section every name
+ *  passes. */
+export const unknownModelIn = (
+  names: readonly string[],
+  host: Pick<HostBase, 'section'>,
+): string | undefined => {
+  const entries = Object.keys(modelsOf(host))
+  if (entries.length === 0) return undefined
+  const patterns = entries.filter(isPattern).map(parsePattern)
+  return names.find(
+    name => !entries.includes(name) && !patterns.some(pattern => pattern.match(name)),
+  )
 }

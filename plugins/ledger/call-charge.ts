@@ -1,6 +1,7 @@
 /** Prices the usage of a call, builds its rows, and reports uncharged usage. */
 import type { Exchange, Log, Metrics } from '../../engine/plugin.ts'
 import { priceFast } from '../billing/fast-price.ts'
+import { printMoney } from '../billing/money.ts'
 import { price } from '../billing/price.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { type Facts, toExactUsage } from '../billing/usage.ts'
@@ -87,13 +88,13 @@ export const reportUnpriced = (
 /** Reports a cost beyond the limit of the call or the balance of the account. */
 export const reportUncollected = (
   { log, metrics }: LedgerContext,
-  id: string,
-  model: string,
+  { id, account, model }: { readonly id: string; readonly account: number; readonly model: string },
   nanos: bigint,
 ): void => {
   if (nanos <= 0n) return
   metrics.count('uncollected_total', { model })
-  log.warn({ id, model, uncollected: String(nanos) }, 'a call cost more than could be collected')
+  const uncollected = printMoney(nanos)
+  log.warn({ id, account, model, uncollected }, 'a call cost more than could be collected')
 }
 export const settlementOf = (
   request: string,

@@ -314,7 +314,9 @@ export class MeteredCall {
     countUncharged(this.#context, this.#terms.model)
   }
   #finish({ chargedAmount = 0n, uncollected }: Closing): void {
-    reportUncollected(this.#context, this.#exchange.id, this.#terms.model, uncollected)
+    const { payer, model } = this.#terms
+    const call = { id: this.#exchange.id, account: payer.account, model }
+    reportUncollected(this.#context, call, uncollected)
     this.#returnRest(chargedAmount)
   }
   #refund({ chargedAmount = 0n }: Closing): void {

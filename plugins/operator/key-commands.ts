@@ -2,8 +2,7 @@
 import { textOf, UsageError } from '../../engine/cli/kit.ts'
 import { nearest } from '../../engine/config/nearest.ts'
 import type { CommandArguments, HostBase, SingleCommand } from '../../engine/plugin.ts'
-import { modelsOf } from '../catalogue/configured.ts'
-import { isPattern, parsePattern } from '../catalogue/pattern.ts'
+import { modelsOf, unknownModelIn } from '../catalogue/configured.ts'
 import { findAccount } from '../credentials/find.ts'
 import {
   expiryOf,
@@ -27,16 +26,12 @@ export const checkModels = (
   names: readonly string[] | undefined,
   host: Pick<HostBase, 'section'>,
 ): void => {
-  const entries = Object.keys(modelsOf(host))
-  if (!names || entries.length === 0) return
-  const patterns = entries.filter(isPattern).map(parsePattern)
-  for (const name of names) {
-    if (entries.includes(name) || patterns.some(pattern => pattern.match(name))) continue
-    const suggestion = nearest(name, entries)
-    throw new UsageError(
-      `--models: there is no model "${name}"; ${suggestion === undefined ? 'tollgate models lists them' : `did you mean "${suggestion}"?`}`,
-    )
-  }
+  const name = unknownModelIn(names ?? [], host)
+  if (name === undefined) return
+  const suggestion = nearest(name, Object.keys(modelsOf(host)))
+  throw new UsageError(
+    `--models: there is no model "${name}"; ${suggestion === undefined ? 'tollgate models lists them' : `did you mean "${suggestion}"?`}`,
+  )
 }
 
 const changeOptions = {

@@ -160,6 +160,24 @@ t.test('prebuild: a plugin of the operator beside the shipped ones is bundled al
   t.same(shipped, before)
 })
 
+t.test('init: models of the operator beside the catalogue are not copied', t => {
+  const own = join(folder, 'models/mine.yaml')
+  writeFileSync(
+    own,
+    'models: { mine: { to: gp/gpt-4.1-mini, price: { input: 9 / 1M, output: 9 / 1M } } }\n',
+  )
+  const other = mkdtempSync(join(base, 'config-'))
+  execFileSync(...plainCommand(process.execPath, join(folder, 'engine/bin.cjs'), 'init'), {
+    cwd: other,
+    env,
+  })
+  rmSync(own)
+  const text = readFileSync(join(other, 'routes.yaml'), 'utf8')
+  t.match(text, /gpt-4\.1-mini:[\s\S]{0,200}0\.40/)
+  t.notMatch(text, '9 / 1M')
+  t.end()
+})
+
 t.test('prebuild: a moved program does not run the scripts of its old place', async t => {
   const old = folder
   folder = join(base, 'moved')

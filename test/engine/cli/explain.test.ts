@@ -145,7 +145,9 @@ t.test('explain: records a refusal and continues with the next stage', async t =
   t.match(greet, { stage: 'greet', outcome: 'refuses', refusal: { status: 400 } })
   t.notOk('says' in greet, 'its explanation needs a slot that is empty')
   t.match(shift, { stage: 'shift', outcome: 'passes' })
-  t.match((await tollgate(argv, ENV)).out, /stage +gate +refuses {2}401 GATE_SHUT: Who are you\?/)
+  const text = (await tollgate(argv, ENV)).out
+  t.match(text, /stage +gate +refuses {2}401 GATE_SHUT: Who are you\?/)
+  t.match(text, /attempt +shift +does not run; without the refusal it passes/)
 })
 
 t.test('explain: shows no error of a stage that depends on the one that refused', async t => {

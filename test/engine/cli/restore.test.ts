@@ -59,6 +59,12 @@ t.test(
     const env = { TOLLGATE_DATA: usedFolder(`${from}/../empty`), TOLLGATE_CONFIG: CONFIG }
     const store = `${from}/../empty/tollgate.db`
     t.match(await tollgate(['restore', `${file}.no`], env), { code: 3, err: /there is no file/ })
+    const noStore = `${from}/../no-store.txt`
+    writeFileSync(noStore, 'text '.repeat(1_000))
+    t.match(await tollgate(['restore', noStore], env), {
+      code: 3,
+      err: /no-store\.txt is no backup of a store: .*not a database.*Nothing was restored/,
+    })
     const wrong = `${from}/../wrong.db`
     copyFileSync(file, wrong)
     const open = new DatabaseSync(wrong)

@@ -289,3 +289,23 @@ t.test('CSRF: a change with a session needs the token', async t => {
     t.equal(status, 403, path)
   }
 })
+
+t.test(
+  'keys: a model that does not exist is refused, for new keys and for changed ones',
+  async t => {
+    for (const [method, path] of [
+      ['POST', '/api/keys'],
+      ['PATCH', `/api/keys/${key.data.id}`],
+    ] as const) {
+      const { status, body } = await ann.ask(method, path, { name: 'x', models: ['gp-4.1', 'zz'] })
+      t.equal(status, 400)
+      t.match(body, { param: 'models', message: /no model "zz"/ })
+    }
+  },
+)
+
+t.test('GET / without a browser: an error that does not suggest itself', async t => {
+  const response = await fetch(`${gateway.url}/`, { headers: { accept: '*/*' } })
+  t.equal(response.status, 404)
+  t.notMatch(await response.text(), /did you mean GET \/\?/)
+})

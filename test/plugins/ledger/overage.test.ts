@@ -84,7 +84,7 @@ t.test('overage: is recorded as uncollected when the store fails twice', async t
   )
   await settle(USAGE)
   t.match(printStatements(statements), '"2000000000n"')
-  t.match(warnings, [{ id: 'r1', model: 'm', uncollected: '2000000000' }])
+  t.match(warnings, [{ id: 'r1', model: 'm', uncollected: '2' }])
   t.same(counters, ['uncollected_total'])
 })
 t.test('overage: an account without balance is not asked again', async t => {
@@ -97,7 +97,7 @@ t.test('overage: takes the available balance when it is smaller', async t => {
   const { settle, statements, warnings } = startCall(['account', undefined], NANOS / 2n)
   await settle(USAGE)
   t.match(printStatements(statements), '"1500000000n","1500000000n"', 'charged and uncollected')
-  t.match(warnings, [{ uncollected: '1500000000' }])
+  t.match(warnings, [{ uncollected: '1.5' }])
 })
 t.test('overage: charges the hold when other calls took the balance', async t => {
   const { settle, statements, warnings } = startCall(
@@ -113,7 +113,7 @@ t.test('metered call: charges at most twice its hold and reports the rest', asyn
   await settle(USAGE)
   t.same(answers, [], 'takes one unit beyond the hold, not two')
   t.match(printStatements(statements), '"2000000000n","1000000000n"', 'charged and uncollected')
-  t.match(warnings, [{ id: 'r1', model: 'm', uncollected: '1000000000' }])
+  t.match(warnings, [{ id: 'r1', model: 'm', uncollected: '1' }])
   t.same(counters, ['uncollected_total'])
 })
 t.test('metered call: stores the largest column value for a larger cost', async t => {
