@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { cachedCommand } from '../helpers/operator.ts'
-import { shortOrLong } from '../helpers/run-settings.ts'
+import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { isLinux } from './processes.ts'
 import {
   growthTable,
@@ -239,5 +239,20 @@ t.test(
         rows.some(row => row.startsWith(`| ${name} |`)),
         name,
       )
+  },
+)
+
+t.test(
+  'bench: a short run with PostgreSQL prints a row for each load',
+  { skip: (!isLinux && 'figures come from /proc') || (!LONG && 'run it with npm run test:long') },
+  async t => {
+    const bench = fileURLToPath(new URL('postgres.ts', import.meta.url))
+    const short = '--gateways 2 --rounds 1 --seconds 0.2'.split(' ')
+    const { status, stdout, stderr } = spawnSync(...cachedCommand(bench, ...short), {
+      encoding: 'utf8',
+      timeout: 250_000,
+    })
+    t.equal(status, 0, stderr)
+    t.match(stdout, /^\| 64 connections \| \d+ \|.* \| 0 \|\n\| 500\/s \| \d+ \|.* \| 0 \|$/m)
   },
 )

@@ -170,11 +170,18 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
   return JSON.stringify(document, null, 1)
 }
 
+interface BenchDatabase {
+  readonly url: string
+  /** The first gateway of a database prints its key. */
+  readonly isFirst: boolean
+}
+/** `core`: undefined for any. `database`: of PostgreSQL; SQLite by default. */
 export const startGateway = async (
   size: Size,
   upstream: number,
-  core: number,
+  core: number | undefined,
   kind: Kind = 'free',
+  { url, isFirst }: Partial<BenchDatabase> = {},
 ): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   // In a watched folder the growing log would cost watch events.
@@ -184,13 +191,15 @@ export const startGateway = async (
   const log = openSync(join(folder, 'tollgate.log'), 'w')
   const child = spawn(process.execPath, [program, 'start', '--config', config], {
     stdio: ['ignore', log, 'pipe'],
+    ...(url !== undefined && { env: { ...process.env, DATABASE_URL: url } }),
   })
   closeSync(log)
   child.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const pid = child.pid ?? 0
-  const startup = await readBanner(child)
-  if (kind === 'billed' || kind === 'tasks') await creditBenchAccount(store)
-  pin(pid, core)
+  const startup = await readBanner(child, isFirst)
+  if ((kind === 'billed' || kind === 'tasks') && isFirst !== false)
+    await creditBenchAccount(store, url)
+  if (core !== undefined) pin(pid, core)
   return { child, pid, store, ...startup }
 }
 

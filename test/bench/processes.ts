@@ -21,11 +21,16 @@ export interface Part {
   readonly origin: string
 }
 
-/** Starts a process of the bench and waits for its port; the process ends with the bench. */
-export const start = async (file: string, core: number, args: readonly string[]): Promise<Part> => {
+/** Starts a process of the bench and waits for its port; the process ends with the bench. `core`:
+ *  undefined for any. */
+export const start = async (
+  file: string,
+  core: number | undefined,
+  args: readonly string[],
+): Promise<Part> => {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { stdio: 'inherit' })
   const pid = child.pid ?? 0
-  pin(pid, core)
+  if (core !== undefined) pin(pid, core)
   const [message] = (await once(child, 'message')) as [{ port?: number }]
   const { port = 0 } = message
   return { child, pid, port, origin: `http://127.0.0.1:${port}` }
