@@ -4,7 +4,7 @@ import { configOf, type SingleCommand } from '../engine/cli/command.ts'
 import { diagnose, type Finding } from '../engine/cli/doctor/diagnosis.ts'
 import { gatherFacts } from '../engine/cli/doctor/facts.ts'
 import { columns, EXIT } from '../engine/cli/kit.ts'
-import { settingsOf } from '../engine/cli/offline.ts'
+import { settingsOf } from '../engine/cli/load-for-command.ts'
 
 export default {
   summary:

@@ -8,7 +8,7 @@ import {
   type Terminal,
 } from '../engine/cli/command.ts'
 import { EXIT, textOf, UsageError } from '../engine/cli/kit.ts'
-import { type Open, settingsOf } from '../engine/cli/offline.ts'
+import { type Open, settingsOf } from '../engine/cli/load-for-command.ts'
 import { withPluginCommands } from '../engine/cli/plugin-commands.ts'
 import { auditStore, migratedDatabase } from '../engine/cli/store/store-audit.ts'
 import { checkInstanceLock } from '../engine/processes/primary/instance-lock.ts'

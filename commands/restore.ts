@@ -9,7 +9,7 @@ import {
   type Terminal,
 } from '../engine/cli/command.ts'
 import { EXIT, textOf, UsageError } from '../engine/cli/kit.ts'
-import { type Open, settingsOf } from '../engine/cli/offline.ts'
+import { type Open, settingsOf } from '../engine/cli/load-for-command.ts'
 import { withPluginCommands } from '../engine/cli/plugin-commands.ts'
 import { runPluginCommand } from '../engine/cli/run-command.ts'
 import { auditStore, migratedDatabase } from '../engine/cli/store/store-audit.ts'

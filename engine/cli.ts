@@ -10,7 +10,7 @@ import {
 } from './cli/command.ts'
 import { COMMANDS } from './cli/commands.ts'
 import { overview, summaryOf } from './cli/help.ts'
-import { EXIT, isUsageError, needsRoutes, UsageError } from './cli/kit.ts'
+import { EXIT, isNeedsRoutesError, isUsageError, UsageError } from './cli/kit.ts'
 import { runCommand, runPluginCommand, unknownWord } from './cli/run-command.ts'
 import { readEnvFile } from './config/env-file.ts'
 import { nearest } from './config/nearest.ts'
@@ -102,7 +102,7 @@ const findAndRunPluginCommand = async (
     existingDatabase(terminal),
     run,
   ).catch(error => {
-    if (!needsRoutes(error)) throw error
+    if (!isNeedsRoutesError(error)) throw error
   })
   if (exit !== undefined) return exit
   const { withPluginCommands } = await import('./cli/plugin-commands.ts')

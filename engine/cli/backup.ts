@@ -4,7 +4,7 @@ import { isPostgres, locate } from '../store/address.ts'
 import { copyStore } from '../store/sqlite/copy.ts'
 import { configOf, progressOn, type SingleCommand } from './command.ts'
 import { EXIT, UsageError } from './kit.ts'
-import { settingsOf } from './offline.ts'
+import { settingsOf } from './load-for-command.ts'
 
 export default {
   arguments: 'FILE',

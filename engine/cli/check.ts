@@ -8,7 +8,7 @@ import { hasNewEnvFile } from '../processes/running-gateway.ts'
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
 import { readOnlyDatabase } from './databases.ts'
 import { columns, EXIT, UsageError } from './kit.ts'
-import { type OfflineConfig, settingsOf, withLoadedConfig } from './offline.ts'
+import { type CommandConfig, settingsOf, withLoadedConfig } from './load-for-command.ts'
 import { withHost } from './plugin-commands.ts'
 import { NEW_ENV } from './running.ts'
 
@@ -57,7 +57,7 @@ const countText = ({ length }: readonly unknown[], noun: string): string =>
   `${length} ${noun}${length === 1 ? '' : 's'}`
 
 /** The findings of all plugins that ask upstreams. */
-const askUpstreams = (configuration: OfflineConfig): Promise<readonly LiveFinding[]> =>
+const askUpstreams = (configuration: CommandConfig): Promise<readonly LiveFinding[]> =>
   withHost(configuration, async host => {
     const findings = [...configuration.plugins.values()].map(plugin => plugin.checkLive?.(host))
     return (await Promise.all(findings)).flatMap(each => each ?? [])

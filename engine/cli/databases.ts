@@ -14,7 +14,7 @@ import {
 import { createLazyDatabase } from '../store/lazy-database.ts'
 import { PROCESSES_TABLE } from '../store/while-registered.ts'
 import type { Terminal } from './command.ts'
-import type { Open } from './offline.ts'
+import type { Open } from './load-for-command.ts'
 
 /** The configured database, opened on first use; starts a writer if none is running. A command
  *  makes no store and no tables: only `tollgate start` does. It says which store it uses. */

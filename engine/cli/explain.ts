@@ -10,7 +10,7 @@ import {
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
 import { readOnlyDatabase } from './databases.ts'
 import { textOf, UsageError } from './kit.ts'
-import { withLoadedConfig } from './offline.ts'
+import { withLoadedConfig } from './load-for-command.ts'
 
 export default {
   arguments: 'METHOD PATH',

@@ -11,11 +11,12 @@ export class UsageError extends Error {
 }
 export const isUsageError = (error: unknown): boolean => isCode(error, 'USAGE')
 
-/** A standalone command uses routes or upstreams: it needs the whole configuration. */
-export class NeedsRoutes extends Error {
+/** Thrown by a standalone command that uses routes or upstreams: the whole configuration is loaded
+ *  and the command runs again. */
+export class NeedsRoutesError extends Error {
   readonly code = 'NEEDS_ROUTES'
 }
-export const needsRoutes = (error: unknown): boolean => isCode(error, 'NEEDS_ROUTES')
+export const isNeedsRoutesError = (error: unknown): boolean => isCode(error, 'NEEDS_ROUTES')
 
 export const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined

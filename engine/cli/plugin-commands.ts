@@ -4,7 +4,7 @@ import type { CommandOf, HostBase } from '../plugin.ts'
 import { type Command, progressOn, type SingleCommand, type Terminal } from './command.ts'
 import type { CommandArguments, SingleCommandOf } from './contract.ts'
 import type { LiveVersion } from './last-live.ts'
-import { type OfflineConfig, type Open, withLoadedConfig } from './offline.ts'
+import { type CommandConfig, type Open, withLoadedConfig } from './load-for-command.ts'
 import { askAdmin } from './running.ts'
 
 /** Loads the configuration and calls `run` with the commands of its plugins, by name. Throws
@@ -40,7 +40,7 @@ export const withPluginCommands = <T>(
 
 /** Calls `run` with a host of the configuration, and releases what plugins shared. */
 export const withHost = async <T>(
-  configuration: OfflineConfig,
+  configuration: CommandConfig,
   run: (host: HostBase) => Promise<T>,
 ): Promise<T> => {
   const releases: (() => void)[] = []

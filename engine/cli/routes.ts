@@ -2,7 +2,7 @@
 import type { CompiledRoute } from '../snapshot/snapshot.ts'
 import { configOf, type SingleCommand, table } from './command.ts'
 import { readOnlyDatabase } from './databases.ts'
-import { withLoadedConfig } from './offline.ts'
+import { withLoadedConfig } from './load-for-command.ts'
 
 export default {
   summary: 'Lists the routes, with their stages and upstreams.',

@@ -12,7 +12,7 @@ import {
 } from './command.ts'
 import type { CommandResult } from './contract.ts'
 import { helpOf, usageOf } from './help.ts'
-import { columns, EXIT, isUsageError, needsRoutes, printable, UsageError } from './kit.ts'
+import { columns, EXIT, isNeedsRoutesError, isUsageError, printable, UsageError } from './kit.ts'
 
 /** Resolves to the exit code; rejects with a UsageError for wrong usage. */
 export const runCommand = async (
@@ -54,7 +54,7 @@ export const runPluginCommand = async (
   } catch (error) {
     const { code, message, status } = error as Fault
     const json = args.includes('--json')
-    if (needsRoutes(error) || (code === undefined && !json)) throw error
+    if (isNeedsRoutesError(error) || (code === undefined && !json)) throw error
     terminal.printError(json ? JSON.stringify({ error: { code, message } }) : message)
     return isUsageError(error) || status === BAD_REQUEST ? EXIT.usage : EXIT.runTime
   }

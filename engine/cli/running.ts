@@ -10,7 +10,7 @@ import {
 } from '../processes/running-gateway.ts'
 import { configOf, type SingleCommand, type Terminal } from './command.ts'
 import { EXIT } from './kit.ts'
-import { settingsOf } from './offline.ts'
+import { settingsOf } from './load-for-command.ts'
 
 /** Sends a request to the running gateway; prints a hint if none responds. */
 export function askGateway<View>(

@@ -9,7 +9,7 @@ import { fileSource, read } from '../config/read.ts'
 import { schemaText } from '../config/schema.ts'
 import { configOf, type SingleCommand } from './command.ts'
 import { withCache } from './command-cache.ts'
-import { settingsOf } from './offline.ts'
+import { settingsOf } from './load-for-command.ts'
 
 export default {
   summary: 'Prints the JSON Schema of routes.yaml, including the keys of plugins.',

@@ -13,9 +13,9 @@ import type { CommandOf, HostBase } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Command, Terminal } from './command.ts'
 import { withCache } from './command-cache.ts'
-import { NeedsRoutes } from './kit.ts'
+import { NeedsRoutesError } from './kit.ts'
 import { findLastLive, lastLiveNote } from './last-live.ts'
-import { type Open, withResources } from './offline.ts'
+import { type Open, withResources } from './load-for-command.ts'
 import { bindHost } from './plugin-commands.ts'
 
 /** Calls `run` with the command; undefined if no plugin has it, or if it needs routes. Rejects with
@@ -115,7 +115,7 @@ const ownersOf = async (
 
 const createHost = (resources: Resources, { document, root }: Reading, settings: Settings) => {
   const refuse = (): never => {
-    throw new NeedsRoutes()
+    throw new NeedsRoutesError()
   }
   const host = createHostBase(resources, {
     version: 0,

@@ -3,7 +3,7 @@
 import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts'
 import { quotasOf } from '../billing/money.ts'
 import { unknownModelIn } from '../catalogue/configured.ts'
-import { type QuotaChange, quotaFrom, quotaIn } from '../credentials/quota.ts'
+import { type QuotaChange, quotaSettingOf, storedQuotaOf } from '../credentials/quota.ts'
 import { makeSecret } from '../credentials/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
@@ -84,7 +84,7 @@ const create =
       expires: expiryOf(body.expires, now) ?? undefined,
       ...(models && { models }),
       ...(limits && { limits }),
-      quota: quotaFrom(body, 0, now),
+      quota: storedQuotaOf(body, 0, now),
     }
     const add = kind === 'key' ? addKey : addToken
     const rows = await writeWithRetry(database, add(credential, now))
@@ -188,7 +188,7 @@ const stateOf = ({ revoked, expires }: Row, now: number): string => {
 }
 const keyMembers = (row: Row): Fields => {
   const { hasQuota, remaining } = keyFunds(row)
-  const { quota, quota_period } = quotaIn(row)
+  const { quota, quota_period } = quotaSettingOf(row)
   // A key without a quota counts its usage too.
   const amounts = quotasOf(hasQuota ? remaining : 0n, nanosOf(row.own_used))
   const ofPeriod = BigInt(quota ?? 0) - amounts.remaining

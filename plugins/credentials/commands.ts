@@ -4,7 +4,7 @@ import type { CommandArguments, HostBase, Row, SingleCommand } from '../../engin
 import { fault } from './faults.ts'
 import { findAccount } from './find.ts'
 import { expiryOf, limitsOf, modelsOf, nameOf, numberOf, quotaOf, roleOf } from './input.ts'
-import { quotaFrom, quotaIn } from './quota.ts'
+import { quotaSettingOf, storedQuotaOf } from './quota.ts'
 import { makeSecret, maskSecret } from './secret.ts'
 import { makeSignInLink } from './sign-in-link.ts'
 import { addKey, addToken, createAccount, FIND_BY_ID, limitAccount, revoke } from './statements.ts'
@@ -138,7 +138,7 @@ export const keySubcommands = (
         expires,
         ...(models && { models }),
         ...(limits && { limits }),
-        ...(quota && { quota: quotaFrom(quota, 0, now) }),
+        ...(quota && { quota: storedQuotaOf(quota, 0, now) }),
       }
       const rows = await database.write((kind === 'key' ? addKey : addToken)(credential, now))
       const id = Number(rows.at(-1)?.[0]?.id)
@@ -173,7 +173,7 @@ const detailOf = (row: Row, now: number) => ({
   expires: row.expires === null ? null : timeOf(row.expires),
   models: jsonOf(row.models),
   limits: jsonOf(row.limits),
-  ...quotaIn(row),
+  ...quotaSettingOf(row),
 })
 const stateOf = ({ revoked, expires, suspended }: Row, now: number): string => {
   if (revoked !== null) return 'revoked'

@@ -16,25 +16,26 @@ export interface QuotaPeriod {
 }
 export type PeriodName = QuotaPeriod['name']
 
-/** What an owner sets, in quota units. Members that are undefined stay; null removes. */
+/** What an owner sets, in quota units. Members that are undefined stay unchanged; null removes the
+ *  quota. */
 export interface QuotaChange {
   readonly quota?: number | null | undefined
   readonly quota_period?: PeriodName | null | undefined
 }
-/** The quota of a row of keys as its owner set it. */
-export const quotaIn = ({ quota, quota_period: name, period_quota: units }: Row) => ({
+/** The quota of a key as its owner set it. `row`: of `api_keys`. */
+export const quotaSettingOf = ({ quota, quota_period: name, period_quota: units }: Row) => ({
   quota: quota === null ? null : Number(units ?? quota),
   quota_period: (name ?? null) as PeriodName | null,
 })
 
-/** `base`: what the key had used when the period began. */
-export const quotaFrom = (
+/** The quota as it is stored. `usedBefore`: units that the key had used when the period began. */
+export const storedQuotaOf = (
   { quota = null, quota_period: name = null }: QuotaChange,
-  base: number,
+  usedBefore: number,
   now: number,
 ): Quota => {
   if (quota === null || name === null) return { total: quota, period: null }
-  return { total: base + quota, period: { name, units: quota, start: startOf(name, now) } }
+  return { total: usedBefore + quota, period: { name, units: quota, start: startOf(name, now) } }
 }
 /** The first instant of the period that holds `now`, ms since 1970. */
 export const startOf = (name: PeriodName, now: number): number => {

@@ -3,7 +3,7 @@
 import type { Database, Row, Sql, Value } from '../../engine/plugin.ts'
 import { parseQuota, printMoney, quotaOf } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
-import { type PeriodName, type QuotaChange, quotaIn } from '../credentials/quota.ts'
+import { type PeriodName, type QuotaChange, quotaSettingOf } from '../credentials/quota.ts'
 import { makeSecret, maskSecret } from '../credentials/secret.ts'
 import {
   type CredentialChanges,
@@ -104,7 +104,7 @@ const viewOf = (row: Row, funds: Row | undefined, now: number): KeyView => ({
   expires: row.expires === null ? null : isoTime(row.expires),
   models: jsonOf<readonly string[]>(row.models),
   limits: jsonOf<NonNullable<AccountKey['limits']>>(row.limits),
-  ...quotaIn(row),
+  ...quotaSettingOf(row),
   remaining: row.quota === null ? null : Number(quotaOf(remainingOf(row, funds))),
   used: funds ? printMoney(nanosOf(funds.own_used)) : null,
 })

@@ -3,7 +3,8 @@ import type { Database, Row, Sql, Value } from '../../engine/plugin.ts'
 
 const PAGE = 500
 
-/** All rows of a statement whose last two parameters are the mark and the page size. */
+/** All rows of a statement that ends in two parameters: the number to start after, and the page
+ *  size. */
 export const readAll = async (
   database: Pick<Database, 'pages'>,
   sql: Sql,

@@ -1,5 +1,5 @@
-/** `npm run bench:postgres`: durable billed calls of one gateway, and of two on one database, beside
- *  the PostgreSQL server and the load on the same cores. */
+/** `npm run bench:postgres`: durable billed calls of one gateway, and of two on one database,
+ *  beside the PostgreSQL server and the load on the same cores. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../helpers/store/postgres.ts'

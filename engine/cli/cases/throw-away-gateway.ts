@@ -19,7 +19,7 @@ import { fileSource, read } from '../../config/read.ts'
 import { errors } from '../../errors.ts'
 import { findRunning } from '../../processes/running-gateway.ts'
 import type { Terminal } from '../command.ts'
-import { settingsOf } from '../offline.ts'
+import { settingsOf } from '../load-for-command.ts'
 
 export interface ThrowAwayGateway {
   readonly url: string

@@ -7,7 +7,7 @@ import { History, type HistoryEntry } from '../../processes/history.ts'
 import { findRunning, requestStatus } from '../../processes/running-gateway.ts'
 import type { Terminal } from '../command.ts'
 import { withCache } from '../command-cache.ts'
-import { settingsOf } from '../offline.ts'
+import { settingsOf } from '../load-for-command.ts'
 
 export interface Side {
   /** `#12`, or the path of a file. */

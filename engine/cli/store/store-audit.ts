@@ -4,7 +4,7 @@ import { openDatabase } from '../../store/database.ts'
 import { createLazyDatabase } from '../../store/lazy-database.ts'
 import type { Command, Terminal } from '../command.ts'
 import { EXIT } from '../kit.ts'
-import type { Open } from '../offline.ts'
+import type { Open } from '../load-for-command.ts'
 
 /** Empty: all audits passed. Otherwise what they found. */
 export const auditStore = async (

@@ -5,9 +5,9 @@ import { parseQuota, quotaOf } from '../../billing/money.ts'
 import {
   type PeriodName,
   type QuotaChange,
-  quotaFrom,
-  quotaIn,
+  quotaSettingOf,
   startOf,
+  storedQuotaOf,
 } from '../../credentials/quota.ts'
 import { endedPeriods, renewQuota, setQuota } from '../../credentials/statements.ts'
 import { isCode } from '../faults.ts'
@@ -24,7 +24,7 @@ export const changeKeyQuota = (
 ): readonly Statement[] => {
   const { quota, quota_period } = change
   if (quota === undefined && quota_period === undefined) return []
-  const before = quotaIn(row)
+  const before = quotaSettingOf(row)
   const merged = {
     quota: quota === undefined ? before.quota : quota,
     quota_period: quota_period === undefined ? before.quota_period : quota_period,
@@ -32,7 +32,7 @@ export const changeKeyQuota = (
   // What the key used in this period still counts.
   const isSamePeriod = before.quota_period !== null && before.quota_period === merged.quota_period
   const base = isSamePeriod ? Number(row.quota) - Number(row.period_quota) : usedBy(row)
-  const after = quotaFrom(merged, base, now)
+  const after = storedQuotaOf(merged, base, now)
   return [
     ...setQuota(Number(row.id), after),
     ...changeQuota(Number(row.id), nanosIn(row.quota), nanosIn(after.total)),

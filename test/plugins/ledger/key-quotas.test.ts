@@ -1,6 +1,6 @@
 /** Quotas for each day or month: renewed once, from what the key has used. */
 import t from 'tap'
-import { quotaFrom, startOf } from '../../../plugins/credentials/quota.ts'
+import { startOf, storedQuotaOf } from '../../../plugins/credentials/quota.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, keyRows, revoke } from '../../../plugins/credentials/statements.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
@@ -28,8 +28,11 @@ t.test('periods: begin at midnight and on the first of the month, by UTC', async
   t.equal(startOf('day', JANUARY), Date.UTC(2026, 0, 31))
   t.equal(startOf('month', JANUARY), Date.UTC(2026, 0, 1))
   t.equal(startOf('month', FEBRUARY), Date.UTC(2026, 1, 1))
-  t.same(quotaFrom({ quota: 5 }, 9, JANUARY), { total: 5, period: null })
-  t.same(quotaFrom({ quota: null, quota_period: 'day' }, 9, JANUARY), { total: null, period: null })
+  t.same(storedQuotaOf({ quota: 5 }, 9, JANUARY), { total: 5, period: null })
+  t.same(storedQuotaOf({ quota: null, quota_period: 'day' }, 9, JANUARY), {
+    total: null,
+    period: null,
+  })
 })
 
 for (const { engine, database, accounts } of both) {
@@ -57,7 +60,7 @@ for (const { engine, database, accounts } of both) {
   const makeKey = async (account: number, quota: number, period: 'day' | 'month' | null) => {
     const options = { account, name: 'k', secret: makeSecret('key') }
     const change = { quota, quota_period: period }
-    const list = addKey({ ...options, quota: quotaFrom(change, 0, JANUARY) }, JANUARY)
+    const list = addKey({ ...options, quota: storedQuotaOf(change, 0, JANUARY) }, JANUARY)
     return Number((await database.write(list)).at(-1)?.[0]?.id)
   }
 

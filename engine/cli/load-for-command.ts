@@ -29,11 +29,11 @@ export const settingsOf = (
   }
 }
 
-export interface OfflineConfig extends LoadedConfig {
+export interface CommandConfig extends LoadedConfig {
   readonly resources: Resources
 }
 export interface CommandDatabase extends OpenDatabase {
-  /** Ends the time of `setup`, in which a store need not exist. */
+  /** Until this call stages are only set up: the database is read-only, and may be absent. */
   begin?(): void
 }
 export type Open = (settings: Settings) => CommandDatabase
@@ -44,7 +44,7 @@ export const withLoadedConfig = <T>(
   config: string,
   terminal: Terminal,
   open: Open,
-  run: (configuration: OfflineConfig) => Promise<T>,
+  run: (configuration: CommandConfig) => Promise<T>,
   live?: LiveVersion,
 ): Promise<T> => {
   const { source = fileSource(terminal.env), bundles } = live ?? {}
