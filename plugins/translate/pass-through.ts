@@ -65,9 +65,11 @@ export class PassThrough {
     const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: false })
     const listener = this.#listen(attempt, hostedUsage, estimate, false)
     setInitialUsage(attempt, estimate)
-    reply.through(
-      new AnswerFilter(this.#marks, listener, estimate ? isJson(reply) : reply.status !== 204),
-    )
+    // Formats with an estimate also have answers that are no JSON, such as audio or plain text.
+    const how = estimate
+      ? { json: isJson(reply), isChecked: false }
+      : { json: true, isChecked: reply.status !== 204 }
+    reply.through(new AnswerFilter(this.#marks, listener, how))
     this.#renameInAnswer(attempt, PlainMemberFilter)
     return undefined
   }

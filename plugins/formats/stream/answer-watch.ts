@@ -8,10 +8,17 @@ import type { ResponseListener, WatchedMarks } from './stream-watch.ts'
 export class AnswerFilter implements Filter {
   /** Undefined if the answer is not JSON. */
   readonly #extractor: FieldExtractor | undefined
+  readonly #isChecked: boolean
   readonly #listener: ResponseListener
   readonly #counter: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
-  constructor(marks: WatchedMarks, listener: ResponseListener, json = true) {
+  /** `json`: the answer may have counts. `isChecked`: it must be an object or an array. */
+  constructor(
+    marks: WatchedMarks,
+    listener: ResponseListener,
+    { json, isChecked }: { readonly json: boolean; readonly isChecked: boolean },
+  ) {
     this.#extractor = json ? new FieldExtractor(marks.key) : undefined
+    this.#isChecked = isChecked
     this.#listener = listener
     this.#counter = marks.count.countAnswer?.()
   }
@@ -21,7 +28,7 @@ export class AnswerFilter implements Filter {
   }
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.#observe(tail)
-    if (this.#extractor && !this.#extractor.isWhole)
+    if (this.#isChecked && !this.#extractor?.isWhole)
       return this.fail(this.#listener.unreadableFault(), out)
     const counts = parse(this.#extractor?.value)
     this.#listener.onUsage(this.#counter ? { ...counts, ...this.#counter.counts } : counts, true)

@@ -89,6 +89,12 @@ t.test('pass-through: an answer that is not JSON, or is cut off, is a fault', as
   }
   const page = await runTranslate({ headers: { 'content-type': 'text/html' }, body: '<html>' })
   t.match((await readReply(page.attempt.reply)).fault, { status: 502 }, 'also for a stream')
+  const text = JSON.stringify('1\n00:00:01,000 --> 00:00:02,000')
+  const subtitles = await runTranslate(
+    { headers: JSON_TYPE, body: text },
+    { format: 'openai-transcription', path: '/v1/audio/transcriptions' },
+  )
+  t.equal((await readReply(subtitles.attempt.reply)).text, text, 'a format that also has text')
 })
 
 t.test('pass-through: a plain answer that breaks off stays broken off', async t => {
