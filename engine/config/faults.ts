@@ -73,10 +73,12 @@ export const schemaProblems = (
  *  `${PORT}` alone does not show what is wrong; elsewhere the variable that has the value. */
 const sourceTextAt = (path: Path, data: unknown, { find, secrets }: Reading): string => {
   const { source, hasVariable } = find(path)
-  if (!hasVariable || typeof data !== 'string') return short(source)
+  if (!hasVariable || typeof data === 'object') return short(source)
+  // A number or boolean was converted from the text of its variable.
+  const value = String(data)
   const isPublic = path[0] === 'settings' && !source.includes('${file:')
-  const isPlain = ![...secrets].some(secret => data.includes(secret))
-  if (isPublic && isPlain) return `${short(source)}, which is ${short(data)} here`
+  const isPlain = ![...secrets].some(secret => value.includes(secret))
+  if (isPublic && isPlain) return `${short(source)}, which is ${short(value)} here`
   const [, name] = /\$\{([A-Za-z_]\w*)/.exec(source) ?? []
   return name === undefined || isPublic ? short(source) : `the value of ${name}`
 }

@@ -31,6 +31,7 @@ settings:
   data: '${t.testdirName}/data'
   plugins: ['${PLUGINS}']
   listen: \${HOST:-127.0.0.1}:\${PORT:-8080}
+  workers: \${WORKERS:-auto}
   currency: { name: CNY, rates: { USD: ${rate} } }
 pipeline: [auth, model, idempotency, meter, sandbox]
 upstreams: { up: { url: 'sandbox:' } }
@@ -48,7 +49,7 @@ t.test('check: reports an invalid currency rate, but not the prices that use it'
     'routes.yaml': main(t, { rate: 'abc' }),
     'models.yaml': MODELS,
   })
-  t.same(summaryOf(problems), ['7 CURRENCY_RATE'])
+  t.same(summaryOf(problems), ['8 CURRENCY_RATE'])
   const unknownCurrency = await check(t, {
     'routes.yaml': main(t, {}),
     'models.yaml': MODELS.replaceAll('USD', 'GBP'),
@@ -65,7 +66,7 @@ t.test('check: reports a duplicate section, but no unknown names of its second p
     'routes.yaml': main(t, { top: 'routes: []' }),
     'models.yaml': MODELS,
   })
-  t.same(summaryOf(problems), ['10 DUPLICATE_NAME'])
+  t.same(summaryOf(problems), ['11 DUPLICATE_NAME'])
 })
 
 t.test(
@@ -99,6 +100,11 @@ t.test('check: shows the expanded value of an invalid setting unless it is secre
   t.match(
     problem?.message,
     /^settings\.listen cannot be \$\{HOST.*8080\}, which is 127\.0\.0\.1:abc here;/,
+  )
+  const [count] = await check(t, files, { WORKERS: '0' })
+  t.match(
+    count?.message,
+    /^settings\.workers cannot be \$\{WORKERS:-auto\}, which is 0 here; it must be >= 1/,
   )
   const [secretProblem] = await check(t, files, { PORT: 'sk-0123456789' })
   t.match(
