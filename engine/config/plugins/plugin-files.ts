@@ -2,7 +2,7 @@
 import { globSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { formatPath } from '../format-path.ts'
-import { shippedNames, shippedPlugins } from './program.ts'
+import { isShippedFile, shippedPlugins } from './program.ts'
 
 /** A plugin is NAME.ts directly in a plugin folder, or NAME/index.ts for one of several files.
  *  A file or an index without a default export is shared code, not a plugin. */
@@ -22,14 +22,14 @@ export interface PluginEntry {
 export const entriesIn = (folder: string, root: string): PluginEntry[] => {
   const directory = resolve(root, folder)
   // An operator may keep plugins beside the shipped ones.
-  const ofProgram = directory === shippedPlugins() ? shippedNames() : new Set<string>()
+  const mayBeShipped = directory === shippedPlugins()
   return globSync('*', { cwd: directory })
     .sort()
     .flatMap(base => {
       const path = sourceAt(directory, base)
       if (path === undefined) return []
       const name = dirname(path) === directory ? basename(base, extname(base)) : base
-      const isShipped = ofProgram.has(base)
+      const isShipped = mayBeShipped && isShippedFile(path)
       return [{ name, path, file: formatPath(root, path), isShipped }]
     })
 }

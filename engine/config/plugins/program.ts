@@ -2,7 +2,7 @@
  *  routes.yaml. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { extname, join, relative, resolve, sep } from 'node:path'
+import { basename, extname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The folder of the program: the clone, or dist/ of the package. */
@@ -34,11 +34,14 @@ const createShippedNames = () => {
     return names
   }
 }
-/** The files and folders of the shipped plugins, and of the code that they share. */
+/** The files, without their extension, and folders of the shipped plugins and of the code that they
+ *  share. */
 export const shippedNames = createShippedNames()
 /** `path`: absolute. */
-export const isShippedFile = (path: string): boolean =>
-  shippedNames().has(relative(join(PROGRAM, 'plugins'), path).split(sep)[0] ?? '')
+export const isShippedFile = (path: string): boolean => {
+  const [name = ''] = relative(join(PROGRAM, 'plugins'), path).split(sep)
+  return shippedNames().has(basename(name, extname(name)))
+}
 
 const CODE_FOLDERS = ['engine', 'exports', 'plugins'].map(name => join(PROGRAM, name) + sep)
 export const isProgramCode = (path: string): boolean =>
