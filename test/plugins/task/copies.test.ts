@@ -235,8 +235,12 @@ t.test('copies: a process that ends leaves them to others, as if nothing had fai
   await eventually(() => gateway.requests.some(({ path }) => path === '/clip') || undefined)
   const copier = gateway.host().share('task copies', '1', () => new ResultCopier())
   await copier.close()
-  const [row] = await gateway.rows('SELECT state, failures, process, due, copy_due FROM tasks')
-  t.match(row, { state: 'running', failures: 0, process: null, due: null })
+  // The job of this process still runs: it takes what is due for a moment, and gives it back.
+  const row = await eventually(async () => {
+    const [row] = await gateway.rows('SELECT state, failures, process, due, copy_due FROM tasks')
+    return row?.process === null && row
+  })
+  t.match(row, { state: 'running', failures: 0, due: null })
   t.ok(Number(row?.copy_due) > 0)
   finishAt(gateway, [{ url: `${gateway.url}/clip` }])
   const { reach } = await gateway.worker({ results: 'copy' })
