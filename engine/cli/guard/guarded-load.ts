@@ -50,12 +50,13 @@ const guardPlugins = (config: string): PluginGuard => {
   }
   return {
     progress: file => {
+      advance()
+      if (file === lastFile) return
       lastFile = file
-      // Shipped plugins need no second thread.
-      if (isShippedFile(resolve(dirname(config), file))) return
+      // Shipped plugins alone need no second thread.
+      if (!thread && isShippedFile(resolve(dirname(config), file))) return
       text.fill(0)
       new TextEncoder().encodeInto(textOf('PLUGIN_HANGS'), text)
-      advance()
       thread ??= startThread()
     },
     end: () => {
