@@ -12,7 +12,7 @@ export const FILES = [
  *  same parts: `npm test` leaves them to CI (`npm test -- --group ci`), to end in minutes. */
 export const CI_FILES = [
   'test/examples/*.test.ts',
-  'test/suites/{commands,release}.test.ts',
+  'test/suites/{commands,prebuild,release}.test.ts',
   'test/docs/{readme,guide-commands,editor}.test.ts',
   'test/bench/bench.test.ts',
   'test/laws/{environment,laws}.test.ts',
