@@ -43,7 +43,7 @@ export const buildScripts = async (root: string, folder: string): Promise<void> 
     sourcemap: 'external',
     sourcesContent: false,
     legalComments: 'none',
-    // V8 keeps the text of a script in memory.
+    // V8 keeps the text of a script in memory, white space and comments included.
     minifyWhitespace: true,
     logLevel: 'warning',
     tsconfigRaw: '{}',

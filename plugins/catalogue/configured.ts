@@ -1,6 +1,5 @@
 /** Reads the configuration of models for plugins: the section `models`, and the option `model` of
  *  routes. */
-
 import type { Document, HostBase, Json, Route, RouteMatch } from '../../engine/plugin.ts'
 import { Catalogue } from './catalogue.ts'
 import { isPattern, parsePattern } from './pattern.ts'
@@ -66,6 +65,7 @@ export const unknownModelIn = (
   names: readonly string[],
   host: Pick<HostBase, 'section'>,
 ): string | undefined => {
+  if (names.length === 0) return undefined
   const entries = Object.keys(modelsOf(host))
   if (entries.length === 0) return undefined
   const patterns = entries.filter(isPattern).map(parsePattern)

@@ -89,8 +89,8 @@ export const omitUndefined = (members: { readonly [key: string]: Json | undefine
  *  match. */
 export const lookUp = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined
-/** Joins texts to one that V8 encodes as JSON on its fast path: it leaves that for a concatenation,
- *  which costs an answer of 2 KB some 2 µs. */
+/** Joins texts into one. JSON.stringify is two to three times as slow for an object that has a text
+ *  made by `+` or a template: some 2 µs for an answer of 2 KB. */
 export const joinText = (...parts: readonly string[]): string => parts.join('')
 /** Parses JSON; undefined if the text is invalid. */
 export const parseJson = (text: string): Json | undefined => {

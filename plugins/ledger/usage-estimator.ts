@@ -88,7 +88,7 @@ export class UsageEstimator {
   finalUsage(): Usage {
     return this.estimate(0)
   }
-  /** The same for a response of which so many bytes were not observed. */
+  /** The usage while so many bytes of the response were not passed to `observe` yet. */
   estimate(unobservedBytes: number): Usage {
     const usage = this.#usage
     if (usage && (!usage.estimated || usage.isFinalEstimate)) return usage

@@ -130,7 +130,7 @@ export const fundsOf = async (database: Pick<Database, 'read'>, account: NamedAc
 type Code = Parameters<typeof fault>[0]
 /** Maps an error code of the store to a message for the operator. */
 const mapStoreError =
-  <From extends string>(code: From, subject: string, faultCode: Code = code as Code) =>
+  (code: Code | 'STORE_UNKNOWN', subject: string, faultCode = code as Code) =>
   (error: { readonly code?: string }): never => {
     throw error.code === code ? fault(faultCode, [subject]) : error
   }

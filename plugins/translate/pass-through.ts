@@ -65,7 +65,7 @@ export class PassThrough {
     const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: false })
     const listener = this.#listen(attempt, hostedUsage, estimate, false)
     setInitialUsage(attempt, estimate)
-    // Formats with an estimate also have answers that are no JSON, such as audio or plain text.
+    // Formats that estimate their usage also have answers that are not JSON: audio, plain text.
     const how = estimate
       ? { json: isJson(reply), isChecked: false }
       : { json: true, isChecked: reply.status !== 204 }

@@ -10,7 +10,7 @@ import { format } from '../../config/problem.ts'
 import { EXIT } from '../kit.ts'
 import type { GuardState } from './plugin-watch.ts'
 
-/** ms. A loop of events that turns counts as progress. */
+/** ms. While the event loop of the main thread runs, loading counts as progress. */
 const HEARTBEAT = 500
 const MAX_SILENCE = 10_000
 const MAX_TEXT = 4_096

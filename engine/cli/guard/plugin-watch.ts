@@ -1,12 +1,12 @@
-/** A thread that ends the process when the plugin which it loads makes no progress. Only a signal
- *  ends a process whose loop of events does not turn. */
+/** A thread that kills the process when loading its plugins makes no progress: the main thread runs
+ *  no timer while a plugin blocks it. */
 import { writeSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
 
 export interface GuardState {
   /** Counts steps and heartbeats of the process. */
   readonly steps: Int32Array
-  /** The problem to print, in UTF-8, ended by a zero. */
+  /** The problem to print: UTF-8 that ends with a zero byte. */
   readonly text: Uint8Array
   /** ms without a step. */
   readonly limit: number

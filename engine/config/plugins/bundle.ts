@@ -60,7 +60,7 @@ export const bundlePlugins = async (
   const outputs = await bundleFolders(
     folders.flatMap(each => {
       const entries = entriesIn(each, root)
-      return [entries.filter(isOfProgram), entries.filter(entry => !isOfProgram(entry))]
+      return [true, false].map(shipped => entries.filter(({ isShipped }) => isShipped === shipped))
     }),
     root,
     cacheFolder,
@@ -77,8 +77,6 @@ export const bundlePlugins = async (
     inputs: Object.keys(sources).filter(path => !path.includes('/node_modules/')),
   }
 }
-
-const isOfProgram = ({ isShipped }: PluginEntry): boolean => isShipped
 
 /** Selects the plugins; reports each with an invalid or duplicate name. Shipped plugins come last,
  *  and give way to a plugin of the operator. */
@@ -230,7 +228,7 @@ const build = async (
     sourcemap: 'external',
     sourcesContent: false,
     legalComments: 'none',
-    // V8 keeps the text of a script in memory.
+    // V8 keeps the text of a script in memory, white space and comments included.
     minifyWhitespace: true,
     logLevel: 'silent',
     // The output must not depend on a tsconfig.json in a parent folder.

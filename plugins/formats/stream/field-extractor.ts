@@ -47,7 +47,8 @@ export class FieldExtractor {
   get value(): Bytes | undefined {
     return this.#capture.value
   }
-  /** Whether the bytes so far are one object or array, as far as its brackets show. */
+  /** Whether the bytes so far are exactly one object or array. Only brackets and strings are
+   *  checked. */
   get isWhole(): boolean {
     return this.#matchDepth > 0 && this.#depth === 0 && !this.#isForeign && !this.#strings.isOpen
   }

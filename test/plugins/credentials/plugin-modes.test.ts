@@ -76,10 +76,13 @@ t.test('auth modes: an unknown mode is a problem, with the name that was meant',
   t.end()
 })
 
-t.test('ensureAccount: a number names no account, since another may have it', async t => {
-  const { database, account } = await openAccounts(t)
-  const first = await account('first')
-  await t.rejects(ensureAccount(database, String(first)), { code: 'ACCOUNT_NUMBER', status: 403 })
-  await t.rejects(ensureAccount(database, '4711'), /"4711" is a number/)
-  t.match(await ensureAccount(database, 'jwt-4711'), { name: 'jwt-4711' })
-})
+t.test(
+  'ensureAccount: refuses a name that is the number of another account, or might become one',
+  async t => {
+    const { database, account } = await openAccounts(t)
+    const first = await account('first')
+    await t.rejects(ensureAccount(database, String(first)), { code: 'ACCOUNT_NUMBER', status: 403 })
+    await t.rejects(ensureAccount(database, '4711'), /"4711" is a number/)
+    t.match(await ensureAccount(database, 'jwt-4711'), { name: 'jwt-4711' })
+  },
+)

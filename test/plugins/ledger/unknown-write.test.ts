@@ -105,24 +105,27 @@ for (const [at, books] of booksByEngine.entries())
       await spendAll(t, ledger, caller, 800n)
     })
 
-    t.test('unknown write: without the quota of the key the account keeps its money', async t => {
-      await books.credit(4, 800n)
-      const state = { isAway: false }
-      const ofKey = walletOf.key(44)
-      const ledger = ledgerOn({
-        ...books.database,
-        write: list =>
-          state.isAway && list.some(({ values }) => values.includes(ofKey))
-            ? Promise.reject(Object.assign(new Error('away'), { code: 'STORE_UNAVAILABLE' }))
-            : books.database.write(list),
-      })
-      t.teardown(() => ledger.close())
-      const caller = payerOf(4, 44, 700n)
-      t.equal(await ledger.take(caller, 100n), undefined)
-      ledger.give(caller, 100n, await ledger.process())
-      state.isAway = true
-      await t.rejects(ledger.take(caller, 600n), { code: 'STORE_UNAVAILABLE' })
-      state.isAway = false
-      await spendAll(t, ledger, payerOf(4), 800n)
-    })
+    t.test(
+      'unknown write: a call that gets no quota of its key returns the money of its account',
+      async t => {
+        await books.credit(4, 800n)
+        const state = { isAway: false }
+        const ofKey = walletOf.key(44)
+        const ledger = ledgerOn({
+          ...books.database,
+          write: list =>
+            state.isAway && list.some(({ values }) => values.includes(ofKey))
+              ? Promise.reject(Object.assign(new Error('away'), { code: 'STORE_UNAVAILABLE' }))
+              : books.database.write(list),
+        })
+        t.teardown(() => ledger.close())
+        const caller = payerOf(4, 44, 700n)
+        t.equal(await ledger.take(caller, 100n), undefined)
+        ledger.give(caller, 100n, await ledger.process())
+        state.isAway = true
+        await t.rejects(ledger.take(caller, 600n), { code: 'STORE_UNAVAILABLE' })
+        state.isAway = false
+        await spendAll(t, ledger, payerOf(4), 800n)
+      },
+    )
   })

@@ -235,7 +235,7 @@ t.test('copies: a process that ends leaves them to others, as if nothing had fai
   await eventually(() => gateway.requests.some(({ path }) => path === '/clip') || undefined)
   const copier = gateway.host().share('task copies', '1', () => new ResultCopier())
   await copier.close()
-  // The job of this process still runs: it takes what is due for a moment, and gives it back.
+  // The job of this process still runs: it may claim the task once more, and release it again.
   const row = await eventually(async () => {
     const [row] = await gateway.rows('SELECT state, failures, process, due, copy_due FROM tasks')
     return row?.process === null && row
