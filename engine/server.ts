@@ -4,7 +4,7 @@ import type http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Settings } from './config/settings.ts'
 import { Gateway } from './gateway.ts'
-import { createServer } from './request/node-http.ts'
+import { createServer, ServerRequest } from './request/node-http.ts'
 import { openFileLimit } from './request/open-file-limit.ts'
 import type { Resources } from './snapshot/resources.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
@@ -65,6 +65,7 @@ const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): htt
   const checkEvery = Math.ceil(Math.min(500, timeouts.header / 10)) || 500
   const server = createServer(
     {
+      IncomingMessage: ServerRequest,
       maxHeaderSize: limits.header_bytes + limits.url,
       // A head that would be late at the next check is refused at this one.
       headersTimeout: timeouts.header && timeouts.header - checkEvery,

@@ -1,12 +1,12 @@
 /** Loads a configuration for a CLI command, with or without a running gateway, and cleans up. */
 import { fileSource, read, type Source } from '../config/read.ts'
 import { readSettings, type Settings } from '../config/settings.ts'
+import { SharedResources } from '../config/shared-resources.ts'
 import { BackgroundCalls } from '../egress/background-calls.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createLocalAllowances } from '../quota/allowance.ts'
 import type { Resources } from '../snapshot/resources.ts'
-import { SharedResources } from '../snapshot/shared-resources.ts'
 import type { OpenDatabase } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
 import { createMembership } from '../store/membership.ts'

@@ -13,11 +13,11 @@ const fault = errors({
 export type RequestHeaders = Readonly<Record<string, string | undefined>>
 
 /** Names separated by spaces. */
-const setOf = (...names: readonly string[]): ReadonlySet<string> =>
+export const setOf = (...names: readonly string[]): ReadonlySet<string> =>
   new Set(names.flatMap(list => list.split(' ')))
 
 /** RFC 9110 §7.6.1: headers of one connection are not forwarded. */
-const HOP_BY_HOP =
+export const HOP_BY_HOP =
   'connection keep-alive proxy-connection proxy-authenticate proxy-authorization te trailer ' +
   'transfer-encoding upgrade'
 /** Headers whose second value would change the meaning of the message (RFC 9112 §3.2, §6.3). */
@@ -43,8 +43,8 @@ const LONGEST_NAME = 64
 /** The name in lower case, made once: the parser makes a new string of every name. */
 const nameOf = memoizeByName(name => name.toLowerCase())
 
-/** A record without a prototype. V8 turns `Object.create(null)` into a hash table, which is slower
- *  to fill, read and iterate than instances of this constructor. */
+/** A record without a prototype, for few lists of names: V8 turns `Object.create(null)` into a hash
+ *  table, slower to use, and compiles again what reads an instance of this with another list. */
 export const NullPrototype = function NullPrototype() {} as unknown as {
   new (): Record<string, string>
 }
@@ -58,7 +58,8 @@ export const readHead = (
 ): RequestHeaders => {
   if (raw.length > limit * 2) throw fault('HEADERS_TOO_MANY', [limit])
   let size = 0
-  const headers = new NullPrototype()
+  // A hash table: clients send many lists of names.
+  const headers: Record<string, string> = Object.create(null)
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = nameOf(raw[at] as string)
     const value = raw[at + 1] as string
@@ -111,50 +112,13 @@ export const hasBody = (headers: RequestHeaders): boolean =>
   (headers['content-length'] !== undefined && headers['content-length'] !== '0')
 
 /** Names listed in `Connection`, in lower case: they are not forwarded either. */
-const connectionNames = (
+export const connectionNames = (
   connection: string | string[] | undefined,
 ): ReadonlySet<string> | undefined => {
   if (connection === undefined) return undefined
   const text = typeof connection === 'string' ? connection : connection.join(',')
   if (text === 'keep-alive' || text === 'close' || text === '') return undefined
   return new Set(text.split(',').map(name => name.trim().toLowerCase()))
-}
-
-/** Headers that always pass. The operator lists further ones: an allow list misses no secret. */
-const PASS_UP = 'accept accept-language content-type user-agent range idempotency-key'
-/** Never sent upstream, also if an operator lists them: client credentials, headers between
- *  client and gateway, and the client's claims about its address. */
-const NEVER_UP = setOf(
-  HOP_BY_HOP,
-  // `content-encoding`: bodies are sent inflated.
-  'authorization cookie host content-length content-encoding expect accept-encoding ' +
-    'forwarded x-real-ip x-client-ip true-client-ip cf-connecting-ip',
-)
-const mayPassUp = (name: string): boolean => !NEVER_UP.has(name) && !name.startsWith('x-forwarded-')
-
-/** Compiles the rule of one upstream. `extra`: names, and prefixes that end in `*`. `credentials`:
- *  names, in lower case, that never pass. */
-export const createPassRule = (
-  extra: readonly string[],
-  credentials: readonly string[] = [],
-): ((headers: RequestHeaders) => Headers) => {
-  const lower = extra.map(name => name.toLowerCase())
-  const names = setOf(PASS_UP, ...lower.filter(name => !name.endsWith('*')))
-  const prefixes = lower.filter(name => name.endsWith('*')).map(name => name.slice(0, -1))
-  const credentialNames = new Set(credentials)
-  const mayPass = memoizeByName(
-    name =>
-      mayPassUp(name) &&
-      !credentialNames.has(name) &&
-      (names.has(name) || prefixes.some(prefix => name.startsWith(prefix))),
-  )
-  return headers => {
-    const output: Headers = {}
-    const hopNames = connectionNames(headers.connection)
-    for (const name in headers)
-      if (mayPass(name) && !hopNames?.has(name)) output[name] = headers[name] as string
-    return output
-  }
 }
 
 /** Dropped from responses: headers of connection, cookies, origin, and the gateway's. */

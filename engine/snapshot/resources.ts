@@ -1,5 +1,6 @@
 /** The resources of one process that its snapshots use: log, metrics, store, quotas. */
 import type { Duplex } from 'node:stream'
+import type { SharedResources } from '../config/shared-resources.ts'
 import type { BackgroundCalls } from '../egress/background-calls.ts'
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
@@ -7,7 +8,6 @@ import type { Database, Gateway, Log, Membership } from '../plugin.ts'
 import type { Allowances } from '../quota/allowance.ts'
 import type { Store } from '../request/writes.ts'
 import type { Jobs } from '../store/jobs.ts'
-import type { SharedResources } from './shared-resources.ts'
 
 export interface Resources {
   readonly role: 'worker' | 'builder' | 'command' | 'test'

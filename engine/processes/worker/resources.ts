@@ -1,6 +1,7 @@
 /** The resources of a worker, opened with its first version: the store, the membership of the
  *  process, its background jobs and the shared counters. */
 import { readSettings } from '../../config/settings.ts'
+import { SharedResources } from '../../config/shared-resources.ts'
 import type { BackgroundCalls } from '../../egress/background-calls.ts'
 import type { ProcessLog } from '../../observe/log.ts'
 import type { GatewayMetrics } from '../../observe/metrics.ts'
@@ -9,7 +10,6 @@ import { createAllowances } from '../../quota/allowance.ts'
 import type { Channel } from '../../quota/channel.ts'
 import { createLender, type Lender } from '../../quota/lender.ts'
 import type { Resources } from '../../snapshot/resources.ts'
-import { SharedResources } from '../../snapshot/shared-resources.ts'
 import { isPostgres, type OpenDatabase, openDatabase } from '../../store/database.ts'
 import { createJobs } from '../../store/jobs.ts'
 import { Leases } from '../../store/leases.ts'

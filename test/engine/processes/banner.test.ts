@@ -4,11 +4,11 @@ import t, { type Test } from 'tap'
 import { summarizeUpstreams, warningsIn } from '../../../engine/config/compile/upstream-summary.ts'
 import { compileUpstreams } from '../../../engine/config/compile/upstreams.ts'
 import { fileSource, read } from '../../../engine/config/read.ts'
+import { SharedResources } from '../../../engine/config/shared-resources.ts'
 import type { Document } from '../../../engine/plugin.ts'
 import { formatBanner } from '../../../engine/processes/banner.ts'
 import type { BuiltVersion } from '../../../engine/processes/messages.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
-import { SharedResources } from '../../../engine/snapshot/shared-resources.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
 
 const ROUTES = join(import.meta.dirname, '../../../routes.yaml')

@@ -1,7 +1,8 @@
 /** Headers that pass to an upstream, and headers that pass to the client. */
 
 import t from 'tap'
-import { createPassRule, responseHeaders } from '../../../engine/response/headers.ts'
+import { createPassRule } from '../../../engine/config/compile/pass-rule.ts'
+import { responseHeaders } from '../../../engine/response/headers.ts'
 import fc from '../../helpers/property.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 

@@ -1,7 +1,7 @@
 /** Resources that outlive a reload: created once, passed from version to version, closed at the
  *  last release. */
 import t from 'tap'
-import { SharedResources } from '../../../engine/snapshot/shared-resources.ts'
+import { SharedResources } from '../../../engine/config/shared-resources.ts'
 
 interface Pool {
   readonly name: string

@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { compile } from '../../../engine/config/compile/compile.ts'
 import type { CompileError } from '../../../engine/config/compile/compile-problem.ts'
+import { SharedResources } from '../../../engine/config/shared-resources.ts'
 import { BackgroundCalls } from '../../../engine/egress/background-calls.ts'
 import { createMetrics } from '../../../engine/observe/metrics.ts'
 import type { Document, Log, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
 import { createGatewayServer, type GatewayServer } from '../../../engine/server.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
-import { SharedResources } from '../../../engine/snapshot/shared-resources.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
 
 export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} }
