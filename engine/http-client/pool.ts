@@ -44,6 +44,7 @@ export class Pool implements ConnectionOwner {
   #session: Buffer | undefined
   #sweepTimer: NodeJS.Timeout | undefined
   #connecting = 0
+  #waitsForTurnEnd = false
   #singleUseUntil = 0
   /** Resolves `close`; undefined before it is called. */
   #onClosed: (() => void) | undefined
@@ -58,11 +59,9 @@ export class Pool implements ConnectionOwner {
   /** Throws UnsendableRequest; later errors go to the handler. */
   send(request: Request, handler: ResponseHandler): void {
     const head = formatHead(this.#host, request)
-    const connection = this.#takeIdle()
-    if (connection) return connection.send(head, request, handler)
     if (this.#queue.length >= this.#queueCheck) this.#prune()
     this.#queue.push({ head, request, handler })
-    if (this.#open.size < this.#options.connections) this.#openConnection()
+    this.#waitForTurnEnd()
   }
   /** Resolves when every request under way or queued has ended. */
   close(): Promise<void> {
@@ -80,9 +79,10 @@ export class Pool implements ConnectionOwner {
       handler.onError(new Error('the pool is closed'))
     for (const connection of this.#open) connection.abort()
   }
-  /** One turn of the event loop later: by then a close or stray bytes have been read. */
+  /** It is used at the end of the turn: by then a close or stray bytes have been read. */
   onReleased(connection: Connection): void {
-    if (this.#releasedConnections.push(connection) === 1) setImmediate(() => this.#reuseReleased())
+    this.#releasedConnections.push(connection)
+    this.#waitForTurnEnd()
   }
   onStrayBytes(): void {
     this.#singleUseUntil = performance.now() + SINGLE_USE
@@ -97,6 +97,26 @@ export class Pool implements ConnectionOwner {
   }
   #closeIfDone(): void {
     if (this.#open.size === 0 && this.#queue.length === 0) this.#onClosed?.()
+  }
+  /** Requests are sent together at the end of the turn: each write alone would wake the upstream's
+   *  process, and its core. */
+  #waitForTurnEnd(): void {
+    if (this.#waitsForTurnEnd) return
+    this.#waitsForTurnEnd = true
+    setImmediate(() => {
+      this.#waitsForTurnEnd = false
+      this.#reuseReleased()
+      this.#sendQueued()
+    })
+  }
+  #sendQueued(): void {
+    while (this.#queue.length > 0) {
+      const connection = this.#takeIdle()
+      if (connection) this.#reuse(connection)
+      else if (this.#queue.length > this.#connecting && this.#open.size < this.#options.connections)
+        this.#openConnection()
+      else return
+    }
   }
   #reuseReleased(): void {
     const isSingleUse = performance.now() < this.#singleUseUntil

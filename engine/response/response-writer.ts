@@ -1,9 +1,10 @@
 /** Writes one reply to the client's socket: head, back-pressure, the last durable gate, hang-ups.
  *
- *  waiting ──head──▶ sending ──last byte──▶ ended
- *  waiting, sending ──fault──▶ ended: a refusal, an event of the stream, or a broken connection
+ *  waiting ──head──▶ sending
+ *  waiting, sending ──source ends, durable──▶ ending ──end of the turn──▶ ended
+ *  waiting, sending, ending ──fault──▶ ended: a refusal, an event, or a broken connection
  *  waiting, sending ──a reply HTTP cannot carry, a filter's fault──▶ failing ──▶ ended
- *  waiting, sending, failing ──the client leaves──▶ abandoned ──source ends, `hangup`──▶ ended
+ *  waiting to failing ──the client leaves──▶ abandoned ──source ends, `hangup`──▶ ended
  *
  *  Back-pressure: none ──socket full──▶ blocked ──drained──▶ released ──socket full──▶ blocked */
 import type { ServerResponse } from 'node:http'
@@ -15,6 +16,7 @@ import { withoutFraming } from './headers.ts'
 import { closeUnlessComplete, endAndClose, flushHead, writeLast } from './lingering-close.ts'
 import { plainRefusal } from './refusal.ts'
 import { type FlowControl, UNCONTROLLED } from './source.ts'
+import { turnEnd } from './turn-end.ts'
 
 const fault = errors({
   CLIENT_GONE: [499, 'The client left.'],
@@ -24,12 +26,13 @@ const fault = errors({
 })
 
 type State =
-  | { readonly name: 'waiting' | 'sending' | 'failing' | 'ended' }
+  | { readonly name: 'waiting' | 'sending' | 'ending' | 'failing' | 'ended' }
   /** `discarded`: bytes read from the upstream since the client left. */
   | { readonly name: 'abandoned'; discardedBytes: number }
 
 const WAITING: State = { name: 'waiting' }
 const SENDING: State = { name: 'sending' }
+const ENDING: State = { name: 'ending' }
 const FAILING: State = { name: 'failing' }
 const ENDED: State = { name: 'ended' }
 
@@ -95,7 +98,9 @@ export class ResponseWriter implements Out {
       return this.#invalidate(fault('LENGTH_WRONG', [this.#declaredLength]))
     this.#bodyBytes = size
     this.#stampFirstByte()
-    if (this.#bodiless() || this.#response.write(chunk)) return
+    if (this.#bodiless()) return
+    turnEnd.cork(this.#response.socket)
+    if (this.#response.write(chunk)) return
     this.#source.pause()
     this.#limitReader()
     if (this.#backpressure === 'blocked') return
@@ -113,9 +118,9 @@ export class ResponseWriter implements Out {
     // A fault from a filter ends the source: usage is settled before the tail is sent.
     if (reply.endFault) this.#endSource(reply.endFault)
     // The last byte waits until the groups of the stages are durable.
-    if (!this.call.durable) return this.#complete(tail)
+    if (!this.call.durable) return this.#completeAtTurnEnd(tail)
     this.call.writes.commit().then(
-      () => this.#complete(tail),
+      () => this.#completeAtTurnEnd(tail),
       error => this.refuse(asFault(error)),
     )
   }
@@ -160,13 +165,17 @@ export class ResponseWriter implements Out {
   }
   /** Ignores what the source and the filters still send. */
   #endSource(reason: Fault): void {
-    if (this.#state === WAITING || this.#state === SENDING) this.#state = FAILING
+    if (this.#state !== ENDED && this.#state.name !== 'abandoned') this.#state = FAILING
     this.call.requireReply().cut(reason)
   }
   #fail(reason: Fault): void {
     this.#lifecycle.logFault(reason)
     if (this.call.durable) void this.commitAndRefuse(reason)
     else this.refuse(reason)
+  }
+  #completeAtTurnEnd(tail: Bytes | undefined): void {
+    if (this.#state === WAITING || this.#state === SENDING) this.#state = ENDING
+    turnEnd.run(() => this.#complete(tail))
   }
   #complete(tail: Bytes | undefined): void {
     if (this.#state === ENDED) return

@@ -12,8 +12,8 @@ export const ofReplies: readonly Mutation[] = [
     edits: [
       edit(
         'engine/response/response-writer.ts',
-        'if (!this.call.durable) return this.#complete(tail)',
-        'if (tail) return this.#complete(tail)',
+        'if (!this.call.durable) return this.#completeAtTurnEnd(tail)',
+        'if (tail) return this.#completeAtTurnEnd(tail)',
       ),
     ],
     tests: ['test/engine/response/gates.test.ts'],

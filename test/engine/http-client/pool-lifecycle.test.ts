@@ -144,10 +144,33 @@ t.test('pool: destroy while connecting fails the queued request and closes the s
   })
   const handler = recordingHandler()
   pool.send(GET, handler)
+  await new Promise(resolve => setImmediate(resolve))
   pool.destroy()
   t.same(handler.events, ['error the pool is closed'])
   await upstream.connectionsEnded(1)
   t.equal(socket?.destroyed, true)
+})
+
+t.test('pool: a request is sent at the end of the turn, by a connection that is open', async t => {
+  const sockets: Socket[] = []
+  const upstream = await startByteUpstream(t, () => OK)
+  const pool = new Pool(upstream.url, {
+    connect: 10_000,
+    connections: 1,
+    connector(endpoint, { onread }, callback) {
+      const socket = net.connect({ ...endpoint, onread })
+      sockets.push(socket)
+      socket.once('connect', () => callback(undefined, socket))
+    },
+  })
+  t.teardown(() => pool.destroy())
+  await sendThroughPool(pool)
+  // By then the connection is idle.
+  await pauseBriefly()
+  const reply = sendThroughPool(pool, { method: 'POST', path: '/second' })
+  sockets[0]?.destroy(new Error('reset'))
+  t.match(await reply, { status: 200, body: 'ok' })
+  t.same([sockets.length, upstream.requests.length], [2, 2])
 })
 
 t.test('pool: closes when everything under way has ended', async t => {

@@ -1,0 +1,36 @@
+/** Writes to clients at the end of a turn of the event loop: a write wakes the process that reads
+ *  it, and its core, which costs more than all other work on a short response; many writes at once
+ *  wake it once. */
+import type { Socket } from 'node:net'
+
+const createTurnEnd = () => {
+  const lastWrites: (() => void)[] = []
+  const corked: Socket[] = []
+  const wait = (): void => {
+    if (lastWrites.length + corked.length === 1) setImmediate(flush)
+  }
+  const flush = (): void => {
+    const [writes, sockets] = [lastWrites.splice(0), corked.splice(0)]
+    // The last write of a response also sends what its socket holds back.
+    for (const write of writes) write()
+    for (const socket of sockets) socket.uncork()
+  }
+  return {
+    /** Runs the last write of a response. It must not throw. */
+    run(write: () => void): void {
+      lastWrites.push(write)
+      wait()
+    },
+    /** What a socket is given in this turn is sent in one write. */
+    cork(socket: Socket | null): void {
+      if (!socket || socket.writableCorked > 0 || socket.writableLength > MAX_CORKED) return
+      socket.cork()
+      corked.push(socket)
+      wait()
+    },
+  }
+}
+/** Bytes in a socket up to which it holds back more. */
+const MAX_CORKED = 16_384
+
+export const turnEnd = createTurnEnd()
