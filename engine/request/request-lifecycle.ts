@@ -34,6 +34,8 @@ const UNWINDING = 2_000
 export class ActiveRequests {
   readonly resources: Resources
   readonly #active = new IndexedSet<RequestLifecycle>()
+  /** A small one is kept: V8 drops compiled code once no object of the classes in it is left. */
+  lastEnded: RequestLifecycle | undefined
   #phase: 'serving' | 'draining' | 'cutting' = 'serving'
   #flushing = 0
   readonly #timer: NodeJS.Timeout
@@ -64,6 +66,7 @@ export class ActiveRequests {
   }
   /** False when it was removed before. */
   remove(request: RequestLifecycle): boolean {
+    if (request.acceptedRequest.request.body.byteCount < 16_384) this.lastEnded = request
     return this.#active.remove(request)
   }
   countFlush(response: ServerResponse): void {

@@ -6,27 +6,24 @@ import type { Socket } from 'node:net'
 const createTurnEnd = () => {
   const lastWrites: (() => void)[] = []
   const corked: Socket[] = []
-  const wait = (): void => {
-    if (lastWrites.length + corked.length === 1) setImmediate(flush)
-  }
   const flush = (): void => {
     const [writes, sockets] = [lastWrites.splice(0), corked.splice(0)]
     // The last write of a response also sends what its socket holds back.
     for (const write of writes) write()
     for (const socket of sockets) socket.uncork()
   }
+  const add = <T>(list: T[], each: T): void => {
+    list.push(each)
+    if (lastWrites.length + corked.length === 1) setImmediate(flush)
+  }
   return {
     /** Runs the last write of a response. It must not throw. */
-    run(write: () => void): void {
-      lastWrites.push(write)
-      wait()
-    },
+    run: (write: () => void): void => add(lastWrites, write),
     /** What a socket is given in this turn is sent in one write. */
     cork(socket: Socket | null): void {
       if (!socket || socket.writableCorked > 0 || socket.writableLength > MAX_CORKED) return
       socket.cork()
-      corked.push(socket)
-      wait()
+      add(corked, socket)
     },
   }
 }

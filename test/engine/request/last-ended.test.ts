@@ -1,0 +1,26 @@
+/** A process keeps the request that ended last, for the code that V8 has compiled, unless it is
+ *  large. */
+import t from 'tap'
+import { ActiveRequests, type RequestLifecycle } from '../../../engine/request/request-lifecycle.ts'
+import type { Resources } from '../../../engine/snapshot/resources.ts'
+
+const request = (byteCount: number): RequestLifecycle =>
+  ({ index: -1, acceptedRequest: { request: { body: { byteCount } } } }) as RequestLifecycle
+
+t.test('active requests: the last small one is kept when it has ended', async t => {
+  const requests = new ActiveRequests({} as Resources)
+  t.teardown(() => requests.close())
+  const [first, second, large] = [request(0), request(16_383), request(16_384)]
+  for (const each of [first, second, large]) requests.add(each)
+  t.equal(requests.lastEnded, undefined)
+  for (const [each, kept] of [
+    [first, first],
+    [second, second],
+    [large, second],
+  ] as const) {
+    t.equal(requests.remove(each), true)
+    t.equal(requests.lastEnded, kept)
+  }
+  t.equal(requests.size, 0)
+  t.equal(requests.remove(large), false)
+})
