@@ -13,13 +13,13 @@ t.test('active requests: the last small one is kept when it has ended', async t 
   const [first, second, large] = [request(0), request(16_383), request(16_384)]
   for (const each of [first, second, large]) requests.add(each)
   t.equal(requests.lastEnded, undefined)
-  for (const [each, kept] of [
+  for (const [each, expected] of [
     [first, first],
     [second, second],
     [large, second],
   ] as const) {
     t.equal(requests.remove(each), true)
-    t.equal(requests.lastEnded, kept)
+    t.equal(requests.lastEnded, expected)
   }
   t.equal(requests.size, 0)
   t.equal(requests.remove(large), false)
