@@ -9,7 +9,7 @@ const createTurnEnd = () => {
   const flush = (): void => {
     const [writes, sockets] = [lastWrites.splice(0), corked.splice(0)]
     // The last write of a response also sends what its socket holds back.
-    for (const write of writes) write()
+    for (const write of writes) void Promise.try(write)
     for (const socket of sockets) socket.uncork()
   }
   const add = <T>(list: T[], each: T): void => {
@@ -17,7 +17,7 @@ const createTurnEnd = () => {
     if (lastWrites.length + corked.length === 1) setImmediate(flush)
   }
   return {
-    /** Runs the last write of a response. It must not throw. */
+    /** Runs the last write of a response. What it throws is an unhandled rejection. */
     run: (write: () => void): void => add(lastWrites, write),
     /** What a socket is given in this turn is sent in one write. */
     cork(socket: Socket | null): void {

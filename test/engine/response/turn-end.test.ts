@@ -26,6 +26,23 @@ t.test('turn end: last writes run in order, before sockets are uncorked', async 
   t.same(events, ['first', 'last', 'a', 'of the next turn'])
 })
 
+t.test('turn end: a write that throws does not stop the others', async t => {
+  const faults: unknown[] = []
+  const listeners = process.rawListeners('unhandledRejection') as (() => void)[]
+  process.removeAllListeners('unhandledRejection')
+  process.on('unhandledRejection', error => faults.push((error as Error).message))
+  let ran = 0
+  turnEnd.run(() => {
+    throw new Error('a bug')
+  })
+  turnEnd.run(() => ran++)
+  await nextTurn()
+  await nextTurn()
+  process.removeAllListeners('unhandledRejection')
+  for (const listener of listeners) process.on('unhandledRejection', listener)
+  t.same([ran, faults], [1, ['a bug']])
+})
+
 t.test('turn end: a socket that is full, corked or gone is left alone', async t => {
   const full = new PassThrough({ highWaterMark: 1 }) as unknown as Socket
   full.cork()
