@@ -37,7 +37,6 @@ type Collect = (options: { type: 'major'; flavor: 'last-resort' }) => void
 /** A collection that also compacts: only whole pages are returned. */
 const createCollector = (): (() => void) => {
   let collect: Collect | undefined
-  let hasCollected = false
   return () => {
     if (!collect) {
       // Node has no function for it; a new context gets the one of V8.
@@ -45,10 +44,6 @@ const createCollector = (): (() => void) => {
       collect = runInNewContext('gc') as Collect
       setFlagsFromString('--no-expose-gc')
     }
-    // The first one drops the code of the start; later ones keep that of requests.
-    if (hasCollected) setFlagsFromString('--no-flush-bytecode')
     collect({ type: 'major', flavor: 'last-resort' })
-    setFlagsFromString('--flush-bytecode')
-    hasCollected = true
   }
 }
