@@ -79,7 +79,7 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
     const copy = (from: string, to: string) =>
       copyStore(from, to, (done, all) => report('copied', done, all, 'bytes'))
     await copy(backup, candidate).catch((error: Error) => {
-      // Other errors are those of the disk.
+      // Any other error is not about the backup's content: no space, or no permission.
       if (!/not a database|malformed/.test(error.message)) throw error
       throw new Error(`${backup} is no backup of a store: ${error.message}. Nothing was restored.`)
     })

@@ -98,8 +98,8 @@ export class Pool implements ConnectionOwner {
   #closeIfDone(): void {
     if (this.#open.size === 0 && this.#queue.length === 0) this.#onClosed?.()
   }
-  /** Requests are sent together at the end of the turn: each write alone would wake the upstream's
-   *  process, and its core. */
+  /** Sends the requests of one turn of the event loop together at its end: each write alone would
+   *  wake the upstream's process, and its core. */
   #waitForTurnEnd(): void {
     if (this.#waitsForTurnEnd) return
     this.#waitsForTurnEnd = true

@@ -1,6 +1,5 @@
 /** Parses the head of a response: its status, its headers, and whether the connection stays open.
  *  Pure. */
-import { NullPrototype } from '../response/headers.ts'
 import { nameOf } from './grammar.ts'
 
 export type ResponseHeaders = Readonly<Record<string, string | string[]>>
@@ -42,6 +41,11 @@ export const parseResponseHead = (text: string): ResponseHead => {
     keepAliveMs: readKeepAliveMs(headers['keep-alive']),
   }
 }
+
+/** A record without a prototype, for few lists of names: V8 turns `Object.create(null)` into a hash
+ *  table, slower to use, and compiles again what reads an instance of this with another list. */
+const NullPrototype = function NullPrototype() {} as unknown as { new (): Record<string, string> }
+NullPrototype.prototype = Object.create(null)
 
 /** Parses header lines, also those of trailers. Ignores the text before the first CR LF. Throws
  *  MalformedResponse. */

@@ -9,8 +9,8 @@ export const {
   validateHeaderValue,
 } = http
 
-/** Reads the `headers` that Node itself asks for: `expect`, or all of an upgrade. Node would make a
- *  record of all headers of each request, beside that of `readHead`. */
+/** A request whose `headers` has what Node itself reads: `expect`, and all headers of an upgrade.
+ *  Node's own `headers` would parse all of them a second time, beside `readHead`. */
 export class ServerRequest extends http.IncomingMessage {}
 Object.defineProperty(ServerRequest.prototype, 'headers', {
   get(this: InstanceType<typeof ServerRequest> & { readonly upgrade?: boolean }) {

@@ -34,7 +34,7 @@ const UNWINDING = 2_000
 export class ActiveRequests {
   readonly resources: Resources
   readonly #active = new IndexedSet<RequestLifecycle>()
-  /** A small one is kept: V8 drops compiled code once no object of the classes in it is left. */
+  /** The last small request: V8 drops compiled code once no object of the classes in it is left. */
   lastEnded: RequestLifecycle | undefined
   #phase: 'serving' | 'draining' | 'cutting' = 'serving'
   #flushing = 0

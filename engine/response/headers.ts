@@ -43,13 +43,6 @@ const LONGEST_NAME = 64
 /** The name in lower case, made once: the parser makes a new string of every name. */
 const nameOf = memoizeByName(name => name.toLowerCase())
 
-/** A record without a prototype, for few lists of names: V8 turns `Object.create(null)` into a hash
- *  table, slower to use, and compiles again what reads an instance of this with another list. */
-export const NullPrototype = function NullPrototype() {} as unknown as {
-  new (): Record<string, string>
-}
-NullPrototype.prototype = Object.create(null)
-
 /** Turns raw name-value pairs into a record. Throws a fault. `limit`: headers. */
 export const readHead = (
   raw: readonly string[],

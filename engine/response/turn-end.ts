@@ -17,7 +17,8 @@ const createTurnEnd = () => {
     if (lastWrites.length + corked.length === 1) setImmediate(flush)
   }
   return {
-    /** Runs the last write of a response. What it throws is an unhandled rejection. */
+    /** Runs the last write of a response at the end of this turn. One that throws is an unhandled
+     *  rejection, and stops no other. */
     run: (write: () => void): void => add(lastWrites, write),
     /** What a socket is given in this turn is sent in one write. */
     cork(socket: Socket | null): void {

@@ -47,8 +47,8 @@ export class FieldExtractor {
   get value(): Bytes | undefined {
     return this.#capture.value
   }
-  /** Whether the bytes so far are exactly one object or array. Only brackets and strings are
-   *  checked. */
+  /** Whether the bytes so far are exactly one JSON object or array. Checks that brackets and
+   *  strings are closed, not the syntax between them. */
   get isWhole(): boolean {
     return this.#matchDepth > 0 && this.#depth === 0 && !this.#isForeign && !this.#strings.isOpen
   }

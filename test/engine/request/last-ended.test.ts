@@ -1,5 +1,5 @@
-/** A process keeps the request that ended last, for the code that V8 has compiled, unless it is
- *  large. */
+/** A process keeps a reference to the last small request that ended, so that V8 keeps the code that
+ *  it compiled for requests. */
 import t from 'tap'
 import { ActiveRequests, type RequestLifecycle } from '../../../engine/request/request-lifecycle.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
@@ -7,7 +7,7 @@ import type { Resources } from '../../../engine/snapshot/resources.ts'
 const request = (byteCount: number): RequestLifecycle =>
   ({ index: -1, acceptedRequest: { request: { body: { byteCount } } } }) as RequestLifecycle
 
-t.test('active requests: the last small one is kept when it has ended', async t => {
+t.test('active requests: keep a reference to the last small request that ended', async t => {
   const requests = new ActiveRequests({} as Resources)
   t.teardown(() => requests.close())
   const [first, second, large] = [request(0), request(16_383), request(16_384)]
