@@ -13,12 +13,13 @@ export const heapFlags = (min: number, max: number): readonly string[] => {
 /** A request passes through many small functions: V8's usual budget of 920 bytes of bytecode
  *  inlines only some of them. */
 const INLINING = ['--max-inlined-bytecode-size=1000', '--max-inlined-bytecode-size-cumulative=2000']
-/** Keeps the code of requests while a worker is idle: the first second after a pause costs half of
- *  the CPU, with the same memory. */
-const KEEP_CODE = '--no-flush-bytecode'
+/** Keep the code of requests over pauses: bytecode that collections would flush, and hidden classes
+ *  without objects, which the collections of V8's memory reducer drop after seconds without
+ *  requests. `collectWhenIdle` returns the memory instead. */
+const KEEP_CODE = ['--no-flush-bytecode', '--no-memory-reducer']
 /** Node flags for a worker. Those of the operator come last, and win. */
 export const workerFlags = (min: number, max: number): readonly string[] => [
   ...INLINING,
-  KEEP_CODE,
+  ...KEEP_CODE,
   ...heapFlags(min, max),
 ]

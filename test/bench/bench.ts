@@ -35,7 +35,7 @@ const HELP = `npm run bench -- [options]
   --peers           prints the table of docs/performance.md: requests, latency and events of all subjects that are
                     installed (nginx and litellm on the PATH, @portkey-ai/gateway in node_modules)
   --rest N          seconds until memory at rest is read, for --peers and the part streams; 45
-  --settle N        seconds that streams are open before their memory is read; 15
+  --settle N        seconds that streams are open before their memory is read; 45
   --rounds N        interleaved rounds, of which medians are printed (of ratios: of those within a round); 5
   --seconds N       of one measurement; 3
   --slices N        of a round where CPU is compared: the subjects take turns within it; 10
@@ -61,7 +61,7 @@ const readOptions = () => {
       subjects: { type: 'string' },
       peers: { type: 'boolean', default: false },
       rest: { type: 'string', default: '45' },
-      settle: { type: 'string', default: '15' },
+      settle: { type: 'string', default: '45' },
       paced: { type: 'string', default: '1000' },
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },

@@ -5,10 +5,11 @@ import { runInNewContext } from 'node:vm'
 
 /** ms between two looks. */
 const INTERVAL = 5_000
+/** Idle looks in a row before a collection: one after a start, half a minute after requests, whose
+ *  code it drops. Each stops the process for up to 60 ms. */
+const LOOKS = { afterStart: 1, afterRequests: 6 }
 /** A process that uses less of a core than this is idle: its timers alone take up to a third. */
 const IDLE_SHARE = 0.03
-/** Least ms between two collections: each stops the process for up to 60 ms. */
-const PAUSE = 60_000
 /** Bytes by which the heap must have grown since the last collection. */
 const MIN_GROWTH = 4 * 1024 * 1024
 
@@ -16,16 +17,15 @@ const MIN_GROWTH = 4 * 1024 * 1024
 export const collectWhenIdle = (interval = INTERVAL): void => {
   let cpu = process.cpuUsage()
   const collectAll = createCollector()
-  let [collectedSize, collectedAt] = [0, Number.NEGATIVE_INFINITY]
+  let [idleLooks, neededLooks, collectedSize] = [0, LOOKS.afterStart, 0]
   const look = (): void => {
     const { user, system } = process.cpuUsage(cpu)
     cpu = process.cpuUsage()
-    const isIdle = (user + system) / 1_000 < IDLE_SHARE * interval
-    const isDue = performance.now() > collectedAt + PAUSE
-    if (!isIdle || !isDue || heapSize() < collectedSize + MIN_GROWTH) return
+    idleLooks = (user + system) / 1_000 < IDLE_SHARE * interval ? idleLooks + 1 : 0
+    if (idleLooks < neededLooks || heapSize() < collectedSize + MIN_GROWTH) return
     collectAll()
+    neededLooks = LOOKS.afterRequests
     collectedSize = heapSize()
-    collectedAt = performance.now()
     // The collection itself does not count.
     cpu = process.cpuUsage()
   }

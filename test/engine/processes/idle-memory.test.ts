@@ -24,6 +24,29 @@ const timer = setInterval(() => {
   clearInterval(timer)
   console.log(JSON.stringify({ before, after: size() }))
 }, 100)`
+/** After the first collection, garbage again: the size of the heap three looks later, and when it
+ *  has shrunk. */
+const SECOND = `
+import { getHeapStatistics } from 'node:v8'
+import { setTimeout as pause } from 'node:timers/promises'
+import { collectWhenIdle } from ${JSON.stringify(FILE)}
+const size = () => getHeapStatistics().total_heap_size / 1_048_576
+const make = () => Array.from({ length: 500_000 }, (_, index) => ({ index, text: [index] }))
+let objects = make()
+collectWhenIdle(200)
+const until = async isReached => {
+  for (let each = 0; each < 100 && !isReached(); each++) await pause(50)
+}
+const start = size()
+objects = undefined
+await until(() => size() < start - 20)
+const first = size()
+objects = make()
+objects = undefined
+await pause(600)
+const early = size()
+await until(() => size() < early - 20)
+console.log(JSON.stringify({ first, early, late: size() }))`
 const run = (between: string): { before: number; after: number } =>
   JSON.parse(
     execFileSync(process.execPath, ['--input-type=module', '--eval', program(between)], {
@@ -42,4 +65,15 @@ t.test('a busy process is not stopped for a collection', async t => {
     'const end = performance.now() + 60; while (performance.now() < end);',
   )
   t.ok(after > before - 20, `the heap stays at ${after} of ${before} MiB`)
+})
+
+t.test('after requests it waits for six idle looks in a row: a collection drops code', async t => {
+  const { first, early, late } = JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '--eval', SECOND], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH },
+    }),
+  )
+  t.ok(early > first + 20, `three looks later ${early} MiB, ${first} after the first collection`)
+  t.ok(late < early - 20, `later ${late} MiB`)
 })
