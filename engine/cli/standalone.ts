@@ -1,18 +1,14 @@
 /** Runs the commands of plugins that need no routes: reads the settings and imports one plugin. */
-import { createHash } from 'node:crypto'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Bundle } from '../config/compile/blueprint.ts'
 import { createHostBase } from '../config/compile/host.ts'
 import { bundlePlugins } from '../config/plugins/bundle.ts'
-import { importPlugin } from '../config/plugins/import.ts'
 import { pluginFolders } from '../config/plugins/plugin-folders.ts'
 import { fileSource, type Reading, read } from '../config/read.ts'
 import { readSettings, type Settings } from '../config/settings.ts'
-import type { CommandOf, HostBase } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Command, Terminal } from './command.ts'
 import { withCache } from './command-cache.ts'
+import { findCommand } from './find-command.ts'
 import { NeedsRoutesError } from './kit.ts'
 import { findLastLive, lastLiveNote } from './last-live.ts'
 import { type Open, withResources } from './load-for-command.ts'
@@ -33,7 +29,7 @@ export const withStandaloneCommand = async <T>(
   return withCache(settings.data, async folder => {
     const bundles =
       usable.bundles ?? (await bundlePlugins(pluginFolders(reading), reading.root, folder)).bundles
-    const command = await findCommand(name, bundles, folder)
+    const command = await findCommand(name, config, bundles, folder)
     if (!command?.standalone) return undefined
     if (usable.note !== undefined) terminal.printError(usable.note)
     return withResources(settings, open, resources =>
@@ -69,49 +65,6 @@ const settingsIn = ({ document }: Reading, env: Terminal['env']): Settings | und
     return undefined
   }
 }
-
-// ---------------------------------------------------------------- the plugin of a command
-
-type PluginCommand = CommandOf<HostBase>
-
-const findCommand = async (
-  name: string,
-  bundles: readonly Bundle[],
-  folder: string,
-): Promise<PluginCommand | undefined> => {
-  const owners = await ownersOf(bundles, folder)
-  const owner = bundles.find(each => Object.hasOwn(owners, name) && each.name === owners[name])
-  const { commands = {} } = owner ? await importPlugin(owner) : {}
-  return Object.hasOwn(commands, name) ? commands[name] : undefined
-}
-
-/** The plugin of each command, stored beside the bundles: to find it, all are imported. */
-const ownersOf = async (
-  bundles: readonly Bundle[],
-  folder: string,
-): Promise<Readonly<Record<string, string>>> => {
-  const key = createHash('sha256').update(JSON.stringify(bundles)).digest('hex').slice(0, 16)
-  const file = join(folder, `commands-${key}.json`)
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'))
-  } catch {
-    const owners: Record<string, string> = {}
-    for (const bundle of bundles) {
-      // A broken plugin has no commands; `tollgate check` reports it.
-      const { commands = {} } = await importPlugin(bundle).catch(() => ({ commands: {} }))
-      for (const command of Object.keys(commands)) owners[command] = bundle.name
-    }
-    try {
-      writeFileSync(`${file}.${process.pid}`, JSON.stringify(owners))
-      renameSync(`${file}.${process.pid}`, file)
-    } catch {
-      // The next command imports all plugins again.
-    }
-    return owners
-  }
-}
-
-// ---------------------------------------------------------------- its host
 
 const createHost = (resources: Resources, { document, root }: Reading, settings: Settings) => {
   const refuse = (): never => {

@@ -17,9 +17,16 @@ const MAX_TEXT = 4_096
 
 export type { LoadedConfig }
 /** Throws ProblemsError with all problems. */
-export const guardedLoad = (options: Omit<LoadOptions, 'progress'>): Promise<LoadedConfig> => {
-  const guard = guardPlugins(options.config)
-  return load({ ...options, progress: guard.progress }).finally(() => guard.end())
+export const guardedLoad = (options: Omit<LoadOptions, 'progress'>): Promise<LoadedConfig> =>
+  guarded(options.config, progress => load({ ...options, progress }))
+
+/** Runs code of plugins. `progress`: takes the file whose code runs next. */
+export const guarded = <T>(
+  config: string,
+  run: (progress: PluginGuard['progress']) => Promise<T>,
+): Promise<T> => {
+  const guard = guardPlugins(config)
+  return run(guard.progress).finally(() => guard.end())
 }
 
 interface PluginGuard {

@@ -111,7 +111,7 @@ t.test('check: a plugin that ends the process, or never returns, is a problem', 
     const [node, argv] = cachedCommand(program, command, '-c', config)
     return spawnSync(node, argv, { env: operatorEnv(), encoding: 'utf8' })
   }
-  for (const command of ['check', 'routes'])
+  for (const command of ['check', 'routes', 'webhooks'])
     t.match(check('process.exit(0)\n', command), {
       status: 1,
       stdout: '',
