@@ -1,6 +1,7 @@
 /** `tollgate start`: runs the gateway until a signal stops it. */
+
+import { collectWhenIdle } from '../processes/memory/idle-memory.ts'
 import { startGateway } from '../processes/primary.ts'
-import { collectWhenIdle } from '../processes/worker/idle-memory.ts'
 import { configOf, type SingleCommand } from './command.ts'
 import { programVersion } from './version.ts'
 

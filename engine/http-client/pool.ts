@@ -18,15 +18,17 @@ interface QueuedRequest {
   readonly handler: ResponseHandler
 }
 
-/** How long an idle connection is kept by default, and at most, ms. Most servers close after five
- *  seconds: a request that crosses the close is lost. */
+/** How long an idle connection is kept, ms: `usual` without a Keep-Alive header, otherwise `margin`
+ *  less than the header says, `most` at most. Most servers close after five seconds, and a request
+ *  that is sent while its connection closes is lost. */
 export const KEEP_IDLE_MS = { usual: 4_000, most: 600_000, margin: 2_000 }
 const SWEEP_EVERY = 1_000
-/** ms for which connections are used once after stray bytes: more could answer the next request. */
+/** ms after stray bytes for which each connection is used once: further stray bytes could pass for
+ *  the response to its next request. */
 const SINGLE_USE = 60_000
 /** Length of the queue at which abandoned requests are removed. */
 const QUEUE_CHECK = 64
-/** All connections read into it: bytes are copied out before the next read. */
+/** Shared by all connections: each copies its bytes out before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 
 export class Pool implements ConnectionOwner {
@@ -47,7 +49,7 @@ export class Pool implements ConnectionOwner {
   #waitsForTurnEnd = false
   #singleUseUntil = 0
   /** Resolves `close`; undefined before it is called. */
-  #onClosed: (() => void) | undefined
+  #resolveClose: (() => void) | undefined
 
   constructor(address: string, options: PoolOptions) {
     const url = new URL(address)
@@ -67,7 +69,7 @@ export class Pool implements ConnectionOwner {
   close(): Promise<void> {
     clearInterval(this.#sweepTimer)
     const closed = new Promise<void>(resolve => {
-      this.#onClosed = resolve
+      this.#resolveClose = resolve
     })
     for (const connection of this.#idle.splice(0)) connection.abort()
     this.#closeIfDone()
@@ -79,7 +81,7 @@ export class Pool implements ConnectionOwner {
       handler.onError(new Error('the pool is closed'))
     for (const connection of this.#open) connection.abort()
   }
-  /** It is used at the end of the turn: by then a close or stray bytes have been read. */
+  /** Used again at the end of the turn: by then a close or stray bytes have been read. */
   onReleased(connection: Connection): void {
     this.#releasedConnections.push(connection)
     this.#waitForTurnEnd()
@@ -96,7 +98,7 @@ export class Pool implements ConnectionOwner {
     this.#closeIfDone()
   }
   #closeIfDone(): void {
-    if (this.#open.size === 0 && this.#queue.length === 0) this.#onClosed?.()
+    if (this.#open.size === 0 && this.#queue.length === 0) this.#resolveClose?.()
   }
   /** Sends the requests of one turn of the event loop together at its end: each write alone would
    *  wake the upstream's process, and its core. */
@@ -127,7 +129,7 @@ export class Pool implements ConnectionOwner {
   #reuse(connection: Connection): void {
     const next = this.#takeQueued()
     if (next) return connection.send(next.head, next.request, next.handler)
-    if (this.#onClosed) return connection.abort()
+    if (this.#resolveClose) return connection.abort()
     const idleMs = Math.min(
       (connection.keepAliveMs ?? KEEP_IDLE_MS.usual + KEEP_IDLE_MS.margin) - KEEP_IDLE_MS.margin,
       KEEP_IDLE_MS.most,

@@ -11,7 +11,7 @@ import type { Log } from '../plugin.ts'
 import { clearStep, openRunningFile, readStep } from './builder/running-file.ts'
 import { readStartRecord, removeStartRecord } from './builder/start-record.ts'
 import { Child } from './child.ts'
-import { heapFlags } from './heap-flags.ts'
+import { heapFlags } from './memory/heap-flags.ts'
 import { ofType } from './message-waiter.ts'
 import {
   type Build,

@@ -5,15 +5,14 @@ import { withoutTexts } from '../config/compile/blueprint.ts'
 import type { Channel } from '../quota/channel.ts'
 import type { ConnectionReceiver } from './connection-distributor.ts'
 import { enablePipelining, sendConnection } from './connection-transfer.ts'
-import { workerFlags } from './heap-flags.ts'
+import { workerFlags } from './memory/heap-flags.ts'
 import { MessageWaiter, ofType } from './message-waiter.ts'
 import type { BuildProblems, EncodedVersion, FromWorker, ToWorker } from './messages.ts'
 
 export type WorkerState = 'starting' | 'serving' | 'leaving'
 export type Refusal = Pick<BuildProblems, 'problems' | 'text'>
 
-/** MiB of V8's semi-spaces without a setting. At rest a worker then takes 71 MiB, with 32 MiB from
- *  the start 103; under load they grow. */
+/** MiB of V8's semi-spaces without a setting: little at rest; under load they grow. */
 const SEMI_SPACE = { min: 1, max: 16 }
 
 /** ms without a heartbeat until a stall is logged, and until the worker is killed, by its phase. */

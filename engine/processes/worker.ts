@@ -15,6 +15,7 @@ import type { Channel } from '../quota/channel.ts'
 import { createGatewayServer, type GatewayServer } from '../server.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { createGatewayClient, healthOf } from './gateway/client.ts'
+import { collectWhenIdle } from './memory/idle-memory.ts'
 import {
   type AdminCall,
   type EncodedVersion,
@@ -23,7 +24,6 @@ import {
   type ToWorker,
 } from './messages.ts'
 import { runAdminEndpoint } from './plugin-endpoints.ts'
-import { collectWhenIdle } from './worker/idle-memory.ts'
 import { createReports } from './worker/reports.ts'
 import { openResources, type WorkerResources } from './worker/resources.ts'
 import { createTlsListener } from './worker/tls-listener.ts'

@@ -1,6 +1,6 @@
-/** Writes to clients at the end of a turn of the event loop: a write wakes the process that reads
- *  it, and its core, which costs more than all other work on a short response; many writes at once
- *  wake it once. */
+/** Writes to clients at the end of a turn of the event loop. A write wakes the process that reads
+ *  it, and the core of that process, which costs more than any stage of a short call. Writes that
+ *  follow each other at once wake it once. */
 import type { Socket } from 'node:net'
 
 const createTurnEnd = () => {

@@ -1,4 +1,4 @@
-/** What clients are told of the settings of the low-balance webhook. */
+/** The OpenAPI descriptions of the routes that show, change and test the low-balance webhook. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { envelopeOf, integer, json, list, nullable, number, object, text, time } from '../shapes.ts'
 

@@ -19,7 +19,7 @@ const REFRESH = sql(
   'refresh',
   'UPDATE stored_conversations SET expires = ? WHERE account = ? AND id = ?',
 )
-const DESCRIBE = sql(
+const UPDATE_METADATA = sql(
   'describe',
   'UPDATE stored_conversations SET metadata = ? WHERE account = ? AND id = ?',
 )
@@ -93,8 +93,8 @@ export const addTurn = (
   { sql: ADD, values: [turn.created, turn.id, turn.items, account, id] },
   { sql: REFRESH, values: [expires, account, id] },
 ]
-export const describeConversation = (account: number, id: string, metadata: string): Statement => ({
-  sql: DESCRIBE,
+export const updateMetadata = (account: number, id: string, metadata: string): Statement => ({
+  sql: UPDATE_METADATA,
   values: [metadata, account, id],
 })
 /** Rejects with TURN_CHANGED if another request changed the turn. */

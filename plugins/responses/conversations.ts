@@ -9,8 +9,8 @@ import {
   addTurn,
   changeTurn,
   deleteConversation,
-  describeConversation,
   openConversation,
+  updateMetadata,
 } from './conversation-statements.ts'
 import { fault } from './faults.ts'
 import { listItem, listItems, listOf } from './listing.ts'
@@ -41,9 +41,7 @@ const updateView: View = async (exchange, { database }) => {
   const { metadata } = await bodyOf(exchange)
   const row = await requireConversation(exchange, database)
   const text = JSON.stringify(metadata ?? {})
-  await writeWithRetry(database, [
-    describeConversation(Number(ownerOf(exchange)), idOf(exchange), text),
-  ])
+  await writeWithRetry(database, [updateMetadata(Number(ownerOf(exchange)), idOf(exchange), text)])
   exchange.answer(200, objectOfRow({ ...row, metadata: text }))
 }
 const deleteView: View = async (exchange, { database }) => {

@@ -1,5 +1,6 @@
 /** Recorders: filters that read the complete response from the bytes of an answer, before its last
  *  byte is sent. */
+import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import type { AnswerMember } from '../formats/format.ts'
@@ -83,11 +84,7 @@ export class StreamRecorder implements Filter {
     out.fail(reason)
   }
   #read(whole: Bytes | undefined): void {
-    if (
-      !whole ||
-      !Buffer.from(whole.buffer, whole.byteOffset, whole.length).includes(RESPONSE_MEMBER)
-    )
-      return
+    if (!whole || !asBuffer(whole).includes(RESPONSE_MEMBER)) return
     for (const { data } of eventsIn(whole)) {
       const event = data === undefined ? undefined : parseJson(data)
       if (!isFields(event) || !FINAL_EVENTS.has(String(event.type))) continue

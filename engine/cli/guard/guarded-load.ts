@@ -1,4 +1,4 @@
-/** Loads a configuration in the process of a command: a plugin that ends the process, or never
+/** Runs code of plugins in the process of a command: a plugin that ends the process, or never
  *  returns, is reported as a problem, and the command fails. */
 import { writeSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -10,9 +10,11 @@ import { format } from '../../config/problem.ts'
 import { EXIT } from '../kit.ts'
 import type { GuardState } from './plugin-watch.ts'
 
-/** ms. While the event loop of the main thread runs, loading counts as progress. */
+/** ms between two steps that are counted while the event loop of the main thread runs. */
 const HEARTBEAT = 500
+/** ms without a step after which a plugin counts as hanging. */
 const MAX_SILENCE = 10_000
+/** Bytes of the problem that the thread prints. */
 const MAX_TEXT = 4_096
 
 export type { LoadedConfig }

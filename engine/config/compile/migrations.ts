@@ -9,11 +9,12 @@ interface MigratableDatabase {
   migrate?(owner: string, migrations: unknown): unknown
 }
 
-/** What a process has migrated to, by plugin: a reload asks the store for nothing. */
+/** The migrations that this process has applied, by plugin: a reload does not apply them again. */
 export const createMigrated = () => new Map<string, Plugin['migrations']>()
 
-/** The tables of the plugins that a plugin `needs` come before its own. `shareMigrated`: called if
- *  a plugin has tables. Throws CompileError if the store itself fails. */
+/** Migrates the tables of the plugins that a plugin `needs` before its own. `shareMigrated` returns
+ *  the migrations that this process has applied; it is called only if a plugin has tables. Throws
+ *  CompileError if the store itself fails. */
 export const migrateTables = async (
   plugins: ReadonlyMap<string, Plugin>,
   database: object,
@@ -30,10 +31,10 @@ export const migrateTables = async (
     const plugin = plugins.get(name)
     if (!plugin) {
       const message = `it needs the tables of the plugin "${name}", which is not installed`
-      faults.push({ plugin: dependent, code: 'MIGRATION_FAILED', message })
+      return void faults.push({ plugin: dependent, code: 'MIGRATION_FAILED', message })
     }
-    for (const other of plugin?.needs ?? []) await visit(other, name)
-    if (!plugin?.migrations || !store.migrate) return
+    for (const other of plugin.needs ?? []) await visit(other, name)
+    if (!plugin.migrations || !store.migrate) return
     migrated ??= shareMigrated()
     if (migrated.get(name) === plugin.migrations) return
     try {
@@ -68,6 +69,7 @@ const STORE_CODES: ReadonlySet<string> = new Set([
   'STORE_FSYNC',
   'STORE_READ_ONLY',
   'STORE_PRAGMA',
+  'STORE_MOVING',
 ])
 const storeFault = (code: string, error: unknown): CompileFault => ({
   where: ['settings', 'database'],

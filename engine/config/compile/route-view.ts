@@ -3,7 +3,7 @@ import type { Json, RouteDescription, RouteView, Stage } from '../../plugin.ts'
 import type { CompiledRoute } from '../../snapshot/snapshot.ts'
 import type { Blueprint } from './blueprint.ts'
 
-/** `places`: of the routes, in their order. */
+/** `places`: where the routes are in the files, in the order of `routes`. */
 export const routeViews = (
   routes: readonly CompiledRoute[],
   places: Blueprint['places'] = [],
@@ -34,7 +34,8 @@ export const routeViews = (
 
 const MAPS = ['body', 'responses', 'alternatives', 'headers', 'refusals'] as const
 const LISTS = ['parameters', 'credentials', 'operations'] as const
-/** Puts the parts of all stages together. A later stage adds to what an earlier one says. */
+/** Merges the descriptions of all stages: maps are merged, lists joined; of any other member the
+ *  value of the last stage stays. */
 const describe = (stages: readonly Stage[]): RouteDescription => {
   const parts = stages.flatMap(stage => stage.describe?.() ?? [])
   const about: { [name: string]: unknown } = Object.assign({}, ...parts)

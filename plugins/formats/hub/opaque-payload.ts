@@ -1,6 +1,7 @@
-/** Opaque payloads inside a client of another format. A payload is tagged with its origin and
- *  encoded as base64, which every signature field accepts. A tagged payload that comes back is
- *  unpacked and sent to its origin only. */
+/** Opaque payloads of a provider, as a client of another format keeps them. A payload is tagged
+ *  with its origin and encoded as base64, which every signature field accepts. A tagged payload
+ *  that comes back is decoded, and sent to its origin only. */
+import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
 import type { OpaquePayload } from './content.ts'
 
@@ -9,8 +10,8 @@ const PREFIX = 'tollgate:'
 const BASE64_PREFIX = Buffer.from(PREFIX).toString('base64')
 const PREFIX_BYTES = Buffer.from(BASE64_PREFIX)
 
-/** Encodes a payload for a client of `format`: unchanged for its own provider's, tagged
- *  otherwise. */
+/** Encodes a payload for a client of `format`: unchanged if that format is its origin, otherwise
+ *  tagged. */
 export const encodePayload = (format: string, payload: OpaquePayload): string =>
   payload.origin === format ? payload.data : encodeTagged(payload)
 
@@ -43,5 +44,4 @@ const decodeTagged = (text: string): OpaquePayload | undefined => {
 
 /** Whether a request holds a tagged payload of another provider, so that its bytes must not pass
  *  unchanged. */
-export const hasForeignPayload = (bytes: Bytes): boolean =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(PREFIX_BYTES)
+export const hasForeignPayload = (bytes: Bytes): boolean => asBuffer(bytes).includes(PREFIX_BYTES)

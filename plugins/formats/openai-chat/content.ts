@@ -43,15 +43,10 @@ const READERS: Readonly<Record<string, Reader>> = {
   refusal: (part, at) => ({ type: 'text', text: textIn(part, 'refusal', `${at}.refusal`) ?? '' }),
   image_url: (part, at) => readImage(part, at),
   input_audio: (part, at) => {
-    const audio = requireMember(
-      fieldsIn(part, 'input_audio', `${at}.input_audio`),
-      `${at}.input_audio`,
-    )
-    const format = textIn(audio, 'format', `${at}.input_audio.format`) ?? 'wav'
-    const base64 = requireMember(
-      textIn(audio, 'data', `${at}.input_audio.data`),
-      `${at}.input_audio.data`,
-    )
+    const path = `${at}.input_audio`
+    const audio = requireMember(fieldsIn(part, 'input_audio', path), path)
+    const format = textIn(audio, 'format', `${path}.format`) ?? 'wav'
+    const base64 = requireMember(textIn(audio, 'data', `${path}.data`), `${path}.data`)
     const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
     return { type: 'media', kind: 'audio', source: { type: 'data', data: base64, mime }, at }
   },
@@ -61,15 +56,11 @@ const READERS: Readonly<Record<string, Reader>> = {
 
 const readImage: Reader = (part, at) => {
   const { image_url: imageUrl } = part
-  const image =
-    typeof imageUrl === 'string'
-      ? { url: imageUrl }
-      : fieldsIn(part, 'image_url', `${at}.image_url`)
-  const url = requireMember(
-    textIn(image ?? {}, 'url', `${at}.image_url.url`),
-    `${at}.image_url.url`,
-  )
-  const detail = textIn(image ?? {}, 'detail', `${at}.image_url.detail`)
+  const path = `${at}.image_url`
+  const image: Fields =
+    typeof imageUrl === 'string' ? { url: imageUrl } : (fieldsIn(part, 'image_url', path) ?? {})
+  const url = requireMember(textIn(image, 'url', `${path}.url`), `${path}.url`)
+  const detail = textIn(image, 'detail', `${path}.detail`)
   const inline = parseDataUrl(url)
   return {
     type: 'media',
@@ -79,8 +70,8 @@ const readImage: Reader = (part, at) => {
     at,
   }
 }
-/** Classifies a URL by the extension of its path, without the query; data by its media type. */
 const VIDEO_EXTENSION = /\.(?:mp4|m4v|mov|avi|webm|mkv|mpe?g|wmv|flv|3gpp?)$/i
+/** Classifies a URL by the extension of its path, without the query; data by its media type. */
 const kindOf = (mime: string, url: string): Media['kind'] => {
   if (mime !== '') return mime.startsWith('video/') ? 'video' : 'image'
   const path = URL.parse(url)?.pathname ?? url.replace(/[?#].*$/s, '')

@@ -1,18 +1,19 @@
 /** Counts the images of an answer that passes through, without keeping their base64. */
+import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
 import type { Fields } from '../fields.ts'
 
 /** A member that holds an image. Inside a string its quotes would be escaped. */
 const IMAGE = /"(?:b64_json|url)"\s*:\s*"/g
-/** Longer than any match that a chunk boundary may split, white space included. */
+/** Longer than any match with up to 52 characters of white space: one that a chunk boundary splits
+ *  is still found. */
 const MAX_MATCH = 64
 
 export class ImageCounter {
   #images = 0
   #carry = ''
   push(chunk: Bytes): void {
-    const text =
-      this.#carry + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+    const text = this.#carry + asBuffer(chunk).toString('latin1')
     let end = 0
     for (const match of text.matchAll(IMAGE)) {
       this.#images++

@@ -1,5 +1,6 @@
 /** Derives the duration of speech from a transcript: by its duration, its last time stamp, or the
  *  amount of text. */
+import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
 import { lenientText, quantity } from '../fields.ts'
 import { eventFields } from '../format.ts'
@@ -51,8 +52,7 @@ class TextReader implements Reader {
   #carry = ''
   observe(chunk: Bytes): void {
     this.bytes += chunk.length
-    const text =
-      this.#carry + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+    const text = this.#carry + asBuffer(chunk).toString('latin1')
     for (const [, hours = '0', minutes, seconds, milliseconds] of text.matchAll(CUE))
       this.end = Math.max(
         this.end ?? 0,

@@ -1,5 +1,6 @@
 /** Counts hosted tool calls that the upstream's own counts omit. Bytes pass unchanged; only those
  *  with a mark are parsed. */
+import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Json, Out } from '../../../engine/plugin.ts'
 import { isFields } from '../fields.ts'
 import { eventFields, type HostedUsage } from '../format.ts'
@@ -91,12 +92,7 @@ export class StreamUsageFilter implements Filter {
     out.fail(reason)
   }
   #read(bytes: Bytes): void {
-    if (
-      !this.#marks.some(mark =>
-        Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(mark),
-      )
-    )
-      return
+    if (!this.#marks.some(mark => asBuffer(bytes).includes(mark))) return
     for (const event of eventsIn(bytes)) {
       const fields = eventFields(event)
       if (fields) this.#hostedUsage.observe(fields)

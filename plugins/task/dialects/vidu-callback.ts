@@ -6,7 +6,7 @@ import { hmacHeaders } from './hmac-headers.ts'
 const fault = errors({
   CALLBACK_URL: [400, 'invalid field: %s: %s', { as: { vidu: { type: 'FieldInvalid' } } }],
 })
-/** The member of a create with the URL. */
+/** The member of a create request that has the URL of the callback. */
 const MEMBER = 'callback_url'
 
 /** What clients see of the states that are announced. */

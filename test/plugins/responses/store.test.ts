@@ -6,8 +6,8 @@ import {
   addTurn,
   changeTurn,
   deleteConversation,
-  describeConversation,
   openConversation,
+  updateMetadata,
 } from '../../../plugins/responses/conversation-statements.ts'
 import { resolveReferences } from '../../../plugins/responses/item-references.ts'
 import {
@@ -166,10 +166,7 @@ for (const { engine, database } of await startBoth(t, [
       code: 'TURN_CHANGED',
     })
     t.match(await readTurns(database, 1, 'v'), [{ input: [{ content: 'other' }] }])
-    await database.write([
-      describeConversation(2, 'v', '{}'),
-      describeConversation(1, 'v', '{"a":"b"}'),
-    ])
+    await database.write([updateMetadata(2, 'v', '{}'), updateMetadata(1, 'v', '{"a":"b"}')])
     t.equal((await findConversation(database, 1, 'v'))?.metadata, '{"a":"b"}')
     await database.write(deleteConversation(1, 'v', Date.now()))
     t.notOk(await findConversation(database, 1, 'v'))

@@ -1,4 +1,5 @@
-/** V8 flags for forked processes: the size of the young generation, and the inlining of workers. */
+/** V8 flags for forked processes: the size of the young generation; for workers also how much V8
+ *  inlines, and that it keeps compiled code. */
 
 /** Node flags for a fork with semi-spaces of `min` MiB that grow to `max`. Flags of the operator
  *  win: those of this process come after ours; NODE_OPTIONS would come before, so ours are left out
@@ -10,12 +11,12 @@ export const heapFlags = (min: number, max: number): readonly string[] => {
   return [...(isSetByOperator ? [] : flags), ...process.execArgv]
 }
 
-/** A request passes through many small functions: V8's usual budget of 920 bytes of bytecode
- *  inlines only some of them. */
+/** A request passes through many small functions. By default V8 inlines functions of up to 460
+ *  bytes of bytecode, and up to 920 bytes into one function: only some of them. */
 const INLINING = ['--max-inlined-bytecode-size=1000', '--max-inlined-bytecode-size-cumulative=2000']
-/** Keep the code of requests over pauses: bytecode that collections would flush, and hidden classes
- *  without objects, which the collections of V8's memory reducer drop after seconds without
- *  requests. `collectWhenIdle` returns the memory instead. */
+/** Keep the code of requests over pauses. Collections drop bytecode that was not run for a while;
+ *  those of V8's memory reducer, after seconds without requests, also drop hidden classes without
+ *  objects, and the code that depends on them. `collectWhenIdle` returns the memory instead. */
 const KEEP_CODE = ['--no-flush-bytecode', '--no-memory-reducer']
 /** Node flags for a worker. Those of the operator come last, and win. */
 export const workerFlags = (min: number, max: number): readonly string[] => [

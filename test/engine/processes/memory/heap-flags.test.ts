@@ -1,7 +1,7 @@
 /** V8 flags of worker processes. */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { workerFlags } from '../../../engine/processes/heap-flags.ts'
+import { workerFlags } from '../../../../engine/processes/memory/heap-flags.ts'
 
 t.test('worker flags: the runtime accepts them and has the given young generation', async t => {
   const code = 'console.log(v8.getHeapSpaceStatistics().length > 0, process.execArgv.join())'

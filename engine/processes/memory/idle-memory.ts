@@ -3,33 +3,34 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** ms between two looks. */
+/** ms between two checks. */
 const INTERVAL = 5_000
-/** Idle looks in a row before a collection: one after a start, half a minute after requests, whose
- *  code it drops. Each stops the process for up to 60 ms. */
-const LOOKS = { afterStart: 1, afterRequests: 6 }
-/** A process that uses less of a core than this is idle: its timers alone take up to a third. */
+/** Idle checks in a row before a collection: one for what the start left, later half a minute,
+ *  since a collection drops the code of requests. Each stops the process for up to 60 ms. */
+const IDLE_CHECKS = { atStart: 1, later: 6 }
+/** A process that uses less of a core than this is idle. Its timers alone take up to 1 %. */
 const IDLE_SHARE = 0.03
 /** Bytes by which the heap must have grown since the last collection. */
 const MIN_GROWTH = 4 * 1024 * 1024
 
-/** Looks at intervals of ms, and collects once after a growth. Does not keep the process alive. */
+/** Checks at intervals of ms, and collects once after a growth. Does not keep the process alive. */
 export const collectWhenIdle = (interval = INTERVAL): void => {
   let cpu = process.cpuUsage()
   const collectAll = createCollector()
-  let [idleLooks, neededLooks, collectedSize] = [0, LOOKS.afterStart, 0]
-  const look = (): void => {
+  let [checks, idleChecks, collectedSize] = [0, 0, 0]
+  const check = (): void => {
     const { user, system } = process.cpuUsage(cpu)
     cpu = process.cpuUsage()
-    idleLooks = (user + system) / 1_000 < IDLE_SHARE * interval ? idleLooks + 1 : 0
-    if (idleLooks < neededLooks || heapSize() < collectedSize + MIN_GROWTH) return
+    idleChecks = (user + system) / 1_000 < IDLE_SHARE * interval ? idleChecks + 1 : 0
+    const isStarting = collectedSize === 0 && ++checks <= IDLE_CHECKS.later
+    if (idleChecks < (isStarting ? IDLE_CHECKS.atStart : IDLE_CHECKS.later)) return
+    if (heapSize() < collectedSize + MIN_GROWTH) return
     collectAll()
-    neededLooks = LOOKS.afterRequests
     collectedSize = heapSize()
     // The collection itself does not count.
     cpu = process.cpuUsage()
   }
-  setInterval(look, interval).unref()
+  setInterval(check, interval).unref()
 }
 const heapSize = (): number => getHeapStatistics().total_heap_size
 

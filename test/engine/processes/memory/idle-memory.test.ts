@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
 const FILE = fileURLToPath(
-  new URL('../../../engine/processes/worker/idle-memory.ts', import.meta.url),
+  new URL('../../../../engine/processes/memory/idle-memory.ts', import.meta.url),
 )
 /** Leaves 32 MiB of garbage that is old, so that only a full collection finds it; prints the size
- *  of the heap before and after some looks, between which `between` runs. */
+ *  of the heap before and after some checks, between which `between` runs. */
 const program = (between: string): string => `
 import { getHeapStatistics } from 'node:v8'
 import { collectWhenIdle } from ${JSON.stringify(FILE)}
@@ -16,15 +16,15 @@ let objects = Array.from({ length: 500_000 }, (_, index) => ({ index, text: [ind
 collectWhenIdle(100)
 const before = size()
 objects = undefined
-let looks = 0
+let checks = 0
 ${between}
 const timer = setInterval(() => {
   ${between}
-  if (++looks < 30 && size() > before - 20) return
+  if (++checks < 30 && size() > before - 20) return
   clearInterval(timer)
   console.log(JSON.stringify({ before, after: size() }))
 }, 100)`
-/** After the first collection, garbage again: the size of the heap three looks later, and when it
+/** After the first collection, garbage again: the size of the heap three checks later, and when it
  *  has shrunk. */
 const SECOND = `
 import { getHeapStatistics } from 'node:v8'
@@ -67,13 +67,13 @@ t.test('a busy process is not stopped for a collection', async t => {
   t.ok(after > before - 20, `the heap stays at ${after} of ${before} MiB`)
 })
 
-t.test('after requests it waits for six idle looks in a row: a collection drops code', async t => {
+t.test('after requests it waits for six idle checks in a row: a collection drops code', async t => {
   const { first, early, late } = JSON.parse(
     execFileSync(process.execPath, ['--input-type=module', '--eval', SECOND], {
       encoding: 'utf8',
       env: { PATH: process.env.PATH },
     }),
   )
-  t.ok(early > first + 20, `three looks later ${early} MiB, ${first} after the first collection`)
+  t.ok(early > first + 20, `three checks later ${early} MiB, ${first} after the first collection`)
   t.ok(late < early - 20, `later ${late} MiB`)
 })
