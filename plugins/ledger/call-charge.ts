@@ -102,21 +102,16 @@ export const settlementOf = (
   { meters, estimated }: Usage,
   { nanos, lines }: CallCharge,
   amount: bigint,
-): Settlement => {
-  const uncollected = nanos - amount
-  return {
-    request,
-    amount,
-    uncollected: uncollected < MAX_COLUMN_VALUE ? uncollected : MAX_COLUMN_VALUE,
-    isEstimated: estimated,
-    wallets: walletsOf(account, key),
-    closedAt: Date.now(),
-    usage: JSON.stringify(meters),
-    lines,
-  }
-}
-/** The largest BIGINT: counts up to 2^53 may cost more. */
-const MAX_COLUMN_VALUE = 2n ** 63n - 1n
+): Settlement => ({
+  request,
+  amount,
+  uncollected: nanos - amount,
+  isEstimated: estimated,
+  wallets: walletsOf(account, key),
+  closedAt: Date.now(),
+  usage: JSON.stringify(meters),
+  lines,
+})
 
 /** Counts an uncharged call: its upstream worked before the store had a row for it. */
 export const countUncharged = ({ metrics }: Pick<LedgerContext, 'metrics'>, model: string): void =>

@@ -2,7 +2,7 @@
  *  needs no hold in the store. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
-import { type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
+import { columnValueOf, type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
 import { addToDay, type PromptTokens } from './views/usage-days.ts'
 import { walletOf } from './wallet.ts'
 
@@ -72,7 +72,7 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     hold.heldAmount,
     hold.openedAt,
     settlement.amount,
-    settlement.uncollected,
+    columnValueOf(settlement.uncollected),
     settlement.isEstimated ? 1 : 0,
     settlement.usage,
     settlement.lines,

@@ -90,12 +90,17 @@ export const insertHold = (insert: Sql, hold: Hold): Statement => ({
   otherwise: 'LEASE_GONE',
   violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
 })
+/** An amount as a column can hold it: counts up to 2^53 may cost more nanos. */
+export const columnValueOf = (nanos: bigint): bigint =>
+  nanos < MAX_COLUMN_VALUE ? nanos : MAX_COLUMN_VALUE
+/** The largest BIGINT. */
+const MAX_COLUMN_VALUE = 2n ** 63n - 1n
 /** A trigger updates the wallets. Rejects with CHARGE_CLOSED. */
 export const settleCharge = (settlement: Settlement): Statement => ({
   sql: SETTLE,
   values: [
     settlement.amount,
-    settlement.uncollected,
+    columnValueOf(settlement.uncollected),
     settlement.isEstimated ? 1 : 0,
     settlement.usage,
     settlement.lines,

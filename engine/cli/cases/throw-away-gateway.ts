@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isMap, parseDocument } from 'yaml'
+import { ownPluginFolders } from '../../config/plugins/plugin-folders.ts'
 import { fileSource, read } from '../../config/read.ts'
 import { errors } from '../../errors.ts'
 import { findRunning } from '../../processes/running-gateway.ts'
@@ -132,12 +133,15 @@ const mirror = (
   upstreams: Readonly<Record<string, string>>,
   env: Terminal['env'],
 ): string => {
-  const { files, root } = read(config, fileSource(env))
+  const { files, root, document } = read(config, fileSource(env))
   const main = basename(config)
+  // Beside the program, a link to its folder of plugins would be a second folder with the same ones.
+  const plugins = ownPluginFolders(document).map(each => resolve(root, each)).filter(existsSync)
+  const ofMain = { folder, plugins }
   const texts = new Map<string, string>()
   for (const [file, text] of files) {
     const path = resolve(root, file)
-    const changed = changedYaml(text, path === resolve(config) ? folder : undefined, upstreams)
+    const changed = changedYaml(text, path === resolve(config) ? ofMain : undefined, upstreams)
     if (changed === undefined) continue
     if (!path.startsWith(resolve(root) + sep)) throw fault('TEST_FOLDER', [path])
     texts.set(path.slice(resolve(root).length + 1), changed)
@@ -164,28 +168,29 @@ const link = (from: string, to: string, newFiles: readonly string[]): void => {
   for (const name of newFiles) mkdirSync(dirname(join(to, name)), { recursive: true })
 }
 
-/** Undefined: the file needs no change. `folder`: set for the main file. */
+/** Undefined: the file needs no change. `main`: set for the main file. */
 const changedYaml = (
   text: string,
-  folder: string | undefined,
+  main: { readonly folder: string; readonly plugins: readonly string[] } | undefined,
   upstreams: Readonly<Record<string, string>>,
 ): string | undefined => {
   const document = parseDocument(text)
   const section = document.get('upstreams')
-  if (folder === undefined && !isMap(section)) return undefined
+  if (!main && !isMap(section)) return undefined
   for (const item of isMap(section) ? section.items : []) {
     const name = String(item.key)
     document.setIn(['upstreams', name, 'url'], upstreams[name] ?? 'sandbox:')
     if (upstreams[name] === undefined) document.deleteIn(['upstreams', name, 'provider'])
     document.deleteIn(['upstreams', name, 'key'])
   }
-  if (folder !== undefined) {
+  if (main) {
     const settings = {
       listen: '127.0.0.1:0',
       admin: '127.0.0.1:0',
       public_url: '',
       workers: 1,
-      data: join(folder, 'data'),
+      data: join(main.folder, 'data'),
+      plugins: main.plugins,
       database: 'sqlite:',
       durability: 'process',
     }

@@ -11,6 +11,7 @@ export class AnswerFilter implements Filter {
   readonly #isChecked: boolean
   readonly #listener: ResponseListener
   readonly #counter: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
+  #hasFailed = false
   /** `json`: the answer may have counts. `isChecked`: it must be an object or an array. */
   constructor(
     marks: WatchedMarks,
@@ -23,10 +24,15 @@ export class AnswerFilter implements Filter {
     this.#counter = marks.count.countAnswer?.()
   }
   write(chunk: Bytes, out: Out): void {
+    if (this.#hasFailed) return
     this.#observe(chunk)
+    // Before its first bytes are sent: the client gets a refusal, and pays nothing.
+    if (this.#isChecked && this.#extractor?.isForeign)
+      return this.fail(this.#listener.unreadableFault(), out)
     out.write(chunk)
   }
   end(tail: Bytes | undefined, out: Out): void {
+    if (this.#hasFailed) return
     if (tail) this.#observe(tail)
     if (this.#isChecked && !this.#extractor?.isWhole)
       return this.fail(this.#listener.unreadableFault(), out)
@@ -40,6 +46,8 @@ export class AnswerFilter implements Filter {
     this.#listener.onBytes?.(chunk, false)
   }
   fail(reason: Fault, out: Out): void {
+    if (this.#hasFailed) return
+    this.#hasFailed = true
     this.#listener.onUsage(undefined, false)
     out.fail(reason)
   }

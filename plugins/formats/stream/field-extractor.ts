@@ -52,6 +52,10 @@ export class FieldExtractor {
   get isWhole(): boolean {
     return this.#matchDepth > 0 && this.#depth === 0 && !this.#isForeign && !this.#strings.isOpen
   }
+  /** Whether there are bytes outside of one JSON object or array. */
+  get isForeign(): boolean {
+    return this.#isForeign
+  }
   /** The position of the value in all bytes so far. */
   get span(): Span | undefined {
     return this.#capture.span

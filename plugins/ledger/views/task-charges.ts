@@ -3,7 +3,7 @@
 import type { Json, Sql, Statement } from '../../../engine/plugin.ts'
 import type { KeptHold, Usage } from '../../slots.ts'
 import { priceKept } from '../kept-hold.ts'
-import { lockOf, SERIAL_NOW } from '../statements.ts'
+import { columnValueOf, lockOf, SERIAL_NOW } from '../statements.ts'
 import { walletOf, walletsOf } from '../wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: task ${name}`, text })
@@ -74,7 +74,13 @@ export const chargeLate = (hold: KeptHold, usage: Usage, now: number): readonly 
     },
     {
       sql: SETTLE,
-      values: [charged + uncollected, JSON.stringify(usage.meters), lines, now, request],
+      values: [
+        columnValueOf(charged + uncollected),
+        JSON.stringify(usage.meters),
+        lines,
+        now,
+        request,
+      ],
       rows: 1,
       otherwise: 'CHARGE_CLOSED',
     },

@@ -13,9 +13,15 @@ import {
 } from '../../helpers/money/billing-gateway.ts'
 
 let answer = { type: '', body: '' }
+/** Whether it comes in two reads. */
+let isSplit = false
 const upstream = createServer((request, response) => {
   request.resume()
-  response.writeHead(200, { 'content-type': answer.type }).end(answer.body)
+  response.writeHead(200, { 'content-type': answer.type })
+  if (isSplit) {
+    response.write(answer.body.slice(0, 20))
+    setTimeout(() => response.end(answer.body.slice(20)), 20)
+  } else response.end(answer.body)
 }).listen(0, '127.0.0.1')
 await once(upstream, 'listening')
 t.teardown(() => {
@@ -63,11 +69,12 @@ const UNREADABLE = [
 for (const path of ['/chat', '/messages'])
   for (const stream of [false, true])
     t.test(`unreadable answer to ${path}, stream: ${stream}: 502 and no charge`, async t => {
-      for (answer of UNREADABLE) {
-        const { status, text } = await ask(path, stream)
-        t.equal(status, 502, answer.body)
-        t.match(text, /is not a valid openai-chat response/)
-      }
+      for (isSplit of [false, true])
+        for (answer of UNREADABLE) {
+          const { status, text } = await ask(path, stream)
+          t.equal(status, 502, answer.body)
+          t.match(text, /is not a valid openai-chat response/)
+        }
       const isCharged = `SELECT count(*) AS n FROM charges WHERE account = ${customer.account} AND amount > 0`
       t.same(await rows(isCharged), [{ n: 0 }])
       const wallet = `SELECT balance, reserved FROM wallets WHERE id = ${customer.wallet}`

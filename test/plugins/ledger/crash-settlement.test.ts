@@ -87,6 +87,13 @@ for (const [at, books] of booksByEngine.entries())
     t.match(await row('a5'), { state: 'open' })
     await settleCheckpoints(database, SILENT_LOG, Date.now(), await ledger.process())
     t.match(await row('a5'), { state: 'settled', amount: 7_005_000 })
+    await open('a6', 10n ** 9n)
+    await checkpoint('a6', Number.MAX_SAFE_INTEGER)
+    await settleCheckpoints(database, SILENT_LOG, Date.now())
+    const text =
+      "SELECT state, amount, CAST(uncollected AS TEXT) AS rest FROM charges WHERE request = 'a6'"
+    const most = String(2n ** 63n - 1n)
+    t.match(await books.rows(text), [{ state: 'settled', amount: 1_000_000_000, rest: most }])
     await reapAll(database)
     t.match(await row('a4'), { state: 'released', amount: 0 })
     t.same(await audit(database), [])

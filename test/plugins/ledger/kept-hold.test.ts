@@ -130,6 +130,23 @@ for (const engine of ENGINES) {
     t.equal(BigInt(Number(row?.uncollected)), 2n * HELD_NANOS)
   })
 
+  t.test(`kept hold on ${engine}: a count whose cost no column can hold is charged`, async t => {
+    const huge = { meters: { calls: Number.MAX_SAFE_INTEGER }, estimated: false }
+    const text = 'SELECT CAST(uncollected AS TEXT) AS rest FROM charges WHERE uncollected > 0'
+    for (const isLate of [false, true]) {
+      const gateway = await start(t, engine)
+      const hold = await gateway.createHold()
+      if (isLate) await gateway.database.write([releaseKept(hold, Date.now())])
+      const list = isLate
+        ? chargeLate(hold, huge, Date.now())
+        : [settleKept(hold, huge, Date.now())]
+      await gateway.database.write(list)
+      t.same(await gateway.wallet(), { spent: HELD_NANOS, used: HELD_NANOS })
+      const most = 2n ** 63n - 1n - (isLate ? HELD_NANOS : 0n)
+      t.same(await gateway.database.read(sql(text, text), []), [{ rest: String(most) }])
+    }
+  })
+
   t.test(`late charge on ${engine}: takes no more than the quota of the key, once`, async t => {
     const gateway = await start(t, engine)
     const { database } = gateway
