@@ -28,13 +28,6 @@ export const endAndClose = (response: ServerResponse, body: Bytes | undefined): 
   incoming.resume()
 }
 
-/** For a response that ended before its request: Node reads and drops the rest, so that the
- *  connection can be used again. If the rest does not come in time, closes the connection. */
-export const closeUnlessComplete = ({ req: incoming }: ServerResponse): void => {
-  if (incoming.complete) return
-  setTimeout(() => incoming.complete || lingeringClose(incoming.socket), LINGER_MS).unref()
-}
-
 /** Closes a socket whose client may never close its side, or may still be sending. */
 export const lingeringClose = (socket: Duplex): void => {
   socket.end()
@@ -110,13 +103,19 @@ const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: 
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request head arrived too slowly.'],
 }
 
-/** Ends a response of `size` bytes in all. Node sends a one-byte string in one write with the head;
- *  bytes would cost a gathering write. */
-export const writeLast = (reply: ServerResponse, tail: Bytes | undefined, size: number): void => {
+/** Ends a response of `size` bytes. `unread`: the rest of its request is not read. Node sends a
+ *  one-byte string in one write with the head; bytes would cost a gathering write. */
+type Last = { readonly size: number; readonly unread: boolean }
+export const writeLast = (reply: ServerResponse, tail: Bytes | undefined, last: Last): void => {
+  if (last.unread) return endAndClose(reply, tail)
   if (tail === undefined) reply.end()
-  else if (tail.length <= ONE_WRITE && size === tail.length)
+  else if (tail.length <= ONE_WRITE && last.size === tail.length)
     reply.end(asBuffer(tail).toString('latin1'), 'latin1')
   else reply.end(tail)
+  const { req: incoming } = reply
+  if (incoming.complete) return
+  // Node reads and drops the rest of the request; one that does not come soon ends the connection.
+  setTimeout(() => incoming.complete || lingeringClose(incoming.socket), LINGER_MS).unref()
 }
 
 /** Sends a head now. Node keeps it as the two dozen strings that it was joined from; reading a

@@ -13,7 +13,7 @@ import type { Bytes, Fault, Headers, Out, Outcome, Refusal } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import type { RequestLifecycle } from '../request/request-lifecycle.ts'
 import { withoutFraming } from './headers.ts'
-import { closeUnlessComplete, endAndClose, flushHead, writeLast } from './lingering-close.ts'
+import { endAndClose, flushHead, writeLast } from './lingering-close.ts'
 import { plainRefusal } from './refusal.ts'
 import { type FlowControl, UNCONTROLLED } from './source.ts'
 import { turnEnd } from './turn-end.ts'
@@ -22,9 +22,11 @@ const fault = errors({
   CLIENT_GONE: [499, 'The client left.'],
   CLIENT_SLOW: [499, 'The client read nothing for %d ms.'],
   LENGTH_WRONG: [500, 'the reply is not of the %d bytes its head announced', { expose: false }],
-  UPSTREAM_REFUSED: [502, 'The upstream answered %d after the stream had begun.'],
+  UPSTREAM_REFUSED: [502, 'The upstream answered %d, and no events, after the stream had begun.'],
 })
 
+const isEventStream = (headers: Headers): boolean =>
+  String(headers['content-type'] ?? '').startsWith('text/event-stream')
 type State =
   | { readonly name: 'waiting' | 'sending' | 'ending' | 'failing' | 'ended' }
   /** `discarded`: bytes read from the upstream since the client left. */
@@ -63,7 +65,7 @@ export class ResponseWriter implements Out {
   deliver(): void {
     if (this.#state === ENDED) return
     const reply = this.call.requireReply()
-    if (this.#response.headersSent && reply.status >= 400) {
+    if (this.#response.headersSent && (reply.status >= 400 || !isEventStream(reply.headers))) {
       const lateRefusal = fault('UPSTREAM_REFUSED', [reply.status])
       reply.cut(lateRefusal)
       return this.refuse(lateRefusal)
@@ -189,8 +191,8 @@ export class ResponseWriter implements Out {
     if (!this.#ensureHead(ofGet ? declaredLength : size)) return
     this.#bodyBytes = size
     if (size > 0) this.#stampFirstByte()
-    writeLast(this.#response, this.#bodiless() ? undefined : tail, size)
-    closeUnlessComplete(this.#response)
+    const { unread } = this.call.request.body
+    writeLast(this.#response, this.#bodiless() ? undefined : tail, { size, unread })
     if (this.#response.writableLength > 0) this.#limitReader()
     const { status, endFault } = this.call.requireReply()
     this.#finish(endFault ? 'cut' : 'complete', status, endFault)
@@ -218,8 +220,7 @@ export class ResponseWriter implements Out {
     }
     if (this.#state === WAITING) this.#state = SENDING
     this.#headAt = performance.now()
-    const events = String(headers['content-type'] ?? '').startsWith('text/event-stream')
-    if (events) this.#closeStream = this.#lifecycle.openStream('sse')
+    if (isEventStream(headers)) this.#closeStream = this.#lifecycle.openStream('sse')
     return undefined
   }
   #stampFirstByte(): void {

@@ -135,8 +135,10 @@ const mirror = (
 ): string => {
   const { files, root, document } = read(config, fileSource(env))
   const main = basename(config)
-  // Beside the program, a link to its folder of plugins would be a second folder with the same ones.
-  const plugins = ownPluginFolders(document).map(each => resolve(root, each)).filter(existsSync)
+  // A link to the plugins of the program would be a second folder with the same ones.
+  const plugins = ownPluginFolders(document)
+    .map(each => resolve(root, each))
+    .filter(existsSync)
   const ofMain = { folder, plugins }
   const texts = new Map<string, string>()
   for (const [file, text] of files) {

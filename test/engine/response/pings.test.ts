@@ -23,13 +23,13 @@ const errorEvents: Stage = {
 /** A gateway whose upstream responds in two events when the test calls its responder. */
 const arrange = async (t: Test) => {
   const ticks = manualClock(t)
-  let pendingRequest = Promise.withResolvers<(status: number) => void>()
+  let pendingRequest = Promise.withResolvers<(status: number, type?: string) => void>()
   let last = (): void => {}
   const upstream = await startHttpUpstream(t, (incoming, response) => {
     incoming.resume()
     incoming.on('end', () =>
-      pendingRequest.resolve(status => {
-        response.writeHead(status, { 'content-type': 'text/event-stream' })
+      pendingRequest.resolve((status, type = 'text/event-stream') => {
+        response.writeHead(status, { 'content-type': type })
         response.write('data: 1\n\n')
         last = () => void response.end('data: 2\n\n')
       }),
@@ -48,14 +48,14 @@ const arrange = async (t: Test) => {
   )
   const port = Number(new URL(core.url).port)
   /** Sends a request, lets time pass before and after the first event; resolves with the reply. */
-  const ask = async (path: string, body: string, accept: string, status: number) => {
+  const ask = async (path: string, body: string, accept: string, ...of: [number, string?]) => {
     pendingRequest = Promise.withResolvers()
     const client = await rawClient({ port })
     const head = ['content-type: application/json', `content-length: ${body.length}`, accept]
     await client.send(`POST ${path} HTTP/1.1\r\nhost: x\r\n${head.join('\r\n')}\r\n\r\n${body}`)
     const answer = await pendingRequest.promise
     for (let n = 0; n < 3; n++) ticks.pass(EVERY, EVERY)
-    answer(status)
+    answer(...of)
     await client.until('data: ')
     ticks.pass(EVERY, EVERY)
     last()
@@ -95,9 +95,11 @@ t.test('pings: sent to no other client', async t => {
   )
 })
 
-t.test('pings: a refusal behind a ping is an event', async t => {
+t.test('pings: a refusal behind a ping, and an answer without events, is an event', async t => {
   const { ask } = await arrange(t)
-  const reply = await ask('/pings', '{"stream":true}', ANY, 503)
-  t.equal(reply?.status, 200)
-  t.equal(reply?.body, `${': ping\n\n'.repeat(3)}data: UPSTREAM_REFUSED\n\n`)
+  for (const answer of [[503], [200, 'application/json']] as [number, string?][]) {
+    const reply = await ask('/pings', '{"stream":true}', ANY, ...answer)
+    t.equal(reply?.status, 200)
+    t.equal(reply?.body, `${': ping\n\n'.repeat(3)}data: UPSTREAM_REFUSED\n\n`)
+  }
 })

@@ -19,8 +19,9 @@ const upstream = createServer((request, response) => {
   request.resume()
   response.writeHead(200, { 'content-type': answer.type })
   if (isSplit) {
-    response.write(answer.body.slice(0, 20))
-    setTimeout(() => response.end(answer.body.slice(20)), 20)
+    const half = answer.body.length / 2
+    response.write(answer.body.slice(0, half))
+    setTimeout(() => response.end(answer.body.slice(half)), 20)
   } else response.end(answer.body)
 }).listen(0, '127.0.0.1')
 await once(upstream, 'listening')
@@ -63,6 +64,7 @@ const WHOLE = JSON.stringify({
 })
 const UNREADABLE = [
   { type: 'text/html', body: '<html><script>{"a":1}</script>Log in</html>' },
+  { type: 'text/html', body: `<html>${'Log in. '.repeat(2_000)}</html>` },
   { type: 'application/json', body: WHOLE.slice(0, -1) },
   { type: 'application/json', body: '' },
 ]
