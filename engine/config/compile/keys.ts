@@ -1,5 +1,6 @@
 /** Reads `key:` of an upstream: one key, or several with weights. */
 import { createHash } from 'node:crypto'
+import type { CompileFault } from './compile-problem.ts'
 
 type KeyOption = string | { readonly key: string; readonly weight?: number }
 export type KeyOptions = KeyOption | readonly KeyOption[]
@@ -20,6 +21,23 @@ export const readKeys = (options: KeyOptions | undefined): readonly ReadKey[] =>
     )
     .filter(({ key }) => key !== '')
     .map(({ key, weight = 1 }) => ({ name: nameOfKey(key), value: key, weight }))
+
+/** Finds keys that no header can carry. They are not shown: problems are logged. */
+export const findKeyFaults = (
+  name: string,
+  { key, auth }: { readonly key?: KeyOptions; readonly auth?: unknown },
+): readonly CompileFault[] => {
+  const isInQuery = typeof auth === 'object' && auth !== null && 'query' in auth
+  if (isInQuery || !readKeys(key).some(({ value }) => FORBIDDEN.test(value))) return []
+  return [
+    {
+      where: ['upstreams', name, 'key'],
+      code: 'UPSTREAM_KEY',
+      message: `a key of the upstream "${name}" has a character that no header can carry, such as a line break or a typographic quotation mark; copy the key again`,
+    },
+  ]
+}
+const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/
 
 /** Identifies a key where the key itself must not stand. */
 const nameOfKey = (key: string): string =>

@@ -10,7 +10,7 @@ import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
 import type { CompileFault } from './compile-problem.ts'
 import { findConnectionFaults } from './connection-faults.ts'
-import { type KeyOptions, readKeys } from './keys.ts'
+import { findKeyFaults, type KeyOptions, readKeys } from './keys.ts'
 import { createPassRule } from './pass-rule.ts'
 import { parseDuration } from './units.ts'
 import { healthListeners, type ListenToHealth } from './upstream-log.ts'
@@ -85,7 +85,7 @@ export const compileUpstreams = (
     return value
   }
   for (const [name, options] of Object.entries(section)) {
-    faults.push(...findConnectionFaults(name, options))
+    faults.push(...findConnectionFaults(name, options), ...findKeyFaults(name, options))
     try {
       upstreams.set(name, compileUpstream(name, options, share, listen, credentials))
     } catch {

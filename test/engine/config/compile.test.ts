@@ -76,6 +76,24 @@ t.test('compile: an invalid upstream address is a fault', async t => {
   ])
 })
 
+t.test('compile: a key that no header can carry is a fault', async t => {
+  const url = 'http://a'
+  const upstreams = {
+    ...UP,
+    quoted: { url, key: '“sk-1”' },
+    broken: { url, key: ['sk-1', { key: 'sk-\n2' }] },
+    latin: { url, key: 'sk-é' },
+    query: { url, key: 'ключ', auth: { query: 'key' } },
+  }
+  const faults = await faultsOf({}, { upstreams, routes: [ROUTE] })
+  t.match(faults, [
+    { where: ['upstreams', 'quoted', 'key'], code: 'UPSTREAM_KEY', message: /no header can carry/ },
+    { where: ['upstreams', 'broken', 'key'], code: 'UPSTREAM_KEY' },
+  ])
+  t.equal(faults.length, 2)
+  t.notMatch(JSON.stringify(faults), 'sk-', 'no key is shown')
+})
+
 t.test('compile: an invalid egress_allow is a fault', async t => {
   const settings = { egress_allow: 'not an address' }
   t.match(await faultsOf({}, { settings, upstreams: UP, routes: [ROUTE] }), [
