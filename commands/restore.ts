@@ -78,11 +78,11 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
     const report = progressOn(terminal)
     const copy = (from: string, to: string) =>
       copyStore(from, to, (done, all) => report('copied', done, all, 'bytes'))
-    await copy(backup, candidate).catch((error: Error) => {
-      // Any other error is not about the backup's content: no space, or no permission.
-      if (!/not a database|malformed/.test(error.message)) throw error
-      throw new Error(`${backup} is no backup of a store: ${error.message}. Nothing was restored.`)
-    })
+    const defect = await copy(backup, candidate).then(() => undefined, defectOf)
+    if (defect !== undefined) {
+      terminal.printError(`${backup} is no backup of a store: ${defect}. Nothing was restored.`)
+      return EXIT.runTime
+    }
     const findings = await audit(candidate, config, terminal)
     if (findings.length > 0) {
       for (const finding of findings) terminal.printError(`${backup}: ${finding}`)
@@ -101,6 +101,12 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Rethrows an error that is not about the content of a backup: no space, or no permission. */
+const defectOf = (error: Error): string => {
+  if (/not a database|malformed/.test(error.message)) return error.message
+  throw error
 }
 
 /** Opens the copy with the plugins of the configuration, which migrate it if it is older. */

@@ -1,5 +1,5 @@
 /** `tollgate plugin new NAME`: writes a working plugin and its test as a starting point. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { formatPath } from '../config/format-path.ts'
 import { ownPluginFolders } from '../config/plugins/plugin-folders.ts'
@@ -36,9 +36,13 @@ const create: SingleCommand = {
       : outsideTestSource(name, path)
     write(test, testLines)
     const paths = { plugin: relative('', file), test: relative('', test) }
-    const command = `${isInside ? 'npx tap' : 'node --test'} ${paths.test}`
+    const command = `${isInside ? 'npx tap' : 'npx node --test'} ${paths.test}`
+    const isModule = isInside || isModuleFolder(root)
     if (args.values.json) terminal.print(JSON.stringify(paths))
-    else terminal.print(`${paths.plugin} and ${paths.test} written\n\n${nextSteps(name, command)}`)
+    else
+      terminal.print(
+        `${paths.plugin} and ${paths.test} written\n\n${nextSteps(name, command, isModule)}`,
+      )
     return 0
   },
 }
@@ -56,8 +60,18 @@ const importPath = (from: string, to: string): string => {
   const path = relative(dirname(from), to)
   return path.startsWith('.') ? path : `./${path}`
 }
-const nextSteps = (name: string, testCommand: string): string =>
+/** Whether Node reads the test as a module: npm makes packages of another type. */
+const isModuleFolder = (root: string): boolean => {
+  try {
+    const { type } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'))
+    return type !== 'commonjs'
+  } catch {
+    return true
+  }
+}
+const nextSteps = (name: string, testCommand: string, isModule: boolean): string =>
   [
+    ...(isModule ? [] : ['Make it run first:  npm pkg set type=module']),
     `Run its test:       ${testCommand}`,
     `Add it to:          pipeline: [errors, ${name}, …]`,
     `Use it on a route:  ${name}: hello`,

@@ -17,7 +17,7 @@ import {
   resumeUpstream,
   retryIdleTask,
 } from './statements.ts'
-import { TASK_ERRORS, type Task, taskOf } from './task.ts'
+import { isFinal, TASK_ERRORS, type Task, taskOf } from './task.ts'
 
 const fault = errors({
   TASK_UNKNOWN: [404, 'No task has the id "%s"; `tollgate tasks list` shows the latest tasks'],
@@ -78,7 +78,7 @@ const showTask = async (host: HostBase, id: string) => {
     // The path and the query of the URL may contain secrets.
     callback: callback ? hostOf(callback.url) : null,
     callbacks: callbacks.map(row => ({ ...row, created: isoTime(Number(row.created)) })),
-    held: hold ? printMoney(BigInt(hold.held)) : null,
+    held: hold && !isFinal(task.state) ? printMoney(BigInt(hold.held)) : null,
     created: isoTime(task.created),
     changed: isoTime(task.changed),
     deadline: isoTime(task.deadline),
@@ -193,7 +193,7 @@ const toOutputRow = (task: Task) => ({
   account: task.account,
   model: task.model,
   state: task.state,
-  held: task.hold ? printMoney(BigInt(task.hold.held)) : '0',
+  held: task.hold && !isFinal(task.state) ? printMoney(BigInt(task.hold.held)) : '0',
   created: isoTime(task.created),
   upstream: task.target.upstream,
   upstream_id: task.upstreamId ?? '',

@@ -1,6 +1,7 @@
 /** `tollgate plugin new`: writes a plugin that works and whose test passes; overwrites no file. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -59,6 +60,21 @@ t.test('plugin new: the written test fails if the plugin does not work', async t
     options,
   )
   t.not(run.status, 0)
+})
+
+t.test('plugin new: in a package of CommonJS it says how the test can run', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-plugin-new-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'routes.yaml'), YAML)
+  for (const [type, isSaid] of [
+    ['commonjs', true],
+    ['module', false],
+  ] as const) {
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }))
+    const { out } = await tollgate(['plugin', 'new', type, '-c', join(folder, 'routes.yaml')])
+    t.match(out, /Run its test: +npx node --test .*\.test\.ts/)
+    t.equal(out.includes('npm pkg set type=module'), isSaid, type)
+  }
 })
 
 t.test('plugin new: refuses invalid names', async t => {
