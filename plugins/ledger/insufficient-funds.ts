@@ -15,14 +15,15 @@ export interface RefusalTerms {
 export type InsufficientFunds = (shortage: Shortage, payer: Payer, cost: bigint) => Promise<Fault>
 
 const MESSAGES = {
-  account: { code: 'INSUFFICIENT', subject: 'you have', remedy: 'add credit' },
-  key: { code: 'KEY_EXHAUSTED', subject: 'this API key has', remedy: 'raise the quota of the key' },
+  // Money that other processes have reserved for their calls is part of the balance.
+  account: { code: 'INSUFFICIENT', whose: 'of your balance', remedy: 'add credit' },
+  key: { code: 'KEY_EXHAUSTED', whose: 'of this API key', remedy: 'raise the quota of the key' },
 } as const
 
 export const insufficientFunds =
   ({ ledger, currency, limitField }: RefusalTerms): InsufficientFunds =>
   async (shortage, { account, ...key }, cost) => {
-    const { code, subject, remedy } = MESSAGES[shortage]
+    const { code, whose, remedy } = MESSAGES[shortage]
     const payer = { account, ...(shortage === 'key' ? key : { key: undefined, quota: undefined }) }
     const room = await ledger.available(payer).catch(() => undefined)
     const most = `${roundMoney(cost, 'up')} ${currency}`
@@ -32,7 +33,7 @@ export const insufficientFunds =
         most,
         'and other calls hold the rest of the balance. Retry when they have ended',
       ])
-    const has = `${subject} ${roundMoney(room > 0n ? room : 0n, 'down')} ${currency}`
+    const has = `${roundMoney(room > 0n ? room : 0n, 'down')} ${currency} ${whose} is available now`
     const advice = limitField === undefined ? remedy : `lower ${limitField} or ${remedy}`
     return fault(code, [most, `${has}. ${advice.replace(/^./, first => first.toUpperCase())}`])
   }

@@ -23,7 +23,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   },
   {
     file: 'engine/response/lingering-close.ts',
-    line: 'tail.length <= ONE_WRITE && size === tail.length',
+    line: 'tail.length <= ONE_WRITE && last.size === tail.length',
     summary: '&& -> ||',
     reason: 'both branches send the same bytes: one of them saves a copy',
   },
@@ -64,8 +64,8 @@ export const EQUIVALENT: readonly Equivalent[] = [
     reason: 'a wait that is one ms longer',
   },
   {
-    file: 'plugins/ledger/call-charge.ts',
-    line: 'uncollected < MAX_COLUMN_VALUE ? uncollected : MAX_COLUMN_VALUE',
+    file: 'plugins/ledger/statements.ts',
+    line: 'nanos < MAX_COLUMN_VALUE ? nanos : MAX_COLUMN_VALUE',
     summary: '< -> <=',
     reason: 'the smaller of two equal numbers is either of them',
   },

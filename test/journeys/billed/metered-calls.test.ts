@@ -58,7 +58,7 @@ t.test('metered call: refused without a balance; a free model is served', async 
   t.equal(error.code, 'insufficient_user_quota')
   t.match(
     error.message,
-    /^Insufficient balance: this call may cost up to 1\.00 CNY, you have 0\.00 CNY\. Lower max_tokens or add credit\. \(/,
+    /^Insufficient balance: this call may cost up to 1\.00 CNY, 0\.00 CNY of your balance is available now\. Lower max_tokens or add credit\. \(/,
   )
   t.equal((await ask({ model: 'gift' })).status, 200)
   t.same(await rows(`SELECT * FROM charges WHERE account = ${customer.account}`), [])
@@ -234,7 +234,7 @@ routes:
       error: {
         code: 'pre_consume_token_quota_failed',
         message:
-          /^Insufficient quota: this call may cost up to 1\.00 CNY, this API key has 0\.00 CNY\. Lower max_tokens or raise the quota of the key\. \(/,
+          /^Insufficient quota: this call may cost up to 1\.00 CNY, 0\.00 CNY of this API key is available now\. Lower max_tokens or raise the quota of the key\. \(/,
       },
     })
   },

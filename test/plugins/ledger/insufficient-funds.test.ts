@@ -21,7 +21,7 @@ t.test('insufficient funds: rounds the cost up and the balance of the account do
   t.match(fault, { code: 'INSUFFICIENT', status: 403, expose: true })
   t.equal(
     fault.message,
-    'Insufficient balance: this call may cost up to 1.89 CNY, you have 0.40 CNY. Lower max_tokens or add credit.',
+    'Insufficient balance: this call may cost up to 1.89 CNY, 0.40 CNY of your balance is available now. Lower max_tokens or add credit.',
   )
   t.same(
     payers,
@@ -39,7 +39,7 @@ t.test('insufficient funds: shows the remaining quota of a key', async t => {
   t.equal(fault.code, 'KEY_EXHAUSTED')
   t.equal(
     fault.message,
-    'Insufficient quota: this call may cost up to 6.00 CNY, this API key has 5.00 CNY. Lower maxOutputTokens or raise the quota of the key.',
+    'Insufficient quota: this call may cost up to 6.00 CNY, 5.00 CNY of this API key is available now. Lower maxOutputTokens or raise the quota of the key.',
   )
 })
 
@@ -49,7 +49,7 @@ t.test(
     const fault = await refuse(async () => -3n * CNY)('account', payer, 936_000n)
     t.equal(
       fault.message,
-      'Insufficient balance: this call may cost up to 0.00094 CNY, you have 0.00 CNY. Add credit.',
+      'Insufficient balance: this call may cost up to 0.00094 CNY, 0.00 CNY of your balance is available now. Add credit.',
     )
   },
 )

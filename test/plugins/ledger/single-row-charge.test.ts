@@ -97,7 +97,7 @@ for (const engine of ENGINES)
       'hold: a long response and an unrequested stream have a row before their first byte',
       async t => {
         const { installation, url, rows } = await arrange(t, engine)
-        const long = [json('x'.repeat(2_000_000)), 'x'.repeat(1_500_000)] as const
+        const long = [json('x'.repeat(2_000_000)), `{"text":"${'x'.repeat(1_500_000)}`] as const
         const events = [
           { 'content-type': 'text/event-stream' },
           'data: {"choices":[]}\n\n',
@@ -124,12 +124,13 @@ for (const engine of ENGINES)
       const { installation, url, rows, counters } = await arrange(t, engine)
       const text = JSON.stringify({ ...USAGE, long: 'x'.repeat(100_000) })
       const costly = JSON.stringify({ usage: { prompt_tokens: 1_000, completion_tokens: 50_000 } })
+      const longText = JSON.stringify({ ...USAGE, long: 'x'.repeat(2_000_000) })
       const replies = [
         [json(costly), costly],
         [{ 'content-type': 'application/json; charset=UTF-8' }, costly],
         [json(text), text],
         [{ 'content-type': 'application/json' }, text],
-        [json('x'.repeat(2_000_000)), 'x'.repeat(2_000_000)],
+        [json(longText), longText],
         [{ 'content-type': 'text/event-stream' }, 'data: {"choices":[]}\n\ndata: [DONE]\n\n'],
       ] as const
       for (const [head, body] of replies) {
@@ -171,7 +172,7 @@ for (const engine of ENGINES)
 
     t.test('uncharged calls: a plain response that breaks off is not charged', async t => {
       const { installation, url, rows, counters } = await arrange(t, engine)
-      const half = 'x'.repeat(500)
+      const half = `[${'1,'.repeat(250)}`
       let breakOff = (response: ServerResponse): void => void response.destroy()
       installation.script = (_, response) => {
         response.writeHead(200, json(half.repeat(2)))
