@@ -65,21 +65,17 @@ export const upstreamFault = (
 }
 
 /** Checks an error response in the client's own format: it passes as it is, with status and
- *  Retry-After, unless it is about the gateway's account. A page of a proxy is answered in the
- *  client's dialect. */
+ *  Retry-After, unless it is about the gateway's account. */
 export const checkError = async (
   log: Log,
-  format: { readonly dialect: DialectName; readonly codec?: Pick<TargetCodec, 'decodeError'> },
+  { codec }: { readonly codec?: Pick<TargetCodec, 'decodeError'> },
   attempt: Attempt,
 ): Promise<void> => {
   const { reply } = attempt
-  const { status, headers } = reply
-  const { codec, dialect } = format
+  const { status } = reply
   await rejectRedirect(reply)
-  const isPage = codec !== undefined && /\bhtml\b/i.test(String(headers['content-type'] ?? ''))
-  if (!isPage && !mayBlame(status)) return
+  if (!mayBlame(status)) return
   const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
-  if (isPage) return answerError(log, dialect, { codec }, attempt, { status, text, headers })
   const reason = accountFault(log, attempt, { status, text, wait: waitIn(codec, reply, text) })
   if (reason) throw reason
 }

@@ -116,14 +116,16 @@ t.test('prebuild: a first start runs scripts and bundles nothing', async t => {
   t.same([elsewhere.exit, elsewhere.hasBundled], [0, false], 'routes.yaml of another folder')
 })
 
-t.test('prebuild: `tollgate test` starts its gateway from the scripts', t => {
+const runCases = (): string => {
   const argv = [join(folder, 'engine/bin.cjs'), 'test', 'routes.test.yaml']
-  const out = execFileSync(...plainCommand(process.execPath, ...argv), {
+  return execFileSync(...plainCommand(process.execPath, ...argv), {
     cwd: folder,
     encoding: 'utf8',
     env: { ...env, TOLLGATE_DATA: mkdtempSync(join(base, 'data-')) },
   })
-  t.match(out, /3 passed, 0 failed/)
+}
+t.test('prebuild: `tollgate test` starts its gateway from the scripts', t => {
+  t.match(runCases(), /3 passed, 0 failed/)
   t.end()
 })
 
@@ -155,6 +157,7 @@ t.test('prebuild: a plugin of the operator beside the shipped ones is bundled al
     "export default { schema: { type: 'string', description: 'A text.', examples: ['a'] }, setup: () => ({}) }\n",
   )
   const { own: ownBundle, ...shipped } = await bundlesOf()
+  t.match(runCases(), /3 passed, 0 failed/, 'and `tollgate test` works beside it')
   rmSync(own)
   t.match(ownBundle, /^own-/)
   t.same(shipped, before)

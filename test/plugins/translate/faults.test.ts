@@ -113,7 +113,6 @@ t.test('pass-through: an error response keeps its body, status and retry-after',
     [400, 'application/json', '{"error":{"message":"bad","code":"context_length_exceeded"}}'],
     [404, 'application/json', '{"error":{"message":"no such model"}}'],
     [429, 'application/json', '{"error":{"message":"slow"}}'],
-    [503, 'text/plain', 'later'],
     [503, 'text/html', '<h1>later</h1>'],
     [529, 'text/event-stream', '{"type":"error"}'],
   ] as const) {
@@ -121,10 +120,7 @@ t.test('pass-through: an error response keeps its body, status and retry-after',
     const { attempt, exchange, fault } = await runTranslate({ status, headers, body })
     t.equal(fault, undefined)
     t.equal(attempt.reply.status, status)
-    const { text } = await readReply(attempt.reply)
-    // A page of a proxy is no answer in the client's format.
-    if (type === 'text/html') t.match(JSON.parse(text), { error: { message: /answered 503/ } })
-    else t.equal(text, body)
+    t.equal((await readReply(attempt.reply)).text, body)
     t.equal(attempt.reply.headers['retry-after'], '9')
     t.equal(exchange.slots.get(USAGE), undefined, 'and nothing was used')
   }
