@@ -18,6 +18,7 @@ const problem = defineProblems({
   UNKNOWN_UPSTREAM: 'no upstream is named %j%s',
   UNUSED_KEY:
     'the key of %j would never be sent, since the plugin %j signs its requests; remove `key:` or `auth:`',
+  SAME_ADDRESS: 'settings.listen and settings.admin are both %s; give one of them another port',
   UNKNOWN_PARAMETER: 'the path %s has no parameter {%s}',
   DUPLICATE_ROUTE: '%s %s has two routes; the first is at %s:%d:%d',
   DUPLICATE_NAME: '%j is defined twice; first at %s:%d:%d',
@@ -65,6 +66,7 @@ export const checkRules = (
     checkInProcessUpstreams,
     checkUpstreams,
     checkKeys,
+    checkAddresses,
     checkPatterns,
     checkDuplicateNames,
   ])
@@ -134,6 +136,13 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
       if (isFields(each)) checkName(each.to, [...where, position, 'to'])
       else checkName(each, [...where, position])
   }
+}
+
+const checkAddresses = ({ document, report }: RuleContext): void => {
+  const { listen, admin } = mapOf(document.settings)
+  // Of port 0 each gets one of its own.
+  if (typeof listen === 'string' && listen === admin && !/:0$/.test(listen))
+    report('SAME_ADDRESS', ['settings', 'admin'], [listen])
 }
 
 const isKey = (value: Json | undefined): value is Json & KeyOptions =>
