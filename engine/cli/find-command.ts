@@ -22,7 +22,8 @@ export const findCommand = (
     return Object.hasOwn(commands, name) ? commands[name] : undefined
   })
 
-/** The plugin of each command, stored beside the bundles: to find it, all are imported. */
+/** The name of the plugin that has each command. Stored beside the bundles, since reading it from
+ *  the plugins imports all of them. */
 const ownersOf = async (
   bundles: readonly Bundle[],
   folder: string,

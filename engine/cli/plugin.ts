@@ -60,7 +60,7 @@ const importPath = (from: string, to: string): string => {
   const path = relative(dirname(from), to)
   return path.startsWith('.') ? path : `./${path}`
 }
-/** Whether Node reads the test as a module: npm makes packages of another type. */
+/** Whether Node runs the test as an ES module; `npm init` makes a package of CommonJS. */
 const isModuleFolder = (root: string): boolean => {
   try {
     const { type } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'))
@@ -71,7 +71,7 @@ const isModuleFolder = (root: string): boolean => {
 }
 const nextSteps = (name: string, testCommand: string, isModule: boolean): string =>
   [
-    ...(isModule ? [] : ['Make it run first:  npm pkg set type=module']),
+    ...(isModule ? [] : ['Use ES modules:     npm pkg set type=module']),
     `Run its test:       ${testCommand}`,
     `Add it to:          pipeline: [errors, ${name}, …]`,
     `Use it on a route:  ${name}: hello`,

@@ -1,5 +1,4 @@
 /** `tollgate start`: runs the gateway until a signal stops it. */
-
 import { collectWhenIdle } from '../processes/memory/idle-memory.ts'
 import { startGateway } from '../processes/primary.ts'
 import { configOf, type SingleCommand } from './command.ts'

@@ -140,7 +140,7 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
 
 const checkAddresses = ({ document, report }: RuleContext): void => {
   const { listen, admin } = mapOf(document.settings)
-  // Of port 0 each gets one of its own.
+  // For port 0 the system gives each a port of its own.
   if (typeof listen === 'string' && listen === admin && !/:0$/.test(listen))
     report('SAME_ADDRESS', ['settings', 'admin'], [listen])
 }

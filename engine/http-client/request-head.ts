@@ -58,7 +58,7 @@ export const formatHead = (host: string, { method, path, headers, body }: Reques
 const formatField = (name: string, value: unknown): string => {
   const text = String(value)
   if (FORBIDDEN_IN_VALUE.test(text))
-    throw new UnsendableRequest(`the value of its header ${name} breaks lines`)
+    throw new UnsendableRequest(`its header ${name} has a character that no header can carry`)
   return `${name}: ${text}\r\n`
 }
 const requireSingle = (name: string, value: unknown, before: string | undefined): string => {

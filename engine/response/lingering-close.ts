@@ -103,9 +103,9 @@ const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: 
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request head arrived too slowly.'],
 }
 
+type Last = { readonly size: number; readonly unread: boolean }
 /** Ends a response of `size` bytes. `unread`: the rest of its request is not read. Node sends a
  *  one-byte string in one write with the head; bytes would cost a gathering write. */
-type Last = { readonly size: number; readonly unread: boolean }
 export const writeLast = (reply: ServerResponse, tail: Bytes | undefined, last: Last): void => {
   if (last.unread) return endAndClose(reply, tail)
   if (tail === undefined) reply.end()
@@ -114,7 +114,7 @@ export const writeLast = (reply: ServerResponse, tail: Bytes | undefined, last: 
   else reply.end(tail)
   const { req: incoming } = reply
   if (incoming.complete) return
-  // Node reads and drops the rest of the request; one that does not come soon ends the connection.
+  // Node reads and drops the rest of the request. If it does not come soon, the connection ends.
   setTimeout(() => incoming.complete || lingeringClose(incoming.socket), LINGER_MS).unref()
 }
 

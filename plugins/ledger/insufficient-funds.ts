@@ -15,7 +15,7 @@ export interface RefusalTerms {
 export type InsufficientFunds = (shortage: Shortage, payer: Payer, cost: bigint) => Promise<Fault>
 
 const MESSAGES = {
-  // Money that other processes have reserved for their calls is part of the balance.
+  // Not "you have": other workers may have reserved a part of the balance for their calls.
   account: { code: 'INSUFFICIENT', whose: 'of your balance', remedy: 'add credit' },
   key: { code: 'KEY_EXHAUSTED', whose: 'of this API key', remedy: 'raise the quota of the key' },
 } as const

@@ -78,7 +78,7 @@ const showTask = async (host: HostBase, id: string) => {
     // The path and the query of the URL may contain secrets.
     callback: callback ? hostOf(callback.url) : null,
     callbacks: callbacks.map(row => ({ ...row, created: isoTime(Number(row.created)) })),
-    held: hold && !isFinal(task.state) ? printMoney(BigInt(hold.held)) : null,
+    held: heldBy(hold, task.state) ?? null,
     created: isoTime(task.created),
     changed: isoTime(task.changed),
     deadline: isoTime(task.deadline),
@@ -187,13 +187,16 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     },
   },
 }
+/** The amount that a task still holds: nothing once it has ended. */
+const heldBy = (hold: Task['hold'], state: Task['state']): string | undefined =>
+  hold && !isFinal(state) ? printMoney(BigInt(hold.held)) : undefined
 const isoTime = (ms: number): string => new Date(ms).toISOString()
 const toOutputRow = (task: Task) => ({
   id: task.id,
   account: task.account,
   model: task.model,
   state: task.state,
-  held: task.hold && !isFinal(task.state) ? printMoney(BigInt(task.hold.held)) : '0',
+  held: heldBy(task.hold, task.state) ?? '0',
   created: isoTime(task.created),
   upstream: task.target.upstream,
   upstream_id: task.upstreamId ?? '',

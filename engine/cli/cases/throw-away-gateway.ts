@@ -135,7 +135,7 @@ const mirror = (
 ): string => {
   const { files, root, document } = read(config, fileSource(env))
   const main = basename(config)
-  // A link to the plugins of the program would be a second folder with the same ones.
+  // By their own paths: a link to the folder of shipped plugins would be a second such folder.
   const plugins = ownPluginFolders(document)
     .map(each => resolve(root, each))
     .filter(existsSync)

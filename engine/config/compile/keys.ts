@@ -37,6 +37,7 @@ export const findKeyFaults = (
     },
   ]
 }
+/** What the HTTP client refuses in the value of a header. */
 const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/
 
 /** Identifies a key where the key itself must not stand. */

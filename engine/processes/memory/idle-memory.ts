@@ -8,12 +8,13 @@ const INTERVAL = 5_000
 /** Idle checks in a row before a collection: one for what the start left, later half a minute,
  *  since a collection drops the code of requests. Each stops the process for up to 60 ms. */
 const IDLE_CHECKS = { atStart: 1, later: 6 }
-/** A process that uses less of a core than this is idle. Its timers alone take up to 1 %. */
+/** The share of a core below which a process is idle. Timers alone take up to 1 %. */
 const IDLE_SHARE = 0.03
 /** Bytes by which the heap must have grown since the last collection. */
 const MIN_GROWTH = 4 * 1024 * 1024
 
-/** Checks at intervals of ms, and collects once after a growth. Does not keep the process alive. */
+/** Checks every `interval` ms whether the process is idle, and collects garbage if the heap has
+ *  grown since the last collection. The timer does not keep the process alive. */
 export const collectWhenIdle = (interval = INTERVAL): void => {
   let cpu = process.cpuUsage()
   const collectAll = createCollector()
@@ -22,7 +23,8 @@ export const collectWhenIdle = (interval = INTERVAL): void => {
     const { user, system } = process.cpuUsage(cpu)
     cpu = process.cpuUsage()
     idleChecks = (user + system) / 1_000 < IDLE_SHARE * interval ? idleChecks + 1 : 0
-    const isStarting = collectedSize === 0 && ++checks <= IDLE_CHECKS.later
+    checks++
+    const isStarting = collectedSize === 0 && checks <= IDLE_CHECKS.later
     if (idleChecks < (isStarting ? IDLE_CHECKS.atStart : IDLE_CHECKS.later)) return
     if (heapSize() < collectedSize + MIN_GROWTH) return
     collectAll()

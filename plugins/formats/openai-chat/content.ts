@@ -71,7 +71,7 @@ const readImage: Reader = (part, at) => {
   }
 }
 const VIDEO_EXTENSION = /\.(?:mp4|m4v|mov|avi|webm|mkv|mpe?g|wmv|flv|3gpp?)$/i
-/** Classifies a URL by the extension of its path, without the query; data by its media type. */
+/** The kind of an image part: of inline data by its media type, of a URL by its extension. */
 const kindOf = (mime: string, url: string): Media['kind'] => {
   if (mime !== '') return mime.startsWith('video/') ? 'video' : 'image'
   const path = URL.parse(url)?.pathname ?? url.replace(/[?#].*$/s, '')

@@ -26,7 +26,7 @@ export class AnswerFilter implements Filter {
   write(chunk: Bytes, out: Out): void {
     if (this.#hasFailed) return
     this.#observe(chunk)
-    // Before its first bytes are sent: the client gets a refusal, and pays nothing.
+    // A page is refused before any of its bytes is sent, so the client pays nothing.
     if (this.#isChecked && this.#extractor?.isForeign)
       return this.fail(this.#listener.unreadableFault(), out)
     out.write(chunk)

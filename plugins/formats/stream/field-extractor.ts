@@ -52,7 +52,7 @@ export class FieldExtractor {
   get isWhole(): boolean {
     return this.#matchDepth > 0 && this.#depth === 0 && !this.#isForeign && !this.#strings.isOpen
   }
-  /** Whether there are bytes outside of one JSON object or array. */
+  /** Whether a byte so far lies outside of the JSON object or array: the answer is not JSON. */
   get isForeign(): boolean {
     return this.#isForeign
   }

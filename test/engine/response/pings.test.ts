@@ -48,14 +48,14 @@ const arrange = async (t: Test) => {
   )
   const port = Number(new URL(core.url).port)
   /** Sends a request, lets time pass before and after the first event; resolves with the reply. */
-  const ask = async (path: string, body: string, accept: string, ...of: [number, string?]) => {
+  const ask = async (path: string, body: string, accept: string, ...reply: [number, string?]) => {
     pendingRequest = Promise.withResolvers()
     const client = await rawClient({ port })
     const head = ['content-type: application/json', `content-length: ${body.length}`, accept]
     await client.send(`POST ${path} HTTP/1.1\r\nhost: x\r\n${head.join('\r\n')}\r\n\r\n${body}`)
     const answer = await pendingRequest.promise
     for (let n = 0; n < 3; n++) ticks.pass(EVERY, EVERY)
-    answer(...of)
+    answer(...reply)
     await client.until('data: ')
     ticks.pass(EVERY, EVERY)
     last()

@@ -13,7 +13,7 @@ import {
 } from '../../helpers/money/billing-gateway.ts'
 
 let answer = { type: '', body: '' }
-/** Whether it comes in two reads. */
+/** Whether the upstream sends its answer in two halves, 20 ms apart. */
 let isSplit = false
 const upstream = createServer((request, response) => {
   request.resume()
