@@ -70,9 +70,15 @@ export type Meter =
   | 'search_units'
   | 'calls'
 export type Meters = Readonly<Partial<Record<Meter, number>>>
+/** Attributes that a price may depend on, by their names in prices: service_tier, speed,
+ *  inference_geo, quality, size, resolution, … */
+export type Attributes = Readonly<Record<string, string | number | boolean>>
 /** The usage of one exchange. */
 export interface Usage {
   readonly meters: Meters
+  /** Of a usage that is stored or polled: attributes that the answer reported. They replace those
+   *  of the request in its price. */
+  readonly attributes?: Attributes
   /** The upstream reported no counts, or was cut before: the numbers are estimates. */
   readonly estimated: boolean
   /** The format has estimated all missing counts: no other estimate is added. */
@@ -82,6 +88,19 @@ export interface Usage {
  *  `fail` of every filter of a `handle`. On a WebSocket set by `realtime` for each message, before
  *  `meter` reads it. */
 export const USAGE: Slot<Usage> = { name: 'usage' }
+
+/** What the answer says about how it was made; the members that it does not name are absent. */
+export interface Served {
+  /** The provider's id of the answer. */
+  readonly id?: string
+  /** The model, as the provider names it. */
+  readonly model?: string
+  /** They replace the attributes of the request in the price of the call. */
+  readonly attributes?: Attributes
+}
+/** Set by `translate`, `embed` and `realtime`: empty at the head of each answer, again whenever
+ *  more is known; final where USAGE is. */
+export const SERVED: Slot<Served> = { name: 'served' }
 
 /** The output of the running response so far, in tokens estimated from its text. */
 export interface OutputSoFar {

@@ -4,6 +4,7 @@ import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Fields } from './fields.ts'
 import type { Codec, TargetCodec, UpstreamError } from './hub/codec.ts'
+import type { ServedFacts } from './served.ts'
 import type { Framing } from './stream/framing.ts'
 import type { SseEvent } from './stream/sse.ts'
 import type { TextPattern } from './stream/text-pattern.ts'
@@ -24,6 +25,8 @@ export interface Format {
   /** Headers that its upstreams require and that a client may omit. */
   readonly headers?: Headers
   readonly usage: UsageFacts
+  /** How its answers say how they were made. */
+  readonly served: ServedFacts
   readonly stream: StreamFacts
   /** The member of a request that limits the output, with this limit. Absent: the format has no
    *  limit. */
@@ -76,6 +79,7 @@ export interface AnswerMember {
 export interface TargetFormat extends Pick<Format, 'name' | 'headers'> {
   readonly stream: Pick<StreamFacts, 'error' | 'framing'>
   readonly usage?: UsageFacts
+  readonly served: ServedFacts
   readonly codec: TargetCodec
 }
 

@@ -11,6 +11,7 @@ import { partsOf } from '../formats/hub/answer-parts.ts'
 import type { SseEvent } from '../formats/stream/sse.ts'
 import { type Meters, STREAM_ERRORED, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
+import { addServed, beginServed } from './served-slot.ts'
 import type { ThoughtRecorder } from './thought-cache.ts'
 import type { TranslationListener } from './translated-response.ts'
 
@@ -39,14 +40,17 @@ export class AttemptListener implements TranslationListener {
     this.#attempt = attempt
     this.#thoughts = thoughts
     this.#hostedUsage = hostedUsage
+    beginServed(attempt.exchange)
     const { usage: facts } = target
     if (facts?.text) this.#usage = new AnswerUsage(attempt, { facts, isStream }, hostedUsage, log)
   }
   onBytes(bytes: Bytes, event?: Fields): void {
+    if (event) addServed(this.#attempt.exchange, this.#target.served.read(event))
     const counts = event !== undefined && this.#usage?.addEvent(event) === true
     this.#usage?.addBytes(bytes, counts)
   }
   onBody(answer: Fields): void {
+    addServed(this.#attempt.exchange, this.#target.served.read(answer))
     this.#usage?.addAnswer(answer)
   }
   onPart(part: Part): void {

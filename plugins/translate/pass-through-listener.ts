@@ -7,8 +7,9 @@ import type { Fields } from '../formats/fields.ts'
 import type { Format, UsageEstimate } from '../formats/format.ts'
 import type { SseEvent } from '../formats/stream/sse.ts'
 import type { ResponseListener } from '../formats/stream/stream-watch.ts'
-import { STREAM_ERRORED, USAGE } from '../slots.ts'
+import { type Served, STREAM_ERRORED, USAGE } from '../slots.ts'
 import type { AnswerUsage } from './answer-usage.ts'
+import { addServed, beginServed } from './served-slot.ts'
 
 /** Reports the response of one attempt to the rest of the gateway, in its format's terms. */
 export class PassThroughListener implements ResponseListener {
@@ -31,6 +32,10 @@ export class PassThroughListener implements ResponseListener {
     this.#exchange = attempt.exchange
     this.#estimate = estimate
     this.#usage = usage
+    beginServed(this.#exchange)
+  }
+  onServed(served: Served): void {
+    addServed(this.#exchange, served)
   }
   onBytes(bytes: Bytes, counts: boolean): void {
     this.#usage?.addBytes(bytes, counts)

@@ -57,6 +57,13 @@ const ask: Format = {
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'output'],
   },
+  served: {
+    members: ['id', 'model'],
+    read: ({ id, model }) => ({
+      ...(typeof id === 'string' && { id }),
+      ...(typeof model === 'string' && { model }),
+    }),
+  },
   stream: {
     usageMark: '"used"',
     isCumulative: true,

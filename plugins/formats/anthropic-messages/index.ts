@@ -13,7 +13,7 @@ import { decodePrompt, encodePrompt } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { toolSupport } from './tools.ts'
-import { metersOf } from './usage.ts'
+import { metersOf, served } from './usage.ts'
 
 const TEXT = compileTextPattern({
   text: ['text', 'thinking', 'partial_json'],
@@ -69,6 +69,7 @@ export const anthropicMessages: Format = {
       'web_search',
     ],
   },
+  served,
   stream: {
     usageMark: 'usage"',
     isCumulative: false, // input is counted at the start, output at the end

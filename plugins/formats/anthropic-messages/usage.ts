@@ -1,7 +1,8 @@
 /** Converts usage counts to and from the gateway's meters. */
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, lenientObject } from '../fields.ts'
+import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
+import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
 
 /** `input_tokens` excludes tokens read from and written to the cache; `output_tokens` includes
@@ -78,3 +79,13 @@ const TIERS: Readonly<Record<string, string>> = {
 }
 const servedTier = (tier: string | undefined): string | null =>
   (tier === undefined ? undefined : TIERS[tier]) ?? null
+
+/** A stream names it in the message of its first event and with the counts near its end. */
+export const served: ServedFacts = {
+  members: ['id', 'model'],
+  read(fields) {
+    const message = isFields(fields.message) ? fields.message : fields
+    const { service_tier, speed, inference_geo } = lenientObject(message, 'usage')
+    return servedOf(message.id, message.model, { service_tier, speed, inference_geo })
+  },
+}

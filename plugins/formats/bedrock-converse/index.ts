@@ -9,7 +9,7 @@ import { NAME } from './name.ts'
 import { encodePrompt } from './request.ts'
 import { decodeAnswer } from './response.ts'
 import { toolSupport } from './tools.ts'
-import { countsIn, metersOf } from './usage.ts'
+import { countsIn, metersOf, served } from './usage.ts'
 
 const EXCLUSIONS = ['citation', 'citations', 'trace']
 
@@ -30,6 +30,7 @@ export const bedrockConverse: TargetFormat = {
     },
     counts: ['input', 'cached', 'cache_write', 'cache_write_1h', 'output'],
   },
+  served,
   stream: { framing: AWS_FRAMING, error: errorOf },
   codec: { encodePrompt, decodeAnswer, decodeStream, decodeError, tools: toolSupport },
 }

@@ -1,8 +1,9 @@
 /** Usage counts. `inputTokens` excludes tokens read from and written to the cache; `outputTokens`
  *  includes thoughts. */
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, isFields, lenientObjects } from '../fields.ts'
+import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
+import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
 
 /** The counts of an answer, or of the event `metadata`. */
@@ -20,4 +21,14 @@ export const metersOf = (counts: Fields): Meters => {
     cache_write_1h: hourTokens,
     output: count(counts.outputTokens),
   })
+}
+
+/** In a whole answer, and in the event `metadata`. The answer has neither an id nor a model. */
+export const served: ServedFacts = {
+  members: ['serviceTier', 'performanceConfig'],
+  read: fields =>
+    servedOf(undefined, undefined, {
+      service_tier: lenientObject(fields, 'serviceTier').type,
+      speed: lenientObject(fields, 'performanceConfig').latency,
+    }),
 }

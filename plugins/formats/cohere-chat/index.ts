@@ -4,6 +4,7 @@ import { isFields, lenientObject } from '../fields.ts'
 import { eventFields, type TargetFormat } from '../format.ts'
 import type { ToolNameRule } from '../hub/codec.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
+import { servedOf } from '../served.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodePrompt } from './request.ts'
@@ -29,6 +30,7 @@ export const cohereChat: TargetFormat = {
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'output'],
   },
+  served: { members: ['id'], read: ({ id }) => servedOf(id, undefined) },
   stream: {
     error: event => {
       const fields = eventFields(event) ?? {}

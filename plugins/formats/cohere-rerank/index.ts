@@ -3,6 +3,7 @@
 
 import type { Format } from '../format.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
+import { servedOf } from '../served.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
 import { about } from './about.ts'
 import { metersOf, rerankEstimate } from './usage.ts'
@@ -21,6 +22,7 @@ export const cohereRerank: Format = {
     sums: { input: [], output: [] },
     estimate: rerankEstimate,
   },
+  served: { members: ['id', 'model'], read: ({ id, model }) => servedOf(id, model) },
   stream: NO_STREAM,
   decodeError: decodeErrorReply,
 }

@@ -15,7 +15,7 @@ import { counting, decodePrompt, encodePrompt } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { upload } from './upload.ts'
-import { metersOf } from './usage.ts'
+import { metersOf, served } from './usage.ts'
 
 const TEXT = compileTextPattern({
   text: ['text', 'code'],
@@ -61,6 +61,7 @@ export const googleGemini: Format = {
     counts: ['input', 'cached', 'audio_input', 'output', 'thinking', 'audio_output'],
     hostedTools: hostedUsage,
   },
+  served,
   stream: {
     usageMark: 'TokenCount"',
     isCumulative: true,

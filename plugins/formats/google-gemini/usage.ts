@@ -3,8 +3,9 @@
  *  answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, isFields, omitUndefined } from '../fields.ts'
+import { count, type Fields, isFields, lenientObject, omitUndefined } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
+import { type ServedFacts, servedOf } from '../served.ts'
 
 export const metersOf = (usage: Fields): Meters => {
   const prompt = count(usage.promptTokenCount)
@@ -61,3 +62,22 @@ const detailsOf = (text: number, audio: number): Json => [
   ...(text > 0 ? [{ modality: 'TEXT', tokenCount: text }] : []),
   ...(audio > 0 ? [{ modality: 'AUDIO', tokenCount: audio }] : []),
 ]
+
+/** Types of traffic at Vertex AI, as service tiers. */
+const TRAFFIC_TIERS: ReadonlyMap<Json | undefined, string> = new Map([
+  ['ON_DEMAND', 'standard'],
+  ['ON_DEMAND_PRIORITY', 'priority'],
+  ['ON_DEMAND_FLEX', 'flex'],
+  ['ON_DEMAND_OFFPEAK', 'off_peak'],
+  ['PROVISIONED_THROUGHPUT', 'provisioned'],
+])
+export const served: ServedFacts = {
+  members: ['responseId', 'modelVersion'],
+  mark: 'usageMetadata"',
+  read(fields) {
+    const { serviceTier, trafficType } = lenientObject(fields, 'usageMetadata')
+    const tier = typeof serviceTier === 'string' ? serviceTier.toLowerCase() : undefined
+    const attributes = { service_tier: tier ?? TRAFFIC_TIERS.get(trafficType) }
+    return servedOf(fields.responseId, fields.modelVersion, attributes)
+  },
+}

@@ -15,7 +15,7 @@ import { decodePrompt, encodePrompt, needsTranslation } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
 import { toolSupport } from './tools.ts'
-import { metersOf } from './usage.ts'
+import { metersOf, served } from './usage.ts'
 
 /** Upstreams may send the same thought in several members. */
 const TEXT = compileTextPattern({
@@ -48,6 +48,7 @@ export const openaiChat: Format = {
     counts: ['input', 'cached', 'cache_write', 'audio_input', 'output', 'thinking', 'audio_output'],
     hostedTools: hostedUsage,
   },
+  served,
   stream: {
     usageMark: '_tokens"',
     isCumulative: true,

@@ -13,6 +13,7 @@ import {
 import { imageFormatIn } from '../images/image-prompt.ts'
 import { openaiErrorIn } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
+import { servedOf } from '../served.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { about } from './about.ts'
 import { ImageCounter } from './image-counter.ts'
@@ -41,6 +42,11 @@ export const openaiImages: Format = {
     sums: { input: ['images'], output: ['images'] },
     countAnswer: () => new ImageCounter(),
     isAdditive: true,
+  },
+  served: {
+    members: ['model', 'quality', 'size', 'background', 'output_format'],
+    read: ({ model, quality, size, background, output_format }) =>
+      servedOf(undefined, model, { quality, size, background, output_format }),
   },
   stream: {
     usageMark: '.completed"',

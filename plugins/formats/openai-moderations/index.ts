@@ -4,6 +4,7 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields } from '../fields.ts'
 import { type Format, omitZeroMeters } from '../format.ts'
 import { estimatePromptTokens } from '../prompt-tokens.ts'
+import { servedOf } from '../served.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
 import { about } from './about.ts'
 
@@ -38,5 +39,6 @@ export const openaiModerations: Format = {
       },
     }),
   },
+  served: { members: ['id', 'model'], read: ({ id, model }) => servedOf(id, model) },
   stream: NO_STREAM,
 }

@@ -15,7 +15,7 @@ import { NAME } from './name.ts'
 import { decodePrompt, encodePrompt } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
-import { metersOf } from './usage.ts'
+import { metersOf, served } from './usage.ts'
 
 const ENDS: ReadonlySet<string> = new Set([
   'response.completed',
@@ -56,6 +56,7 @@ export const openaiResponses: Format = {
     counts: ['input', 'cached', 'cache_write', 'output', 'thinking'],
     hostedTools: hostedUsage,
   },
+  served,
   stream: {
     // Matches the whole response, which the first events and the last event of a stream hold.
     usageMark: 'ponse":',

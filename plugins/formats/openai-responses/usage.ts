@@ -1,8 +1,9 @@
 /** Converts usage counts to and from the gateway's meters: `input_tokens` includes cached and cache
  *  write tokens, `output_tokens` includes thoughts. */
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, lenientObject } from '../fields.ts'
+import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
+import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
 
 export const metersOf = (usage: Fields): Meters => {
@@ -43,4 +44,18 @@ export const countsOf = (meters: Meters): Fields => {
     output_tokens_details: { reasoning_tokens: sumOf('thinking') },
     total_tokens: input + output,
   }
+}
+
+/** The first events of a stream repeat the tier that was requested; the last one names the tier
+ *  that served it. */
+export const served: ServedFacts = {
+  members: ['id', 'model', 'service_tier'],
+  read(fields) {
+    const response = isFields(fields.response) ? fields.response : fields
+    // Only whole responses have an object; other events have ids of items.
+    if (response.object !== undefined && response.object !== 'response') return {}
+    const { speed, inference_geo } = lenientObject(response, 'usage')
+    const { id, model, service_tier } = response
+    return servedOf(id, model, { service_tier, speed, inference_geo })
+  },
 }

@@ -2,6 +2,7 @@
 
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
+import { NOTHING_SERVED } from '../served.ts'
 import { about } from './about.ts'
 import { metersOf, speechEstimate } from './usage.ts'
 
@@ -21,5 +22,6 @@ export const openaiSpeech: Format = {
     sums: { input: ['input_tokens'], output: ['output_tokens'] },
     estimate: speechEstimate,
   },
+  served: NOTHING_SERVED,
   stream: streamEndingWith(DONE),
 }

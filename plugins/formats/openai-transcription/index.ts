@@ -3,6 +3,7 @@
 
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
+import { NOTHING_SERVED } from '../served.ts'
 import { about } from './about.ts'
 import { metersOf, transcriptionEstimate } from './usage.ts'
 
@@ -22,5 +23,6 @@ export const openaiTranscription: Format = {
     sums: { input: ['input_tokens'], output: ['output_tokens'] },
     estimate: transcriptionEstimate,
   },
+  served: NOTHING_SERVED,
   stream: streamEndingWith(DONE),
 }

@@ -19,6 +19,7 @@ import {
   unsupportedMedia,
 } from '../images/image-prompt.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
+import { NOTHING_SERVED } from '../served.ts'
 import { editRequest } from './edit.ts'
 
 /** The maximum number of images per call. */
@@ -85,6 +86,7 @@ const generationRequest = (
 
 export const recraft: TargetFormat = {
   name: 'recraft',
+  served: NOTHING_SERVED,
   stream: { error: () => undefined },
   codec: {
     encodePrompt,

@@ -8,6 +8,7 @@ import type { ResponseListener, WatchedMarks } from './stream-watch.ts'
 export class AnswerFilter implements Filter {
   /** Undefined if the answer is not JSON. */
   readonly #extractor: FieldExtractor | undefined
+  readonly #marks: WatchedMarks
   readonly #isChecked: boolean
   readonly #listener: ResponseListener
   readonly #counter: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
@@ -18,7 +19,8 @@ export class AnswerFilter implements Filter {
     listener: ResponseListener,
     { json, isChecked }: { readonly json: boolean; readonly isChecked: boolean },
   ) {
-    this.#extractor = json ? new FieldExtractor(marks.key) : undefined
+    this.#extractor = json ? new FieldExtractor(marks.key, marks.servedKeys) : undefined
+    this.#marks = marks
     this.#isChecked = isChecked
     this.#listener = listener
     this.#counter = marks.count.countAnswer?.()
@@ -36,9 +38,21 @@ export class AnswerFilter implements Filter {
     if (tail) this.#observe(tail)
     if (this.#isChecked && !this.#extractor?.isWhole)
       return this.fail(this.#listener.unreadableFault(), out)
-    const counts = parse(this.#extractor?.value)
+    const usage = parse(this.#extractor?.value)
+    const counts = isFields(usage) ? usage : undefined
+    this.#reportServed(counts)
     this.#listener.onUsage(this.#counter ? { ...counts, ...this.#counter.counts } : counts, true)
     out.end(tail)
+  }
+  #reportServed(counts: Fields | undefined): void {
+    const { count, served } = this.#marks
+    const fields: { [key: string]: Json } = counts ? { [count.key]: counts } : {}
+    for (const [index, bytes] of (this.#extractor?.more ?? []).entries()) {
+      const value = parse(bytes)
+      const key = served.facts.members[index]
+      if (value !== undefined && key !== undefined) fields[key] = value
+    }
+    this.#listener.onServed(served.facts.read(fields))
   }
   #observe(chunk: Bytes): void {
     this.#extractor?.push(chunk)
@@ -52,11 +66,10 @@ export class AnswerFilter implements Filter {
     out.fail(reason)
   }
 }
-const parse = (value: Bytes | undefined): Fields | undefined => {
+const parse = (value: Bytes | undefined): Json | undefined => {
   if (!value) return undefined
   try {
-    const counts = JSON.parse(Buffer.from(value).toString()) as Json
-    return isFields(counts) ? counts : undefined
+    return JSON.parse(Buffer.from(value).toString()) as Json
   } catch {
     return undefined
   }

@@ -1,5 +1,5 @@
-/** Extracts one member from JSON in a stream of chunks without parsing the rest. Chunks may split
- *  anywhere; only the value is kept in memory. */
+/** Extracts members from JSON in a stream of chunks without parsing the rest. Chunks may split
+ *  anywhere; only the values are kept in memory. */
 import type { Bytes } from '../../../engine/plugin.ts'
 import { JsonStrings } from './json-strings.ts'
 
@@ -30,7 +30,11 @@ export interface Span {
  *  wins. */
 export class FieldExtractor {
   readonly #strings: JsonStrings
-  readonly #capture = new ValueCapture()
+  readonly #captures: readonly ValueCapture[]
+  /** The capture of the value that is read. */
+  #capture: ValueCapture
+  /** Bytes before the current chunk. */
+  #offset = 0
   #depth = 0
   /** The depth at which members match; 0 until the first bracket. */
   #matchDepth = 0
@@ -40,12 +44,20 @@ export class FieldExtractor {
   /** Text before or after the outermost value. */
   #isForeign = false
 
-  constructor(key: Bytes) {
-    this.#strings = new JsonStrings(key)
+  /** `more`: keys of further members. */
+  constructor(key: Bytes, more: readonly Bytes[] = NO_KEYS) {
+    const capture = new ValueCapture()
+    this.#strings = new JsonStrings(more.length === 0 ? [key] : [key, ...more])
+    this.#captures = [capture, ...more.map(() => new ValueCapture())]
+    this.#capture = capture
   }
   /** The bytes of the value. */
   get value(): Bytes | undefined {
-    return this.#capture.value
+    return this.#captures[0]?.value
+  }
+  /** The bytes of the values of the further members, in their order. */
+  get more(): readonly (Bytes | undefined)[] {
+    return this.#captures.slice(1).map(({ value }) => value)
   }
   /** Whether the bytes so far are exactly one JSON object or array. Checks that brackets and
    *  strings are closed, not the syntax between them. */
@@ -58,7 +70,7 @@ export class FieldExtractor {
   }
   /** The position of the value in all bytes so far. */
   get span(): Span | undefined {
-    return this.#capture.span
+    return this.#captures[0]?.span
   }
   /** The hot loop: reads byte by byte between strings and uses `indexOf` inside them. State that is
    *  read for every byte lives in local variables and is written back at the end of the chunk.
@@ -75,7 +87,7 @@ export class FieldExtractor {
       at = expectsKey ? strings.continueKey(chunk, 0) : strings.skip(chunk, 0)
       if (expectsKey && !strings.isOpen) {
         expectsKey = false
-        if (strings.isMatch) state = AFTER_KEY
+        state = this.#endKey(state)
       }
     }
     while (at < length) {
@@ -86,7 +98,7 @@ export class FieldExtractor {
           at = strings.readKey(chunk, at)
           if (strings.isOpen) break
           expectsKey = false
-          if (strings.isMatch) state = AFTER_KEY
+          state = this.#endKey(state)
           continue
         }
         if (state === AFTER_COLON) state = this.#beginValue(at - 1)
@@ -117,51 +129,56 @@ export class FieldExtractor {
     this.#depth = depth
     this.#matchDepth = matchDepth
     this.#expectsKey = expectsKey
-    this.#state = state === IN_VALUE && !this.#capture.carry(chunk) ? SEARCHING : state
-    this.#capture.advance(length)
+    this.#state =
+      state === IN_VALUE && !this.#capture.carry(chunk, this.#offset) ? SEARCHING : state
+    this.#offset += length
+  }
+  #endKey(state: number): number {
+    const capture = this.#captures[this.#strings.match]
+    if (!capture) return state
+    this.#capture = capture
+    return AFTER_KEY
   }
   #beginValue(at: number): number {
-    this.#capture.begin(at)
+    this.#capture.begin(this.#offset + at)
     return IN_VALUE
   }
   #endValue(chunk: Bytes, end: number): number {
-    this.#capture.end(chunk, end)
+    this.#capture.end(chunk, end, this.#offset)
     return SEARCHING
   }
 }
 
-/** The bytes and the position of the last value. */
+const NO_KEYS: readonly Bytes[] = []
+
+/** The bytes and the position of the last value of one member. */
 class ValueCapture {
   value: Bytes | undefined
   span: Span | undefined
   #start = 0
   #parts: Bytes[] = []
-  /** Bytes before the current chunk. */
-  #offset = 0
 
-  /** The value begins at this position of the current chunk. */
-  begin(at: number): void {
-    this.#start = this.#offset + at
+  /** The value begins at this position of all bytes. */
+  begin(start: number): void {
+    this.#start = start
     this.#parts = []
   }
-  /** The value continues in the next chunk. Returns false, and discards it, if it is too long. */
-  carry(chunk: Bytes): boolean {
-    this.#parts.push(this.#inChunk(chunk, chunk.length))
-    if (this.#offset + chunk.length - this.#start <= VALUE_LIMIT) return true
+  /** The value continues in the next chunk. Returns false, and discards it, if it is too long.
+   *  `offset`: bytes before this chunk. */
+  carry(chunk: Bytes, offset: number): boolean {
+    this.#parts.push(this.#inChunk(chunk, chunk.length, offset))
+    if (offset + chunk.length - this.#start <= VALUE_LIMIT) return true
     this.#parts = []
     return false
   }
   /** The value ends before `end` in the current chunk. */
-  end(chunk: Bytes, end: number): void {
-    const last = this.#inChunk(chunk, end)
-    this.span = { start: this.#start, end: this.#offset + end }
+  end(chunk: Bytes, end: number, offset: number): void {
+    const last = this.#inChunk(chunk, end, offset)
+    this.span = { start: this.#start, end: offset + end }
     this.value = this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last])
     this.#parts = []
   }
-  advance(length: number): void {
-    this.#offset += length
-  }
-  #inChunk(chunk: Bytes, end: number): Bytes {
-    return chunk.subarray(Math.max(0, this.#start - this.#offset), end)
+  #inChunk(chunk: Bytes, end: number, offset: number): Bytes {
+    return chunk.subarray(Math.max(0, this.#start - offset), end)
   }
 }

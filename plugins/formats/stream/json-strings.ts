@@ -1,4 +1,5 @@
-/** Reads past JSON strings in a stream of chunks that may split anywhere, and compares keys. */
+/** Reads past JSON strings in a stream of chunks that may split anywhere, and compares keys with a
+ *  few that are searched. */
 import type { Bytes } from '../../../engine/plugin.ts'
 
 const QUOTE = 0x22
@@ -8,47 +9,58 @@ const BACKSLASH = 0x5c
 const LOOP_LENGTH = 24
 
 export class JsonStrings {
-  readonly #key: Bytes
+  readonly #keys: readonly Bytes[]
   #isOpen = false
   #isEscaped = false
-  /** The number of bytes of the current key that match; -1: no match. */
-  #matchLength = -1
+  /** Bytes of the current key so far. */
+  #length = 0
+  /** A bit for each searched key that these bytes begin. */
+  #candidates = 0
 
-  /** `key`: the bytes that keys are compared with. */
-  constructor(key: Bytes) {
-    this.#key = key
+  /** `keys`: the bytes that keys are compared with, at most 30. */
+  constructor(keys: readonly Bytes[]) {
+    this.#keys = keys
   }
   /** Whether the last chunk ended inside a string. */
   get isOpen(): boolean {
     return this.#isOpen
   }
-  /** Whether the last complete key matches. */
-  get isMatch(): boolean {
-    return this.#matchLength === this.#key.length
+  /** The index of the searched key that the last complete key matches; -1: none. */
+  get match(): number {
+    for (let index = 0; this.#candidates >> index > 0; index++)
+      if ((this.#candidates >> index) & 1 && this.#keys[index]?.length === this.#length)
+        return index
+    return -1
   }
   /** Reads a key from the position after its opening quote; like `continueKey` otherwise. */
   readKey(chunk: Bytes, from: number): number {
-    this.#matchLength = 0
+    this.#length = 0
+    this.#candidates = (1 << this.#keys.length) - 1
     return this.continueKey(chunk, from)
   }
   /** Returns the position after the closing quote, or the end of the chunk. Keys at the matching
    *  depth are short and are compared byte by byte. A key spelt with escapes does not match. */
   continueKey(chunk: Bytes, from: number): number {
-    const key = this.#key
-    let matchLength = this.#matchLength
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] as number
       if (this.#isEscaped) this.#isEscaped = false
       else if (byte === QUOTE) {
-        this.#matchLength = matchLength
         this.#isOpen = false
         return at + 1
       } else if (byte === BACKSLASH) this.#isEscaped = true
-      matchLength = matchLength >= 0 && byte === key[matchLength] ? matchLength + 1 : -1
+      if (this.#candidates !== 0) this.#compare(byte)
     }
-    this.#matchLength = matchLength
     this.#isOpen = true
     return chunk.length
+  }
+  #compare(byte: number): void {
+    const keys = this.#keys
+    let candidates = 0
+    for (let index = 0; index < keys.length; index++)
+      if ((this.#candidates >> index) & 1 && keys[index]?.[this.#length] === byte)
+        candidates |= 1 << index
+    this.#candidates = candidates
+    this.#length++
   }
   /** Skips a string, or the rest of one. Returns the position after the closing quote, or the end
    *  of the chunk. */

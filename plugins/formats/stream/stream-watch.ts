@@ -1,14 +1,18 @@
 /** Passes a stream through unchanged and reads its usage counts, its end and its errors. */
 import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Out } from '../../../engine/plugin.ts'
+import type { Served } from '../../slots.ts'
 import type { Fields } from '../fields.ts'
 import { eventFields, type Format, type StreamFacts } from '../format.ts'
 import { addCounts } from '../images/image-answer.ts'
 import { mergeCounts } from './reported-usage.ts'
+import { type ServedMarks, ServedWatch } from './served-watch.ts'
 import { eventsIn, eventsWith, Splitter, type SseEvent } from './sse.ts'
 
 /** Receives the findings of a watcher, and supplies the errors that it sends. */
 export interface ResponseListener {
+  /** What the answer says about how it was made; again when it says more, before `onUsage`. */
+  onServed(served: Served): void
   /** Called once, at the end, with the upstream's own counts, undefined if it sent none; `whole`:
    *  they are final. */
   onUsage(counts: Fields | undefined, whole: boolean): void
@@ -36,8 +40,10 @@ export interface WatchedMarks {
   readonly ends: readonly Bytes[]
   readonly key: Bytes
   readonly count: Format['usage']
+  readonly served: ServedMarks
+  readonly servedKeys: readonly Bytes[]
 }
-export const watchedMarksOf = ({ stream, usage }: Format): WatchedMarks => {
+export const watchedMarksOf = ({ stream, usage, served }: Format): WatchedMarks => {
   const mark = Buffer.from(stream.usageMark)
   return {
     facts: stream,
@@ -46,6 +52,11 @@ export const watchedMarksOf = ({ stream, usage }: Format): WatchedMarks => {
     ends: stream.endMarks.map(each => (each === stream.usageMark ? mark : Buffer.from(each))),
     key: Buffer.from(usage.key),
     count: usage,
+    served: {
+      facts: served,
+      mark: served.mark === undefined ? undefined : Buffer.from(served.mark),
+    },
+    servedKeys: served.members.map(each => Buffer.from(each)),
   }
 }
 
@@ -65,6 +76,7 @@ export class StreamFilter implements Filter {
   readonly #listener: ResponseListener
   readonly #isHidden: ((event: SseEvent) => boolean) | undefined
   readonly #splitter = new Splitter()
+  readonly #served: ServedWatch
   #counts: Fields | undefined
   /** The counts of earlier answers in the same stream. */
   #earlierCounts: Fields | undefined
@@ -86,6 +98,7 @@ export class StreamFilter implements Filter {
     this.#marks = marks
     this.#listener = listener
     this.#isHidden = isHidden
+    this.#served = new ServedWatch(marks.served, served => listener.onServed(served))
   }
   write(chunk: Bytes, out: Out): void {
     const events = this.#splitter.push(chunk)
@@ -139,6 +152,7 @@ export class StreamFilter implements Filter {
     const counts = contains(bytes, this.#marks.usage)
     if (this.#tail && this.#marks.facts.afterEnd === 'added' && hasData(bytes)) this.#beginAnother()
     if (counts) this.#count(bytes)
+    this.#served.observe(bytes)
     this.#listener.onBytes?.(bytes, counts)
     const visible = counts && this.#isHidden ? this.#withoutHidden(bytes, this.#isHidden) : bytes
     if (visible.length === 0) return
@@ -231,6 +245,7 @@ export class StreamFilter implements Filter {
     const { count, usage } = this.#marks
     for (const event of eventsWith(bytes, usage)) {
       const fields = eventFields(event)
+      this.#served.read(event)
       const counts = fields && count.inEvent(fields)
       if (counts)
         this.#counts = count.isAdditive
@@ -240,6 +255,7 @@ export class StreamFilter implements Filter {
   }
   #reportCounts(): void {
     clearTimeout(this.#lingerTimer)
+    this.#served.finish()
     this.#readCounts()
     const counts = this.#earlierCounts
       ? addCounts(this.#earlierCounts, this.#counts ?? {})

@@ -38,6 +38,7 @@ export const checkFormat = (t: Test, key: string, format: AnyFormat): void => {
     owing(key)('stream.error', 'undefined for an event without an error'),
   )
   checkUsage(t, format)
+  checkServed(t, format)
   if (isForClients(format)) checkClientFacts(t, format)
   if (!format.codec) return
   checkTarget(t, format.codec, key)
@@ -58,6 +59,19 @@ const checkUsage = (t: Test, { name, usage }: AnyFormat): void => {
     usage.inEvent({}),
     undefined,
     owes('usage.inEvent', 'undefined for an event without counts'),
+  )
+}
+
+const checkServed = (t: Test, { name, served }: AnyFormat): void => {
+  const owes = owing(name)
+  t.same(served.read({}), {}, owes('served.read', 'nothing for an answer that names nothing'))
+  const values = ['named', { type: 'named', latency: 'named' }]
+  const reads = (member: string): boolean =>
+    values.some(value => Object.keys(served.read({ [member]: value })).length > 0)
+  t.same(
+    served.members.filter(each => !reads(each)),
+    [],
+    owes('served.members', 'only members that `read` reads'),
   )
 }
 
@@ -194,7 +208,7 @@ const collect = (codec: Codec, events: readonly SseEvent[]): Answer => {
   return collector.answer()
 }
 
-const checkAnswer = (t: Test, { name, stream, usage }: Format, codec: Codec): void => {
+const checkAnswer = (t: Test, { name, stream, usage, served }: Format, codec: Codec): void => {
   const owes = owing(name)
   const context = contextWith({ path: PATH, prompt: { ...PROMPT, stream: false } })
   const answer = codec.encodeAnswer(ANSWER, context)
@@ -204,6 +218,7 @@ const checkAnswer = (t: Test, { name, stream, usage }: Format, codec: Codec): vo
     owes('codec', 'a decoder that reads what its encoder wrote'),
   )
   t.ok(usage.key in answer, owes('usage.key', 'the member of a whole answer with its counts'))
+  t.equal(served.read(answer).model, 'asked', owes('served.read', 'the model of its answer'))
   const encoder = codec.encodeStream(context)
   const failure = encoder.failure({ error: { message: 'no tea', type: 'api_error', code: null } })
   t.ok(

@@ -48,6 +48,7 @@ const watch = async (
   )
   answer.through(
     new StreamFilter(watchedMarksOf(formatOf(name)), {
+      onServed() {},
       onUsage(matches, complete) {
         counts = matches
         isComplete = complete

@@ -1,0 +1,59 @@
+/** Reads what answers say about how they were made: the provider's id, the model, and the
+ *  attributes that prices depend on. Pure. */
+import type { Json } from '../../engine/plugin.ts'
+import type { Attributes, Served } from '../slots.ts'
+import type { Fields } from './fields.ts'
+
+/** What a format knows about its answers. */
+export interface ServedFacts {
+  /** Members of a whole answer that `read` needs, without the one of the usage counts. */
+  readonly members: readonly string[]
+  /** A text that occurs in each event that says how the answer was made. Absent: the first event
+   *  and those with counts say all. */
+  readonly mark?: string
+  /** Reads a whole answer, or the data of an event. */
+  read(fields: Fields): Served
+}
+
+const MAX_LENGTH = 64
+/** Values that leave the choice to the provider: an answer that repeats one names nothing. */
+const OPEN_VALUES: ReadonlySet<Json> = new Set(['', 'auto', 'unspecified'])
+
+/** `values`: by the names of attributes in prices. Other values than texts, numbers and flags are
+ *  left out. */
+export const servedOf = (
+  id: Json | undefined,
+  model: Json | undefined,
+  values: Readonly<Record<string, Json | undefined>> = {},
+): Served => {
+  const attributes: { [name: string]: Attributes[string] } = {}
+  let hasAttributes = false
+  for (const name in values) {
+    const value = values[name]
+    if (value === undefined || !isAttribute(value) || OPEN_VALUES.has(value)) continue
+    attributes[name] = value
+    hasAttributes = true
+  }
+  return {
+    ...(isText(id) && { id }),
+    ...(isText(model) && { model }),
+    ...(hasAttributes && { attributes }),
+  }
+}
+const MAX_NAME_LENGTH = 256
+const isText = (value: Json | undefined): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH
+const isAttribute = (value: Json): value is Attributes[string] =>
+  typeof value === 'string'
+    ? value.length <= MAX_LENGTH
+    : typeof value === 'number' || typeof value === 'boolean'
+
+/** Later members replace earlier ones. */
+export const mergeServed = (earlier: Served, later: Served): Served => {
+  const { attributes } = later
+  if (attributes === undefined || earlier.attributes === undefined) return { ...earlier, ...later }
+  return { ...earlier, ...later, attributes: { ...earlier.attributes, ...attributes } }
+}
+
+/** The answers of this format say nothing. */
+export const NOTHING_SERVED: ServedFacts = { members: [], read: () => ({}) }

@@ -1,0 +1,48 @@
+/** Reads what the events of a stream say about how the answer was made: the first event, those with
+ *  counts, and the last one with the mark of the format. */
+import { asBuffer } from '../../../engine/kit.ts'
+import type { Bytes } from '../../../engine/plugin.ts'
+import type { Served } from '../../slots.ts'
+import { eventFields } from '../format.ts'
+import type { ServedFacts } from '../served.ts'
+import { eventsIn, eventsWith, type SseEvent } from './sse.ts'
+
+/** How a format says it, with its mark as bytes. */
+export interface ServedMarks {
+  readonly facts: ServedFacts
+  readonly mark: Bytes | undefined
+}
+
+export class ServedWatch {
+  readonly #marks: ServedMarks
+  readonly #onServed: (served: Served) => void
+  #hasReadFirst = false
+  /** The last bytes with the mark: read at the end, since every event may have it. */
+  #unread: Bytes | undefined
+
+  constructor(marks: ServedMarks, onServed: (served: Served) => void) {
+    this.#marks = marks
+    this.#onServed = onServed
+  }
+  /** Takes whole events as they pass. */
+  observe(bytes: Bytes): void {
+    const { mark } = this.#marks
+    if (this.#hasReadFirst) {
+      if (mark && asBuffer(bytes).indexOf(mark) >= 0) this.#unread = bytes
+      return
+    }
+    const events = eventsIn(bytes).filter(event => eventFields(event) !== undefined)
+    this.#hasReadFirst = events.length > 0
+    for (const event of events) this.read(event)
+  }
+  read(event: SseEvent): void {
+    const fields = eventFields(event)
+    if (fields) this.#onServed(this.#marks.facts.read(fields))
+  }
+  /** Reads what is left. */
+  finish(): void {
+    const { mark } = this.#marks
+    if (this.#unread && mark) for (const event of eventsWith(this.#unread, mark)) this.read(event)
+    this.#unread = undefined
+  }
+}

@@ -1,0 +1,22 @@
+/** Keeps what the answer of the running attempt says about how it was made, in the slot SERVED. */
+import type { Exchange } from '../../engine/plugin.ts'
+import { mergeServed } from '../formats/served.ts'
+import { SERVED, type Served } from '../slots.ts'
+
+type WithSlots = Pick<Exchange, 'slots'>
+
+/** An earlier target of the exchange may have left its own. */
+export const beginServed = ({ slots }: WithSlots): void => slots.set(SERVED, NOTHING)
+const NOTHING: Served = {}
+
+export const addServed = ({ slots }: WithSlots, served: Served): void => {
+  const earlier = slots.get(SERVED) ?? NOTHING
+  if (!isIncluded(served, earlier)) slots.set(SERVED, mergeServed(earlier, served))
+}
+/** Most events repeat what the first one says. */
+const isIncluded = ({ id, model, attributes = {} }: Served, earlier: Served): boolean => {
+  if (id !== undefined && id !== earlier.id) return false
+  if (model !== undefined && model !== earlier.model) return false
+  for (const name in attributes) if (attributes[name] !== earlier.attributes?.[name]) return false
+  return true
+}
