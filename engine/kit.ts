@@ -24,3 +24,21 @@ export const SIZES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 2 ** 20,
 /** Parses `1.5h` or `8MiB`; a text without a unit is the number itself. The text must be valid. */
 export const amountIn = (text: string, units: Readonly<Record<string, number>>): number =>
   Math.round(Number.parseFloat(text) * (units[text.replace(/^[0-9.]+/, '')] ?? 1))
+
+export type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>
+/** ms that a response asks its client to wait, by `retry-after-ms` or `retry-after` (RFC 9110
+ *  §10.2.3: seconds, or a date in any of its three forms); 0 for a date that is over. Undefined:
+ *  it asks for none. `now`: ms since 1970. */
+export const retryAfterIn = (headers: HeaderFields, now = Date.now()): number | undefined => {
+  const ms = firstOf(headers['retry-after-ms'])
+  if (AMOUNT.test(ms)) return Math.ceil(Number(ms))
+  const text = firstOf(headers['retry-after'])
+  if (AMOUNT.test(text)) return Math.ceil(Number(text) * 1_000)
+  // The form of `asctime` names no zone: it is UTC.
+  const at = WEEKDAY.test(text) ? Date.parse(/ GMT$/.test(text) ? text : `${text} GMT`) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
+}
+const AMOUNT = /^\d{1,15}(?:\.\d{1,15})?$/
+const WEEKDAY = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/
+const firstOf = (value: HeaderFields[string]): string =>
+  (typeof value === 'string' ? value : (value?.[0] ?? '')).trim()

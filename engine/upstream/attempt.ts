@@ -136,7 +136,7 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
       exchange,
       reply => {
         addWait()
-        recordKey(attempt, reply.status, reply.headers['retry-after'])
+        recordKey(attempt, reply.status, reply.headers)
         attempt.setReply(reply)
         resolve()
       },
@@ -161,11 +161,7 @@ export const pickKey = (attempt: UpstreamAttempt): number => {
   return now
 }
 /** Records what the status of a response says about the key. */
-export const recordKey = (
-  attempt: UpstreamAttempt,
-  status: number,
-  retryAfter?: string | string[] | undefined,
-): void => {
+export const recordKey = (attempt: UpstreamAttempt, status: number, headers?: Headers): void => {
   const { key, sentAt, target, candidate, request } = attempt
   if (status === 401)
     attempt.hasNewCredential = candidate.upstream.signer?.onRefused?.(request.headers) === true
@@ -173,7 +169,7 @@ export const recordKey = (
   const now = performance.now()
   key.health.recordStatus(status, sentAt, now)
   if (status === 429 && candidate.upstream.health.restsKeys)
-    key.health.limit(target.name ?? '', limitTime(retryAfter), now)
+    key.health.limit(target.name ?? '', limitTime(headers), now)
 }
 /** A streamed body cannot be sent by a second attempt. */
 export const canResend = ({ request: { body } }: Call): boolean =>

@@ -168,7 +168,7 @@ class CandidateChoice {
     this.#rules.observe(candidate.upstream.name, call.abandonReason ? 'abandoned' : reason.code)
     if (reason.refusesKey) attempt.key?.health.refuse(attempt.sentAt, performance.now())
     // Some upstreams say in the body how long to wait.
-    if (reason.status === 429) recordKey(attempt, 429, reason.headers?.['retry-after'])
+    if (reason.status === 429) recordKey(attempt, 429, reason.headers)
     if (attempt.hasNewCredential && canResend(call)) this.#again = candidate
     if (this.#again) return
     if ((reason.refusesKey || reason.status === 429) && this.#useNextKey(attempt)) return

@@ -1,6 +1,7 @@
 /** Whether an origin may be picked. Pure: times are arguments, ms, monotonic.
  *
  *  healthy ──`failures`──▶ ejected ──`eject`──▶ due ──attempt──▶ probing ──▶ healthy, ejected */
+import { type HeaderFields, retryAfterIn } from '../kit.ts'
 
 export interface HealthRules {
   /** Failures in a row after which an origin is ejected. */
@@ -19,10 +20,8 @@ export interface HealthListener {
 /** Rest after a 429 without Retry-After, and the longest Retry-After followed, ms. */
 const LIMIT = { default: 1_000, longest: 60_000 }
 /** ms until an address or a key that answered 429 is used again. */
-export const limitTime = (retryAfter: string | string[] | undefined): number => {
-  const ms = Number(retryAfter) * 1_000
-  return ms > 0 ? Math.min(ms, LIMIT.longest) : LIMIT.default
-}
+export const limitTime = (headers: HeaderFields = {}): number =>
+  Math.min(retryAfterIn(headers) || LIMIT.default, LIMIT.longest)
 
 export class Health {
   protected readonly listener: HealthListener | undefined
@@ -57,11 +56,11 @@ export class Health {
   /** Records the status of a response. `now`: ms, monotonic. */
   recordResponse(
     status: number,
-    retryAfter: string | string[] | undefined,
+    headers: HeaderFields | undefined,
     now: number,
     rules: HealthRules,
   ): void {
-    if (status === 429 && !rules.restsKeys) this.rest(now + limitTime(retryAfter))
+    if (status === 429 && !rules.restsKeys) this.rest(now + limitTime(headers))
     else if (status >= 500) this.recordFailure(now, rules)
     else this.recordSuccess()
   }

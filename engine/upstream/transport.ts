@@ -113,7 +113,7 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
   onHead(status: number, headers: ResponseHeaders): void {
     if (this.over) return
     const { origin, health, deadlines } = this.#sending
-    origin.health.recordResponse(status, headers['retry-after'], performance.now(), health)
+    origin.health.recordResponse(status, headers, performance.now(), health)
     this.#state = STREAMING
     this.deadline = deadlines.idle
     this.#touch()

@@ -74,10 +74,9 @@ const recordFailure = (
 ): void => {
   const { origin, upstream } = attempt.candidate
   const now = performance.now()
-  const wait = headers?.['retry-after']
   if (status === 429 && !wasAbandoned) {
-    recordKey(attempt, status, wait)
-    return origin.health.recordResponse(status, wait, now, upstream.health)
+    recordKey(attempt, status, headers)
+    return origin.health.recordResponse(status, headers, now, upstream.health)
   }
   attempt.key?.health.recordAbandoned()
   if (wasAbandoned || refusesKey) origin.health.recordAbandoned()
@@ -152,7 +151,7 @@ class Handshake {
   #onDeclined({ statusCode = 0, headers }: IncomingMessage): void {
     const { name } = this.#options
     const code = RETRYABLE_STATUSES[statusCode]
-    const wait = String(limitTime(headers['retry-after']) / 1_000)
+    const wait = String(limitTime(headers) / 1_000)
     if (code) return this.fail(fault(code, [name], { headers: { 'retry-after': wait } }))
     const refusesKey = statusCode === 401
     const traits = { retryable: refusesKey || statusCode >= 500, refusesKey }

@@ -2,7 +2,7 @@
  *  outcome is stored in the transaction of its charge. One per process; a dead one's lines are
  *  freed when it is reaped. */
 import { asFault } from '../../engine/errors.ts'
-import { isCode } from '../../engine/kit.ts'
+import { isCode, retryAfterIn } from '../../engine/kit.ts'
 import type { Exchange, Fault, Host, Json } from '../../engine/plugin.ts'
 import { BodyRecorder } from '../conversion/body-recorder.ts'
 import { bodyOf } from '../dialects/index.ts'
@@ -215,9 +215,9 @@ class LineCall {
     return `${batch.replace('batch', 'req')}_${line}_${attempts}`
   }
   #pause(headers: NonNullable<Fault['headers']>): number {
-    const retryAfter = Number(headers['retry-after'] ?? 0) * 1_000
+    const retryAfter = retryAfterIn(headers) ?? 0
     const pause = FIRST_PAUSE * 2 ** Math.min(5, this.#line.attempts)
-    return Math.min(LONGEST_PAUSE, Math.max(retryAfter || 0, pause)) * (0.9 + Math.random() * 0.2)
+    return Math.min(LONGEST_PAUSE, Math.max(retryAfter, pause)) * (0.9 + Math.random() * 0.2)
   }
   async #finish(outcome: string, isOk: boolean): Promise<void> {
     await writeWithRetry(this.#host.database, finishLine(this.#line, this.#process, outcome, isOk))

@@ -1,4 +1,5 @@
 /** Errors in Google's dialect: /v1beta. */
+import { retryAfterIn } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { fields, integer, list, object, text } from '../shapes.ts'
 import type { Dialect, ErrorView } from './dialect.ts'
@@ -37,8 +38,11 @@ export const google: Dialect = {
 
 /** Google's clients read the retry delay from the body, not from the header. */
 const details = ({ headers }: ErrorView): { readonly details?: Json } => {
-  const seconds = headers['retry-after']
-  if (typeof seconds !== 'string' || !/^\d+$/.test(seconds)) return {}
-  const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${seconds}s` }
+  const ms = retryAfterIn(headers)
+  if (ms === undefined) return {}
+  const retry = {
+    '@type': 'type.googleapis.com/google.rpc.RetryInfo',
+    retryDelay: `${Math.ceil(ms / 1_000)}s`,
+  }
   return { details: [retry] }
 }

@@ -1,8 +1,8 @@
 /** Sends an event to its receiver once and classifies the response. Independent of the schedule and
  *  the store. */
+import { retryAfterIn } from '../../engine/kit.ts'
 import type { Headers, HostBase, Reply, Row } from '../../engine/plugin.ts'
 import { hostOf } from './address.ts'
-import { retryAfterOf } from './schedule.ts'
 
 /** ms for the whole response of a receiver. */
 const TIMEOUT = 3_000
@@ -82,7 +82,7 @@ export const resultOf = (
   if (status === 410) return { outcome: 'gone', status }
   // A redirect would lead to an unchecked address.
   if (status >= 300 && status < 400) return { outcome: 'redirected', status }
-  const wait = retryAfterOf(headers['retry-after'], now)
+  const wait = retryAfterIn(headers, now)
   const pause = THROTTLES.has(status)
   return {
     outcome: pause ? 'throttled' : 'refused',

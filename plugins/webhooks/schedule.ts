@@ -30,11 +30,3 @@ export const delayBefore = (
   const spread = delay * (1 - JITTER + 2 * JITTER * random)
   return Math.round(Math.max(spread, Math.min(retryAfter, delays.at(-1) ?? 0)))
 }
-
-/** RFC 9110 §10.2.3: seconds, or a date. ms from `now`; undefined when it is neither. */
-export const retryAfterOf = (value: unknown, now: number): number | undefined => {
-  if (typeof value !== 'string') return undefined
-  if (/^\d{1,9}$/.test(value)) return Number(value) * SECOND
-  const at = /^[A-Z][a-z]{2}, /.test(value) ? Date.parse(value) : Number.NaN
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
-}

@@ -9,7 +9,15 @@ import {
   textOf,
   UsageError,
 } from '../../engine/cli/kit.ts'
-import { amountIn, asBuffer, DURATIONS, isCode, isFields, SIZES } from '../../engine/kit.ts'
+import {
+  amountIn,
+  asBuffer,
+  DURATIONS,
+  isCode,
+  isFields,
+  retryAfterIn,
+  SIZES,
+} from '../../engine/kit.ts'
 
 t.test('isFields: accepts objects with members only', async t => {
   for (const value of [{}, { a: 1 }, runInNewContext('({})')]) t.ok(isFields(value))
@@ -84,4 +92,30 @@ t.test('UsageError: is recognised if another copy of the class created it', asyn
 t.test('textOf: returns texts only', async t => {
   t.equal(textOf('a'), 'a')
   for (const value of [undefined, true, 1, ['a']]) t.equal(textOf(value), undefined)
+})
+
+t.test('retryAfterIn: reads seconds, milliseconds and all three forms of a date', async t => {
+  const now = Date.parse('2030-01-01T00:00:00Z')
+  for (const [value, ms] of [
+    ['120', 120_000],
+    ['0', 0],
+    [' 1.5 ', 1_500],
+    ['Tue, 01 Jan 2030 00:01:00 GMT', 60_000],
+    ['Tuesday, 01-Jan-30 00:01:00 GMT', 60_000],
+    ['Tue Jan  1 00:01:00 2030', 60_000],
+    ['Mon, 31 Dec 2029 00:00:00 GMT', 0],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', Date.parse('9999-12-31T23:59:59Z') - now],
+    [['7', '9'], 7_000],
+    ['soon', undefined],
+    ['', undefined],
+    ['-5', undefined],
+    ['1e3', undefined],
+    ['2030-01-01', undefined],
+    ['Tue, no date', undefined],
+    [undefined, undefined],
+  ] as const)
+    t.equal(retryAfterIn({ 'retry-after': value }, now), ms, String(value))
+  t.equal(retryAfterIn({ 'retry-after-ms': '250', 'retry-after': '7' }, now), 250)
+  t.equal(retryAfterIn({ 'retry-after-ms': 'soon', 'retry-after': '7' }, now), 7_000)
+  t.equal(retryAfterIn({}, now), undefined)
 })

@@ -28,6 +28,7 @@ const arrange = async (
     key = ['a', 'b'] as unknown,
     route = {},
     plugins = {} as Readonly<Record<string, Plugin>>,
+    limited = (): Readonly<Record<string, string>> => ({ 'retry-after': '7' }),
   } = {},
 ) => {
   const used: string[] = []
@@ -35,7 +36,7 @@ const arrange = async (
     const key = String(headers.authorization).replace('Bearer ', '')
     used.push(key)
     const status = statusOf(key, url)
-    response.writeHead(status, status === 429 ? { 'retry-after': '7' } : {})
+    response.writeHead(status, status === 429 ? limited() : {})
     response.end(`answer ${status} about ${key}`)
   })
   const lines: Record<string, unknown>[] = []
@@ -121,6 +122,20 @@ t.test('key failures: a 429 rests the key for its target, not the address', asyn
     [{ key: nameOf('a'), ms: 7_000, target: 'm', text: /limited/ }],
   )
 })
+
+for (const [form, limited] of [
+  ['an HTTP date', () => ({ 'retry-after': new Date(Date.now() + 30_000).toUTCString() })],
+  ['retry-after-ms', () => ({ 'retry-after-ms': '29500' })],
+] as const)
+  t.test(`key failures: a 429 with ${form} rests the key that long`, async t => {
+    const statusOf = (key: string) => (key === 'a' ? 429 : 200)
+    const { core, used, lines } = await arrange(t, statusOf, { limited })
+    for (let call = 0; call < 4; call++) await ask(core, '/m', JSON_POST)
+    t.same(used, ['a', 'b', 'b', 'b', 'b'])
+    const [rest] = lines.filter(({ text }) => String(text).startsWith('key rests'))
+    const ms = Number(rest?.ms)
+    t.ok(ms > 20_000 && ms <= 30_000, `it rests for ${ms} ms`)
+  })
 
 t.test('key failures: with every key limited the client gets the 429', async t => {
   const { core, used } = await arrange(t, () => 429)

@@ -110,9 +110,13 @@ t.test('keys: a Retry-After counts up to a minute, a second without one', async 
     ['0', 1_000],
     ['-1', 1_000],
     ['soon', 1_000],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', MINUTE],
+    ['Sat, 01 Jan 2000 00:00:00 GMT', 1_000],
     [undefined, 1_000],
   ] as const)
-    t.equal(limitTime(text), ms, String(text))
+    t.equal(limitTime({ 'retry-after': text }), ms, String(text))
+  t.equal(limitTime({ 'retry-after-ms': '250' }), 250)
+  t.equal(limitTime(), 1_000)
 })
 
 t.test('keys: a conversation keeps its key until that rests', async t => {
