@@ -3,7 +3,7 @@ import { amountIn, DURATIONS, SIZES } from '../../engine/kit.ts'
 import type { HostBase } from '../../engine/plugin.ts'
 import { NO_QUOTA, type Quota } from './statements.ts'
 
-export const PURPOSES = ['assistants', 'fine-tune', 'vision', 'batch'] as const
+export const PURPOSES = ['assistants', 'fine-tune', 'vision', 'batch', 'user_data'] as const
 export type Purpose = (typeof PURPOSES)[number]
 
 export interface FileSettings {
@@ -38,7 +38,13 @@ interface Section {
 const SIZE = '^[1-9][0-9]{0,5}(B|KiB|MiB|GiB)$'
 const DEFAULTS = {
   store: 'file:',
-  sizes: { assistants: '512MiB', 'fine-tune': '1GiB', vision: '20MiB', batch: '200MiB' },
+  sizes: {
+    assistants: '512MiB',
+    'fine-tune': '1GiB',
+    vision: '20MiB',
+    batch: '200MiB',
+    user_data: '512MiB',
+  },
   inline: '32MiB',
   free: 5,
   keep_batch: '30d',
@@ -57,6 +63,7 @@ export const fileSettingsOf = (host: Pick<HostBase, 'section'>): FileSettings =>
       'fine-tune': sizeOf('fine-tune'),
       vision: sizeOf('vision'),
       batch: sizeOf('batch'),
+      user_data: sizeOf('user_data'),
     },
     quota: {
       files: files.quota?.files ?? NO_QUOTA.files,

@@ -19,6 +19,7 @@ const EXTENSIONS: Readonly<Record<Purpose, readonly string[]>> = {
   'fine-tune': ['.jsonl'],
   vision: ['.png', '.jpg', '.jpeg', '.webp'],
   batch: ['.jsonl'],
+  user_data: [...TYPES.keys()],
 }
 /** As messages name them. */
 const USES: Readonly<Record<Purpose, string>> = {
@@ -26,14 +27,17 @@ const USES: Readonly<Record<Purpose, string>> = {
   'fine-tune': 'Fine-Tuning',
   vision: 'vision',
   batch: 'Batch',
+  user_data: 'user data',
 }
+
+/** Clients compare the message, which has named these four since before `user_data` was taken. */
+const NAMED = "'assistants', 'fine-tune', 'vision', 'batch'"
 
 /** Throws PURPOSE_INVALID. */
 export const purposeOf = (text: string): Purpose => {
   const purpose = PURPOSES.find(each => each === text)
   if (purpose) return purpose
-  const names = PURPOSES.map(each => `'${each}'`).join(', ')
-  throw fault('PURPOSE_INVALID', [text.slice(0, 100), names])
+  throw fault('PURPOSE_INVALID', [text.slice(0, 100), NAMED])
 }
 /** Throws a fault if files with this extension do not suit the purpose; undefined: any purpose. */
 export const checkExtension = (extension: string, purpose: Purpose | undefined): void => {

@@ -165,6 +165,11 @@ t.test(
         [400, `'answers' is not one of ${purposes} - 'purpose'`, 'purpose'],
       ],
       [
+        'an extension of no purpose, for a request',
+        { purpose: 'user_data', file: ['a.exe', 'x'] },
+        [400, /^Files with extensions \[\.exe\] are not supported for user data\./, 'file'],
+      ],
+      [
         'batch output',
         { ...BATCH, purpose: 'batch_output' },
         [400, `'batch_output' is not one of ${purposes} - 'purpose'`, 'purpose'],
@@ -352,6 +357,9 @@ t.test('files: every purpose takes its extensions, and the download has their ty
     ['assistants', 'a.csv', 'x', 'text/csv; charset=utf-8'],
     ['assistants', 'a.json', '{}', 'application/json'],
     ['fine-tune', 'a.jsonl', '{}', 'application/jsonl'],
+    ['user_data', 'a.pdf', '%PDF-', 'application/pdf'],
+    ['user_data', 'a.jsonl', '{}', 'application/jsonl'],
+    ['user_data', 'a.webp', webp, 'image/webp'],
     ['vision', 'a.png', PNG, 'image/png'],
     ['vision', 'a.jpg', jpeg, 'image/jpeg'],
     ['vision', 'a.jpeg', jpeg, 'image/jpeg'],
