@@ -10,8 +10,6 @@ import {
   CREDENTIAL_HEADERS,
   type Mode,
 } from '../credentials/credential-extraction.ts'
-import { Credentials } from '../credentials/credentials.ts'
-import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { bootstrap } from '../credentials/first-run-bootstrap.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
@@ -19,7 +17,7 @@ import { formatsOf } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
 import { checkModels, keySubcommands as moreSubcommands } from '../operator/key-commands.ts'
 import { AUTH_SCHEMA, checkModes } from './schema.ts'
-import { createAuthStage } from './stage.ts'
+import { createAuthStage, shareLookups } from './stage.ts'
 
 const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
   key: 'key',
@@ -59,8 +57,7 @@ export default {
     return createAuthStage({
       ...requirement,
       kinds,
-      credentials: host.share('accounts/credentials', '1', () => new Credentials(host.database)),
-      limiter: host.share('accounts/failed-auth-limiter', '1', () => new FailedAuthLimiter()),
+      ...shareLookups(host),
       isWebSocket: host.route.method === 'WS',
       isRead: host.route.method === 'GET',
       url: host.url,

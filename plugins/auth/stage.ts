@@ -1,6 +1,13 @@
 /** The stage of a route that requires a credential: extracts it, looks up its account, and refuses
  *  invalid ones. */
-import type { Exchange, HostBase, Next, RouteDescription, Stage } from '../../engine/plugin.ts'
+import type {
+  Exchange,
+  Host,
+  HostBase,
+  Next,
+  RouteDescription,
+  Stage,
+} from '../../engine/plugin.ts'
 import {
   type AuthRequirement,
   CREDENTIAL_HEADERS,
@@ -9,12 +16,13 @@ import {
   removeQueryKey,
   removeSubprotocolKey,
 } from '../credentials/credential-extraction.ts'
-import type { Credentials, Entry } from '../credentials/credentials.ts'
-import type { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
+import { Credentials, type Entry } from '../credentials/credentials.ts'
+import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
 import { missingCredentialText } from '../credentials/missing-credential.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
 import { cookieName, hasSecureUrl, isFromConsole } from '../credentials/session-cookie.ts'
+import { offerOwnerLookup } from '../credentials/work-owner.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
 
 const NAMES: Readonly<Record<Kind, string>> = {
@@ -32,6 +40,18 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly isWebSocket: boolean
   readonly isRead: boolean
   readonly url: HostBase['url']
+}
+
+/** The lookups of this process, shared by all routes; other plugins can ask about the owner of
+ *  accepted work from now on. */
+export const shareLookups = (
+  host: Pick<Host, 'share' | 'database'>,
+): Pick<AuthStageOptions, 'credentials' | 'limiter'> => {
+  offerOwnerLookup(host)
+  return {
+    credentials: host.share('accounts/credentials', '1', () => new Credentials(host.database)),
+    limiter: host.share('accounts/failed-auth-limiter', '1', () => new FailedAuthLimiter()),
+  }
 }
 
 const requireRole = (role: Account['role'], account: Account | undefined): void => {

@@ -6,6 +6,7 @@
  *       └──▶ failed: the input file has problems */
 import { isCode } from '../../engine/kit.ts'
 import type { Host, Statement } from '../../engine/plugin.ts'
+import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
 import { NO_QUOTA } from '../file-store/statements.ts'
 import { makeFileId } from '../file-store/stored-file.ts'
@@ -18,6 +19,7 @@ import {
   ANY_UNFINISHED,
   addLine,
   COUNTS,
+  cancelBatch,
   deleteLines,
   ENDED_WITH_LINES,
   FIND_ANY,
@@ -89,6 +91,10 @@ class BatchMover {
   }
   async move(): Promise<void> {
     const { state, ending, expires } = this.#batch
+    if (state === 'validating' || state === 'in_progress') {
+      const refusal = await refusalOfOwner(this.#host, this.#batch.slots)
+      if (refusal) return this.#write([cancelBatch(this.#batch, Date.now(), refusal)])
+    }
     if (state === 'validating') return this.#validate()
     if (state === 'finalizing') return this.#writeResults(ending ?? 'completed')
     const isExpired = state === 'in_progress' && Date.now() >= expires

@@ -3,6 +3,7 @@
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { ABOUT } from './about.ts'
 import { moveBatches } from './batch-moves.ts'
+import { commands, offerToOperators } from './commands.ts'
 import { LineRunner } from './line-runner.ts'
 import { BATCH_SETTINGS, batchSettingsOf, checkPrice } from './settings.ts'
 import { deleteOldBatches } from './statements.ts'
@@ -30,6 +31,7 @@ export default {
   before: ['meter'],
   needs: ['files', 'meter'],
   migrations,
+  commands,
   check: checkPrice,
   setup(name, host): Stage {
     if (name === 'events')
@@ -42,6 +44,7 @@ export default {
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)
     if (name === 'create') {
+      offerToOperators(host)
       const runner = host.share('batches', '1', () => new LineRunner())
       const settings = batchSettingsOf(host)
       const lines = host.job(

@@ -5,6 +5,7 @@ import { asFault } from '../../engine/errors.ts'
 import { isCode, retryAfterIn } from '../../engine/kit.ts'
 import type { Exchange, Fault, Host, Json } from '../../engine/plugin.ts'
 import { BodyRecorder } from '../conversion/body-recorder.ts'
+import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { bodyOf } from '../dialects/index.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { isFields } from '../formats/fields.ts'
@@ -13,28 +14,22 @@ import { PRICE_FACTOR } from '../slots.ts'
 import { type Batch, batchOf, type Line, lineOf } from './batch.ts'
 import { answerOutcome, errorOutcome, parseBody } from './outcome.ts'
 import type { BatchSettings } from './settings.ts'
-import {
-  ANY_DUE,
-  ANY_OTHER_RUNNING,
-  claimLines,
-  FIND_ANY,
-  finishLine,
-  OWNED,
-  retryLine,
-} from './statements.ts'
+import { ANY_DUE, claimLines, FIND_ANY, finishLine, OWNED, retryLine } from './statements.ts'
 
 /** How often a line is sent whose answer was lost. */
 const MAX_ATTEMPTS = 3
 /** ms until a line is sent again: after the first failure, and the longest. */
 const FIRST_PAUSE = 2_000
 const LONGEST_PAUSE = 60_000
+/** ms until a line is looked at again whose owner has lost access. */
+const OWNER_PAUSE = 1_000
 /** Bytes of the largest answer. */
 const MAX_ANSWER = 16 * 1024 * 1024
-/** Statuses of a busy upstream, or of a limit of the account: they count as no attempt. */
 /** Codes of faults: the account or its key cannot pay; the answer is larger than `MAX_ANSWER`, and
  *  would be so again. */
 const SHORTAGES: ReadonlySet<string> = new Set(['INSUFFICIENT', 'KEY_EXHAUSTED'])
 const TOO_LARGE = 'REPLY_TOO_LARGE'
+/** Statuses of a busy upstream, or of a limit of the account: they count as no attempt. */
 const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 503])
 
 interface Refusal {
@@ -44,6 +39,8 @@ interface Refusal {
   readonly wait: number
   /** Of a fault. */
   readonly code?: string
+  /** Whether the fault says when to retry: other calls hold the money that the line lacks. */
+  readonly mayPass?: boolean
 }
 
 export class LineRunner {
@@ -134,23 +131,21 @@ class LineCall {
         errorOutcome(this.#line, 'server_error', `The answer was lost ${MAX_ATTEMPTS} times.`),
         false,
       )
+    // The batch is cancelled within a second: see `BatchMover`.
+    if (await refusalOfOwner(this.#host, this.#batch.slots))
+      return this.#retry({ ...this.#line, waits: waits + 1 }, OWNER_PAUSE)
     const refusal = await this.#send(settings)
     if (!refusal) return
     const { status, body, wait, code } = refusal
-    if (BUSY_STATUSES.has(status) || (await this.#waitsForOthers(refusal)))
-      return this.#retry({ ...this.#line, waits: waits + 1 }, wait)
+    if (BUSY_STATUSES.has(status)) return this.#retry({ ...this.#line, waits: waits + 1 }, wait)
+    if (code !== undefined && SHORTAGES.has(code) && refusal.mayPass)
+      return this.#retry({ ...this.#line, waits: waits + 1 }, FIRST_PAUSE)
     if (status >= 500 && code !== TOO_LARGE && attempts - waits < MAX_ATTEMPTS)
       return this.#retry(this.#line, wait)
     return this.#finish(
       answerOutcome(this.#line, { status, request: this.#requestId, body }),
       false,
     )
-  }
-  /** Whether the money that the line lacks may be held by other lines of its batch. */
-  async #waitsForOthers({ code }: Refusal): Promise<boolean> {
-    if (code === undefined || !SHORTAGES.has(code)) return false
-    const { batch, line } = this.#line
-    return (await this.#host.database.read(ANY_OTHER_RUNNING, [batch, line])).length > 0
   }
   /** Undefined: the outcome is stored, together with the charge. */
   async #send({ factor }: BatchSettings): Promise<Refusal | undefined> {
@@ -196,7 +191,8 @@ class LineCall {
       if (isCode(error, 'LINE_MOVED', 'STORE_UNKNOWN')) throw error
       const body = bodyOf('openai', fault, this.#requestId)
       const { code, status, headers = {} } = fault
-      return { code, status, body, wait: this.#pause(headers) }
+      const mayPass = headers['retry-after'] !== undefined
+      return { code, status, body, wait: this.#pause(headers), mayPass }
     }
   }
   /** The member `body` of the line in the input file. */

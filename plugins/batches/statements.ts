@@ -1,7 +1,8 @@
 /** Statements over batches and their lines. A move of a batch names the state that it leaves; a
  *  move of a line names the process that works on it. Pure. */
-import type { Sql, Statement } from '../../engine/plugin.ts'
+import type { Fault, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { withAccountNames } from '../credentials/statements.ts'
 import type { Batch, BatchState, Ending, Line, LineError } from './batch.ts'
 
 const sql = (name: string, text: string, postgres?: string): Sql => ({
@@ -68,6 +69,15 @@ export const moveBatch = (batch: Batch, move: Move, now: number): Statement => {
 export const failBatch = (batch: Batch, errors: readonly LineError[], now: number): Statement =>
   moveBatch(batch, { state: 'failed', errors }, now)
 
+/** Lines under way end, and are charged; no other is sent. `reason`: why the
+ *  gateway cancels it. */
+export const cancelBatch = (batch: Batch, now: number, reason?: Fault): Statement => {
+  const state = batch.state === 'validating' ? 'cancelled' : 'cancelling'
+  const error = reason && { code: reason.code.toLowerCase(), message: reason.message }
+  const errors = error ? [{ ...error, param: null, line: null }] : batch.errors
+  return moveBatch(batch, { state, ending: 'cancelled', errors }, now)
+}
+
 /** A batch of an account (id, account). */
 export const FIND = sql('find', 'SELECT * FROM batches WHERE id = ? AND account = ?')
 /** For the runner (id). */
@@ -77,6 +87,20 @@ export const PAGE = sql(
   'page',
   `SELECT * FROM batches WHERE account = ? AND (created, id) < (?, ?)
    ORDER BY created DESC, id DESC LIMIT ?`,
+)
+/** The latest batches (account or null, account, state or null, state, row count). */
+export const LIST_ANY = sql(
+  'list any',
+  withAccountNames(
+    `SELECT * FROM batches WHERE (CAST(? AS BIGINT) IS NULL OR account = ?)
+       AND (CAST(? AS TEXT) IS NULL OR state = ?) ORDER BY created DESC, id DESC LIMIT ?`,
+    'account',
+  ),
+)
+/** A batch with the name of its account (id). */
+export const FIND_NAMED = sql(
+  'find named',
+  withAccountNames('SELECT * FROM batches WHERE id = ?', 'account'),
 )
 /** Reads whether batches of an account have changed (account, row count). */
 export const STATES = sql(
@@ -140,12 +164,6 @@ export const ANY_RUNNING = sql(
 /** Lines of batches that have ended, or are being checked, are not sent. */
 const IS_DUE = `due IS NOT NULL AND due <= ? AND process IS NULL AND batch IN (
    SELECT id FROM batches WHERE state = 'in_progress' AND ending IS NULL)`
-/** A row where a process works on another line of the batch (batch, line). */
-export const ANY_OTHER_RUNNING = sql(
-  'any other running',
-  `SELECT line FROM batch_lines WHERE batch = ? AND due IS NOT NULL AND process IS NOT NULL
-     AND line <> ? LIMIT 1`,
-)
 
 /** Whether a line may be sent (now). */
 export const ANY_DUE = sql('any due', `SELECT line FROM batch_lines WHERE ${IS_DUE} LIMIT 1`)

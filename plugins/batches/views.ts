@@ -9,7 +9,7 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT } from '../slots.ts'
 import { type Batch, batchOf, batchView, isFinal, makeBatchId } from './batch.ts'
 import { fault } from './faults.ts'
-import { createBatch, FIND, moveBatch, PAGE, STATES } from './statements.ts'
+import { cancelBatch, createBatch, FIND, PAGE, STATES } from './statements.ts'
 
 type View = (exchange: Exchange, host: HostBase) => Promise<void>
 
@@ -91,23 +91,26 @@ const list: View = async (exchange, host) => {
   const views = rows.slice(0, limit).map(row => batchView(batchOf(row)))
   exchange.answer(200, listPage(views, rows.length > limit))
 }
-/** Lines under way end, and are charged; no other is sent. */
-const cancel: View = async (exchange, host) => {
+/** Lines under way end, and are charged; no other is sent. `find` reads the batch. */
+export const cancelFound = async (
+  { database }: Pick<HostBase, 'database'>,
+  find: () => Promise<Batch>,
+): Promise<Batch> => {
   for (let attempt = 1; ; attempt++) {
-    const batch = await find(exchange, host)
-    if (batch.state === 'cancelling') break
+    const batch = await find()
+    if (batch.state === 'cancelling') return batch
     if (isFinal(batch) || batch.state === 'finalizing') throw fault('BATCH_ENDED', [batch.state])
-    const state = batch.state === 'validating' ? 'cancelled' : 'cancelling'
-    const move = moveBatch(batch, { state, ending: 'cancelled' }, Date.now())
     try {
-      await writeWithRetry(host.database, [move])
-      break
+      await writeWithRetry(database, [cancelBatch(batch, Date.now())])
+      return await find()
     } catch (error) {
       // It has moved on since it was read.
       if (!isCode(error, 'BATCH_MOVED') || attempt === CANCEL_ATTEMPTS) throw error
     }
   }
-  await show(exchange, host)
+}
+const cancel: View = async (exchange, host) => {
+  exchange.answer(200, batchView(await cancelFound(host, () => find(exchange, host))))
 }
 
 /** Changes of the batches of the calling account, as they happen. */

@@ -365,6 +365,12 @@ const select = (kind: Kind): string => `
   FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account`
 /** By digest. */
 export const FIND = perKind(kind => sql(`find ${kind}`, `${select(kind)} WHERE c.digest = ?`))
+/** Whether an account is suspended, or its key revoked, ms or null (key, account). */
+export const FIND_OWNER = sql(
+  'find owner',
+  `SELECT a.suspended, (SELECT revoked FROM api_keys WHERE id = CAST(? AS BIGINT)) AS revoked
+   FROM accounts a WHERE a.id = ?`,
+)
 /** The number of digests in one batched read. Unused parameters are ''. */
 export const BATCH_SIZE = 100
 export const FIND_BATCH = perKind(kind =>

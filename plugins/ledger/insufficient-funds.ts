@@ -5,7 +5,7 @@ import { fault } from './faults.ts'
 import type { Ledger, Payer, Shortage } from './ledger.ts'
 
 export interface RefusalTerms {
-  readonly ledger: Pick<Ledger, 'available'>
+  readonly ledger: Pick<Ledger, 'funds'>
   /** The name of the configured currency. */
   readonly currency: string
   /** The parameter of a request that bounds its output, if there is one. */
@@ -20,20 +20,31 @@ const MESSAGES = {
   key: { code: 'KEY_EXHAUSTED', whose: 'of this API key', remedy: 'raise the quota of the key' },
 } as const
 
+/** Other calls hold the money that this one lacks. Without the header it stays too little when
+ *  they have ended. */
+const MAY_PASS = { headers: { 'retry-after': '1' } }
+
 export const insufficientFunds =
   ({ ledger, currency, limitField }: RefusalTerms): InsufficientFunds =>
   async (shortage, { account, ...key }, cost) => {
     const { code, whose, remedy } = MESSAGES[shortage]
     const payer = { account, ...(shortage === 'key' ? key : { key: undefined, quota: undefined }) }
-    const room = await ledger.available(payer).catch(() => undefined)
+    const funds = await ledger.funds(payer).catch(() => undefined)
     const most = `${roundMoney(cost, 'up')} ${currency}`
     // Another call has released its hold since, or the store does not answer.
-    if (room === undefined || room >= cost)
-      return fault(code, [
-        most,
-        'and other calls hold the rest of the balance. Retry when they have ended',
-      ])
-    const has = `${roundMoney(room > 0n ? room : 0n, 'down')} ${currency} ${whose} is available now`
+    if (funds === undefined || funds.available >= cost)
+      return fault(
+        code,
+        [most, 'and other calls hold the rest of the balance. Retry when they have ended'],
+        MAY_PASS,
+      )
+    const room = funds.available > 0n ? funds.available : 0n
+    const has = `${roundMoney(room, 'down')} ${currency} ${whose} is available now`
     const advice = limitField === undefined ? remedy : `lower ${limitField} or ${remedy}`
-    return fault(code, [most, `${has}. ${advice.replace(/^./, first => first.toUpperCase())}`])
+    const traits = funds.total >= cost ? MAY_PASS : {}
+    return fault(
+      code,
+      [most, `${has}. ${advice.replace(/^./, first => first.toUpperCase())}`],
+      traits,
+    )
   }

@@ -18,6 +18,12 @@ export interface Payer {
   readonly key: number | undefined
   readonly quota: bigint | undefined
 }
+/** Nanos. */
+export interface Funds {
+  readonly available: bigint
+  readonly total: bigint
+}
+const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 /** The wallet that cannot cover an amount. */
 export type Shortage = 'account' | 'key'
 /** Receives the rows that the list returned; none where the charge was already closed. */
@@ -135,11 +141,17 @@ export class Ledger {
     return key !== undefined && quota !== undefined && this.#leases.isContended(walletOf.key(key))
   }
   /** Nanos that a call could take now: of the account, or of its key if that has less. */
-  async available({ account, key, quota }: Payer): Promise<bigint> {
-    const wallets = [walletOf.account(account)]
-    if (key !== undefined && quota !== undefined) wallets.push(walletOf.key(key))
-    const rooms = await Promise.all(wallets.map(wallet => this.#availableIn(wallet)))
-    return rooms.reduce((least, room) => (room < least ? room : least))
+  async available(payer: Payer): Promise<bigint> {
+    return (await this.funds(payer)).available
+  }
+  /** What a call could take now, and `total`: what it could take if every other call under way
+   *  ended without a charge. */
+  async funds(payer: Payer): Promise<Funds> {
+    const rooms = await Promise.all(walletsHeld(payer).map(wallet => this.#fundsIn(wallet)))
+    return rooms.reduce((one, other) => ({
+      available: smaller(one.available, other.available),
+      total: smaller(one.total, other.total),
+    }))
   }
   /** Returns nanos that a call did not need. `process`: the name under which the call took them; if
    *  the store has reaped it, they have returned already. */
@@ -202,9 +214,10 @@ export class Ledger {
     await writeWithRetry(this.#database, list, ADMISSION_TIMEOUT)
     this.#knownKeys.set(key, true)
   }
-  async #availableIn(wallet: number): Promise<bigint> {
+  async #fundsIn(wallet: number): Promise<Funds> {
     const [row] = await this.#database.read(ROOM_IN, [wallet])
-    return nanosOf(row?.room) + this.#leases.free(wallet)
+    const available = nanosOf(row?.room) + this.#leases.free(wallet)
+    return { available, total: nanosOf(row?.total) }
   }
   async #closePending(): Promise<void> {
     await Promise.all([...this.#pending.keys()].map(request => this.#close(request)))

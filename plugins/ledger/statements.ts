@@ -175,7 +175,11 @@ export const OUTSIDE = sql(
   `SELECT w.balance - coalesce(s.amount, 0) AS outside
    FROM wallets w LEFT JOIN shares s ON s.wallet = w.id AND s.process = ? WHERE w.id = ?`,
 )
-export const ROOM_IN = sql('room', `SELECT ${ROOM} AS room FROM wallets WHERE id = ?`)
+/** `room`: what may be leased now; `total`: what that will be if all leases return unused. */
+export const ROOM_IN = sql(
+  'room',
+  `SELECT ${ROOM} AS room, balance + overdraft AS total FROM wallets WHERE id = ?`,
+)
 /** Nanos from a column. */
 export const nanosOf = (value: Value | undefined): bigint =>
   typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n

@@ -3,6 +3,11 @@
 import type { HostBase, Json } from '../../engine/plugin.ts'
 
 type Fields = { readonly [name: string]: Json }
+export interface BatchFilter {
+  /** A name or number. */
+  readonly account?: string | undefined
+  readonly state?: string | undefined
+}
 export interface OperatorParts {
   /** Absent where no route creates tasks. Rejects with the faults of `tollgate tasks`. */
   tasks?: {
@@ -11,6 +16,13 @@ export interface OperatorParts {
     show(host: HostBase, id: string): Promise<Fields>
     retry(host: HostBase, id: string): Promise<Fields>
     resolve(host: HostBase, id: string, isCharged: boolean): Promise<Fields>
+  }
+  /** Absent where no route creates batches. Rejects with the faults of `tollgate batches`. */
+  batches?: {
+    /** The latest ones, newest first. */
+    list(host: HostBase, filter: BatchFilter): Promise<readonly Fields[]>
+    show(host: HostBase, id: string): Promise<Fields>
+    cancel(host: HostBase, id: string): Promise<Fields>
   }
   /** Asks an upstream for its models with each of its keys. */
   testUpstream?(host: HostBase, name: string): Promise<readonly Fields[]>

@@ -14,6 +14,7 @@ import type {
   ResumedCall,
 } from '../../engine/plugin.ts'
 import { forwardedHeadersOf } from '../conversion/forwarded-headers.ts'
+import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { MODEL } from '../slots.ts'
@@ -177,6 +178,8 @@ export class BackgroundCalls {
   ): Promise<void> {
     const { route, path, headers, body, slots, targets } = call
     try {
+      const refusal = await refusalOfOwner(host, slots)
+      if (refusal) throw refusal
       const reply = await host.run(route, {
         after: 'responses',
         id: request,

@@ -3,6 +3,7 @@
  *  reaped. */
 import { isCode } from '../../engine/kit.ts'
 import type { Host } from '../../engine/plugin.ts'
+import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { admitWaiting } from './modes/admission.ts'
 import { Mover } from './moves.ts'
@@ -125,6 +126,10 @@ export class TaskRunner {
     // Its upstream may be paused, which only a claim sees.
     if (isAdopted && task.state === 'accepted')
       return mover.move({ state: task.state, due: Date.now() })
+    if (task.state === 'accepted') {
+      const refusal = await refusalOfOwner(host, task.slots)
+      if (refusal) return mover.fail({ code: TASK_ERRORS.cancelled, message: refusal.message })
+    }
     if (route) return route.step(mover, signal)
     if (task.state === 'failed') return mover.endLatePolls()
     // Its route is gone from the configuration: an operator may bring it back until the deadline.

@@ -1,5 +1,6 @@
 /** The tables of all endpoints of operators. */
 import { accountEndpoints } from './accounts.ts'
+import { batchEndpoints } from './batches.ts'
 import { configurationEndpoints } from './configuration.ts'
 import { deliveryEndpoints } from './deliveries.ts'
 import { editorEndpoints } from './editor.ts'
@@ -21,6 +22,7 @@ const tables: readonly AdminEndpoints[] = [
   editorEndpoints,
   ledgerEndpoints,
   taskEndpoints,
+  batchEndpoints,
   deliveryEndpoints,
 ]
 export const ADMIN_ENDPOINTS: AdminEndpoints = Object.assign({}, ...tables)

@@ -6,6 +6,7 @@ import { errors } from '../../../engine/errors.ts'
 import { isCode } from '../../../engine/kit.ts'
 import type { Bytes, Host, Reply, Row } from '../../../engine/plugin.ts'
 import { discardBody } from '../../conversion/upstream-error.ts'
+import { refusalOfOwner } from '../../credentials/work-owner.ts'
 import { fileStoreOf } from '../../file-store/file-store.ts'
 import { writeOwnFile } from '../../file-store/own-files.ts'
 import { addOwnFile } from '../../file-store/statements.ts'
@@ -82,7 +83,9 @@ export class ResultCopier {
     const { signal } = this.#closing
     const mover = new Mover(host, task, await host.membership.name(), () => !signal.aborted)
     const failures: Failure[] = []
-    for (const source of missingSources(task)) {
+    // An owner without access gets nothing more: the task ends with the upstream's links.
+    const sources = (await refusalOfOwner(host, task.slots)) ? [] : missingSources(task)
+    for (const source of sources) {
       try {
         const stem = `${task.id}${STEMS[source.member] ?? ''}-${source.result + 1}`
         const file = await storeSource(host, source, { stem, expires, signal })

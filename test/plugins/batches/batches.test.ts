@@ -129,6 +129,52 @@ for (const engine of ENGINES)
     t.match(await gateway.end(id), { request_counts: { total: 20, completed: 16, failed: 4 } })
   })
 
+for (const engine of ENGINES)
+  t.test(`batch (${engine}): lines that the account can never pay fail at once`, async t => {
+    const gateway = await startBatches(t, engine)
+    const poor = { account: '2' }
+    const form = new FormData()
+    form.append('purpose', 'batch')
+    const lines = linesWith(...Array.from({ length: 100 }, (_, at) => `line-${at}`))
+    form.append('file', new Blob([lines.map(line => JSON.stringify(line)).join('\n')]), 'a.jsonl')
+    const url = `${gateway.url}/v1/files`
+    const upload = await fetch(url, { method: 'POST', headers: poor, body: form })
+    const { id: input_file_id } = (await upload.json()) as { id: string }
+    const body = { input_file_id, endpoint: CHAT, completion_window: '24h' }
+    const { id } = JSON.parse((await gateway.send('POST', '/v1/batches', poor, body)).text)
+    const batch = await eventually(async () => {
+      const { text } = await gateway.send('GET', `/v1/batches/${id}`, poor)
+      const latest = JSON.parse(text) as Fields
+      return latest.status === 'completed' ? latest : undefined
+    })
+    t.match(batch, { request_counts: { total: 100, completed: 0, failed: 100 } })
+    t.same(gateway.upstream.bodies, [])
+  })
+
+t.test(
+  'batch: lines wait for money that others hold, and are paid when those have ended',
+  async t => {
+    const gateway = await startBatches(t)
+    // More than one line may cost, less than two.
+    await gateway.change(
+      'UPDATE wallets SET balance = 150000 WHERE id = (SELECT max(id) FROM wallets WHERE account = 1)',
+    )
+    const waiting = Promise.withResolvers<void>()
+    gateway.upstream.script = async () => {
+      await waiting.promise
+      return { json: chatAnswer() }
+    }
+    const id = await gateway.start(await gateway.upload(linesWith('a', 'b', 'c')))
+    await eventually(async () => {
+      const rows = await gateway.rows('SELECT line FROM batch_lines WHERE waits > 0')
+      return rows.length === 2 ? true : undefined
+    })
+    t.equal(gateway.upstream.bodies.length, 1)
+    waiting.resolve()
+    t.match(await gateway.end(id), { request_counts: { total: 3, completed: 3, failed: 0 } })
+  },
+)
+
 t.test('batch: what is not run by its end is reported as expired', async t => {
   const gateway = await startBatches(t, 'sqlite', { concurrency: 1 })
   let finish: () => void = () => {}

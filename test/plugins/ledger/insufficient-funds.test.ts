@@ -9,8 +9,25 @@ const CNY = 1_000_000_000n
 const COST = 1_888_372_800n
 const payer: Payer = { account: 1, key: 2, quota: 5n * CNY }
 
-const refuse = (room: RefusalTerms['ledger']['available'], limitField?: string) =>
-  insufficientFunds({ ledger: { available: room }, currency: 'CNY', limitField })
+/** `total`: what is available once other calls have ended; by default no more than now. */
+const refuse = (
+  room: (payer: Payer) => Promise<bigint>,
+  limitField?: string,
+  total?: bigint,
+): ReturnType<typeof insufficientFunds> => {
+  const funds: RefusalTerms['ledger']['funds'] = async payer => {
+    const available = await room(payer)
+    return { available, total: total ?? available }
+  }
+  return insufficientFunds({ ledger: { funds }, currency: 'CNY', limitField })
+}
+
+t.test('insufficient funds: says when to retry only if other calls hold the money', async t => {
+  const lasting = await refuse(async () => 5n)('account', payer, COST)
+  t.equal(lasting.headers, undefined)
+  const passing = await refuse(async () => 5n, undefined, COST)('account', payer, COST)
+  t.same(passing.headers, { 'retry-after': '1' })
+})
 
 t.test('insufficient funds: rounds the cost up and the balance of the account down', async t => {
   const payers: Payer[] = []

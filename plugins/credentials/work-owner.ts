@@ -1,0 +1,32 @@
+/** The owner of accepted work: the account, and the API key, of a batch line, a waiting task, a
+ *  background response or a copy. None of them begins after the key was revoked, or the account
+ *  was suspended or deleted. `auth` brings the lookup: without it no owner can lose access. */
+import type { Fault, Host, HostBase, Json } from '../../engine/plugin.ts'
+import { ACCOUNT, type Account } from '../slots.ts'
+import { refusal } from './faults.ts'
+import { FIND_OWNER } from './statements.ts'
+
+interface OwnerLookup {
+  find?(account: Account): Promise<Fault | undefined>
+}
+const lookupOf = (host: Pick<HostBase, 'share'>): OwnerLookup =>
+  host.share<OwnerLookup>('accounts/work-owner', '1', () => ({}))
+
+/** Lets the plugins that accept work ask about its owner. */
+export const offerOwnerLookup = (host: Pick<Host, 'share' | 'database'>): void => {
+  lookupOf(host).find = async ({ id, key }) => {
+    const [row] = await host.database.read(FIND_OWNER, [key?.id ?? null, id])
+    if (row && row.suspended !== null) return refusal('AUTH_SUSPENDED')
+    return row && row.revoked !== null ? refusal('AUTH_REVOKED') : undefined
+  }
+}
+
+/** Why work of this owner may not begin: AUTH_REVOKED or AUTH_SUSPENDED. Undefined: it may.
+ *  `slots`: as the work stores them. */
+export const refusalOfOwner = async (
+  host: Pick<HostBase, 'share'>,
+  slots: Readonly<Record<string, Json>>,
+): Promise<Fault | undefined> => {
+  const account = slots[ACCOUNT.name] as Account | undefined
+  return account && lookupOf(host).find?.(account)
+}

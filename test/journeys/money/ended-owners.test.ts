@@ -1,0 +1,212 @@
+/** Accepted work ends with its owner: after a key is revoked, or an account suspended or deleted,
+ *  no further batch line, task or background response starts. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import t from 'tap'
+import { withOutput } from '../../helpers/gateway/command-line.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { workersOf } from '../../helpers/process-tree.ts'
+
+type Fields = { readonly [name: string]: unknown }
+
+/** Answers what it is asked once `gate` is open. */
+const upstream = { asked: [] as string[], gate: Promise.resolve(), open() {} }
+const closeGate = (): void => {
+  upstream.asked.length = 0
+  upstream.gate = new Promise(resolve => {
+    upstream.open = resolve
+  })
+}
+const chatAnswer = {
+  id: 'chat-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'up',
+  choices: [
+    { index: 0, message: { role: 'assistant', content: 'Good day.' }, finish_reason: 'stop' },
+  ],
+  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+}
+const responseAnswer = {
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  model: 'up',
+  output: [],
+  usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+}
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = []
+  request.on('data', chunk => chunks.push(chunk))
+  request.on('end', async () => {
+    upstream.asked.push(`${request.url} ${Buffer.concat(chunks).toString()}`)
+    await upstream.gate
+    const answer = request.url?.endsWith('/responses')
+      ? responseAnswer
+      : request.url?.includes('/ent/v2')
+        ? { task_id: '1', state: 'created' }
+        : chatAnswer
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  })
+})
+await new Promise<void>(resolve => server.listen(0, '127.0.0.1', () => resolve()))
+t.teardown(() => server.close())
+const { port } = server.address() as AddressInfo
+const base = `http://127.0.0.1:${port}`
+const gateway = await startGateway({
+  env: {
+    OPENAI_BASE_URL: `${base}/v1`,
+    OPENAI_API_KEY: 'k',
+    VIDU_BASE_URL: base,
+    VIDU_API_KEY: 'k',
+  },
+})
+t.teardown(() => gateway.stop())
+await gateway.key()
+
+const run = async (t: Test, ...argv: string[]): Promise<string> => {
+  const { code, out, err } = await withOutput(t, argv, { TOLLGATE_DATA: gateway.data })
+  if (code !== 0) throw new Error(`${argv.join(' ')}: ${out}${err}`)
+  return out
+}
+/** An account with money, and a key of it. */
+const createOwner = async (t: Test, name: string) => {
+  await run(t, 'accounts', 'create', name)
+  await run(t, 'accounts', 'credit', name, '1000')
+  const [secret = ''] = /sk-\w+/.exec(await run(t, 'keys', 'create', name, '--name', 'k')) ?? []
+  const keys = JSON.parse(await run(t, 'keys', 'list', '--json')) as readonly Fields[]
+  const id = String(keys.find(each => each.account === name)?.id)
+  const call = async (method: string, path: string, body?: object | FormData) => {
+    const isForm = body instanceof FormData
+    const response = await fetch(`${gateway.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${secret}`,
+        ...(!isForm && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: isForm ? body : JSON.stringify(body) }),
+    })
+    return (await response.json()) as Fields
+  }
+  return { name, id, call }
+}
+type Owner = Awaited<ReturnType<typeof createOwner>>
+
+const LINES = 200
+const startBatch = async ({ call }: Owner): Promise<string> => {
+  const lines = Array.from({ length: LINES }, (_, at) => ({
+    custom_id: `line-${at}`,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 50 },
+  }))
+  const form = new FormData()
+  form.append('purpose', 'batch')
+  form.append('file', new Blob([lines.map(line => JSON.stringify(line)).join('\n')]), 'a.jsonl')
+  const { id: input_file_id } = await call('POST', '/v1/files', form)
+  const body = { input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' }
+  return String((await call('POST', '/v1/batches', body)).id)
+}
+const showBatch = async (t: Test, id: string): Promise<Fields> =>
+  JSON.parse(await run(t, 'batches', 'show', id))
+const heldBy = async (t: Test, task: string): Promise<unknown> =>
+  (JSON.parse(await run(t, 'tasks', 'show', task)) as Fields).held
+
+/** What ends an owner, and the code that the batch reports. */
+const ENDS: readonly (readonly [string, (t: Test, owner: Owner) => Promise<string>, string])[] = [
+  ['revoked', (t, { id }) => run(t, 'keys', 'revoke', id), 'auth_revoked'],
+  ['suspended', (t, { name }) => run(t, 'accounts', 'suspend', name), 'auth_suspended'],
+  ['deleted', (t, { name }) => run(t, 'accounts', 'delete', name, '--force'), 'auth_suspended'],
+]
+
+for (const [end, endOwner, code] of ENDS)
+  t.test(`owner: ${end} during a batch, starts no further line`, async t => {
+    const owner = await createOwner(t, `batch-${end}`)
+    closeGate()
+    const id = await startBatch(owner)
+    await eventually(async () => (upstream.asked.length > 0 ? true : undefined))
+    await endOwner(t, owner)
+    const batch = await eventually(async () => {
+      const latest = await showBatch(t, id)
+      return latest.state === 'cancelling' ? latest : undefined
+    })
+    t.match(batch.error, new RegExp(`^${code} `))
+    const started = upstream.asked.length
+    t.ok(started < LINES, `${started} of ${LINES} lines were under way`)
+    upstream.open()
+    const ended = await eventually(async () => {
+      const latest = await showBatch(t, id)
+      return latest.state === 'cancelled' ? latest : undefined
+    })
+    t.match(ended, { completed: started, failed: 0 }, 'what was under way is settled')
+    t.equal(upstream.asked.length, started)
+  })
+
+t.test('owner: suspended, has no waiting task submitted, and its hold is released', async t => {
+  const owner = await createOwner(t, 'tasks')
+  closeGate()
+  upstream.open()
+  await run(t, 'tasks', 'pause', 'vd')
+  const order = { model: 'vdq3', prompt: 'a ship', resolution: '720p', duration: 5 }
+  const { task_id: id } = await owner.call('POST', '/ent/v2/text2video', order)
+  t.match(id, /^\d{18}$/)
+  t.ok(await heldBy(t, String(id)))
+  await run(t, 'accounts', 'suspend', owner.name)
+  await run(t, 'tasks', 'resume', 'vd')
+  const task = await eventually(async () => {
+    const latest = JSON.parse(await run(t, 'tasks', 'show', String(id))) as Fields
+    return latest.state === 'failed' ? latest : undefined
+  })
+  t.match(task, { error: { code: 'UserCancelled', message: 'This account is suspended' } })
+  t.same(upstream.asked, [])
+  t.equal(await heldBy(t, String(id)), null)
+  const balance = JSON.parse(await run(t, 'accounts', 'show', owner.name, '--json')) as Fields
+  t.match(balance, { balance: '1000' })
+})
+
+t.test('owner: revoked, has no background response run again after a crash', async t => {
+  const owner = await createOwner(t, 'background')
+  closeGate()
+  const body = { model: 'gp-4.1', input: 'Hello', background: true, store: true }
+  const { id } = await owner.call('POST', '/v1/responses', body)
+  t.match(id, /^resp_/)
+  await eventually(async () => (upstream.asked.length === 1 ? true : undefined))
+  const other = /sk-\w+/.exec(await run(t, 'keys', 'create', owner.name, '--name', 'other')) ?? []
+  await run(t, 'keys', 'revoke', owner.id)
+  for (const pid of workersOf(gateway.pid)) process.kill(pid, 'SIGKILL')
+  const response = await eventually(async () => {
+    const reply = await fetch(`${gateway.url}/v1/responses/${id}`, {
+      headers: { authorization: `Bearer ${other[0]}` },
+    }).catch(() => undefined)
+    const latest = (await reply?.json().catch(() => undefined)) as Fields | undefined
+    return latest?.status === 'failed' ? latest : undefined
+  })
+  t.match(response, { error: { code: 'auth_revoked' } })
+  t.equal(upstream.asked.length, 1, 'it is not sent again')
+  upstream.open()
+})
+
+t.test('batches: operators list and cancel those of an account', async t => {
+  const owner = await createOwner(t, 'operated')
+  closeGate()
+  const id = await startBatch(owner)
+  await eventually(async () => (upstream.asked.length > 0 ? true : undefined))
+  const rows = JSON.parse(
+    await run(t, 'batches', 'list', '--account', owner.name, '--json'),
+  ) as readonly Fields[]
+  t.match(rows, [{ id, account_name: owner.name, state: 'in_progress', total: LINES }])
+  t.match(JSON.parse(await run(t, 'batches', 'cancel', id, '--json')), [
+    { id, state: 'cancelling' },
+  ])
+  upstream.open()
+  await eventually(async () => ((await showBatch(t, id)).state === 'cancelled' ? true : undefined))
+  const again = await withOutput(t, ['batches', 'cancel', id], { TOLLGATE_DATA: gateway.data })
+  t.match(again, { code: 3, err: /status 'cancelled'/ })
+  const bad = await withOutput(t, ['batches', 'list', '--state', 'ended'], {
+    TOLLGATE_DATA: gateway.data,
+  })
+  t.match(bad, { code: 2, err: /--state must be one of validating/ })
+})
