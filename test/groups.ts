@@ -3,50 +3,59 @@ import { matchesGlob } from 'node:path'
 
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
-  'test/suites/*.test.ts',
+  'test/suites/{,ci/}*.test.ts',
   'test/{laws,docs,examples,bench,chaos,chaos/{failover,tasks},mutation}/*.test.ts',
   'test/journeys/{*,{attacks,clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
-/** Files that start many whole gateways, a browser or a packed program, beside others that test the
- *  same parts: `npm test` leaves them to CI (`npm test -- --group ci`), to end in minutes. */
-export const CI_FILES = [
-  'test/examples/*.test.ts',
+/** Files left to CI (`npm test -- --group ci`), so that `npm test` takes minutes: they start whole
+ *  gateways, a browser or a packed program, beside others that test the same parts. A new journey
+ *  in a file of its own belongs to them; journeys that share the gateway of a suite do not. */
+const CI_FILES = [
+  'test/suites/ci/*.test.ts',
   'test/suites/{commands,prebuild,release}.test.ts',
-  'test/docs/{readme,guide-commands,editor}.test.ts',
+  'test/examples/*.test.ts',
+  'test/docs/{blocks,readme,guide-commands,editor,plugins,plugin-*}.test.ts',
   'test/bench/bench.test.ts',
   'test/laws/{environment,laws}.test.ts',
-  'test/chaos/failover/*.test.ts',
-  'test/chaos/{job-takeover,recovery-kills}.test.ts',
+  'test/chaos/**/*.test.ts',
   'test/mutation/*.test.ts',
-  'test/journeys/{batches,concurrent-streams}.test.ts',
-  'test/journeys/attacks/*.test.ts',
-  'test/journeys/console/*.test.ts',
-  'test/journeys/clients/openapi.test.ts',
-  'test/journeys/formats/{format-matrix,format-mutations}.test.ts',
-  'test/journeys/money/{notifications,two-machines}.test.ts',
-  'test/journeys/upstreams/request-lines.test.ts',
+  'test/journeys/**/*.test.ts',
 ]
+
+/** Files of CI_FILES that `npm test` runs nevertheless: each part of the product is tested. */
+const NPM_FILES = [
+  'test/chaos/{chaos,checker,mutations}.test.ts',
+  'test/journeys/{admin-endpoints,drain,gateway-calls,readiness,reload,secret-leaks}.test.ts',
+  'test/journeys/{slow-clients,start,upstream-faults}.test.ts',
+  'test/journeys/clients/{agents,tls-listener}.test.ts',
+  'test/journeys/formats/{aimock,background-responses,sdk-matrix,token-counts}.test.ts',
+  'test/journeys/money/{idempotency-crash,limit-exact,wrong-keys}.test.ts',
+  'test/journeys/upstreams/keys.test.ts',
+  'test/journeys/websocket/{responses-socket,websocket-messages}.test.ts',
+]
+const matchesOne = (file: string, patterns: readonly string[]): boolean =>
+  patterns.some(pattern => matchesGlob(file, pattern))
+export const isLeftToCi = (file: string): boolean =>
+  matchesOne(file, CI_FILES) && !matchesOne(file, NPM_FILES)
 
 /** Files of each group. All other files belong to the engine. */
 const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
-    'test/suites/{accounts,billed,ledger,money,postgres,prices,store,tasks,task-endpoints,files}.test.ts',
+    'test/suites/{,ci/}{accounts,billed,ledger,money,postgres,prices,store,tasks,task-endpoints,files}.test.ts',
     'test/journeys/money/*.test.ts',
     'test/chaos/{,failover/,tasks/}*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
-    'test/suites/{formats,inside-formats,shipped,stored}.test.ts',
+    'test/suites/{,ci/}{formats,inside-formats,shipped,stored}.test.ts',
     'test/journeys/{clients,formats}/*.test.ts',
   ],
 }
 const DEFAULT_GROUP = 'engine'
 export const GROUPS: readonly string[] = [DEFAULT_GROUP, ...Object.keys(PATTERNS), 'faults', 'ci']
 export const groupOf = (file: string): string =>
-  Object.entries(PATTERNS).find(([, patterns]) =>
-    patterns.some(pattern => matchesGlob(file, pattern)),
-  )?.[0] ?? DEFAULT_GROUP
+  Object.entries(PATTERNS).find(([, patterns]) => matchesOne(file, patterns))?.[0] ?? DEFAULT_GROUP
 
 /** Faults that money must survive, with their tests: about a minute with `npm test -- --group
  *  faults`, longer with `--long`. The suites run these tests as well. */
@@ -86,9 +95,9 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
 /** Files that take longest and mostly wait: others run beside them. */
 const FIRST = [
   'test/journeys/money/idempotency-process-loss.test.ts',
-  'test/suites/{engine,ledger,postgres,tasks,task-endpoints,files}.test.ts',
+  'test/suites/{,ci/}{engine,ledger,postgres,tasks,task-endpoints,files}.test.ts',
   'test/{chaos/store-faults,plugins/webhooks/endpoint-slots}.test.ts',
-  'test/suites/*.test.ts',
+  'test/suites/{,ci/}*.test.ts',
   'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-lifecycle}.test.ts',
   'test/chaos/chaos.test.ts',
   'test/docs/*.test.ts',

@@ -5,11 +5,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { matchesGlob } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { CI_FILES, FAULTS, FILES, GROUPS, groupOf, inOrder } from './groups.ts'
+import { FAULTS, FILES, GROUPS, groupOf, inOrder, isLeftToCi } from './groups.ts'
 import { CODE_ENV } from './helpers/cache.ts'
+import { scaled, slowness } from './helpers/machine-speed.ts'
 import { COVERAGE, isMeasured } from './laws/covered.ts'
 
 interface FileResult {
@@ -113,12 +113,15 @@ const printSummary = (results: readonly FileResult[], milliseconds: number): voi
     if (!hasPassed && !counts.get('fail')) sums.set('fail', (sums.get('fail') ?? 0) + 1)
   }
   console.log(`1..${results.length}`)
+  const cpuOf = (files: readonly FileResult[]): number =>
+    Math.round(files.reduce((sum, { cpu }) => sum + cpu, 0))
   for (const [name, files] of Map.groupBy(results, ({ file }) => groupOf(file))) {
-    const cpu = files.reduce((sum, file) => sum + file.cpu, 0)
-    console.log(
-      `# ${name}: CPU ${Math.round(cpu)} s, at best ${Math.round(cpu / 2)} s on two cores`,
-    )
+    const cpu = cpuOf(files)
+    console.log(`# ${name}: CPU ${cpu} s, at best ${Math.round(cpu / 2)} s on two cores`)
   }
+  console.log(
+    `# CPU ${cpuOf(results)} s in all; at the start this machine took ${slowness()} times as long as a usual one`,
+  )
   console.log(`# { ${[...sums].map(([name, count]) => `${name}: ${count}`).join(', ')} }`)
   console.log(`# time=${Math.round(milliseconds)}ms`)
 }
@@ -129,16 +132,13 @@ const filesOf = (paths: readonly string[], isLong: boolean, group?: string): str
   const patterns = paths.map(each =>
     statSync(each, { throwIfNoEntry: false })?.isDirectory() ? `${each}/**/*.test.ts` : each,
   )
-  const lists: Readonly<Record<string, readonly string[]>> = {
-    faults: Object.values(FAULTS).flat(),
-    ci: CI_FILES,
-  }
-  const list = lists[group ?? '']
-  const matches = globSync(paths.length > 0 ? patterns : (list ?? FILES), { cwd: ROOT })
-  const files = matches.map(file => file.replaceAll('\\', '/'))
-  if (paths.length > 0 || list || isLong) return inOrder(files)
-  const own = files.filter(file => !CI_FILES.some(pattern => matchesGlob(file, pattern)))
-  return inOrder(group === undefined ? own : own.filter(file => groupOf(file) === group))
+  const faults = group === 'faults' ? Object.values(FAULTS).flat() : undefined
+  const matches = globSync(paths.length > 0 ? patterns : (faults ?? FILES), { cwd: ROOT })
+  const files = inOrder(matches.map(file => file.replaceAll('\\', '/')))
+  if (paths.length > 0 || faults) return files
+  if (group === 'ci') return files.filter(isLeftToCi)
+  const own = isLong ? files : files.filter(file => !isLeftToCi(file))
+  return group === undefined ? own : own.filter(file => groupOf(file) === group)
 }
 
 const runAll = async (files: readonly string[], jobs: number, run: Run): Promise<FileResult[]> => {
@@ -169,7 +169,7 @@ const main = async (): Promise<boolean> => {
     )
     return false
   }
-  const seconds = values.long ? 3_600 : 300
+  const seconds = values.long ? 3_600 : scaled(300)
   const long = values.long ? { LONG: '1' } : {}
   // CI measures the coverage of `npm test` and of the files left to CI together: a fifth more
   // time.

@@ -39,6 +39,10 @@ export interface AdminOptions {
   hosts?(): string
 }
 
+/** ms an idle connection is kept: longer than clients keep theirs, so that none is closed as a
+ *  request arrives. */
+const KEEP_IDLE = 65_000
+
 export const listenAdmin = (options: AdminOptions): Promise<AdminListener> => {
   const { host, port } = options
   const server = createServer((incoming, response) => {
@@ -48,6 +52,7 @@ export const listenAdmin = (options: AdminOptions): Promise<AdminListener> => {
         sendReply(response, { status: 500, body: { error: String(error?.message ?? error) } }),
     )
   })
+  server.keepAliveTimeout = KEEP_IDLE
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port }, () => {

@@ -5,7 +5,7 @@ import { matchesGlob } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const MEASURED = [
-  'test/suites/{billed,cli,commands,config,engine,inside,ledger,plugins,postgres,store}.test.ts',
+  'test/suites/{,ci/}{billed,cli,commands,config,engine,inside,ledger,plugins,postgres,store}.test.ts',
   'test/journeys/{drain,gateway-calls,invalid-reloads,reload,start,worker-crashes}.test.ts',
   'test/journeys/{attacks,websocket}/*.test.ts',
   'test/chaos/failover/*.test.ts',

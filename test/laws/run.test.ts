@@ -1,14 +1,15 @@
 /** The test runner reports failed checks, crashes and files that end early; coverage counts the
  *  lines that ran. */
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import t from 'tap'
-import { FAULTS, groupOf, inOrder } from '../groups.ts'
+import { FAULTS, groupOf, inOrder, isLeftToCi, FILES as RUN_FILES } from '../groups.ts'
 import { cachedCommand } from '../helpers/operator.ts'
 import { countsIn } from '../run.ts'
+import { SUITES, testsOf } from '../suites/suites.ts'
 import { branchesOf, branchesRun } from './branches.ts'
 import { linesRun } from './lines.ts'
 import { scriptsIn, summaryOf } from './v8-reports.ts'
@@ -33,6 +34,7 @@ t.test('test runner: names each of three failed files among four', async t => {
   t.match(stdout, /^ok \d - \S*good\.test\.ts # time=\d+ms, CPU/m)
   t.match(stdout, /^ +not ok 1 - one is two$/m, 'the failed check is printed')
   t.match(stdout, /^# \{ .*fail: 3.*\}$/m)
+  t.match(stdout, /^# CPU \d+ s in all; /m)
 })
 
 t.test('test runner: prints a single file whole, and fails without files', async t => {
@@ -75,6 +77,28 @@ t.test('test groups: files are assigned by path, long ones run first', async t =
   const files = ['overload', 'b', 'a'].map(name => `test/journeys/${name}.test.ts`)
   files.push('test/suites/z.test.ts')
   t.same(inOrder(files), files.toReversed())
+})
+
+t.test('test groups: npm test and CI together run each test file once', async t => {
+  const files = globSync(RUN_FILES, { cwd: ROOT })
+  const isSuite = (file: string): boolean => file.startsWith('test/suites/')
+  const suiteTests = Object.keys(SUITES).flatMap(name =>
+    (['npm', 'ci'] as const).flatMap(group => {
+      const tests = testsOf(name, group)
+      const file = `test/suites/${group === 'ci' ? 'ci/' : ''}${name}.test.ts`
+      t.equal(files.includes(file), tests.length > 0, `${file} runs ${tests.length} files`)
+      if (tests.length === 0) return []
+      t.match(readFileSync(join(ROOT, file), 'utf8'), `runSuite('${name}'`)
+      if (group === 'ci') t.ok(isLeftToCi(file))
+      return tests.map(each => `test/${each}`)
+    }),
+  )
+  const all = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/fixtures/**'] })
+  t.same(
+    [...files, ...suiteTests].filter(file => !isSuite(file)).sort(),
+    all.filter(file => !isSuite(file)).sort(),
+  )
+  t.ok(files.filter(isLeftToCi).length > 50)
 })
 
 const TEXT = 'const a = 1\nconst never = () => {\n  return 2\n}\nexport { a, never }\n'

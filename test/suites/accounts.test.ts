@@ -1,4 +1,4 @@
 /** Suite: journeys of keys and usage, through one gateway. */
-import { runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['journeys/accounts/*.test.ts'])
+runSuite('accounts')

@@ -1,4 +1,4 @@
 /** Suite: journeys of billed calls, through one gateway. */
-import { runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['journeys/billed/*.test.ts'])
+runSuite('billed')

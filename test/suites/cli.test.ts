@@ -1,4 +1,4 @@
 /** Suite: test/engine/cli, without the commands that start gateways or copy stores. */
-import { COMMANDS, runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['engine/cli/**/*.test.ts'], COMMANDS)
+runSuite('cli')

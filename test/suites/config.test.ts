@@ -1,4 +1,4 @@
 /** Suite: test/engine/config. */
-import { runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['engine/config/**/*.test.ts'])
+runSuite('config')

@@ -1,4 +1,4 @@
 /** Suite: tests of test/engine that no other suite runs. */
-import { runTests, SUBSYSTEMS, UNMEASURED } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['engine/**/*.test.ts'], [...UNMEASURED, ...SUBSYSTEMS])
+runSuite('engine')

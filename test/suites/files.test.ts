@@ -1,4 +1,4 @@
 /** Suite: tests of files and batches. */
-import { FILES, runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(FILES)
+runSuite('files')

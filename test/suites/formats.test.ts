@@ -1,4 +1,4 @@
 /** Suite: tests of formats. */
-import { FORMATS, runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(FORMATS)
+runSuite('formats')

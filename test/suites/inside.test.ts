@@ -1,4 +1,4 @@
 /** Suite: journeys with a gateway in the process of the test. */
-import { runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['journeys/inside/*.test.ts'])
+runSuite('inside')

@@ -1,4 +1,4 @@
 /** Suite: tests of the ledger. */
-import { LEDGER, runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(LEDGER)
+runSuite('ledger')

@@ -1,4 +1,4 @@
 /** Suite: tests of accounts, credentials, idempotency and webhooks. */
-import { MONEY, runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(MONEY)
+runSuite('money')

@@ -1,4 +1,4 @@
 /** Suite: tests of test/plugins that no other suite runs. */
-import { FILES, FORMATS, LEDGER, MONEY, PRICES, runTests, TASKS } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['plugins/**/*.test.ts'], [...FORMATS, ...LEDGER, ...MONEY, ...PRICES, ...TASKS, ...FILES])
+runSuite('plugins')

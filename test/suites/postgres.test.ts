@@ -1,4 +1,4 @@
 /** Suite: tests of test/engine/store that need PostgreSQL only. */
-import { runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['engine/store/postgres/*.test.ts'])
+runSuite('postgres')

@@ -1,4 +1,4 @@
 /** Suite: test/release/prebuild.test.ts, which starts a copy of the program many times. */
-import { runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['release/prebuild.test.ts'])
+runSuite('prebuild')

@@ -1,4 +1,4 @@
 /** Suite: tests of prices and limits, and of stores whose processes crash. */
-import { CRASHES, PRICES, runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests([...PRICES, ...CRASHES])
+runSuite('prices')

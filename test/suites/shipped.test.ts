@@ -1,4 +1,4 @@
 /** Suite: journeys through the shipped routes.yaml, through one gateway. */
-import { runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['journeys/shipped/*.test.ts'])
+runSuite('shipped')

@@ -1,4 +1,4 @@
 /** Suite: test/engine/store, without crashing processes and without PostgreSQL only. */
-import { CRASHES, runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['engine/store/{*,sqlite/*}.test.ts'], CRASHES)
+runSuite('store')

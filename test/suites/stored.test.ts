@@ -1,4 +1,4 @@
 /** Suite: journeys of stored responses, through one gateway. */
-import { runTests } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(['journeys/stored/*.test.ts'])
+runSuite('stored')

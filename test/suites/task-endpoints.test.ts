@@ -1,4 +1,4 @@
 /** Suite: tests of the endpoints of tasks and of what they give out. */
-import { runTests, TASK_ENDPOINTS } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(TASK_ENDPOINTS)
+runSuite('task-endpoints')

@@ -1,4 +1,4 @@
 /** Suite: tests whose coverage is not measured. */
-import { runTests, UNMEASURED } from './run-tests.ts'
+import { runSuite } from './run-tests.ts'
 
-runTests(UNMEASURED)
+runSuite('unmeasured')

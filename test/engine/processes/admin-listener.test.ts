@@ -52,6 +52,12 @@ t.test('admin listener: responds by method and path', async t => {
   t.match(await send('POST', '/-/break'), { status: 500, text: 'broken' })
 })
 
+t.test('admin listener: keeps idle connections longer than its clients', async t => {
+  const { headers } = await fetch(`http://127.0.0.1:${port}/-/health`)
+  // Node's client keeps an idle connection for two seconds less than this.
+  t.equal(headers.get('keep-alive'), 'timeout=65')
+})
+
 t.test('admin listener: POST is refused for a foreign Host, Origin or site', async t => {
   const acceptedHeaders: readonly Record<string, string>[] = [
     { host: `127.0.0.1:${port}` },

@@ -1,0 +1,100 @@
+/** Which tests each suite runs. Paths are relative to test/. */
+import { globSync } from 'node:fs'
+import { matchesGlob } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+interface Suite {
+  readonly patterns: readonly string[]
+  /** Tests that another suite runs. */
+  readonly exclude?: readonly string[]
+}
+
+const TESTS = fileURLToPath(new URL('..', import.meta.url))
+/** Tests whose coverage is not measured: it would double their cost and add no covered line. */
+const UNMEASURED = [
+  'engine/{quota,request}/*.property.test.ts',
+  'engine/processes/builder-client.test.ts',
+]
+/** Subsystems of the engine, which have suites of their own. */
+const SUBSYSTEMS = ['engine/{cli,config,store}/**']
+const CRASHES = ['engine/store/{on-crash-statements,sqlite/writer-killed}.test.ts']
+/** Commands that start gateways of their own or copy whole stores. */
+const COMMANDS = ['engine/cli/{completion,move,restore,setup,test-cases}.test.ts']
+/** Tests of money and of crashing stores, which take longest: they run on both databases. */
+const LEDGER = ['plugins/ledger/{,archive/,metering/,views/}*.test.ts']
+const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test.ts']
+/** Tests that mostly wait for polls. */
+const TASKS = ['plugins/task/*.test.ts']
+const TASK_ENDPOINTS = ['plugins/task/{calls,copies,midjourney,modes,videos}.test.ts']
+const FILES = ['plugins/{batches,files,file-store}/*.test.ts']
+const PRICES = ['plugins/{billing,limit}/*.test.ts']
+/** Tests of formats and of translations between them. */
+const FORMATS = [
+  'plugins/{conversion,formats,responses,sandbox,schema,translate}/**/*.test.ts',
+  'plugins/catalogue/shipped-*.test.ts',
+]
+const PREBUILD = ['release/prebuild.test.ts']
+
+/** By name: `test/suites/NAME.test.ts` runs each. Journeys of one suite share a gateway. */
+export const SUITES: Readonly<Record<string, Suite>> = {
+  accounts: { patterns: ['journeys/accounts/*.test.ts'] },
+  billed: { patterns: ['journeys/billed/*.test.ts'] },
+  cli: { patterns: ['engine/cli/**/*.test.ts'], exclude: COMMANDS },
+  commands: { patterns: COMMANDS },
+  config: { patterns: ['engine/config/**/*.test.ts'] },
+  engine: { patterns: ['engine/**/*.test.ts'], exclude: [...UNMEASURED, ...SUBSYSTEMS] },
+  files: { patterns: FILES },
+  formats: { patterns: FORMATS },
+  'inside-formats': { patterns: ['journeys/inside-formats/*.test.ts'] },
+  inside: { patterns: ['journeys/inside/*.test.ts'] },
+  ledger: { patterns: LEDGER },
+  money: { patterns: MONEY },
+  plugins: {
+    patterns: ['plugins/**/*.test.ts'],
+    exclude: [...FORMATS, ...LEDGER, ...MONEY, ...PRICES, ...TASKS, ...FILES],
+  },
+  postgres: { patterns: ['engine/store/postgres/*.test.ts'] },
+  prebuild: { patterns: PREBUILD },
+  prices: { patterns: [...PRICES, ...CRASHES] },
+  release: { patterns: ['release/*.test.ts'], exclude: PREBUILD },
+  shipped: { patterns: ['journeys/shipped/*.test.ts'] },
+  store: { patterns: ['engine/store/{*,sqlite/*}.test.ts'], exclude: CRASHES },
+  stored: { patterns: ['journeys/stored/*.test.ts'] },
+  'task-endpoints': { patterns: TASK_ENDPOINTS },
+  tasks: { patterns: TASKS, exclude: TASK_ENDPOINTS },
+  unmeasured: { patterns: UNMEASURED },
+}
+
+/** Tests that `test/suites/ci/NAME.test.ts` runs instead: each takes a second of CPU time or more,
+ *  beside tests of the same part that take less. */
+const CI_TESTS = [
+  'engine/cli/{plugin-new,runtime,standalone,unread-output,unusable-store}.test.ts',
+  'engine/config/{plugin-order,yaml/edited-files,yaml/parsed-text}.test.ts',
+  'engine/processes/{builder-client,memory/idle-memory,start-record}.test.ts',
+  'engine/quota/allowance-machines.test.ts',
+  'engine/store/{postgres/reaping,sqlite/writer-killed}.test.ts',
+  'plugins/account/pricing.test.ts',
+  'plugins/console/{admin,app-files,attacks,editor,live,snippets}.test.ts',
+  'plugins/credentials/role.test.ts',
+  'plugins/files/s3-store.test.ts',
+  'plugins/formats/sdk-*-types.test.ts',
+  'plugins/idempotency/failures.test.ts',
+  'plugins/ledger/{archive/archive,audit-order,export,fallback-price,kept-hold,new-process-name}.test.ts',
+  'plugins/ledger/{quota-kind-single-row,reaped-process,views/usage-days}.test.ts',
+  'plugins/observe/logs.test.ts',
+  'plugins/task/{callbacks,copies,late,midjourney,modes,operators,providers,videos}.test.ts',
+  'plugins/webhooks/endpoint-slots.test.ts',
+]
+
+const matchesOne = (file: string, patterns: readonly string[]): boolean =>
+  patterns.some(pattern => matchesGlob(file, pattern))
+
+/** The tests of a suite that `npm test` runs, or those left to CI. Throws for an unknown name. */
+export const testsOf = (name: string, group: 'npm' | 'ci'): string[] => {
+  const suite = SUITES[name]
+  if (!suite) throw new Error(`there is no suite "${name}"`)
+  const { patterns, exclude = [] } = suite
+  return globSync(patterns, { cwd: TESTS })
+    .filter(file => !matchesOne(file, exclude) && matchesOne(file, CI_TESTS) === (group === 'ci'))
+    .sort()
+}
