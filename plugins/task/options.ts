@@ -30,7 +30,7 @@ export interface CreateOptions {
     readonly code?: string
     readonly codes?: Readonly<Record<string, SubmitOutcome>>
   }
-  readonly find?: { readonly path: string; readonly id: string }
+  readonly find?: { readonly path: string; readonly id: string; readonly absent?: number }
   readonly poll: {
     readonly path: string
     readonly every?: string
@@ -114,7 +114,14 @@ export interface TaskRule {
     readonly codes: ReadonlyMap<string, SubmitOutcome>
   }
   /** How a submit whose answer was lost is found by the id of the task. */
-  readonly find: { readonly call: Call; readonly id: string } | undefined
+  readonly find:
+    | {
+        readonly call: Call
+        readonly id: string
+        /** The status by which the upstream says that it has no such task. */
+        readonly absent: number | undefined
+      }
+    | undefined
   readonly poll: {
     readonly call: Call
     /** ms between two polls: the first, and the longest after doubling. */
@@ -188,7 +195,11 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
       code: options.submit.code,
       codes: new Map(Object.entries(options.submit.codes ?? {})),
     },
-    find: options.find && { call: callOf(options.find.path), id: options.find.id },
+    find: options.find && {
+      call: callOf(options.find.path),
+      id: options.find.id,
+      absent: options.find.absent,
+    },
     poll: {
       call: callOf(poll.path),
       first: amountIn(first, DURATIONS),
@@ -345,7 +356,7 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     },
   }),
   find: object(
-    'The call that finds a submitted task by its own id, after the answer was lost. Not found means that the submit is repeated.',
+    'The call that finds a submitted task by its own id, after the answer was lost. A successful answer without the id of the upstream, five times in a row, means that the submit is repeated; a failed call does not.',
     ['path', 'id'],
     {
       path: call(
@@ -353,6 +364,14 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
         'GET /tasks?client_request_id={task}',
       ),
       id: pointer('Where the answer has the id of the upstream.', '/tasks/0/id'),
+      absent: {
+        description:
+          'Another status by which the upstream says that it has no such task. A wrong path has status 404, too.',
+        type: 'integer',
+        minimum: 400,
+        maximum: 499,
+        examples: [404],
+      },
     },
   ),
   poll: object('The call that asks how far it is.', ['path', 'state', 'states', 'results'], {

@@ -12,6 +12,9 @@ interface RouteEntry {
     readonly upstreams?: readonly string[]
     readonly results?: string
     readonly submit?: { readonly callback?: string }
+    readonly find?: { readonly path?: string }
+    readonly poll?: { readonly path?: string; readonly results_path?: string }
+    readonly cancel?: { readonly path?: string }
   }
 }
 
@@ -34,6 +37,7 @@ export const checkRoutes = (document: Document, report: Report): void => {
       const where = ['routes', index, 'task', 'upstreams', at]
       report(where, 'UNKNOWN_UPSTREAM', message, suggestion)
     }
+    checkPaths(task ?? {}, ['routes', index, 'task'], report)
     if (task?.submit?.callback !== undefined && !takesNotices(document.routes))
       report(
         ['routes', index, 'task', 'submit', 'callback'],
@@ -44,5 +48,30 @@ export const checkRoutes = (document: Document, report: Report): void => {
     const message =
       'no route serves the copies: add { path: GET /files/{name}, auth: none, files: signed }'
     report(['routes', index, 'task', 'results'], 'RESULTS_UNSERVED', message)
+  }
+}
+
+/** The placeholders of the calls about one task. {id} is the id of the upstream, which is unknown
+ *  while a task is looked for. */
+const checkPaths = (
+  { find, poll, cancel }: NonNullable<RouteEntry['task']>,
+  where: readonly (string | number)[],
+  report: Report,
+): void => {
+  const calls = [
+    ['find', 'path', find?.path, ['{task}']],
+    ['poll', 'path', poll?.path, ['{id}', '{task}']],
+    ['poll', 'results_path', poll?.results_path, ['{id}', '{task}']],
+    ['cancel', 'path', cancel?.path, ['{id}', '{task}']],
+  ] as const
+  for (const [call, member, path, placeholders] of calls) {
+    if (path === undefined) continue
+    const used = path.match(/\{[^}]*\}/g) ?? []
+    const known: readonly string[] = placeholders
+    const wrong = used.find(each => !known.includes(each))
+    if (used.length > 0 && wrong === undefined) continue
+    const fault = wrong === undefined ? 'names no task' : `has the placeholder ${wrong}`
+    const message = `this path ${fault}; write ${known.join(' or ')} where the id of the task stands`
+    report([...where, call, member], 'TASK_PATH', message, known[0])
   }
 }

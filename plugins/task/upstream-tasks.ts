@@ -82,13 +82,14 @@ export class UpstreamTasks implements TaskRoute {
       : withPointer(named, callback, await noticeAddress(this.#host, id))
   }
   /** Asks for a submit whose answer was lost. */
-  async #find(mover: Mover, { call, id }: NonNullable<TaskRule['find']>): Promise<void> {
+  async #find(mover: Mover, { call, id, absent }: NonNullable<TaskRule['find']>): Promise<void> {
     const { failures, deadline } = mover.task
     if (Date.now() > deadline) return mover.loseTrack('the upstream could not be asked for it')
     const { first, longest } = this.rule.poll
     const delay = backOff(mover.task, first, longest)
     const answer = await callUpstream(this.#host, mover.task, { call }).catch(() => undefined)
-    if (!answer || (answer.status >= 300 && answer.status !== 404))
+    // A call that fails does not show that the upstream has no such task.
+    if (!answer || (answer.status >= 300 && answer.status !== absent))
       return mover.retry(delay, failures)
     const upstreamId = answer.status < 300 ? textAt(answer.json, id) : undefined
     if (upstreamId !== undefined) return mover.goOn(upstreamId, this.rule)

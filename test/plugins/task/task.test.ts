@@ -466,6 +466,48 @@ t.test('task: with `find` one that the upstream does not know is submitted again
   t.equal(await gateway.spent(), PRICE)
 })
 
+for (const [title, absent, submits] of [
+  ['is not submitted again while the look-up is 404', undefined, 1],
+  ['is submitted again where `absent` says what 404 means', 404, 2],
+] as const)
+  t.test(`task: with \`find\` one ${title}`, async t => {
+    const gateway = await startTasks(t, 'sqlite', { ...FIND, find: { ...FIND.find, absent } })
+    const poll = statesOf('success')
+    const count = { lookUps: 0, submits: 0 }
+    gateway.here.script = (request, number) => {
+      if (request.path.includes('?client=')) {
+        count.lookUps++
+        return { status: 404 }
+      }
+      if (request.method === 'POST' && ++count.submits === 1) return { cut: true }
+      return poll(request, number)
+    }
+    const { json } = await gateway.create()
+    if (absent !== undefined) await gateway.reach(String(json.task_id), 'success')
+    await eventually(async () => (count.lookUps > 4 ? true : undefined))
+    // Two more answers show that it is only looked for.
+    if (absent === undefined) await eventually(async () => (count.lookUps > 6 ? true : undefined))
+    t.equal(count.submits, submits)
+  })
+
+t.test('tasks: tollgate check reports paths that do not name the task', async t => {
+  const problems: string[] = []
+  const paths = {
+    find: { path: 'GET /tasks?client={id}', id: '/id' },
+    poll: { path: 'GET /tasks', results_path: 'GET /tasks/{job}' },
+    cancel: { path: 'POST /tasks/{id}/cancel' },
+  }
+  const document = { upstreams: {}, routes: [{ path: 'POST /a', task: paths }] }
+  task.check(document as unknown as Parameters<typeof task.check>[0], (where, code, message) =>
+    problems.push(`${where.slice(3).join('.')} ${code} ${message}`),
+  )
+  t.same(problems, [
+    'find.path TASK_PATH this path has the placeholder {id}; write {task} where the id of the task stands',
+    'poll.path TASK_PATH this path names no task; write {id} or {task} where the id of the task stands',
+    'poll.results_path TASK_PATH this path has the placeholder {job}; write {id} or {task} where the id of the task stands',
+  ])
+})
+
 t.test('task: a submit has the path and the body that its options describe', async t => {
   const images = ['/image/url', '/last']
   const body = { model: '/model', text: '/prompt', seconds: '/duration', style: '/style' }
