@@ -36,7 +36,7 @@ const checkAccount = async (attempt: Attempt, { log }: Pick<Host, 'log'>): Promi
   if (attempt.target.pin) return
   const { reply } = attempt
   const { status, headers } = reply
-  if (!mayBlame(status) || headers['content-encoding'] !== undefined) return
+  if (!mayBlame(status)) return
   const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
   if (blameIn(status, text) !== 'key') return
   const wait = headers['retry-after']

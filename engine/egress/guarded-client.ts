@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { TollgateError } from '../errors.ts'
 import type { Body, Bytes, Headers } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
+import { decodeReply } from '../response/decoded-source.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
 import { targetFault } from '../upstream/transport.ts'
@@ -51,7 +52,9 @@ export const sendGuarded = (
         body: body && !(body instanceof Uint8Array) ? Readable.from(body) : (body ?? null),
       })
       const replyBody = withFaults(response.body)
-      return new FilteredReply(response.statusCode, responseHeaders(response.headers), replyBody)
+      const { statusCode } = response
+      const replyHeaders = responseHeaders(response.headers)
+      return decodeReply(new FilteredReply(statusCode, replyHeaders, replyBody), NAME)
     } catch (error) {
       throw faultOf(error, 'TARGET_BROKE')
     }

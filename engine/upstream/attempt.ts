@@ -2,6 +2,7 @@
 import { errors } from '../errors.ts'
 import type { Attempt, Body, Fault, Headers, Json, Reply, Socket, Target } from '../plugin.ts'
 import { type Call, toReply } from '../request/exchange.ts'
+import { decodeReply } from '../response/decoded-source.ts'
 import type { FilteredReply } from '../response/filters.ts'
 import type { Candidate } from './candidate.ts'
 import { limitTime } from './health.ts'
@@ -137,7 +138,7 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
       reply => {
         addWait()
         recordKey(attempt, reply.status, reply.headers)
-        attempt.setReply(reply)
+        attempt.setReply(decodeReply(reply, upstream.name))
         resolve()
       },
       reason => {

@@ -75,7 +75,7 @@ export class CreateStage implements Stage {
     await next()
     const { reply } = attempt
     const storage = exchange.slots.get(STORAGE)
-    if (!storage || reply.status >= 300 || reply.headers['content-encoding'] !== undefined) return
+    if (!storage || reply.status >= 300) return
     // The upstream was asked not to store the response, and says so.
     delete reply.headers['content-length']
     if (isEventStream(reply)) return this.#recordStream(attempt, storage)

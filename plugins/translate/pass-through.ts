@@ -53,12 +53,6 @@ export class PassThrough {
     const { reply } = attempt
     if (reply.status >= 300) return this.#checkError(attempt)
     const estimate = this.#startEstimate(attempt)
-    // The gateway asks for no compression. A compressed answer passes unread, with estimated usage.
-    if (reply.headers['content-encoding'] !== undefined) {
-      const usage = estimate?.usage(undefined, true) ?? { meters: {}, estimated: true }
-      attempt.exchange.slots.set(USAGE, usage)
-      return undefined
-    }
     const offers = offersHostedTools(attempt.exchange.request.parsed)
     if (isEventStream(reply))
       return this.#watchStream(attempt, reply, { isHidden, offers, estimate })

@@ -29,7 +29,7 @@ export const showParts = (attempt: Attempt, codec: Codec | undefined, next: Next
   return async () => {
     await next()
     const { reply } = attempt
-    if (reply.status >= 300 || reply.headers['content-encoding'] !== undefined) return
+    if (reply.status >= 300) return
     const PartFilter = isEventStream(reply) ? StreamPartFilter : PlainPartFilter
     reply.through(new PartFilter(codec, parts))
   }

@@ -64,12 +64,6 @@ t.test('pass-through: marks the usage of an answer without counts as estimated',
     t.equal((await readReply(attempt.reply)).text, body)
     t.same(exchange.slots.get(USAGE), { meters: {}, estimated: true })
   }
-  const compressedReply = await runTranslate({
-    headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
-    body: plain,
-  })
-  t.equal((await readReply(compressedReply.attempt.reply)).text, plain, 'unread')
-  t.same(compressedReply.exchange.slots.get(USAGE), { meters: {}, estimated: true })
 })
 
 t.test('pass-through: an answer that is not JSON, or is cut off, is a fault', async t => {
