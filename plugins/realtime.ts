@@ -9,9 +9,18 @@ import {
   isFields,
   lenientObject,
   parseJson,
+  quantity,
 } from './formats/fields.ts'
 import { omitZeroMeters } from './formats/format.ts'
-import { CLOSE_MESSAGE, type Meter, type Meters, USAGE } from './slots.ts'
+import { PROMPT_METERS } from './formats/token-meters.ts'
+import {
+  CLOSE_MESSAGE,
+  METERED,
+  type Meter,
+  type Meters,
+  type PricedMeters,
+  USAGE,
+} from './slots.ts'
 
 export default {
   schema: {
@@ -40,14 +49,19 @@ export default {
           exchange.slots.get(SESSION_USAGE)?.onMessage(message)
         out(message)
       },
-      explain: () => ({ realtime: 'usage is counted from response.done' }),
+      explain: () => ({ realtime: 'usage is counted from response.done and from transcripts' }),
     }
   },
 } satisfies Plugin<boolean>
 
 const DONE = Buffer.from('"response.done"')
+/** Events of sessions that are billed by their duration. */
+const SESSION = ['"session.usage.updated"', '"session.closed"'].map(each => Buffer.from(each))
+const TRANSCRIBED_TYPE = 'input_audio_transcription.completed'
+const TRANSCRIBED = Buffer.from(`${TRANSCRIBED_TYPE}"`)
 const DELTA = Buffer.from('.delta"')
 const AUDIO = Buffer.from('audio.delta"')
+const TRANSCRIPT = Buffer.from('input_audio_transcription.delta"')
 /** Bytes that contain the `type` of an upstream's event; later text may quote one. */
 const TYPE_BYTES = 256
 /** Base64 characters of one audio token: 50 ms at 24 kHz, 16 bits. */
@@ -60,6 +74,8 @@ class SessionUsage {
   /** Estimated output tokens of the response in progress: charged if its end never arrives. */
   #text = 0
   #audio = 0
+  /** The same for the transcript of the speaker that is in progress. */
+  #transcript = 0
   /** Input meters of the previous response: the next one has no fewer. */
   #lastInput: Meters = {}
 
@@ -71,13 +87,50 @@ class SessionUsage {
     const head = bytes.subarray(0, TYPE_BYTES)
     if (head.includes(DELTA)) this.#onDelta(head, bytes)
     else if (bytes.includes(DONE)) this.#onDone(bytes)
+    else if (bytes.includes(TRANSCRIBED)) this.#onTranscribed(bytes)
+    else if (SESSION.some(type => head.includes(type))) this.#onSession(bytes)
   }
   #onDelta(head: Buffer, { length }: Buffer): void {
     if (head.includes(AUDIO)) this.#audio += length / AUDIO_TOKEN_CHARACTERS
+    else if (head.includes(TRANSCRIPT)) this.#transcript++
     else this.#text++
-    const output = { output: this.#text, audio_output: Math.ceil(this.#audio) }
-    const meters = omitZeroMeters(addMeters(addMeters(this.#total, this.#lastInput), output))
-    this.#exchange.slots.set(USAGE, { meters, estimated: true })
+    this.#exchange.slots.set(USAGE, { meters: this.#estimate(), estimated: true })
+  }
+  /** All responses and transcripts so far, with what is in progress. */
+  #estimate(): Meters {
+    const isResponding = this.#text > 0 || this.#audio > 0
+    return omitZeroMeters(
+      addMeters(addMeters(this.#total, isResponding ? this.#lastInput : {}), {
+        output: this.#text,
+        audio_output: Math.ceil(this.#audio),
+        transcription_output: this.#transcript,
+      }),
+    )
+  }
+  /** Another model writes the transcript, which is billed apart from the responses. */
+  #onTranscribed(bytes: Bytes): void {
+    const event = parseJson(Buffer.from(bytes).toString())
+    if (!isFields(event) || !String(event.type).endsWith(TRANSCRIBED_TYPE)) return
+    const usage = lenientObject(event, 'usage')
+    const isReported = isCount(usage.input_tokens) || quantity(usage.seconds) > 0
+    const meters = isReported
+      ? transcriptMetersOf(usage, this.#exchange.slots.get(METERED))
+      : { transcription_output: this.#transcript }
+    this.#transcript = 0
+    this.#total = addMeters(this.#total, omitZeroMeters(meters))
+    const isResponding = this.#text > 0 || this.#audio > 0
+    this.#exchange.slots.set(USAGE, {
+      meters: isResponding ? this.#estimate() : this.#total,
+      estimated: isResponding || !isReported,
+    })
+  }
+  /** `seconds`: of the session so far. */
+  #onSession(bytes: Bytes): void {
+    const event = parseJson(Buffer.from(bytes).toString())
+    const seconds = isFields(event) ? quantity(lenientObject(event, 'usage').seconds) : 0
+    if (seconds <= (this.#total.seconds ?? 0)) return
+    this.#total = { ...this.#total, seconds }
+    this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: false })
   }
   #onDone(bytes: Bytes): void {
     const event = parseJson(Buffer.from(bytes).toString())
@@ -91,8 +144,7 @@ class SessionUsage {
     const isReported =
       isFields(usage) && isCount(usage.input_tokens) && isCount(usage.output_tokens)
     const meters = isReported ? metersOf(usage) : omitZeroMeters(estimate)
-    const { output: _, audio_output: __, ...read } = meters
-    this.#lastInput = read
+    this.#lastInput = inputOf(meters)
     this.#text = this.#audio = 0
     this.#total = addMeters(this.#total, meters)
     this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: !isReported })
@@ -100,30 +152,49 @@ class SessionUsage {
 }
 const SESSION_USAGE: Slot<SessionUsage> = { name: 'session-usage' }
 
+/** A model that has a price for seconds alone is the one that transcribes. */
+const transcriptMetersOf = (usage: Fields, prices: PricedMeters | undefined): Meters => {
+  const bySeconds = prices?.has('seconds') && !prices.has('transcription_seconds')
+  return {
+    transcription_input: count(usage.input_tokens),
+    transcription_output: count(usage.output_tokens),
+    [bySeconds ? 'seconds' : 'transcription_seconds']: quantity(usage.seconds),
+  }
+}
+
 /** `input_tokens` includes text, audio and images, and the cached tokens of each. */
 const metersOf = (usage: Fields): Meters => {
   const inputDetails = lenientObject(usage, 'input_token_details')
   const cachedDetails = lenientObject(inputDetails, 'cached_tokens_details')
   const cached = Math.min(count(inputDetails.cached_tokens), count(usage.input_tokens))
+  const cachedAudio = Math.min(count(cachedDetails.audio_tokens), cached)
+  const cachedImage = Math.min(count(cachedDetails.image_tokens), cached - cachedAudio)
   const fresh = (name: string): number =>
     Math.max(0, count(inputDetails[name]) - count(cachedDetails[name]))
   const rest = count(usage.input_tokens) - cached
   const audioInput = Math.min(fresh('audio_tokens'), rest)
   const imageInput = Math.min(fresh('image_tokens'), rest - audioInput)
   const output = count(usage.output_tokens)
-  const audioOutput = Math.min(
-    count(lenientObject(usage, 'output_token_details').audio_tokens),
-    output,
-  )
+  const outputDetails = lenientObject(usage, 'output_token_details')
+  const audioOutput = Math.min(count(outputDetails.audio_tokens), output)
+  const imageOutput = Math.min(count(outputDetails.image_tokens), output - audioOutput)
+  const text = output - audioOutput - imageOutput
+  const thinking = Math.min(count(outputDetails.reasoning_tokens), text)
   return omitZeroMeters({
     input: rest - audioInput - imageInput,
-    cached,
+    cached: cached - cachedAudio - cachedImage,
+    cached_audio: cachedAudio,
+    cached_image: cachedImage,
     audio_input: audioInput,
     image_input: imageInput,
-    output: output - audioOutput,
+    output: text - thinking,
+    thinking,
     audio_output: audioOutput,
+    image_output: imageOutput,
   })
 }
+const inputOf = (meters: Meters): Meters =>
+  Object.fromEntries(PROMPT_METERS.map(meter => [meter, meters[meter] ?? 0]))
 const addMeters = (one: Meters, other: Meters): Meters => {
   const sum: { [meter: string]: number } = { ...one }
   for (const [meter, amount] of Object.entries(other))

@@ -1,15 +1,7 @@
 /** The meters of a price: their sums, and the meter whose lines price a meter without lines. */
+import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
 import type { Meter } from '../slots.ts'
 
-const PROMPT_METERS = [
-  'input',
-  'cached',
-  'cache_write',
-  'cache_write_1h',
-  'audio_input',
-  'image_input',
-] as const satisfies readonly Meter[]
-const COMPLETION_METERS = ['output', 'thinking', 'audio_output'] as const satisfies readonly Meter[]
 const PIECE_METERS = [
   'images',
   'characters',
@@ -17,6 +9,8 @@ const PIECE_METERS = [
   'search_units',
   'calls',
 ] as const satisfies readonly Meter[]
+/** Transcripts of what a speaker says in a conversation: another model writes them. */
+const TRANSCRIPT_METERS = ['transcription_seconds'] as const satisfies readonly Meter[]
 const TOOL_METERS = [
   'web_search',
   'file_search',
@@ -28,6 +22,7 @@ export const METERS: readonly Meter[] = [
   ...PROMPT_METERS,
   ...COMPLETION_METERS,
   ...PIECE_METERS,
+  ...TRANSCRIPT_METERS,
   ...TOOL_METERS,
 ] satisfies AllMeters
 // A meter of slots.ts that is in none of these lists is a type error here.
@@ -35,6 +30,7 @@ type ListedMeter = (
   | typeof PROMPT_METERS
   | typeof COMPLETION_METERS
   | typeof PIECE_METERS
+  | typeof TRANSCRIPT_METERS
   | typeof TOOL_METERS
 )[number]
 type AllMeters = Meter extends ListedMeter ? readonly Meter[] : never
@@ -52,19 +48,28 @@ export const isMeter = (name: unknown): name is Meter => METERS.includes(name as
 
 interface StandIn {
   readonly meter: Meter
-  /** Whether the price is the right one. Otherwise it applies, and the meter counts as unpriced. */
-  readonly isExact: boolean
+  /** Whether the price is the right one. Otherwise it applies, and the meter counts as unpriced.
+   *  A meter: it is the right one where that meter has no lines, so that the model charges this
+   *  kind of tokens like text. */
+  readonly isExact: boolean | { readonly unlessPriced: Meter }
 }
 /** The meter whose price applies to a meter without lines. Upstreams without a discount bill cached
- *  tokens as input and thinking as output; audio and images cost more than text. */
+ *  tokens as input and thinking as output; audio, images and video cost more than text. */
 const STAND_INS: Readonly<Partial<Record<Meter, StandIn>>> = {
   cached: { meter: 'input', isExact: true },
+  cached_audio: { meter: 'cached', isExact: { unlessPriced: 'audio_input' } },
+  cached_image: { meter: 'cached', isExact: { unlessPriced: 'image_input' } },
   cache_write: { meter: 'input', isExact: true },
   cache_write_1h: { meter: 'cache_write', isExact: true },
   thinking: { meter: 'output', isExact: true },
   audio_input: { meter: 'input', isExact: false },
   image_input: { meter: 'input', isExact: false },
   audio_output: { meter: 'output', isExact: false },
+  image_output: { meter: 'output', isExact: false },
+  video_output: { meter: 'output', isExact: false },
+  // A model that writes no sound is the one that transcribes.
+  transcription_input: { meter: 'audio_input', isExact: { unlessPriced: 'audio_output' } },
+  transcription_output: { meter: 'output', isExact: { unlessPriced: 'audio_output' } },
 }
 
 interface MeterSet {
@@ -80,10 +85,13 @@ export const pricingMeterOf = (meter: Meter, pricedMeters: MeterSet): PricingMet
   let isExact = true
   for (let at: Meter | undefined = meter; at; at = STAND_INS[at]?.meter) {
     if (pricedMeters.has(at)) return { meter: at, isExact }
-    isExact &&= STAND_INS[at]?.isExact ?? true
+    isExact &&= isExactPrice(STAND_INS[at]?.isExact ?? true, pricedMeters)
   }
   return undefined
 }
+
+const isExactPrice = (isExact: StandIn['isExact'], pricedMeters: MeterSet): boolean =>
+  typeof isExact === 'boolean' ? isExact : !pricedMeters.has(isExact.unlessPriced)
 
 /** Whether other lines cover a meter without lines: a model is priced by tokens or by pieces. No
  *  price covers tools. */
@@ -91,7 +99,7 @@ export const isIncluded = (meter: Meter, pricedMeters: MeterSet): boolean => {
   if (meter === 'calls') return true
   const tokens = [...PROMPT_METERS, ...COMPLETION_METERS].some(each => pricedMeters.has(each))
   const pieces = PIECE_METERS.some(each => pricedMeters.has(each))
-  if (isToolMeter(meter)) return false
+  if (isToolMeter(meter) || includesMeter(TRANSCRIPT_METERS, meter)) return false
   return includesMeter(PIECE_METERS, meter)
     ? tokens || pricedMeters.has('calls')
     : pieces && !tokens

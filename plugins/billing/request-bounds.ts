@@ -115,6 +115,7 @@ export const requestBoundsOf = (
         ...pieceBounds(copies, characterBound(fields, size), rule),
         ...secondBounds(fields, files, rule),
         ...searchUnitBound(fields, rule),
+        transcription_seconds: transcriptBound(rule),
       },
     },
   }
@@ -173,6 +174,13 @@ const secondBounds = (fields: Fields, files: number, { pricingMeters, maxCalls }
     seconds: Math.min(Math.ceil(files / MIN_BYTES_PER_SECOND), maxCalls.get('seconds') ?? Infinity),
   }
 }
+
+/** Seconds of speech that a conversation transcribes before its next charge. */
+const TRANSCRIPT_SECONDS = 60
+const transcriptBound = ({ pricedMeters, maxCalls }: Rule): number =>
+  pricedMeters.has('transcription_seconds')
+    ? (maxCalls.get('transcription_seconds') ?? TRANSCRIPT_SECONDS)
+    : 0
 
 /** The names that formats give to tools that upstreams run and bill by the call. */
 const TOOLS: readonly (readonly [Meter, RegExp])[] = [

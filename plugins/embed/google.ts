@@ -2,12 +2,20 @@
  *  in camelCase or snake_case. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import { fault } from '../formats/faults.ts'
-import { type Fields, isCount, isFields, lenientObjects, omitUndefined } from '../formats/fields.ts'
+import {
+  type Fields,
+  isCount,
+  isFields,
+  lenientObject,
+  lenientObjects,
+  omitUndefined,
+} from '../formats/fields.ts'
 import { RequestObject, valueFault } from '../formats/google-gemini/request-object.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { kindOfMime } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
+import { promptTokensOf } from '../formats/token-meters.ts'
 import { fields, list, number, object } from '../shapes.ts'
 import type { ClientRequest, EmbeddingFormat, EmbeddingInput, Setting } from './hub.ts'
 
@@ -53,22 +61,35 @@ export const google: EmbeddingFormat = {
   },
   readAnswer(body) {
     const rows = isFields(body.embedding) ? [body.embedding] : lenientObjects(body, 'embeddings')
-    const { usageMetadata: usage } = body
+    const tokens = tokensIn(body, rows)
     return {
       vectors: rows.map(({ values }) =>
         Array.isArray(values) ? (values as readonly number[]) : [],
       ),
-      ...(isFields(usage) &&
-        isCount(usage.promptTokenCount) && { meters: { input: usage.promptTokenCount } }),
+      ...(tokens !== undefined && { meters: { input: tokens } }),
     }
   },
   writeAnswer({ vectors, meters }, { isList: many }) {
     const rows = vectors.map(values => ({ values }))
-    const usage = meters && { usageMetadata: { promptTokenCount: meters.input ?? 0 } }
+    const usage = meters && { usageMetadata: { promptTokenCount: promptTokensOf(meters) } }
     return many
       ? { embeddings: rows, ...usage }
       : { embedding: rows[0] ?? { values: [] }, ...usage }
   },
+}
+
+/** The sum of the call, or those of its vectors, which Vertex counts. Undefined: no valid count. */
+const tokensIn = (
+  { usageMetadata: usage }: Fields,
+  rows: readonly Fields[],
+): number | undefined => {
+  const { promptTokenCount, totalTokenCount } = isFields(usage) ? usage : {}
+  if (isCount(promptTokenCount)) return promptTokenCount
+  if (isCount(totalTokenCount)) return totalTokenCount
+  const counts = rows.map(row => lenientObject(row, 'statistics').tokenCount)
+  return counts.length > 0 && counts.every(isCount)
+    ? counts.reduce((sum, each) => sum + each, 0)
+    : undefined
 }
 
 const isBatch = ({ path }: ClientRequest): boolean =>

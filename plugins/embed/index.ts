@@ -134,7 +134,13 @@ const forward = async (
   if (attempt.reply.status >= 300) return answerUpstreamError(client, targetFormat, host, attempt)
   const vectors = targetFormat.readAnswer(await bodyOf(attempt))
   const meters = vectors.meters ?? estimate(prompt)
-  exchange.slots.set(USAGE, { meters, estimated: !vectors.meters })
+  // Vectors are no output: no later stage estimates any.
+  exchange.slots.set(
+    USAGE,
+    vectors.meters
+      ? { meters, estimated: false }
+      : { meters, estimated: true, isFinalEstimate: true },
+  )
   checkVectors(vectors, prompt)
   const headers: Headers = { ...attempt.reply.headers }
   for (const name of BODY_HEADERS) delete headers[name]

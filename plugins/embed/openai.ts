@@ -9,6 +9,7 @@ import {
   fieldsIn,
   isCount,
   isFields,
+  lenientObject,
   lenientObjects,
   numberIn,
   omitUndefined,
@@ -20,7 +21,9 @@ import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { dataUrl, parseDataUrl } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
+import { promptTokensIn, promptTokensOf } from '../formats/token-meters.ts'
 import { constant, described, integer, list, number, object, text } from '../shapes.ts'
+import type { Meters } from '../slots.ts'
 import type { EmbeddingFormat, EmbeddingInput } from './hub.ts'
 
 const VECTOR = described('Base64 with `encoding_format: base64`', {
@@ -88,15 +91,14 @@ export const openai: EmbeddingFormat = {
     const rows = [...lenientObjects(body, 'data')].sort(
       (one, other) => count(one.index) - count(other.index),
     )
-    const { usage } = body
+    const meters = metersOf(body)
     return {
       vectors: rows.map(({ embedding }) => vectorOf(embedding)),
-      ...(isFields(usage) &&
-        isCount(usage.prompt_tokens) && { meters: { input: usage.prompt_tokens } }),
+      ...(meters && { meters }),
     }
   },
   writeAnswer({ vectors, meters }, { encoding }, model) {
-    const tokens = meters?.input ?? 0
+    const tokens = promptTokensOf(meters ?? {})
     return {
       object: 'list',
       data: vectors.map((vector, index) => ({
@@ -109,6 +111,32 @@ export const openai: EmbeddingFormat = {
     }
   },
 }
+
+/** OpenAI's names, those of Voyage (`total_tokens` alone), and Cohere's `meta`. Undefined: no valid
+ *  count. */
+const metersOf = ({ usage, meta }: Fields): Meters | undefined => {
+  const billed = isFields(meta) ? meta : {}
+  const reports = [
+    isFields(usage) ? usage : {},
+    lenientObject(billed, 'billed_units'),
+    lenientObject(billed, 'tokens'),
+  ]
+  const counts = reports.find(hasCounts)
+  if (!counts) return undefined
+  const tokens = count(counts.prompt_tokens) || promptTokensIn(counts)
+  const details = lenientObject(counts, 'prompt_tokens_details')
+  const image = Math.min(count(details.image_tokens), tokens)
+  const audio = Math.min(count(details.audio_tokens), tokens - image)
+  return {
+    input: tokens - image - audio,
+    ...(image > 0 && { image_input: image }),
+    ...(audio > 0 && { audio_input: audio }),
+  }
+}
+const hasCounts = (counts: Fields): boolean =>
+  COUNTS.some(name => isCount(counts[name])) &&
+  COUNTS.every(name => (counts[name] ?? null) === null || isCount(counts[name]))
+const COUNTS = ['prompt_tokens', 'input_tokens', 'total_tokens'] as const
 
 const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
   'model',

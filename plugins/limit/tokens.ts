@@ -1,19 +1,8 @@
 /** Tokens for limits: an estimate before a call, and the used tokens after it. */
 import type { Exchange, Outcome } from '../../engine/plugin.ts'
-import { FILES, type Meter, USAGE } from '../slots.ts'
+import { completionTokensOf, promptTokensOf } from '../formats/token-meters.ts'
+import { FILES, USAGE } from '../slots.ts'
 
-/** Meters in tokens; the others count calls, images, seconds. */
-const TOKEN_METERS: readonly Meter[] = [
-  'input',
-  'cached',
-  'cache_write',
-  'cache_write_1h',
-  'output',
-  'thinking',
-  'audio_input',
-  'audio_output',
-  'image_input',
-]
 /** The ratio of English text. In other languages a token has fewer letters, but each letter has
  *  more bytes. */
 const BYTES_PER_TOKEN = 4
@@ -45,8 +34,7 @@ export const countUsedTokens = (
   const usage = slots.get(USAGE)
   // An error response is not known to have used any tokens.
   if (!usage) return status >= 400 ? 0n : estimate
-  let sum = 0
-  for (const meter of TOKEN_METERS) sum += usage.meters[meter] ?? 0
+  const sum = promptTokensOf(usage.meters) + completionTokensOf(usage.meters)
   const total = BigInt(Math.max(0, Math.ceil(sum)))
   // An estimated usage may be too low, so it returns no tokens to the limit.
   return usage.estimated && total < estimate ? estimate : total

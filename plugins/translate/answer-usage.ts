@@ -2,7 +2,7 @@
  *  estimates the rest from the text of prompt and answer. Serves passed-through and translated
  *  answers alike. */
 import type { Attempt, Bytes, Log } from '../../engine/plugin.ts'
-import { type Fields, isFields } from '../formats/fields.ts'
+import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import type { HostedUsage, UsageFacts } from '../formats/format.ts'
 import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
 import { OutputTextEstimator } from '../formats/stream/output-text.ts'
@@ -12,6 +12,7 @@ import {
   readReportedUsage,
 } from '../formats/stream/reported-usage.ts'
 import type { TextPattern } from '../formats/stream/text-pattern.ts'
+import { completionTokensOf, promptTokensOf } from '../formats/token-meters.ts'
 import {
   EXPANDED_REQUEST,
   METERED,
@@ -95,7 +96,7 @@ export class AnswerUsage implements OutputSoFar {
   /** Sets the final usage. `whole`: the answer is complete. */
   finish(whole: boolean, counts = this.#counts): void {
     const { id, slots } = this.#attempt.exchange
-    const upstreamUsage = readReportedUsage(this.#facts, counts)
+    const upstreamUsage = readReportedUsage(this.#facts, counts ?? this.#countsElsewhere(whole))
     const { invalidNames, isInputReported, isOutputReported } = upstreamUsage
     if (invalidNames.length > 0) this.#warnOfCounts(id, invalidNames)
     const reportedMeters = { ...upstreamUsage.meters, ...this.#hostedUsage?.meters }
@@ -129,6 +130,13 @@ export class AnswerUsage implements OutputSoFar {
       ...(isEstimate && { isFinalEstimate: true as const }),
     })
   }
+  /** The counts of a buffered plain answer that are not in its usual member. */
+  #countsElsewhere(whole: boolean): Fields | undefined {
+    const { inAnswer } = this.#facts
+    if (!whole || !inAnswer || !this.#unreadChunks?.length) return undefined
+    const answer = parseJson(Buffer.concat(this.#unreadChunks).toString())
+    return isFields(answer) ? inAnswer(answer) : undefined
+  }
   #warnOfCounts(id: string, invalidNames: readonly string[]): void {
     const { upstream, name } = this.#attempt.target
     this.#log.warn(
@@ -142,13 +150,13 @@ export class AnswerUsage implements OutputSoFar {
     whole: boolean,
     uncountedTokens: number,
   ): Meters {
-    const { input = 0, output = 0, thinking = 0, audio_output = 0 } = meters
+    const { input = 0, output = 0 } = meters
     const text = whole ? (this.#readText()?.tokens ?? 0) : this.tokens
-    const outputTokens = Math.max(output, text - thinking - audio_output)
+    const outputTokens = Math.max(output, text - (completionTokensOf(meters) - output))
     return {
       input: isInputReported
         ? input
-        : Math.max(input, this.#estimatePromptTokens() - otherInputTokens(meters)),
+        : Math.max(input, this.#estimatePromptTokens() - (promptTokensOf(meters) - input)),
       output: whole && isOutputReported ? output + Math.max(0, uncountedTokens) : outputTokens,
     }
   }
@@ -163,10 +171,3 @@ export class AnswerUsage implements OutputSoFar {
     return this.#outputText
   }
 }
-
-const otherInputTokens = (meters: Meters): number =>
-  (meters.cached ?? 0) +
-  (meters.cache_write ?? 0) +
-  (meters.cache_write_1h ?? 0) +
-  (meters.audio_input ?? 0) +
-  (meters.image_input ?? 0)

@@ -45,7 +45,7 @@ export class PassThroughListener implements ResponseListener {
   }
   onUsage(counts: Fields | undefined, whole: boolean): void {
     if (this.#estimate) return this.#exchange.slots.set(USAGE, this.#estimate.usage(counts, whole))
-    this.#usage?.finish(whole, counts ?? {})
+    this.#usage?.finish(whole, counts)
   }
   encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes {
     const { dialect, stream } = this.#format

@@ -12,7 +12,7 @@ import { HostedCalls, isResult } from './decode-hosted-tools.ts'
 import { typeOf } from './errors.ts'
 import { textIn } from './members.ts'
 import { type Caller, callerIn, defaultStop, stopOf } from './stops.ts'
-import { mergeCounts, metersOf, tierOf } from './usage.ts'
+import { contextMetersOf, mergeCounts, tierOf } from './usage.ts'
 
 type Emit = (part: Part) => void
 
@@ -57,7 +57,7 @@ class Decoder implements StreamDecoder {
       type: 'begin',
       ...(id !== undefined && { id }),
       ...(model !== undefined && { model }),
-      ...(isFields(message.usage) && { meters: metersOf(message.usage) }),
+      ...(isFields(message.usage) && { meters: contextMetersOf(message.usage) }),
       ...(tier !== undefined && { tier }),
     })
   }
@@ -87,7 +87,7 @@ class Decoder implements StreamDecoder {
   delta(event: Fields, emit: Emit): void {
     const usage = lenientObject(event, 'usage')
     this.#usage = mergeCounts(this.#usage, usage)
-    if (Object.keys(usage).length > 0) emit({ type: 'count', meters: metersOf(this.#usage) })
+    if (Object.keys(usage).length > 0) emit({ type: 'count', meters: contextMetersOf(this.#usage) })
     const stop = stopOf(lenientObject(event, 'delta'), this.#caller)
     if (stop) this.#end(stop, emit)
   }

@@ -8,7 +8,7 @@ import { readBlocks } from './decode-content.ts'
 import { FORM_TOOL_NAME } from './form.ts'
 import { listIn, textIn } from './members.ts'
 import { callerIn, defaultStop, stopFields, stopOf } from './stops.ts'
-import { metersOf, tierOf, usageOf } from './usage.ts'
+import { contextMetersOf, tierOf, usageOf } from './usage.ts'
 
 export const decodeAnswer = (body: Fields): Answer => {
   const id = textIn(body, 'id', undefined)
@@ -23,7 +23,7 @@ export const decodeAnswer = (body: Fields): Answer => {
     ...(id !== undefined && { id }),
     ...(model !== undefined && { model }),
     choices: [{ content, stop: stopOf(body, caller) ?? defaultStop(caller) }],
-    ...(usage && { meters: metersOf(usage) }),
+    ...(usage && { meters: contextMetersOf(usage) }),
     ...(tier !== undefined && { tier }),
   }
 }

@@ -1,24 +1,31 @@
 /** Converts usage counts to and from the gateway's meters. */
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, isFields, lenientObject } from '../fields.ts'
+import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
+import {
+  cachedTokensOf,
+  cacheWriteTokensOf,
+  completionTokensOf,
+  promptTokensOf,
+} from '../token-meters.ts'
 
-/** `input_tokens` excludes tokens read from and written to the cache; `output_tokens` includes
- *  thoughts. */
-export const metersOf = (usage: Fields): Meters => {
-  const cacheWrite = count(usage.cache_creation_input_tokens)
-  const output = count(usage.output_tokens)
-  const cacheWriteHour = capCount(
-    lenientObject(usage, 'cache_creation').ephemeral_1h_input_tokens,
-    cacheWrite,
-  )
+/** What is billed. `input_tokens` excludes tokens read from and written to the cache;
+ *  `output_tokens` includes thoughts. Where `iterations` are listed, their sum is billed: the counts
+ *  beside them omit those of a compaction and of other models that helped. */
+export const metersOf = (usage: Fields): Meters => metersWith(usage, tokensOf(usage))
+
+/** The counts beside the iterations: those of the context, which clients of other formats read. */
+export const contextMetersOf = (usage: Fields): Meters => metersWith(usage, tokensBeside(usage))
+
+const metersWith = (usage: Fields, tokens: Tokens): Meters => {
+  const { input, cached, cacheWrite, cacheWriteHour, output } = tokens
   const thinking = capCount(lenientObject(usage, 'output_tokens_details').thinking_tokens, output)
   const toolCounts = lenientObject(usage, 'server_tool_use')
   return omitZeroMeters({
-    input: count(usage.input_tokens),
-    cached: count(usage.cache_read_input_tokens),
+    input,
+    cached,
     cache_write: cacheWrite - cacheWriteHour,
     cache_write_1h: cacheWriteHour,
     output: output - thinking,
@@ -28,17 +35,60 @@ export const metersOf = (usage: Fields): Meters => {
   })
 }
 
+interface Tokens {
+  readonly input: number
+  readonly cached: number
+  readonly cacheWrite: number
+  /** Part of `cacheWrite`. */
+  readonly cacheWriteHour: number
+  readonly output: number
+}
+const tokensOf = (usage: Fields): Tokens => {
+  const total = tokensBeside(usage)
+  const iterations = lenientObjects(usage, 'iterations').map(tokensBeside)
+  if (iterations.length === 0) return total
+  // An incomplete list never reduces the total.
+  const sumOf = (name: keyof Tokens): number =>
+    Math.max(
+      total[name],
+      iterations.reduce((sum, each) => sum + each[name], 0),
+    )
+  const cacheWrite = sumOf('cacheWrite')
+  return {
+    input: sumOf('input'),
+    cached: sumOf('cached'),
+    cacheWrite,
+    cacheWriteHour: Math.min(sumOf('cacheWriteHour'), cacheWrite),
+    output: sumOf('output'),
+  }
+}
+const tokensBeside = (usage: Fields): Tokens => {
+  const { ephemeral_5m_input_tokens: minutes, ephemeral_1h_input_tokens: hour } = lenientObject(
+    usage,
+    'cache_creation',
+  )
+  // Some upstreams send the parts without their sum.
+  const cacheWrite = count(usage.cache_creation_input_tokens) || count(minutes) + count(hour)
+  return {
+    input: count(usage.input_tokens),
+    cached: count(usage.cache_read_input_tokens),
+    cacheWrite,
+    cacheWriteHour: capCount(hour, cacheWrite),
+    output: count(usage.output_tokens),
+  }
+}
+
 /** Audio, images and thoughts count as tokens of their side. This is the shape at the end of a
  *  stream. */
 export const countsOf = (meters: Meters = {}): Fields => {
-  const { input = 0, audio_input = 0, image_input = 0 } = meters
-  const { cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
-  const { output = 0, thinking = 0, audio_output = 0, web_search = 0 } = meters
+  const { thinking = 0, web_search = 0 } = meters
+  const cached = cachedTokensOf(meters)
+  const cacheWrite = cacheWriteTokensOf(meters)
   return {
-    input_tokens: input + audio_input + image_input,
-    cache_creation_input_tokens: cache_write + cache_write_1h,
+    input_tokens: promptTokensOf(meters) - cached - cacheWrite,
+    cache_creation_input_tokens: cacheWrite,
     cache_read_input_tokens: cached,
-    output_tokens: output + thinking + audio_output,
+    output_tokens: completionTokensOf(meters),
     output_tokens_details: thinking > 0 ? { thinking_tokens: thinking } : null,
     server_tool_use:
       web_search > 0 ? { web_search_requests: web_search, web_fetch_requests: 0 } : null,

@@ -15,5 +15,10 @@ export const countsIn = ({ usage }: Fields): Fields | undefined => {
 export const metersOf = (counts: Fields): Meters => {
   const input = count(counts.input_tokens)
   const cached = capCount(counts.cached_tokens, input)
-  return omitZeroMeters({ input: input - cached, cached, output: count(counts.output_tokens) })
+  return omitZeroMeters({
+    input: input - cached,
+    cached,
+    output: count(counts.output_tokens),
+    search_units: count(counts.search_units),
+  })
 }

@@ -5,22 +5,21 @@ import { count, type Fields, isFields, lenientObject, parseJson } from '../field
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
 import { BYTES_PER_TOKEN } from '../prompt-tokens.ts'
 import { FieldExtractor } from '../stream/field-extractor.ts'
+import { promptTokensIn } from '../token-meters.ts'
 
 /** Documents of one search unit. */
 const DOCUMENTS_PER_UNIT = 100
 
-/** Cohere has `meta.billed_units`, SiliconFlow `meta.tokens`. */
+/** Cohere has `meta.billed_units`, SiliconFlow `meta.tokens`; Jina, Voyage and vLLM have
+ *  `usage`. */
 export const metersOf = (meta: Fields): Meters => {
   const units = lenientObject(meta, 'billed_units')
   const tokens = lenientObject(meta, 'tokens')
   return omitZeroMeters({
     search_units: count(units.search_units),
-    input: count(tokens.input_tokens) || count(units.input_tokens),
+    input: promptTokensIn(tokens) || promptTokensIn(units) || promptTokensIn(meta),
   })
 }
-/** Jina, Voyage and vLLM have `usage`. */
-const tokensIn = (usage: Fields): number =>
-  count(usage.total_tokens) || count(usage.prompt_tokens) || count(usage.input_tokens)
 
 export const rerankEstimate = (request: Fields, prices: PricedMeters): UsageEstimate => {
   const extractor = new FieldExtractor(Buffer.from('usage'))
@@ -29,9 +28,11 @@ export const rerankEstimate = (request: Fields, prices: PricedMeters): UsageEsti
   return {
     observe: chunk => extractor.push(chunk),
     usage(meta, whole) {
-      const { search_units: units = 0, input = 0 } = metersOf(meta ?? {})
+      const ofMeta = metersOf(meta ?? {})
       const usage = extractor.value && parseJson(Buffer.from(extractor.value).toString())
-      const tokens = (isFields(usage) ? tokensIn(usage) : 0) || input
+      const units = ofMeta.search_units ?? (isFields(usage) ? count(usage.search_units) : 0)
+      const input = ofMeta.input ?? 0
+      const tokens = (isFields(usage) ? promptTokensIn(usage) : 0) || input
       if (units > 0 && (byUnits || !byTokens))
         return { meters: { search_units: units }, estimated: false }
       if (tokens > 0 && (byTokens || !byUnits))

@@ -6,34 +6,54 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, omitUndefined } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
+import { cachedTokensOf, cacheWriteTokensOf } from '../token-meters.ts'
 
+/** Uncached images and video count as `input`: their price is that of text. */
 export const metersOf = (usage: Fields): Meters => {
   const prompt = count(usage.promptTokenCount)
   const cached = Math.min(count(usage.cachedContentTokenCount), prompt)
-  const inputTokens = prompt + count(usage.toolUsePromptTokenCount) - cached
-  // Cached audio tokens are counted as cached.
-  const audioTokens =
-    tokensOfModality(usage.promptTokensDetails, 'AUDIO') -
-    tokensOfModality(usage.cacheTokensDetails, 'AUDIO')
-  const audioInput = Math.min(Math.max(0, audioTokens), inputTokens)
-  const outputTokens = count(usage.candidatesTokenCount)
-  const audioOutput = Math.min(
-    tokensOfModality(usage.candidatesTokensDetails, 'AUDIO'),
-    outputTokens,
+  const cachedAudio = Math.min(tokensOfModality(usage.cacheTokensDetails, 'AUDIO'), cached)
+  const cachedImage = Math.min(
+    tokensOfModality(usage.cacheTokensDetails, 'IMAGE'),
+    cached - cachedAudio,
   )
+  const inputTokens = prompt + count(usage.toolUsePromptTokenCount) - cached
+  const audioTokens =
+    tokensOfModality(usage.promptTokensDetails, 'AUDIO') +
+    tokensOfModality(usage.toolUsePromptTokensDetails, 'AUDIO') -
+    cachedAudio
+  const audioInput = Math.min(Math.max(0, audioTokens), inputTokens)
   return omitZeroMeters({
     input: inputTokens - audioInput,
-    cached,
+    cached: cached - cachedAudio - cachedImage,
+    cached_audio: cachedAudio,
+    cached_image: cachedImage,
     audio_input: audioInput,
-    output: outputTokens - audioOutput,
+    ...outputMetersOf(usage),
     thinking: count(usage.thoughtsTokenCount),
-    audio_output: audioOutput,
   })
+}
+/** Live answers count under `response…`. */
+const outputMetersOf = (usage: Fields): Meters => {
+  const tokens = count(usage.candidatesTokenCount) || count(usage.responseTokenCount)
+  const details = usage.candidatesTokensDetails ?? usage.responseTokensDetails
+  const audio = Math.min(tokensOfModality(details, 'AUDIO'), tokens)
+  const image = Math.min(tokensOfModality(details, 'IMAGE'), tokens - audio)
+  const video = Math.min(tokensOfModality(details, 'VIDEO'), tokens - audio - image)
+  return {
+    output: tokens - audio - image - video,
+    audio_output: audio,
+    image_output: image,
+    video_output: video,
+  }
 }
 const tokensOfModality = (details: Json | undefined, name: string): number => {
   if (!Array.isArray(details)) return 0
-  const detail = details.find((each: Json) => isFields(each) && each.modality === name)
-  return isFields(detail) ? count(detail.tokenCount) : 0
+  return details.reduce<number>(
+    (sum, each: Json) =>
+      isFields(each) && each.modality === name ? sum + count(each.tokenCount) : sum,
+    0,
+  )
 }
 
 /** Some events of a stream carry a traffic type without counts. */
@@ -42,26 +62,36 @@ export const hasCounts = (usage: Json | undefined): usage is Fields =>
 
 /** Writes the gateway's meters so that the total is the sum of its parts. */
 export const countsOf = (meters: Meters): Fields => {
-  const { input = 0, cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
-  const { audio_input: audioInput = 0, image_input = 0, audio_output: audioOutput = 0 } = meters
+  const { input = 0, cached = 0, cached_audio = 0, cached_image = 0 } = meters
+  const { audio_input = 0, image_input = 0 } = meters
   const { output = 0, thinking = 0 } = meters
-  const inputTokens = input + cached + cache_write + cache_write_1h + image_input
-  const prompt = inputTokens + audioInput
-  const outputTokens = output + audioOutput
+  const { audio_output = 0, image_output = 0, video_output = 0 } = meters
+  const cachedTokens = cachedTokensOf(meters)
+  const text = input + cached + cached_image + cacheWriteTokensOf(meters) + image_input
+  const audio = audio_input + cached_audio
+  const outputTokens = output + audio_output + image_output + video_output
   return omitUndefined({
-    promptTokenCount: prompt,
-    cachedContentTokenCount: cached > 0 ? cached : undefined,
+    promptTokenCount: text + audio,
+    cachedContentTokenCount: cachedTokens > 0 ? cachedTokens : undefined,
     candidatesTokenCount: outputTokens,
     thoughtsTokenCount: thinking > 0 ? thinking : undefined,
-    totalTokenCount: prompt + outputTokens + thinking,
-    promptTokensDetails: detailsOf(inputTokens, audioInput),
-    candidatesTokensDetails: audioOutput > 0 ? detailsOf(output, audioOutput) : undefined,
+    totalTokenCount: text + audio + outputTokens + thinking,
+    promptTokensDetails: detailsOf({ TEXT: text, AUDIO: audio }),
+    candidatesTokensDetails:
+      outputTokens > output
+        ? detailsOf({
+            TEXT: output,
+            AUDIO: audio_output,
+            IMAGE: image_output,
+            VIDEO: video_output,
+          })
+        : undefined,
   })
 }
-const detailsOf = (text: number, audio: number): Json => [
-  ...(text > 0 ? [{ modality: 'TEXT', tokenCount: text }] : []),
-  ...(audio > 0 ? [{ modality: 'AUDIO', tokenCount: audio }] : []),
-]
+const detailsOf = (tokens: Readonly<Record<string, number>>): Json =>
+  Object.entries(tokens)
+    .filter(([, count]) => count > 0)
+    .map(([modality, tokenCount]) => ({ modality, tokenCount }))
 
 /** Types of traffic at Vertex AI, as service tiers. */
 const TRAFFIC_TIERS: ReadonlyMap<Json | undefined, string> = new Map([

@@ -12,6 +12,8 @@ import {
 import { omitZeroMeters } from '../format.ts'
 import type { Media } from '../hub/content.ts'
 import { parseDataUrl } from '../media/media.ts'
+import { capCount } from '../stream/reported-usage.ts'
+import { completionTokensOf, promptTokensOf } from '../token-meters.ts'
 
 /** Throws if the answer holds no image. */
 export const decodeImages = (body: Fields): readonly Media[] => {
@@ -41,31 +43,49 @@ const MIME_BY_PREFIX: readonly (readonly [start: string, mime: string])[] = [
 export const imageMimeOf = (data: string): string =>
   MIME_BY_PREFIX.find(([start]) => data.startsWith(start))?.[1] ?? 'image/png'
 
-/** `images`: their number. Token counts are present only if the upstream counts tokens; cached
- *  tokens are not reported. */
+/** `images`: their number. Token counts are present only if the upstream counts tokens.
+ *  `svg_usage`: those of the model that drew vector graphics. */
 export const metersOf = (usage: Fields, images: number): Meters => {
-  const input = count(usage.input_tokens)
-  const imageInput = Math.min(
-    count(lenientObject(usage, 'input_tokens_details').image_tokens),
-    input,
-  )
+  const svg = lenientObject(usage, 'svg_usage')
+  const output = count(usage.output_tokens)
+  const imageOutput = capCount(lenientObject(usage, 'output_tokens_details').image_tokens, output)
+  const svgOutput = count(svg.output_tokens)
+  const thinking = capCount(svg.reasoning_tokens, svgOutput)
+  const { input, ...inputMeters } = inputMetersOf(usage)
   return omitZeroMeters({
     images,
-    input: input - imageInput,
-    image_input: imageInput,
-    output: count(usage.output_tokens),
+    input: input + count(svg.input_tokens),
+    ...inputMeters,
+    output: output - imageOutput + svgOutput - thinking,
+    thinking,
+    image_output: imageOutput,
   })
 }
-export const countsOf = ({
-  input = 0,
-  image_input: imageInput = 0,
-  output = 0,
-}: Meters): Fields => ({
-  input_tokens: input + imageInput,
-  output_tokens: output,
-  total_tokens: input + imageInput + output,
-  input_tokens_details: { text_tokens: input, image_tokens: imageInput },
-})
+const inputMetersOf = (usage: Fields): Meters & { readonly input: number } => {
+  const input = count(usage.input_tokens)
+  const details = lenientObject(usage, 'input_tokens_details')
+  const cached = capCount(details.cached_tokens, input)
+  const cachedImage = capCount(lenientObject(details, 'cached_tokens_details').image_tokens, cached)
+  const freshImage = Math.max(0, count(details.image_tokens) - cachedImage)
+  const imageInput = Math.min(freshImage, input - cached)
+  return {
+    input: input - cached - imageInput,
+    cached: cached - cachedImage,
+    cached_image: cachedImage,
+    image_input: imageInput,
+  }
+}
+export const countsOf = (meters: Meters): Fields => {
+  const image = (meters.image_input ?? 0) + (meters.cached_image ?? 0)
+  const input = promptTokensOf(meters)
+  const output = completionTokensOf(meters)
+  return {
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: input + output,
+    input_tokens_details: { text_tokens: input - image, image_tokens: image },
+  }
+}
 
 /** Images may also be data URLs. */
 export const inlineImages = (body: Fields): ReadonlyMap<number, string> => {
@@ -88,12 +108,16 @@ const rowsOf = (body: Fields): readonly Fields[] => lenientObjects(body, 'data')
 
 /** Joins several answers: all images and the sum of their usage. */
 export const joinImageAnswers = (bodies: readonly Fields[]): Fields => {
-  const usages = bodies.flatMap(({ usage }) => (isFields(usage) ? [usage] : []))
   return {
     ...bodies[0],
     data: bodies.flatMap(body => lenientObjects(body, 'data')),
-    ...(usages.length > 0 && { usage: usages.reduce(addCounts) }),
+    ...sumOfMember('usage', bodies),
+    ...sumOfMember('svg_usage', bodies),
   }
+}
+const sumOfMember = (name: string, bodies: readonly Fields[]): Fields => {
+  const reports = bodies.map(body => body[name]).filter(isFields)
+  return reports.length > 0 ? { [name]: reports.reduce(addCounts) } : {}
 }
 /** Adds two usage records, number by number. */
 export const addCounts = (total: Fields, addend: Fields): Fields => {

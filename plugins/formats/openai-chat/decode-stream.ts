@@ -11,7 +11,7 @@ import type { Content } from '../hub/content.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { readCallPayload, readThoughts } from './reasoning.ts'
 import { readCitation, readImages, stopOf } from './response.ts'
-import { metersOf } from './usage.ts'
+import { countsIn, metersOf } from './usage.ts'
 
 type Emit = (part: Part) => void
 
@@ -59,7 +59,8 @@ export const decodeStream = (): StreamDecoder => {
         choices.set(number, choice)
         choice.read(chunk, emit)
       }
-      if (isFields(fields.usage)) emit({ type: 'count', meters: metersOf(fields.usage) })
+      const counts = countsIn(fields)
+      if (counts) emit({ type: 'count', meters: metersOf(counts) })
     },
     close(emit: Emit): boolean {
       if (hasEnded) return true

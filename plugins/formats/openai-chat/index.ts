@@ -15,7 +15,7 @@ import { decodePrompt, encodePrompt, needsTranslation } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
 import { toolSupport } from './tools.ts'
-import { metersOf, served } from './usage.ts'
+import { countsIn, metersOf, served } from './usage.ts'
 
 /** Upstreams may send the same thought in several members. */
 const TEXT = compileTextPattern({
@@ -41,11 +41,25 @@ export const openaiChat: Format = {
   },
   usage: {
     key: 'usage',
-    inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),
+    inEvent: event => countsIn(event),
+    inAnswer: answer => countsIn(answer),
     meters: usage => metersOf(usage),
     sums: { input: ['prompt_tokens'], output: ['completion_tokens'] },
     text: { plain: TEXT, events: TEXT },
-    counts: ['input', 'cached', 'cache_write', 'audio_input', 'output', 'thinking', 'audio_output'],
+    counts: [
+      'input',
+      'cached',
+      'cached_audio',
+      'cached_image',
+      'cache_write',
+      'audio_input',
+      'output',
+      'thinking',
+      'audio_output',
+      'image_output',
+      'seconds',
+      'web_search',
+    ],
     hostedTools: hostedUsage,
   },
   served,

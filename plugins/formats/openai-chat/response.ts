@@ -17,7 +17,7 @@ import type { Citation, Content, Media, Text, Thought } from '../hub/content.ts'
 import { dataUrl, parseDataUrl } from '../media/media.ts'
 import { writeTextAndCalls } from './messages.ts'
 import { readCallPayload, readThoughts, writeThoughts } from './reasoning.ts'
-import { countsOf, metersOf } from './usage.ts'
+import { countsIn, countsOf, metersOf } from './usage.ts'
 
 export { about } from './about.ts'
 
@@ -50,13 +50,14 @@ export const reasonOf = ({ reason }: Stop): string => REASONS[reason]
 // ---------------------------------------------------------------- from an upstream
 
 export const decodeAnswer = (body: Fields): Answer => {
-  const { id, model, created, usage, service_tier: tier } = body
+  const { id, model, created, service_tier: tier } = body
+  const counts = countsIn(body)
   return {
     ...(typeof id === 'string' && { id }),
     ...(typeof model === 'string' && { model }),
     ...(typeof created === 'number' && { created }),
     choices: lenientObjects(body, 'choices').map(readChoice),
-    ...(isFields(usage) && { meters: metersOf(usage) }),
+    ...(counts && { meters: metersOf(counts) }),
     ...(typeof tier === 'string' && { tier }),
   }
 }

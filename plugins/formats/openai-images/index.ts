@@ -1,7 +1,7 @@
 /** OpenAI's image endpoints: for targets that generate images, and for clients of those
  *  endpoints. */
 
-import { count, isFields } from '../fields.ts'
+import { count, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import {
   decodeImages,
@@ -33,11 +33,20 @@ export const openaiImages: Format = {
   usage: {
     key: 'usage',
     inEvent(event) {
-      const { type, usage } = event
+      const { type, usage, svg_usage: svg } = event
       if (!String(type).endsWith('.completed')) return undefined
-      return { ...(isFields(usage) && usage), images: 1 }
+      return { ...(isFields(usage) && usage), ...(isFields(svg) && { svg_usage: svg }), images: 1 }
     },
-    counts: ['images', 'input', 'image_input', 'output'],
+    counts: [
+      'images',
+      'input',
+      'cached',
+      'cached_image',
+      'image_input',
+      'output',
+      'thinking',
+      'image_output',
+    ],
     meters: usage => metersOf(usage, count(usage.images)),
     sums: { input: ['images'], output: ['images'] },
     countAnswer: () => new ImageCounter(),
@@ -66,7 +75,10 @@ export const openaiImages: Format = {
       return {
         ...(typeof body.created === 'number' && { created: body.created }),
         choices: [{ content, stop: { reason: 'end' } }],
-        meters: metersOf(isFields(body.usage) ? body.usage : {}, content.length),
+        meters: metersOf(
+          { ...lenientObject(body, 'usage'), svg_usage: body.svg_usage ?? null },
+          content.length,
+        ),
       }
     },
     encodeAnswer,

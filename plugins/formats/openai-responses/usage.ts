@@ -1,47 +1,61 @@
 /** Converts usage counts to and from the gateway's meters: `input_tokens` includes cached and cache
- *  write tokens, `output_tokens` includes thoughts. */
+ *  write tokens, `output_tokens` includes thoughts, audio and images. */
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
+import {
+  cachedTokensOf,
+  cacheWriteTokensOf,
+  completionTokensOf,
+  promptTokensOf,
+} from '../token-meters.ts'
 
 export const metersOf = (usage: Fields): Meters => {
   const input = count(usage.input_tokens)
   const details = lenientObject(usage, 'input_tokens_details')
   const output = count(usage.output_tokens)
+  const outputDetails = lenientObject(usage, 'output_tokens_details')
   const cached = capCount(details.cached_tokens, input)
+  const cachedDetails = lenientObject(details, 'cached_tokens_details')
+  const cachedAudio = capCount(cachedDetails.audio_tokens, cached)
+  const cachedImage = capCount(cachedDetails.image_tokens, cached - cachedAudio)
   const cacheWrite = capCount(details.cache_write_tokens, input - cached)
-  const thinking = capCount(lenientObject(usage, 'output_tokens_details').reasoning_tokens, output)
+  const freshAudio = Math.max(0, count(details.audio_tokens) - cachedAudio)
+  const audioInput = Math.min(freshAudio, input - cached - cacheWrite)
+  const audioOutput = capCount(outputDetails.audio_tokens, output)
+  const imageOutput = capCount(outputDetails.image_tokens, output - audioOutput)
+  const text = output - audioOutput - imageOutput
+  const reasoning = count(outputDetails.reasoning_tokens)
+  // Some upstreams count thoughts apart from the output, which the total shows.
+  const isBeside = reasoning > 0 && count(usage.total_tokens) === input + output + reasoning
+  const thinking = isBeside ? reasoning : Math.min(reasoning, text)
   return omitZeroMeters({
-    input: input - cached - cacheWrite,
-    cached,
+    input: input - cached - cacheWrite - audioInput,
+    cached: cached - cachedAudio - cachedImage,
+    cached_audio: cachedAudio,
+    cached_image: cachedImage,
     cache_write: cacheWrite,
-    output: output - thinking,
+    audio_input: audioInput,
+    output: text - (isBeside ? 0 : thinking),
     thinking,
+    audio_output: audioOutput,
+    image_output: imageOutput,
   })
 }
 
 export const countsOf = (meters: Meters): Fields => {
-  const sumOf = (...names: readonly (keyof Meters)[]): number =>
-    names.reduce((sum, name) => sum + (meters[name] ?? 0), 0)
-  const input = sumOf(
-    'input',
-    'cached',
-    'cache_write',
-    'cache_write_1h',
-    'audio_input',
-    'image_input',
-  )
-  const output = sumOf('output', 'thinking', 'audio_output')
+  const input = promptTokensOf(meters)
+  const output = completionTokensOf(meters)
   return {
     input_tokens: input,
     input_tokens_details: {
-      cached_tokens: sumOf('cached'),
-      cache_write_tokens: sumOf('cache_write', 'cache_write_1h'),
+      cached_tokens: cachedTokensOf(meters),
+      cache_write_tokens: cacheWriteTokensOf(meters),
     },
     output_tokens: output,
-    output_tokens_details: { reasoning_tokens: sumOf('thinking') },
+    output_tokens_details: { reasoning_tokens: meters.thinking ?? 0 },
     total_tokens: input + output,
   }
 }

@@ -22,6 +22,8 @@ models:
     output: 50
     price: { input: 0.01, cached: 0.001, output: 0.02, audio_input: 0.1, audio_output: 0.2, image_input: 0.05 }
   quiet: { to: gp/there, free: true }
+  scribe: { to: gp/there, context: 100, output: 50, price: { input: 0.01, output: 0.02, audio_input: 0.1, audio_output: 0.2, transcription_input: 0.03, transcription_output: 0.05, transcription_seconds: 0.5 } }
+  ears: { to: gp/there, context: 100, output: 50, price: { input: 0.01, output: 0.02 } }
 routes:
   - { path: 'WS /v1/realtime', name: realtime, auth: key, model: { query: model }, realtime: true, errors: openai }
 `
@@ -74,8 +76,16 @@ const ANSWER = {
     },
   },
 }
-/** Of 40 input tokens: 12 cached, 8 audio, 5 image, 15 text. */
-const USAGE = { input: 15, cached: 12, audio_input: 8, image_input: 5, output: 5, audio_output: 15 }
+/** Of 40 input tokens: 10 cached text, 2 cached audio, 8 audio, 5 image, 15 text. */
+const USAGE = {
+  input: 15,
+  cached: 10,
+  cached_audio: 2,
+  audio_input: 8,
+  image_input: 5,
+  output: 5,
+  audio_output: 15,
+}
 const usageTimes = (count: number) =>
   Object.fromEntries(Object.entries(USAGE).map(([meter, amount]) => [meter, amount * count]))
 /** 0.15 + 0.012 + 0.8 + 0.25 + 0.1 + 3 */
@@ -179,4 +189,103 @@ t.test('realtime: the session closes with an error event when the balance ends',
   const [wallet] = await rows(`SELECT balance FROM wallets WHERE id = ${customer.wallet}`)
   const balance = Number(wallet?.balance)
   t.ok(balance >= 0 && balance < 35_600_000_000, `${balance} does not cover another answer`)
+})
+
+const transcribed = (usage: object) => ({
+  type: 'conversation.item.input_audio_transcription.completed',
+  event_id: 'e',
+  item_id: 'i',
+  content_index: 0,
+  transcript: 'hello there',
+  usage,
+})
+const BY_TOKENS = transcribed({
+  type: 'tokens',
+  total_tokens: 126,
+  input_tokens: 100,
+  input_token_details: { text_tokens: 0, audio_tokens: 100 },
+  output_tokens: 26,
+})
+const BY_SECONDS = transcribed({ type: 'duration', seconds: 7.5 })
+t.test('setup: credit for transcripts', () => customer.credit(300n * UNIT))
+for (const [model, event, amount, usage] of [
+  ['scribe', BY_TOKENS, 4_300_000_000, { transcription_input: 100, transcription_output: 26 }],
+  ['scribe', BY_SECONDS, 3_750_000_000, { transcription_seconds: 7.5 }],
+  ['ears', BY_TOKENS, 1_520_000_000, { transcription_input: 100, transcription_output: 26 }],
+] as const)
+  t.test(
+    `realtime: a transcript of the speaker is charged, ${model}, ${event.usage.type}`,
+    async t => {
+      const client = await dial(model)
+      sendEvents(client, event)
+      await client.until(1)
+      client.socket.close()
+      await client.closed
+      const charge = await closedCharge()
+      t.match(charge, { state: 'settled', amount, estimated: 0, uncollected: 0 })
+      t.same(JSON.parse(String(charge.usage)), usage)
+      await deleteCharges()
+    },
+  )
+t.test('realtime: a transcript without a price is named', async t => {
+  for (const event of [BY_TOKENS, BY_SECONDS]) {
+    const client = await dial()
+    sendEvents(client, event)
+    await client.until(1)
+    client.socket.close()
+    await client.closed
+    t.match(await closedCharge(), { state: 'settled', estimated: 0 })
+    await deleteCharges()
+  }
+  const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
+  for (const meter of ['transcription_input', 'transcription_output', 'transcription_seconds'])
+    t.match(metrics, new RegExp(`tollgate_unpriced_total\\{model="talk",meter="${meter}"\\} [1-9]`))
+})
+t.test('realtime: a transcript extends the hold, and ends a session without a balance', async t => {
+  const { balance } =
+    (await rows(`SELECT balance FROM wallets WHERE id = ${customer.wallet}`))[0] ?? {}
+  const client = await dial('scribe')
+  const [before] = await rows("SELECT held FROM charges WHERE state = 'open'")
+  sendEvents(client, BY_SECONDS)
+  await client.until(1)
+  for (;;) {
+    const [after] = await rows("SELECT held FROM charges WHERE state = 'open'")
+    if (Number(after?.held) >= Number(before?.held) + 3_750_000_000) break
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  sendEvents(client, transcribed({ type: 'duration', seconds: Number(balance) / 0.5e9 }))
+  await client.closed
+  const charge = await closedCharge()
+  t.match(charge, { state: 'settled', estimated: 0 })
+  const cost = 3_750_000_000n + BigInt(balance as number)
+  t.equal(BigInt(charge.amount as number) + BigInt(charge.uncollected as number), cost)
+  await deleteCharges()
+})
+t.test('realtime: a transcript that breaks off is estimated by its events', async t => {
+  await customer.credit(100n * UNIT)
+  const client = await dial('scribe')
+  const delta = { type: 'conversation.item.input_audio_transcription.delta', delta: 'hel' }
+  sendEvents(client, delta, delta, ANSWER)
+  await client.until(3)
+  client.socket.terminate()
+  const charge = await closedCharge()
+  t.match(JSON.parse(String(charge.usage)), { output: 5, audio_output: 15 })
+  await deleteCharges()
+})
+t.test('realtime: a session that is billed by its duration is charged its last count', async t => {
+  await gateway.reload(
+    ROUTES.replace(
+      '  quiet:',
+      '  live: { to: gp/there, context: 100, price: { seconds: 0.1 }, max_calls: { seconds: 60 } }\n  quiet:',
+    ),
+  )
+  const client = await dial('live')
+  for (const seconds of [5, 9, 9])
+    sendEvents(client, { type: 'session.usage.updated', event_id: 'e', usage: { seconds } })
+  await client.until(3)
+  client.socket.close()
+  await client.closed
+  const charge = await closedCharge()
+  t.match(charge, { state: 'settled', amount: 900_000_000, estimated: 0 })
+  await deleteCharges()
 })

@@ -39,6 +39,9 @@ export const NANOS: Readonly<Record<string, number>> = {
   web_search: 29_000,
   file_search: 31_000,
   code_execution: 37_000,
+  cached_audio: 41_000,
+  cached_image: 43_000,
+  image_output: 47_000,
 }
 const PRICE = JSON.stringify(
   Object.fromEntries(

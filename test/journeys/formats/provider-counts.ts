@@ -101,33 +101,47 @@ const METERS: Readonly<Record<string, (usage: LooseObject) => Counts>> = {
     return { input, cached, cache_write: cacheWrite, output, thinking }
   },
   messages(usage) {
-    const hour = asNumber(asObject(usage.cache_creation).ephemeral_1h_input_tokens)
+    // Where iterations are listed, all of them are billed, also those that the total omits.
+    const iterations = asList(usage.iterations)
+    const runs = iterations.length > 0 ? iterations : [usage]
+    const sum = (name: string): number =>
+      runs.reduce((total, each) => total + asNumber(each[name]), 0)
+    const hour = runs.reduce(
+      (total, each) => total + asNumber(asObject(each.cache_creation).ephemeral_1h_input_tokens),
+      0,
+    )
     const thinking = asNumber(asObject(usage.output_tokens_details).thinking_tokens)
     const tools = asObject(usage.server_tool_use)
     return {
-      input: asNumber(usage.input_tokens),
-      cached: asNumber(usage.cache_read_input_tokens),
-      cache_write: asNumber(usage.cache_creation_input_tokens) - hour,
+      input: sum('input_tokens'),
+      cached: sum('cache_read_input_tokens'),
+      cache_write: sum('cache_creation_input_tokens') - hour,
       cache_write_1h: hour,
-      output: asNumber(usage.output_tokens) - thinking,
+      output: sum('output_tokens') - thinking,
       thinking,
       web_search: asNumber(tools.web_search_requests),
       code_execution: asNumber(tools.code_execution_requests),
     }
   },
   gemini(usage) {
-    const audio = (details: unknown): number =>
-      asNumber(asList(details).find(({ modality }) => modality === 'AUDIO')?.tokenCount)
+    const of = (details: unknown, name: string): number =>
+      asNumber(asList(details).find(({ modality }) => modality === name)?.tokenCount)
     const cached = asNumber(usage.cachedContentTokenCount)
-    const audioInput = audio(usage.promptTokensDetails) - audio(usage.cacheTokensDetails)
-    const audioOutput = audio(usage.candidatesTokensDetails)
+    const cachedAudio = of(usage.cacheTokensDetails, 'AUDIO')
+    const cachedImage = of(usage.cacheTokensDetails, 'IMAGE')
+    const audioInput = of(usage.promptTokensDetails, 'AUDIO') - cachedAudio
+    const audioOutput = of(usage.candidatesTokensDetails, 'AUDIO')
+    const imageOutput = of(usage.candidatesTokensDetails, 'IMAGE')
     const prompt = asNumber(usage.promptTokenCount) + asNumber(usage.toolUsePromptTokenCount)
     return {
       input: prompt - cached - audioInput,
-      cached,
+      cached: cached - cachedAudio - cachedImage,
+      cached_audio: cachedAudio,
+      cached_image: cachedImage,
       audio_input: audioInput,
       audio_output: audioOutput,
-      output: asNumber(usage.candidatesTokenCount) - audioOutput,
+      image_output: imageOutput,
+      output: asNumber(usage.candidatesTokenCount) - audioOutput - imageOutput,
       thinking: asNumber(usage.thoughtsTokenCount),
     }
   },

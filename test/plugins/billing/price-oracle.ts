@@ -23,16 +23,39 @@ const plus = (a: Fraction, b: Fraction): Fraction => ({
 })
 const less = (a: Fraction, b: Fraction): boolean => a.over * b.under < b.over * a.under
 
-const PROMPT = ['input', 'cached', 'cache_write', 'cache_write_1h', 'audio_input', 'image_input']
-const COMPLETION = ['output', 'thinking', 'audio_output']
+const PROMPT = [
+  'input',
+  'cached',
+  'cached_audio',
+  'cached_image',
+  'cache_write',
+  'cache_write_1h',
+  'audio_input',
+  'image_input',
+  'transcription_input',
+]
+const COMPLETION = [
+  'output',
+  'thinking',
+  'audio_output',
+  'image_output',
+  'video_output',
+  'transcription_output',
+]
 const CHAINS: Readonly<Record<string, readonly Meter[]>> = {
   cached: ['input'],
+  cached_audio: ['cached', 'input'],
+  cached_image: ['cached', 'input'],
   cache_write: ['input'],
   cache_write_1h: ['cache_write', 'input'],
   audio_input: ['input'],
   image_input: ['input'],
   thinking: ['output'],
   audio_output: ['output'],
+  image_output: ['output'],
+  video_output: ['output'],
+  transcription_input: ['audio_input', 'input'],
+  transcription_output: ['output'],
 }
 
 /** Returns nanos. */

@@ -68,18 +68,24 @@ t.test('shipped catalogue: each of these model names has this first target', asy
     t.equal(catalogue.find(unknownName), undefined, unknownName)
 })
 
-/** Meters of a format that these models never count, since they have no audio. */
+/** Meters of a format that these models never count: they have no audio or write no images. */
+const SOUND: readonly Meter[] = ['audio_input', 'audio_output', 'cached_audio']
+const IMAGES: readonly Meter[] = ['image_output', 'video_output']
 const NEVER: Readonly<Record<string, readonly Meter[]>> = {
-  'gp-4.1': ['audio_input', 'audio_output'],
-  'gp-4.1-mini': ['audio_input', 'audio_output'],
-  'gp-4o': ['audio_input', 'audio_output'],
-  'gp-4o-mini': ['audio_input', 'audio_output'],
-  'o3-pro': ['audio_input', 'audio_output'],
-  'o3-deep-research-2025-06-26': ['audio_input', 'audio_output'],
-  'code-mini-latest': ['audio_input', 'audio_output'],
-  'gx-*': ['audio_output'],
+  'gp-4.1': [...SOUND, ...IMAGES],
+  'gp-4.1-mini': [...SOUND, ...IMAGES],
+  'gp-4o': [...SOUND, ...IMAGES],
+  'gp-4o-mini': [...SOUND, ...IMAGES],
+  'gp-realtime': [...IMAGES, 'web_search'],
+  'o3-pro': [...SOUND, ...IMAGES],
+  'o3-deep-research-2025-06-26': [...SOUND, ...IMAGES],
+  'code-mini-latest': [...SOUND, ...IMAGES],
+  'gx-*': ['audio_output', ...IMAGES],
+  // They search with a tool, whose calls cost nothing.
+  'gp-4o-gizmo-g-{id:[A-Za-z0-9]+}': ['web_search'],
+  'gp-4-gizmo-g-{id:[A-Za-z0-9]+}': ['web_search'],
 }
-const WORDLESS: readonly Meter[] = ['audio_input', 'output', 'thinking', 'audio_output']
+const WORDLESS: readonly Meter[] = [...SOUND, ...IMAGES, 'output', 'thinking']
 const upstreams = document.upstreams as Readonly<Record<string, { formats?: string[] }>>
 
 t.test('shipped catalogue: every meter of an upstream has a price', async t => {

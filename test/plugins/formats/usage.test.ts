@@ -61,6 +61,60 @@ const TABLE: readonly Row[] = [
     },
     { cached: 50, audio_input: 50, output: 1 },
   ],
+  [
+    'openai-chat',
+    'cached audio and images, and images that were written, by their own meters',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 60,
+      prompt_tokens_details: {
+        cached_tokens: 50,
+        audio_tokens: 30,
+        cached_tokens_details: { text_tokens: 15, audio_tokens: 20, image_tokens: 15 },
+      },
+      completion_tokens_details: { image_tokens: 40 },
+    },
+    {
+      input: 40,
+      cached: 15,
+      cached_audio: 20,
+      cached_image: 15,
+      audio_input: 10,
+      output: 20,
+      image_output: 40,
+    },
+  ],
+  [
+    'openai-chat',
+    'cached tokens beside the details, as Moonshot counts them',
+    { prompt_tokens: 2989, completion_tokens: 500, cached_tokens: 2989 },
+    { cached: 2989, output: 500 },
+  ],
+  [
+    'openai-chat',
+    'cached tokens as DeepSeek counts them',
+    { prompt_tokens: 30, completion_tokens: 5, prompt_cache_hit_tokens: 20 },
+    { input: 10, cached: 20, output: 5 },
+  ],
+  [
+    'openai-chat',
+    'cited pages, searches and thoughts as Perplexity counts them',
+    {
+      prompt_tokens: 33,
+      completion_tokens: 7163,
+      total_tokens: 7196,
+      citation_tokens: 20016,
+      num_search_queries: 18,
+      reasoning_tokens: 73998,
+    },
+    { input: 20049, output: 7163, thinking: 73998, web_search: 18 },
+  ],
+  [
+    'openai-chat',
+    'seconds of sound as Mistral counts them',
+    { prompt_tokens: 7, completion_tokens: 2, prompt_audio_seconds: 11 },
+    { input: 7, output: 2, seconds: 11 },
+  ],
   ['openai-chat', 'nonsense counts nothing', { prompt_tokens: '7', completion_tokens: -3 }, {}],
   ['openai-chat', 'nothing', {}, {}],
   [
@@ -74,6 +128,41 @@ const TABLE: readonly Row[] = [
       total_tokens: 130,
     },
     { input: 50, cached: 40, cache_write: 10, output: 5, thinking: 25 },
+  ],
+  [
+    'openai-responses',
+    'sound and images, cached and written, by their own meters',
+    {
+      input_tokens: 100,
+      input_tokens_details: {
+        audio_tokens: 30,
+        cached_tokens: 50,
+        cached_tokens_details: { audio_tokens: 20, image_tokens: 15 },
+      },
+      output_tokens: 60,
+      output_tokens_details: { audio_tokens: 10, image_tokens: 40 },
+    },
+    {
+      input: 40,
+      cached: 15,
+      cached_audio: 20,
+      cached_image: 15,
+      audio_input: 10,
+      output: 10,
+      audio_output: 10,
+      image_output: 40,
+    },
+  ],
+  [
+    'openai-responses',
+    'thinking beside the output, as the total says',
+    {
+      input_tokens: 10,
+      output_tokens: 5,
+      total_tokens: 35,
+      output_tokens_details: { reasoning_tokens: 20 },
+    },
+    { input: 10, output: 5, thinking: 20 },
   ],
   [
     'anthropic-messages',
@@ -93,6 +182,50 @@ const TABLE: readonly Row[] = [
     'thinking is part of the output if it is reported',
     { input_tokens: 1, output_tokens: 50, output_tokens_details: { thinking_tokens: 30 } },
     { input: 1, output: 20, thinking: 30 },
+  ],
+  [
+    'anthropic-messages',
+    'a compaction and a helper that the counts beside the iterations omit',
+    {
+      input_tokens: 23_000,
+      output_tokens: 1_000,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+      iterations: [
+        {
+          type: 'compaction',
+          input_tokens: 180_000,
+          output_tokens: 3_500,
+          cache_read_input_tokens: 70,
+          cache_creation_input_tokens: 50,
+          cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 40 },
+        },
+        { type: 'message', input_tokens: 23_000, output_tokens: 1_000 },
+        { type: 'advisor_message', model: 'other', input_tokens: 500, output_tokens: 60 },
+        { type: 'of_a_later_version', input_tokens: 1, output_tokens: 2 },
+      ],
+    },
+    { input: 203_501, cached: 70, cache_write: 10, cache_write_1h: 40, output: 4_562 },
+  ],
+  [
+    'anthropic-messages',
+    'a list of iterations that is not complete reduces nothing',
+    {
+      input_tokens: 100,
+      output_tokens: 50,
+      iterations: [{ type: 'message', input_tokens: 40, output_tokens: 60 }, null],
+    },
+    { input: 100, output: 60 },
+  ],
+  [
+    'anthropic-messages',
+    'parts of what was written to the cache without their sum',
+    {
+      input_tokens: 1,
+      output_tokens: 1,
+      cache_creation: { ephemeral_5m_input_tokens: 40, ephemeral_1h_input_tokens: 60 },
+    },
+    { input: 1, cache_write: 40, cache_write_1h: 60, output: 1 },
   ],
   [
     'google-gemini',
@@ -136,7 +269,50 @@ const TABLE: readonly Row[] = [
         { modality: 'AUDIO', tokenCount: 50 },
       ],
     },
-    { input: 10, cached: 60, audio_input: 30 },
+    { input: 10, cached: 10, cached_audio: 50, audio_input: 30 },
+  ],
+  [
+    'google-gemini',
+    'images, sound and video that were written; cached images; sound that a tool added',
+    {
+      promptTokenCount: 345,
+      toolUsePromptTokenCount: 20,
+      toolUsePromptTokensDetails: [{ modality: 'AUDIO', tokenCount: 8 }],
+      cachedContentTokenCount: 191,
+      cacheTokensDetails: [
+        { modality: 'IMAGE', tokenCount: 143 },
+        { modality: 'TEXT', tokenCount: 48 },
+      ],
+      candidatesTokenCount: 2340,
+      thoughtsTokenCount: 337,
+      candidatesTokensDetails: [
+        { modality: 'IMAGE', tokenCount: 1000 },
+        { modality: 'IMAGE', tokenCount: 1000 },
+        { modality: 'VIDEO', tokenCount: 100 },
+        { modality: 'AUDIO', tokenCount: 40 },
+      ],
+    },
+    {
+      input: 166,
+      cached: 48,
+      cached_image: 143,
+      audio_input: 8,
+      output: 200,
+      thinking: 337,
+      audio_output: 40,
+      image_output: 2000,
+      video_output: 100,
+    },
+  ],
+  [
+    'google-gemini',
+    'counts of a live answer',
+    {
+      promptTokenCount: 5,
+      responseTokenCount: 9,
+      responseTokensDetails: [{ modality: 'AUDIO', tokenCount: 7 }],
+    },
+    { input: 5, output: 2, audio_output: 7 },
   ],
   ['google-gemini', 'an answer without candidates', { promptTokenCount: 7 }, { input: 7 }],
   [
@@ -152,6 +328,33 @@ const TABLE: readonly Row[] = [
     { images: 2, input: 15, image_input: 5, output: 272 },
   ],
   ['openai-images', 'one that counts no tokens', { images: 1 }, { images: 1 }],
+  [
+    'openai-images',
+    'images that were written, cached images, and what another model drew',
+    {
+      images: 1,
+      input_tokens: 50,
+      output_tokens: 300,
+      input_tokens_details: {
+        text_tokens: 10,
+        image_tokens: 40,
+        cached_tokens: 30,
+        cached_tokens_details: { text_tokens: 5, image_tokens: 25 },
+      },
+      output_tokens_details: { image_tokens: 272, text_tokens: 28 },
+      svg_usage: { model: 'x', input_tokens: 100, output_tokens: 70, reasoning_tokens: 20 },
+    },
+    {
+      images: 1,
+      input: 105,
+      cached: 5,
+      cached_image: 25,
+      image_input: 15,
+      output: 78,
+      thinking: 20,
+      image_output: 272,
+    },
+  ],
   [
     'openai-speech',
     'what it writes is sound',
@@ -190,6 +393,7 @@ const TABLE: readonly Row[] = [
     { billed_units: { search_units: 2 }, tokens: { input_tokens: 28, output_tokens: 0 } },
     { search_units: 2, input: 28 },
   ],
+  ['cohere-rerank', 'a total alone', { billed_units: { total_tokens: 12 } }, { input: 12 }],
 ]
 
 for (const [name, what, counts, meters] of TABLE)
@@ -229,15 +433,23 @@ t.test(
   },
 )
 const numberOf = (counts: Fields, name: string): number => Number(counts[name] ?? 0)
-const totalOf = (counts: Fields): number =>
-  numberOf(counts, 'total_tokens') ||
-  numberOf(counts, 'totalTokenCount') ||
-  [
-    'input_tokens',
-    'cache_creation_input_tokens',
-    'cache_read_input_tokens',
-    'output_tokens',
-  ].reduce((total, name) => total + numberOf(counts, name), 0)
+const MESSAGE_COUNTS = [
+  'input_tokens',
+  'cache_creation_input_tokens',
+  'cache_read_input_tokens',
+  'output_tokens',
+]
+const sumOfMessage = (counts: Fields): number =>
+  MESSAGE_COUNTS.reduce((total, name) => total + numberOf(counts, name), 0)
+/** The counts beside the iterations omit those of a compaction and of helpers. */
+const totalOf = (counts: Fields): number => {
+  const { iterations } = counts
+  if (Array.isArray(iterations))
+    return iterations.reduce<number>((total, each) => total + sumOfMessage(each as Fields), 0)
+  return (
+    numberOf(counts, 'total_tokens') || numberOf(counts, 'totalTokenCount') || sumOfMessage(counts)
+  )
+}
 
 t.test('counts: are whole numbers from 0, quantities may be fractions', async t => {
   for (const value of [0, 1, 2 ** 53 - 1]) t.ok(isCount(value), String(value))
