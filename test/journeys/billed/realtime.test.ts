@@ -191,7 +191,7 @@ t.test('realtime: the session closes with an error event when the balance ends',
   t.ok(balance >= 0 && balance < 35_600_000_000, `${balance} does not cover another answer`)
 })
 
-const transcribed = (usage: object) => ({
+const transcribed = (usage: { readonly type: string; readonly [member: string]: unknown }) => ({
   type: 'conversation.item.input_audio_transcription.completed',
   event_id: 'e',
   item_id: 'i',
