@@ -12,8 +12,8 @@ import {
 } from '../token-meters.ts'
 
 /** What is billed. `input_tokens` excludes tokens read from and written to the cache;
- *  `output_tokens` includes thoughts. Where `iterations` are listed, their sum is billed: the counts
- *  beside them omit those of a compaction and of other models that helped. */
+ *  `output_tokens` includes thoughts. Where `iterations` are listed, their sum is billed: the
+ *  counts beside them omit those of a compaction and of other models that helped. */
 export const metersOf = (usage: Fields): Meters => metersWith(usage, tokensOf(usage))
 
 /** The counts beside the iterations: those of the context, which clients of other formats read. */
