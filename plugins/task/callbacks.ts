@@ -7,6 +7,7 @@ import { makeEventId } from '../webhooks/statements.ts'
 import { decryptKey, SECRET_NAME } from './callback-key.ts'
 import { creditsOf } from './credits.ts'
 import { type TaskDialectName, taskDialects } from './dialects/index.ts'
+import { showWhole } from './results/shown.ts'
 import { type Callback, isFinal, numberOfTaskId, type State, type Task } from './task.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `task callbacks: ${name}`, text })
@@ -29,18 +30,19 @@ const ENQUEUE = sql(
 
 /** The statements that announce a state, if the customer is to see it and was not told before. It
  *  replaces an older state that was not delivered yet. `before`: the state that the task leaves. */
-export const announce = (
+export const announce = async (
   before: State,
   task: Task,
-  host: Pick<HostBase, 'section'>,
+  host: HostBase,
   now: number,
-): readonly Statement[] => {
+): Promise<readonly Statement[]> => {
   const { id, callback, state } = task
   if (!callback) return []
   const { callback: dialect, query } = dialectOf(callback)
   const topic = dialect?.topicOf(state)
   if (topic === undefined || topic === dialect?.topicOf(before)) return []
-  const body = JSON.stringify(query(task, { credits: creditsOf(task, host) }))
+  const shownTask = await showWhole(task, host, now)
+  const body = JSON.stringify(query(shownTask, { credits: creditsOf(task, host) }))
   const attempts = isFinal(state) ? CALLBACK_DELAYS.length + 1 : 1
   return [
     { sql: SUPERSEDE, values: [id, topic] },

@@ -8,6 +8,8 @@ import { type OperatorParts, operatorParts } from '../operator/contributions.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { announce, CALLBACKS_OF } from './callbacks.ts'
 import { closeHold } from './moves.ts'
+import { forgetRequest } from './requests/stored-request.ts'
+import { showWhole } from './results/shown.ts'
 import {
   endIdleTask,
   FIND_ANY,
@@ -61,7 +63,8 @@ const endTask = async (
   const after = { ...task, state: finalState, error: error ?? task.error }
   await writeWithRetry(host.database, [
     endIdleTask(task, finalState, error, now),
-    ...announce(task.state, after, host, now),
+    ...(await announce(task.state, after, host, now)),
+    ...forgetRequest(task, after),
     ...closeHold(task, finalState),
   ])
   return toOutputRow(await findTask(host, task.id))
@@ -71,7 +74,15 @@ const listTasks = async ({ database }: HostBase, state: string | null) => {
   return rows.map((row: Row) => toOutputRow(taskOf(row)))
 }
 const showTask = async (host: HostBase, id: string) => {
-  const { slots: _, hold, callback, ...task } = await findTask(host, id)
+  const {
+    slots: _,
+    parts,
+    isCut,
+    meters,
+    hold,
+    callback,
+    ...task
+  } = await showWhole(await findTask(host, id), host)
   const callbacks = await host.database.read(CALLBACKS_OF, [id])
   return {
     ...task,

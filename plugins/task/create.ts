@@ -51,7 +51,7 @@ export class CreateStage implements Stage {
     const id = `${dialect.idPrefix ?? ''}${makeTaskId(now, Math.random())}`
     const callbackKey =
       callbackRequest && (await encryptedKeyOf(this.#host, id, callbackRequest.key))
-    const task = newTask(exchange, {
+    const draft = newTask(exchange, {
       id,
       now,
       body,
@@ -63,7 +63,7 @@ export class CreateStage implements Stage {
     const { version } = this.#host.config
     const { name: mode, running } = this.#mode
     const queue = { dialect: this.#rule.dialect, mode, mustWait: running !== undefined }
-    saveTask(writes, task, { version, callbackKey, ...queue })
+    const task = await saveTask({ database, writes }, draft, { version, callbackKey, ...queue })
     const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
     // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
     exchange.onEnd(() => this.#job.wake())

@@ -4,6 +4,7 @@ import { writePages } from '../ledger/write-with-retry.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { measure, remind } from './alarms.ts'
 import { callbackQueue } from './callbacks.ts'
+import { removeOrphanedParts, splitTasks } from './requests/upkeep.ts'
 import { ResultCopier } from './results/copier.ts'
 import { type TaskRunner, TICK } from './runner.ts'
 import { deleteExpired } from './statements.ts'
@@ -23,6 +24,10 @@ const BATCH = 500
 export const startJobs = (host: Host, runner: TaskRunner): Job => {
   host.job('open tasks', MEASURE_INTERVAL, () => measure(host))
   host.job('expired tasks', CLEANUP_INTERVAL, signal => deleteExpiredTasks(host.database, signal))
+  host.job('task requests', CLEANUP_INTERVAL, async signal => {
+    await splitTasks(host.database, signal)
+    await removeOrphanedParts(host.database, signal)
+  })
   host.job('unknown tasks', REMIND_INTERVAL, () => remind(host, runner.routes))
   host.job('task callbacks', 1_000, signal =>
     emptyOutbox({ ...host, queue: callbackQueue(host) }, signal),

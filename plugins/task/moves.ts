@@ -7,7 +7,8 @@ import { writeWhileAway } from '../ledger/write-with-retry.ts'
 import type { Usage } from '../slots.ts'
 import { announce, eraseKey } from './callbacks.ts'
 import type { TaskRule } from './options.ts'
-import { showTask, sourcesIn } from './results/results.ts'
+import { forgetRequest } from './requests/stored-request.ts'
+import { sourcesIn } from './results/results.ts'
 import { type Move, moveTask } from './statements.ts'
 import { type Copy, TASK_ERRORS, type Task, type TaskError } from './task.ts'
 import {
@@ -20,7 +21,7 @@ import {
   textAt,
 } from './upstream-answer.ts'
 import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
-import { usageOfRequest } from './usage.ts'
+import { usageOf } from './usage.ts'
 
 /** Faults after which the upstream surely did nothing: nothing was sent, or a limit refused it. */
 export const NOT_SENT: ReadonlySet<string> = new Set([
@@ -50,10 +51,10 @@ export class Mover {
     const { due, copyDue, ...members } = move
     const isCopying = copyDue !== undefined
     const after = { ...this.task, ...members, isCopying, changed: now }
-    const shownTask = await showTask(after, this.#host, now)
     const list = [
       moveTask(this.task, move, this.#process, now, keep),
-      ...announce(this.task.state, shownTask, this.#host, now),
+      ...(await announce(this.task.state, after, this.#host, now)),
+      ...forgetRequest(this.task, after),
       ...more,
     ]
     await writeWhileAway(this.#host.database, list, this.#isWanted)
@@ -154,8 +155,9 @@ export class Mover {
   }
   /** The hold of the task was released: another charge takes what the balance covers. */
   async #succeedLate(move: Omit<Move, 'state'>): Promise<void> {
-    const { id, model, hold, body } = this.task
-    const charge = hold ? chargeLate(hold, usageOfRequest(body, hold), Date.now()) : []
+    const { id, model, hold } = this.task
+    const usage = usageOf(this.task)
+    const charge = hold && usage ? chargeLate(hold, usage, Date.now()) : []
     await this.move({ ...move, state: 'succeeded', late: true }, false, charge)
     this.#host.metrics.count('tasks_late_total', { model })
     this.#host.log.warn({ task: id, model }, 'a task succeeded after it had failed by its deadline')
@@ -221,17 +223,14 @@ export class Mover {
 /** Settles the hold of a task that succeeded, by `usage` or by what the request ordered, or
  *  releases that of one that failed. */
 export const closeHold = (
-  { hold, body }: Task,
+  task: Task,
   end: 'succeeded' | 'failed',
-  usage?: Usage,
+  usage = usageOf(task),
 ): readonly Statement[] => {
+  const { hold } = task
   if (!hold) return []
   const now = Date.now()
-  return [
-    end === 'succeeded'
-      ? settleKept(hold, usage ?? usageOfRequest(body, hold), now)
-      : releaseKept(hold, now),
-  ]
+  return [end === 'succeeded' && usage ? settleKept(hold, usage, now) : releaseKept(hold, now)]
 }
 
 /** Doubles from the first interval to the longest, with a tenth of jitter. */

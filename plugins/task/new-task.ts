@@ -3,9 +3,10 @@ import { LOG_DETAILS } from '../../engine/kit.ts'
 import type { Database, Exchange, Fault, Target, Writes } from '../../engine/plugin.ts'
 import { linkCharge } from '../ledger/views/task-charges.ts'
 import { ACCOUNT, HOLD, MODEL } from '../slots.ts'
+import { storeRequest } from './requests/stored-request.ts'
 import { createTask, OPEN } from './statements.ts'
 import { type Callback, type Fields, makeTaskId, type Task } from './task.ts'
-import { settingsOf } from './usage.ts'
+import { settingsOf, usageOfRequest } from './usage.ts'
 
 interface NewTask {
   readonly now: number
@@ -60,6 +61,9 @@ export const newTask = (
     model,
     state: 'accepted',
     body,
+    isCut: false,
+    parts: 0,
+    meters: hold && usageOfRequest(body, hold).meters,
     slots: slots.toJson(),
     target,
     hold,
@@ -92,13 +96,17 @@ interface Storage {
   readonly mode?: string | undefined
   readonly mustWait?: boolean
 }
-export const saveTask = (
-  writes: Pick<Writes, 'add'>,
+/** Adds the rows of a new task. The request is durable before. Returns the task as its rows say. */
+export const saveTask = async (
+  { database, writes }: { readonly database: Database; readonly writes: Pick<Writes, 'add'> },
   task: Task,
   { version, callbackKey, dialect, mode, mustWait = false }: Storage,
-): void => {
+): Promise<Task> => {
   const { hold, created: now } = task
+  const stored = await storeRequest(database, task, task.meters)
   if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task)))
   const queue = { dialect, mode, mustWait }
-  writes.add(createTask({ ...task, ...queue, version, callbackKey, now }))
+  writes.add(...createTask({ ...task, ...queue, stored, version, callbackKey, now }))
+  const { summary, parts, whole } = stored
+  return { ...task, body: whole ?? summary, parts }
 }

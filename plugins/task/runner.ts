@@ -8,7 +8,7 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { admitWaiting } from './modes/admission.ts'
 import { Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
-import { ANY_DUE, claimDue, OWNED } from './statements.ts'
+import { ANY_DUE, claimDue, OWNED, readClaimed } from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
 
 /** Tasks of one kind that one process works on at a time. */
@@ -89,8 +89,9 @@ export class TaskRunner {
     const process = await host.membership.name()
     try {
       const list = kinds.map(isCall => claimDue(process, now, this.#free(isCall), isCall))
-      const rows = await writeWithRetry(host.database, list)
-      return rows.flat().map(taskOf)
+      const claimed = await writeWithRetry(host.database, list)
+      const rows = await readClaimed(host.database, process, claimed.flat())
+      return rows.map(taskOf)
     } catch (error) {
       this.#mayOwnOthers = true
       throw error

@@ -1,7 +1,7 @@
-/** Statements over tasks. A move names the state that it leaves and the process that makes it.
- *  Pure. */
-import type { Json, Sql, Statement, Target } from '../../engine/plugin.ts'
+/** Statements over tasks. A move names the state that it leaves and the process that makes it. */
+import type { Database, Json, Row, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { addRequest, type StoredRequest, TASK_COLUMNS, TASKS } from './requests/statements.ts'
 import type { Copy, State, Task, TaskError } from './task.ts'
 
 const sql = (name: string, text: string, postgres?: string): Sql => ({
@@ -28,7 +28,8 @@ export interface NewTask {
   readonly path: string
   readonly model: string
   readonly version: number
-  readonly body: Json
+  /** After defaults. */
+  readonly stored: StoredRequest
   readonly slots: Json
   readonly target: Target
   readonly hold: object | undefined
@@ -44,7 +45,11 @@ export interface NewTask {
   readonly mustWait: boolean
 }
 /** Rejects with TASK_ID_TAKEN: the caller makes another id. */
-export const createTask = (task: NewTask): Statement => ({
+export const createTask = (task: NewTask): readonly Statement[] => [
+  insertTask(task),
+  addRequest(task.id, task.stored),
+]
+const insertTask = (task: NewTask): Statement => ({
   sql: CREATE,
   values: [
     task.id,
@@ -56,7 +61,7 @@ export const createTask = (task: NewTask): Statement => ({
     task.path,
     task.model,
     task.version,
-    JSON.stringify(task.body),
+    '',
     JSON.stringify(task.slots),
     JSON.stringify(task.target),
     task.target.upstream,
@@ -85,10 +90,11 @@ const DUE = `SELECT id FROM tasks WHERE is_call = ? AND due <= ? AND process IS 
    ORDER BY due LIMIT ?`
 const claimText = (due: string): string =>
   `UPDATE tasks SET process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
-   WHERE id IN (${due}) AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?) RETURNING *`
+   WHERE id IN (${due}) AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?) RETURNING id`
 const CLAIM = sql('claim', claimText(DUE), claimText(`${DUE} FOR UPDATE SKIP LOCKED`))
-/** Takes up to `most` due tasks of one kind for this process, oldest first, and returns their
- *  rows. Of several processes that claim at once each gets others. */
+/** Takes up to `most` due tasks of one kind for this process, oldest first, and returns their ids:
+ *  the store records what a write returns. Of several processes that claim at once each gets
+ *  others. */
 export const claimDue = (
   process: string,
   now: number,
@@ -193,9 +199,9 @@ const CLAIM_ONE = sql(
   'claim one',
   `UPDATE tasks SET process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
    WHERE id = ? AND account = ? AND process IS NULL
-     AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?) RETURNING *`,
+     AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?) RETURNING id`,
 )
-/** Takes one task that no process works on; returns its row, if it could be taken. */
+/** Takes one task that no process works on; returns its id, if it could be taken. */
 export const claimTask = (process: string, id: string, account: number): Statement => ({
   sql: CLAIM_ONE,
   values: [process, id, account, process],
@@ -289,33 +295,49 @@ export const remindOfUnknown = (
 
 // ---------------------------------------------------------------- queries
 
+const SELECT = `SELECT ${TASK_COLUMNS} FROM ${TASKS}`
+
+const CLAIMED = sql(
+  'claimed',
+  `${SELECT} WHERE process = ? AND id IN (SELECT value FROM json_each(?))`,
+  `${SELECT} WHERE process = ? AND id IN (SELECT json_array_elements_text(CAST(? AS json)))`,
+)
+/** The tasks that a process has claimed, by their `id`. */
+export const readClaimed = async (
+  database: Pick<Database, 'read'>,
+  process: string,
+  claimed: readonly Row[],
+): Promise<readonly Row[]> => {
+  if (claimed.length === 0) return []
+  return database.read(CLAIMED, [process, JSON.stringify(claimed.map(({ id }) => id))])
+}
 /** The tasks that a process owns and does not copy results of (process). */
-export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ? AND copy_due IS NULL')
+export const OWNED = sql('owned', `${SELECT} WHERE process = ? AND copy_due IS NULL`)
 /** A task of an account (id, account). */
-export const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
+export const FIND = sql('find', `${SELECT} WHERE id = ? AND account = ?`)
 /** A call of an account that ran as a task (id, account, path). */
 export const FIND_CALL = sql(
   'find call',
-  'SELECT * FROM tasks WHERE id = ? AND account = ? AND path = ? AND is_call = 1',
+  `${SELECT} WHERE id = ? AND account = ? AND path = ? AND is_call = 1`,
 )
 /** A task of an account in a dialect (id, account, dialect). */
 export const FIND_IN_DIALECT = sql(
   'find in dialect',
-  'SELECT * FROM tasks WHERE id = ? AND account = ? AND dialect = ?',
+  `${SELECT} WHERE id = ? AND account = ? AND dialect = ?`,
 )
 /** For operators (id). */
-export const FIND_ANY = sql('find any', 'SELECT * FROM tasks WHERE id = ?')
+export const FIND_ANY = sql('find any', `${SELECT} WHERE id = ?`)
 /** The latest tasks of an account in a dialect (account, from, to, dialect, row count, rows to
  *  skip). */
 export const LIST = sql(
   'list',
-  `SELECT * FROM tasks WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
+  `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
 )
 const page = (order: 'asc' | 'desc', before: '<' | '>'): Sql =>
   sql(
     `page ${order}`,
-    `SELECT * FROM tasks WHERE account = ? AND dialect = ? AND created ${before}= ?
+    `${SELECT} WHERE account = ? AND dialect = ? AND created ${before}= ?
        AND (CAST(? AS TEXT) IS NULL OR id ${before} ?)
      ORDER BY created ${order}, id ${order} LIMIT ?`,
   )
@@ -325,14 +347,14 @@ export const PAGES = { asc: page('asc', '>'), desc: page('desc', '<') } as const
 /** The same of those that are not finished. */
 export const QUEUE = sql(
   'queue',
-  `SELECT * FROM tasks WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
+  `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
      AND state NOT IN ('succeeded', 'failed')
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
 )
 /** For operators: the latest of one state, or of all (twice null), row count. */
 export const LIST_ANY = sql(
   'list any',
-  `SELECT * FROM tasks WHERE CAST(? AS TEXT) IS NULL OR state = ?
+  `${SELECT} WHERE CAST(? AS TEXT) IS NULL OR state = ?
    ORDER BY created DESC, id DESC LIMIT ?`,
 )
 /** Unfinished tasks of an account (account). */

@@ -1,12 +1,13 @@
 /** The tables of durable tasks. Times in ms since 1970; JSON in texts. */
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { REQUEST_TABLES } from './requests/tables.ts'
 
 /** `request`: the call that created it, which is also the id of its charge; `path`: of that
- *  call. `body`: the request after defaults. `slots`, `target`: what a resumed call needs.
- *  `hold`: null on a free route. `due`: when the runner looks at it next; null where nothing is
- *  left to do. `process`: the process that works on it now; reaping that process sets the column
- *  to null. */
+ *  call. `body`: empty, or the request of a task of an earlier version. `slots`, `target`: what a
+ *  resumed call needs. `hold`: null on a free route. `due`: when the runner looks at it next; null
+ *  where nothing is left to do. `process`: the process that works on it now; reaping that process
+ *  sets the column to null. */
 const TABLES = `
   CREATE TABLE tasks (
     id TEXT PRIMARY KEY,
@@ -119,4 +120,5 @@ export const migrations: readonly Migration[] = [
   { number: 7, text: `${DIALECT}; UPDATE tasks SET dialect = 'vidu' WHERE is_call = 0` },
   { number: 8, text: STARTED },
   { number: 9, text: MODES },
+  { number: 10, text: REQUEST_TABLES },
 ]

@@ -1,6 +1,6 @@
 /** A durable task: its states, its row, and what a customer sees of it. Pure. */
 import type { Json, Row, Target } from '../../engine/plugin.ts'
-import type { KeptHold } from '../slots.ts'
+import type { KeptHold, Meters } from '../slots.ts'
 
 /**
  *   accepted ──▶ submitting ──▶ submitted ──▶ running ──▶ succeeded   (the hold is settled)
@@ -63,7 +63,14 @@ export interface Task {
   readonly path: string
   readonly model: string
   readonly state: State
+  /** The request as answers show it: data is its size and its digest. */
   readonly body: Fields
+  /** Whether a text of the request is cut in `body`. */
+  readonly isCut: boolean
+  /** Pieces of the request; 0: `body` is the request. */
+  readonly parts: number
+  /** The meters that the request orders. */
+  readonly meters: Meters | undefined
   readonly slots: Readonly<Record<string, Json>>
   readonly target: Target
   readonly hold: KeptHold | undefined
@@ -95,7 +102,7 @@ export interface Task {
 }
 
 const parse = <T>(text: unknown): T | undefined =>
-  typeof text === 'string' ? (JSON.parse(text) as T) : undefined
+  typeof text === 'string' && text !== '' ? (JSON.parse(text) as T) : undefined
 
 export const taskOf = (row: Row): Task => ({
   id: String(row.id),
@@ -106,7 +113,10 @@ export const taskOf = (row: Row): Task => ({
   path: String(row.path),
   model: String(row.model),
   state: String(row.state) as State,
-  body: parse<Fields>(row.body) ?? {},
+  body: parse<Fields>(row.summary) ?? parse<Fields>(row.body) ?? {},
+  isCut: Number(row.is_cut) === 1,
+  parts: Number(row.parts ?? 0),
+  meters: parse<Meters>(row.meters),
   slots: parse<Task['slots']>(row.slots) ?? {},
   target: parse<Target>(row.target) ?? { upstream: '' },
   hold: parse<KeptHold>(row.hold),

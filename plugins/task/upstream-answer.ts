@@ -69,11 +69,14 @@ export const finishedResults = (
   const results = resultsOf(readPointer(json, submit.results))
   return results.length > 0 ? results : undefined
 }
+/** Characters of an error's code and text that are kept. */
+const [CODE_LIMIT, TEXT_LIMIT] = [200, 4_000]
+
 export const errorOf = (json: Json | undefined, { poll }: TaskRule): TaskError => {
   const { code = '/reason', message = '/message' } = poll.error
   const upstreamCode = textIn(json, code, '/reason', '/error/code', '/description')
   return {
-    code: upstreamCode ?? TASK_ERRORS.internal,
-    message: textAt(json, message) ?? textAt(json, '/error/message') ?? '',
+    code: (upstreamCode ?? TASK_ERRORS.internal).slice(0, CODE_LIMIT),
+    message: (textAt(json, message) ?? textAt(json, '/error/message') ?? '').slice(0, TEXT_LIMIT),
   }
 }

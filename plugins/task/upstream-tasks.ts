@@ -9,6 +9,7 @@ import { backOff, type Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
 import { membersAt, withPointer } from './pointer.ts'
 import { PollRate } from './poll-rate.ts'
+import { jsonBytes, readRequest } from './requests/stored-request.ts'
 import type { TaskRoute } from './runner.ts'
 import { type Fields, TASK_ERRORS, type Task } from './task.ts'
 import { textAt } from './upstream-answer.ts'
@@ -53,10 +54,11 @@ export class UpstreamTasks implements TaskRoute {
         code: TASK_ERRORS.timeout,
         message: 'the task could not be submitted in time',
       })
-    const request = await this.#readFiles(mover)
+    const stored = await readRequest(this.#host.database, task)
+    const request = await this.#readFiles(mover, stored)
     if (!request) return
     const { path, members } = submitRequest({ ...task, body: request }, this.rule)
-    const body = Buffer.from(JSON.stringify(await this.#withOwnMembers(members, task.id)))
+    const body = await jsonBytes(await this.#withOwnMembers(members, task.id))
     // Due at once for another process, should this one die: see `step`.
     const now = Date.now()
     const attempts = task.attempts + 1
@@ -98,12 +100,12 @@ export class UpstreamTasks implements TaskRoute {
   }
   /** The request with the files that it names. Undefined where they cannot be read: then the task
    *  has failed, or is tried again. */
-  async #readFiles(mover: Mover): Promise<Fields | undefined> {
+  async #readFiles(mover: Mover, body: Fields): Promise<Fields | undefined> {
     const { task } = mover
     const { images }: TaskDialect = taskDialects[this.rule.dialect]
-    if (!images) return task.body
+    if (!images) return body
     try {
-      return await inlineImages(this.#host, images, task)
+      return await inlineImages(this.#host, images, { body, account: task.account })
     } catch (error) {
       const { status, message } = asFault(error)
       if (status < 500) await mover.fail({ code: images.lostCode, message })

@@ -17,6 +17,16 @@ export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): 
   return { meters, estimated: false }
 }
 
+/** What the request of a task orders. Undefined on a free route. */
+export const usageOf = ({
+  meters,
+  body,
+  hold,
+}: Pick<Task, 'meters' | 'body' | 'hold'>): Usage | undefined => {
+  if (meters) return { meters, estimated: false }
+  return hold && usageOfRequest(body, hold)
+}
+
 /** Members of a request that say what is made. */
 const SETTINGS: ReadonlySet<string> = new Set(['resolution', 'size', 'duration', 'seconds'])
 /** What is made, and what else its price depends on, with the defaults of the model: for the log

@@ -9,7 +9,7 @@ import { type TaskDialectName, taskDialects } from './dialects/index.ts'
 import { cancelTask } from './endpoints/cancel-task.ts'
 import { findTask } from './endpoints/find-task.ts'
 import type { ViewName, ViewOptions } from './options.ts'
-import { showTask } from './results/results.ts'
+import { showListed, showWhole } from './results/shown.ts'
 import type { TaskRunner } from './runner.ts'
 import { LIST, PAGES, QUEUE } from './statements.ts'
 import { isFinal, type Task, taskOf, timeOfTaskId } from './task.ts'
@@ -82,7 +82,7 @@ export class ViewStage implements Stage {
       ? this.#rowsAfter(page, account)
       : this.#rowsOfPage(page, account))
     const pageRows = rows.slice(0, page.size)
-    const tasks = await Promise.all(pageRows.map(row => showTask(taskOf(row), this.#host)))
+    const tasks = await showListed(pageRows.map(taskOf), this.#host)
     const following = 'order' in page ? (tasks.at(-1)?.id ?? '') : String(page.number + 1)
     const next = rows.length > page.size ? following : ''
     exchange.answer(
@@ -111,7 +111,7 @@ export class ViewStage implements Stage {
     return findTask(exchange, this.#host, this.#name)
   }
   async #viewOf(task: Task) {
-    return this.#dialect.query(await showTask(task, this.#host), this.#contextOf(task))
+    return this.#dialect.query(await showWhole(task, this.#host), this.#contextOf(task))
   }
   #contextOf(task: Task) {
     return { credits: creditsOf(task, this.#host) }

@@ -5,6 +5,7 @@ import type { Exchange, Fault, Host, Slot, Target } from '../../../engine/plugin
 import { thaw } from '../../billing/rule.ts'
 import { METERED, USAGE, type Usage } from '../../slots.ts'
 import { type Mover, NOT_SENT } from '../moves.ts'
+import { readRequestText } from '../requests/stored-request.ts'
 import type { TaskRoute } from '../runner.ts'
 import { TASK_ERRORS, type Task, type TaskError } from '../task.ts'
 import type { CallRule } from './options.ts'
@@ -58,6 +59,7 @@ export class CallTasks implements TaskRoute {
   }
   async #run(task: Task): Promise<Run> {
     const { headers = {}, targets = [task.target] } = requestOf(task)
+    const pieces = await readRequestText(this.#host.database, task)
     let exchange: Exchange | undefined
     try {
       const reply = await this.#host.run(task.route, {
@@ -67,7 +69,7 @@ export class CallTasks implements TaskRoute {
           method: 'POST',
           path: task.path,
           headers: { ...headers, 'content-type': 'application/json' },
-          body: Buffer.from(JSON.stringify(task.body)),
+          body: Buffer.concat(pieces.map(piece => Buffer.from(piece))),
         },
         slots: task.slots,
         targets,

@@ -47,7 +47,7 @@ export class CallCreateStage implements Stage {
     )
     slots.set(CALL_REQUEST, { headers: forwardedHeadersOf(request), targets })
     const now = Date.now()
-    const task = newTask(exchange, {
+    const draft = newTask(exchange, {
       now,
       body,
       target,
@@ -56,7 +56,8 @@ export class CallCreateStage implements Stage {
       isCall: true,
     })
     const { version } = this.#host.config
-    saveTask(writes, task, { version })
+    const { database } = this.#host
+    const task = await saveTask({ database, writes }, draft, { version })
     await writes.commit()
     this.#job.wake()
     this.#host.log.debug({ task: task.id, model: slots.get(MODEL)?.asked }, 'a call became a task')
@@ -65,7 +66,7 @@ export class CallCreateStage implements Stage {
       signal,
       membership: this.#host.membership,
       isEnough: ({ state }) => isFinal(state),
-      read: taskReader(this.#host.database, task),
+      read: taskReader(database, task),
     })
     answerWithTask(exchange, latest, `${request.path}/${task.id}`)
   }

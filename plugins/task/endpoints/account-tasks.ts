@@ -4,7 +4,9 @@ import type { Exchange, Host, Json, Sql, Stage } from '../../../engine/plugin.ts
 import { accountEvents } from '../../account-events/account-events.ts'
 import { mediaTypeOf } from '../../formats/media/media-type.ts'
 import { ACCOUNT } from '../../slots.ts'
-import { dataOf, isWebUrl, showTask, sourcesIn } from '../results/results.ts'
+import { TASK_COLUMNS, TASKS } from '../requests/statements.ts'
+import { dataOf, isWebUrl, sourcesIn } from '../results/results.ts'
+import { showListed, showWhole } from '../results/shown.ts'
 import type { TaskRunner } from '../runner.ts'
 import { isFinal, type Task, taskOf } from '../task.ts'
 import type { AccountOptions } from './account-options.ts'
@@ -20,7 +22,7 @@ const fault = errors({
   TASK_NOT_CANCELLABLE: [409, 'The task is %s and cannot be cancelled any more'],
 })
 const sql = (name: string, text: string): Sql => ({ name: `tasks: ${name}`, text })
-const FIND = sql('of account', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
+const FIND = sql('of account', `SELECT ${TASK_COLUMNS} FROM ${TASKS} WHERE id = ? AND account = ?`)
 const FILTERS: Readonly<Record<string, string>> = {
   '': '1 = 1',
   open: "state NOT IN ('succeeded', 'failed')",
@@ -33,7 +35,7 @@ const LISTS: Readonly<Record<string, Sql>> = Object.fromEntries(
     state,
     sql(
       `list of account ${state}`,
-      `SELECT * FROM tasks WHERE account = ? AND ${filter}
+      `SELECT ${TASK_COLUMNS} FROM ${TASKS} WHERE account = ? AND ${filter}
          AND (created < ? OR (created = ? AND id < ?))
        ORDER BY created DESC, id DESC LIMIT ?`,
     ),
@@ -86,16 +88,16 @@ export class AccountTasksStage implements Stage {
     const page = rows.slice(0, PAGE)
     const last = page.at(-1)
     return {
-      data: await Promise.all(page.map(row => this.#viewOf(taskOf(row)))),
+      data: (await showListed(page.map(taskOf), this.#host)).map(viewOf),
       next: rows.length > PAGE && last ? `${last.created}-${last.id}` : null,
     }
   }
   async #one(exchange: Exchange): Promise<{ readonly data: Json }> {
     const task = await this.#find(exchange)
-    if (this.#view !== 'account-cancel') return { data: await this.#viewOf(task) }
+    if (this.#view !== 'account-cancel') return { data: viewOf(await showWhole(task, this.#host)) }
     const faults = { notCancellable: (state: string) => fault('TASK_NOT_CANCELLABLE', [state]) }
     await cancelTask(task, { host: this.#host, runner: this.#runner, faults })
-    return { data: await this.#viewOf(await this.#find(exchange)) }
+    return { data: viewOf(await showWhole(await this.#find(exchange), this.#host)) }
   }
   /** A file of a result, from where it is: the page that plays it loads nothing from elsewhere. */
   async #sendFile(exchange: Exchange): Promise<void> {
@@ -124,22 +126,22 @@ export class AccountTasksStage implements Stage {
     if (!row) throw fault('TASK_UNKNOWN', [id.slice(0, 64)])
     return taskOf(row)
   }
-  async #viewOf(before: Task): Promise<Json> {
-    const task = await showTask(before, this.#host)
-    const { id, request, route, model, state, progress, error, results, body } = task
-    return {
-      id,
-      request_id: request,
-      route,
-      model,
-      state,
-      progress: state === 'succeeded' ? 100 : progress,
-      error: error ? { code: error.code, message: error.message } : null,
-      results,
-      request: body,
-      created: new Date(task.created).toISOString(),
-      changed: new Date(task.changed).toISOString(),
-      expires: isFinal(state) ? new Date(task.expires).toISOString() : null,
-    }
+}
+
+const viewOf = (task: Task): Json => {
+  const { id, request, route, model, state, progress, error, results, body } = task
+  return {
+    id,
+    request_id: request,
+    route,
+    model,
+    state,
+    progress: state === 'succeeded' ? 100 : progress,
+    error: error ? { code: error.code, message: error.message } : null,
+    results,
+    request: body,
+    created: new Date(task.created).toISOString(),
+    changed: new Date(task.changed).toISOString(),
+    expires: isFinal(state) ? new Date(task.expires).toISOString() : null,
   }
 }

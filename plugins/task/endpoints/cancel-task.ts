@@ -6,7 +6,7 @@ import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import type { TaskDialect } from '../dialects/dialect.ts'
 import { closeHold, Mover } from '../moves.ts'
 import type { TaskRunner } from '../runner.ts'
-import { claimTask } from '../statements.ts'
+import { claimTask, readClaimed } from '../statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from '../task.ts'
 import { cancelUpstream } from '../upstream-call.ts'
 
@@ -61,8 +61,9 @@ const claimWhenFree = async (
 ): Promise<Task | undefined> => {
   const until = performance.now() + PATIENCE
   for (;;) {
-    const [rows = []] = await writeWithRetry(database, [claimTask(process, id, account)])
-    if (rows[0]) return taskOf(rows[0])
+    const [claimed = []] = await writeWithRetry(database, [claimTask(process, id, account)])
+    const [row] = await readClaimed(database, process, claimed)
+    if (row) return taskOf(row)
     if (performance.now() > until) return undefined
     await pause(INTERVAL)
   }

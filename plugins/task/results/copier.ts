@@ -14,7 +14,7 @@ import type { StoredFile } from '../../file-store/stored-file.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { hostOf } from '../../webhooks/address.ts'
 import { Mover } from '../moves.ts'
-import { ANY_COPY_DUE, claimCopies } from '../statements.ts'
+import { ANY_COPY_DUE, claimCopies, readClaimed } from '../statements.ts'
 import { type Task, taskOf } from '../task.ts'
 import { dataOf, isWebUrl, missingSources, type Source, withoutData } from './results.ts'
 
@@ -66,8 +66,8 @@ export class ResultCopier {
     if (!due) return []
     const process = await membership.name()
     const claim = claimCopies(process, [...this.#copies.keys()], Date.now(), most)
-    const [rows = []] = await writeWithRetry(database, [claim])
-    return rows
+    const [claimed = []] = await writeWithRetry(database, [claim])
+    return readClaimed(database, process, claimed)
   }
   #begin(host: Host, task: Task, expires: number): void {
     const copy = this.#copy(host, task, expires)

@@ -547,11 +547,11 @@ t.test('file ids: a task keeps the id, and the upstream gets the image', async t
   const submitted = JSON.parse(Buffer.from(submit.body.bytes).toString())
   t.same(submitted.subjects[0].images, [dataUrl('image/png', PNG), 'https://files.example/b.png'])
   const [row] = await database.read(
-    { name: 'test: task', text: 'SELECT body FROM tasks WHERE id = ?' },
+    { name: 'test: task', text: 'SELECT summary FROM task_requests WHERE task = ?' },
     [String(json.task_id)],
   )
-  t.match(row?.body, ids.png)
-  t.notMatch(row?.body, 'base64')
+  t.match(row?.summary, ids.png)
+  t.notMatch(row?.summary, 'base64')
   // Later tests of the folder expect no polls.
   await eventually(async () => {
     const { status } = await post(`/ent/v2/tasks/${json.task_id}/cancel`, {})

@@ -271,12 +271,12 @@ t.test('callback signature: an empty path is a slash', async t => {
   t.equal(headers['X-HMAC-SIGNATURE'], createHmac('sha256', 'k').update(text).digest('base64'))
 })
 
-t.test('callback: a task whose id has a prefix is announced', t => {
+t.test('callback: a task whose id has a prefix is announced', async t => {
   const callback = { dialect: 'vidu', url: 'https://shop.example/done' }
   const task = { id: 'video_918000000000000009', account: 1, callback, state: 'running' }
   const host = { section: () => ({}) } as unknown as Parameters<typeof announce>[2]
   const rest = { body: {}, results: [], created: 1, model: 'clip' }
-  const statements = announce('submitted', { ...task, ...rest } as unknown as Task, host, 1)
+  const after = { ...task, ...rest, copies: [] } as unknown as Task
+  const statements = await announce('submitted', after, host, 1)
   t.match(statements[1]?.values[3], /^1 https:\/\/shop\.example [0-7]$/)
-  t.end()
 })
