@@ -48,6 +48,7 @@ const schemaPath = (folder: string): string => {
 const SETTINGS = `settings:
   listen: \${HOST:-127.0.0.1}:\${PORT:-8080}
   admin: 127.0.0.1:\${ADMIN_PORT:-9090}
+  metrics_key: \${METRICS_KEY:-}
   public_url: \${PUBLIC_URL:-}
   data: \${TOLLGATE_DATA:-data}
   database: \${DATABASE_URL:-sqlite:}

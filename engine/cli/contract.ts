@@ -76,6 +76,10 @@ export interface CommandPartsOf<Host> {
   /** Commands: `tollgate NAME …`; endpoints of the admin listener: `'GET /-/spenders'`. */
   readonly commands?: Readonly<Record<string, CommandOf<Host>>>
   readonly admin?: Readonly<Record<string, AdminHandlerOf<Host>>>
+  /** Finds the operator whose credential a request to the admin listener has, in a worker. Throws a
+   *  Fault for any other credential. The first plugin of `pipeline:` that has this member decides;
+   *  without one, endpoints of operators answer on the socket of the data folder only. */
+  authorizeOperator?(credential: PresentedCredential, host: Host): Promise<Operator>
   /** Its metrics without the prefix `tollgate_`, with a sentence each, which scrapes show: `{
    *  blocked_total: 'Requests that the filter refused.' }`. */
   readonly metrics?: Readonly<Record<string, string>>
@@ -139,6 +143,21 @@ export interface AdminRequest {
   readonly query: URLSearchParams
   /** The JSON body; undefined without a body. */
   readonly body: Json | undefined
+  /** Who sent it, with a credential; undefined over the socket of the data folder. */
+  readonly operator?: Operator
+}
+/** An account that may operate the gateway. */
+export interface Operator {
+  /** Number of the account. */
+  readonly id: number
+  readonly name: string
+}
+/** What a caller of the admin listener shows. */
+export interface PresentedCredential {
+  /** The header `Authorization`. */
+  readonly authorization: string
+  /** IP address of the caller. */
+  readonly address: string
 }
 
 // ---------------------------------------------------------------- log and metrics

@@ -1,6 +1,7 @@
 /** Rules of the engine that a schema cannot express: references, plugin order, reachable routes. */
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
+import { isLoopback, parseListenAddress } from '../processes/listen-address.ts'
 import { readTarget } from '../request/path.ts'
 import { type KeyOptions, readKeys } from './compile/keys.ts'
 import { choicesFor, nearest } from './nearest.ts'
@@ -19,6 +20,8 @@ const problem = defineProblems({
   UNUSED_KEY:
     'the key of %j would never be sent, since the plugin %j signs its requests; remove `key:` or `auth:`',
   SAME_ADDRESS: 'settings.listen and settings.admin are both %s; give one of them another port',
+  METRICS_KEY:
+    'settings.admin is %s, which other machines reach: set settings.metrics_key, for example to ${METRICS_KEY}, which Prometheus sends (at least 16 characters), or use 127.0.0.1',
   UNKNOWN_PARAMETER: 'the path %s has no parameter {%s}',
   DUPLICATE_ROUTE: '%s %s has two routes; the first is at %s:%d:%d',
   DUPLICATE_NAME: '%j is defined twice; first at %s:%d:%d',
@@ -139,10 +142,12 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
 }
 
 const checkAddresses = ({ document, report }: RuleContext): void => {
-  const { listen, admin } = mapOf(document.settings)
+  const { listen, admin, metrics_key: key } = mapOf(document.settings)
   // For port 0 the system gives each a port of its own.
   if (typeof listen === 'string' && listen === admin && !/:0$/.test(listen))
     report('SAME_ADDRESS', ['settings', 'admin'], [listen])
+  const isOpen = typeof admin === 'string' && !isLoopback(parseListenAddress(admin).host)
+  if (isOpen && (key ?? '') === '') report('METRICS_KEY', ['settings', 'admin'], [admin])
 }
 
 const isKey = (value: Json | undefined): value is Json & KeyOptions =>

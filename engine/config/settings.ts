@@ -8,6 +8,8 @@ export interface Settings {
   readonly admin: string
   /** `Host` names that the admin listener accepts besides loopback. */
   readonly admin_hosts: string
+  /** The credential for `/metrics` over TCP; empty: none. */
+  readonly metrics_key: string
   readonly public_url: string
   /** PEM texts; undefined: the listener speaks plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
@@ -75,6 +77,7 @@ export const readSettings = (
     listen,
     admin: text('admin', env.ADMIN_PORT && `127.0.0.1:${env.ADMIN_PORT}`, '127.0.0.1:9090'),
     admin_hosts: text('admin_hosts', env.ADMIN_HOSTS, ''),
+    metrics_key: String(raw.metrics_key ?? ''),
     public_url: text(
       'public_url',
       env.PUBLIC_URL,

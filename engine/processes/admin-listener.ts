@@ -1,9 +1,14 @@
 /** The admin HTTP listener: health, readiness, configuration, metrics, reload and rollback. It
- *  binds to loopback by default. */
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+ *  binds to loopback by default, where endpoints of operators need a credential, and to a Unix
+ *  socket in the data folder, where none is needed. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
-import type { AdminRequest, Json } from '../plugin.ts'
+import { type Access, accessOf } from '../config/admin-endpoints.ts'
+import type { AdminRequest, Json, Operator, PresentedCredential } from '../plugin.ts'
 import { createServer } from '../request/node-http.ts'
+import { listenOnSocket } from './admin-socket.ts'
+import { isLoopback } from './listen-address.ts'
 
 /** Response of an admin route. */
 export interface AdminReply {
@@ -11,10 +16,11 @@ export interface AdminReply {
   /** A string is sent with content type `type` (default text/plain), an object as JSON. */
   readonly body: string | object
   readonly type?: string
+  readonly headers?: Readonly<Record<string, string | string[]>>
 }
 /** Handlers by method and path, for example `POST /-/reload`. */
 export type AdminRoutes = Readonly<
-  Record<string, (query: URLSearchParams) => AdminReply | Promise<AdminReply>>
+  Record<string, (query: URLSearchParams, operator?: Operator) => AdminReply | Promise<AdminReply>>
 >
 /** Admin endpoints that plugins register. */
 export interface PluginEndpoints {
@@ -24,6 +30,10 @@ export interface PluginEndpoints {
 }
 /** An admin request as the primary sends it to a worker over IPC. */
 export type PluginRequest = Omit<AdminRequest, 'query'> & { readonly query: string }
+/** Finds the operator of a credential, or the refusal. */
+export type Authorize = (
+  credential: PresentedCredential,
+) => Promise<{ readonly operator: Operator } | { readonly refusal: AdminReply }>
 export interface AdminListener {
   readonly address: AddressInfo
   close(): Promise<void>
@@ -31,9 +41,11 @@ export interface AdminListener {
 
 export interface AdminOptions {
   readonly host: string
-  readonly port: number
   readonly routes: AdminRoutes
   readonly plugins?: PluginEndpoints
+  readonly authorize: Authorize
+  /** The credential for `/metrics`; empty: none is set. */
+  metricsKey?(): string
   /** Further accepted `Host` names, separated by commas or spaces. Loopback and `host` are always
    *  accepted. */
   hosts?(): string
@@ -43,33 +55,58 @@ export interface AdminOptions {
  *  request arrives. */
 const KEEP_IDLE = 65_000
 
-export const listenAdmin = (options: AdminOptions): Promise<AdminListener> => {
+export const listenAdmin = (
+  options: AdminOptions & { readonly port: number },
+): Promise<AdminListener> => {
   const { host, port } = options
+  const server = serverOf(options, admitOverTcp)
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.off('error', reject)
+      resolve({ address: server.address() as AddressInfo, close: () => close(server) })
+    })
+  })
+}
+/** Listens on the socket of the data folder. Rejects with the reason where that is impossible. */
+export const listenAdminSocket = async (
+  options: AdminOptions,
+  data: string,
+): Promise<{ readonly path: string; close(): Promise<void> }> => {
+  const server = serverOf(options, async () => ({}))
+  return { path: await listenOnSocket(server, data), close: () => close(server) }
+}
+const close = (server: Server): Promise<void> =>
+  new Promise(resolve => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+
+/** Who calls. `operator`: undefined where the endpoint needs none, and on the socket. */
+type Admission = { readonly operator?: Operator } | { readonly refusal: AdminReply }
+type Admit = (
+  incoming: IncomingMessage,
+  access: Access,
+  options: AdminOptions,
+) => Promise<Admission>
+
+const serverOf = (options: AdminOptions, admit: Admit): Server => {
   const server = createServer((incoming, response) => {
-    respond(incoming, options).then(
+    respond(incoming, options, admit).then(
       reply => sendReply(response, reply),
       error =>
         sendReply(response, { status: 500, body: { error: String(error?.message ?? error) } }),
     )
   })
   server.keepAliveTimeout = KEEP_IDLE
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port }, () => {
-      server.off('error', reject)
-      resolve({
-        address: server.address() as AddressInfo,
-        close: () =>
-          new Promise(resolveClose => {
-            server.close(() => resolveClose())
-            server.closeAllConnections()
-          }),
-      })
-    })
-  })
+  return server
 }
 
-const respond = async (incoming: IncomingMessage, options: AdminOptions): Promise<AdminReply> => {
+const respond = async (
+  incoming: IncomingMessage,
+  options: AdminOptions,
+  admit: Admit,
+): Promise<AdminReply> => {
   const { method = 'GET', url = '/', headers } = incoming
   const { routes, plugins } = options
   // DNS rebinding: a page in the operator's browser can point its own host name at loopback.
@@ -79,9 +116,15 @@ const respond = async (incoming: IncomingMessage, options: AdminOptions): Promis
       'address, or add the name to settings.admin_hosts (ADMIN_HOSTS)'
     return { status: 403, body: { error } }
   }
-  const [path, query] = url.split('?', 2)
   const verb = method === 'HEAD' ? 'GET' : method
+  // CSRF: a page of another origin cannot read a response, but could still send a POST.
+  if (verb !== 'GET' && !isSameOrigin(headers))
+    return { status: 403, body: { error: 'cross-origin requests cannot change anything here' } }
+  const [path = '', query] = url.split('?', 2)
   const name = `${verb} ${path}`
+  // Before the list of endpoints: it is for operators, too.
+  const admission = await admit(incoming, accessOf(name), options)
+  if ('refusal' in admission) return admission.refusal
   const route = routes[name]
   const pluginNames = plugins?.names() ?? []
   if (!route && !pluginNames.includes(name)) {
@@ -89,15 +132,48 @@ const respond = async (incoming: IncomingMessage, options: AdminOptions): Promis
     const isKnownPath = endpoints.some(each => each.endsWith(` ${path}`))
     return { status: isKnownPath ? 405 : 404, body: { error: `try ${endpoints.join(', ')}` } }
   }
-  // CSRF: a page of another origin cannot read a response, but could still send a POST.
-  if (verb !== 'GET' && !isSameOrigin(headers))
-    return { status: 403, body: { error: 'cross-origin requests cannot change anything here' } }
-  if (route) return route(new URLSearchParams(query))
+  const { operator } = admission
+  if (route) return route(new URLSearchParams(query), operator)
   const body = await readBody(incoming)
   if ('refusal' in body) return body.refusal
-  const request = { method: verb, path: path ?? '', query: query ?? '', body: body.json }
-  return plugins?.send(request) ?? { status: 404, body: { error: 'no plugin has this endpoint' } }
+  const request = { method: verb, path, query: query ?? '', body: body.json }
+  return (
+    plugins?.send({ ...request, ...(operator && { operator }) }) ?? {
+      status: 404,
+      body: { error: 'no plugin has this endpoint' },
+    }
+  )
 }
+
+const admitOverTcp: Admit = async ({ headers, socket }, access, options) => {
+  if (access === 'open') return {}
+  const { authorization } = headers
+  const key = options.metricsKey?.() ?? ''
+  if (access === 'metrics') {
+    if (key === '' ? isLoopback(options.host) : isBearerOf(key, authorization)) return {}
+    if (key !== '' && authorization === undefined) return refuse(METRICS_REFUSAL)
+  }
+  if (authorization === undefined) return refuse(OPERATOR_REFUSAL)
+  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '')
+  return options.authorize({ authorization, address })
+}
+const OPERATOR_REFUSAL =
+  'this needs the credential of an operator (Authorization: Bearer st-…), or the command line ' +
+  'as the user of the gateway, which uses a socket in the data folder'
+const METRICS_REFUSAL = 'metrics need the value of settings.metrics_key: Authorization: Bearer …'
+const refuse = (message: string) => ({
+  refusal: {
+    status: 401,
+    body: { error: { code: 'AUTH_MISSING', message } },
+    headers: { 'www-authenticate': 'Bearer' },
+  },
+})
+/** In constant time. */
+const isBearerOf = (key: string, authorization = ''): boolean => {
+  const [, credential = ''] = /^Bearer +(\S+) *$/i.exec(authorization) ?? []
+  return timingSafeEqual(digestOf(key), digestOf(credential))
+}
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** Largest request body of a plugin endpoint, bytes. */
 const MAX_BODY_BYTES = 1024 * 1024
@@ -127,8 +203,6 @@ const hostOf = (authority: string): string =>
     .replace(/:\d+$/, '')
     .replace(/^\[|\]$/g, '')
     .toLowerCase()
-const isLoopback = (name: string): boolean =>
-  name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
 /** Accepts loopback, the configured names, and the local address of the connection, to which no
  *  DNS name can be rebound. */
 const isAcceptedHost = ({ headers, socket }: IncomingMessage, options: AdminOptions): boolean => {
@@ -145,12 +219,13 @@ const isSameOrigin = ({ origin, host, ...headers }: IncomingHttpHeaders): boolea
   return origin === undefined || origin === `http://${host}`
 }
 
-const sendReply = (response: ServerResponse, { status, body, type }: AdminReply): void => {
+const sendReply = (response: ServerResponse, { status, body, type, headers }: AdminReply): void => {
   const isText = typeof body === 'string'
   const usual = isText ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
   response.writeHead(status, {
     'content-type': type ?? usual,
     'cache-control': 'no-store',
+    ...headers,
   })
   response.end(isText ? body : `${JSON.stringify(body)}\n`)
 }

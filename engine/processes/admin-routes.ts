@@ -1,9 +1,9 @@
 /** The routes of the admin listener. */
-import { ENDPOINTS } from '../config/admin-endpoints.ts'
-import type { LiveView, ReloadReport } from '../plugin.ts'
+import { ENDPOINTS, type EngineEndpoint } from '../config/admin-endpoints.ts'
+import type { LiveView, Log, Operator, ReloadReport } from '../plugin.ts'
 import type { AdminReply, AdminRoutes } from './admin-listener.ts'
 import type { Exposition } from './metrics-exposition.ts'
-import { createPluginEndpoints } from './plugin-endpoints.ts'
+import { createAuthorize, createPluginEndpoints, createWorkerCalls } from './plugin-endpoints.ts'
 import type { Reloader } from './reload.ts'
 import type { WorkerPool } from './worker-pool.ts'
 
@@ -11,6 +11,7 @@ export interface AdminRoutesOptions {
   readonly pool: WorkerPool
   readonly reloader: Reloader
   readonly exposition: Exposition
+  readonly log: Log
   readonly url: string
   draining(): boolean
   /** The writer of an embedded store: whether it crashes repeatedly, and ms since it answered. */
@@ -23,7 +24,12 @@ export interface AdminRoutesOptions {
 
 /** `names`: admin endpoints of plugins, listed by the index. */
 const adminRoutes = (options: AdminRoutesOptions, names: () => readonly string[]) => {
-  const { pool, reloader, exposition } = options
+  const { pool, reloader, exposition, log } = options
+  const logCaller = (change: string, operator: Operator | undefined): void =>
+    log.info(
+      { change, actor: operator?.name ?? 'socket' },
+      'a change of the configuration is asked for',
+    )
   return {
     'GET /-/': () => ({ status: 200, body: { endpoints: [...ENDPOINTS, ...names()] } }),
     'GET /-/health': () => ({ status: 200, body: { status: 'ok', pid: process.pid } }),
@@ -43,23 +49,29 @@ const adminRoutes = (options: AdminRoutesOptions, names: () => readonly string[]
       await pool.collect()
       return { status: 200, body: await exposition.text(reloader.serving.metrics) }
     },
-    'POST /-/reload': async () => reportReply(await reloader.reload()),
-    'POST /-/rollback': async (query: URLSearchParams) => {
+    'POST /-/reload': async (_: URLSearchParams, operator?: Operator) => {
+      logCaller('reload', operator)
+      return reportReply(await reloader.reload())
+    },
+    'POST /-/rollback': async (query: URLSearchParams, operator?: Operator) => {
+      logCaller('rollback', operator)
       const to = query.get('to')
       if (to !== null && !/^[1-9]\d*$/.test(to)) {
         return { status: 400, body: { error: `"to" must be the number of a version, not "${to}"` } }
       }
       return reportReply(await reloader.rollback(to === null ? 'previous' : Number(to)))
     },
-  } satisfies Record<(typeof ENDPOINTS)[number], AdminRoutes[string]>
+  } satisfies Record<EngineEndpoint, AdminRoutes[string]>
 }
 /** The routes of the engine and the endpoints of plugins, for `listenAdmin`. */
 export const adminEndpoints = (options: AdminRoutesOptions) => {
   const { pool, reloader } = options
   const names = (): readonly string[] => reloader.serving.admin
+  const calls = createWorkerCalls(pool)
   return {
     routes: adminRoutes(options, names),
-    plugins: createPluginEndpoints(pool, names, () => configView(options)),
+    plugins: createPluginEndpoints(calls, names, () => configView(options)),
+    authorize: createAuthorize(calls),
   }
 }
 

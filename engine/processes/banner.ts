@@ -21,7 +21,7 @@ export const formatBanner = ({
   const { settings, upstreams, serves, replacements, version } = builtVersion
   const rows: readonly (readonly [name: string, text: string])[] = [
     ['url', url],
-    ['admin', `${admin}  (/-/health /-/ready /-/config /metrics)`],
+    ['admin', `${admin}  (/-/health /-/ready /metrics)`],
     ['workers', String(workers)],
     ['version', `#${version}`],
     ['store', describeStore(settings)],

@@ -1,4 +1,5 @@
 /** Listen addresses: parsing, URLs for other programs, and messages for bind errors. */
+import { isIP } from 'node:net'
 
 /** `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every interface), `8080`. */
 export const parseListenAddress = (
@@ -8,6 +9,10 @@ export const parseListenAddress = (
   const host = address.slice(0, Math.max(0, colon)).replace(/^\[|\]$/g, '')
   return { host: colon < 0 ? '127.0.0.1' : host || '::', port: Number(address.slice(colon + 1)) }
 }
+
+/** Whether only programs on this machine reach the host. */
+export const isLoopback = (host: string): boolean =>
+  /^localhost$/i.test(host) || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 
 /** URL for clients on this machine. */
 export const localUrl = (host: string, port: number, scheme = 'http'): string => {

@@ -4,8 +4,8 @@ import type { UpstreamSummary } from '../config/compile/upstream-summary.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Sample } from '../observe/metrics.ts'
-import type { LiveView } from '../plugin.ts'
-import type { PluginRequest } from './admin-listener.ts'
+import type { LiveView, PresentedCredential } from '../plugin.ts'
+import type { Authorize, PluginRequest } from './admin-listener.ts'
 import type { HealthView } from './gateway/health.ts'
 
 export type StoreSettings = Pick<Settings, 'database' | 'data' | 'durability'>
@@ -113,6 +113,11 @@ export type ToWorker =
   | { readonly type: 'drain'; readonly grace: number; readonly patient?: boolean }
   | { readonly type: 'metrics' | 'health' }
   | ({ readonly type: 'admin' } & AdminCall)
+  | {
+      readonly type: 'authorize'
+      readonly id: number
+      readonly credential: PresentedCredential
+    }
   | ({ readonly type: 'gateway' } & GatewayResult)
   /** Another worker crashed: its reservations are to be released. */
   | { readonly type: 'peer-exited' }
@@ -130,6 +135,11 @@ export type FromWorker =
   | { readonly type: 'metrics'; readonly samples: readonly Sample[] }
   /** `body`: JSON. */
   | { readonly type: 'admin'; readonly id: number; readonly status: number; readonly body: string }
+  | {
+      readonly type: 'authorized'
+      readonly id: number
+      readonly result: Awaited<ReturnType<Authorize>>
+    }
   | { readonly type: 'gateway'; readonly id: number; readonly call: GatewayCall }
   | ({ readonly type: 'health' } & HealthView)
 

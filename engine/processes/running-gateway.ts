@@ -1,18 +1,23 @@
 /** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener.
  *  */
 
-import { readFileSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeAtomically } from '../config/disk.ts'
 import { envFileOf } from '../config/env-file.ts'
+import { errors } from '../errors.ts'
+import { isCode } from '../kit.ts'
 import type { LiveView, ReloadReport } from '../plugin.ts'
 import { makeFolder } from '../store/make-folder.ts'
+import { adminSocketOf, requestOverSocket, type SocketRequest } from './admin-socket.ts'
 
 /** <data>/run.json */
 export interface RunningGateway {
   readonly pid: number
   readonly url: string
   readonly admin: string
+  /** Path of the socket of its admin listener; undefined if it has none. */
+  readonly socket?: string
 }
 
 const fileIn = (data: string): string => join(data, 'run.json')
@@ -27,9 +32,22 @@ export const removeRunFile = (data: string, pid: number): void => {
 }
 export const findRunning = (data: string): RunningGateway | undefined => {
   try {
-    return JSON.parse(readFileSync(fileIn(data), 'utf8')) as RunningGateway
+    const running = JSON.parse(readFileSync(fileIn(data), 'utf8')) as RunningGateway
+    // In a container the folder may have another path.
+    const near = adminSocketOf(data)
+    return running.socket !== undefined && existsSync(near) ? { ...running, socket: near } : running
   } catch {
     return undefined
+  }
+}
+
+/** Whether this user may not read the run file of the data folder. */
+export const isForbidden = (data: string): boolean => {
+  try {
+    accessSync(fileIn(data), constants.R_OK)
+    return false
+  } catch (error) {
+    return isCode(error, 'EACCES', 'EPERM')
   }
 }
 
@@ -42,27 +60,43 @@ export const hasNewEnvFile = (config: string, data: string): boolean => {
   return started > 0 && changed > started
 }
 
-/** Throws if no gateway responds. */
-const request = async <T>(
-  running: RunningGateway,
-  method: string,
+/** The response to a request, whatever its status: over the socket if the gateway has one, else
+ *  over TCP. Rejects with a TypeError if no gateway responds, and with the error of the system if
+ *  this user may not use the socket. */
+export const requestAdmin = async (
+  { admin, socket }: RunningGateway,
   path: string,
-  signal?: AbortSignal,
-): Promise<T> => {
-  const response = await fetch(new URL(path, running.admin), { method, ...(signal && { signal }) })
+  init: SocketRequest = {},
+): Promise<Response> => {
+  if (socket === undefined) return fetch(new URL(path, admin), init)
+  try {
+    return await requestOverSocket(socket, path, init)
+  } catch (error) {
+    if (!isCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')) throw error
+    throw new TypeError('no gateway listens on its socket', { cause: error })
+  }
+}
+const request = async <T>(...args: Parameters<typeof requestAdmin>): Promise<T> => {
+  const response = await requestAdmin(...args)
+  if (response.status === 401) throw fault('ADMIN_CREDENTIAL', [args[0].admin, args[1]])
   return (await response.json()) as T
 }
-/** The response to a GET, whatever its status. Rejects with a TypeError if no gateway responds. */
-export const requestAdmin = ({ admin }: RunningGateway, path: string): Promise<Response> =>
-  fetch(new URL(path, admin))
+const fault = errors({
+  ADMIN_CREDENTIAL: [
+    401,
+    'the gateway has no socket in its data folder (its log has the reason), and needs the credential of an operator: curl -H "Authorization: Bearer st-…" %s%s',
+  ],
+})
 export const requestReload = (running: RunningGateway): Promise<ReloadReport> =>
-  request(running, 'POST', '/-/reload')
+  request(running, '/-/reload', { method: 'POST' })
 /** Rolls back to version `to`, or to the previous version. */
 export const requestRollback = (running: RunningGateway, to?: number): Promise<ReloadReport> =>
-  request(running, 'POST', `/-/rollback${to === undefined ? '' : `?to=${to}`}`)
+  request(running, `/-/rollback${to === undefined ? '' : `?to=${to}`}`, { method: 'POST' })
 export const requestStatus = (running: RunningGateway): Promise<LiveView> =>
-  request(running, 'GET', '/-/config')
-export const requestHealth = (
-  running: RunningGateway,
+  request(running, '/-/config')
+/** Over TCP, which every user of the machine may ask. */
+export const requestHealth = async (
+  { admin }: RunningGateway,
   signal: AbortSignal,
-): Promise<{ pid: number }> => request(running, 'GET', '/-/health', signal)
+): Promise<{ pid: number }> =>
+  (await (await fetch(new URL('/-/health', admin), { signal })).json()) as { pid: number }

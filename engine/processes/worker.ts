@@ -11,6 +11,7 @@ import {
 import { CompileError } from '../config/compile/compile-problem.ts'
 import { fromBlueprint } from '../config/plugins/import.ts'
 import { BackgroundCalls } from '../egress/background-calls.ts'
+import type { PresentedCredential } from '../plugin.ts'
 import type { Channel } from '../quota/channel.ts'
 import { createGatewayServer, type GatewayServer } from '../server.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
@@ -23,7 +24,7 @@ import {
   HEARTBEAT,
   type ToWorker,
 } from './messages.ts'
-import { runAdminEndpoint } from './plugin-endpoints.ts'
+import { runAdminEndpoint, runAuthorization } from './plugin-endpoints.ts'
 import { createReports } from './worker/reports.ts'
 import { openResources, type WorkerResources } from './worker/resources.ts'
 import { createTlsListener } from './worker/tls-listener.ts'
@@ -124,6 +125,11 @@ class Worker {
   async runAdminCall(call: AdminCall): Promise<void> {
     const reply = await runAdminEndpoint(this.#serving(), call, this.#log)
     void send({ type: 'admin', id: call.id, ...reply })
+  }
+  /** Finds the operator of a credential that the admin listener received. */
+  async authorize(id: number, credential: PresentedCredential): Promise<void> {
+    const result = await runAuthorization(this.#serving(), credential, this.#log)
+    void send({ type: 'authorized', id, result })
   }
   reportHealth(): void {
     void send({ type: 'health', ...healthOf(this.#serving().upstreams) })
@@ -243,6 +249,7 @@ const start = (name: string, localUrl: string | undefined): void => {
     if (message.type === 'drain') void worker.drain(message.grace, message.patient)
     if (message.type === 'metrics') void worker.report()
     if (message.type === 'admin') void worker.runAdminCall(message)
+    if (message.type === 'authorize') void worker.authorize(message.id, message.credential)
     if (message.type === 'gateway') gateway.onResult(message)
     if (message.type === 'health') worker.reportHealth()
     if (message.type === 'peer-exited') worker.peerExited()

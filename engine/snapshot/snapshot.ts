@@ -1,19 +1,9 @@
 /** The compiled, frozen configuration. It is released after the last request that retains it. */
+import type { AdminParts } from '../config/admin-endpoints.ts'
 import type { Settings } from '../config/settings.ts'
 import type { TrustedProxies } from '../config/trusted-proxies.ts'
 import type { Egress } from '../egress/egress.ts'
-import type {
-  AdminRequest,
-  Exchange,
-  Fault,
-  GatewayView,
-  Json,
-  Refusal,
-  Request,
-  Route,
-  Stage,
-  Target,
-} from '../plugin.ts'
+import type { Exchange, Fault, Refusal, Request, Route, Stage, Target } from '../plugin.ts'
 import type { BodyRules } from '../request/body.ts'
 import type { Call } from '../request/exchange.ts'
 import { readTarget } from '../request/path.ts'
@@ -51,12 +41,6 @@ export interface CompiledRoute {
   readonly websocket: { readonly payload: number }
 }
 
-/** An admin endpoint of a plugin, bound to its host. */
-export interface Endpoint {
-  readonly plugin: string
-  answer(request: AdminRequest, gateway: GatewayView): Json | Promise<Json>
-}
-
 export interface SnapshotParts {
   readonly version: number
   readonly hash: string
@@ -66,7 +50,7 @@ export interface SnapshotParts {
   readonly egress: Egress
   readonly proxies: TrustedProxies
   readonly routes: readonly CompiledRoute[]
-  readonly admin: ReadonlyMap<string, Endpoint>
+  readonly admin: AdminParts
   /** The forward ring of calls without a route. */
   readonly directRing: () => Promise<CompiledRoute['forwardWith']>
   /** Releases all shared resources. */
@@ -81,7 +65,7 @@ export class Snapshot {
   readonly egress: Egress
   readonly proxies: TrustedProxies
   readonly routes: readonly CompiledRoute[]
-  readonly admin: ReadonlyMap<string, Endpoint>
+  readonly admin: AdminParts
   readonly directRing: SnapshotParts['directRing']
   readonly #http = new Router<CompiledRoute>()
   readonly #websocket = new Router<CompiledRoute>()

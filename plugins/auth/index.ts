@@ -16,8 +16,9 @@ import { migrations } from '../credentials/tables.ts'
 import { formatsOf } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
 import { checkModels, keySubcommands as moreSubcommands } from '../operator/key-commands.ts'
+import { authorizeOperator, shareLookups } from './operator.ts'
 import { AUTH_SCHEMA, checkModes } from './schema.ts'
-import { createAuthStage, shareLookups } from './stage.ts'
+import { createAuthStage } from './stage.ts'
 
 const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
   key: 'key',
@@ -33,6 +34,7 @@ export default {
   // A route without the option must not be open.
   default: 'key',
   check: checkModes,
+  authorizeOperator,
   migrations,
   commands: {
     keys: {

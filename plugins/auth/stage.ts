@@ -1,13 +1,6 @@
 /** The stage of a route that requires a credential: extracts it, looks up its account, and refuses
  *  invalid ones. */
-import type {
-  Exchange,
-  Host,
-  HostBase,
-  Next,
-  RouteDescription,
-  Stage,
-} from '../../engine/plugin.ts'
+import type { Exchange, HostBase, Next, RouteDescription, Stage } from '../../engine/plugin.ts'
 import {
   type AuthRequirement,
   CREDENTIAL_HEADERS,
@@ -16,21 +9,14 @@ import {
   removeQueryKey,
   removeSubprotocolKey,
 } from '../credentials/credential-extraction.ts'
-import { Credentials, type Entry } from '../credentials/credentials.ts'
-import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
+import type { Credentials, Entry } from '../credentials/credentials.ts'
+import type { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
 import { missingCredentialText } from '../credentials/missing-credential.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
 import { cookieName, hasSecureUrl, isFromConsole } from '../credentials/session-cookie.ts'
-import { offerOwnerLookup } from '../credentials/work-owner.ts'
-import { ACCOUNT, type Account } from '../slots.ts'
-
-const NAMES: Readonly<Record<Kind, string>> = {
-  key: 'an API key (sk-…)',
-  'system-token': 'a system token (st-…)',
-  session: 'a session of the console',
-  'sign-in-link': 'a sign-in link',
-}
+import { ACCOUNT } from '../slots.ts'
+import { accountOf, KIND_NAMES, requireRole } from './admission.ts'
 
 export interface AuthStageOptions extends AuthRequirement {
   /** The kinds of credentials that the modes accept. */
@@ -40,22 +26,6 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly isWebSocket: boolean
   readonly isRead: boolean
   readonly url: HostBase['url']
-}
-
-/** The lookups of this process, shared by all routes; other plugins can ask about the owner of
- *  accepted work from now on. */
-export const shareLookups = (
-  host: Pick<Host, 'share' | 'database'>,
-): Pick<AuthStageOptions, 'credentials' | 'limiter'> => {
-  offerOwnerLookup(host)
-  return {
-    credentials: host.share('accounts/credentials', '1', () => new Credentials(host.database)),
-    limiter: host.share('accounts/failed-auth-limiter', '1', () => new FailedAuthLimiter()),
-  }
-}
-
-const requireRole = (role: Account['role'], account: Account | undefined): void => {
-  if (role === 'admin' && account?.role !== 'admin') throw refusal('AUTH_ROLE', [role])
 }
 
 export const createAuthStage = (options: AuthStageOptions): Stage => {
@@ -74,7 +44,8 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
       throw refusal('AUTH_MISSING', [missingCredentialText(exchange.request, modes)])
     }
     const kind = claimedKind(credential)
-    if (kind && !kinds.has(kind)) throw refusal('AUTH_KIND', [NAMES[firstKind], NAMES[kind]])
+    if (kind && !kinds.has(kind))
+      throw refusal('AUTH_KIND', [KIND_NAMES[firstKind], KIND_NAMES[kind]])
     if (kind === 'session' && !isFromConsole(exchange, credential)) throw refusal('AUTH_CSRF')
     return credential
   }
@@ -87,12 +58,9 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
     admit(exchange, entry)
     await next()
   }
-  const admit = (exchange: Exchange, { account, refusalCode, expires }: Entry): void => {
-    if (refusalCode === 'AUTH_UNKNOWN') throw limiter.countFailure(exchange.request.client.address)
-    if (refusalCode) throw refusal(refusalCode)
-    if (expires <= Date.now()) throw refusal('AUTH_EXPIRED')
-    requireRole(role, account)
-    if (account) exchange.slots.set(ACCOUNT, account)
+  const admit = (exchange: Exchange, entry: Entry): void => {
+    const { address } = exchange.request.client
+    exchange.slots.set(ACCOUNT, accountOf(entry, { limiter, address, role }))
   }
   return {
     describe: () => describeCredentials(options),
@@ -161,5 +129,5 @@ const keyRemoval = ({ modes, isWebSocket }: AuthStageOptions): Pick<Stage, 'forw
 
 const describe = (credential: string | null | undefined): string => {
   if (credential === null) return 'two that differ'
-  return credential === undefined ? 'none' : NAMES[claimedKind(credential) ?? 'key']
+  return credential === undefined ? 'none' : KIND_NAMES[claimedKind(credential) ?? 'key']
 }

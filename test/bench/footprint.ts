@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { findRunning, requestAdmin } from '../../engine/processes/running-gateway.ts'
 import { NAMES, requestBody } from './answers.ts'
 import { PATH, readBanner } from './gateway.ts'
 import { creditBenchAccount } from './ledger-fixture.ts'
@@ -254,13 +255,14 @@ const timeReloads = async (rounds: number, prepare: (config: string) => void) =>
   const config = copyConfig()
   prepare(config)
   const running = await startShipped(emptyFolder(), {}, config)
-  const { admin } = JSON.parse(readFileSync(join(running.data, 'run.json'), 'utf8'))
+  const gateway = findRunning(running.data)
+  if (!gateway) throw new Error('no gateway runs')
   const times: number[] = []
   for (let round = 0; round <= rounds; round++) {
     await pause(1_000)
     touchTimeout(config, round + 1)
     const began = performance.now()
-    const response = await fetch(`${admin}/-/reload`, { method: 'POST' })
+    const response = await requestAdmin(gateway, '/-/reload', { method: 'POST' })
     const text = await response.text()
     times.push(performance.now() - began)
     if (!response.ok) throw new Error(text)

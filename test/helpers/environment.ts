@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 /** Variables that a gateway, its store, its files and its upstreams read. */
 const OPERATORS =
-  /^(?:HOST|PORT|ADMIN_PORT|ADMIN_HOSTS|WORKERS|PUBLIC_URL|EGRESS_ALLOW|DATABASE_URL|FILES_URL|FORCE_COLOR|NO_COLOR)$|^(?:TOLLGATE|PG|AWS|GCE|AZURE)_?[A-Z]|_(?:BASE_URL|API_KEY)$|^(?:https?|all|no)_proxy$/i
+  /^(?:HOST|PORT|ADMIN_PORT|ADMIN_HOSTS|METRICS_KEY|WORKERS|PUBLIC_URL|EGRESS_ALLOW|DATABASE_URL|FILES_URL|FORCE_COLOR|NO_COLOR)$|^(?:TOLLGATE|PG|AWS|GCE|AZURE)_?[A-Z]|_(?:BASE_URL|API_KEY)$|^(?:https?|all|no)_proxy$/i
 
 for (const name of Object.keys(process.env)) if (OPERATORS.test(name)) delete process.env[name]
 

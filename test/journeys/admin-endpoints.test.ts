@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { ENDPOINTS } from '../../engine/config/admin-endpoints.ts'
 import type { GatewayView } from '../../engine/plugin.ts'
+import type { SocketRequest } from '../../engine/processes/admin-socket.ts'
 import { eventually, folderWith, routes, startPrimary } from '../helpers/gateway/primary.ts'
 
 const files = folderWith()
@@ -16,8 +17,8 @@ const primary = await startPrimary(t, {
     ),
   },
 })
-const ask = async (path: string, init?: RequestInit) => {
-  const response = await fetch(`${primary.admin}${path}`, init)
+const ask = async (path: string, init?: SocketRequest) => {
+  const response = await primary.askAdmin(path, init)
   return { status: response.status, json: (await response.json()) as Record<string, unknown> }
 }
 const OVERVIEW = `

@@ -38,7 +38,7 @@ const storedFiles = (): readonly string[] =>
 
 /** Process ids of the workers that serve. */
 const workers = async (): Promise<readonly number[]> => {
-  const response = await fetch(`${gateway.admin}/-/config`)
+  const response = await gateway.askAdmin('/-/config')
   const config = (await response.json()) as {
     readonly workers: readonly { readonly pid: number; readonly state: string }[]
   }

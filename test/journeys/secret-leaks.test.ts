@@ -117,12 +117,15 @@ interface Call {
   readonly body?: unknown
 }
 const ask = async (path: string, { method = 'GET', headers = {}, body }: Call = {}) => {
-  const url = path.startsWith('/-/') || path === '/metrics' ? gateway.admin : gateway.url
-  const response = await fetch(url + path, {
+  const init = {
     method,
     headers: { 'content-type': 'application/json', ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
+  }
+  const isOfListener = path.startsWith('/-/') || path === '/metrics'
+  const response = await (isOfListener
+    ? gateway.askAdmin(path, init)
+    : fetch(gateway.url + path, init))
   const text = await response.text()
   const [place] = path.split(/[?]|\/(?=s[kt]-)/)
   outputs.push(`${place}: ${JSON.stringify([...response.headers])} ${text}`)

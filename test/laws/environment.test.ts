@@ -26,6 +26,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
   WORKERS: '7',
   EGRESS_ALLOW: '0.0.0.0/0',
   ADMIN_HOSTS: 'evil.example',
+  METRICS_KEY: 'a-hostile-metrics-token',
   PUBLIC_URL: 'https://hostile.example',
   DATABASE_URL: 'postgres://nobody@127.0.0.1:1/x',
   PGHOST: '203.0.113.1',

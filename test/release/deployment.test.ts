@@ -178,6 +178,49 @@ interface Container {
   readonly args: readonly string[]
   readonly readinessProbe: { readonly exec: { readonly command: readonly string[] } }
 }
+
+t.test('admin listener: other containers reach it by the metrics key only', async t => {
+  const { settings } = parse(textOf('routes.yaml')) as {
+    settings: { admin: string; metrics_key: string }
+  }
+  t.same(
+    [settings.admin, settings.metrics_key],
+    ['${ADMIN_HOST:-127.0.0.1}:${ADMIN_PORT:-9090}', '${METRICS_KEY:-}'],
+    'on loopback unless a file says otherwise',
+  )
+  t.notMatch(textOf('compose.yaml'), /9090/, 'not published')
+  const { services, secrets } = parse(textOf('compose.machines.yaml'), { merge: true })
+  for (const name of ['gateway-1', 'gateway-2'])
+    t.match(services[name].environment, { ADMIN_HOST: '0.0.0.0', METRICS_KEY: /:\?/ })
+  t.match(secrets, { metrics_key: { environment: 'METRICS_KEY' } })
+  t.same(services.prometheus.secrets, ['metrics_key'])
+  const [job] = parse(textOf('prometheus.yml')).scrape_configs
+  t.equal(job.authorization.credentials_file, '/run/secrets/metrics_key')
+
+  const policy = parse(sectionOf('NetworkPolicy'))
+  t.same(parse(renderChart('networkpolicy.yaml')), policy, 'the chart makes the same')
+  const [container] = parse(sectionOf('StatefulSet')).spec.template.spec.containers
+  t.same(container.env, [{ name: 'ADMIN_HOST', value: '0.0.0.0' }])
+  const names = container.ports.map(({ name }: { name: string }) => name)
+  const { podSelector, policyTypes, ingress } = policy.spec
+  t.same([podSelector.matchLabels, policyTypes], [{ app: 'tollgate' }, ['Ingress']])
+  t.same(
+    ingress.flatMap(({ ports }: { ports: { port: string }[] }) => ports.map(({ port }) => port)),
+    names,
+  )
+  t.notOk(ingress[0].from, 'customers are not limited')
+  t.ok(ingress[1].from.length === 1, 'the admin port is for one namespace')
+})
+
+t.test('admin listener: the files of containers start with a metrics key only', async t => {
+  const { folder, run } = installPackage(t, {})
+  writeFileSync(join(folder, 'routes.yaml'), textOf('routes.yaml'))
+  t.match(run('tollgate check'), { status: 0 }, 'alone, on loopback')
+  const open = run('ADMIN_HOST=0.0.0.0 tollgate check')
+  t.match(open, { status: 1 })
+  t.match(run('ADMIN_HOST=0.0.0.0 METRICS_KEY=sixteen-characters tollgate check'), { status: 0 })
+})
+
 const sectionOf = (kind: string): string =>
   textOf('kubernetes/tollgate.yaml')
     .slice(textOf('kubernetes/tollgate.yaml').indexOf('apiVersion'))
@@ -223,8 +266,11 @@ t.test('docs/deployment.md: its commands name files, objects and variables', asy
       t.ok(existsSync(join(ROOT, path)), line)
   t.equal(starting('docker compose').length, 2)
   for (const line of starting('docker compose')) {
-    const [, variable = '', file = ''] = /^(?:(\w+)=\S+ )?.* -f deploy\/(\S+) up$/.exec(line) ?? []
-    t.equal(variable, /\$\{(\w+):\?/.exec(textOf(file))?.[1] ?? '', line)
+    const file = / -f deploy\/(\S+) up$/.exec(line)?.[1] ?? ''
+    const [before = ''] = line.split('docker compose')
+    const names = [...before.matchAll(/(\w+)=/g)].map(([, name]) => name)
+    const needed = [...textOf(file).matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name)
+    t.same(new Set(names), new Set(needed), line)
   }
   const manifest = textOf('kubernetes/tollgate.yaml')
   t.equal(starting('kubectl').length, 4)

@@ -1,10 +1,9 @@
 /** The rules of `tollgate lint` that need no plugin: addresses, secrets and egress. Pure. */
-import { isIP } from 'node:net'
 import type { Reading } from '../../config/read.ts'
 import type { Path } from '../../config/yaml/source-positions.ts'
 import { isFields } from '../../kit.ts'
 import type { Advise, Document, Json } from '../../plugin.ts'
-import { parseListenAddress } from '../../processes/listen-address.ts'
+import { isLoopback, parseListenAddress } from '../../processes/listen-address.ts'
 
 interface RuleContext {
   readonly document: Document
@@ -18,19 +17,14 @@ type Fields = { readonly [key: string]: Json }
 const fieldsOf = (value: Json | undefined): Fields => (isFields(value) ? value : {})
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
-const isLoopback = (host: string): boolean =>
-  /^(localhost|.*\.localhost)$/i.test(host) ||
-  host === '::1' ||
-  (isIP(host) === 4 && host.startsWith('127.'))
-
 const publicAdmin: Rule = ({ document, advise }) => {
   const { admin } = fieldsOf(document.settings)
   if (textOf(admin) === '' || isLoopback(parseListenAddress(textOf(admin)).host)) return
   advise(
     ['settings', 'admin'],
-    'error',
+    'warning',
     'PUBLIC_ADMIN',
-    'the admin listener has no password and can be reached from other machines; use 127.0.0.1, or let a firewall admit only yours',
+    'the admin listener can be reached from other machines, and has no TLS: credentials cross the network unencrypted; use 127.0.0.1, or let a firewall admit only yours',
   )
 }
 
@@ -53,7 +47,8 @@ const plainUpstreams: Rule = ({ document, advise }) => {
       const text = isFields(address) ? address.url : address
       const parsed = typeof text === 'string' ? URL.parse(text) : null
       if (parsed?.protocol !== 'http:') continue
-      if (isLoopback(parsed.hostname.replace(/^\[|\]$/g, ''))) continue
+      const host = parsed.hostname.replace(/^\[|\]$/g, '')
+      if (isLoopback(host) || host.endsWith('.localhost')) continue
       advise(
         ['upstreams', name, 'url'],
         'warning',

@@ -3,9 +3,9 @@
 
 import { resumeCall } from '../../egress/resumed-call.ts'
 import { errors } from '../../errors.ts'
-import type { GatewayView, HostBase, Plugin } from '../../plugin.ts'
+import type { Plugin } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/resources.ts'
-import { type Endpoint, Snapshot } from '../../snapshot/snapshot.ts'
+import { Snapshot } from '../../snapshot/snapshot.ts'
 import { readSettings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
 import { CompileError, type CompileFault } from './compile-problem.ts'
@@ -13,7 +13,7 @@ import { createHostBase } from './host.ts'
 import { compileListener, openEgress } from './listener.ts'
 import { createMigrated, migrateTables } from './migrations.ts'
 import { compileRoutes } from './routes.ts'
-import { snapshotMembers, upstreamViews } from './snapshot-members.ts'
+import { adminPartsOf, snapshotMembers, upstreamViews } from './snapshot-members.ts'
 import { setSigners } from './upstream-auth.ts'
 import { compileUpstreams } from './upstreams.ts'
 
@@ -100,24 +100,7 @@ const build = async (
     routes,
     directRing,
     release,
-    admin: endpointsOf(plugins, hostBase),
+    admin: adminPartsOf(context.pipeline, plugins, hostBase),
   })
   return snapshot
 }
-
-/** The admin endpoints of all plugins, by method and path. */
-const endpointsOf = (plugins: ReadonlyMap<string, Plugin>, hostBase: HostBase): Snapshot['admin'] =>
-  new Map(
-    [...plugins].flatMap(([plugin, { admin = {} }]) =>
-      Object.entries(admin).map(([name, handler]): [string, Endpoint] => [
-        name,
-        { plugin, answer: (request, gateway) => handler(request, withView(hostBase, gateway)) },
-      ]),
-    ),
-  )
-
-const withView = (hostBase: HostBase, view: GatewayView) => ({
-  ...hostBase,
-  // The routes of the host know their places.
-  gateway: { ...view, ...hostBase.gateway },
-})

@@ -1,8 +1,18 @@
-/** The members of a host that use the compiled snapshot. */
+/** The members of a host that use the compiled snapshot, and those of a snapshot that use the
+ *  host. */
 import { sendDirect } from '../../egress/direct-send.ts'
-import type { HostBase, Plugin, Route, RouteMatch, RouteView, UpstreamView } from '../../plugin.ts'
+import type {
+  GatewayView,
+  HostBase,
+  Plugin,
+  Route,
+  RouteMatch,
+  RouteView,
+  UpstreamView,
+} from '../../plugin.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
+import type { AdminParts, Endpoint } from '../admin-endpoints.ts'
 import type { Blueprint } from './blueprint.ts'
 import { pinsOf, pinTarget } from './pin.ts'
 import { routeViews } from './route-view.ts'
@@ -40,3 +50,44 @@ export const upstreamViews = (
 /** The formats that plugins bring. */
 export const formatsIn = (plugins: ReadonlyMap<string, Plugin>): HostBase['formats'] =>
   Object.assign({}, ...[...plugins.values()].map(({ formats }) => formats))
+
+/** The parts of all plugins of a version, bound to its host. */
+export const adminPartsOf = (
+  pipeline: readonly string[],
+  plugins: ReadonlyMap<string, Plugin>,
+  hostBase: HostBase,
+): AdminParts => ({
+  endpoints: endpointsOf(plugins, hostBase),
+  authorize: authorizeOf(pipeline, plugins, hostBase),
+})
+
+/** The admin endpoints of all plugins, by method and path. */
+const endpointsOf = (
+  plugins: ReadonlyMap<string, Plugin>,
+  hostBase: HostBase,
+): AdminParts['endpoints'] =>
+  new Map(
+    [...plugins].flatMap(([plugin, { admin = {} }]) =>
+      Object.entries(admin).map(([name, handler]): [string, Endpoint] => [
+        name,
+        { plugin, answer: (request, gateway) => handler(request, withView(hostBase, gateway)) },
+      ]),
+    ),
+  )
+
+/** `authorizeOperator` of the first plugin that has it. */
+const authorizeOf = (
+  pipeline: readonly string[],
+  plugins: ReadonlyMap<string, Plugin>,
+  hostBase: HostBase,
+): AdminParts['authorize'] => {
+  const plugin = pipeline.map(name => plugins.get(name)).find(each => each?.authorizeOperator)
+  const authorize = plugin?.authorizeOperator?.bind(plugin)
+  return authorize && (async credential => authorize(credential, hostBase))
+}
+
+const withView = (hostBase: HostBase, view: GatewayView) => ({
+  ...hostBase,
+  // The routes of the host know their places.
+  gateway: { ...view, ...hostBase.gateway },
+})

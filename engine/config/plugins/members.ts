@@ -50,6 +50,7 @@ const PLUGIN_MEMBERS: Readonly<Record<keyof Plugin, Shape>> = {
   needs: NAMES,
   commands: OBJECT,
   admin: ['an object of functions, by `METHOD /-/path`', isEndpoints],
+  authorizeOperator: FUNCTION,
   metrics: ['an object of sentences, by metric', isSentences],
   serves: ['a text', value => typeof value === 'string'],
   lint: FUNCTION,

@@ -29,7 +29,7 @@ export const reportBuild = (
     blueprint: encodeBlueprint(blueprint, candidate.parts),
     secrets: [...secrets],
     change: from === undefined ? change : `back to #${from}: ${change}`,
-    admin: [...snapshot.admin.keys()].sort(),
+    admin: [...snapshot.admin.endpoints.keys()].sort(),
     metrics: Object.assign({}, ...[...plugins.values()].map(({ metrics }) => metrics)),
     routes: snapshot.routes.map(({ route }) => `${route.method} ${route.pattern}`),
     serves: Object.fromEntries(

@@ -5,16 +5,14 @@ import { publicUrl, type Settings } from '../../config/settings.ts'
 import { type Watch, watchFiles } from '../../config/watch.ts'
 import type { ProcessLog } from '../../observe/log.ts'
 import type { GatewayMetrics } from '../../observe/metrics.ts'
-import { type AdminListener, listenAdmin } from '../admin-listener.ts'
 import { type AdminRoutesOptions, adminEndpoints, configView } from '../admin-routes.ts'
 import { formatBanner } from '../banner.ts'
 import type { BuilderClient } from '../builder-client.ts'
 import type { OperationParts } from '../gateway/operations.ts'
-import { describeBindError, localUrl, parseListenAddress } from '../listen-address.ts'
 import type { BuiltVersion } from '../messages.ts'
 import { Reloader } from '../reload.ts'
 import { removeRunFile, writeRunFile } from '../running-gateway.ts'
-
+import { type OpenAdmin, openAdmin } from './open-admin.ts'
 import { type StorageWatch, watchStorage } from './storage-watch.ts'
 import { notifyReady } from './systemd.ts'
 
@@ -35,14 +33,13 @@ export interface LiveGatewayOptions
   /** Prints to stderr. */
   say(text: string): void
 }
-const DEFAULT_ADMIN = '127.0.0.1:9090'
 
 export class LiveGateway {
   readonly #options: LiveGatewayOptions
   readonly #reloader: Reloader
   readonly #data: string
   readonly #storageWatch: StorageWatch
-  #admin: AdminListener | undefined
+  #admin: OpenAdmin | undefined
   #watch: Watch | undefined
 
   constructor(options: LiveGatewayOptions) {
@@ -68,9 +65,10 @@ export class LiveGateway {
    *  prints the reason, if the admin listener cannot be opened. */
   async open(): Promise<boolean> {
     const { first, isRecorded, pool, program, url, say } = this.#options
-    const admin = await this.#listen(first.settings.admin)
-    if (admin === undefined) return false
-    writeRunFile(this.#data, { pid: process.pid, url, admin })
+    this.#admin = await this.#listen()
+    if (this.#admin === undefined) return false
+    const { url: admin, socket } = this.#admin
+    writeRunFile(this.#data, { pid: process.pid, url, admin, ...(socket && { socket }) })
     say(formatBanner({ program, url, admin, workers: pool.workers.length, builtVersion: first }))
     let isWelcomeDue = isRecorded
     if (!isRecorded) await this.#welcome()
@@ -112,22 +110,18 @@ export class LiveGateway {
     const options = { ...this.#options, reloader: this.#reloader, dataFault }
     return options satisfies AdminRoutesOptions
   }
-  /** Returns the URL of the admin listener. */
-  async #listen(address: string): Promise<string | undefined> {
-    const { host, port } = parseListenAddress(address)
-    const options = {
-      host,
-      ...adminEndpoints(this.#adminOptions()),
-      hosts: () => this.settings.admin_hosts,
-    }
-    try {
-      this.#admin = await listenAdmin({ ...options, port })
-    } catch (error) {
-      this.#options.say(describeBindError(address, error as NodeJS.ErrnoException, 'admin'))
-      // Only the default port may be replaced by a free one; a configured port is not changed.
-      if (address !== DEFAULT_ADMIN) return undefined
-      this.#admin = await listenAdmin({ ...options, port: 0 })
-    }
-    return localUrl(host, this.#admin.address.port)
+  async #listen(): Promise<OpenAdmin | undefined> {
+    const { first, log, say } = this.#options
+    return openAdmin({
+      address: first.settings.admin,
+      data: this.#data,
+      endpoints: {
+        ...adminEndpoints(this.#adminOptions()),
+        metricsKey: () => this.settings.metrics_key,
+        hosts: () => this.settings.admin_hosts,
+      },
+      log,
+      say: text => say(text),
+    })
   }
 }

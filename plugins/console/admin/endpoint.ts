@@ -11,9 +11,9 @@ export interface AdminCall {
   readonly query: URLSearchParams
   /** A body that the schema of the endpoint accepts. */
   readonly body: { readonly [name: string]: Json }
-  /** Who calls: the name of the account, or `admin listener`. */
+  /** Who calls: the name of the account; `admin listener` over its socket. */
   readonly actor: string
-  /** Who calls: the number of the account; undefined on the admin listener. */
+  /** Who calls: the number of the account; undefined over the socket of the admin listener. */
   readonly account?: number
 }
 export interface AdminEndpoint {

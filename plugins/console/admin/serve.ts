@@ -71,8 +71,9 @@ export const adminView =
 export const adminListenerEndpoints: NonNullable<Plugin['admin']> = Object.fromEntries(
   Object.keys(ADMIN_ENDPOINTS).map(name => [
     name.replace(' ', ' /-/admin/'),
-    async ({ query, body }, host) => {
-      const { data, next } = await run(name, { query, body, actor: LISTENER }, host)
+    async ({ query, body, operator }, host) => {
+      const caller = operator ? { actor: operator.name, account: operator.id } : { actor: LISTENER }
+      const { data, next } = await run(name, { query, body, ...caller }, host)
       return next === undefined ? data : { data, next }
     },
   ]),

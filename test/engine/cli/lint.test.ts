@@ -15,6 +15,7 @@ const BAD = `settings:
   admin: 0.0.0.0:9090
   database: postgres://me:long-password@db/x
   egress_allow: 0.0.0.0/0
+  metrics_key: '\${METRICS}'
 pipeline: [auth, model, translate]
 upstreams:
   up: { url: 'http://192.0.2.7:8000', key: sk-0123456789 }
@@ -45,7 +46,11 @@ const GOOD = BAD.replace(
   .replace('free: true', 'price: { calls: 1 }')
   .replace('input: 1 / 1M', 'input: 1 / 1M, output: 0')
   .replace('input: 0, output: 0', 'input: 0, output: 1 / 1M')
-const ENV = { KEY: 'sk-of-the-environment', DB: 'postgres://me:long-password@db/x' }
+const ENV = {
+  METRICS: 'a-token-of-metrics',
+  KEY: 'sk-of-the-environment',
+  DB: 'postgres://me:long-password@db/x',
+}
 
 const write = (t: Test, yaml: string): string => {
   const folder = t.testdir({ 'routes.yaml': '' })
@@ -66,18 +71,18 @@ t.test('lint: each rule names its bad case, with line and severity', async t => 
   const { code, findings } = await lint(t, BAD)
   t.equal(code, 1)
   t.same(findings.toSorted(), [
-    '10 error SECRET_IN_FILE',
-    '10 warning PLAIN_UPSTREAM',
     '11 error SECRET_IN_FILE',
-    '14 error NO_AUTH',
-    '16 warning FREE_MODEL',
-    '17 warning UNPRICED_METER',
-    '18 warning ZERO_PRICE',
+    '11 warning PLAIN_UPSTREAM',
+    '12 error SECRET_IN_FILE',
+    '15 error NO_AUTH',
+    '17 warning FREE_MODEL',
+    '18 warning UNPRICED_METER',
+    '19 warning ZERO_PRICE',
     '4 warning PLAIN_LISTENER',
-    '5 error PUBLIC_ADMIN',
+    '5 warning PUBLIC_ADMIN',
     '6 error SECRET_IN_FILE',
     '7 error OPEN_EGRESS',
-    '8 error NO_METER',
+    '9 error NO_METER',
   ])
 })
 
@@ -93,11 +98,11 @@ t.test('lint: comments and options ignore rules; --fail-on moves the exit code',
     .replace('auth: key', 'auth: none # lint-ignore ZERO_PRICE\n   ')
   t.same(await lint(t, yaml.replace('auth: none', 'auth: key')), {
     code: 1,
-    findings: ['21 warning ZERO_PRICE'],
+    findings: ['22 warning ZERO_PRICE'],
   })
   t.same((await lint(t, `${yaml}# lint-ignore-file ZERO_PRICE NO_AUTH\n`)).findings, [])
   const rest = await lint(t, yaml, '--ignore', 'NO_AUTH', '--fail-on', 'error')
-  t.same(rest, { code: 0, findings: ['21 warning ZERO_PRICE'] })
+  t.same(rest, { code: 0, findings: ['22 warning ZERO_PRICE'] })
   const usage = await tollgate(['lint', '--fail-on', 'never'])
   t.match(usage, { code: 2, err: /--fail-on is info, warning or error/ })
 })
@@ -107,12 +112,12 @@ t.test('lint: shows place, severity and frame, also for GitHub', async t => {
   const pretty = await tollgate(['lint', '-c', config], ENV)
   t.match(
     pretty.out,
-    /routes\.yaml:6:10 {2}error PUBLIC_ADMIN {2}the admin listener has no password/,
+    /routes\.yaml:6:10 {2}warning PUBLIC_ADMIN {2}the admin listener can be reached/,
   )
   t.match(pretty.out, /^ {2}6 \| .*0\.0\.0\.0:9090\n.*\^/m)
-  t.match(pretty.out, /routes\.yaml: 1 error$/)
+  t.match(pretty.out, /routes\.yaml: 1 warning$/)
   const github = await tollgate(['lint', '--format', 'github', '-c', config], ENV)
-  t.match(github.out, /^::error file=.*line=6,.*title=PUBLIC_ADMIN/)
+  t.match(github.out, /^::warning file=.*line=6,.*title=PUBLIC_ADMIN/)
 })
 
 t.test('lint: the shipped configuration needs no advice', async t => {

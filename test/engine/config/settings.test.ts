@@ -7,6 +7,7 @@ t.test('settings: missing values have defaults', async t => {
   t.same(readSettings(undefined, {}), {
     listen: '127.0.0.1:8080',
     admin: '127.0.0.1:9090',
+    metrics_key: '',
     admin_hosts: '',
     public_url: 'http://127.0.0.1:8080',
     tls: undefined,

@@ -2,7 +2,11 @@
 import { request } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
-import { type AdminRoutes, listenAdmin } from '../../../engine/processes/admin-listener.ts'
+import {
+  type AdminOptions,
+  type AdminRoutes,
+  listenAdmin,
+} from '../../../engine/processes/admin-listener.ts'
 import {
   describeBindError,
   localUrl,
@@ -23,22 +27,35 @@ const routes: AdminRoutes = {
   },
 }
 let hosts = ''
-const admin = await listenAdmin({ host: '127.0.0.1', port: 0, routes, hosts: () => hosts })
+/** Every caller that shows a credential is an operator. */
+const authorize: AdminOptions['authorize'] = async () => ({ operator: { id: 1, name: 'ann' } })
+const AUTHORIZATION = { authorization: 'Bearer any' }
+const admin = await listenAdmin({
+  host: '127.0.0.1',
+  port: 0,
+  routes,
+  authorize,
+  hosts: () => hosts,
+})
 t.teardown(() => admin.close())
 const { port } = admin.address
 
 const send = (method: string, path: string, headers: Record<string, string> = {}) =>
   new Promise<{ status: number | undefined; text: string; type: string | undefined }>(
     (resolve, reject) => {
-      const outgoing = request({ port, method, path, headers, host: '127.0.0.1' }, response => {
-        let text = ''
-        response.setEncoding('utf8').on('data', chunk => {
-          text += chunk
-        })
-        response.on('end', () =>
-          resolve({ status: response.statusCode, text, type: response.headers['content-type'] }),
-        )
-      })
+      const own = { ...AUTHORIZATION, ...headers }
+      const outgoing = request(
+        { port, method, path, headers: own, host: '127.0.0.1' },
+        response => {
+          let text = ''
+          response.setEncoding('utf8').on('data', chunk => {
+            text += chunk
+          })
+          response.on('end', () =>
+            resolve({ status: response.statusCode, text, type: response.headers['content-type'] }),
+          )
+        },
+      )
       outgoing.on('error', reject).end()
     },
   )
@@ -135,7 +152,7 @@ t.test('admin listener: accepts the current names of settings.admin_hosts', asyn
 t.test(
   'admin listener on all interfaces: accepts the local address of the connection as Host',
   async t => {
-    const open = await listenAdmin({ host: '0.0.0.0', port: 0, routes })
+    const open = await listenAdmin({ host: '0.0.0.0', port: 0, routes, authorize })
     t.teardown(() => open.close())
     const get = async (address: string, host: string) => {
       const client = await rawClient({ port: open.address.port, host: address })
@@ -182,13 +199,18 @@ t.test(
       host: '127.0.0.1',
       port: 0,
       routes: {},
+      authorize,
       hosts: () => '',
       plugins,
     })
     t.teardown(() => own.close())
     const post = async (body?: string) => {
       const url = `http://127.0.0.1:${own.address.port}/-/mine`
-      const response = await fetch(url, { method: 'POST', ...(body !== undefined && { body }) })
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: AUTHORIZATION,
+        ...(body !== undefined && { body }),
+      })
       return { status: response.status, ...((await response.json()) as object) }
     }
     t.same(await post('{"a":[1]}'), { status: 200, got: { a: [1] } })

@@ -7,7 +7,9 @@ import { MessageWaiter } from '../../../engine/processes/message-waiter.ts'
 import type { FromWorker, ToWorker } from '../../../engine/processes/messages.ts'
 import {
   createPluginEndpoints,
+  createWorkerCalls,
   runAdminEndpoint,
+  runAuthorization,
 } from '../../../engine/processes/plugin-endpoints.ts'
 import type { WorkerPool } from '../../../engine/processes/worker-pool.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
@@ -24,10 +26,9 @@ const worker = (open = true) => {
 }
 const endpointsOf = (workers: readonly object[], timeout?: number) =>
   createPluginEndpoints(
-    { workers } as unknown as WorkerPool,
+    createWorkerCalls({ workers } as unknown as WorkerPool, timeout),
     () => ['GET /-/top'],
     () => VIEW,
-    timeout,
   )
 
 t.test('plugin endpoints: one request goes to the first open worker', async t => {
@@ -93,11 +94,12 @@ t.test('plugin endpoints: unknown endpoints, refusals and errors of a plugin', a
       throw new Error('a secret')
     },
   }
-  const admin = new Map(
+  const endpoints = new Map(
     Object.entries(answers).map(([name, answer]) => [name, { plugin: 'mine', answer }]),
   )
   let retained = 0
   const empty = { routes: [], upstreams: new Map() }
+  const admin = { endpoints, authorize: undefined }
   const snapshot = { ...empty, admin, retain: () => retained++, release: () => retained-- }
   const run = async (path: string) => {
     const call = { id: 1, request: { ...REQUEST, path }, view: VIEW }
@@ -115,4 +117,27 @@ t.test('plugin endpoints: unknown endpoints, refusals and errors of a plugin', a
   t.notMatch(JSON.stringify(failure), /secret/)
   t.match(errors, [{ plugin: 'mine', endpoint: 'GET /-/throws' }])
   t.equal(retained, 0)
+})
+
+t.test('authorization: refuses without a plugin, and hides the error of one', async t => {
+  const errors: object[] = []
+  const log = { error: (fields: object) => void errors.push(fields) } as unknown as Log
+  const credential = { authorization: 'Bearer x', address: '127.0.0.1' }
+  const run = (authorize: unknown) => {
+    const admin = { endpoints: new Map(), authorize }
+    const snapshot = { admin, retain: () => {}, release: () => {} } as unknown as Snapshot
+    return runAuthorization(snapshot, credential, log)
+  }
+  t.match(await run(undefined), {
+    refusal: { status: 401, body: { error: { code: 'NO_AUTHORIZER' } } },
+  })
+  const threw = await run(async () => {
+    throw new Error('a secret')
+  })
+  t.match(threw, { refusal: { status: 503 } })
+  t.notMatch(JSON.stringify(threw), /secret/)
+  t.equal(errors.length, 1)
+  t.same(await run(async () => ({ id: 1, name: 'ann', role: 'admin' })), {
+    operator: { id: 1, name: 'ann' },
+  })
 })

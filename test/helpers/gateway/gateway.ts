@@ -11,7 +11,12 @@ import { SharedResources } from '../../../engine/config/shared-resources.ts'
 import { BackgroundCalls } from '../../../engine/egress/background-calls.ts'
 import { createLog } from '../../../engine/observe/log.ts'
 import { createMetrics } from '../../../engine/observe/metrics.ts'
-import { findRunning, type RunningGateway } from '../../../engine/processes/running-gateway.ts'
+import type { SocketRequest } from '../../../engine/processes/admin-socket.ts'
+import {
+  findRunning,
+  type RunningGateway,
+  requestAdmin,
+} from '../../../engine/processes/running-gateway.ts'
 import { createLocalAllowances } from '../../../engine/quota/allowance.ts'
 import { createGatewayServer } from '../../../engine/server.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
@@ -33,6 +38,7 @@ const startInside = async (config: string) => {
     port,
     pid: process.pid,
     admin: '',
+    askAdmin: () => Promise.reject(new Error('it has no admin listener')),
     data: '',
     key: () => Promise.resolve(''),
     output: () => '',
@@ -97,6 +103,8 @@ export interface TestGateway {
   readonly pid: number
   /** Address of health, metrics and configuration; empty inside. */
   readonly admin: string
+  /** Sends a request to the admin listener over the socket. */
+  askAdmin(path: string, init?: SocketRequest): Promise<Response>
   readonly data: string
   /** Resolves to the admin key that the first start makes. */
   key(): Promise<string>
@@ -191,16 +199,22 @@ const startProcess = async (
     stream.setEncoding('utf8').on('data', (text: string) => {
       output += text
     })
-  const { url, admin } = await running(child, data, () => output)
+  const address = await running(child, data, () => output)
+  const { url, admin } = address
+  const askAdmin: TestGateway['askAdmin'] = (path, init) => requestAdmin(address, path, init)
   return {
     url,
     admin,
+    askAdmin,
     data,
     pid: child.pid ?? 0,
     port: Number(new URL(url).port),
     key: () => waitForOutput(child, () => /\b(sk-[A-Za-z0-9]{20,})/.exec(output)?.[1]),
     output: () => output,
-    reload: () => requestReload(admin),
+    reload: async () => {
+      const response = await askAdmin('/-/reload', { method: 'POST' })
+      if (!response.ok) throw new Error(await response.text())
+    },
     stop: async (signal: NodeJS.Signals = 'SIGTERM') => {
       if (child.exitCode !== null || child.signalCode !== null) return
       child.kill(signal)
@@ -246,9 +260,4 @@ const isReady = async (admin: string): Promise<boolean> => {
   const response = await fetch(`${admin}/-/ready`).catch(() => undefined)
   await response?.arrayBuffer()
   return response?.ok ?? false
-}
-
-const requestReload = async (admin: string): Promise<void> => {
-  const response = await fetch(`${admin}/-/reload`, { method: 'POST' })
-  if (!response.ok) throw new Error(await response.text())
 }

@@ -9,6 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { LiveView, ReloadReport } from '../../../engine/plugin.ts'
+import type { SocketRequest } from '../../../engine/processes/admin-socket.ts'
+import { findRunning, requestAdmin } from '../../../engine/processes/running-gateway.ts'
 import { MEASURED, usedFolder } from '../cache.ts'
 import { inMemory } from '../in-memory.ts'
 import { measuredCommand } from '../operator.ts'
@@ -30,6 +32,8 @@ interface SpawnedPrimary {
 export interface Primary extends SpawnedPrimary {
   readonly url: string
   readonly admin: string
+  /** Sends a request to its admin listener over the socket. */
+  askAdmin(path: string, init?: SocketRequest): Promise<Response>
   /** Resolves when its messages match. */
   until(pattern: RegExp): Promise<void>
   config(): Promise<LiveView>
@@ -152,22 +156,18 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions): SpawnedPrimary =
 export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Primary> => {
   const spawnedPrimary = spawnPrimary(t, options)
   const { folder, child, messages: getOutput } = spawnedPrimary
-  const { url, admin } = await eventually(() => {
+  const running = await eventually(() => {
     if (child.exitCode !== null) throw new Error(`it ended:\n${getOutput()}`)
-    try {
-      return JSON.parse(readFileSync(join(folder, 'data/run.json'), 'utf8')) as Record<
-        'url' | 'admin',
-        string
-      >
-    } catch {
-      return undefined
-    }
+    return findRunning(join(folder, 'data'))
   })
-  const config = async () => (await (await fetch(`${admin}/-/config`)).json()) as LiveView
+  const { url, admin } = running
+  const askAdmin: Primary['askAdmin'] = (path, init) => requestAdmin(running, path, init)
+  const config = async () => (await (await askAdmin('/-/config')).json()) as LiveView
   return {
     ...spawnedPrimary,
     url,
     admin,
+    askAdmin,
     config,
     until: async pattern => {
       await eventually(() => pattern.test(getOutput()) || undefined)
@@ -179,7 +179,7 @@ export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Pr
       }),
     ready: async () => (await fetch(`${admin}/-/ready`)).status,
     ask: async verb =>
-      (await (await fetch(`${admin}/-/${verb}`, { method: 'POST' })).json()) as ReloadReport,
+      (await (await askAdmin(`/-/${verb}`, { method: 'POST' })).json()) as ReloadReport,
     metric: async series => {
       const text = await (await fetch(`${admin}/metrics`)).text()
       const line = text.split('\n').find(each => each.startsWith(`tollgate_${series} `))

@@ -27,7 +27,7 @@ const storedState = async (id: string) => {
   return { status: row?.status, row, body: JSON.parse(String(row?.response)) }
 }
 const listWorkers = async () => {
-  const config = await fetch(`${gateway.admin}/-/config`)
+  const config = await gateway.askAdmin('/-/config')
   return ((await config.json()) as { workers: { pid: number; state: string }[] }).workers
 }
 const isRunning = (pid: number): boolean => {

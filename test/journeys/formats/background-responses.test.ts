@@ -106,7 +106,7 @@ t.test('background response: another worker finishes it after its own crashes', 
   const { id } = await mine.responses.create({ model: 'gp', input: 'x', background: true })
   await upstream.until('body')
   await eventually(async () => ((await charge(id))?.state === 'open' ? true : undefined))
-  const config = await fetch(`${gateway.admin}/-/config`)
+  const config = await gateway.askAdmin('/-/config')
   const { workers } = (await config.json()) as { workers: readonly { readonly pid: number }[] }
   for (const { pid } of workers) process.kill(pid, 'SIGKILL')
   t.equal((await until(id, 'completed')).output_text, 'finished')

@@ -199,7 +199,7 @@ t.test('speech: a killed worker charges the text read once', async t => {
   const response = await openai.audio.speech.create(ask)
   const reader = response.body?.getReader()
   t.ok((await reader?.read())?.value?.length)
-  const view = await fetch(`${gateway.admin}/-/config`)
+  const view = await gateway.askAdmin('/-/config')
   const { workers } = (await view.json()) as {
     readonly workers: readonly { readonly pid: number }[]
   }

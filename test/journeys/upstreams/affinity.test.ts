@@ -109,6 +109,6 @@ t.test('affinity: conversations of a refused key move, each to one place; others
   const { own, moved } = await countCalls()
   t.equal(moved, movedCount * CALLS, 'the calls that had to move are counted')
   t.equal(own + moved, 2 * CONVERSATIONS * CALLS)
-  const view = await (await fetch(`${gateways[0]?.admin}/-/upstreams`)).text()
+  const view = (await (await gateways[0]?.askAdmin('/-/upstreams'))?.text()) ?? ''
   t.match(view, /"conversations":\{"own":\d+,"moved":\d+\}/)
 })

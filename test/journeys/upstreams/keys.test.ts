@@ -114,7 +114,7 @@ t.test('routes and /-/config: show the upstreams that models lead to', async t =
   const { code, out } = await command('routes')
   t.equal(code, 0)
   t.match(out, /^POST +\/v1\/chat\/completions +errors model translate sandbox +down up$/m)
-  const config = (await (await fetch(`${gateway.admin}/-/config`)).json()) as object
+  const config = (await (await gateway.askAdmin('/-/config')).json()) as object
   t.match(config, {
     routes: ['POST /v1/chat/completions'],
     upstreams: [{ name: 'up', hosts: [new URL(url).host] }, { name: 'down' }, { name: 'own' }],

@@ -154,6 +154,6 @@ t.test('console.admin false: the public listener refuses, the admin listener ser
   }
   const { body } = await gateway.ask('POST', '/api/session', { token: gateway.token })
   t.match(body.data, { account: { role: 'admin' }, admin: false })
-  const response = await fetch(`${gateway.admin}/-/admin/accounts`)
+  const response = await gateway.askAdmin('/-/admin/accounts')
   t.match(await response.json(), { data: [{ name: 'admin' }] })
 })

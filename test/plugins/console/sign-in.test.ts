@@ -173,9 +173,9 @@ t.test('admin API: refuses bad bodies and unknown endpoints, and logs changes', 
 })
 
 t.test('admin listener: serves the same table', async t => {
-  const response = await fetch(`${gateway.admin}/-/admin/account?account=admin`)
+  const response = await gateway.askAdmin('/-/admin/account?account=admin')
   t.match(await response.json(), { id: 1, name: 'admin', role: 'admin' })
-  const created = await fetch(`${gateway.admin}/-/admin/accounts`, {
+  const created = await gateway.askAdmin('/-/admin/accounts', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ name: 'from-listener' }),
