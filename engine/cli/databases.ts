@@ -44,10 +44,13 @@ export const existingDatabase =
 const placeOf = (url: string, data: string): string =>
   isPostgres(url) ? withoutPassword(url) : locate(url, data).url
 
+/** ms until a write without a result is given up: a command can wait longer than a call. */
+const WRITE_TIMEOUT = 10_000
+
 const openExisting = async (url: string, data: string): Promise<OpenDatabase> => {
   if (!isPostgres(url) && !existsSync(locate(url, data).file))
     throw fault('STORE_MISSING', [placeOf(url, data)])
-  const database = await openDatabase({ url, data, start: true })
+  const database = await openDatabase({ url, data, start: true, writeTimeout: WRITE_TIMEOUT })
   try {
     await database.read(HAS_TABLES, [])
     return database

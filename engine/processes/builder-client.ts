@@ -8,6 +8,7 @@ import { format } from '../config/problem.ts'
 import { readSettings } from '../config/settings.ts'
 import { errors, TollgateError } from '../errors.ts'
 import type { Log } from '../plugin.ts'
+import { patient } from '../store/timeouts.ts'
 import { clearStep, openRunningFile, readStep } from './builder/running-file.ts'
 import { readStartRecord, removeStartRecord } from './builder/start-record.ts'
 import { Child } from './child.ts'
@@ -76,7 +77,7 @@ export class BuilderClient {
   #isStopping = false
 
   constructor(options: BuilderClientOptions) {
-    const { config, log, heartbeatTimeout = 10_000 } = options
+    const { config, log, heartbeatTimeout = patient(10_000) } = options
     this.#options = options
     this.#child = new Child({
       name: 'builder',

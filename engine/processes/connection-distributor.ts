@@ -2,6 +2,7 @@
  *  worker did not accept go to another worker. */
 import { createServer, type Socket } from 'node:net'
 import { refuseSocket } from '../response/lingering-close.ts'
+import { patient } from '../store/timeouts.ts'
 
 // node:cluster loses connections in transit to a worker that crashes, and their clients wait for
 // ever. Here a worker acknowledges a connection before it reads from it, and until then the primary
@@ -17,7 +18,7 @@ export interface ConnectionReceiver {
  *  Further connections queue here for the next free worker. */
 const MAX_OFFERS = 32
 /** When the oldest queued connection has waited this long (ms), new connections get 503 at once. */
-const MAX_WAIT = 1_000
+const MAX_WAIT = patient(1_000)
 const OVERLOADED = {
   status: 503,
   body: Buffer.from(

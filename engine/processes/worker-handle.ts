@@ -3,6 +3,7 @@ import { type ChildProcess, fork, type SendHandle } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { withoutTexts } from '../config/compile/blueprint.ts'
 import type { Channel } from '../quota/channel.ts'
+import { patient } from '../store/timeouts.ts'
 import type { ConnectionReceiver } from './connection-distributor.ts'
 import { enablePipelining, sendConnection } from './connection-transfer.ts'
 import { workerFlags } from './memory/heap-flags.ts'
@@ -17,7 +18,12 @@ const SEMI_SPACE = { min: 1, max: 16 }
 
 /** ms without a heartbeat until a stall is logged, and until the worker is killed, by its phase. */
 const STALL_NOTICE = 1_000
-const STALL_LIMITS = { serving: 3_000, preparing: 10_000, starting: 30_000, leaving: 30_000 }
+const STALL_LIMITS = {
+  serving: patient(3_000),
+  preparing: patient(10_000),
+  starting: patient(30_000),
+  leaving: patient(30_000),
+}
 
 export class WorkerHandle implements ConnectionReceiver {
   /** 1 to the number of workers; a replacement takes the same number. */

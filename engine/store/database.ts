@@ -15,6 +15,7 @@ import { newProcessKey } from './process-key.ts'
 import { Progress, progressFolder } from './progress.ts'
 import { Reads } from './sqlite/reads.ts'
 import { StoreClient } from './sqlite/store-client.ts'
+import { patient } from './timeouts.ts'
 
 export { isPostgres, locate, type StoreAddress as Address, withoutPassword } from './address.ts'
 export type { DatabaseOptions, OpenDatabase } from './open-database.ts'
@@ -30,7 +31,7 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
       ? await startWriter(address)
       : undefined
   const key = newProcessKey()
-  const client = new StoreClient(address.socket, options.writeTimeout ?? 1_000, key)
+  const client = new StoreClient(address.socket, options.writeTimeout ?? patient(1_000), key)
   const reads = new Reads(address.file)
   const folder = new ProcessFolder(dirname(address.file))
   const progress = new Progress(progressFolder(dirname(address.file)), client.client)

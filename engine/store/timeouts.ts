@@ -1,5 +1,5 @@
 /** Timeouts of the membership, the reaper and the leases: when a process counts as suspect, silent
- *  or dead. */
+ *  or dead; and the factor for limits between processes of a gateway. */
 
 /** All in ms. */
 export interface Timeouts {
@@ -28,3 +28,10 @@ export const TIMEOUTS: Timeouts = {
   silent: 4_000,
   lease: 1_000,
 }
+
+/** TOLLGATE_PATIENCE, for machines that are slow or that other programs keep busy. */
+const factor = Number(process.env.TOLLGATE_PATIENCE)
+const PATIENCE = factor >= 1 ? Math.min(factor, 60) : 1
+
+/** A time limit of a usual machine, in ms of this one. */
+export const patient = (ms: number): number => Math.ceil(ms * PATIENCE)

@@ -3,6 +3,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { CODE_ENV, MEASURED } from './cache.ts'
+import { slowness } from './machine-speed.ts'
 
 /** The environment of an operator's shell. */
 export const operatorEnv = (
@@ -24,11 +25,14 @@ export const plainCommand = (...command: readonly string[]): [string, string[]] 
   ['-u', 'NODE_OPTIONS', '-u', 'NODE_V8_COVERAGE', ...command],
 ]
 
+/** Time limits between processes of a gateway are no subject of most tests. */
+const patience = (): string => `TOLLGATE_PATIENCE=${slowness()}`
+
 /** Command for a program of this project: with the compile cache, without the test runner's
  *  variables. */
 export const cachedCommand = (...args: readonly string[]): [string, string[]] => {
   const cache = Object.entries(CODE_ENV).map(([name, value]) => `${name}=${value}`)
-  return plainCommand(...cache, process.execPath, ...args)
+  return plainCommand(...cache, patience(), process.execPath, ...args)
 }
 
 /** Command for a program whose coverage is measured with the test's. Coverage is coarser with the
@@ -38,6 +42,7 @@ export const measuredCommand = (...args: readonly string[]): [string, string[]] 
   const variables = [
     `NODE_V8_COVERAGE=${process.env.NODE_V8_COVERAGE}`,
     'NODE_DISABLE_COMPILE_CACHE=1',
+    patience(),
   ]
   return ['env', [...variables, process.execPath, ...args]]
 }

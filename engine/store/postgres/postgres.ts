@@ -7,6 +7,7 @@ import type { DatabaseOptions, OpenDatabase } from '../open-database.ts'
 import { pagesOf } from '../pages.ts'
 import { ProcessFolder } from '../process-folder.ts'
 import { Progress, progressFolder } from '../progress.ts'
+import { patient } from '../timeouts.ts'
 import { Commits } from './commits.ts'
 import { DialectCache } from './dialect-cache.ts'
 import { isPermanent, isReadOnly, unavailableFault } from './error-codes.ts'
@@ -19,8 +20,8 @@ const NOW: Sql = {
   name: 'store now',
   text: 'SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT) AS now',
 }
-const WRITE_TIMEOUT = 1_000
-const OPEN_TIMEOUT = 5_000
+const WRITE_TIMEOUT = patient(1_000)
+const OPEN_TIMEOUT = patient(5_000)
 const RETRY_DELAY = 100
 
 export const openPostgres = async (options: DatabaseOptions): Promise<OpenDatabase> => {
@@ -81,7 +82,7 @@ const prepareWithRetry = async (
   isMoveTarget?: boolean,
 ): Promise<void> => {
   const until = performance.now() + openTimeout
-  let standby: unknown
+  let [standby, reason]: unknown[] = []
   for (;;) {
     const remaining = until - performance.now()
     try {
@@ -89,8 +90,9 @@ const prepareWithRetry = async (
     } catch (error) {
       // A standby may be about to become the primary; the last attempt may be cut short.
       if (isReadOnly(error)) standby = error
+      if ((error as Error).message !== 'timeout expired') reason = error
       const isFinal = isPermanent(error) || (isStoreFault(error) && !isReadOnly(error))
-      if (isFinal || remaining < RETRY_DELAY) throw openingFault(standby ?? error)
+      if (isFinal || remaining < RETRY_DELAY) throw openingFault(standby ?? reason ?? error)
     }
     await new Promise(resolve => setTimeout(resolve, RETRY_DELAY))
   }
