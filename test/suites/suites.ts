@@ -68,13 +68,14 @@ export const SUITES: Readonly<Record<string, Suite>> = {
 /** Tests that `test/suites/ci/NAME.test.ts` runs instead: each takes a second of CPU time or more,
  *  beside tests of the same part that take less. */
 const CI_TESTS = [
-  'engine/cli/{plugin-new,runtime,standalone,unread-output,unusable-store}.test.ts',
-  'engine/config/{plugin-order,yaml/edited-files,yaml/parsed-text}.test.ts',
+  'engine/cli/{plugin-new,quote,runtime,standalone,unread-output,unusable-store}.test.ts',
+  'engine/config/{plugin-order,problem-codes,schema,yaml/edited-files,yaml/parsed-text}.test.ts',
   'engine/processes/{builder-client,memory/idle-memory,start-record}.test.ts',
   'engine/quota/allowance-machines.test.ts',
-  'engine/store/{postgres/reaping,sqlite/writer-killed}.test.ts',
+  'engine/store/{command,jobs,on-crash-statements,postgres/reaping,sqlite/writer-killed}.test.ts',
+  'engine/upstream/connections.test.ts',
   'plugins/account/pricing.test.ts',
-  'plugins/console/{admin,app-files,attacks,editor,live,snippets}.test.ts',
+  'plugins/console/{admin,app-files,attacks,editor,live,sign-in,snippets}.test.ts',
   'plugins/credentials/role.test.ts',
   'plugins/files/s3-store.test.ts',
   'plugins/formats/sdk-*-types.test.ts',
@@ -84,6 +85,10 @@ const CI_TESTS = [
   'plugins/observe/logs.test.ts',
   'plugins/task/{callbacks,copies,late,midjourney,modes,operators,providers,videos}.test.ts',
   'plugins/webhooks/endpoint-slots.test.ts',
+  'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
+  'journeys/inside-formats/{audio-declared,cohere-chat,images-*,sandbox-targets,video-upload}.test.ts',
+  'journeys/shipped/{audio-*,dropped-settings,embedding-settings,ent-errors,file-ids,image*}.test.ts',
+  'journeys/stored/{affinity,item-references}.test.ts',
 ]
 
 const matchesOne = (file: string, patterns: readonly string[]): boolean =>
