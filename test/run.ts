@@ -44,6 +44,12 @@ export const countsIn = (output: string): Map<string, number> =>
     }),
   )
 
+/** Test files wait for much of their time; on a slow machine they compute for more of it. */
+const usualJobs = (): number => {
+  const cores = availableParallelism()
+  return Math.max(cores, Math.ceil((cores * 3.5) / Math.sqrt(slowness())))
+}
+
 /** CPU seconds of all children that have ended, with their descendants. */
 const readChildCpu = (): number => {
   try {
@@ -183,8 +189,7 @@ const main = async (): Promise<boolean> => {
   const startedAt = performance.now()
   console.log('TAP version 14')
   const environment = { ...process.env, TAP_TIMEOUT: String(seconds), ...long }
-  // Test files wait for much of their time.
-  const jobs = Number(values.jobs ?? Math.ceil(availableParallelism() * 3.5))
+  const jobs = Number(values.jobs ?? usualJobs())
   const results = await runAll(files, jobs, { environment, seconds, measuresCoverage })
   printSummary(results, performance.now() - startedAt)
   return results.length > 0 && results.every(({ hasPassed }) => hasPassed)

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { scaled } from '../helpers/machine-speed.ts'
 import { cachedCommand } from '../helpers/operator.ts'
 import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { isLinux } from './processes.ts'
@@ -33,7 +34,7 @@ const round = (cpu: number, more: Partial<Round> = {}): Round => ({
 })
 const rounds = (rows: Readonly<Record<string, readonly Round[]>>) => new Map(Object.entries(rows))
 
-t.setTimeout(300_000)
+t.setTimeout(scaled(300_000))
 t.test('bench median: the middle value, or the mean of two', async t => {
   t.equal(median([3, 1, 2]), 2)
   t.equal(median([4, 1, 2, 3]), 2.5)

@@ -2,11 +2,12 @@
  *  charged once, and every low balance has its event. The long form is `npm run test:chaos --
  *  --kills 1000 --store postgres`. */
 import t from 'tap'
+import { scaled } from '../helpers/machine-speed.ts'
 import { seed, shortOrLong } from '../helpers/run-settings.ts'
 import { runChaos } from './chaos.ts'
 import { STORES, type StoreName } from './stores.ts'
 
-t.setTimeout(1_200_000)
+t.setTimeout(scaled(1_200_000))
 // Both stores spend more time waiting than working.
 t.test('chaos: kills of any process lose no charge and no event', { jobs: 2 }, async t => {
   for (const store of Object.keys(STORES) as StoreName[])

@@ -141,7 +141,7 @@ routes:
     async finishAndCheck(t) {
       isOver = true
       await Promise.all(clients)
-      const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
+      const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 60_000 })
       const refunds = await checkRules(t, database, replies, calledIds)
       await database.close()
       return refunds

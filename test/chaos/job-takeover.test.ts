@@ -2,11 +2,12 @@
  *  delay is reported, not asserted. */
 import t, { type Test } from 'tap'
 import { eventually } from '../helpers/gateway/primary.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { createChance, LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { createTree, type Tree } from './gateway-tree.ts'
 import { STORES, type StoreName, type StoreSetup } from './stores.ts'
 
-t.setTimeout(LONG ? 1_200_000 : 240_000)
+t.setTimeout(scaled(LONG ? 1_200_000 : 240_000))
 /** A plugin whose job repeatedly logs the process that runs it. */
 const TICK = `export default {
   schema: {},

@@ -1,12 +1,13 @@
 /** Mutation tests of money: each planted bug fails one of its tests, and without a bug all pass. */
 import { existsSync } from 'node:fs'
 import t from 'tap'
+import { scaled } from '../helpers/machine-speed.ts'
 import { LONG } from '../helpers/run-settings.ts'
 import { copyTree } from '../helpers/tree-copy.ts'
 import { applyEdits } from './mutation.ts'
 import { mutations } from './mutations.ts'
 
-t.setTimeout(1_200_000)
+t.setTimeout(scaled(1_200_000))
 const copy = copyTree()
 t.teardown(() => copy.remove())
 

@@ -13,6 +13,7 @@ import type { Ledger } from '../../plugins/ledger/ledger.ts'
 import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { inMemory } from '../helpers/in-memory.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { giveCredit } from '../helpers/money/credit.ts'
 import { call, payerOf } from '../helpers/money/ledger.ts'
 import { createChance, LONG, shortOrLong } from '../helpers/run-settings.ts'
@@ -21,7 +22,7 @@ import { startStore } from '../helpers/store/store.ts'
 import { type Files, type Image, imagesOf, startRecording } from './disk-images.ts'
 import { canInjectFaults } from './faulty-gateway.ts'
 
-t.setTimeout(LONG ? 1_200_000 : 60_000)
+t.setTimeout(scaled(LONG ? 1_200_000 : 60_000))
 const skip = canInjectFaults() ? false : 'no strace here, or not allowed to trace'
 const WAVES = shortOrLong(110, 400)
 

@@ -8,13 +8,14 @@ import t, { type Test } from 'tap'
 import type { Row } from '../../engine/plugin.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { createChance, LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { sql } from '../helpers/store/store.ts'
 import { createTree, type Tree } from './gateway-tree.ts'
 import { createPayers } from './ledger-report.ts'
 import { STORES, type StoreName, type StoreSetup } from './stores.ts'
 
-t.setTimeout(LONG ? 3_600_000 : 240_000)
+t.setTimeout(scaled(LONG ? 3_600_000 : 240_000))
 const STREAMS = 6
 /** 1 / 1k: nanos per word. */
 const PRICE = 1_000_000n

@@ -4,6 +4,7 @@
 import { rmSync } from 'node:fs'
 import t from 'tap'
 import { eventually } from '../helpers/gateway/primary.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { shortOrLong } from '../helpers/run-settings.ts'
 import type { Reply } from './call-client.ts'
 import {
@@ -16,7 +17,7 @@ import {
   startFaultyGateway,
 } from './faulty-gateway.ts'
 
-t.setTimeout(1_200_000)
+t.setTimeout(scaled(1_200_000))
 const isServed = ({ status }: Reply): boolean => status === 200
 const isRefused = ({ status }: Reply): boolean => status === 503
 /** The system calls with which a writer changes its files, syncs them and answers. */

@@ -33,7 +33,7 @@ routes:
 `,
   })
   t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
-  const database = await openDatabase({ url, writeTimeout: 10_000 })
+  const database = await openDatabase({ url, writeTimeout: 60_000 })
   t.teardown(() => database.close())
   await giveCredit(database, 1, 10n ** 15n)
   const client = createClient(`${gateway.url}/v1/chat/completions`, await gateway.key())

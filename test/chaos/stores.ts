@@ -27,13 +27,13 @@ const sqlite = async (): Promise<StoreSetup> => ({
   url: 'sqlite:',
   kinds: ['writer'],
   harm: async () => false,
-  open: data => openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 }),
+  open: data => openDatabase({ url: 'sqlite:', data, writeTimeout: 60_000 }),
   async openLast(data) {
     const { url } = locate('sqlite:', data)
     const program = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
     const writer = forkProgram(program, [url, 'power'])
     await once(writer, 'message')
-    const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
+    const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 60_000 })
     return {
       database,
       async close() {
@@ -55,9 +55,9 @@ const sqlite = async (): Promise<StoreSetup> => ({
 /** How to open PostgreSQL at this URL. */
 export const postgresAt = (url: string): Omit<StoreSetup, 'kinds' | 'harm' | 'end'> => ({
   url,
-  open: data => openDatabase({ url, data, writeTimeout: 10_000 }),
+  open: data => openDatabase({ url, data, writeTimeout: 60_000 }),
   async openLast(data) {
-    const database = await openDatabase({ url, data, writeTimeout: 10_000 })
+    const database = await openDatabase({ url, data, writeTimeout: 60_000 })
     return { database, close: () => database.close() }
   },
   // The server checks its pages itself and reports faults when it reads one.

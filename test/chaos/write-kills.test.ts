@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { audit } from '../../plugins/ledger/audit.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { giveCredit } from '../helpers/money/credit.ts'
 import { call, payerOf } from '../helpers/money/ledger.ts'
 import { createChance, LONG, shortOrLong } from '../helpers/run-settings.ts'
@@ -11,7 +12,7 @@ import { ledgerOn, makeLedger } from '../helpers/store/membership.ts'
 import { sql, startStore } from '../helpers/store/store.ts'
 import { canInjectFaults, injectFault } from './faulty-gateway.ts'
 
-t.setTimeout(LONG ? 1_200_000 : 120_000)
+t.setTimeout(scaled(LONG ? 1_200_000 : 120_000))
 const skip = canInjectFaults() ? false : 'no strace here, or not allowed to trace'
 const POINTS = shortOrLong(50, 500)
 

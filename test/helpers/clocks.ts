@@ -53,6 +53,21 @@ export const manualClock = (t: Test): ManualClock & { release(): void } => {
   }
 }
 
+/** Until the end of the test `performance.now()` moves only by `pass`; timers run as usual. */
+export const stillClock = (t: Test): { pass(ms: number): void } => {
+  const real = performance.now
+  let now = real.call(performance)
+  performance.now = () => now
+  t.teardown(() => {
+    performance.now = real
+  })
+  return {
+    pass(ms) {
+      now += ms
+    },
+  }
+}
+
 /** Scales all timeouts to a heartbeat of so many ms. */
 export const timeoutsAt = (heartbeat: number): Timeouts => {
   const entries = Object.entries(TIMEOUTS).map(([name, ms]) => [

@@ -6,6 +6,7 @@ import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../plugins/credentials/statements.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { spendTenUnits } from '../helpers/money/ledger.ts'
 import { shortOrLong } from '../helpers/run-settings.ts'
 import { startPostgres } from '../helpers/store/postgres.ts'
@@ -15,7 +16,7 @@ const CALLS = shortOrLong(100, 500)
 /** Output tokens of one stream. With the model `words` they cost exactly the hold. */
 const TOKENS = 100
 
-t.setTimeout(shortOrLong(300_000, 7_200_000))
+t.setTimeout(scaled(shortOrLong(300_000, 7_200_000)))
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())
 
@@ -48,7 +49,7 @@ const stores = {
     const gateway = await startGateway({ routes, env: { WORKERS: '2' } })
     return {
       gateway,
-      database: await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 }),
+      database: await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 }),
     }
   },
   postgres: async () => {
@@ -58,7 +59,7 @@ const stores = {
       settings: 'database: ${DATABASE_URL}',
       env: { WORKERS: '2', DATABASE_URL: url },
     })
-    return { gateway, database: await openDatabase({ url, writeTimeout: 10_000 }) }
+    return { gateway, database: await openDatabase({ url, writeTimeout: 60_000 }) }
   },
 }
 

@@ -4,6 +4,7 @@ import t from 'tap'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { rawClient, replies } from '../helpers/gateway/raw-client.ts'
 import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { growthDuring } from '../helpers/process-tree.ts'
 import { shortOrLong } from '../helpers/run-settings.ts'
 
@@ -13,7 +14,7 @@ const gateway = await startGateway({
 pipeline: [errors]
 upstreams:
   raw: { url: '${upstream.url}' }
-  hasty: { url: '${upstream.url}', timeout: { first_byte: 500ms } }
+  hasty: { url: '${upstream.url}', timeout: { first_byte: ${scaled(500)}ms } }
 routes:
   - { path: 'POST /s/{name}', upstream: raw, body: { limit: 2GiB } }
   - { path: 'POST /hasty/s/{name}', rewrite: '/s/{name}', upstream: hasty, body: { limit: 2GiB } }
@@ -90,7 +91,7 @@ t.test(
     )
     const piece = Buffer.alloc(MIB / 8)
     for (let offset = 0; offset < bytes; offset += piece.length) {
-      await new Promise(resolve => setTimeout(resolve, 250))
+      await new Promise(resolve => setTimeout(resolve, scaled(250)))
       await client.send(piece)
     }
     await client.until(received => replies(received)[0]?.whole === true)

@@ -4,9 +4,10 @@ import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { eventually, folderWith, type Primary, startPrimary } from '../helpers/gateway/primary.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { faultyPostgres } from '../helpers/store/postgres.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(scaled(120_000))
 
 const readiness = async ({ admin }: Primary) => {
   const response = await fetch(`${admin}/-/ready`)

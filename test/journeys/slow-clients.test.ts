@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { type RawClient, rawClient, replies } from '../helpers/gateway/raw-client.ts'
 import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { growthDuring, warmUp } from '../helpers/process-tree.ts'
 import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { BODIES, HEADS, type SlowClient } from './slow-clients/kinds.ts'
@@ -17,7 +18,7 @@ routes: [{ path: 'GET|POST /s/{name}', upstream: raw }]
 `
 const gateway = await startGateway({
   inside: !LONG, // thousands of clients would starve a gateway in their own process
-  settings: 'timeouts: { header: 1s, body_rate: 10KiB, keep_alive: 1s }',
+  settings: `timeouts: { header: ${scaled(1_000)}ms, body_rate: 10KiB, keep_alive: 1s }`,
   routes,
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))

@@ -5,6 +5,7 @@ import { plain, text } from '../fixtures/upstream/scenarios.ts'
 import { eventsOf, readAll } from '../helpers/gateway/event-stream.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
@@ -15,7 +16,7 @@ upstreams:
   faulty: { url: '${upstream.url}', health: { failures: 1000000 } }
   hasty:
     url: '${upstream.url}'
-    timeout: { first_byte: 500ms, idle: 500ms }
+    timeout: { first_byte: ${scaled(500)}ms, idle: ${scaled(500)}ms }
     health: { failures: 1000000 }
 routes:
   - { path: 'GET|POST /s/{name}', upstream: faulty, retries: 0 }

@@ -1,12 +1,13 @@
 /** Mutation testing: what is mutated, which tests are nearest, and that they notice mutants. */
 import t from 'tap'
+import { scaled } from '../helpers/machine-speed.ts'
 import { EQUIVALENT } from './equivalent.ts'
 import { mutantsOf } from './mutants.ts'
 import { allMutants, drawMutants, isEquivalent, runMutants, type Verdict } from './mutate.ts'
 import { createOrder, testFiles } from './nearest.ts'
 import { measureTest } from './test-runs.ts'
 
-t.setTimeout(600_000)
+t.setTimeout(scaled(600_000))
 
 t.test('mutants: one token of an expression is replaced, no type and no import', async t => {
   const source = `import a from './a.ts'

@@ -6,13 +6,14 @@ import { openDatabase } from '../../../engine/store/database.ts'
 import { serversOf } from '../../../engine/store/postgres/servers.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { inMemory } from '../../helpers/in-memory.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { seed, shortOrLong } from '../../helpers/run-settings.ts'
 import { type PostgresServer, startPostgres } from '../../helpers/store/postgres.ts'
 import { sql, statement } from '../../helpers/store/store.ts'
 import { runChaos } from '../chaos.ts'
 import { createReplicas } from './replicas.ts'
 
-t.setTimeout(1_200_000)
+t.setTimeout(scaled(1_200_000))
 
 t.test('database URL: a list of hosts is a list of servers', async t => {
   t.same(serversOf('postgres://me:a%40b@one:1,two:2,[::1]:3/name?sslmode=require'), [

@@ -2,11 +2,12 @@
  *  closed hold. The long form is `node test/chaos/tasks/task-kills.ts --kills 300 --store
  *  postgres --gateways 2`. */
 import t from 'tap'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { seed, shortOrLong } from '../../helpers/run-settings.ts'
 import { STORES, type StoreName } from '../stores.ts'
 import { runTaskKills } from './task-kills.ts'
 
-t.setTimeout(1_200_000)
+t.setTimeout(scaled(1_200_000))
 t.test(
   'tasks: kills of any process create nothing twice and lose no hold',
   { jobs: 2 },

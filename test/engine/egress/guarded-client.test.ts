@@ -6,6 +6,7 @@ import { createEgress } from '../../../engine/egress/egress.ts'
 import type { Outgoing } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
 import { OK, startByteUpstream } from '../../helpers/gateway/direct-client.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
 
@@ -122,7 +123,7 @@ t.test(
     await t.rejects(whole, { code: 'TURN_CANCELLED' })
     await upstream.connectionsEnded(1)
     await t.rejects(send({ signal: AbortSignal.abort() }), { code: 'TURN_CANCELLED' })
-    const late = await send({ timeout: 200 })
+    const late = await send({ timeout: scaled(200) })
     await t.rejects(late.bytes(100), { code: 'SEND_TIMEOUT' })
     await upstream.connectionsEnded(2)
     t.equal(upstream.connections, 2)

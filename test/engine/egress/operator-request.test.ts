@@ -5,7 +5,7 @@ import type { AuthHost, Document, OperatorResponse } from '../../../engine/plugi
 import { startProxy } from '../../helpers/gateway/connections.ts'
 import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
-const GET = { method: 'GET', headers: {}, timeout: 10_000 }
+const GET = { method: 'GET', headers: {}, timeout: 60_000 }
 
 t.test('operator request: goes through the proxy of the upstream, or directly', async t => {
   const proxy = await startProxy(t)

@@ -6,6 +6,7 @@ import {
   ConnectionDistributor,
   type ConnectionReceiver,
 } from '../../../engine/processes/connection-distributor.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 interface Offer {
   readonly id: number
@@ -133,7 +134,7 @@ t.test(
       t.teardown(() => client.destroy())
       return Promise.race([
         once(client, 'data').then(([bytes]) => String(bytes)),
-        once(client, 'connect').then(() => new Promise(resolve => setTimeout(resolve, 50))),
+        once(client, 'connect').then(() => new Promise(resolve => setTimeout(resolve, scaled(50)))),
       ])
     }
     t.equal(await answerAt(0), undefined, 'the second waits too')

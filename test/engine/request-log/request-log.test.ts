@@ -1,7 +1,15 @@
 /** The request log: files of several writers, their bounds, and what readers find in them. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -10,6 +18,8 @@ import { listFiles, nameAt, pruneFiles } from '../../../engine/request-log/files
 import { lineStart, linesAfter, linesBackwards } from '../../../engine/request-log/lines.ts'
 import { openRequestLog } from '../../../engine/request-log/reader.ts'
 import { RequestWriter } from '../../../engine/request-log/writer.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const LARGE = { size: 64 * 1024 * 1024, age: 86_400_000 }
 const line = (record: Partial<RequestRecord>): string =>
@@ -158,7 +168,7 @@ t.test('request log: continues in a new file after an operator removed the folde
   const folder = join(t.testdir({}), 'requests')
   const { writer } = startWriter(t, folder)
   writer.write(line({ id: 'a' }))
-  await pause(400)
+  await eventually(async () => existsSync(folder) && (await all(folder)).length === 1)
   rmSync(folder, { recursive: true })
   writer.write(line({ id: 'b' }))
   await writer.close()
@@ -171,7 +181,7 @@ t.test('request log: counts the lines of a failed write and says it once', async
   for (let round = 0; round < 3; round++) {
     writer.write(line({ id: 'a' }))
     writer.write(line({ id: 'b' }))
-    await pause(300)
+    await eventually(() => counts.failed === 2 * (round + 1))
   }
   t.same(counts, { failed: 6 })
   t.same(texts, ['the request log cannot be written; requests go on'])
@@ -198,7 +208,7 @@ t.test(
     const writer = new RequestWriter({ folder: ${JSON.stringify(folder)}, bounds: ${JSON.stringify(LARGE)}, log, metrics })
     for (let round = 0; round < 4; round++) {
       for (let index = 0; index < 20; index++) writer.write('{"level":"info","time":1,"id":"r","x":"' + 'x'.repeat(400) + '"}\\n')
-      await new Promise(resolve => setTimeout(resolve, 300))
+      await new Promise(resolve => setTimeout(resolve, ${scaled(300)}))
     }
     await writer.close()
     console.log(JSON.stringify({ counts, texts }))`
@@ -228,7 +238,7 @@ t.test('request log: follows several writers over rotations and misses nothing',
   const large = { ...small, size: 1e9 }
   const writers = [startWriter(t, folder, large), startWriter(t, folder, large)]
   writers[0]?.writer.write(line({ id: 'before' }))
-  await pause(400)
+  await eventually(async () => existsSync(folder) && (await all(folder)).length === 1)
   const log = openRequestLog(folder)
   const stop = new AbortController()
   const news = log.follow({ status: '200' }, stop.signal)

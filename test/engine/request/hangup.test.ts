@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Outcome, Stage } from '../../../engine/plugin.ts'
 import { rawClient } from '../../helpers/gateway/raw-client.ts'
 import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 /** A gateway with one streaming route: the outcome of its exchange, and the upstream's response. */
 const arrange = async (t: Test, options: object, stage: Partial<Stage> = {}) => {
@@ -188,18 +189,21 @@ t.test('hangup: a client that reads nothing is dropped, with its upstream', asyn
       await next()
     },
   }
+  const idleMs = scaled(50)
   const core = await startTestServer(
     t,
     { watching: pluginOf(watching) },
     {
-      settings: { timeouts: { idle_write: '50ms' } },
+      settings: { timeouts: { idle_write: `${idleMs}ms` } },
       upstreams: { up: { url: upstream } },
       routes: [{ path: 'GET /', upstream: 'up' }],
     },
   )
   const client = await rawClient({ port: Number(new URL(core.url).port) }, { deaf: true })
   await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
-  t.match(await outcome.promise, { fault: { code: 'CLIENT_SLOW', message: /nothing for 50 ms/ } })
+  t.match(await outcome.promise, {
+    fault: { code: 'CLIENT_SLOW', message: `nothing for ${idleMs} ms` },
+  })
   await upstreamClosed.promise
   t.equal(core.server.openRequests, 0)
   client.close()

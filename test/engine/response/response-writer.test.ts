@@ -9,6 +9,7 @@ import {
   startTestServer,
   type TestServer,
 } from '../../helpers/gateway/test-server.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 type Tap = Parameters<typeof startTestServer>[0]
 const requestText = (method: string): string => `${method} / HTTP/1.1\r\nhost: x\r\n\r\n`
@@ -92,7 +93,7 @@ t.test(
     const core = await arrange(t, {}, (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
       // Later than the head, also for a slow reader.
-      setTimeout(() => response.destroy(), 100)
+      setTimeout(() => response.destroy(), scaled(100))
     })
     const { list } = await exchange(core, requestText('GET'))
     t.match(list, [{ status: 502, whole: true }])
@@ -168,7 +169,7 @@ const times = (count: number): Stage => ({
 const tenBytes = (response: ServerResponse): void => {
   response.setHeader('content-length', '10')
   response.write('01234')
-  setTimeout(() => response.end('56789'), 100)
+  setTimeout(() => response.end('56789'), scaled(100))
 }
 
 t.test('response writer: bytes beyond the announced length are not sent', async t => {
@@ -214,7 +215,7 @@ t.test(
       arrange(t, events, (_, response) => {
         response.writeHead(200, { 'content-type': type })
         response.write('data: {"half')
-        setTimeout(() => response.destroy(), 5)
+        setTimeout(() => response.destroy(), scaled(20))
       })
     const stream = await exchange(
       await startFailing('text/event-stream; charset=utf-8'),

@@ -23,7 +23,7 @@ t.test(
       const database = await openDatabase({
         url: 'sqlite:',
         data: folder,
-        writeTimeout: 10_000,
+        writeTimeout: 60_000,
         start: true,
       })
       await database.migrate('test', [table])
@@ -33,7 +33,7 @@ t.test(
     const database = await openDatabase({
       url: 'sqlite:',
       data: folder,
-      writeTimeout: 10_000,
+      writeTimeout: 60_000,
       start: true,
     })
     t.same(await database.read(IDS, []), [{ id: 1 }, { id: 2 }])
@@ -48,7 +48,7 @@ t.test('CLI store: a command beside a gateway uses its writer, which keeps runni
   const command = await openDatabase({
     url: 'sqlite:',
     data: store.data,
-    writeTimeout: 10_000,
+    writeTimeout: 60_000,
     start: true,
   })
   await command.write(insert(1))
@@ -81,7 +81,7 @@ t.test('SQLite writer: a second one waits, and takes over when the first ends', 
   await command.call('write', insert(1))
   await command.call('close')
   t.match(await tookOver, [{ type: 'ready', socket: locate('sqlite:', folder).socket }])
-  const gateway = await openDatabase({ url: 'sqlite:', data: folder, writeTimeout: 10_000 })
+  const gateway = await openDatabase({ url: 'sqlite:', data: folder, writeTimeout: 60_000 })
   t.same(await gateway.read(IDS, []), [{ id: 1 }])
   await gateway.write(insert(2))
   await gateway.close()
@@ -94,7 +94,7 @@ t.test('SQLite writer: outlives its parent until its last client has disconnecte
   const folder = temporaryFolder(t)
   const parent = await startClient(t, { url: 'sqlite:', data: folder, start: true })
   await parent.call('migrate', 'test', [table])
-  const worker = await openDatabase({ url: 'sqlite:', data: folder, writeTimeout: 10_000 })
+  const worker = await openDatabase({ url: 'sqlite:', data: folder, writeTimeout: 60_000 })
   await parent.kill()
   await worker.write(insert(1))
   t.same(await worker.read(IDS, []), [{ id: 1 }])

@@ -24,6 +24,7 @@ import {
   startTestServer,
 } from '../../helpers/gateway/test-server.ts'
 import { openSocket } from '../../helpers/gateway/web-socket.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 type Options = Readonly<Record<string, unknown>>
 /** The ways to connect: how the upstream is started, and its options. */
@@ -154,11 +155,12 @@ for (const [way, start] of Object.entries(WAYS)) {
       response.on('close', () => closed.push(url))
       if (url === '/v1/late') response.writeHead(200, { 'content-length': '10' }).write('half')
     })
-    const timeout = { first_byte: '200ms', idle: '200ms' }
+    const ms = scaled(500)
+    const timeout = { first_byte: `${ms}ms`, idle: `${ms}ms` }
     const core = await startTestServer(t, {}, documentOf({ ...options, timeout }))
     const early = await fetch(`${core.url}/v1/early`)
     t.equal(early.status, 504)
-    t.match(await early.text(), /did not answer within 200 ms/)
+    t.match(await early.text(), `did not answer within ${ms} ms`)
     await t.rejects(fetch(`${core.url}/v1/late`).then(response => response.text()))
     while (closed.length < 2) await new Promise(resolve => setTimeout(resolve, 10))
     t.same(closed, ['/v1/early', '/v1/late'], 'both requests are closed at the upstream')
@@ -237,7 +239,7 @@ t.test('proxy: one that never answers ends by the connect timeout', async t => {
     silent.close()
   })
   const proxy = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
-  const options = { url: 'http://127.0.0.1:9', proxy, timeout: { connect: '300ms' } }
+  const options = { url: 'http://127.0.0.1:9', proxy, timeout: { connect: `${scaled(300)}ms` } }
   const core = await startTestServer(t, {}, documentOf(options))
   const response = await fetch(`${core.url}/v1/x`)
   t.equal(response.status, 502)
@@ -318,7 +320,7 @@ t.test('http2: a connection that dies in silence is replaced', async t => {
     relay.close()
   })
   const address = `http://127.0.0.1:${(relay.address() as AddressInfo).port}`
-  const options = { url: address, http2: true, timeout: { first_byte: '200ms' } }
+  const options = { url: address, http2: true, timeout: { first_byte: `${scaled(200)}ms` } }
   const core = await startTestServer(t, {}, documentOf(options))
   const status = async (): Promise<number> => (await fetch(`${core.url}/v1/x`)).status
   t.equal(await status(), 200)

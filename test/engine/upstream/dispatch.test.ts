@@ -7,6 +7,7 @@ import {
   startTestServer,
   type TestServer,
 } from '../../helpers/gateway/test-server.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 type Tap = Parameters<typeof startTestServer>[0]
 const DEAD = 'http://127.0.0.1:1'
@@ -176,7 +177,7 @@ t.test('dispatch: after a timeout no target is tried again', async t => {
   const { core, log } = await arrange(
     t,
     { a: 'silent', b: 200 },
-    { upstream: ['a', 'b'], timeout: { first_byte: '20ms' } },
+    { upstream: ['a', 'b'], timeout: { first_byte: `${scaled(100)}ms` } },
   )
   t.equal(await ask(core, JSON_POST), '504 TARGET_TIMEOUT')
   t.same(log, ['a POST {}'])

@@ -10,6 +10,7 @@ import type { Document, Host, Plugin, SignableRequest, Stage } from '../../../en
 import { signRequest } from '../../../engine/upstream/sign-request.ts'
 import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 import { openSocket } from '../../helpers/gateway/web-socket.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const SECRET = 'shared secret'
 const digest = (method: string, target: string, body: string): string =>
@@ -229,7 +230,7 @@ t.test('sign: a stage that never settles ends by the stage timeout, with its nam
   }
   const stage: Stage = { sign: () => new Promise(() => {}) }
   const document = {
-    settings: { timeouts: { stage: '100ms' } },
+    settings: { timeouts: { stage: `${scaled(100)}ms` } },
     upstreams: { up: { url } },
     routes: [ROUTE],
   } as Document

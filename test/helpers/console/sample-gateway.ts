@@ -185,7 +185,7 @@ const useUncollected = async (gateway: ConsoleGateway): Promise<void> => {
 }
 /** Adds calls of the past weeks, as copies of those of today: a closed charge does not change. */
 const addPast = async ({ data }: ConsoleGateway): Promise<void> => {
-  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 60_000 })
   await database.write([
     { sql: COPIES, values: [] },
     { sql: PAID, values: [] },

@@ -22,6 +22,7 @@ import { createGatewayServer } from '../../../engine/server.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
 import { CACHE, usedFolder } from '../cache.ts'
 import { inMemory } from '../in-memory.ts'
+import { scaled } from '../machine-speed.ts'
 import { measuredCommand } from '../operator.ts'
 
 const startInside = async (config: string) => {
@@ -115,7 +116,7 @@ export interface TestGateway {
 }
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-const PATIENCE = 60_000
+const PATIENCE = scaled(60_000)
 
 export const startGateway = async (options: GatewayOptions = {}): Promise<TestGateway> => {
   const folder = mkdtempSync(join(inMemory(), 'tollgate-'))

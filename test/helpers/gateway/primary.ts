@@ -13,6 +13,7 @@ import type { SocketRequest } from '../../../engine/processes/admin-socket.ts'
 import { findRunning, requestAdmin } from '../../../engine/processes/running-gateway.ts'
 import { MEASURED, usedFolder } from '../cache.ts'
 import { inMemory } from '../in-memory.ts'
+import { scaled } from '../machine-speed.ts'
 import { measuredCommand } from '../operator.ts'
 
 /** A process tree that may not serve yet. */
@@ -55,7 +56,7 @@ export interface PrimaryOptions {
   prepare?(folder: string): void
 }
 
-const PATIENCE = 60_000
+const PATIENCE = scaled(60_000)
 /** Milliseconds. */
 const FIRST_PAUSE = 20
 const LONGEST_PAUSE = 150

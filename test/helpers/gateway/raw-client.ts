@@ -1,6 +1,7 @@
 /** A client over a bare socket: sends exact bytes, reads at its own pace, and ends the connection
  *  on demand. */
 import { connect, type Socket } from 'node:net'
+import { scaled } from '../machine-speed.ts'
 
 export interface RawClient {
   readonly socket: Socket
@@ -18,7 +19,7 @@ export interface RawClient {
   close(): void
 }
 
-const PATIENCE = 60_000
+const PATIENCE = scaled(60_000)
 
 /** `deaf`: reads nothing until `socket.resume()`. */
 export const rawClient = async (

@@ -43,7 +43,7 @@ routes:
   - { path: 'DELETE /v1/conversations/{id}/items/{item}', responses: delete-item }
 `,
   })
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 })
   t.teardown(async () => {
     await database.close()
     await Promise.all([gateway.stop(), upstream.stop()])

@@ -1,6 +1,7 @@
 /** Starts a scripted upstream in its own process; sends it scripts and receives its events. */
 import { once } from 'node:events'
 import type { Answer, Happening, Order, Step } from '../../fixtures/upstream/script.ts'
+import { scaled } from '../machine-speed.ts'
 import { forkProgram } from '../operator.ts'
 
 export type EventOf<What extends Happening['what']> = Extract<Happening, { readonly what: What }>
@@ -41,7 +42,7 @@ interface Waiting {
   readonly onMatch: (happening: Happening) => void
 }
 
-const PATIENCE = 60_000
+const PATIENCE = scaled(60_000)
 
 export const startUpstream = async (): Promise<Upstream> => {
   const child = forkProgram(new URL('../../fixtures/upstream/scripted.ts', import.meta.url), [], {

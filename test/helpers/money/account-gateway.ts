@@ -93,7 +93,7 @@ export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
     routes: CONFIG,
     settings: 'currency: { name: CNY, rates: { USD: 7.2 } }',
   })
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 })
   // The owner of the ledger creates its tables in the same way.
   await makeLedger(database)
   const ledger = ledgerOn(database)

@@ -33,7 +33,7 @@ routes:
 export const database = await openDatabase({
   url: 'sqlite:',
   data: gateway.data,
-  writeTimeout: 10_000,
+  writeTimeout: 60_000,
 })
 t.teardown(async () => {
   await database.close()

@@ -19,7 +19,7 @@ export const giveCredit = async (
 /** Gives money to the account of the first start. `data`: the data folder of a gateway on
  *  SQLite. */
 export const creditAdmin = async (data: string, amount = MUCH): Promise<void> => {
-  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 60_000 })
   await giveCredit(database, 1, amount)
   await database.close()
 }

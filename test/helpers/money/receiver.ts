@@ -9,6 +9,7 @@ import type { Test } from 'tap'
 import { sendDirect } from '../../../engine/egress/direct-send.ts'
 import { createEgress } from '../../../engine/egress/egress.ts'
 import type { HostBase } from '../../../engine/plugin.ts'
+import { scaled } from '../machine-speed.ts'
 
 interface Received {
   readonly method: string
@@ -30,7 +31,7 @@ const file = (name: string): string =>
   fileURLToPath(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url))
 /** For NODE_EXTRA_CA_CERTS of other processes. */
 export const AUTHORITY = file('certificate')
-const PATIENCE = 60_000
+const PATIENCE = scaled(60_000)
 
 /** Makes this process trust the receivers' certificate and no other. It connects to no other
  *  server, and reading the system's certificates costs 0.2 s. */

@@ -7,6 +7,7 @@ import notify from '../../../plugins/notify/index.ts'
 import { type Change, saveSettings } from '../../../plugins/notify/settings.ts'
 import { emptyOutbox } from '../../../plugins/webhooks/outbox.ts'
 import { enqueue, openEndpoint } from '../../../plugins/webhooks/statements.ts'
+import { scaled } from '../machine-speed.ts'
 import type { Engine } from '../store/store.ts'
 import { type Books, openBooks } from './ledger.ts'
 import { publicAccess, trustReceivers } from './receiver.ts'
@@ -33,7 +34,7 @@ export interface NotificationDesk extends Books {
 }
 
 const ALLOW = '127.0.0.0/8'
-const PATIENCE = 60_000
+const PATIENCE = scaled(60_000)
 const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
 
 export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<NotificationDesk> => {

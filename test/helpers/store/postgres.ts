@@ -23,6 +23,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { CACHE } from '../cache.ts'
 import { inMemory } from '../in-memory.ts'
+import { scaled } from '../machine-speed.ts'
 
 export interface PostgresServer {
   readonly port: number
@@ -46,7 +47,7 @@ export interface PostgresServer {
 }
 
 const USER = 'tollgate'
-const PATIENCE = 60_000
+const PATIENCE = scaled(60_000)
 const MISSING =
   'PostgreSQL is not installed here, and half of the store cannot be tested without it: apt-get install postgresql'
 

@@ -15,6 +15,7 @@ import {
 } from '../../../engine/store/database.ts'
 import type { Durability } from '../../../engine/store/open-database.ts'
 import { inMemory } from '../in-memory.ts'
+import { scaled } from '../machine-speed.ts'
 import { forkProgram, measuredCommand } from '../operator.ts'
 import { sharedPostgres } from './postgres.ts'
 
@@ -37,7 +38,7 @@ export const temporaryFolder = (t: Test): string => {
 
 /** Milliseconds; ten times that of a gateway, because disk and processor of a test machine may be
  *  busy. */
-const PATIENCE = 10_000
+const PATIENCE = scaled(10_000)
 const WRITER = new URL('../../../engine/store/sqlite/writer.ts', import.meta.url)
 const startWriter = async (
   address: Address,

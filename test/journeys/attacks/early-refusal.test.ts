@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const REFUSAL =
   'HTTP/1.1 413 Too Large\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
@@ -29,7 +30,7 @@ t.teardown(async () => {
 const SIZE = 20 * 1024 * 1024
 const HEAD = `POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: ${SIZE}\r\n\r\n`
 
-t.test('early refusal: a client that reads late gets it', { timeout: 20_000 }, async t => {
+t.test('early refusal: a client that reads late gets it', { timeout: scaled(20_000) }, async t => {
   for (let count = 0; count < 3; count++) {
     const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1')
     let received = ''

@@ -11,6 +11,7 @@ import {
   type Plan,
 } from '../../fixtures/upstream/stray-answers.ts'
 import { readAll } from '../../helpers/gateway/event-stream.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import {
   type Customer,
   database,
@@ -38,7 +39,7 @@ upstreams:
     url: 'http://127.0.0.1:${port}'
     formats: [openai-chat]
     connections: 6
-    timeout: { first_byte: 2s, idle: 1s }
+    timeout: { first_byte: ${scaled(2_000)}ms, idle: ${scaled(1_000)}ms }
     health: { failures: 1000000 }
 models:
   talk: { to: up, price: { input: 1 / 1k, output: 1 / 1k }, output: 1000 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { LONG } from '../../helpers/run-settings.ts'
 import { AGENTS, install, runAgent } from './agents.ts'
 import { FILE, startToolLoop, WORD } from './tool-loop-upstream.ts'
@@ -28,7 +29,7 @@ routes:
   - { path: 'POST /v1beta/models/{model}:countTokens', model: { path: model }, meter: { free: true }, count: google-gemini, errors: google }
 `
 
-t.setTimeout(1_200_000)
+t.setTimeout(scaled(1_200_000))
 for (const agent of AGENTS)
   t.test(
     `agents: ${agent.name} ${agent.version} runs a tool loop on every target`,

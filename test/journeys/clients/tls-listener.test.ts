@@ -9,9 +9,10 @@ import { WebSocketServer } from 'ws'
 import { certificateOf } from '../../helpers/gateway/certificate.ts'
 import { eventually, type Primary, startPrimary } from '../../helpers/gateway/primary.ts'
 import { openSocket } from '../../helpers/gateway/web-socket.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(scaled(120_000))
 const PLUGIN = `export default {
   schema: {},
   setup: () => ({

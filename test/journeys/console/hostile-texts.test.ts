@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
 import { sessionOf, startSample } from '../../helpers/console/sample-gateway.ts'
 import { isData, isStream, show, type View, viewsOf } from '../../helpers/console/views.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 /** Runs if it is taken for markup, an attribute, a script or an address. */
 const HOSTILE = `javascript:globalThis.hurt=1//'"><img src=x onerror=globalThis.hurt=1><script>globalThis.hurt=1</script>`
@@ -35,7 +36,7 @@ t.test('console: hostile texts in every answer', { skip: missingBrowser }, async
 })
 
 /** ms until a dialog is given up. */
-const PATIENCE = 4_000
+const PATIENCE = scaled(4_000)
 /** What has no button where each word of the answers is another text. */
 const UNOPENED: Readonly<Record<'customer' | 'operator', readonly string[]>> = {
   customer: [

@@ -3,13 +3,14 @@
 import t from 'tap'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { plainReply, responseBody, startStored } from '../../helpers/gateway/stored-responses.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const {
   upstream,
   gateway,
   ownClient: mine,
   rows,
-} = await startStored(t, 'timeouts: { drain: 3s, keep_alive: 5s }')
+} = await startStored(t, `timeouts: { drain: ${scaled(3_000)}ms, keep_alive: 5s }`)
 
 const gateSteps = (name: string) => [
   { do: 'body' } as const,

@@ -4,6 +4,7 @@ import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const upstream = await startUpstream()
 const url = `${upstream.url}/s/gp/v1`
@@ -11,7 +12,7 @@ const gateway = await startGateway({
   routes: `
 pipeline: [errors, auth, model, translate]
 upstreams:
-  gp: { url: '${url}', timeout: { first_byte: 100ms } }
+  gp: { url: '${url}', timeout: { first_byte: ${scaled(500)}ms } }
   gp-slow: { url: '${url}', timeout: { first_byte: 60s } }
 models: { quick: { to: gp/there, free: true }, slow: { to: gp-slow/there, free: true } }
 routes:

@@ -195,7 +195,7 @@ const CHARGES = {
 }
 /** Reads all charges by request, once none is open. */
 export const chargesIn = async (data: string): Promise<ReadonlyMap<string, Charge>> => {
-  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 60_000 })
   try {
     for (let attempts = 2_000; attempts > 0; attempts--) {
       const rows = await database.read(CHARGES, [])

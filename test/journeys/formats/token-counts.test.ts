@@ -25,7 +25,7 @@ ${google('v1beta')}
 ${google('v1')}
 `,
 })
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 })
 t.teardown(async () => {
   await database.close()
   await Promise.all([gateway.stop(), upstream.stop()])

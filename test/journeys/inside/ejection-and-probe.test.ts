@@ -3,9 +3,10 @@ import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { LONG } from '../../helpers/run-settings.ts'
 
-const EJECT = 1_000
+const EJECT = scaled(1_000)
 const upstream = await startUpstream()
 const ports = await Promise.all(['a', 'b', 'c'].map(name => upstream.listen(name)))
 const gateway = await startGateway({

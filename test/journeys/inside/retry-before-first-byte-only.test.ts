@@ -6,6 +6,7 @@ import type { Step } from '../../fixtures/upstream/script.ts'
 import { readAll } from '../../helpers/gateway/event-stream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const upstream = await startUpstream()
 const [a, b, c, narrow] = await Promise.all(
@@ -15,7 +16,7 @@ const closedPort = await upstream.listen('gone')
 await upstream.shut('gone')
 const target = (name: string, port = 0, more = ''): string =>
   `${name}: { url: 'http://127.0.0.1:${port}', health: { failures: 1000000 }${more} }`
-const HASTY = ', timeout: { first_byte: 500ms }'
+const HASTY = `, timeout: { first_byte: ${scaled(500)}ms }`
 const gateway = await startGateway({
   inside: true,
   routes: `

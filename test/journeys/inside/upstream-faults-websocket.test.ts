@@ -6,13 +6,14 @@ import { plain, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Socket, Step } from '../../fixtures/upstream/script.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
   inside: true,
   routes: `
 pipeline: [errors]
-upstreams: { raw: { url: '${upstream.url}', timeout: { connect: 1s, first_byte: 500ms, idle: 500ms } } }
+upstreams: { raw: { url: '${upstream.url}', timeout: { connect: ${scaled(1_000)}ms, first_byte: ${scaled(500)}ms, idle: ${scaled(500)}ms } } }
 routes:
   - { path: 'WS /s/{name}', upstream: raw, retries: 0 }
   - { path: 'GET /s/{name}', upstream: raw }

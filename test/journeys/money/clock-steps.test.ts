@@ -11,6 +11,7 @@ import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { createChance, shortOrLong } from '../../helpers/run-settings.ts'
 import { sql } from '../../helpers/store/store.ts'
 
@@ -26,7 +27,7 @@ const ANSWER = JSON.stringify({
 })
 const RESPONSE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`
 
-t.setTimeout(shortOrLong(120_000, 900_000))
+t.setTimeout(scaled(shortOrLong(120_000, 900_000)))
 t.test(
   'clock steps: running calls, limits and metrics survive jumps in both directions',
   { skip: !existsSync(LIBRARY) && 'libfaketime is not installed' },
@@ -60,7 +61,7 @@ routes:
     const database = await openDatabase({
       url: 'sqlite:',
       data: gateway.data,
-      writeTimeout: 10_000,
+      writeTimeout: 60_000,
     })
     t.teardown(() => database.close())
     const rows = (text: string) => database.read(sql(`test: ${text}`, text), [])

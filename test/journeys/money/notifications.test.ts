@@ -53,7 +53,7 @@ const credit = (amount: bigint): Promise<void> =>
     ])
   })
 async function inStore<T>(use: (database: OpenDatabase) => Promise<T>): Promise<T> {
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 })
   try {
     return await use(database)
   } finally {

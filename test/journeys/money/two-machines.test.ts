@@ -14,13 +14,14 @@ import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { spendTenUnits } from '../../helpers/money/ledger.ts'
 import { operatorEnv } from '../../helpers/operator.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 import { startPostgres } from '../../helpers/store/postgres.ts'
 import { sql } from '../../helpers/store/store.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(scaled(300_000))
 const server = await startPostgres()
 const url = await server.create()
 const upstream = await startUpstream()
@@ -44,7 +45,7 @@ const machines = await Promise.all(
   ),
 )
 t.teardown(() => Promise.all([...machines, upstream].map(each => each.stop())))
-const database = await openDatabase({ url, writeTimeout: 10_000 })
+const database = await openDatabase({ url, writeTimeout: 60_000 })
 t.teardown(() => database.close())
 const rows = (text: string) => database.read(sql(`test: ${text}`, text), [])
 const [one, two] = machines as [TestGateway, TestGateway]

@@ -7,7 +7,7 @@ import { publicAccess } from '../../helpers/money/receiver.ts'
 const database = await openDatabase({
   url: 'sqlite:',
   data: process.argv[2] ?? '',
-  writeTimeout: 10_000,
+  writeTimeout: 60_000,
 })
 const quiet = () => {}
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }

@@ -359,6 +359,11 @@ const isApart = async (t: Test): Promise<void> => {
   // Later tests must not meet their polls.
   await end(id)
 }
+t.test('videos: they and the tasks of /ent/v2 do not show up in each other', async t => {
+  await upstream.script('vd', finished())
+  await isApart(t)
+})
+
 t.test('videos: resolution and seconds set the price, of stored images, too', async t => {
   await upstream.script('vd', finished())
   const image = await toFile(PNG, 'a.png')
@@ -372,7 +377,6 @@ t.test('videos: resolution and seconds set the price, of stored images, too', as
     [{ model: 'vd1.5', prompt: 'x', seconds: '8' }, 100],
   ] as const
   const created = await Promise.all(prices.map(([body]) => videos.create(body as never)))
-  await t.test('they and the tasks of /ent/v2 do not show up in each other', isApart)
   await Promise.all(created.map(({ id }) => end(id)))
   const images = [`data:image/png;base64,${PNG.toString('base64')}`]
   t.match(await submitOf('a file'), { body: { images } })

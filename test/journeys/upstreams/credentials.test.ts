@@ -63,7 +63,7 @@ const gateway = await startGateway({
   env: { WORKERS: '2' },
 })
 t.teardown(() => gateway.stop())
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 })
 t.teardown(() => database.close())
 const key = makeSecret('key')
 const now = Date.now()

@@ -38,7 +38,7 @@ const gateway = await startGateway(options)
 const database = await openDatabase({
   url: 'sqlite:',
   data: gateway.data,
-  writeTimeout: 10_000,
+  writeTimeout: 60_000,
 })
 t.teardown(async () => {
   await database.close()

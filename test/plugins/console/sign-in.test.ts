@@ -130,7 +130,7 @@ t.test('sign-in link: expires after a day, and of two uses at once one succeeds'
   )
   t.same(uses.map(({ status }) => status).sort(), [200, 401, 401, 401, 401])
   const expired = await make()
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 })
   t.teardown(() => database.close())
   const age = {
     name: 'test: age',

@@ -60,7 +60,7 @@ t.test('bootstrap: does nothing in a store with accounts', async t => {
 
 t.test('bootstrap: runs once when two gateways start together', async t => {
   await empty()
-  const other = await openDatabase({ url: 'sqlite:', data: store.data, writeTimeout: 10_000 })
+  const other = await openDatabase({ url: 'sqlite:', data: store.data, writeTimeout: 60_000 })
   const texts = await Promise.all([
     auth.welcome(host, { url: 'http://x' }),
     auth.welcome({ ...host, database: other }, { url: 'http://x' }),

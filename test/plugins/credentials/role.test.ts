@@ -63,7 +63,7 @@ routes:
   - { path: GET /envelope, upstream: up, auth: { by: system-token, role: admin }, errors: envelope }
 `,
   })
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 })
   t.teardown(async () => {
     await database.close()
     await gateway.stop()

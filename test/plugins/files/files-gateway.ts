@@ -37,7 +37,7 @@ export const startFiles = async (
   timeouts: object = {},
 ) => {
   const store = await startAnyStore(t, engine)
-  const database = await store.open({ writeTimeout: 10_000 })
+  const database = await store.open({ writeTimeout: 60_000 })
   const membership = reaperOn(t, database, 1_000)
   const runs = new Map<string, (signal: AbortSignal) => Promise<void>>()
   const jobs: Jobs = {

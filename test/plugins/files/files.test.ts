@@ -111,7 +111,7 @@ t.test('files: the memory of an upload is free once its bytes are written', asyn
 })
 
 t.test('files: a slow client may take longer than a stage', async t => {
-  const gateway = await startFiles(t, {}, 'sqlite', { stage: '1s' })
+  const gateway = await startFiles(t, {}, 'sqlite', { stage: '2s' })
   const body = `${field('purpose', 'batch')}${file('b.jsonl')}{"a":1}${END}`
   const connection = await beginUpload(gateway, body.length)
   const size = Math.ceil(body.length / 10)

@@ -20,7 +20,13 @@ t.test('files: a body limit below the largest file is a problem', t => {
   t.same(problemsOf({}, { ...upload, body: { limit: '1025MiB' } }), [])
   t.same(problemsOf({}, { files: 'list' }), [])
   t.same(problemsOf({ limits: { body: '2GiB' } }, upload), [])
-  const sizes = { assistants: '1MiB', 'fine-tune': '30MiB', vision: '1MiB', batch: '2MiB' }
+  const sizes = {
+    assistants: '1MiB',
+    'fine-tune': '30MiB',
+    vision: '1MiB',
+    batch: '2MiB',
+    user_data: '3MiB',
+  }
   t.same(problemsOf({ files: { sizes } }, upload), [])
   t.end()
 })

@@ -1,5 +1,6 @@
 /** The rate of polls: exact over the processes of an installation, one number for each upstream. */
 import t from 'tap'
+import type { Allowance } from '../../../engine/plugin.ts'
 import { createLocalAllowances } from '../../../engine/quota/allowance.ts'
 import { PollRate } from '../../../plugins/task/poll-rate.ts'
 
@@ -20,25 +21,28 @@ t.test('poll rate: another poll waits for the next window, another upstream does
   t.equal(order.filter(each => each === 'slow').length, 6)
 })
 
-t.test('poll rate: a poll that waits ends with its signal', async t => {
-  const allowances = createLocalAllowances()
-  t.teardown(() => allowances.close())
-  const rate = new PollRate({ allowance: allowances.open.bind(allowances), upstreams })
-  for (let count = 0; count < 5; count++) await rate.wait('slow', STAY)
-  await t.rejects(rate.wait('slow', AbortSignal.timeout(30)), { code: 'ABORT_ERR' })
-})
-
-t.test('poll rate: a poll ends with its signal while the primary does not answer', async t => {
-  const silent = {
+/** An allowance whose window has nothing left. */
+const EXHAUSTED: Allowance = {
+  take: () => false,
+  request: async () => false,
+  retryAfter: () => 60_000,
+  returnUnits() {},
+  spend() {},
+  reading: () => undefined,
+}
+for (const [what, allowance] of Object.entries({
+  'that waits': EXHAUSTED,
+  'whose primary does not answer': {
+    ...EXHAUSTED,
     take: () => undefined,
     request: () => new Promise<boolean>(() => {}),
-    retryAfter: () => 0,
-    returnUnits() {},
-    spend() {},
-    reading: () => undefined,
-  }
-  const rate = new PollRate({ allowance: () => silent, upstreams })
-  const closing = new AbortController()
-  setTimeout(() => closing.abort(), 30)
-  await t.rejects(rate.wait('usual', closing.signal), { name: 'AbortError' })
-})
+  },
+}))
+  t.test(`poll rate: a poll ${what} ends with its signal`, async t => {
+    const rate = new PollRate({ allowance: () => allowance, upstreams })
+    const closing = new AbortController()
+    const poll = rate.wait('usual', closing.signal)
+    await new Promise(resolve => setTimeout(resolve, 30))
+    closing.abort()
+    await t.rejects(poll, { name: 'AbortError' })
+  })

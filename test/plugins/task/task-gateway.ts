@@ -131,7 +131,7 @@ export const startTasks = async (
   /** Another process of the installation. */
   let host: HostBase | undefined
   const worker = async (options: object = {}, others = routes) => {
-    const own = await store.open({ writeTimeout: 10_000 })
+    const own = await store.open({ writeTimeout: 60_000 })
     const membership = reaperOn(t, own, 1_000)
     const jobs = createJobs({ leases: new Leases({ database: own, membership }), log: SILENT_LOG })
     t.teardown(() => jobs.close())

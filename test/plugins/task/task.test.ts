@@ -3,6 +3,7 @@ import t from 'tap'
 import task from '../../../plugins/task/index.ts'
 import { deleteExpiredTasks } from '../../../plugins/task/jobs.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 import { POLL, PRICE, runCommand, startTasks, statesOf } from './task-gateway.ts'
 
@@ -353,7 +354,7 @@ t.test('task: a create that waits too long shows the state of its task', async t
 })
 
 t.test('task: is cancelled at the upstream after the deadline of its kind', async t => {
-  const poll = { ...POLL, deadline: { default: '300ms', off_peak: '48h' } }
+  const poll = { ...POLL, deadline: { default: `${scaled(300)}ms`, off_peak: '48h' } }
   const gateway = await startTasks(t, 'sqlite', { poll })
   const { create } = gateway
   gateway.here.script = statesOf('queueing')
@@ -361,7 +362,9 @@ t.test('task: is cancelled at the upstream after the deadline of its kind', asyn
   const fast = String((await create()).json.task_id)
   t.match(await gateway.reach(fast, 'failed'), { err_code: 'Timeout' })
   t.match((await gateway.query(slow)).json, { state: 'queueing' })
-  t.equal(gateway.requests.filter(({ path }) => path.endsWith('/cancel')).length, 1)
+  const cancels = () => gateway.requests.filter(({ path }) => path.endsWith('/cancel')).length
+  await eventually(() => cancels() > 0)
+  t.equal(cancels(), 1)
 })
 
 t.test('task: an upstream without subjects gets their images', async t => {

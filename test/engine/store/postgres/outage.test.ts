@@ -3,6 +3,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Database } from '../../../../engine/plugin.ts'
+import { scaled } from '../../../helpers/machine-speed.ts'
 import { growthDuring } from '../../../helpers/process-tree.ts'
 import { shortOrLong } from '../../../helpers/run-settings.ts'
 import { faultyPostgres, type PostgresServer } from '../../../helpers/store/postgres.ts'
@@ -89,7 +90,7 @@ const FROZEN = shortOrLong(1_500, 30_000)
 /** Limits, exact in the long form only: ms beyond the write timeout until a call has failed, ms
  *  until the store serves again, bytes by which the process grows meanwhile. */
 const [MAX_DELAY, MAX_RECOVERY, MAX_GROWTH] = shortOrLong(
-  [10_000, 30_000, 2 ** 28],
+  [scaled(10_000), scaled(30_000), 2 ** 28],
   [1_000, 3_000, 2 ** 25],
 )
 const LOAD = shortOrLong({ writers: 20, warm: 40 }, { writers: 200, warm: 50_000 })

@@ -7,6 +7,7 @@ import { inspect } from 'node:util'
 import t from 'tap'
 import { openDatabase, openForReading } from '../../../../engine/store/database.ts'
 import { inMemory } from '../../../helpers/in-memory.ts'
+import { scaled } from '../../../helpers/machine-speed.ts'
 import { sharedPostgres, startPostgres } from '../../../helpers/store/postgres.ts'
 import { openAt, sql, startAnyStore, startClient, statement } from '../../../helpers/store/store.ts'
 
@@ -16,7 +17,7 @@ const at = (
   change: Partial<URL>,
   from = `postgres://tollgate:${SECRET}@127.0.0.1:${server.port}/x`,
 ) => Object.assign(new URL(from), change).href
-const refusal = async (url: string, opening = 1_000) => {
+const refusal = async (url: string, opening = scaled(1_000)) => {
   const error = await openDatabase({ url, openTimeout: opening }).then(
     () => new Error('it opened'),
     error => error,
@@ -93,7 +94,7 @@ t.test('PostgreSQL start: connects to a Unix socket with the options of the URL'
   })
   const database = await openAt(t, {
     url: `postgres://tollgate@/${pathname.slice(1)}?${query}`,
-  }).open()
+  }).open({ writeTimeout: 10_000 })
   const settings = `SELECT current_setting('work_mem') AS memory, current_setting('lock_timeout') AS locks`
   t.same(await database.write([statement('settings', settings)]), [
     [{ memory: '5MB', locks: '2s' }],

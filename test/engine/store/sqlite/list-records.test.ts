@@ -14,7 +14,7 @@ t.test(
   'SQLite writer: forgets lists whose client has received the result, and keeps the others',
   async t => {
     const store = await startStore(t)
-    const longTimeout = await store.open({ writeTimeout: 10_000 })
+    const longTimeout = await store.open({ writeTimeout: 60_000 })
     const shortTimeout = await store.open({ writeTimeout: 400 })
     await longTimeout.migrate('test', [table])
     const unknownList = add()

@@ -28,7 +28,7 @@ t.test('writer socket: a long path is replaced by a short one in a private folde
     url: 'sqlite:',
     data: deep,
     start: true,
-    writeTimeout: 10_000,
+    writeTimeout: 60_000,
   })
   t.same(await database.write([statement('one', 'SELECT 1 AS one')]), [[{ one: 1 }]])
   t.equal(mode(dirname(address.socket)), '700')

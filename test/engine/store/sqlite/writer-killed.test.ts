@@ -26,7 +26,7 @@ for (const durability of ['power', 'process'] as const)
     `SQLite client: kill -9 of the writer under load loses and repeats no write (${durability})`,
     async t => {
       const store = await startStore(t, durability)
-      const database = await store.open({ writeTimeout: 10_000 })
+      const database = await store.open({ writeTimeout: 60_000 })
       await database.migrate('test', [tally])
       let isOver = false
       let writeCount = 0
@@ -51,7 +51,7 @@ for (const durability of ['power', 'process'] as const)
 
 /** A client with a long write timeout, and one with a short one. */
 const openBoth = async (store: Store) => {
-  const longTimeout = await store.open({ writeTimeout: 10_000 })
+  const longTimeout = await store.open({ writeTimeout: 60_000 })
   await longTimeout.migrate('test', [tally])
   return { longTimeout, shortTimeout: await store.open({ writeTimeout: 100 }) }
 }
@@ -173,7 +173,7 @@ t.test('SQLite client: the number of pending lists is bounded', async t => {
 
 t.test('SQLite client: two processes continue after the writer crashed', async t => {
   const store = await startStore(t)
-  const options = { url: 'sqlite:', data: store.data, writeTimeout: 10_000 }
+  const options = { url: 'sqlite:', data: store.data, writeTimeout: 60_000 }
   const clients = await Promise.all([startClient(t, options), startClient(t, options)])
   await clients[0].call('migrate', 'test', [tally])
   const writes = clients.map((client, index) => client.call('write', add(`a${index}`)))

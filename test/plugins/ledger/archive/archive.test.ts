@@ -293,7 +293,7 @@ for (const engine of ENGINES)
       for (let kill = 0; kill < KILLS || (interrupted === 0 && kill < MAX_KILLS); kill++) {
         const child = forkProgram(
           new URL('../../../fixtures/archive-charges.ts', import.meta.url),
-          [JSON.stringify({ writeTimeout: 10_000, ...store.options }), options],
+          [JSON.stringify({ writeTimeout: 60_000, ...store.options }), options],
         )
         const exit = once(child, 'exit')
         await Promise.race([once(child, 'message'), exit])
