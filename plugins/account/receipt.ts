@@ -1,7 +1,7 @@
 /** The receipt of one call: its price lines, and what was held and charged. */
 import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts'
 import { printFormula } from '../billing/formula.ts'
-import { isToolMeter } from '../billing/meters.ts'
+import { isIncluded, isToolMeter } from '../billing/meters.ts'
 import type { Line } from '../billing/sum.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
@@ -49,10 +49,13 @@ const noReceipt = async (
 
 /** Tools that were called and that no line prices. */
 const unpricedToolsOf = (meters: Meters, lines: readonly Line[]): readonly string[] => {
-  const pricedMeters = new Set<string>(lines.map(({ meter }) => meter))
-  return Object.keys(meters).filter(
+  const pricedMeters = new Set(lines.map(({ meter }) => meter))
+  return (Object.keys(meters) as Meter[]).filter(
     meter =>
-      isToolMeter(meter as Meter) && (meters[meter as Meter] ?? 0) > 0 && !pricedMeters.has(meter),
+      isToolMeter(meter) &&
+      (meters[meter] ?? 0) > 0 &&
+      !pricedMeters.has(meter) &&
+      !isIncluded(meter, pricedMeters),
   )
 }
 

@@ -1,6 +1,6 @@
 /** The meters of a price: their sums, and the meter whose lines price a meter without lines. */
 import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
-import type { Meter } from '../slots.ts'
+import type { Meter, Meters } from '../slots.ts'
 
 const PIECE_METERS = [
   'images',
@@ -15,6 +15,14 @@ const TOOL_METERS = [
   'web_search',
   'file_search',
   'code_execution',
+  'x_search',
+  'collections_search',
+  'google_maps',
+  'retrieval',
+  'image_generation',
+  'image_generation_input',
+  'image_generation_output',
+  'other_tools',
 ] as const satisfies readonly Meter[]
 
 /** All meters, in the order of a receipt. */
@@ -97,6 +105,7 @@ const isExactPrice = (isExact: StandIn['isExact'], pricedMeters: MeterSet): bool
  *  price covers tools. */
 export const isIncluded = (meter: Meter, pricedMeters: MeterSet): boolean => {
   if (meter === 'calls') return true
+  if (meter.startsWith('image_generation')) return includesImageTool(meter, pricedMeters)
   const tokens = [...PROMPT_METERS, ...COMPLETION_METERS].some(each => pricedMeters.has(each))
   const pieces = PIECE_METERS.some(each => pricedMeters.has(each))
   if (isToolMeter(meter) || includesMeter(TRANSCRIPT_METERS, meter)) return false
@@ -104,6 +113,13 @@ export const isIncluded = (meter: Meter, pricedMeters: MeterSet): boolean => {
     ? tokens || pricedMeters.has('calls')
     : pieces && !tokens
 }
-/** Tools that upstreams run and bill by the call. */
+/** Images of a tool are priced by the call or by its tokens. */
+const includesImageTool = (meter: Meter, pricedMeters: MeterSet): boolean =>
+  meter === 'image_generation'
+    ? pricedMeters.has('image_generation_output')
+    : pricedMeters.has('image_generation')
+/** No request offers a tool: 0 for each. */
+export const NO_TOOLS: Meters = Object.fromEntries(TOOL_METERS.map(meter => [meter, 0]))
+/** Tools that upstreams run and bill apart. */
 export const isToolMeter = (meter: Meter): boolean => includesMeter(TOOL_METERS, meter)
 const includesMeter = (list: readonly Meter[], meter: Meter): boolean => list.includes(meter)

@@ -4,18 +4,15 @@ import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
 import type { Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
+import { type OfferedTool, offeredTools, offersHostedTools } from '../formats/hosted-tools.ts'
 import { formats } from '../formats/index.ts'
-import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
 import { EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
+import { NO_TOOLS } from './meters.ts'
 import type { Fields } from './problems.ts'
 import type { Rule } from './rule.ts'
 import type { Attribute, Facts } from './usage.ts'
 
-const fieldsIn = (fields: Fields, ...keys: readonly string[]): Fields => {
-  for (const key of keys) if (isFields(fields[key])) return fields[key]
-  return {}
-}
 const positiveNumber = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 
@@ -103,7 +100,7 @@ export const requestBoundsOf = (
   const tools = toolBounds(fields, rule)
   return {
     isWithoutTools: tools === NO_TOOLS,
-    hasHostedTools: TOOLS.some(([meter]) => tools[meter] !== 0) || offersHostedTools(body),
+    hasHostedTools: tools !== NO_TOOLS || offersHostedTools(body),
     // Audio models ignore an output limit.
     isLimited:
       limit !== undefined || copies > 1 || files > 0 || rule.pricingMeters.has('characters'),
@@ -182,52 +179,43 @@ const transcriptBound = ({ pricedMeters, maxCalls }: Rule): number =>
     ? (maxCalls.get('transcription_seconds') ?? TRANSCRIPT_SECONDS)
     : 0
 
-/** The names that formats give to tools that upstreams run and bill by the call. */
-const TOOLS: readonly (readonly [Meter, RegExp])[] = [
-  ['web_search', /^(?:.*web_?search.*|google_?search.*|gx_search|url_?context)$/i],
-  ['file_search', /^file_?search$/i],
-  ['code_execution', /^code_?(?:execution|interpreter).*$/i],
-]
-const NO_TOOLS: Meters = { web_search: 0, file_search: 0, code_execution: 0 }
 /** 0 for every tool that the request does not offer. `max_calls` bounds the others. An offered tool
  *  without a price counts 1, so that it is reported as unpriced. */
-const toolBounds = (fields: Fields, rule: Rule): Meters => {
-  if (fields.tools === undefined && fields.web_search_options === undefined) return NO_TOOLS
-  const offeredNames = offeredTools(fields)
-  const meters: { [meter: string]: number } = {}
-  for (const [meter, pattern] of TOOLS)
-    if (!offeredNames.some(name => pattern.test(name))) meters[meter] = 0
-    else if (!rule.pricingMeters.has(meter)) meters[meter] = 1
+const toolBounds = (fields: JsonFields, rule: Rule): Meters => {
+  const offered = offeredTools(fields)
+  if (offered.length === 0) return NO_TOOLS
+  const meters: { [meter: string]: number } = { ...NO_TOOLS }
+  for (const { tool } of offered) {
+    const counting = tool?.meters ?? OTHER_TOOLS
+    const priced = counting.filter(meter => rule.pricingMeters.has(meter))
+    for (const meter of priced) delete meters[meter]
+    const [first] = counting
+    if (first && priced.length === 0) meters[first] = 1
+  }
   return meters
 }
+const OTHER_TOOLS: readonly Meter[] = ['other_tools']
+const toolMetersOf = ({ tool }: OfferedTool): readonly Meter[] => tool?.meters ?? OTHER_TOOLS
+
 /** The client's names for the tools that these meters count. Returns other meters unchanged. */
-export const toolNamesOf = (body: Json, meters: readonly string[]): readonly string[] => {
-  const offeredNames = isFields(body) ? offeredTools(body) : []
+export const toolNamesOf = (body: Json, meters: readonly string[]): readonly string[] =>
+  namesOf(body, meters, () => true)
+/** Meters, with the client's names for the tools that no meter of its own counts. */
+export const namesOfUnknownTools = (body: Json, meters: readonly string[]): readonly string[] =>
+  namesOf(body, meters, meter => meter === 'other_tools')
+const namesOf = (
+  body: Json,
+  meters: readonly string[],
+  isNamed: (meter: string) => boolean,
+): readonly string[] => {
+  const offered = isFields(body) ? offeredTools(body) : []
   const names = meters.flatMap(meter => {
-    const pattern = TOOLS.find(([name]) => name === meter)?.[1]
-    const matches = pattern ? offeredNames.filter(name => pattern.test(name)) : []
-    return matches.length > 0 ? matches : [meter]
+    const tools = isNamed(meter)
+      ? offered.filter(each => toolMetersOf(each).includes(meter as Meter))
+      : []
+    return tools.length > 0 ? tools.map(({ name }) => name) : [meter]
   })
   return [...new Set(names)]
-}
-const offeredTools = (fields: Fields): string[] => [
-  ...toolNames(fields.tools),
-  ...(fields.web_search_options === undefined ? [] : ['web_search_options']),
-]
-const toolNames = (tools: unknown): string[] => {
-  if (!Array.isArray(tools)) return []
-  return tools.flatMap(tool => {
-    if (!isFields(tool)) return []
-    // Google names tools by their key; other formats by their type.
-    return typeof tool.type === 'string' ? [tool.type, ...presetTool(tool)] : Object.keys(tool)
-  })
-}
-/** A function without parameters may name a hosted tool. */
-const presetTool = (tool: Fields): string[] => {
-  const { name, parameters } = fieldsIn(tool, 'function')
-  if (tool.type !== 'function' || typeof name !== 'string') return []
-  const { properties } = isFields(parameters) ? parameters : {}
-  return isFields(properties) && Object.keys(properties).length > 0 ? [] : [name]
 }
 
 const ATTRIBUTE = /^[a-z][a-z0-9_]{0,63}$/

@@ -5,6 +5,7 @@ import type { Exchange, Host } from '../../engine/plugin.ts'
 import { parseQuota } from '../billing/money.ts'
 import {
   factsOf,
+  namesOfUnknownTools,
   type RequestBounds,
   requestBoundsOf,
   targetRequestOf,
@@ -14,7 +15,7 @@ import type { Facts } from '../billing/usage.ts'
 import { coverableTokens, missingPrices, worstCase } from '../billing/worst-case.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { asksForStream } from '../formats/stream-request.ts'
-import { type Account, FILES, type Meter, OUTPUT_LIMIT } from '../slots.ts'
+import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'
 import type { Ledger, Payer } from './ledger.ts'
 import { createLedgerContext } from './ledger-context.ts'
@@ -40,8 +41,9 @@ interface Order {
 export interface Admission {
   readonly call: MeteredCall
   readonly estimator: UsageEstimator
-  /** Meters of offered tools without a price: their calls cost nothing. */
-  readonly unpricedTools: readonly Meter[]
+  /** Meters of offered tools without a price, and names of unknown tools: their calls cost
+   *  nothing. */
+  readonly unpricedTools: readonly string[]
 }
 
 export class CallAdmission {
@@ -93,7 +95,7 @@ export class CallAdmission {
     if (exchange.kind !== 'http' || wantsStream || this.#ledger.isContended(payer)) call.hold()
     const estimator = new UsageEstimator(exchange, { body, size: size - files }, call)
     if (wantsStream) estimator.startCheckpoints()
-    return { call, estimator, unpricedTools }
+    return { call, estimator, unpricedTools: namesOfUnknownTools(body, unpricedTools) }
   }
   /** Reserves the worst-case cost. Where the balance covers only a part, and the client set no
    *  limit, limits the output to what the balance covers, if the format can express that. */

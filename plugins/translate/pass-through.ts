@@ -12,7 +12,7 @@ import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { AnswerFilter } from '../formats/stream/answer-watch.ts'
-import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
+import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import {
   type ResponseListener,

@@ -1,6 +1,9 @@
-/** Decodes hosted tools: a use block and a result block become one hosted call of the hub. */
+/** Decodes hosted tools: a use block and a result block become one hosted call of the hub. Counts
+ *  their calls. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields } from '../fields.ts'
+import { count, type Fields, isFields, lenientObject, lenientText } from '../fields.ts'
+import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
+import { meterOfCall } from '../hosted-tools.ts'
 import type { Citation, HostedCall, HostedToolName } from '../hub/content.ts'
 import { readPage } from './answer/citations.ts'
 import { type FieldPath, NAME, objectsIn, requiredText, textIn } from './members.ts'
@@ -143,4 +146,42 @@ const outputOf = (content: Fields): Pick<HostedCall, 'output'> => {
   const { stdout, stderr } = content
   if (typeof stdout !== 'string') return { output: content }
   return { output: stdout + (typeof stderr === 'string' ? stderr : '') }
+}
+
+/** The usage of a message omits containers of code, and tools that are not in the table. */
+export const hostedUsage: HostedUsageFacts = {
+  marks: ['server_tool_use'],
+  begin: () => startCounting(),
+}
+const startCounting = (): HostedUsage => {
+  /** Ids of the calls of unknown tools. */
+  const others = new Set<string>()
+  let hasContainer = false
+  /** Requests for code that the upstream counts itself. */
+  let reportedRequests = 0
+  const add = (block: Json | undefined): void => {
+    if (!isFields(block) || block.type !== 'server_tool_use') return
+    const meter = meterOfCall(lenientText(block, 'name') ?? '')
+    if (meter === 'code_execution') hasContainer = true
+    if (meter === 'other_tools') others.add(String(block.id))
+  }
+  const addMessage = (message: Fields): void => {
+    if (Array.isArray(message.content)) message.content.forEach(add)
+    const { code_execution_requests: requests } = lenientObject(
+      lenientObject(message, 'usage'),
+      'server_tool_use',
+    )
+    reportedRequests = Math.max(reportedRequests, count(requests))
+  }
+  return {
+    observe(body) {
+      add(body.content_block)
+      addMessage(isFields(body.message) ? body.message : body)
+    },
+    get meters() {
+      // All programs of a message run in one container, which is what is billed.
+      const sessions = reportedRequests > 0 ? reportedRequests : Number(hasContainer)
+      return omitZeroMeters({ code_execution: sessions, other_tools: others.size })
+    },
+  }
 }

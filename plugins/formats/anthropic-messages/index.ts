@@ -5,6 +5,7 @@ import { eventFields, type Format } from '../format.ts'
 import { imageFormatIn } from '../images/image-prompt.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { about, countSchema } from './about.ts'
+import { hostedUsage } from './decode-hosted-tools.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { decodeError, errorOf, typeOf } from './errors.ts'
@@ -68,6 +69,7 @@ export const anthropicMessages: Format = {
       'thinking',
       'web_search',
     ],
+    hostedTools: hostedUsage,
   },
   served,
   stream: {

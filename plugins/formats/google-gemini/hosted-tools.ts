@@ -2,7 +2,14 @@
  *  models), and counts them. Grounding is charged per answer regardless of the queries; models with
  *  the trait `search_unit: query` are charged per query. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields, lenientObject, lenientText, lookUp } from '../fields.ts'
+import {
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientObjects,
+  lenientText,
+  lookUp,
+} from '../fields.ts'
 import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
 import type { HostedCall, HostedToolName } from '../hub/content.ts'
 import { NAME } from './name.ts'
@@ -15,6 +22,14 @@ export const HOSTED_TOOLS: Readonly<Record<string, HostedToolName>> = {
   FILE_SEARCH: 'file_search',
   CODE_EXECUTION: 'code_execution',
 }
+/** Tools whose calls are counted by other members of the answer, or as tokens alone. */
+const COUNTED_ELSEWHERE: ReadonlySet<string> = new Set([
+  ...Object.keys(HOSTED_TOOLS),
+  'TOOL_TYPE_UNSPECIFIED',
+  'GOOGLE_MAPS',
+  'COMPUTER_USE',
+  'MCP_SERVERS',
+])
 const OK = 'OUTCOME_OK'
 
 /** The start of a hosted call; undefined for other parts. `id`: makes an id if the part has
@@ -95,29 +110,51 @@ const outputText = (output: Json | undefined): string => {
 }
 
 export const hostedUsage: HostedUsageFacts = {
-  marks: ['webSearchQueries"', 'executableCode"'],
+  marks: ['groundingMetadata"', 'executableCode"', 'toolCall"'],
   begin: ({ search_unit: unit }) => startCounting(unit === 'query'),
 }
 const startCounting = (perQuery: boolean): HostedUsage => {
-  /** Events of a stream may repeat queries. */
-  const queries = new Set<string>()
+  /** Events of a stream may repeat queries, places and calls. */
+  const [queries, retrievals, places] = [new Set(), new Set(), new Set()]
+  const [maps, others] = [new Set(), new Set()]
   let programs = 0
+  const addPart = (part: Json): void => {
+    if (!isFields(part)) return
+    if (isFields(part.executableCode)) programs++
+    const { toolType, id, args } = lenientObject(part, 'toolCall')
+    if (toolType === 'GOOGLE_MAPS') maps.add(id ?? JSON.stringify(args ?? null))
+    else if (typeof toolType === 'string' && !COUNTED_ELSEWHERE.has(toolType))
+      others.add(id ?? JSON.stringify(part))
+  }
   const addCandidate = (candidate: Json): void => {
     if (!isFields(candidate)) return
-    const { webSearchQueries: candidateQueries } = lenientObject(candidate, 'groundingMetadata')
-    for (const query of Array.isArray(candidateQueries) ? candidateQueries : [])
-      if (typeof query === 'string' && query !== '') queries.add(query)
+    const grounding = lenientObject(candidate, 'groundingMetadata')
+    for (const query of textsIn(grounding.webSearchQueries)) queries.add(query)
+    for (const query of textsIn(grounding.retrievalQueries)) retrievals.add(query)
+    for (const chunk of lenientObjects(grounding, 'groundingChunks'))
+      if (isFields(chunk.maps)) places.add(JSON.stringify(chunk.maps))
     const { parts } = lenientObject(candidate, 'content')
-    if (Array.isArray(parts))
-      programs += parts.filter(part => isFields(part) && isFields(part.executableCode)).length
+    if (Array.isArray(parts)) parts.forEach(addPart)
   }
   return {
     observe({ candidates }) {
       if (Array.isArray(candidates)) candidates.forEach(addCandidate)
     },
     get meters() {
-      const searches = perQuery ? queries.size : Math.min(1, queries.size)
-      return omitZeroMeters({ web_search: searches, code_execution: programs })
+      const units = (queryCount: number): number =>
+        perQuery ? queryCount : Math.min(1, queryCount)
+      return omitZeroMeters({
+        web_search: units(queries.size),
+        code_execution: programs,
+        // An answer lists its places, and newer models each call.
+        google_maps: units(maps.size || Math.min(1, places.size)),
+        retrieval: Math.min(1, retrievals.size),
+        other_tools: others.size,
+      })
     },
   }
 }
+const textsIn = (list: Json | undefined): readonly string[] =>
+  Array.isArray(list)
+    ? list.filter((each: Json): each is string => typeof each === 'string' && each !== '')
+    : []

@@ -1,7 +1,7 @@
 /** Hosted tools: converts their calls between the hub and the items of this format, and counts
  *  those of a response by the upstream's own number of searches if it is there. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Meter } from '../../slots.ts'
+import type { Meter, Meters } from '../../slots.ts'
 import {
   count,
   type Fields,
@@ -13,6 +13,7 @@ import {
   parseJson,
 } from '../fields.ts'
 import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
+import { meterOfCall } from '../hosted-tools.ts'
 import type { Citation, HostedCall } from '../hub/content.ts'
 import { NAME } from './name.ts'
 
@@ -173,46 +174,75 @@ const ENCODERS: Readonly<Record<string, (call: HostedCall) => NewItem>> = {
   file_search: encodeFileSearch,
 }
 
-const METERS_BY_TYPE: Readonly<Record<string, Meter>> = {
-  web_search_call: 'web_search',
-  file_search_call: 'file_search',
-  code_interpreter_call: 'code_execution',
-}
-
 export const hostedUsage: HostedUsageFacts = {
-  marks: ['_call"', 'tool_usage"'],
+  marks: ['_call"', 'tool_usage', 'environment"'],
   begin: () => startCounting(),
 }
 const startCounting = (): HostedUsage => {
   /** Item id -> meter. An item occurs twice: when it is done, and in the whole response. */
   const items = new Map<string, Meter>()
-  let searches: number | undefined
+  let reportedMeters: Meters = {}
   const add = (item: Json | undefined, position: number): void => {
     const meter = isFields(item) ? meterOf(item) : undefined
-    if (isFields(item) && meter) items.set(String(item.id ?? position), meter)
+    if (isFields(item) && meter) items.set(keyOf(item, meter, position), meter)
   }
   return {
     observe(body) {
       if (body.type === 'response.output_item.done') return add(body.item, count(body.output_index))
       const response = isFields(body.response) ? body.response : body
       if (Array.isArray(response.output)) response.output.forEach(add)
-      const { num_requests: searchCount } = lenientObject(
-        lenientObject(response, 'tool_usage'),
-        'web_search',
-      )
-      if (typeof searchCount === 'number') searches = searchCount
+      reportedMeters = { ...reportedMeters, ...reportedMetersOf(response) }
     },
     get meters() {
       const meters: { [meter: string]: number } = {}
       for (const meter of items.values()) meters[meter] = (meters[meter] ?? 0) + 1
-      return omitZeroMeters(searches === undefined ? meters : { ...meters, web_search: searches })
+      return omitZeroMeters({ ...meters, ...reportedMeters })
     },
   }
 }
-/** Opening a search result is part of the search. Failed calls are not charged. */
+/** Programs in one container are one session. */
+const keyOf = (item: Fields, meter: Meter, position: number): string => {
+  const environment = lenientObject(item, 'environment')
+  const container = lenientText(item, 'container_id') ?? lenientText(environment, 'container_id')
+  return meter === 'code_execution' && container !== undefined
+    ? container
+    : String(item.id ?? position)
+}
+/** Opening a search result is part of the search. Failed calls are not charged; a shell without a
+ *  container is the client's. */
 const meterOf = (item: Fields): Meter | undefined => {
+  const type = lenientText(item, 'type') ?? ''
   const { type: action } = lenientObject(item, 'action')
-  if (item.status === 'failed' || action === 'open_page' || action === 'find_in_page')
-    return undefined
-  return METERS_BY_TYPE[String(item.type)]
+  if (!type.endsWith('_call') || item.status === 'failed') return undefined
+  if (action === 'open_page' || action === 'find_in_page') return undefined
+  if (type === 'shell_call') {
+    const place = lenientText(lenientObject(item, 'environment'), 'type') ?? ''
+    return place.startsWith('container') ? 'code_execution' : undefined
+  }
+  return meterOfCall(type)
+}
+
+/** The upstream's own numbers: OpenAI's searches and tokens of images, xAI's calls by tool. They
+ *  replace the counted items. */
+const reportedMetersOf = (response: Fields): Meters => {
+  const usage = lenientObject(response, 'tool_usage')
+  const { num_requests: searches } = lenientObject(usage, 'web_search')
+  const image = lenientObject(usage, 'image_gen')
+  const calls = lenientObject(lenientObject(response, 'usage'), 'server_side_tool_usage_details')
+  return {
+    ...callMetersOf(calls),
+    ...(typeof searches === 'number' && { web_search: count(searches) }),
+    ...(count(image.output_tokens) + count(image.input_tokens) > 0 && {
+      image_generation_input: count(image.input_tokens),
+      image_generation_output: count(image.output_tokens),
+    }),
+  }
+}
+const callMetersOf = (calls: Fields): Meters => {
+  const meters: { [meter: string]: number } = {}
+  for (const name in calls) {
+    const meter = name.endsWith('_calls') ? meterOfCall(name.slice(0, -1)) : undefined
+    if (meter) meters[meter] = (meters[meter] ?? 0) + count(calls[name])
+  }
+  return meters
 }

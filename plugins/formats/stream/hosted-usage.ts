@@ -6,28 +6,6 @@ import { isFields } from '../fields.ts'
 import { eventFields, type HostedUsage } from '../format.ts'
 import { eventsIn, Splitter } from './sse.ts'
 
-/** Whether the request offers tools that the provider runs. Stored prompts and cached content may
- *  offer some invisibly. Answers of other requests are not inspected. */
-export const offersHostedTools = (body: Json | undefined): boolean =>
-  isFields(body) &&
-  (STORED_FIELDS.some(name => body[name] !== undefined && body[name] !== null) ||
-    (Array.isArray(body.tools) && body.tools.some(isHosted)))
-const STORED_FIELDS = ['web_search_options', 'prompt', 'cachedContent', 'cached_content'] as const
-const CLIENT_TOOLS: ReadonlySet<string> = new Set([
-  'function',
-  'custom',
-  'functionDeclarations',
-  'function_declarations',
-])
-/** Google names its tools by their key; other providers by their type, which a client's own tool
- *  may lack. */
-const isHosted = (tool: Json): boolean => {
-  if (!isFields(tool)) return false
-  if (typeof tool.type === 'string') return !CLIENT_TOOLS.has(tool.type)
-  if (typeof tool.name === 'string') return false
-  return Object.keys(tool).some(name => !CLIENT_TOOLS.has(name))
-}
-
 /** The maximum size of a whole answer that is parsed, in bytes. */
 const MAX_ANSWER = 64 * 1024 * 1024
 

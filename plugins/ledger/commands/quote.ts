@@ -4,7 +4,7 @@ import { EXIT, instantIn, textOf, UsageError } from '../../../engine/cli/kit.ts'
 import type { Command, HostBase, Json, Route, RouteMatch } from '../../../engine/plugin.ts'
 import { printFormula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
-import { factsOf, requestBoundsOf } from '../../billing/request-bounds.ts'
+import { factsOf, namesOfUnknownTools, requestBoundsOf } from '../../billing/request-bounds.ts'
 import { missingPrices, quote } from '../../billing/worst-case.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
@@ -128,7 +128,7 @@ const mostOf = (price: Price, body: Json, size: number, at: number) => {
     most: printMoney(worstCost.nanos),
     formula: printFormula(worstCost.lines),
     lacking: missingMeters,
-    unpriced: unpricedTools,
+    unpriced: namesOfUnknownTools(body, unpricedTools),
   }
 }
 

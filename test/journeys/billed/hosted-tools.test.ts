@@ -174,3 +174,88 @@ t.test('hosted tools: counted in a pass-through body', async t => {
     usage: { input: 1, output: 1, web_search: 1 },
   })
 })
+
+// ---------------------------------------------------------------- tools by rule
+
+const IMAGE_ANSWER = {
+  ...response,
+  output: [item('image_generation_call', 'i', { result: 'aGk=' })],
+  tool_usage: {
+    image_gen: { input_tokens: 171, output_tokens: 7024, total_tokens: 7195 },
+    web_search: { num_requests: 0 },
+  },
+}
+const xaiAnswer = (type: string) => ({ ...response, output: [item(`${type}_call`, 'x')] })
+const receiptOf = async (id: string | null) => {
+  const { data } = (await (
+    await fetch(`${gateway.url}/api/usage/${id}`, {
+      headers: { authorization: `Bearer ${customer.key}` },
+    })
+  ).json()) as { data: { unpriced: string[] } }
+  return data.unpriced
+}
+for (const [type, answer, called] of [
+  [
+    'image_generation',
+    IMAGE_ANSWER,
+    ['image_generation', 'image_generation_input', 'image_generation_output'],
+  ],
+  ['x_search', xaiAnswer('x_search'), ['x_search']],
+  ['collections_search', xaiAnswer('collections_search'), ['collections_search']],
+  ['a_tool_of_next_year', xaiAnswer('a_tool_of_next_year'), ['other_tools']],
+] as const)
+  t.test(`hosted tools: ${type} without a price is named, or refused`, async t => {
+    const tools = [{ type }]
+    const body = JSON.stringify(answer)
+    const completed = { type: 'response.completed', sequence_number: 0, response: answer }
+    const eventText = `event: response.completed\ndata: ${JSON.stringify(completed)}\n\n`
+    for (const steps of [[plain(answer)], stream(eventText, { piece: 40 })]) {
+      await upstream.script('gp', [{ do: 'body' }, ...steps])
+      const { response, text } = await post('/v1/responses', {
+        ...REQUEST,
+        model: 'bare',
+        tools,
+        stream: steps.length > 1,
+      })
+      t.equal(response.status, 200, `${text} ${body.length}`)
+      t.equal(response.headers.get('x-tollgate-unpriced'), type)
+      t.same(await receiptOf(response.headers.get('x-request-id')), called)
+    }
+    const refusal = await post('/v1/responses', { ...REQUEST, model: 'firm', tools })
+    t.equal(refusal.response.status, 400)
+    t.match(refusal.text, type)
+  })
+t.test('hosted tools: those of the client are neither named nor refused', async t => {
+  const tools = [
+    { type: 'function', name: 'f', parameters: {} },
+    { type: 'custom', name: 'c' },
+    { type: 'computer_use_preview' },
+    { type: 'local_shell' },
+    { type: 'shell' },
+    { type: 'apply_patch' },
+    { type: 'mcp', server_label: 's' },
+    { type: 'namespace', name: 'n', tools: [] },
+  ]
+  await upstream.script('gp', [{ do: 'body' }, plainSteps])
+  const { response, text } = await post('/v1/responses', { ...REQUEST, model: 'firm', tools })
+  t.equal(response.status, 200, text)
+  t.equal(response.headers.get('x-tollgate-unpriced'), null)
+})
+t.test('hosted tools: images of a tool are charged by its tokens', async t => {
+  await gateway.reload(
+    ROUTES.replace(
+      '  unbound:',
+      '  draws: { to: gp/there, price: { input: 0, output: 0, image_generation_input: 0.001, image_generation_output: 0.01 }, max_calls: { image_generation_input: 1000, image_generation_output: 10000 } }\n  unbound:',
+    ),
+  )
+  await upstream.script('gp', [{ do: 'body' }, plain(IMAGE_ANSWER)])
+  const tools = [{ type: 'image_generation' }]
+  const { response, text } = await post('/v1/responses', { ...REQUEST, model: 'draws', tools })
+  t.equal(response.status, 200, text)
+  t.equal(response.headers.get('x-tollgate-unpriced'), null)
+  t.match(await charge(response.headers.get('x-request-id')), {
+    amount: 171 * 1_000_000 + 7024 * 10_000_000,
+    usage: { image_generation: 1, image_generation_input: 171, image_generation_output: 7024 },
+  })
+  t.same(await receiptOf(response.headers.get('x-request-id')), [])
+})

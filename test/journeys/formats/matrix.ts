@@ -42,13 +42,16 @@ export const NANOS: Readonly<Record<string, number>> = {
   cached_audio: 41_000,
   cached_image: 43_000,
   image_output: 47_000,
+  image_generation: 53_000,
+  x_search: 59_000,
 }
 const PRICE = JSON.stringify(
   Object.fromEntries(
     Object.entries(NANOS).map(([meter, nanos]) => [meter, `${nanos / 1_000} / 1M`]),
   ),
 )
-const CALLS = '{ web_search: 20, file_search: 20, code_execution: 20 }'
+const CALLS =
+  '{ web_search: 20, file_search: 20, code_execution: 20, image_generation: 20, x_search: 20 }'
 const PRICED = `price: ${PRICE}, max_calls: ${CALLS}`
 /** Targets stay in use however often they fail. */
 const HEALTH = 'health: { failures: 1000000, eject: 1s }'

@@ -156,19 +156,35 @@ const TOOL_CALLS: Readonly<
   }),
   responses(all) {
     const response = finalResponse(all)
-    const ran = (name: string): number =>
+    const ran = (name: string): LooseObject[] =>
       asList(response.output).filter(
         ({ type, status, action }) =>
           type === name &&
           status !== 'failed' &&
           !/^(?:open_page|find_in_page)$/.test(String(asObject(action).type)),
-      ).length
+      )
+    // A container is billed once, however many programs run in it.
+    const containers = new Set([
+      ...ran('code_interpreter_call').map(item => item.container_id ?? item),
+      ...ran('shell_call').flatMap(({ environment }) => asObject(environment).container_id ?? []),
+    ])
     const { num_requests: reported } = asObject(asObject(response.tool_usage).web_search)
-    return {
-      web_search: typeof reported === 'number' ? reported : ran('web_search_call'),
-      file_search: ran('file_search_call'),
-      code_execution: ran('code_interpreter_call'),
+    const calls = asObject(asObject(response.usage).server_side_tool_usage_details)
+    const counts = {
+      web_search: typeof reported === 'number' ? reported : ran('web_search_call').length,
+      file_search: ran('file_search_call').length,
+      code_execution: containers.size,
+      image_generation: ran('image_generation_call').length,
+      x_search: ran('x_search_call').length,
     }
+    // xAI reports what it bills.
+    return Object.keys(calls).length > 0
+      ? {
+          ...counts,
+          web_search: asNumber(calls.web_search_calls),
+          x_search: asNumber(calls.x_search_calls),
+        }
+      : counts
   },
   gemini(all) {
     const candidates = all.flatMap(body => asList(body.candidates))

@@ -2,7 +2,7 @@
  *  recordings, and cases made here. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { offersHostedTools } from '../../../../plugins/formats/stream/hosted-usage.ts'
+import { offeredTools, offersHostedTools } from '../../../../plugins/formats/hosted-tools.ts'
 import { USAGE } from '../../../../plugins/slots.ts'
 import { type Recording, recordedFormat, recordings } from '../../../helpers/formats/recordings.ts'
 import {
@@ -13,7 +13,19 @@ import {
 } from '../../../helpers/formats/translation.ts'
 import { readReply } from '../../../helpers/gateway/fake-exchange.ts'
 
-const HOSTED = ['web_search', 'file_search', 'code_execution'] as const
+const HOSTED = [
+  'web_search',
+  'file_search',
+  'code_execution',
+  'x_search',
+  'collections_search',
+  'google_maps',
+  'retrieval',
+  'image_generation',
+  'image_generation_input',
+  'image_generation_output',
+  'other_tools',
+] as const
 const CLIENTS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'] as const
 
 /** A request that offers the tool, in the shape of each format. */
@@ -86,6 +98,8 @@ interface Fields {
   readonly type?: string
   readonly action?: { readonly type?: string }
   readonly item?: Fields
+  readonly container_id?: string
+  readonly environment?: { readonly container_id?: string }
 }
 const eventsOf = (body: string): Fields[] =>
   body
@@ -96,6 +110,19 @@ const SEARCH_KINDS = { search: 'web_search', undefined: 'web_search' } as Record
 const KINDS: Record<string, string> = {
   file_search_call: 'file_search',
   code_interpreter_call: 'code_execution',
+  image_generation_call: 'image_generation',
+  x_search_call: 'x_search',
+}
+/** xAI's own numbers, which count what it bills. */
+const reportedCalls = (body: string): Record<string, number> => {
+  const details = /"server_side_tool_usage_details": ?(\{[^}]*\})/.exec(body)?.[1]
+  if (!details) return {}
+  const calls: Record<string, number> = JSON.parse(details)
+  return {
+    web_search: calls.web_search_calls ?? 0,
+    x_search: calls.x_search_calls ?? 0,
+    image_generation: calls.image_generation_calls ?? 0,
+  }
 }
 const itemsOf = ({ stream, response_body: body }: Recording): Fields[] =>
   stream
@@ -106,12 +133,21 @@ const itemsOf = ({ stream, response_body: body }: Recording): Fields[] =>
 const expected: Readonly<Record<string, (recording: Recording) => object>> = {
   'openai-responses': recording => {
     const counts: Record<string, number> = {}
-    for (const { type, action } of itemsOf(recording)) {
+    const containers = new Set()
+    for (const { type, action, container_id, environment } of itemsOf(recording)) {
+      const container = container_id ?? environment?.container_id
+      if (container && containers.has(container)) continue
+      if (container) containers.add(container)
       const kind =
-        type === 'web_search_call' ? SEARCH_KINDS[String(action?.type)] : KINDS[String(type)]
+        type === 'web_search_call'
+          ? SEARCH_KINDS[String(action?.type)]
+          : type === 'shell_call' && container
+            ? 'code_execution'
+            : KINDS[String(type)]
       if (kind) counts[kind] = (counts[kind] ?? 0) + 1
     }
-    return counts
+    const all = { ...counts, ...reportedCalls(recording.response_body) }
+    return Object.fromEntries(Object.entries(all).filter(([, count]) => count > 0))
   },
   'google-gemini': ({ response_body: body }) => {
     const programs = body.match(/"executableCode": ?\{/g)?.length ?? 0
@@ -124,7 +160,14 @@ const expected: Readonly<Record<string, (recording: Recording) => object>> = {
   'anthropic-messages': ({ response_body: body }) => {
     const all = [...body.matchAll(/"web_search_requests": ?(\d+)/g)]
     const last = Number(all.at(-1)?.[1] ?? 0)
-    return last > 0 ? { web_search: last } : {}
+    const hasContainer =
+      /"name": ?"(?:\w+_)?code_execution"[^{}]*"type": ?"server_tool_use"|"type": ?"server_tool_use"[^}]*"name": ?"(?:\w+_)?code_execution"/.test(
+        body,
+      )
+    return {
+      ...(last > 0 && { web_search: last }),
+      ...(hasContainer && { code_execution: 1 }),
+    }
   },
   'openai-chat': ({ response_body: body }) =>
     /"type": ?"url_citation"/.test(body) ? { web_search: 1 } : {},
@@ -288,4 +331,98 @@ t.test('hosted tools: recognised in the requests of every format', async t => {
     tools({ functionDeclarations: [] }, { function_declarations: [] }),
   ])
     t.notOk(offersHostedTools(body), JSON.stringify(body))
+})
+
+t.test(
+  'hosted tools: unknown ones are offered by their name, those of clients are not',
+  async t => {
+    const offered = (body: { readonly [key: string]: Json }) =>
+      offeredTools(body).map(({ name, tool }) => [name, tool?.meters ?? 'unknown'])
+    t.same(
+      offered({
+        tools: [
+          {
+            type: 'function',
+            name: 'web_search',
+            parameters: { type: 'object', properties: { q: {} } },
+          },
+          { type: 'function', function: { name: 'gx_search' } },
+          { type: 'builtin_function', function: { name: '$web_search' } },
+          { name: 'mine', input_schema: {} },
+          { type: 'computer_20250124', name: 'computer' },
+          { type: 'bash_20250124', name: 'bash' },
+          { type: 'text_editor_20250728', name: 'x' },
+          { type: 'memory_20250818', name: 'memory' },
+          { type: 'web_fetch_20260318', name: 'web_fetch' },
+          { type: 'shell', environment: { type: 'local' } },
+          { type: 'shell', environment: { type: 'container_auto' } },
+          { functionDeclarations: [], computerUse: {}, urlContext: {} },
+          { googleMaps: {}, aToolOfNextYear: {} },
+          { toolSpec: { name: 'f' } },
+          { systemTool: { name: 'nova_grounding' } },
+          { type: 'browse_2031' },
+        ],
+        input: [{ type: 'additional_tools', tools: [{ type: 'x_search' }] }, 'text'],
+        search_parameters: { mode: 'off' },
+        enable_search: true,
+      }),
+      [
+        ['web_fetch_20260318', []],
+        ['hosted_shell', ['code_execution']],
+        ['urlContext', []],
+        ['googleMaps', ['google_maps']],
+        ['aToolOfNextYear', 'unknown'],
+        ['nova_grounding', ['web_search']],
+        ['browse_2031', 'unknown'],
+        ['x_search', ['x_search']],
+        ['enable_search', ['web_search']],
+        ['gx_search', ['web_search']],
+        ['$web_search', ['web_search']],
+      ],
+    )
+  },
+)
+t.test('gemini: places and documents that ground an answer count once', async t => {
+  const grounding = {
+    groundingChunks: [{ maps: { placeId: 'a' } }, { maps: { placeId: 'b' } }],
+    retrievalQueries: ['q', 'r'],
+  }
+  const parts = [{ toolCall: { toolType: 'A_TOOL_OF_NEXT_YEAR', id: 'n' } }, { text: 'hi' }]
+  const body = JSON.stringify({
+    candidates: [{ content: { parts }, finishReason: 'STOP', groundingMetadata: grounding }],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
+  })
+  t.same((await passThrough({ format: 'google-gemini', body })).hostedMeters, {
+    google_maps: 1,
+    retrieval: 1,
+    other_tools: 1,
+  })
+})
+t.test('messages: a container of code and unknown tools are counted from their blocks', async t => {
+  const use = (id: string, name: string) => ({ type: 'server_tool_use', id, name, input: {} })
+  const message = {
+    id: 'm',
+    type: 'message',
+    role: 'assistant',
+    content: [
+      use('a', 'bash_code_execution'),
+      use('b', 'text_editor_code_execution'),
+      use('c', 'browse_2031'),
+      use('d', 'web_fetch'),
+    ],
+    usage: {
+      input_tokens: 1,
+      output_tokens: 1,
+      server_tool_use: { web_search_requests: 0, web_fetch_requests: 1, sing_requests: 2 },
+    },
+  }
+  const meters = async (more: object) =>
+    (
+      await passThrough({
+        format: 'anthropic-messages',
+        body: JSON.stringify({ ...message, ...more }),
+      })
+    ).hostedMeters
+  t.same(await meters({}), { code_execution: 1, other_tools: 1 })
+  t.same(await meters({ content: [] }), { other_tools: 2 })
 })

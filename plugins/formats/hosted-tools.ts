@@ -1,0 +1,152 @@
+/** The tools of the providers: who runs each one, the meters that count it, and the unit that
+ *  providers bill. A tool that is not in the table counts as `other_tools`. */
+import type { Json } from '../../engine/plugin.ts'
+import type { Meter } from '../slots.ts'
+import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from './fields.ts'
+
+export interface HostedTool {
+  /** What providers bill. `token`: the tokens of the answer's own usage, or those of `meters`. */
+  readonly unit: 'call' | 'query' | 'session' | 'token'
+  /** The names in requests: a type, Google's keys, and names of preset functions. */
+  readonly names: RegExp
+  /** The types of its items and blocks in answers, without `_call`. */
+  readonly ran: RegExp
+  /** Any of them may count a call. Empty: the answer's usage counts all that is billed. */
+  readonly meters: readonly Meter[]
+}
+export const HOSTED_TOOLS: readonly HostedTool[] = [
+  // Gemini 2.5 bills an answer with searches, Gemini 3 each query, the others each call.
+  {
+    unit: 'query',
+    names:
+      /^(?:.*web_?search.*|google_?search.*|gx_search|exa_?ai_?search|parallel_?ai_?search|nova_grounding|search_parameters|enable_search)$/i,
+    ran: /^web_search$/,
+    meters: ['web_search'],
+  },
+  { unit: 'call', names: /^x_search$/i, ran: /^x_search$/, meters: ['x_search'] },
+  {
+    unit: 'call',
+    names: /^(?:collections|attachment|document)_search$/i,
+    ran: /^(?:collections|attachment|document)_search$/,
+    meters: ['collections_search'],
+  },
+  { unit: 'call', names: /^file_?search$/i, ran: /^file_search$/, meters: ['file_search'] },
+  // Providers bill the container of an answer, not each program that runs in it.
+  {
+    unit: 'session',
+    names: /^(?:code_?(?:execution|interpreter).*|nova_code_interpreter|hosted_shell)$/i,
+    ran: /^(?:code_interpreter|(?:.*_)?code_execution|shell)$/,
+    meters: ['code_execution'],
+  },
+  {
+    unit: 'token',
+    names: /^image_?generation$/i,
+    ran: /^image_generation$/,
+    meters: ['image_generation', 'image_generation_input', 'image_generation_output'],
+  },
+  { unit: 'query', names: /^google_?maps$/i, ran: /^google_maps$/, meters: ['google_maps'] },
+  { unit: 'call', names: /^retrieval$/i, ran: /^retrieval$/, meters: ['retrieval'] },
+  // What these read is part of the prompt, and what they write of the answer.
+  {
+    unit: 'token',
+    names:
+      /^(?:web_?fetch.*|url_?context|mcp|mcp_?servers|mcp_?toolset|tool_search.*|advisor.*|programmatic_tool_calling)$/i,
+    ran: /^(?:web_fetch|url_context|mcp|mcp_list_tools|mcp_approval_request|tool_search(?:_tool_.*)?|advisor|program)$/,
+    meters: [],
+  },
+]
+/** Tools that clients run: they cost nothing apart. `shell`: see `nameOf`. */
+const CLIENT_TOOLS =
+  /^(?:function|custom|builtin_function|function_?declarations|namespace|computer(?:_?use.*|_\d+|_toolset.*)?|bash_\d+|text_editor_\d+|memory_\d+|browser_toolset.*|local_shell|shell|apply_patch|cache_?point|tool_?spec)$/i
+const CLIENT_CALLS =
+  /^(?:function|custom_tool|computer|local_shell|local|apply_patch|bash|text_editor|memory)$/
+
+/** A tool that a request offers and a client does not run. */
+export interface OfferedTool {
+  readonly name: string
+  /** Undefined: a tool that is not in the table. */
+  readonly tool: HostedTool | undefined
+}
+export const offeredTools = (body: Fields): readonly OfferedTool[] => {
+  const offers = new Map<string, OfferedTool>()
+  for (const name of new Set([...listedNames(body), ...memberNames(body)])) {
+    if (CLIENT_TOOLS.test(name)) continue
+    offers.set(name, { name, tool: HOSTED_TOOLS.find(each => each.names.test(name)) })
+  }
+  // A function of the client may have any name: only those of known tools are preset.
+  for (const name of presetNames(body)) {
+    const tool = HOSTED_TOOLS.find(each => each.names.test(name))
+    if (tool) offers.set(name, { name, tool })
+  }
+  return [...offers.values()]
+}
+/** Members that switch on a search: OpenAI's, xAI's and DashScope's. */
+const memberNames = ({
+  web_search_options,
+  search_parameters,
+  enable_search,
+}: Fields): string[] => [
+  ...((web_search_options ?? null) === null ? [] : ['web_search_options']),
+  ...(isFields(search_parameters) && search_parameters.mode !== 'off' ? ['search_parameters'] : []),
+  ...(enable_search === true ? ['enable_search'] : []),
+]
+const listsOf = (body: Fields): readonly Fields[] => [
+  ...lenientObjects(body, 'tools'),
+  ...lenientObjects(body, 'input')
+    .filter(({ type }) => type === 'additional_tools')
+    .flatMap(item => lenientObjects(item, 'tools')),
+]
+const listedNames = (body: Fields): string[] => listsOf(body).flatMap(nameOf)
+/** Google names tools by their key; other formats by their type, which a client's own tool may
+ *  lack. */
+const nameOf = (tool: Fields): readonly string[] => {
+  const type = lenientText(tool, 'type')
+  if (type === 'shell')
+    return /^container/.test(lenientText(lenientObject(tool, 'environment'), 'type') ?? '')
+      ? ['hosted_shell']
+      : []
+  if (type !== undefined) return [type]
+  if (typeof tool.name === 'string') return []
+  return Object.keys(tool).flatMap(key => {
+    const { name } = key === 'systemTool' ? lenientObject(tool, key) : { name: key }
+    return typeof name === 'string' ? [name] : []
+  })
+}
+/** A function without parameters may name a hosted tool. */
+const presetNames = (body: Fields): readonly string[] =>
+  listsOf(body).flatMap(tool => {
+    const { name, parameters } = lenientObject(tool, 'function')
+    if (!/^(?:builtin_)?function$/.test(String(tool.type)) || typeof name !== 'string') return []
+    const properties = isFields(parameters) ? parameters.properties : undefined
+    return isFields(properties) && Object.keys(properties).length > 0 ? [] : [name]
+  })
+
+/** The meter of a call in an answer, by the type of its item or the name of its block, such as
+ *  `web_search_call`; undefined: it costs nothing apart. */
+export const meterOfCall = (type: string): Meter | undefined => {
+  const name = type.replace(/_call$/, '')
+  if (CLIENT_CALLS.test(name)) return undefined
+  const tool = HOSTED_TOOLS.find(({ ran }) => ran.test(name))
+  return tool ? tool.meters[0] : 'other_tools'
+}
+
+/** Tools that all formats have: no format needs to run them. */
+const FUNCTION_TOOLS: ReadonlySet<string> = new Set([
+  'function',
+  'custom',
+  'functionDeclarations',
+  'function_declarations',
+])
+const STORED_FIELDS = ['web_search_options', 'prompt', 'cachedContent', 'cached_content'] as const
+/** Whether the request offers tools that the provider may run. Stored prompts and cached content
+ *  may offer some invisibly. Answers of other requests are not inspected. */
+export const offersHostedTools = (body: Json | undefined): boolean =>
+  isFields(body) &&
+  (STORED_FIELDS.some(name => body[name] !== undefined && body[name] !== null) ||
+    (Array.isArray(body.tools) && body.tools.some(isHosted)))
+const isHosted = (tool: Json): boolean => {
+  if (!isFields(tool)) return false
+  if (typeof tool.type === 'string') return !FUNCTION_TOOLS.has(tool.type)
+  if (typeof tool.name === 'string') return false
+  return Object.keys(tool).some(name => !FUNCTION_TOOLS.has(name))
+}
