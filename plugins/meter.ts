@@ -3,11 +3,13 @@
  *  call. */
 import { errors } from '../engine/errors.ts'
 import type {
+  Attempt,
   CheckHostOf,
   Document,
   Exchange,
   HostBase,
   Json,
+  Log,
   Message,
   Next,
   Plugin,
@@ -18,7 +20,7 @@ import type {
 } from '../engine/plugin.ts'
 import { CURRENCY } from './billing/currency.ts'
 import type { BillingOptions } from './billing/rule.ts'
-import { BILLING, UNPRICED } from './billing/schema.ts'
+import { BILLING, DEFAULT_TIERS, TIER_RULE, UNPRICED } from './billing/schema.ts'
 import {
   hasModelStage,
   modelsIn,
@@ -27,10 +29,10 @@ import {
   readCatalogue,
   requestedModel,
 } from './catalogue/configured.ts'
+import { editAttempt, UNPRICED_TIERS } from './conversion/unpriced-tiers.ts'
 import { isOpen } from './credentials/credential-extraction.ts'
-import { CallAdmission } from './ledger/call-admission.ts'
+import { type Admission, CallAdmission } from './ledger/call-admission.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
-import type { MeteredCall } from './ledger/metered-call.ts'
 import {
   applyOverride,
   describePrice,
@@ -63,10 +65,16 @@ const refusal = errors({
 })
 
 /** The metered call of a WebSocket. */
-const CALL: Slot<MeteredCall> = { name: 'metered call' }
+const CALL: Slot<Admission['call']> = { name: 'metered call' }
 
 const pricesOf = (host: HostBase): Prices =>
-  new Prices({ models: modelsOf(host), settings: host.section('settings') })
+  new Prices({
+    models: modelsOf(host),
+    settings: host.section('settings'),
+    upstreams: optionsOf(host.upstreams),
+  })
+const optionsOf = (upstreams: HostBase['upstreams']): Document[string] =>
+  Object.fromEntries(Object.entries(upstreams).map(([name, { options }]) => [name, options]))
 const commands = ledgerCommands({
   prices: pricesOf,
   namesModel,
@@ -85,7 +93,8 @@ export default {
   after: ['auth', 'form', 'model'],
   // Every call that has a price is metered.
   default: {},
-  settings: { currency: CURRENCY, unpriced: UNPRICED },
+  settings: { currency: CURRENCY, unpriced: UNPRICED, tiers: TIER_RULE },
+  upstream: { default_tiers: DEFAULT_TIERS },
   migrations,
   commands,
   metrics: {
@@ -107,7 +116,7 @@ export default {
     const prices = host.share('prices', host.config.hash, () => pricesOf(host))
     const admission = new CallAdmission(host, ledger, prices)
     const about = namesModel(host.route) ? describePrice(options, host.route) : {}
-    return new Meter(admission, prices, overrideOf(options, prices.currency), about)
+    return new Meter(admission, prices, overrideOf(options, prices.currency), about, host.log)
   },
 } satisfies Plugin<BillingOptions>
 
@@ -138,12 +147,15 @@ class Meter implements Stage {
   readonly #prices: Prices
   readonly #override: Override | undefined
   readonly #reducedPrices = new ReducedPrices()
+  readonly #log: Log
   constructor(
     admission: CallAdmission,
     prices: Prices,
     override: Override | undefined,
     about: RouteDescription,
+    log: Log,
   ) {
+    this.#log = log
     this.#about = about
     this.#admission = admission
     this.#prices = prices
@@ -155,9 +167,11 @@ class Meter implements Stage {
     if (!model || !usualPrice || usualPrice.rule.free) return next()
     const factor = exchange.slots.get(PRICE_FACTOR)
     const price = factor === undefined ? usualPrice : this.#reducedPrices.of(usualPrice, factor)
-    const account = exchange.slots.get(ACCOUNT)
-    if (!account) throw refusal('METER_NOBODY', [exchange.route.name])
-    return this.#meter(exchange, next, { price, account, model: model.asked })
+    return this.#meter(exchange, next, { price, model: model.asked })
+  }
+  forward(attempt: Attempt, next: Next): Promise<void> {
+    editAttempt(attempt)
+    return next()
   }
   /** WebSocket: after each response, holds the worst-case cost of the next one. If the balance does
    *  not cover it, sends the format's close message and cuts the connection. */
@@ -178,7 +192,9 @@ class Meter implements Stage {
   explain(exchange: Exchange) {
     const model = exchange.slots.get(MODEL)
     const price = model && this.#priceOf(model.entry)
-    return price ? { price: JSON.parse(price.rule.text) } : null
+    if (!price) return null
+    const dropped = exchange.slots.get(UNPRICED_TIERS)?.names
+    return { price: JSON.parse(price.rule.text), ...(dropped && { dropped }) }
   }
   #priceOf(entry: string): Price | undefined {
     return applyOverride(this.#prices.of(entry), this.#override)
@@ -186,14 +202,19 @@ class Meter implements Stage {
   async #meter(
     exchange: Exchange,
     next: Next,
-    order: Parameters<CallAdmission['admit']>[1],
+    order: Parameters<CallAdmission['read']>[1],
   ): Promise<void> {
-    const { call, estimator, unpricedTools } = await this.#admission.admit(exchange, order)
+    const request = await this.#admission.read(exchange, order)
+    const account = exchange.slots.get(ACCOUNT)
+    if (!account) throw refusal('METER_NOBODY', [exchange.route.name])
+    const admission = this.#admission.admit(exchange, { ...order, account, request })
+    const { call, estimator, unpricedTools } = await admission
     exchange.slots.set(METERED, order.price.rule.pricedMeters)
     if (exchange.kind === 'websocket') exchange.slots.set(CALL, call)
     else exchange.slots.set(HOLD, call)
     try {
       await next()
+      request.dropped?.report(exchange.reply, this.#log, exchange.id)
       if (exchange.kind === 'websocket' || call.isKept) return
       if (exchange.reply.status >= 400) return call.release()
       await meterResponse(exchange, call, estimator)

@@ -1,11 +1,11 @@
 /** Adapts the requests to one upstream: path, query and body, by its options. */
 import { isFields } from '../../engine/kit.ts'
 import type { Attempt, Bytes } from '../../engine/plugin.ts'
+import { type CompiledEdits, compileEdits, editBody } from '../conversion/body-edits.ts'
+import { type Member, membersIn } from '../conversion/body-members.ts'
 import { isFormBody } from '../formats/request-edits.ts'
 import { MODEL } from '../slots.ts'
-import { type CompiledEdits, compileEdits, editBody } from './edits.ts'
 import { type Endpoint, type EndpointName, endpointAt, endpointNames } from './endpoints.ts'
-import { type Member, membersIn } from './members.ts'
 import type { AdaptOptions, PathTemplate } from './options.ts'
 
 export interface Adapter {

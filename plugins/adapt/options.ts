@@ -1,6 +1,6 @@
 /** The keys that `adapt` adds to upstreams: `paths:`, `query:` and `body:`. */
 import type { Json } from '../../engine/plugin.ts'
-import type { BodyEdits } from './edits.ts'
+import type { BodyEdits } from '../conversion/body-edits.ts'
 import { type EndpointName, endpointNames } from './endpoints.ts'
 
 export interface AdaptOptions {

@@ -1,7 +1,7 @@
 /** The maximum usage of a call, from the request and the price rule. Pure. */
 import type { Meter, Meters } from '../slots.ts'
 import { isSum, SUM_OF, SUMS, type Sum } from './meters.ts'
-import { attributeOf, type PricingFacts } from './pricing-facts.ts'
+import { type PricingFacts, permittedValues } from './pricing-facts.ts'
 import type { Rule } from './rule.ts'
 import { type Facts, MAX_BOUND, millionths } from './usage.ts'
 
@@ -61,7 +61,7 @@ export const smaller = (one: bigint | undefined, other: bigint | undefined): big
 }
 export const factsBeforeCall = (maximums: Maximums, facts: Facts): PricingFacts => ({
   at: facts.at,
-  attribute: name => attributeOf(facts, name),
+  attribute: name => permittedValues(facts, name),
   quantity: name => ({
     least: 0n,
     most: isSum(name) ? maximums.sum(name) : maximums.meter(name as Meter),

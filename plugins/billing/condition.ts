@@ -1,6 +1,7 @@
 /** Conditions of price lines: `{ prompt: '> 200k' }`, `{ off_peak: true }`,
  *  `{ weekdays: [sat, sun] }`. Pure. */
 import { isFields } from '../../engine/kit.ts'
+import { isTier, usualName } from '../formats/tiers.ts'
 import {
   compileTime,
   compileWeekdays,
@@ -120,7 +121,20 @@ const isSatisfied = (condition: Condition, facts: PricingFacts): boolean | undef
   const { name } = condition
   if (condition.kind === 'range' && (isMeter(name) || isSum(name)))
     return overlap(condition, facts.quantity(name))
-  const value = facts.attribute(name)
+  const values = facts.attribute(name)
+  if (values === 'any') return undefined
+  const results = values.map(value => isSatisfiedBy(condition, value))
+  return results.every(each => each === results[0]) ? results[0] : undefined
+}
+const isSatisfiedBy = (
+  condition: Extract<Condition, { kind: 'range' | 'one' }>,
+  value: string | undefined,
+): boolean | undefined => {
+  const { name } = condition
+  if (condition.kind === 'one' && isTier(name, value)) {
+    const tier = usualName(name, value)
+    return condition.values.some(each => usualName(name, each) === tier)
+  }
   // An absent flag counts as false.
   if (condition.kind === 'one') return condition.values.includes(value ?? 'false')
   const number = value === undefined ? undefined : numberOf(value)

@@ -1,7 +1,10 @@
 /** Fast path of `price` for rules by plain counts: sums in numbers below 2^53 and joins receipts
  *  from prepared texts. Returns undefined where it might be inexact; then `price` computes the
  *  charge. Pure. */
+
+import { isTierName, STANDARD, usualName } from '../formats/tiers.ts'
 import type { Meter, Meters } from '../slots.ts'
+import type { Condition } from './condition.ts'
 import type { Discount } from './discount.ts'
 import type { RuleLine } from './line.ts'
 import { METERS, type PricingMeter } from './meters.ts'
@@ -41,13 +44,15 @@ interface PricedRule {
   readonly min: bigint
   readonly discount: Discount | undefined
 }
-/** Undefined: the price depends on more than counts, or is too fine for a number. */
+/** For calls at the standard of every tier. Undefined: the price depends on more than counts and
+ *  tiers, or is too fine for a number. */
 export const fastPriceOf = (rule: PricedRule): FastPrice | undefined => {
   const rates = [...rule.pricedMeters.values()].map(({ lines }) => {
-    const [line, ...more] = lines
-    if (!line || more.length > 0 || line.table instanceof Map) return undefined
-    const plain = line.when.length === 0 && line.min === 0n && line.step === 0n
-    return plain ? { meter: line.meter, rate: line.table as Rate } : undefined
+    const line = lines.find(each => holdsForStandard(each.when) !== false)
+    if (!line || holdsForStandard(line.when) === undefined) return undefined
+    const rate = standardRateIn(line)
+    const plain = line.min === 0n && line.step === 0n
+    return plain && rate ? { meter: line.meter, rate } : undefined
   })
   const isPlain = !rule.free && rule.min === 0n && !rule.discount
   if (!isPlain || rates.includes(undefined)) return undefined
@@ -60,6 +65,25 @@ export const fastPriceOf = (rule: PricedRule): FastPrice | undefined => {
   }))
   const fits = nano < MAX_SUM && lines.every(({ partsEach }) => partsEach < MAX_SUM)
   return fits ? { lines, nano: Number(nano), lineOf: lineIndexes(rule) } : undefined
+}
+
+/** Whether conditions hold for a call at the standard of every tier; undefined: they depend on more
+ *  than tiers. */
+const holdsForStandard = (when: readonly Condition[]): boolean | undefined => {
+  let all: boolean | undefined = true
+  for (const each of when) {
+    if (each.kind !== 'one' || !isTierName(each.name)) all = undefined
+    else if (!each.values.some(value => usualName(each.name, value) === STANDARD)) return false
+  }
+  return all
+}
+const standardRateIn = ({ table, by: [name = '', ...others] }: RuleLine): Rate | undefined => {
+  if (!(table instanceof Map)) return table as Rate
+  if (others.length > 0 || !isTierName(name)) return undefined
+  const keys = [...table.keys()]
+  const key = keys.find(each => usualName(name, each) === STANDARD)
+  const rate = key === undefined ? undefined : table.get(key)
+  return rate instanceof Map ? undefined : rate
 }
 
 /** The parts of a nano for which one unit costs a whole number of parts. */

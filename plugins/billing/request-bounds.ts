@@ -6,7 +6,8 @@ import type { Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import { type OfferedTool, offeredTools, offersHostedTools } from '../formats/hosted-tools.ts'
 import { formats } from '../formats/index.ts'
-import { EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
+import { OPEN, requestedTiersOf } from '../formats/tiers.ts'
+import { type Attributes, EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
 import { NO_TOOLS } from './meters.ts'
 import type { Fields } from './problems.ts'
@@ -221,9 +222,10 @@ const namesOf = (
 const ATTRIBUTE = /^[a-z][a-z0-9_]{0,63}$/
 const MAX_ATTRIBUTE_LENGTH = 64
 
-/** The plain members of the body, since a price may depend on them. */
-export const factsOf = (body: Json, at: number): Facts => {
-  const attributes: { [name: string]: Attribute } = {}
+/** The plain members of the body, since a price may depend on them, and its tiers by their usual
+ *  names. `absent`: values of attributes that the request does not name. */
+export const factsOf = (body: Json, at: number, absent: Attributes = NOTHING): Facts => {
+  const attributes: { [name: string]: Attribute } = { ...absent }
   if (isFields(body))
     for (const name in body) {
       const value = body[name]
@@ -231,5 +233,31 @@ export const factsOf = (body: Json, at: number): Facts => {
       if (value !== undefined && String(value).length <= MAX_ATTRIBUTE_LENGTH)
         attributes[name] = value as Attribute
     }
+  for (const { name, value } of requestedTiersOf(body)) attributes[name] = value
   return { at, attributes }
+}
+const NOTHING: Attributes = {}
+
+/** What the provider chooses where a request of a wire format does not: its answer may name it. */
+const OPEN_ATTRIBUTES: readonly string[] = ['quality', 'size', 'resolution', 'background']
+/** The facts of a request before it is sent. `hasFormat`: it is in a wire format. */
+export const requestFactsOf = (
+  body: Json,
+  at: number,
+  { rule, defaultTiers }: { readonly rule: Rule; readonly defaultTiers: Attributes },
+  hasFormat: boolean,
+): Facts => {
+  // Attributes matter only to prices that depend on more than counts.
+  if (rule.fastPrice && rule.tiers.size === 0) return { at }
+  if (!hasFormat || rule.fastPrice) return factsOf(body, at, defaultTiers)
+  const names = new Set(
+    rule.lines.flatMap(({ by, when }) => [
+      ...by,
+      ...when.map(each => ('name' in each ? each.name : '')),
+    ]),
+  )
+  const openValues = OPEN_ATTRIBUTES.filter(name => names.has(name)).map(
+    name => [name, OPEN] as const,
+  )
+  return factsOf(body, at, { ...Object.fromEntries(openValues), ...defaultTiers })
 }

@@ -2,12 +2,14 @@
 import { errors } from '../../engine/errors.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Report } from '../../engine/plugin.ts'
+import type { PricedTiers } from '../formats/tiers.ts'
 import type { Meter } from '../slots.ts'
 import type { Currency } from './currency.ts'
 import { compileDiscount, type Discount, parseFactor, printDiscount } from './discount.ts'
 import { type FastPrice, fastPriceOf } from './fast-price.ts'
 import { compileLine, linesUnder, type PlacedLine, printLine, type RuleLine } from './line.ts'
 import { isMeter, METERS, type PricingMeter, pricingMeterOf } from './meters.ts'
+import { pricedTiersOf } from './priced-tiers.ts'
 import { type Fields, problemReporter, type ReportProblem, type Where } from './problems.ts'
 import { compileAmount, type PriceContext, printPrice } from './rate.ts'
 import { ratesIn } from './table.ts'
@@ -40,6 +42,8 @@ export interface Rule {
   readonly text: string
   /** The fast path, where the rule allows it. */
   readonly fastPrice: FastPrice | undefined
+  /** The tiers that have prices of their own. */
+  readonly tiers: PricedTiers
 }
 interface PricedMeter {
   readonly lines: readonly RuleLine[]
@@ -109,6 +113,7 @@ const ruleOf = ({
     maxCalls,
     ...meters,
     fastPrice: fastPriceOf({ free, min, discount, ...meters }),
+    tiers: pricedTiersOf({ lines, discount }),
     parts: units.reduce((one, other) => (one / greatestCommonDivisor(one, other)) * other, 1n),
     text: JSON.stringify(frozenOptions),
   }

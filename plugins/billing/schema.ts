@@ -167,6 +167,33 @@ export const UNPRICED = {
   enum: ['name', 'refuse'],
   examples: ['refuse'],
 }
+/** `tiers:` of a model and of all models. */
+export const TIER_RULE = {
+  description:
+    'What happens to a request for a service tier, a speed or a geography that the model does not price: drop: it is sent without, which x-tollgate-dropped names; refuse: it is refused; pass: it is sent, and costs what the standard costs.',
+  enum: ['drop', 'refuse', 'pass'],
+  examples: ['refuse'],
+}
+const tierOf = (what: string, example: string) => ({
+  description: `The ${what} of requests that name none.`,
+  type: 'string',
+  minLength: 1,
+  maxLength: 64,
+  examples: [example],
+})
+/** `default_tiers:` of an upstream. */
+export const DEFAULT_TIERS = {
+  description:
+    'How this provider serves requests that do not say so, where its project or workspace is not set to the standard. Holds take these prices.',
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    service_tier: tierOf('service tier', 'priority'),
+    speed: tierOf('speed', 'fast'),
+    inference_geo: tierOf('geography', 'us'),
+  },
+  examples: [{ service_tier: 'priority' }],
+}
 /** The price options of a route, which replace those of its models. */
 export const BILLING = {
   description: 'The price of calls of this route. Replaces the price of the model.',

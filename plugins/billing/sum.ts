@@ -1,4 +1,6 @@
 /** Exact sums of a charge: amounts in parts, receipt lines, and one rounding at the end. Pure. */
+
+import { isTier, STANDARD, usualName } from '../formats/tiers.ts'
 import type { Meter } from '../slots.ts'
 import { printDecimal } from './decimal.ts'
 import { type Discount, discountedSum, printFactor } from './discount.ts'
@@ -105,10 +107,15 @@ export const termsOf = (
   isMinimum: boolean,
 ): Omit<Line, 'meter' | 'quantity' | 'nanos'> => ({
   ...rate.texts,
-  ...(keys.length > 0 && {
-    by: Object.fromEntries(keys.map((key, index) => [by[index] ?? '', key])),
-  }),
+  ...entriesOf(by, keys),
   ...(isMinimum && { min: printPrice(min, 2) }),
   ...(step > 0n && { step: printPrice(step, 2) }),
 })
+/** The standard of a tier goes without saying. */
+const entriesOf = (by: readonly string[], keys: readonly string[]): Pick<Line, 'by'> => {
+  const entries = keys
+    .map((key, index) => [by[index] ?? '', key] as const)
+    .filter(([name, key]) => !(isTier(name, key) && usualName(name, key) === STANDARD))
+  return entries.length === 0 ? {} : { by: Object.fromEntries(entries) }
+}
 export const printQuantity = (quantity: bigint): string => printDecimal(quantity, QUANTITY_PLACES)

@@ -1,6 +1,7 @@
 /** Prices by attributes:
  *  `{ by: [quality, size], price: { high: { 1024x1024: 0.167, default: 0.25 } } }`. Pure. */
 import { isFields } from '../../engine/kit.ts'
+import { isTier, OPEN, usualName } from '../formats/tiers.ts'
 import { ATTRIBUTE } from './condition.ts'
 import { isMeter, isSum } from './meters.ts'
 import type { PricingFacts } from './pricing-facts.ts'
@@ -30,7 +31,7 @@ export const compileBy = (
   else if (new Set(names).size < names.length)
     report(where, 'PRICE_BY', '`by` names an attribute twice')
   else if (names.some(name => isMeter(name) || isSum(name) || name === 'time'))
-    report(where, 'PRICE_BY', '`by` names attributes of the request; compare a meter with `when`')
+    report(where, 'PRICE_BY', '`by` names attributes of the call; compare a meter with `when`')
   else return names
   return undefined
 }
@@ -76,19 +77,56 @@ export interface TablePrice {
   readonly rate: Rate
   readonly keys: readonly string[]
 }
-/** The price that applies to a call. Undefined: its attributes have none. */
+/** The price that applies to a served call. Undefined: its attributes have none. Where an attribute
+ *  stayed open, since the answer does not name it, and the table has no default, the dearest price
+ *  applies. */
 export const lookUp = (
   table: Table,
   by: readonly string[],
   facts: PricingFacts,
 ): TablePrice | undefined => {
-  if (isRate(table)) return { rate: table, keys: [] }
+  const { prices } = lookUpAll(table, by, facts)
+  return prices.reduce<TablePrice | undefined>(
+    (dearest, each) => (dearest && !isDearer(each.rate, dearest.rate) ? dearest : each),
+    undefined,
+  )
+}
+const isDearer = (one: Rate, other: Rate): boolean => one.price * other.per > other.price * one.per
+
+/** All prices that may apply. `isComplete`: whether each requested value has one. */
+export const lookUpAll = (
+  table: Table,
+  by: readonly string[],
+  facts: PricingFacts,
+): { readonly prices: readonly TablePrice[]; readonly isComplete: boolean } => {
+  if (isRate(table)) return { prices: [{ rate: table, keys: [] }], isComplete: true }
   const [name = '', ...otherAttributes] = by
-  const value = facts.attribute(name)
-  const key = value !== undefined && table.has(value) ? value : DEFAULT
-  const inner = table.get(key)
-  const price = inner && lookUp(inner, otherAttributes, facts)
-  return price && { rate: price.rate, keys: [key, ...price.keys] }
+  const values = facts.attribute(name)
+  const keys =
+    values === 'any' ? [[...table.keys()]] : values.map(each => keysOf(table, name, each))
+  const requestedKeys = keys[0] ?? []
+  let isComplete = requestedKeys.length > 0
+  const prices = [...new Set(keys.flat())].flatMap(key => {
+    const inner = lookUpAll(table.get(key) as Table, otherAttributes, facts)
+    if (requestedKeys.includes(key)) isComplete &&= inner.isComplete
+    return inner.prices.map(each => ({ rate: each.rate, keys: [key, ...each.keys] }))
+  })
+  return { prices, isComplete }
+}
+/** The entries of one value: none, one, or all where the value is open. */
+const keysOf = (
+  table: ReadonlyMap<string, Table>,
+  name: string,
+  value: string | undefined,
+): readonly string[] => {
+  if (value !== undefined && table.has(value)) return [value]
+  if (isTier(name, value)) {
+    const tier = usualName(name, value)
+    const key = [...table.keys()].find(each => usualName(name, each) === tier)
+    if (key !== undefined) return [key]
+  }
+  if (table.has(DEFAULT)) return [DEFAULT]
+  return value === OPEN ? [...table.keys()] : []
 }
 
 const isRate = (table: Table): table is Rate => !(table instanceof Map)

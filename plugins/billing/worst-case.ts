@@ -17,7 +17,7 @@ import {
   productOf,
   termsOf,
 } from './sum.ts'
-import { lookUp, type TablePrice } from './table.ts'
+import { lookUpAll, type TablePrice } from './table.ts'
 import type { Facts } from './usage.ts'
 
 export interface WorstCase {
@@ -33,7 +33,8 @@ export interface Quote extends WorstCase {
   readonly lines: readonly Line[]
 }
 
-/** At least the `price` of every usage within the bounds, if the facts do not change. */
+/** At least the `price` of every usage within the bounds, whatever of the permitted attributes the
+ *  answer reports. */
 export const worstCase = (rule: Rule, bounds: Bounds, facts: Facts): WorstCase => {
   const { nanos, unboundedMeters, unpriced } = computeWorstCase(rule, bounds, facts, false)
   return { nanos, unboundedMeters, unpriced }
@@ -96,10 +97,10 @@ const choicesOf = (
   pricingFacts: PricingFacts,
 ): MeterChoices => {
   const lines = possibleLines(all, pricingFacts)
-  const choices = lines.flatMap(line => {
-    const tablePrice = lookUp(line.table, line.by, pricingFacts)
-    return tablePrice ? [{ line, tablePrice }] : []
-  })
+  const lookups = lines.map(line => ({ line, ...lookUpAll(line.table, line.by, pricingFacts) }))
+  const choices = lookups.flatMap(({ line, prices }) =>
+    prices.map(tablePrice => ({ line, tablePrice })),
+  )
   const highestPrice = choices
     .map(({ tablePrice }) => productOf(1n, tablePrice.rate, rule))
     .reduce(larger, 0n)
@@ -108,7 +109,7 @@ const choicesOf = (
     most,
     choices,
     highestPrice,
-    isCertain: choices.length === lines.length,
+    isCertain: lookups.every(({ isComplete }) => isComplete),
   }
 }
 const larger = (one: bigint, other: bigint): bigint => (other > one ? other : one)

@@ -1,6 +1,6 @@
 /** The `models:` section: the type of an entry, and its JSON Schema. */
 import type { Balance, Json } from '../../engine/plugin.ts'
-import { FREE, MAX_CALLS, PRICE, UNPRICED } from '../billing/schema.ts'
+import { FREE, MAX_CALLS, PRICE, TIER_RULE, UNPRICED } from '../billing/schema.ts'
 import { DEFAULTS, type RouteDefaults } from './defaults.ts'
 import { TRAITS } from './traits.ts'
 
@@ -177,6 +177,7 @@ const entry = {
     free: FREE,
     max_calls: MAX_CALLS,
     unpriced: UNPRICED,
+    tiers: TIER_RULE,
     traits: TRAITS,
     thinking: {
       description: 'Thinking by default: requests that do not set thinking get this budget.',

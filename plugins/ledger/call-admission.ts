@@ -1,19 +1,19 @@
 /** Admits calls: computes the worst-case cost of a call and reserves it before the call is
  *  forwarded. */
 import { errors } from '../../engine/errors.ts'
-import type { Exchange, Host } from '../../engine/plugin.ts'
+import type { Exchange, Host, Json } from '../../engine/plugin.ts'
 import { parseQuota } from '../billing/money.ts'
 import {
-  factsOf,
   namesOfUnknownTools,
   type RequestBounds,
   requestBoundsOf,
+  requestFactsOf,
   targetRequestOf,
   toolNamesOf,
 } from '../billing/request-bounds.ts'
-import type { Facts } from '../billing/usage.ts'
 import { coverableTokens, missingPrices, worstCase } from '../billing/worst-case.ts'
 import { routeFormat } from '../conversion/route-format.ts'
+import { TierGate } from '../conversion/tier-gate.ts'
 import { asksForStream } from '../formats/stream-request.ts'
 import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'
@@ -30,12 +30,22 @@ const refusal = errors({
 /** Output tokens below which a response is of no use. */
 const MIN_OUTPUT = 256
 
+type Facts = ReturnType<typeof requestFactsOf>
+
 /** A call that asks for admission. */
 interface Order {
   readonly price: Price
   readonly account: Account
   /** The model name in the request. */
   readonly model: string
+  /** The body that the target gets. */
+  readonly request: {
+    readonly body: Json
+    /** Bytes. */
+    readonly size: number
+    /** Tiers that are left out, since the model does not price them. */
+    readonly dropped?: NonNullable<ReturnType<TierGate['check']>>['dropped']
+  }
 }
 /** An admitted call, and the estimator that counts its response. */
 export interface Admission {
@@ -56,25 +66,35 @@ export class CallAdmission {
   /** Whether requests of the route are JSON. */
   readonly #isJson: boolean
   readonly #format: ReturnType<typeof routeFormat>
+  readonly #tierGate: TierGate
   constructor(host: Host, ledger: Ledger, { currency }: Prices) {
     this.#ledger = ledger
     this.#version = host.config.version
     const format = routeFormat(host)
     this.#format = format
+    this.#tierGate = new TierGate(host)
     this.#hasOutputLimit = format?.outputLimit !== undefined
     this.#isJson = format?.codec !== undefined
     this.#context = createLedgerContext(host, ledger, currency.name, format?.limitField)
   }
+  /** Reads the request, and leaves out the tiers that the model does not price. Rejects with
+   *  METER_TIER or FIELD_LOST. */
+  async read(
+    exchange: Exchange,
+    { price, model }: Pick<Order, 'price' | 'model'>,
+  ): Promise<Order['request']> {
+    if (exchange.kind === 'websocket') return { body: null, size: price.context ?? 0 }
+    const { body, size } = await targetRequestOf(exchange, this.#isJson)
+    const { rule, tierRule } = price
+    const gated = this.#tierGate.check(exchange, body, { model, tierRule, tiers: rule.tiers })
+    return { body, size, ...gated }
+  }
   /** Reserves the worst-case cost. Rejects with METER_UNPRICED, INSUFFICIENT or KEY_EXHAUSTED. */
-  async admit(exchange: Exchange, { price, account, model }: Order): Promise<Admission> {
+  async admit(exchange: Exchange, { price, account, model, request }: Order): Promise<Admission> {
     const at = Date.now()
     const isLive = exchange.kind === 'websocket'
-    const targetRequest = isLive
-      ? { body: null, size: price.context ?? 0 }
-      : targetRequestOf(exchange, this.#isJson)
-    const { body, size } = targetRequest instanceof Promise ? await targetRequest : targetRequest
-    // Attributes matter only to prices that depend on more than counts.
-    const facts = price.rule.fastPrice ? { at } : factsOf(body, at)
+    const { body, size } = request
+    const facts = requestFactsOf(body, at, price, this.#format !== undefined)
     const files = exchange.slots.get(FILES) ?? 0
     const bounds = requestBoundsOf(body, size, price, files, this.#format)
     const worstCost = price.worstCase.of(bounds, facts)

@@ -3,6 +3,7 @@ import type { Exchange, Log, Metrics } from '../../engine/plugin.ts'
 import { priceFast } from '../billing/fast-price.ts'
 import { printMoney } from '../billing/money.ts'
 import { price } from '../billing/price.ts'
+import { costsStandard } from '../billing/priced-tiers.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
@@ -52,7 +53,8 @@ export const priceUsage = (
   usage: Usage,
   { rule, facts }: Pick<CallTerms, 'rule' | 'facts'>,
 ): CallCharge => {
-  const result = rule.fastPrice && priceFast(rule.fastPrice, usage.meters)
+  const fastPrice = costsStandard(rule, facts) ? rule.fastPrice : undefined
+  const result = fastPrice && priceFast(fastPrice, usage.meters)
   if (result) return { nanos: result.nanos, lines: result.lines, unpriced: ALL_PRICED }
   const { nanos, lines, unpriced } = price(toExactUsage(usage), rule, facts)
   return { nanos, lines: JSON.stringify(lines), unpriced }

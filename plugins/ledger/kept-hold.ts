@@ -4,6 +4,7 @@
 import type { Json, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
 import { price } from '../billing/price.ts'
+import { withServed } from '../billing/pricing-facts.ts'
 import { thaw } from '../billing/rule.ts'
 import { type Attribute, toExactUsage } from '../billing/usage.ts'
 import type { KeptHold, Usage } from '../slots.ts'
@@ -85,7 +86,7 @@ interface KeptCharge {
 }
 export const priceKept = (hold: KeptHold, usage: Usage): KeptCharge => {
   const attributes = hold.attributes as Readonly<Record<string, Attribute>>
-  const facts = { at: hold.opened, attributes }
+  const facts = withServed({ at: hold.opened, attributes }, usage.attributes)
   const { nanos, lines } = price(toExactUsage(usage), thaw(hold.rule), facts)
   const heldAmount = BigInt(hold.held)
   const charged = nanos < heldAmount ? nanos : heldAmount

@@ -1,6 +1,7 @@
 /** The charge lifecycle of one call: holds money for it and closes the hold exactly once. */
 import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts'
-import { CHARGE, type KeptHold, USAGE, type Usage } from '../slots.ts'
+import { withServed } from '../billing/pricing-facts.ts'
+import { type Attributes, CHARGE, type KeptHold, SERVED, USAGE, type Usage } from '../slots.ts'
 import {
   type CallCharge,
   type CallTerms,
@@ -65,7 +66,13 @@ export class MeteredCall {
   /** Tells the ledger whether the books keep the hold. */
   #onKept: ((isKept: boolean) => void) | undefined
   /** The price of the last usage: receipt, checkpoint and settlement price the same one. */
-  #lastPrice: { readonly usage: Usage; readonly charge: CallCharge } | undefined
+  #lastPrice:
+    | {
+        readonly usage: Usage
+        readonly served: Attributes | undefined
+        readonly charge: CallCharge
+      }
+    | undefined
   /** Nanos that the local balance already counts as charged: a receipt counts them before the
    *  end. */
   #recordedAmount = 0n
@@ -184,7 +191,7 @@ export class MeteredCall {
   #setCheckpoint(usage: Usage, isStreaming: boolean): bigint {
     const nanos = this.priceOf(usage)
     const { id, writes } = this.#exchange
-    const checkpoint = checkpointOf(id, usage, this.#terms, isStreaming)
+    const checkpoint = checkpointOf(id, usage, this.#servedTerms(), isStreaming)
     writes.setCrashStatements(holdAtLeast(id, this.dueFor(usage)), checkpoint)
     return nanos
   }
@@ -248,9 +255,15 @@ export class MeteredCall {
     this.#recordedAmount = amount
   }
   #chargeOf(usage: Usage): CallCharge {
-    if (this.#lastPrice?.usage !== usage)
-      this.#lastPrice = { usage, charge: priceUsage(usage, this.#terms) }
+    const served = this.#exchange.slots.get(SERVED)?.attributes
+    if (this.#lastPrice?.usage !== usage || this.#lastPrice.served !== served)
+      this.#lastPrice = { usage, served, charge: priceUsage(usage, this.#servedTerms(served)) }
     return this.#lastPrice.charge
+  }
+  /** What the answer says so far replaces what was requested. */
+  #servedTerms(served = this.#exchange.slots.get(SERVED)?.attributes): CallTerms {
+    const terms = this.#terms
+    return served ? { ...terms, facts: withServed(terms.facts, served) } : terms
   }
   #row(): Hold {
     return {

@@ -3,7 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Document, Json, Report, Route, RouteDescription } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
 import { type BillingOptions, compileRule, type Rule, reducedRule } from '../billing/rule.ts'
+import type { TierRule } from '../conversion/tier-gate.ts'
 import { dialectOf, statusIn } from '../dialects/index.ts'
+import { OPEN } from '../formats/tiers.ts'
+import type { Attributes } from '../slots.ts'
 import { WorstCaseCosts } from './worst-case-cost.ts'
 
 /** The money options of an entry of `models:`. */
@@ -11,6 +14,9 @@ interface PriceOptions extends BillingOptions {
   readonly output?: number
   readonly context?: number
   readonly unpriced?: Unpriced
+  readonly tiers?: TierRule
+  readonly to?: Json
+  readonly fallback?: Json
 }
 /** Whether a request that offers a tool without a price is sent, or refused. */
 type Unpriced = 'name' | 'refuse'
@@ -21,10 +27,14 @@ export interface Price {
   readonly output: number | undefined
   readonly context: number | undefined
   readonly refusesUnpriced: boolean
+  readonly tierRule: TierRule
+  /** The tiers at which its upstreams serve requests that name none. */
+  readonly defaultTiers: Attributes
 }
 interface Sections {
   readonly models: Document[string] | Readonly<Record<string, object>>
   readonly settings: Document[string]
+  readonly upstreams?: Document[string]
 }
 
 const ignoreProblem: Report = () => {}
@@ -41,11 +51,19 @@ export class Prices {
   readonly #models: Readonly<Record<string, PriceOptions>>
   /** Whether calls with a tool without a price are refused where the model does not say. */
   readonly #unpriced: Unpriced | undefined
+  readonly #tiers: TierRule | undefined
+  readonly #upstreams: Upstreams
   readonly #prices = new Map<string, Price>()
 
   constructor(sections: Sections, report: Report = ignoreProblem) {
     this.currency = currencyOf(sections, report)
-    this.#unpriced = ((sections.settings ?? {}) as { readonly unpriced?: Unpriced }).unpriced
+    const { unpriced, tiers } = (sections.settings ?? {}) as Pick<
+      PriceOptions,
+      'unpriced' | 'tiers'
+    >
+    this.#unpriced = unpriced
+    this.#tiers = tiers
+    this.#upstreams = (sections.upstreams ?? {}) as Upstreams
     this.#models = (sections.models ?? {}) as Readonly<Record<string, PriceOptions>>
   }
   /** The price of a model by its key in `models:`; undefined: it has none, or an invalid one.
@@ -67,14 +85,47 @@ export class Prices {
   #compile(name: string, report: Report): Price | undefined {
     if (!Object.hasOwn(this.#models, name)) return undefined
     const entry = this.#models[name] as PriceOptions
-    const { output, context, unpriced = this.#unpriced, ...options } = entry
+    const { output, context, unpriced = this.#unpriced, tiers = this.#tiers, ...options } = entry
     const rule = compileRule(options, { currency: this.currency, where: ['models', name], report })
     if (!rule) return undefined
     const worstCase = new WorstCaseCosts(rule)
-    const price = { rule, worstCase, output, context, refusesUnpriced: unpriced === 'refuse' }
+    const price: Price = {
+      rule,
+      worstCase,
+      output,
+      context,
+      refusesUnpriced: unpriced === 'refuse',
+      tierRule: tiers ?? 'drop',
+      defaultTiers: defaultTiersOf(upstreamsOf(entry, this.#models), this.#upstreams),
+    }
     this.#prices.set(name, price)
     return price
   }
+}
+
+type Upstreams = Readonly<Record<string, { readonly default_tiers?: Attributes } | undefined>>
+/** The upstreams of a model and of its fallbacks. */
+const upstreamsOf = (
+  { to, fallback }: PriceOptions,
+  models: Readonly<Record<string, PriceOptions>>,
+): readonly string[] => {
+  const fallbacks = listOf(fallback).flatMap(name => listOf(models[String(name)]?.to))
+  return [...listOf(to), ...fallbacks].map(target => {
+    const address =
+      typeof target === 'object' ? (target as { readonly to?: Json } | null)?.to : target
+    return String(address).split('/', 1)[0] ?? ''
+  })
+}
+const listOf = (value: Json | undefined): readonly Json[] =>
+  Array.isArray(value) ? value : value === undefined ? [] : [value]
+/** Where upstreams differ, any tier may serve. */
+const defaultTiersOf = (names: readonly string[], upstreams: Upstreams): Attributes => {
+  const tiers: { [name: string]: Attributes[string] } = {}
+  const all = [...new Set(names)].map(name => upstreams[name]?.default_tiers ?? {})
+  for (const each of all)
+    for (const [name, value] of Object.entries(each))
+      tiers[name] = all.every(other => other[name] === value) ? value : OPEN
+  return tiers
 }
 
 /** The price of a route, which replaces that of the model. */
@@ -100,6 +151,8 @@ export const applyOverride = (
         output: price?.output,
         context: price?.context,
         refusesUnpriced: price?.refusesUnpriced ?? false,
+        tierRule: price?.tierRule ?? 'drop',
+        defaultTiers: price?.defaultTiers ?? {},
         ...override,
       }
     : price

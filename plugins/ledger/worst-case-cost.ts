@@ -1,10 +1,12 @@
-/** Caches the worst-case cost of calls whose price depends on tokens alone, for few distinct
- *  sizes. */
+/** Caches the worst-case cost of calls at standard tiers whose price depends on tokens alone, for
+ *  few distinct sizes. */
 import { isMeter, SUMS } from '../billing/meters.ts'
+import { costsStandard } from '../billing/priced-tiers.ts'
 import type { RequestBounds } from '../billing/request-bounds.ts'
 import type { Rule } from '../billing/rule.ts'
 import type { Facts } from '../billing/usage.ts'
 import { type WorstCase, worstCase } from '../billing/worst-case.ts'
+import { isTierName } from '../formats/tiers.ts'
 
 /** Prompt sizes are rounded up to a multiple of this many tokens, so that the cache hits. */
 const PROMPT_STEP = 256
@@ -22,7 +24,8 @@ export class WorstCaseCosts {
   }
   of({ bounds, isWithoutTools }: RequestBounds, facts: Facts): WorstCase {
     const { prompt = 0, completion = 0 } = bounds
-    if (!this.#cache || !isWithoutTools) return worstCase(this.#rule, bounds, facts)
+    if (!this.#cache || !isWithoutTools || !costsStandard(this.#rule, facts))
+      return worstCase(this.#rule, bounds, facts)
     const steps = Math.ceil(prompt / PROMPT_STEP)
     const key = `${steps} ${completion}`
     const cachedCost = this.#cache.get(key)
@@ -40,5 +43,8 @@ const TOKEN_METERS: ReadonlySet<string> = new Set(
 const isTokenPriced = ({ lines, discount }: Rule): boolean =>
   !discount &&
   lines.every(
-    ({ meter, when, by }) => TOKEN_METERS.has(meter) && when.length === 0 && by.length === 0,
+    ({ meter, when, by }) =>
+      TOKEN_METERS.has(meter) &&
+      when.every(each => 'name' in each && isTierName(each.name)) &&
+      by.every(each => isTierName(each)),
   )

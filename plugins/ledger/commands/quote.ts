@@ -4,8 +4,14 @@ import { EXIT, instantIn, textOf, UsageError } from '../../../engine/cli/kit.ts'
 import type { Command, HostBase, Json, Route, RouteMatch } from '../../../engine/plugin.ts'
 import { printFormula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
-import { factsOf, namesOfUnknownTools, requestBoundsOf } from '../../billing/request-bounds.ts'
+import {
+  namesOfUnknownTools,
+  requestBoundsOf,
+  requestFactsOf,
+} from '../../billing/request-bounds.ts'
 import { missingPrices, quote } from '../../billing/worst-case.ts'
+import { routeFormat } from '../../conversion/route-format.ts'
+import { withoutUnpricedTiers } from '../../conversion/unpriced-tiers.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
 
@@ -108,7 +114,8 @@ const costOn = (
   if (price.rule.free) return nothing(`the model ${entry} is free`)
   // The messages of a WebSocket are unknown: assume the whole context of the model.
   const expandedBody = models.expandBody(route, name, body, host)
-  const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size, at)
+  const hasFormat = routeFormat({ route }) !== undefined
+  const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size, at, hasFormat)
   const missing =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
   const freeTools =
@@ -120,9 +127,11 @@ const costOn = (
   }
 }
 
-const mostOf = (price: Price, body: Json, size: number, at: number) => {
-  const { bounds } = requestBoundsOf(body, size, price)
-  const worstCost = quote(price.rule, bounds, factsOf(body, at))
+const mostOf = (price: Price, body: Json, size: number, at: number, hasFormat: boolean) => {
+  const sentBody = price.tierRule === 'pass' ? body : withoutUnpricedTiers(body, price.rule.tiers)
+  const { bounds } = requestBoundsOf(sentBody, size, price)
+  const facts = requestFactsOf(sentBody, at, price, hasFormat)
+  const worstCost = quote(price.rule, bounds, facts)
   const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
   return {
     most: printMoney(worstCost.nanos),

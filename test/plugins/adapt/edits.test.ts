@@ -1,8 +1,8 @@
 /** Edits of JSON bodies: the result is that of parsed values, and other bytes stay as they are. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import { type BodyEdits, compileEdits, editBody } from '../../../plugins/adapt/edits.ts'
-import { membersIn } from '../../../plugins/adapt/members.ts'
+import { type BodyEdits, compileEdits, editBody } from '../../../plugins/conversion/body-edits.ts'
+import { membersIn } from '../../../plugins/conversion/body-members.ts'
 import fc from '../../helpers/property.ts'
 
 const edit = (text: string, edits: BodyEdits): string => {

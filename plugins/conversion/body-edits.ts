@@ -1,7 +1,7 @@
 /** Edits of a JSON body: members that are renamed, dropped and set. All other bytes stay as they
  *  are. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { Member } from './members.ts'
+import type { Member } from './body-members.ts'
 
 /** Under `body:` of an upstream. */
 export interface BodyEdits {

@@ -1,0 +1,54 @@
+/** Decides what happens to tiers that a request asks for and its model does not price: they are
+ *  left out, refused, or sent. */
+import { errors } from '../../engine/errors.ts'
+import type { Exchange, Host, Json } from '../../engine/plugin.ts'
+import type { PricedTiers } from '../formats/tiers.ts'
+import { readStrict } from './client-format-option.ts'
+import { DroppedFieldReport, isStrict } from './dropped-fields.ts'
+import { leaveOutTiers, unpricedTiersOf } from './unpriced-tiers.ts'
+
+const refusal = errors({
+  METER_TIER: [400, 'This model is not offered with these options: %s. Leave them out.'],
+})
+
+/** `tiers:` of a model. */
+export type TierRule = 'drop' | 'refuse' | 'pass'
+
+/** Plugins whose routes have a wire format, in which tiers have their meaning. */
+const FORMAT_PLUGINS = ['translate', 'embed'] as const
+
+export class TierGate {
+  readonly #readsTiers: boolean
+  /** Whether the route allows no field to be dropped. */
+  readonly #isStrict: boolean
+  constructor({ route }: Pick<Host, 'route'>) {
+    const options = FORMAT_PLUGINS.map(plugin => route.option(plugin))
+    this.#readsTiers = options.some(each => each !== undefined)
+    this.#isStrict = options.some(each => readStrict(each))
+  }
+  /** Returns what was left out of the request; undefined: nothing. Throws METER_TIER or
+   *  FIELD_LOST. */
+  check(
+    exchange: Exchange,
+    body: Json,
+    { model, tierRule, tiers }: GatedModel,
+  ): { readonly body: Json; readonly dropped: DroppedFieldReport } | undefined {
+    if (tierRule === 'pass' || !this.#readsTiers) return undefined
+    const unpriced = unpricedTiersOf(exchange.request, body, tiers)
+    if (!unpriced) return undefined
+    const { names } = unpriced
+    if (tierRule === 'refuse')
+      throw refusal('METER_TIER', [names.join(', ')], { param: names[0] ?? '' })
+    const dropped = new DroppedFieldReport({})
+    for (const name of names) dropped.add(name)
+    if (isStrict(this.#isStrict, exchange)) dropped.refuse(model)
+    return { body: leaveOutTiers(exchange, unpriced), dropped }
+  }
+}
+interface GatedModel {
+  /** The name in the request. */
+  readonly model: string
+  readonly tierRule: TierRule
+  /** Those that its price names. */
+  readonly tiers: PricedTiers
+}

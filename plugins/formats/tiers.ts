@@ -1,0 +1,78 @@
+/** Attributes that say how a provider serves a call: its tier, its speed, its place. Their values
+ *  have several names, and one of them is the standard that no request has to ask for. Pure. */
+import type { Json } from '../../engine/plugin.ts'
+import { isFields } from './fields.ts'
+
+/** A request or an answer that leaves a choice to the provider names this value. */
+export const OPEN = 'auto'
+export const STANDARD = 'default'
+
+/** Attribute -> other names of its values. */
+const NAMES: Readonly<Record<string, ReadonlyMap<string, string>>> = {
+  service_tier: new Map([
+    ['standard', STANDARD],
+    ['standard_only', STANDARD],
+    ['on_demand', STANDARD],
+    ['unspecified', STANDARD],
+    ['fast', 'priority'],
+  ]),
+  speed: new Map([['standard', STANDARD]]),
+  inference_geo: new Map([
+    ['global', STANDARD],
+    ['not_available', STANDARD],
+  ]),
+}
+export const isTierName = (name: string): boolean => Object.hasOwn(NAMES, name)
+
+/** Whether the value is that of a tier. Numbers are not: speech has a speed of 1.25. */
+export const isTier = (name: string, value: string | undefined): boolean =>
+  isTierName(name) && (value === undefined || !/^[0-9.]+$/.test(value))
+
+/** The value by its usual name: an absent tier is the standard, and so is `false`. */
+export const usualName = (name: string, value: string | undefined): string => {
+  if (value === undefined || value === 'false') return STANDARD
+  const lowerCase = value.toLowerCase()
+  return NAMES[name]?.get(lowerCase) ?? lowerCase
+}
+
+/** The tiers that a price names, by attribute. */
+export type PricedTiers = ReadonlyMap<string, ReadonlySet<string>>
+
+/** A tier in a request, and the member that asks for it. */
+export interface RequestedTier {
+  readonly member: string
+  readonly name: string
+  readonly value: string
+}
+interface TierMember {
+  readonly member: string
+  readonly name: string
+  read(value: Json): Json | undefined
+}
+const itself = (value: Json): Json => value
+const memberOf =
+  (key: string) =>
+  (value: Json): Json | undefined =>
+    isFields(value) ? value[key] : value
+/** Of all formats: a target may read what the client's format does not know. */
+const MEMBERS: readonly TierMember[] = [
+  { member: 'service_tier', name: 'service_tier', read: memberOf('type') },
+  { member: 'serviceTier', name: 'service_tier', read: memberOf('type') },
+  { member: 'speed', name: 'speed', read: itself },
+  { member: 'performanceConfig', name: 'speed', read: memberOf('latency') },
+  { member: 'inference_geo', name: 'inference_geo', read: itself },
+]
+export const requestedTiersOf = (body: Json): readonly RequestedTier[] => {
+  if (!isFields(body)) return NO_TIERS
+  let tiers: RequestedTier[] | undefined
+  for (const { member, name, read } of MEMBERS) {
+    const content = body[member]
+    if (content === undefined || content === null) continue
+    const value = read(content)
+    if (typeof value !== 'string' || !isTier(name, value)) continue
+    tiers ??= []
+    tiers.push({ member, name, value })
+  }
+  return tiers ?? NO_TIERS
+}
+const NO_TIERS: readonly RequestedTier[] = []
