@@ -72,9 +72,11 @@ export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Noti
       const stop = new AbortController()
       const random = () => desk.random.value
       const refill = async () => void (await desk.move())
+      const outside = { ...publicAccess(ALLOW), ...over }
       const host = {
-        ...publicAccess(ALLOW),
-        ...over,
+        ...outside,
+        send: ((upstream, { timeout = 0, ...outgoing }) =>
+          outside.send(upstream, { ...outgoing, timeout: scaled(timeout) })) as HostBase['send'],
         log,
         metrics,
         database: storeWithClock,

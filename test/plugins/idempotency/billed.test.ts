@@ -40,7 +40,10 @@ for (const engine of ENGINES)
     here.script = (_, response) =>
       void response.setHeader('content-type', 'application/json').end(JSON.stringify(USED))
     const storm = await Promise.all(Array.from({ length: 40 }, (_, at) => ask(at, 'k')))
-    t.ok(storm.every(({ status }) => status === 200 || status === 409))
+    t.same(
+      [...new Set(storm.map(({ status }) => status))].filter(each => each !== 409),
+      [200],
+    )
     for (let at = 0; at < 4; at++) {
       const again = await ask(at, 'k')
       t.equal(again.headers.get('idempotent-replayed'), 'true')
