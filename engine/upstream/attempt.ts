@@ -5,6 +5,7 @@ import { type Call, toReply } from '../request/exchange.ts'
 import { decodeReply } from '../response/decoded-source.ts'
 import type { FilteredReply } from '../response/filters.ts'
 import type { Candidate } from './candidate.ts'
+import { CredentialMask, hideCredentials, withoutScheme } from './credential-mask.ts'
 import { limitTime } from './health.ts'
 import type { UpstreamKey } from './keys.ts'
 import { signRequest } from './sign-request.ts'
@@ -138,7 +139,9 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
       reply => {
         addWait()
         recordKey(attempt, reply.status, reply.headers)
-        attempt.setReply(decodeReply(reply, upstream.name))
+        const decoded = decodeReply(reply, upstream.name)
+        hideCredentials(decoded, maskFor(attempt), reply.status >= 400 || exchange.kind === 'turn')
+        attempt.setReply(decoded)
         resolve()
       },
       reason => {
@@ -150,6 +153,13 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
   })
 }
 
+/** A signer may have added a credential of its own. */
+const maskFor = ({ candidate, request }: UpstreamAttempt): CredentialMask | undefined => {
+  const { mask, signer } = candidate.upstream
+  if (mask || !signer) return mask
+  const { authorization } = request.headers
+  return new CredentialMask([withoutScheme(String(authorization ?? ''))])
+}
 /** Picks the key of an attempt that begins now; returns the time. */
 export const pickKey = (attempt: UpstreamAttempt): number => {
   const { target, candidate, exchange } = attempt

@@ -2,6 +2,7 @@
 import type { CredentialSigner } from '../egress/contract.ts'
 import type { Headers, UpstreamView } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
+import type { CredentialMask } from './credential-mask.ts'
 import type { HealthRules } from './health.ts'
 import type { UpstreamKey, UpstreamKeys } from './keys.ts'
 import type { Origin } from './origin.ts'
@@ -27,6 +28,8 @@ export interface Upstream {
   readonly view: UpstreamView
   pass(headers: RequestHeaders): Headers
   readonly keys: UpstreamKeys | undefined
+  /** Hides the upstream's credentials in its answers. */
+  readonly mask?: CredentialMask | undefined
   /** Adds the credential of an attempt to the headers, or to the path; returns the path. Without
    *  `key` the keys take turns. */
   sign(headers: Headers, path: string, key?: UpstreamKey): string

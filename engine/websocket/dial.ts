@@ -56,7 +56,12 @@ export const createDialer =
       origin.health.recordSuccess()
       recordKey(attempt, 101)
       attempt.setReply(
-        new FilteredReply(101, headers, undefined, new UpstreamSocket(handshake.socket)),
+        new FilteredReply(
+          101,
+          headers,
+          undefined,
+          new UpstreamSocket(handshake.socket, upstream.mask),
+        ),
       )
     } catch (error) {
       recordFailure(attempt, error as Fault, exchange.abandonReason !== undefined)

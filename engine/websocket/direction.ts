@@ -1,6 +1,7 @@
 /** Passes messages from one WebSocket to the other, through the stages. */
 import { WebSocket } from 'ws'
 import type { Exchange, Message, Stage } from '../plugin.ts'
+import type { CredentialMask } from '../upstream/credential-mask.ts'
 
 /** Queued bytes above which the sender is paused, and below which it is resumed. */
 const PAUSE_ABOVE = 64 * 1_024
@@ -8,6 +9,8 @@ const RESUME_BELOW = 16 * 1_024
 export interface RelayParts {
   readonly client: WebSocket
   readonly upstream: WebSocket
+  /** Hides the upstream's credentials in its messages. */
+  readonly mask?: CredentialMask | undefined
   readonly exchange: Exchange
   readonly stages: readonly Stage[]
 }
@@ -21,6 +24,7 @@ export class Direction {
   readonly #to: WebSocket
   readonly #first: (message: Message) => void
   readonly #name: Message['from']
+  readonly #mask: CredentialMask | undefined
   readonly #queues: readonly StageQueue[]
   #holdCount = 0
   #isFull = false
@@ -32,6 +36,7 @@ export class Direction {
     this.#from = from
     this.#to = to
     this.#name = name
+    this.#mask = name === 'upstream' ? parts.mask : undefined
     // A client's message passes the first stage first, an upstream's the last.
     const stages = name === 'client' ? parts.stages.toReversed() : parts.stages
     const hold = (isPaused: boolean): void => this.#hold(isPaused)
@@ -48,9 +53,10 @@ export class Direction {
   get isHeld(): boolean {
     return this.#holdCount > 0
   }
-  accept(payload: Buffer, binary: boolean): void {
-    this.bytes += payload.length
+  accept(received: Buffer, binary: boolean): void {
+    this.bytes += received.length
     if (this.#closeAction) return
+    const payload = this.#mask && !binary ? this.#mask.hideInPassing(received) : received
     if (this.#queues.length === 0) this.#send(payload, binary)
     else this.#first({ from: this.#name, text: !binary, payload })
   }

@@ -77,7 +77,8 @@ export class WebSockets {
   ): Promise<void> {
     const { call, compiledRoute, request: inbound } = lifecycle.acceptedRequest
     const stages = compiledRoute.stages.flatMap(({ stage }) => (stage.message ? [stage] : []))
-    const relay = new Relay({ client, upstream: source.socket, exchange: call, stages })
+    const { socket: upstream, mask } = source
+    const relay = new Relay({ client, upstream, mask, exchange: call, stages })
     source.onCut = reason => relay.cut(reason)
     if (call.abandonReason) relay.cut(call.abandonReason)
     lifecycle.endStages()

@@ -5,6 +5,7 @@ import { type ConnectionOptions, openConnector } from '../../egress/connector.ts
 import { GeneralPool } from '../../egress/general-pool.ts'
 import type { Document, Headers, Json, Plugin, Target } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/resources.ts'
+import { CredentialMask, withoutScheme } from '../../upstream/credential-mask.ts'
 import { KeyHealth, type UpstreamKey, UpstreamKeys } from '../../upstream/keys.ts'
 import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
@@ -134,8 +135,20 @@ export const compileUpstream = (
     },
     pass: createPassRule(options.headers?.pass ?? [], credentials),
     keys,
+    mask: maskOf(options),
     sign: createSigner(options.auth, keys),
   }
+}
+/** Names of headers whose values are credentials. */
+const CREDENTIAL_HEADER = /auth|key|secret|credential/i
+const maskOf = ({ key, headers }: UpstreamOptions): CredentialMask | undefined => {
+  const set = Object.entries(headers?.set ?? {})
+  const secrets = [
+    ...readKeys(key).map(({ value }) => value),
+    ...set.flatMap(([name, value]) => (CREDENTIAL_HEADER.test(name) ? [value] : [])),
+  ]
+  const mask = new CredentialMask(secrets.map(withoutScheme))
+  return mask.isEmpty ? undefined : mask
 }
 
 const urlsOf = (options: UpstreamOptions): readonly string[] => {

@@ -145,7 +145,7 @@ export const startTasks = async (
     const view = (name: string) => ({ dialect: 'vidu', view: name })
     const document = {
       settings: { data: folder, egress_allow: '127.0.0.0/8', ...settings },
-      upstreams: { vd: { url, key: ['key-one', 'key-two'] } },
+      upstreams: { vd: { url, key: ['sk-upstream-0123456789-one', 'sk-upstream-0123456789-two'] } },
       models: {
         clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },
         mixed: { to: 'vd/vidumix', price: { seconds: 0.025 }, traits: { subjects: false } },

@@ -46,6 +46,27 @@ t.test('task: is released whole when the upstream fails it', async t => {
   t.same(await gateway.findings(), [])
 })
 
+t.test('task: hides the key of its upstream in reasons and results', async t => {
+  const gateway = await startTasks(t)
+  const echo = ({ method, key }: { method: string; key: string }, state: string) =>
+    method === 'POST'
+      ? { json: { task_id: `up-${state}`, state: 'created' } }
+      : {
+          json: {
+            state,
+            err_code: `no: ${key}`,
+            creations: [{ id: key, url: `https://a/${key}` }],
+          },
+        }
+  for (const state of ['failed', 'success']) {
+    gateway.here.script = request => echo(request, state)
+    const { json } = await gateway.create()
+    const done = JSON.stringify(await gateway.reach(String(json.task_id), state))
+    t.match(done, /\*{20,}/)
+    t.notMatch(done, 'sk-upstream')
+  }
+})
+
 t.test('task: shows the reason of an upstream that refuses the submit', async t => {
   const gateway = await startTasks(t)
   gateway.here.script = () => ({ status: 400, json: { reason: 'FieldInvalid', message: 'no' } })

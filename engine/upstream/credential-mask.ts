@@ -1,0 +1,197 @@
+/** Hides the credentials of an upstream in what it answers: as they are, in part, in base64 and
+ *  URL-encoded. Each hidden byte becomes `*`, so that lengths stay. */
+import type { Bytes, Filter, Headers } from '../plugin.ts'
+import type { FilteredReply } from '../response/filters.ts'
+
+/** Shorter texts occur by chance. */
+const MIN_SECRET = 8
+/** Bytes of the least part that is hidden, and of the pieces by which parts are recognised: each
+ *  part has a whole piece, since a piece begins at every `STEP`-th byte. */
+const MIN_PART = 12
+const PIECE = 8
+const STEP = MIN_PART - PIECE + 1
+/** Bytes of an error that are searched as one text. */
+const ERROR_BYTES = 1024 * 1024
+const ERROR_MEMBER = Buffer.from('"error"')
+/** A character of a secret. */
+const IN_SECRET = /[\w.~+/=%:-]/
+const NOTHING = Buffer.alloc(0)
+const NULL_MEMBER = /^\s*:\s*null/
+
+/** A text that stands for a secret; a part of it is recognised by a piece of it. */
+interface Piece {
+  readonly text: string
+  readonly form: string
+  /** Where the piece begins in the form. */
+  readonly at: number
+}
+
+/** The forms of a secret: itself, URL-encoded, each byte encoded, and in base64 at each of three
+ *  places: the first and last characters of base64 depend on what stands beside the secret. */
+const formsOf = (secret: string): readonly string[] => {
+  const bytes = Buffer.from(secret)
+  const encoded = [...bytes].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('')
+  const inBase64 = [0, 1, 2].flatMap(offset => {
+    const padded = Buffer.concat([Buffer.alloc(offset), bytes])
+    const [from, to] = [offset === 0 ? 0 : offset + 1, Math.floor((padded.length * 8) / 6)]
+    return [padded.toString('base64').slice(from, to), padded.toString('base64url').slice(from, to)]
+  })
+  const forms = [secret, encodeURIComponent(secret), encoded, encoded.toUpperCase(), ...inBase64]
+  return [...new Set(forms)]
+}
+/** A short form is recognised only whole. */
+const piecesOf = (form: string): readonly Piece[] => {
+  if (form.length < MIN_PART + STEP) return [{ text: form, form, at: 0 }]
+  const starts = Array.from({ length: Math.floor((form.length - PIECE) / STEP) + 1 }, (_, i) => i)
+  return starts.map(index => {
+    const at = index * STEP
+    return { text: form.slice(at, at + PIECE), form, at }
+  })
+}
+
+/** The bounds of the longest part of the form around one of its pieces, which stands at `start`. */
+const partAround = (text: string, start: number, piece: Piece): readonly [number, number] => {
+  const { form, at } = piece
+  const shift = start - at
+  let [from, to] = [start, start + piece.text.length]
+  while (from > Math.max(0, shift) && text[from - 1] === form[from - 1 - shift]) from--
+  while (to < Math.min(text.length, shift + form.length) && text[to] === form[to - shift]) to++
+  return [from, to]
+}
+
+/** The credential in a header such as `authorization`. */
+export const withoutScheme = (value: string): string => value.replace(/^\w+ +/, '')
+
+/** Hides credentials in a reply. `isError`: its body is searched as a whole, for parts and encoded
+ *  forms, too. */
+export const hideCredentials = (
+  reply: FilteredReply,
+  mask: CredentialMask | undefined,
+  isError: boolean,
+): void => {
+  if (!mask) return
+  mask.hideInHeaders(reply.headers)
+  reply.through(isError ? mask.whole() : mask.passing())
+}
+
+export class CredentialMask {
+  readonly #secrets: readonly string[]
+  /** The middle of each secret: a body that reports no error is searched for these only. */
+  readonly #marks: readonly Buffer[]
+  #allPieces: readonly Piece[] | undefined
+
+  constructor(secrets: readonly string[]) {
+    this.#secrets = secrets.filter(({ length }) => length >= MIN_SECRET)
+    this.#marks = this.#secrets.map(secret => {
+      const third = secret.length < 3 * MIN_PART ? 0 : Math.floor(secret.length / 3)
+      return Buffer.from(secret.slice(third, secret.length - third))
+    })
+  }
+  get isEmpty(): boolean {
+    return this.#secrets.length === 0
+  }
+  hideInHeaders(headers: Headers): void {
+    for (const name in headers) {
+      const value = headers[name]
+      if (typeof value === 'string') headers[name] = this.hideInText(value)
+      else if (Array.isArray(value)) headers[name] = value.map(each => this.hideInText(each))
+    }
+  }
+  /** `text`: characters up to 0xff. */
+  hideInText(text: string): string {
+    this.#allPieces ??= this.#secrets.flatMap(formsOf).flatMap(piecesOf)
+    let masked = text
+    for (const piece of this.#allPieces)
+      for (let at = text.indexOf(piece.text); at >= 0; ) {
+        const [from, to] = partAround(text, at, piece)
+        if (to - from >= Math.min(MIN_PART, piece.form.length))
+          masked = masked.slice(0, from) + '*'.repeat(to - from) + masked.slice(to)
+        at = text.indexOf(piece.text, to)
+      }
+    return masked
+  }
+  hideInBytes(bytes: Bytes): Bytes {
+    const text = asBuffer(bytes).toString('latin1')
+    const masked = this.hideInText(text)
+    return masked === text ? bytes : Buffer.from(masked, 'latin1')
+  }
+  /** For a part of a body that may report an error, and nearly always does not. */
+  hideInPassing(bytes: Bytes): Bytes {
+    const buffer = asBuffer(bytes)
+    const isSuspect = this.#marks.some(mark => buffer.indexOf(mark) >= 0) || reportsError(buffer)
+    return isSuspect ? this.hideInBytes(bytes) : bytes
+  }
+  /** Bytes at the end of a chunk that may begin a secret. */
+  #openTail(bytes: Buffer): number {
+    // Events and JSON end otherwise: nearly no chunk is searched.
+    if (!IN_SECRET.test(String.fromCharCode(bytes.at(-1) ?? 0))) return 0
+    let longest = 0
+    for (const secret of this.#secrets) {
+      const tail = bytes.subarray(-(secret.length - 1)).toString('latin1')
+      const starts = Array.from(tail, (_, at) => at)
+      const start = starts.find(at => secret.startsWith(tail.slice(at)))
+      longest = Math.max(longest, start === undefined ? 0 : tail.length - start)
+    }
+    return longest
+  }
+  /** For a body that passes chunk by chunk: what may begin a secret waits for the next chunk. */
+  passing(): Filter {
+    let waiting: Buffer | undefined
+    const join = (chunk: Bytes): Buffer => {
+      const bytes = waiting ? Buffer.concat([waiting, chunk]) : asBuffer(chunk)
+      waiting = undefined
+      return bytes
+    }
+    return {
+      write: (chunk, out) => {
+        const bytes = join(chunk)
+        const open = this.#openTail(bytes)
+        if (open > 0) waiting = bytes.subarray(bytes.length - open)
+        const closed = open > 0 ? bytes.subarray(0, -open) : bytes
+        if (closed.length > 0) out.write(this.hideInPassing(closed))
+      },
+      end: (tail, out) => {
+        const rest = waiting || tail ? join(tail ?? NOTHING) : undefined
+        out.end(rest && this.hideInPassing(rest))
+      },
+      fail: (reason, out) => {
+        if (waiting) out.write(waiting)
+        out.fail(reason)
+      },
+    }
+  }
+  /** For an error: its text is searched as a whole, up to `ERROR_BYTES`. */
+  whole(): Filter {
+    let parts: Bytes[] = []
+    let size = 0
+    const take = (): Bytes => {
+      const bytes = this.hideInBytes(Buffer.concat(parts))
+      parts = []
+      return bytes
+    }
+    return {
+      write(chunk, out) {
+        parts.push(chunk)
+        size += chunk.length
+        if (size > ERROR_BYTES) out.write(take())
+      },
+      end(tail, out) {
+        if (tail) parts.push(tail)
+        out.end(parts.length > 0 ? take() : undefined)
+      },
+      fail(reason, out) {
+        if (parts.length > 0) out.write(take())
+        out.fail(reason)
+      },
+    }
+  }
+}
+
+const asBuffer = (bytes: Bytes): Buffer =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/** Whether JSON has a member `error` that is not null, or the text `error` as a value. */
+const reportsError = (buffer: Buffer): boolean => {
+  for (let at = buffer.indexOf(ERROR_MEMBER); at >= 0; at = buffer.indexOf(ERROR_MEMBER, at + 7))
+    if (!NULL_MEMBER.test(buffer.toString('latin1', at + 7, at + 32))) return true
+  return false
+}

@@ -1,0 +1,119 @@
+/** Credentials of an upstream are hidden in its answers: whole, in part, encoded, in pieces. */
+import t from 'tap'
+import { FilteredReply } from '../../../engine/response/filters.ts'
+import { CredentialMask, hideCredentials } from '../../../engine/upstream/credential-mask.ts'
+import fc from '../../helpers/property.ts'
+
+const SECRET = 'sk-proj-4fQ7zL0aWm9RkT2v/Xc8+Yd5NbH3gJpEuSi1oVtq6'
+const mask = new CredentialMask([SECRET])
+/** The longest text that both have. */
+const longestCommon = (one: string, other: string): number => {
+  let longest = 0
+  for (let at = 0; at < one.length; at++)
+    while (other.includes(one.slice(at, at + longest + 1)) && at + longest < one.length) longest++
+  return longest
+}
+
+t.test('credential mask: every part of 12 characters is hidden, other text stays', t => {
+  const words = fc.string({ unit: fc.constantFrom(...'abc {}":,.\''), maxLength: 30 })
+  const part = fc
+    .tuple(fc.nat(SECRET.length - 12), fc.integer({ min: 12, max: SECRET.length }))
+    .map(([from, length]) => SECRET.slice(from, from + length))
+  fc.assert(
+    fc.property(words, part, words, (before, secret, after) => {
+      const text = before + secret + after
+      const masked = mask.hideInText(text)
+      t.equal(masked.length, text.length)
+      if (longestCommon(masked, SECRET) >= 12) return false
+      return masked.startsWith(before.slice(0, -1)) && masked.endsWith(after.slice(1))
+    }),
+  )
+  t.end()
+})
+
+const FORMS: Readonly<Record<string, (secret: string) => string>> = {
+  base64: secret => Buffer.from(secret).toString('base64'),
+  'base64 behind a user name': secret => Buffer.from(`me:${secret}`).toString('base64'),
+  'base64 behind another user name': secret => Buffer.from(`user:${secret}`).toString('base64'),
+  base64url: secret => Buffer.from(`x${secret}`).toString('base64url'),
+  'URL-encoded': encodeURIComponent,
+  'each byte URL-encoded': secret =>
+    [...secret].map(char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`).join(''),
+}
+for (const [name, form] of Object.entries(FORMS))
+  t.test(`credential mask: a secret in the form ${name} is hidden`, async t => {
+    const text = form(SECRET)
+    const masked = mask.hideInText(`Basic ${text}, that is all`)
+    t.ok(longestCommon(masked, text) < 12, masked)
+    t.match(masked, /^Basic .*\*{30,}.*, that is all$/)
+  })
+
+t.test('credential mask: a text that begins like a secret stays', async t => {
+  const text = 'Keys begin with sk-proj- and have 51 characters.'
+  t.equal(mask.hideInText(text), text)
+  t.equal(new CredentialMask(['k', 'short']).isEmpty, true)
+  t.equal(new CredentialMask(['12345678']).hideInText('a 12345678 b'), 'a ******** b')
+})
+
+const readReply = async (reply: FilteredReply): Promise<string> =>
+  Buffer.from(await reply.bytes(10_000_000)).toString()
+async function* chunksOf(text: string, size: number) {
+  for (let at = 0; at < text.length; at += size) yield Buffer.from(text.slice(at, at + size))
+}
+
+t.test('credential mask: an error is searched across its chunks, of any size', async t => {
+  const text = JSON.stringify({ error: { message: `wrong key ${SECRET}`, at: 'ü' } })
+  for (const size of [1, 7, 40, 1_000]) {
+    const headers = {
+      'x-debug': `Bearer ${SECRET}`,
+      'x-list': [SECRET, 'b'],
+      'content-length': '9',
+    }
+    const reply = new FilteredReply(400, headers, chunksOf(text, size))
+    hideCredentials(reply, mask, true)
+    t.equal(await readReply(reply), text.replace(SECRET, '*'.repeat(SECRET.length)))
+    t.same(headers['x-debug'], `Bearer ${'*'.repeat(SECRET.length)}`)
+    t.same(headers['x-list'], ['*'.repeat(SECRET.length), 'b'])
+  }
+})
+
+t.test('credential mask: a large error passes in parts', async t => {
+  const filler = 'x'.repeat(1_500_000)
+  const reply = new FilteredReply(500, {}, chunksOf(`${filler}${SECRET}${filler}`, 65_536))
+  hideCredentials(reply, mask, true)
+  const text = await readReply(reply)
+  t.equal(text.length, 2 * filler.length + SECRET.length)
+})
+
+t.test(
+  'credential mask: a body that passes hides the whole secret, and parts in errors',
+  async t => {
+    const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+    const base64 = Buffer.from(SECRET).toString('base64')
+    const cases = [
+      [event({ choices: [{ delta: { content: SECRET } }] }), SECRET],
+      [event({ error: { message: `no ${SECRET.slice(0, 20)}…` } }), SECRET.slice(0, 20)],
+      [event({ type: 'error', error: { message: base64 } }), base64.slice(0, 60)],
+    ] as const
+    for (const [text, secret] of cases) {
+      const reply = new FilteredReply(200, {}, chunksOf(text, 10_000))
+      hideCredentials(reply, mask, false)
+      const passed = await readReply(reply)
+      t.ok(longestCommon(passed, secret) < 12, passed)
+      t.equal(passed.length, text.length)
+    }
+    for (const size of [1, 5, 9, 33]) {
+      const text = event({ choices: [{ delta: { content: `my key is ${SECRET}, is it?` } }] })
+      const reply = new FilteredReply(200, {}, chunksOf(text + text, size))
+      hideCredentials(reply, mask, false)
+      t.equal(await readReply(reply), (text + text).replaceAll(SECRET, '*'.repeat(SECRET.length)))
+    }
+    const open = new FilteredReply(200, {}, chunksOf(`it ends ${SECRET.slice(0, 11)}`, 4))
+    hideCredentials(open, mask, false)
+    t.equal(await readReply(open), `it ends ${SECRET.slice(0, 11)}`)
+    const plain = event({ error: null, message: 'sk-proj- is a prefix' })
+    const reply = new FilteredReply(200, {}, Buffer.from(plain))
+    hideCredentials(reply, mask, false)
+    t.equal(await readReply(reply), plain)
+  },
+)
