@@ -2,8 +2,10 @@
  *  in the state `unknown`. */
 import type { Host } from '../../engine/plugin.ts'
 import type { TaskRoute } from './runner.ts'
-import { COUNTS, remindOfUnknown } from './statements.ts'
+import { COUNTS, makeUnknownDue, remindOfUnknown } from './statements.ts'
 
+/** ms between two reminders of one task. */
+const REMIND_AFTER = 86_400_000
 /** Reminders of one route in one run; the next run goes on. */
 const MAX_REMINDERS = 100
 
@@ -15,7 +17,11 @@ export const remind = async (
   const now = Date.now()
   for (const [route, { rule }] of routes) {
     if (!rule) continue
-    const before = now - rule.unknownAfter
+    const { unknownAfter } = rule
+    // Tasks of earlier versions, and of an earlier `unknown_after: hold`, are due for nothing.
+    if (unknownAfter !== undefined)
+      await database.write([makeUnknownDue(route, now - unknownAfter, now)])
+    const before = now - REMIND_AFTER
     const [rows = []] = await database.write([remindOfUnknown(route, before, now, MAX_REMINDERS)])
     for (const { id, model, changed } of rows) {
       metrics.count('tasks_unknown_reminders_total', { model: String(model) })

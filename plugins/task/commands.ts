@@ -1,8 +1,9 @@
 /** The command `tollgate tasks`: shows tasks, and resolves those in the state `unknown`. */
 import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
-import type { Command, HostBase, Row, SingleCommand } from '../../engine/plugin.ts'
+import type { Command, HostBase, Row, SingleCommand, Statement } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
+import { chargeLate } from '../ledger/views/task-charges.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { type OperatorParts, operatorParts } from '../operator/contributions.ts'
 import { hostOf } from '../webhooks/address.ts'
@@ -19,7 +20,8 @@ import {
   resumeUpstream,
   retryIdleTask,
 } from './statements.ts'
-import { isFinal, TASK_ERRORS, type Task, taskOf } from './task.ts'
+import { isFinal, TASK_ERRORS, type Task, taskOf, UNKNOWN_ERROR } from './task.ts'
+import { usageOf } from './usage.ts'
 
 const fault = errors({
   TASK_UNKNOWN: [404, 'No task has the id "%s"; `tollgate tasks list` shows the latest tasks'],
@@ -65,9 +67,13 @@ const endTask = async (
     endIdleTask(task, finalState, error, now),
     ...(await announce(task.state, after, host, now)),
     ...forgetRequest(task, after),
-    ...closeHold(task, finalState),
+    ...(task.state === 'failed' ? chargeReleased(task, now) : closeHold(task, finalState)),
   ])
   return toOutputRow(await findTask(host, task.id))
+}
+const chargeReleased = (task: Task, now: number): readonly Statement[] => {
+  const usage = usageOf(task)
+  return task.hold && usage ? chargeLate(task.hold, usage, now) : []
 }
 const listTasks = async ({ database }: HostBase, state: string | null) => {
   const rows = await database.read(LIST_ANY, [state, state, LIST_LIMIT])
@@ -104,10 +110,14 @@ const retryTask = async (host: HostBase, id: string) => {
 }
 const resolveTask = async (host: HostBase, id: string, isCharged: boolean) => {
   const task = await findTask(host, id)
+  const states = isReleased(task) ? ['unknown', 'failed'] : ['unknown']
   return isCharged
-    ? endTask(host, task, ['unknown'], 'succeeded')
+    ? endTask(host, task, states, 'succeeded')
     : endTask(host, task, ['unknown'], 'failed', TASK_ERRORS.internal)
 }
+/** Failed because it stayed unknown: the upstream may have run it after all. */
+const isReleased = ({ state, error }: Task): boolean =>
+  state === 'failed' && error?.message === UNKNOWN_ERROR.message
 const taskCommands: NonNullable<OperatorParts['tasks']> = {
   list: listTasks,
   show: async (host, id) => JSON.parse(JSON.stringify(await showTask(host, id))),
@@ -185,7 +195,8 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
   },
   resolve: {
     arguments: 'ID',
-    summary: 'Ends a task in the state unknown: charges it, or releases its hold.',
+    summary:
+      'Ends a task in the state unknown: charges it, or releases its hold. Also charges one that failed because it stayed unknown.',
     example: 'tollgate tasks resolve 911088422699962368 --refund',
     options: {
       charge: { type: 'boolean', summary: 'the upstream ran the task: charge it' },

@@ -24,6 +24,8 @@ const METRICS = {
   tasks_total: 'Tasks that ended, by state.',
   tasks_late_total: 'Tasks that succeeded after they had failed by their deadline.',
   tasks_unknown_total: 'Tasks of which it became unknown whether the upstream got them.',
+  tasks_unknown_released_total:
+    'Tasks that failed because it stayed unknown whether the upstream got them.',
   tasks_unknown_reminders_total: 'Reminders of tasks that are still unknown.',
   tasks_refused_total: "Tasks that the upstream refused because of the operator's account.",
   task_copies_total: 'Tasks whose files were copied, or that ended with a link of the upstream.',

@@ -10,11 +10,12 @@ import type { TaskRule } from './options.ts'
 import { forgetRequest } from './requests/stored-request.ts'
 import { sourcesIn } from './results/results.ts'
 import { type Move, moveTask } from './statements.ts'
-import { type Copy, TASK_ERRORS, type Task, type TaskError } from './task.ts'
+import { type Copy, TASK_ERRORS, type Task, type TaskError, UNKNOWN_ERROR } from './task.ts'
 import {
   errorOf,
   finishedResults,
   idIn,
+  isRefusal,
   polledResults,
   progressOf,
   submitOutcome,
@@ -79,7 +80,8 @@ export class Mover {
   async afterSubmit(answer: UpstreamAnswer, rule: TaskRule): Promise<void> {
     const { status, json } = answer
     if (status === 429 || status === 503) return this.acceptAgain(rule.poll)
-    if (status >= 500) return this.loseTrack(`the upstream answered ${status}`, rule)
+    if (status >= 500 && !isRefusal(answer, rule))
+      return this.loseTrack(`the upstream answered ${status}`, rule)
     const outcome = status < 300 ? submitOutcome(json, rule) : 'failed'
     if (outcome === 'again') return this.acceptAgain(rule.poll)
     if (outcome === 'failed') return this.#refused(status, json, rule)
@@ -172,11 +174,11 @@ export class Mover {
     const due = Date.now() + backOff({ ...this.task, failures }, first, longest)
     return this.move({ state: 'accepted', attempts, failures, due })
   }
-  /** The upstream may have got the task: the hold stays. With `rule.find` the upstream is asked,
-   *  otherwise an operator decides. */
-  loseTrack(reason: string, rule?: TaskRule): Promise<void> {
+  /** The upstream may have got the task. With `rule.find` the upstream is asked; otherwise the hold
+   *  stays until `unknown_after`, or until an operator decides. */
+  loseTrack(reason: string, rule: TaskRule): Promise<void> {
     const { id, model } = this.task
-    if (rule?.find) {
+    if (rule.find && Date.now() <= this.task.deadline) {
       const due = Date.now() + rule.poll.first
       return this.move({ state: 'submitting', failures: 0, due })
     }
@@ -185,7 +187,26 @@ export class Mover {
       { task: id, model, reason },
       'it is unknown whether the upstream got this task; decide with `tollgate tasks resolve`',
     )
-    return this.move({ state: 'unknown', error: { code: TASK_ERRORS.internal, message: reason } })
+    const { unknownAfter } = rule
+    const error = { code: TASK_ERRORS.internal, message: reason }
+    const due = unknownAfter === undefined ? {} : { due: Date.now() + unknownAfter }
+    return this.move({ state: 'unknown', error, ...due })
+  }
+  /** Nobody has found out whether the upstream got the task: it fails. If the upstream can be asked
+   *  for it, it is looked for at the times of `late`. */
+  async releaseUnknown(rule: TaskRule): Promise<void> {
+    const { id, model } = this.task
+    const due = nextLatePoll(this.task, rule)
+    await this.#end('failed', { error: UNKNOWN_ERROR, ...(due !== undefined && { due }) })
+    this.#host.metrics.count('tasks_unknown_released_total', { model })
+    this.#host.log.warn(
+      { task: id, model },
+      'a task has failed and is not charged: it is unknown whether the upstream got it; charge it with `tollgate tasks resolve` if it did',
+    )
+  }
+  /** A task that failed is at the upstream after all: it is polled for its results. */
+  findLate(upstreamId: string, { poll }: TaskRule): Promise<void> {
+    return this.move({ state: 'failed', upstreamId, due: Date.now() + poll.first })
   }
   /** The upstream has it under this id. */
   goOn(upstreamId: string, { poll }: TaskRule): Promise<void> {
@@ -245,8 +266,11 @@ export const backOff = (
 }
 
 /** When a task that failed by its deadline is polled again, if at all. */
-const nextLatePoll = ({ deadline, upstreamId }: Task, { late }: TaskRule): number | undefined => {
-  if (upstreamId === undefined) return undefined
+const nextLatePoll = (
+  { deadline, upstreamId }: Task,
+  { late, find }: TaskRule,
+): number | undefined => {
+  if (upstreamId === undefined && !find) return undefined
   const now = Date.now()
   return late.map(time => deadline + time).find(due => due > now)
 }

@@ -7,6 +7,7 @@ import {
   type ResultDialectName,
   resultDialectNames,
   type TaskDialectName,
+  taskDialects,
 } from './dialects/index.ts'
 import { ACCOUNT_SCHEMA, type AccountOptions } from './endpoints/account-options.ts'
 import { CHANGE_SCHEMA, type ChangeOptions } from './endpoints/change-notices.ts'
@@ -29,6 +30,7 @@ export interface CreateOptions {
     readonly callback?: string
     readonly code?: string
     readonly codes?: Readonly<Record<string, SubmitOutcome>>
+    readonly refused?: readonly (string | number)[]
   }
   readonly find?: { readonly path: string; readonly id: string; readonly absent?: number }
   readonly poll: {
@@ -112,6 +114,9 @@ export interface TaskRule {
     /** Where the answer has its code, and what codes mean: see `submitOutcome`. */
     readonly code: string | undefined
     readonly codes: ReadonlyMap<string, SubmitOutcome>
+    /** What answers from 500 on say that nothing was created: those with a value at a place, and
+     *  those of a status. */
+    readonly refused: readonly (string | number)[]
   }
   /** How a submit whose answer was lost is found by the id of the task. */
   readonly find:
@@ -155,8 +160,8 @@ export interface TaskRule {
   readonly running: number | undefined
   /** ms from the deadline: polls of tasks that have failed by it, in order. */
   readonly late: readonly number[]
-  /** ms between two alarms for a task in the state `unknown`. */
-  readonly unknownAfter: number
+  /** ms after which a task in the state `unknown` fails; undefined: an operator decides. */
+  readonly unknownAfter: number | undefined
   /** ms that a finished task is kept. */
   readonly keep: number
 }
@@ -164,12 +169,14 @@ export interface TaskRule {
 const TIME = /^([1-9][0-9]{0,4})(ms|s|m|h|d)$/
 const INTERVALS = /^([1-9][0-9]{0,4}(?:ms|s|m|h))(?:\.\.([1-9][0-9]{0,4}(?:ms|s|m|h)))?$/
 const CALL = /^(GET|POST|PUT|DELETE) (\/\S*)$/
+/** `unknown_after` of tasks that an operator decides. */
+const HOLD = 'hold'
 const DEFAULTS = {
   every: '2s..20s',
   deadline: '30m',
   keep: '30d',
   late: ['5m', '1h', '24h'],
-  unknown: '24h',
+  unknown: '1h',
   variants: { video: '/url' },
 }
 
@@ -194,6 +201,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
       callback: options.submit.callback,
       code: options.submit.code,
       codes: new Map(Object.entries(options.submit.codes ?? {})),
+      refused: options.submit.refused ?? taskDialects[options.dialect].refusals,
     },
     find: options.find && {
       call: callOf(options.find.path),
@@ -224,7 +232,10 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     late: (options.late ?? DEFAULTS.late)
       .map(text => amountIn(text, DURATIONS))
       .toSorted((one, other) => one - other),
-    unknownAfter: amountIn(options.unknown_after ?? DEFAULTS.unknown, DURATIONS),
+    unknownAfter:
+      options.unknown_after === HOLD
+        ? undefined
+        : amountIn(options.unknown_after ?? DEFAULTS.unknown, DURATIONS),
     keep: amountIn(options.keep ?? DEFAULTS.keep, DURATIONS),
   }
 }
@@ -354,6 +365,26 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       },
       examples: [{ 1: 'submitted', 23: 'again', default: 'failed' }],
     },
+    refused: {
+      description:
+        "What shows that an answer from 500 on comes from the provider and that it has created nothing: a status, or a place that has a value in the provider's own errors. By default the place of the provider's code. After other such answers the task is unknown.",
+      type: 'array',
+      items: {
+        description: 'A status, or a place in the answer.',
+        anyOf: [
+          pointer('A place that has a value.', '/reason'),
+          {
+            description: 'A status.',
+            type: 'integer',
+            minimum: 500,
+            maximum: 599,
+            examples: [500],
+          },
+        ],
+        examples: ['/reason', 500],
+      },
+      examples: [['/reason']],
+    },
   }),
   find: object(
     'The call that finds a submitted task by its own id, after the answer was lost. A successful answer without the id of the upstream, five times in a row, means that the submit is repeated; a failed call does not.',
@@ -481,10 +512,14 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     default: DEFAULTS.late,
     examples: [DEFAULTS.late],
   },
-  unknown_after: time(
-    'Time after which operators are reminded of a task in the state unknown, again and again.',
-    DEFAULTS.unknown,
-  ),
+  unknown_after: {
+    description:
+      'Time after which a task fails, and its hold is released, where it is unknown whether the upstream got it; hold keeps it until an operator decides.',
+    type: 'string',
+    pattern: `${TIME.source}|^${HOLD}$`,
+    default: DEFAULTS.unknown,
+    examples: [DEFAULTS.unknown, HOLD],
+  },
   keep: time('How long a finished task can be queried.', DEFAULTS.keep),
 })
 const VIEW = object('The route shows or cancels tasks.', ['dialect', 'view'], {

@@ -165,7 +165,7 @@ export const moveTask = (
 
 const END = sql(
   'end',
-  `UPDATE tasks SET state = ?, error = ?, due = NULL, changed = ?
+  `UPDATE tasks SET state = ?, error = ?, due = NULL, changed = ?, late = ?
    WHERE id = ? AND state = ? AND process IS NULL`,
 )
 /** Ends a task that no process works on. Rejects with TASK_MOVED. */
@@ -176,7 +176,14 @@ export const endIdleTask = (
   now: number,
 ): Statement => ({
   sql: END,
-  values: [end, error === undefined ? null : JSON.stringify(error), now, id, state],
+  values: [
+    end,
+    error === undefined ? null : JSON.stringify(error),
+    now,
+    state === 'failed' ? 1 : 0,
+    id,
+    state,
+  ],
   rows: 1,
   otherwise: 'TASK_MOVED',
 })
@@ -192,6 +199,19 @@ export const retryIdleTask = (
 ): Statement => ({
   sql: RETRY,
   values: [now, now, id, state],
+  rows: 1,
+  otherwise: 'TASK_MOVED',
+})
+const END_SUBMITTING = sql(
+  'end submitting',
+  `UPDATE tasks SET state = 'failed', error = ?, due = NULL, changed = ?, process = NULL
+   WHERE id = ? AND state = 'submitting'`,
+)
+/** Fails a task whose submit is under way: its process cannot move it any more. Rejects with
+ *  TASK_MOVED. */
+export const endSubmittingTask = (id: string, error: TaskError, now: number): Statement => ({
+  sql: END_SUBMITTING,
+  values: [JSON.stringify(error), now, id],
   rows: 1,
   otherwise: 'TASK_MOVED',
 })
@@ -292,6 +312,17 @@ export const remindOfUnknown = (
   now: number,
   most: number,
 ): Statement => ({ sql: REMIND, values: [now, route, before, most] })
+
+const MAKE_UNKNOWN_DUE = sql(
+  'make unknown due',
+  `UPDATE tasks SET due = ? WHERE state = 'unknown' AND route = ? AND due IS NULL
+     AND process IS NULL AND changed <= ?`,
+)
+/** Makes tasks due that are `unknown` since then. */
+export const makeUnknownDue = (route: string, before: number, now: number): Statement => ({
+  sql: MAKE_UNKNOWN_DUE,
+  values: [now, route, before],
+})
 
 // ---------------------------------------------------------------- queries
 

@@ -7,9 +7,11 @@ import type { KeptHold, Meters } from '../slots.ts'
  *       ▲            │              └────────────┴──────▶ failed      (the hold is released)
  *       │            ├──▶ accepted again: the request was surely not sent, or the upstream does
  *       │            │    not know it
- *       │            └──▶ unknown: it was perhaps sent; the hold stays until an operator decides
+ *       │            └──▶ unknown: it was perhaps sent; the hold stays until it is found, its time
+ *       │                 is over, or an operator or its customer ends it
  *       └──▶ failed: cancelled
- *  A task that failed by its deadline succeeds after all if a later poll shows that (`late`).
+ *  A task that failed by its deadline, or as unknown, succeeds after all if a later poll shows
+ *  that (`late`).
  *  Where results are copied, a task stays `running` (or `failed`) until its files are copied.
  *  Each move names the state it leaves, so that of two processes only one makes it. */
 export type State =
@@ -36,6 +38,12 @@ export const TASK_ERRORS = {
   cancelled: 'UserCancelled',
   internal: 'InternalServiceFailure',
 } as const
+
+/** Of a task that failed because its submit stayed `unknown`. */
+export const UNKNOWN_ERROR: TaskError = {
+  code: TASK_ERRORS.internal,
+  message: 'it is unknown whether the upstream got this task',
+}
 
 /** Where the states of a task are announced. */
 export interface Callback {

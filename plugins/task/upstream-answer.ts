@@ -59,6 +59,14 @@ export const submitOutcome = (
   if (text === undefined) return 'submitted'
   return codes.get(text) ?? codes.get('default') ?? 'submitted'
 }
+/** Whether an answer from 500 on comes from the provider, and says that nothing was created. */
+export const isRefusal = (
+  { status, json }: UpstreamAnswer,
+  { submit }: Pick<TaskRule, 'submit'>,
+): boolean =>
+  submit.refused.some(each =>
+    typeof each === 'number' ? each === status : textAt(json, each) !== undefined,
+  )
 /** The results in the answer to a submit; undefined where the work goes on. */
 export const finishedResults = (
   json: Json | undefined,

@@ -1,19 +1,19 @@
 /** Tasks of an upstream that is itself asynchronous: submits them, and polls until they end. */
 import { asFault } from '../../engine/errors.ts'
-import type { Host, Json } from '../../engine/plugin.ts'
+import { isCode } from '../../engine/kit.ts'
+import type { Host } from '../../engine/plugin.ts'
 import { inlineImages } from '../file-store/image-places.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
-import { noticeAddress } from './endpoints/change-notices.ts'
 import { backOff, type Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
-import { membersAt, withPointer } from './pointer.ts'
 import { PollRate } from './poll-rate.ts'
 import { jsonBytes, readRequest } from './requests/stored-request.ts'
+import { submitRequest, withOwnMembers } from './requests/submit-request.ts'
 import type { TaskRoute } from './runner.ts'
 import { type Fields, TASK_ERRORS, type Task } from './task.ts'
-import { textAt } from './upstream-answer.ts'
-import { callUpstream, type UpstreamAnswer } from './upstream-call.ts'
+import { idIn, textAt } from './upstream-answer.ts'
+import { callUpstream, cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 
 /** How often the upstream must not know a task before it is submitted again. */
 const FIND_ATTEMPTS = 4
@@ -39,7 +39,9 @@ export class UpstreamTasks implements TaskRoute {
       case 'submitting':
         return this.rule.find
           ? this.#find(mover, this.rule.find)
-          : mover.loseTrack('the process that submitted it lost its answer')
+          : mover.loseTrack('the process that submitted it lost its answer', this.rule)
+      case 'unknown':
+        return this.rule.unknownAfter === undefined ? mover.rest() : mover.releaseUnknown(this.rule)
       case 'failed':
         return this.#pollLate(mover)
       default:
@@ -58,7 +60,7 @@ export class UpstreamTasks implements TaskRoute {
     const request = await this.#readFiles(mover, stored)
     if (!request) return
     const { path, members } = submitRequest({ ...task, body: request }, this.rule)
-    const body = await jsonBytes(await this.#withOwnMembers(members, task.id))
+    const body = await jsonBytes(await withOwnMembers(this.#host, this.rule, members, task.id))
     // Due at once for another process, should this one die: see `step`.
     const now = Date.now()
     const attempts = task.attempts + 1
@@ -73,20 +75,25 @@ export class UpstreamTasks implements TaskRoute {
     } catch (error) {
       return mover.afterFailedSubmit(asFault(error), this.rule)
     }
-    return mover.afterSubmit(answer, this.rule)
+    try {
+      await mover.afterSubmit(answer, this.rule)
+    } catch (error) {
+      // Its customer cancelled it meanwhile.
+      if (isCode(error, 'TASK_MOVED')) await this.#abandon(mover.task, answer)
+      throw error
+    }
   }
-  /** Adds what the upstream is told about the task: its id, and the address for notices. */
-  async #withOwnMembers(members: Fields, id: string): Promise<Json> {
-    const { ownId, callback } = this.rule.submit
-    const named = ownId === undefined ? members : withPointer(members, ownId, id)
-    return callback === undefined
-      ? named
-      : withPointer(named, callback, await noticeAddress(this.#host, id))
+  /** Cancels at the upstream what a task has submitted that has ended. */
+  async #abandon(task: Task, answer: UpstreamAnswer): Promise<void> {
+    const upstreamId = answer.status < 300 ? idIn(answer, this.rule.submit.id) : undefined
+    if (upstreamId !== undefined)
+      await cancelUpstream(this.#host, { ...task, upstreamId }, this.rule)
   }
   /** Asks for a submit whose answer was lost. */
   async #find(mover: Mover, { call, id, absent }: NonNullable<TaskRule['find']>): Promise<void> {
     const { failures, deadline } = mover.task
-    if (Date.now() > deadline) return mover.loseTrack('the upstream could not be asked for it')
+    if (Date.now() > deadline)
+      return mover.loseTrack('the upstream could not be asked for it', this.rule)
     const { first, longest } = this.rule.poll
     const delay = backOff(mover.task, first, longest)
     const answer = await callUpstream(this.#host, mover.task, { call }).catch(() => undefined)
@@ -131,6 +138,14 @@ export class UpstreamTasks implements TaskRoute {
   }
   /** Polls a task that failed by its deadline: the upstream may have finished it later. */
   async #pollLate(mover: Mover): Promise<void> {
+    const { find } = this.rule
+    if (mover.task.upstreamId === undefined && find) {
+      const answer = await callUpstream(this.#host, mover.task, find).catch(() => undefined)
+      const id = answer && answer.status < 300 ? textAt(answer.json, find.id) : undefined
+      return id === undefined
+        ? mover.afterLatePoll(undefined, this.rule)
+        : mover.findLate(id, this.rule)
+    }
     const answer = await this.#ask(mover.task).catch(() => undefined)
     return mover.afterLatePoll(answer, this.rule)
   }
@@ -142,21 +157,5 @@ export class UpstreamTasks implements TaskRoute {
     if (!resultsCall || !isFinished || answer.status >= 300) return answer
     const second = await callUpstream(this.#host, task, { call: resultsCall })
     return { ...answer, status: second.status, results: second.json }
-  }
-}
-
-/** What a submit sends: the body in the upstream's form, with the target's name of the model. */
-const submitRequest = (
-  { body, path, target }: Pick<Task, 'body' | 'path' | 'target'>,
-  { dialect, submit }: TaskRule,
-): { readonly path: string; readonly members: Fields } => {
-  const { submitted }: TaskDialect = taskDialects[dialect]
-  const request = submitted?.(body, target) ?? body
-  const rule = submit.with.find(([member]) => request[member] !== undefined)?.[1] ?? submit
-  const members = rule.body ? membersAt(request, rule.body) : request
-  const named = 'model' in members && target.name !== undefined
-  return {
-    path: rule.path ?? path,
-    members: named ? { ...members, model: target.name ?? '' } : members,
   }
 }

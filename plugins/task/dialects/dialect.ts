@@ -12,6 +12,9 @@ export interface TaskContext {
 }
 export interface TaskDialect {
   readonly schemas: TaskSchemas
+  /** Where errors of the providers behind it have their codes: an answer from 500 on that has one
+   *  says that nothing was created. */
+  readonly refusals: readonly string[]
   /** What the ids of its tasks begin with. */
   readonly idPrefix?: string
   /** The request as it is kept, echoed and sent: with the values that this API chooses itself.

@@ -97,6 +97,7 @@ const speed = (modes: readonly ModeFigures[], now: number): Json => {
 
 export const midjourney = {
   schemas: midjourneySchemas,
+  refusals: ['/code'],
   submitted,
   create: ({ id }) => ({ ...ACCEPTED, result: id, properties: {} }),
   query,

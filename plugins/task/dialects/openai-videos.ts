@@ -120,6 +120,7 @@ const images: NonNullable<TaskDialect['images']> = {
 
 export const openaiVideos: TaskDialect & ResultDialect = {
   schemas: videoSchemas,
+  refusals: ['/reason', '/error/type', '/error/code'],
   idPrefix: PREFIX,
   images,
   create: video,

@@ -173,6 +173,7 @@ const submitted = (body: Fields, { traits }: Target): Fields => {
 
 export const vidu: TaskDialect = {
   schemas: viduSchemas,
+  refusals: ['/reason'],
   prepare,
   images: { ...viduImages, lostCode: 'ImageDownloadFailure' },
   submitted,

@@ -1,12 +1,16 @@
 /** Cancels a task that the upstream has not begun: one that waits ends at once, one that the
  *  upstream has queued is cancelled there first. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { isCode } from '../../../engine/kit.ts'
 import type { Host, Statement } from '../../../engine/plugin.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
+import { announce } from '../callbacks.ts'
 import type { TaskDialect } from '../dialects/dialect.ts'
 import { closeHold, Mover } from '../moves.ts'
+import type { TaskRule } from '../options.ts'
+import { forgetRequest } from '../requests/stored-request.ts'
 import type { TaskRunner } from '../runner.ts'
-import { claimTask, readClaimed } from '../statements.ts'
+import { claimTask, endSubmittingTask, readClaimed } from '../statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from '../task.ts'
 import { cancelUpstream } from '../upstream-call.ts'
 
@@ -27,10 +31,9 @@ export const cancelTask = async (
   { host, runner, faults, more = [] }: Cancel,
 ): Promise<void> => {
   const rule = runner.ruleOf(before)
-  const mayEnd = ({ state }: Task): boolean =>
-    state === 'accepted' || (state === 'submitted' && rule?.cancel !== undefined)
-  // A submit ends soon, and leaves the task in another state.
-  if (before.state !== 'submitting' && !mayEnd(before)) throw faults.notCancellable(before.state)
+  // A submit mostly ends soon, and leaves the task in another state.
+  if (before.state !== 'submitting' && !mayEnd(before, rule))
+    throw faults.notCancellable(before.state)
   const process = await host.membership.name()
   /** After a failed write the task may belong to this process: its runner goes on with it. */
   const keepGoing = <T>(write: Promise<T>): Promise<T> =>
@@ -39,18 +42,46 @@ export const cancelTask = async (
       throw error
     })
   const task = await keepGoing(claimWhenFree(before, process, host))
+  if (!task && rule && before.state === 'submitting')
+    return endSubmitting(before, { host, faults, more })
   if (!task) throw faults.notCancellable(before.state)
   const mover = new Mover(host, task, process, () => false)
   const isCancelled =
     task.state === 'accepted' ||
-    (rule !== undefined && mayEnd(task) && (await cancelUpstream(host, task, rule)))
+    task.state === 'unknown' ||
+    (rule !== undefined && mayEnd(task, rule) && (await cancelUpstream(host, task, rule)))
   if (!isCancelled) {
     await keepGoing(mover.move({ state: task.state, due: Date.now() }))
     throw faults.notCancellable(task.state)
   }
-  const error = { code: TASK_ERRORS.cancelled, message: 'the task was cancelled' }
   const statements = [...closeHold(task, 'failed'), ...more]
-  await keepGoing(mover.move({ state: 'failed', error }, false, statements))
+  await keepGoing(mover.move({ state: 'failed', error: CANCELLED }, false, statements))
+}
+const CANCELLED = { code: TASK_ERRORS.cancelled, message: 'the task was cancelled' }
+/** An unknown task ends at once: the customer's money does not wait for the upstream. */
+const mayEnd = ({ state }: Task, rule: TaskRule | undefined): boolean =>
+  state === 'accepted' ||
+  state === 'unknown' ||
+  (state === 'submitted' && rule?.cancel !== undefined)
+
+/** Ends a task whose submit gets no answer. If an answer comes, its process cancels the work. */
+const endSubmitting = async (
+  task: Task,
+  { host, faults, more = [] }: Omit<Cancel, 'runner'>,
+): Promise<void> => {
+  const now = Date.now()
+  const after = { ...task, state: 'failed', error: CANCELLED, changed: now } as const
+  try {
+    await writeWithRetry(host.database, [
+      endSubmittingTask(task.id, CANCELLED, now),
+      ...(await announce(task.state, after, host, now)),
+      ...forgetRequest(task, after),
+      ...closeHold(task, 'failed'),
+      ...more,
+    ])
+  } catch (error) {
+    throw isCode(error, 'TASK_MOVED') ? faults.notCancellable(task.state) : error
+  }
 }
 
 /** Undefined: a process works on it all the time. */

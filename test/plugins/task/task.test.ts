@@ -139,7 +139,7 @@ for (const [what, answer] of [
   ['an answer without an id', { json: {} }],
 ] as const)
   t.test(`task: is unknown after ${what}, keeps its hold, and is never sent again`, async t => {
-    const gateway = await startTasks(t)
+    const gateway = await startTasks(t, 'sqlite', { unknown_after: 'hold' })
     gateway.here.script = () => answer
     const { json } = await gateway.create()
     await gateway.reach(String(json.task_id), 'processing')

@@ -1,0 +1,37 @@
+/** What a submit sends to the upstream of a task. */
+import type { Host, Json } from '../../../engine/plugin.ts'
+import type { TaskDialect } from '../dialects/dialect.ts'
+import { taskDialects } from '../dialects/index.ts'
+import { noticeAddress } from '../endpoints/change-notices.ts'
+import type { TaskRule } from '../options.ts'
+import { membersAt, withPointer } from '../pointer.ts'
+import type { Fields, Task } from '../task.ts'
+
+/** Adds what the upstream is told about the task: its id, and the address for notices. */
+export const withOwnMembers = async (
+  host: Host,
+  { submit: { ownId, callback } }: Pick<TaskRule, 'submit'>,
+  members: Fields,
+  id: string,
+): Promise<Json> => {
+  const named = ownId === undefined ? members : withPointer(members, ownId, id)
+  return callback === undefined
+    ? named
+    : withPointer(named, callback, await noticeAddress(host, id))
+}
+
+/** Its path, and the body in the upstream's form, with the target's name of the model. */
+export const submitRequest = (
+  { body, path, target }: Pick<Task, 'body' | 'path' | 'target'>,
+  { dialect, submit }: TaskRule,
+): { readonly path: string; readonly members: Fields } => {
+  const { submitted }: TaskDialect = taskDialects[dialect]
+  const request = submitted?.(body, target) ?? body
+  const rule = submit.with.find(([member]) => request[member] !== undefined)?.[1] ?? submit
+  const members = rule.body ? membersAt(request, rule.body) : request
+  const named = 'model' in members && target.name !== undefined
+  return {
+    path: rule.path ?? path,
+    members: named ? { ...members, model: target.name ?? '' } : members,
+  }
+}
