@@ -6,6 +6,7 @@ import { blameIn, mayBlame } from './conversion/account-error.ts'
 import { accountFault, ERROR_LIMIT } from './conversion/upstream-error.ts'
 import { type DialectName, dialects, errorSchema, render, streams } from './dialects/index.ts'
 import { createRouteHint } from './dialects/route-hint.ts'
+import { COMMIT_FAULTS } from './slots.ts'
 
 export default {
   schema: {
@@ -17,7 +18,10 @@ export default {
   default: 'openai',
   setup: (dialect, host) => ({
     streams: request => streams(dialect, request),
-    fail: (fault, exchange) => render(dialect, withHint(fault, exchange, host), exchange.id),
+    fail: (fault, exchange) => {
+      const ownFault = exchange.slots.get(COMMIT_FAULTS)?.[fault.code] ?? fault
+      return render(dialect, withHint(ownFault, exchange, host), exchange.id)
+    },
     describe: () => ({ error: errorSchema(dialect) }),
     explain: () => ({ dialect }),
     ...(READERS.every(name => host.route.option(name) === undefined) && {

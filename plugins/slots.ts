@@ -213,3 +213,7 @@ export const STREAM_ERRORED: Slot<true> = { name: 'stream-errored' }
 /** Renders the message that a WebSocket client receives before its connection is closed for a
  *  fault. Set by `realtime` before the request is forwarded; final then. */
 export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'close-message' }
+
+/** Faults by the code with which the store refuses a statement: `errors` renders the fault of its
+ *  owner. */
+export const COMMIT_FAULTS: Slot<Readonly<Record<string, Fault>>> = { name: 'commit faults' }

@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/{,ci/}*.test.ts',
-  'test/{laws,docs,examples,bench,chaos,chaos/{failover,tasks},mutation}/*.test.ts',
+  'test/{laws,docs,examples,bench,chaos,chaos/{creates,failover,tasks},mutation}/*.test.ts',
   'test/journeys/{*,{attacks,clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
@@ -43,7 +43,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
     'test/suites/{,ci/}{accounts,billed,ledger,money,postgres,prices,store,tasks,task-endpoints,files}.test.ts',
     'test/journeys/money/*.test.ts',
-    'test/chaos/{,failover/,tasks/}*.test.ts',
+    'test/chaos/{,creates/,failover/,tasks/}*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
@@ -83,6 +83,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'Idempotency-Key': [
     'test/plugins/idempotency/*.test.ts',
     'test/journeys/money/idempotency-{process-loss,crash}.test.ts',
+    'test/chaos/creates/*.test.ts',
   ],
   webhooks: [
     'test/plugins/webhooks/{outbox,endpoint-slots}.test.ts',

@@ -117,6 +117,7 @@ export const readOnlyDatabase: Open = ({ database: url, data }) => {
     migrate: async () => {},
     setCrashStatements: () => {},
     progress: () => {},
+    owe: () => false,
     close: async () => (await opening.catch(() => undefined))?.close(),
   }
 }

@@ -1,11 +1,12 @@
 /** Collects groups of statements of one exchange, and commits them one after another. */
-import type { Statement, Writes } from '../plugin.ts'
+import type { Owed, Statement, Writes } from '../plugin.ts'
 
 /** `setCrashStatements` replaces the on-crash statements of this id; an empty list clears them. */
 export interface Store {
   write(statements: readonly Statement[]): Promise<unknown>
   setCrashStatements?(id: string, statements: readonly Statement[]): void
   progress?(id: string, count: number): void
+  owe?(id: string, owed: Owed): boolean
 }
 
 export class StatementGroups implements Writes {
@@ -13,6 +14,8 @@ export class StatementGroups implements Writes {
   readonly #id: string
   #pending: Statement[] = []
   #last: Promise<void> | undefined
+  /** Groups without a confirmation, in their order. */
+  readonly #unconfirmed: (readonly Statement[])[] = []
   #hasCrashStatements = false
   constructor(store: Store, id: string) {
     this.#store = store
@@ -34,11 +37,25 @@ export class StatementGroups implements Writes {
       const list = this.#pending
       this.#pending = []
       const write = (): Promise<unknown> => this.#store.write(list)
+      this.#unconfirmed.push(list)
       this.#last = (this.#last ? this.#last.then(write) : write()) as Promise<void>
       // A rejection that no caller awaits (during a refusal) must not end the process.
-      this.#last.catch(ignore)
+      this.#last.then(() => this.#unconfirmed.shift(), ignore)
     }
     return this.#last ?? Promise.resolve()
+  }
+  get isConfirmed(): boolean {
+    return this.#pending.length === 0 && this.#unconfirmed.length === 0
+  }
+  owe(owed: Owed): boolean {
+    return this.#store.owe?.(this.#id, owed) ?? false
+  }
+  /** Owes the groups that the store could not take. False: their list was refused, or the disk
+   *  cannot take them. */
+  oweGroups(error: { readonly code?: unknown }): boolean {
+    if (!/^STORE_(UNAVAILABLE|UNKNOWN|READ_ONLY)$/.test(String(error.code))) return false
+    const lists = [...this.#unconfirmed, this.#pending].filter(({ length }) => length > 0)
+    return this.owe({ lists, onDone: () => this.#store.setCrashStatements?.(this.#id, []) })
   }
   /** Ends the exchange: clears the on-crash statements once all groups are durable. If a group
    *  failed, they stay, and the plugin that retries the write clears them. */

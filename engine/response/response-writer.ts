@@ -123,7 +123,11 @@ export class ResponseWriter implements Out {
     if (!this.call.durable) return this.#completeAtTurnEnd(tail)
     this.call.writes.commit().then(
       () => this.#completeAtTurnEnd(tail),
-      error => this.refuse(asFault(error)),
+      error =>
+        // Part of the reply is at the client: what the store cannot take now is written later.
+        this.#headAt > 0 && this.call.writes.oweGroups(error)
+          ? this.#completeAtTurnEnd(tail)
+          : this.refuse(asFault(error)),
     )
   }
   fail(reason: Fault): void {
@@ -157,8 +161,9 @@ export class ResponseWriter implements Out {
     }
     this.#bodyBytes += body.length
     this.#stampFirstByte()
-    endAndClose(this.#response, this.#bodiless() ? undefined : body)
+    // First, so that what undoes the call is on disk before the client reads of its failure.
     this.#finish('refused', status, reason)
+    endAndClose(this.#response, this.#bodiless() ? undefined : body)
   }
   /** A stage made a reply that HTTP cannot carry. */
   #invalidate(reason: Fault): void {

@@ -101,6 +101,24 @@ export interface Writes {
    *  them with the values they have in the store. */
   progress(count: number): void
   commit(): Promise<void>
+  /** Whether the store has confirmed every group so far. */
+  readonly isConfirmed: boolean
+  /** Lists that the store must get whatever happens, for example those that undo what a failed
+   *  commit may have done. They are in a file of the data folder when this returns: this process
+   *  writes them, or after its end another one of the folder, until the store has taken or refused
+   *  each. Each list is a transaction, and harmless where it is applied twice. False: the disk
+   *  could not take them, so they end with this process. */
+  owe(owed: Owed): boolean
+}
+export interface Owed {
+  readonly lists: readonly (readonly Statement[])[]
+  /** Once the store has told, in this process only. */
+  onDone?(result: OwedResult): void
+}
+/** Of the last list: its rows, or the code with which the store refused it. */
+export interface OwedResult {
+  readonly rows: readonly (readonly Row[])[]
+  readonly refusedWith?: string
 }
 
 // ---------------------------------------------------------------- tasks

@@ -10,7 +10,7 @@ import { isPostgres, locate, type StoreAddress } from './address.ts'
 import { fault } from './faults.ts'
 import type { DatabaseOptions, Durability, OpenDatabase } from './open-database.ts'
 import { pagesOf } from './pages.ts'
-import { ProcessFolder } from './process-folder.ts'
+import { OwedLists, ProcessFolder } from './process-folder.ts'
 import { newProcessKey } from './process-key.ts'
 import { Progress, progressFolder } from './progress.ts'
 import { Reads } from './sqlite/reads.ts'
@@ -35,7 +35,9 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
   const reads = new Reads(address.file)
   const folder = new ProcessFolder(dirname(address.file))
   const progress = new Progress(progressFolder(dirname(address.file)), client.client)
+  const owed = new OwedLists(list => client.write(list), dirname(address.file), client.client)
   const close = async (): Promise<void> => {
+    await owed.close()
     await Promise.all([client.close(), reads.close()])
     progress.close()
     folder.close()
@@ -61,6 +63,10 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
     },
     process: { key, folder },
     progress: (name, count) => progress.set(name, count),
+    owe(name, lists) {
+      void folder.enter(client.client)
+      return owed.owe(name, lists)
+    },
     close,
   }
 }

@@ -22,6 +22,10 @@ export const createLazyDatabase = (open: () => Promise<OpenDatabase>): OpenDatab
     setCrashStatements: (name, statements) =>
       void database().then(database => database.setCrashStatements(name, statements)),
     progress: (name, count) => void database().then(database => database.progress(name, count)),
+    owe: (name, owed) => {
+      void database().then(database => database.owe(name, owed))
+      return false
+    },
     close: async () => (await opening)?.close(),
   }
 }

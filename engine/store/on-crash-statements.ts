@@ -1,8 +1,8 @@
 /** Applies the on-crash statements of a dead process: each list once, with the progress of its
  *  exchange. */
-import type { Log, Sql, Statement } from '../plugin.ts'
+import type { Log, Sql } from '../plugin.ts'
 import type { OpenDatabase } from './open-database.ts'
-import { type EncodedStatement, fromWire, SOME_ROWS, withProgress } from './values.ts'
+import { type EncodedStatement, toStatement, withProgress } from './values.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `on-crash statements: ${name}`, text })
 const FIND = sql(
@@ -36,7 +36,7 @@ export const applyOnCrashStatements = async (
     const remove = { sql: REMOVE, values: [key, name] }
     try {
       const first = { ...remove, rows: 1, otherwise: APPLIED }
-      await database.write([first, ...statements.map(statementOf)])
+      await database.write([first, ...statements.map(toStatement)])
     } catch (error) {
       const { code, message } = error as { readonly code?: string; readonly message: string }
       if (code === APPLIED) return
@@ -48,10 +48,3 @@ export const applyOnCrashStatements = async (
   }
   await Promise.all(rows.map(row => apply(String(row.name), String(row.statements))))
 }
-
-const statementOf = ([text, rows, ...values]: EncodedStatement): Statement => ({
-  sql: { name: text, text },
-  values: values.map(fromWire),
-  ...(rows === SOME_ROWS && { rows: 'some' }),
-  ...(rows >= 0 && { rows }),
-})

@@ -1,6 +1,6 @@
 /** Options and interface of an open store, the same for SQLite and PostgreSQL. */
 
-import type { Database, Migration, Statement } from '../plugin.ts'
+import type { Database, Migration, Owed, Statement } from '../plugin.ts'
 import type { ProcessFolder } from './process-folder.ts'
 import type { OnMigration } from './sqlite/migration-log.ts'
 
@@ -34,6 +34,8 @@ export interface OpenDatabase extends Database {
   /** Records the progress of an exchange; its on-crash statements are applied with the last count.
    *  */
   progress(name: string, count: number): void
+  /** See `Writes.owe`. `name`: of the exchange. */
+  owe(name: string, owed: Owed): boolean
   /** How peers find this process; undefined before the store is open. */
   readonly process?: {
     /** Key of its on-crash statements. */

@@ -14,7 +14,10 @@ import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { makeSocketFolder, socketOf } from './address.ts'
 import { makeFolder } from './make-folder.ts'
+import { owedKeys, removeOwedOf, writeOwedOf } from './owed/owed-files.ts'
 import { progressFolder, readProgress, removeProgress } from './progress.ts'
+
+export { OwedLists } from './owed/owed-lists.ts'
 
 /** Longest connect, ms; a process that has neither accepted nor refused by then is alive. */
 const CONNECT_TIMEOUT = 1_000
@@ -26,13 +29,20 @@ export class ProcessFolder {
   #id: string | undefined
   #ownKey: string | undefined
   #server: Server | undefined
+  #entering: Promise<string | undefined> | undefined
 
   constructor(data: string) {
     this.#data = data
   }
   /** Listens for this process. Resolves to the id of the folder, or to undefined if the folder
    *  cannot be used. */
-  async enter(key: string): Promise<string | undefined> {
+  enter(key: string): Promise<string | undefined> {
+    this.#entering ??= this.#enter(key).finally(() => {
+      this.#entering = undefined
+    })
+    return this.#entering
+  }
+  async #enter(key: string): Promise<string | undefined> {
     const { id } = this
     if (id === undefined || this.#server) return id
     try {
@@ -79,6 +89,17 @@ export class ProcessFolder {
   /** Progress counts of the exchanges of a process, by name. */
   progressOf(key: string): ReadonlyMap<string, number> {
     return readProgress(progressFolder(this.#data), key)
+  }
+  /** The keys of processes with owed lists. */
+  owedKeys(): readonly string[] {
+    return owedKeys(this.#data)
+  }
+  /** Writes the owed lists of a process that has ended; rejects where the store is away. */
+  writeOwedOf(key: string, context: Parameters<typeof writeOwedOf>[0]): Promise<void> {
+    return writeOwedOf(context, this.#data, key)
+  }
+  removeOwedOf(key: string): void {
+    removeOwedOf(this.#data, key)
   }
   /** Removes the files of a process that was reaped. */
   remove(key: string): void {

@@ -84,7 +84,12 @@ export const reap = async (
   { name, beat, key }: Pick<Peer, 'name' | 'beat' | 'key'>,
   here: boolean,
 ): Promise<void> => {
-  if (key !== undefined) await applyOnCrashStatements({ database, log }, key, here)
+  const folder = here ? database.process?.folder : undefined
+  if (key !== undefined) {
+    // What the process owed is exact; its on-crash statements may be an estimate of the same.
+    await folder?.writeOwedOf(key, { database, log })
+    await applyOnCrashStatements({ database, log }, key, here)
+  }
   for (const listener of listeners) await listener.beforeReap?.(name)
   await database.write(reapingList(name, beat, listeners))
 }
@@ -155,6 +160,7 @@ export class Reaper {
     )
     const endingChecks = this.#endingChecks
     await this.#removeLateStatements()
+    await this.#writeOwed(peers)
     const others = peers.filter(({ name }) => !isOwn(name))
     const dead: Peer[] = []
     for (const peer of others) if (await this.#isDead(peer, peers, isRequested)) dead.push(peer)
@@ -173,6 +179,21 @@ export class Reaper {
     for (const key of this.#reapedKeys) {
       await this.#options.database.write([{ sql: REMOVE_ALL, values: [key] }])
       this.#reapedKeys.delete(key)
+    }
+  }
+  /** Writes what processes owed that are registered no more: nothing else of them can reach the
+   *  store now. */
+  async #writeOwed(peers: readonly Peer[]): Promise<void> {
+    const { database, log } = this.#options
+    const folder = database.process?.folder
+    const keys = folder?.owedKeys() ?? []
+    if (!folder || keys.length === 0) return
+    const registered = new Set(peers.map(({ key }) => key))
+    for (const key of keys) {
+      if (key === String(database.process?.key) || registered.has(key)) continue
+      if ((await folder.isAlive(key)) === true) continue
+      await folder.writeOwedOf(key, { database, log })
+      folder.removeOwedOf(key)
     }
   }
   #countDead(name: string): void {

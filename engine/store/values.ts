@@ -30,7 +30,7 @@ export const fromWire = (wire: Wire): Value => {
 
 /** Expected rows that are no exact number. */
 const ANY_ROWS = -1
-export const SOME_ROWS = -2
+const SOME_ROWS = -2
 /** Expected rows as a number, or one of these constants. */
 export const encodeRows = ({ rows = ANY_ROWS }: Statement): number =>
   rows === 'some' ? SOME_ROWS : rows
@@ -48,6 +48,12 @@ export const encodeStatement = (statement: Statement): EncodedStatement => [
     at === statement.progress ? { p: Number(value) } : toWire(value),
   ),
 ]
+export const toStatement = ([text, rows, ...values]: EncodedStatement): Statement => ({
+  sql: { name: text, text },
+  values: values.map(fromWire),
+  ...(rows === SOME_ROWS && { rows: 'some' }),
+  ...(rows >= 0 && { rows }),
+})
 /** Inserts the last progress of the exchange, which never decreases. Returns no statements before
  *  there is any progress: the client has received nothing yet. */
 export const withProgress = (

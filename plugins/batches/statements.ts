@@ -14,9 +14,12 @@ const sql = (name: string, text: string, postgres?: string): Sql => ({
 const CREATE = sql(
   'create',
   `INSERT INTO batches (id, account, slots, endpoint, route, input_file, metadata, output_lifetime,
-     state, times, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'validating', '{}', ?, ?)`,
+     state, times, created, expires, process)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'validating', '{}', ?, ?,
+     (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?))`,
 )
-export const createBatch = (batch: Batch): Statement => ({
+/** It begins after `startBatch`, or after the end of the process `heldBy`. */
+export const createBatch = (batch: Batch, heldBy: string): Statement => ({
   sql: CREATE,
   values: [
     batch.id,
@@ -29,9 +32,15 @@ export const createBatch = (batch: Batch): Statement => ({
     batch.outputLifetime ?? null,
     batch.created,
     batch.expires,
+    heldBy,
   ],
   rows: 1,
 })
+const START = sql('start', 'UPDATE batches SET process = NULL WHERE id = ?')
+export const startBatch = (id: string): Statement => ({ sql: START, values: [id] })
+const WITHDRAW = sql('withdraw', 'DELETE FROM batches WHERE id = ?')
+/** Removes a batch whose client was told that its create failed. */
+export const withdrawBatch = (id: string): Statement => ({ sql: WITHDRAW, values: [id] })
 
 const MOVE = sql(
   'move',
@@ -112,7 +121,7 @@ export const STATES = sql(
 export const UNFINISHED = sql(
   'unfinished',
   `SELECT * FROM batches WHERE state IN ('validating', 'in_progress', 'finalizing', 'cancelling')
-   ORDER BY created`,
+     AND process IS NULL ORDER BY created`,
 )
 const DELETE_EXPIRED = sql(
   'delete expired',

@@ -60,7 +60,12 @@ const COUNTERS = `
     failed = (SELECT count(*) FROM batch_lines WHERE batch = batches.id AND ok = 0)
   WHERE state IN ('in_progress', 'cancelling')`
 
+/** The process that holds the batch back until its client is answered. */
+const OWNER = `ALTER TABLE batches ADD COLUMN process TEXT
+  CONSTRAINT batch_owner REFERENCES ${PROCESSES_TABLE} (id) ON DELETE SET NULL`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: COUNTERS },
+  { number: 3, text: OWNER },
 ]

@@ -5,11 +5,20 @@ import { accountEvents } from '../account-events/account-events.ts'
 import { integerIn, listPage } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import type { Fields } from '../formats/fields.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { writeWhileAway, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT } from '../slots.ts'
+import { Undo } from '../undo/undo.ts'
 import { type Batch, batchOf, batchView, isFinal, makeBatchId } from './batch.ts'
 import { fault } from './faults.ts'
-import { cancelBatch, createBatch, FIND, PAGE, STATES } from './statements.ts'
+import {
+  cancelBatch,
+  createBatch,
+  FIND,
+  PAGE,
+  STATES,
+  startBatch,
+  withdrawBatch,
+} from './statements.ts'
 
 type View = (exchange: Exchange, host: HostBase) => Promise<void>
 
@@ -61,7 +70,12 @@ const create: View = async (exchange, host) => {
     created: now,
     expires: now + WINDOW,
   }
-  exchange.writes.add(createBatch(batch))
+  const heldBy = await host.membership.name()
+  Undo.of(exchange).add({
+    undo: [withdrawBatch(batch.id)],
+    onKept: () => void writeWhileAway(host.database, [startBatch(batch.id)], () => true),
+  })
+  exchange.writes.add(createBatch(batch, heldBy))
   exchange.answer(200, batchView(batch))
 }
 const servedIn = (host: HostBase): readonly string[] =>

@@ -2,19 +2,20 @@
  *  original message is for operators; the access log has the code. */
 import type { Fault } from '../../engine/plugin.ts'
 
-const NOT_PROCESSED =
-  'The service is temporarily unavailable and did not process this request. Retry it.'
-const NOT_CONFIRMED =
-  'The service could not confirm this request in time. Retry it: a request that failed is not charged.'
+const NOT_COMPLETED =
+  'The service is temporarily unavailable and could not complete this request. Retry it.'
+const NOT_CONFIRMED = 'The service could not confirm this request in time. Retry it.'
 
 const MESSAGES: Readonly<Record<string, string>> = {
-  STORE_UNAVAILABLE: NOT_PROCESSED,
-  STORE_READ_ONLY: NOT_PROCESSED,
+  STORE_UNAVAILABLE: NOT_COMPLETED,
+  STORE_READ_ONLY: NOT_COMPLETED,
   STORE_UNKNOWN: NOT_CONFIRMED,
   // The process was reaped while it held a lease: a retry reaches another process.
   LEASE_GONE: NOT_CONFIRMED,
   CHARGE_CLOSED: NOT_CONFIRMED,
   CHARGE_EXISTS: NOT_CONFIRMED,
+  RESPONSE_REAPED: NOT_CONFIRMED,
+  IDEMPOTENCY_LOST: 'The Idempotency-Key could not be stored in time. Retry.',
 }
 const RETRY = { 'retry-after': '1' }
 

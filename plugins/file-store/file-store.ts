@@ -3,8 +3,10 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { isCode } from '../../engine/kit.ts'
-import type { Bytes, Database, HostBase } from '../../engine/plugin.ts'
+import type { Bytes, Database, Exchange, HostBase } from '../../engine/plugin.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { COMMIT_FAULTS } from '../slots.ts'
+import { Undo } from '../undo/undo.ts'
 import type { BlobStore, BlobWriter } from './blob-store.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { fault } from './faults.ts'
@@ -21,6 +23,7 @@ import {
   NO_QUOTA,
   removeFile,
   USAGE_OF,
+  withdrawFile,
 } from './statements.ts'
 import { fileOf, isFileId, makeFileId, type StoredFile } from './stored-file.ts'
 
@@ -122,6 +125,31 @@ export class FileStore {
       if (!isCode(error, 'STORE_UNKNOWN')) await this.#removeBytes(stored.id)
       throw isCode(error, 'FILE_QUOTA') ? this.#quotaFault() : error
     }
+    return stored
+  }
+  /** Makes the bytes durable; the row is written with the request that uploads them. Throws
+   *  FILE_QUOTA, and leaves nothing then. */
+  async saveWith(
+    exchange: Exchange,
+    writer: FileWriter,
+    file: Omit<StoredFile, 'id' | 'bytes' | 'sha256'>,
+  ): Promise<StoredFile> {
+    const stored = { ...file, ...(await writer.commit()) }
+    const removeBytes = (): void => void this.#removeBytes(stored.id)
+    try {
+      await this.checkQuota(file.account, stored.bytes)
+    } catch (error) {
+      removeBytes()
+      throw error
+    }
+    // The client has left: it would upload the file again.
+    if (exchange.signal.aborted) {
+      removeBytes()
+      return stored
+    }
+    Undo.of(exchange).add({ undo: withdrawFile(stored), onUndo: removeBytes })
+    exchange.slots.set(COMMIT_FAULTS, { FILE_QUOTA: this.#quotaFault() })
+    exchange.writes.add(...addFile(stored, this.settings.quota))
     return stored
   }
   /** Throws FILE_QUOTA where the account may not store this many bytes more. */

@@ -65,6 +65,21 @@ export const removeFile = ({
   ...(account === NO_ACCOUNT ? [] : [{ sql: RETURN, values: [bytes, account], rows: 1 }]),
 ]
 
+const RETURN_EXISTING = sql(
+  'return existing',
+  `UPDATE file_usage SET files = files - 1, bytes = bytes - ?
+   WHERE account = ? AND EXISTS (SELECT 1 FROM stored_files WHERE id = ?)`,
+)
+/** Removes the file of a request whose client was told that it failed, if it is there. */
+export const withdrawFile = ({
+  id,
+  account,
+  bytes,
+}: Pick<StoredFile, 'id' | 'account' | 'bytes'>): readonly Statement[] => [
+  { sql: RETURN_EXISTING, values: [bytes, account, id] },
+  { sql: REMOVE, values: [id, account] },
+]
+
 /** A file by its id, unless it has expired (id, now). */
 export const FIND = sql(
   'find',

@@ -43,9 +43,7 @@ export class UploadStage implements Stage {
         await upload.read(chunk)
         freeMemory(chunk)
       }
-      const file = await upload.save(account, Date.now())
-      // The client was told that it failed, or has left: it would upload the file again.
-      if (exchange.signal.aborted) return await this.#store.remove(file)
+      const file = await upload.save(exchange, account, Date.now())
       exchange.answer(200, fileView(file))
     } catch (error) {
       request.stop()
@@ -102,7 +100,7 @@ class Upload {
     this.#overhead += chunk.length - ((this.#file?.size ?? 0) - sizeBefore)
     if (this.#overhead > MAX_OVERHEAD) throw fault('FORM_UNREADABLE')
   }
-  async save(account: number, now: number): Promise<StoredFile> {
+  async save(exchange: Exchange, account: number, now: number): Promise<StoredFile> {
     if (this.#reader.state !== 'complete') throw fault('FORM_UNREADABLE')
     const file = this.#file
     if (!file) throw fault('FIELD_MISSING', ['file'], { param: 'file' })
@@ -110,7 +108,7 @@ class Upload {
     const expires = this.#expires(now, this.#purpose)
     const { filename, extension, writer } = file
     const row = { account, purpose: this.#purpose, filename, created: now, expires }
-    return this.#store.save(writer, { ...row, type: typeOf(extension) })
+    return this.#store.saveWith(exchange, writer, { ...row, type: typeOf(extension) })
   }
   async abort(): Promise<void> {
     await this.#file?.writer.abort()

@@ -13,7 +13,7 @@ import type {
 } from '../../engine/plugin.ts'
 import { ADMISSION_TIMEOUT, writePages, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { fault } from './faults.ts'
-import { claimKey, cleanKeys, expireKey, freeKey, type KeyName, REPLY } from './statements.ts'
+import { claimKey, cleanKeys, expireKey, freeKey, type KeyName, replay } from './statements.ts'
 
 type Store = Pick<Database, 'write' | 'read' | 'now'>
 type Claimant = Pick<Exchange, 'id' | 'cut'>
@@ -126,7 +126,11 @@ export class Claims {
     if (row.body !== body) throw fault('IDEMPOTENCY_MISMATCH')
     if (row.status === null) throw fault('IDEMPOTENCY_IN_FLIGHT')
     if (!row.whole) throw fault('IDEMPOTENCY_REPLY_TOO_LARGE', [largest])
-    const [reply] = await this.#database.read(REPLY, [request])
+    const [[reply] = []] = await writeWithRetry(
+      this.#database,
+      [replay(request)],
+      ADMISSION_TIMEOUT,
+    )
     return (
       reply && {
         status: Number(reply.status),

@@ -10,11 +10,12 @@ import type {
   Statement,
 } from '../../engine/plugin.ts'
 import { ACCOUNT, STREAM_ERRORED } from '../slots.ts'
+import { isUndelivered, Undo } from '../undo/undo.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
 import { digestOf } from './request-digest.ts'
 import { responseRecorder } from './response-recorder.ts'
-import { freeKey } from './statements.ts'
+import { forgetKey, freeKey } from './statements.ts'
 import { migrations } from './tables.ts'
 
 type Options = true | { readonly largest: string }
@@ -102,10 +103,11 @@ const runOnce = async (
 ): Promise<void> => {
   const { id, route, slots, writes } = exchange
   const body = await digestOf(exchange.request)
-  const call: Call = { isClaimed: false }
+  const call: Call = { isClaimed: false, hasReply: false }
+  Undo.of(exchange)
   exchange.onEnd(outcome => {
     call.outcome = outcome
-    if (call.isClaimed) claims.release(id, unwrittenStatement(id, outcome, call.statement))
+    if (call.isClaimed) endClaim(claims, exchange, call, outcome)
   })
   // Not in `exchange.writes`: a claimed key must not fail the exchange's transaction.
   const storedResponse = await claims.claim(
@@ -127,7 +129,7 @@ const runOnce = async (
     throw fault('IDEMPOTENCY_LOST')
   }
   const add = (statement: Statement): void => {
-    call.statement = statement
+    call.hasReply = statement.rows !== undefined
     writes.add(statement)
   }
   try {
@@ -149,16 +151,20 @@ interface Call {
   isClaimed: boolean
   /** Set where the client leaves while the key is claimed. */
   outcome?: Outcome
-  statement?: Statement
+  /** Whether the response is written, or was. */
+  hasReply: boolean
 }
-/** The statement that the exchange did not write. A complete response whose write failed is charged
- *  when the store is back, so the response must be stored then too. Any other incomplete call is
- *  free, so its key is freed. */
-const unwrittenStatement = (
-  id: string,
-  { end, fault }: Outcome,
-  statement?: Statement,
-): Statement | undefined => {
-  if (end === 'complete') return undefined
-  return fault?.code.startsWith('STORE_') ? (statement ?? freeKey(id)) : freeKey(id)
+/** A refused client runs the request again: its key is freed in the transaction that undoes the
+ *  call. Where a repetition of the request has got the response by then, call and response stay. */
+const endClaim = (
+  claims: Claims,
+  exchange: Exchange,
+  { hasReply }: Call,
+  outcome: Outcome,
+): void => {
+  const { id, writes } = exchange
+  const release = (): void => claims.release(id)
+  if (isUndelivered(outcome) && (hasReply || !writes.isConfirmed))
+    Undo.of(exchange).addGuard({ undo: forgetKey(id), onUndo: release, onKept: release })
+  else claims.release(id, outcome.end === 'complete' ? undefined : freeKey(id))
 }

@@ -30,10 +30,10 @@ const READ_CLAIM = sql(
   `SELECT request, body, claimed, status, CASE WHEN reply IS NULL THEN 0 ELSE 1 END AS whole
    FROM idempotency_keys WHERE account = ? AND route = ? AND key = ?`,
 )
-/** Parameter: the exchange that ran the request. */
-export const REPLY = sql(
-  'reply',
-  'SELECT status, headers, reply FROM idempotency_keys WHERE request = ? AND status IS NOT NULL',
+const REPLAY = sql(
+  'replay',
+  `UPDATE idempotency_keys SET replayed = 1 WHERE request = ? AND status IS NOT NULL
+   RETURNING status, headers, reply`,
 )
 const STORE = sql(
   'store',
@@ -44,6 +44,8 @@ const DELETE_CLAIM = sql(
   'free',
   'DELETE FROM idempotency_keys WHERE request = ? AND process IS NOT NULL',
 )
+const FORGET = sql('forget', 'DELETE FROM idempotency_keys WHERE request = ? AND replayed = 0')
+const IS_REPLAYED = sql('is replayed', 'UPDATE idempotency_keys SET replayed = 1 WHERE request = ?')
 const EXPIRE = sql('expire', 'DELETE FROM idempotency_keys WHERE request = ? AND process IS NULL')
 const CLEAN = sql(
   'clean',
@@ -84,6 +86,16 @@ export const storeResponse = (
 })
 /** Frees a claimed key, so that its next request runs. Keeps a stored response. */
 export const freeKey = (request: string): Statement => ({ sql: DELETE_CLAIM, values: [request] })
+/** Returns the response that a request has stored, if any. From then on its effects cannot be
+ *  undone: a client has the response. */
+export const replay = (request: string): Statement => ({ sql: REPLAY, values: [request] })
+/** Frees a key together with its stored response. Rejects with IDEMPOTENCY_REPLAYED where another
+ *  request has got that response. */
+export const forgetKey = (request: string): readonly Statement[] => [
+  { sql: FORGET, values: [request] },
+  // In its own statement: PostgreSQL has waited for a replay under way by now.
+  { sql: IS_REPLAYED, values: [request], rows: 0, otherwise: 'IDEMPOTENCY_REPLAYED' },
+]
 export const expireKey = (request: string): Statement => ({ sql: EXPIRE, values: [request] })
 /** Returns a row for each deleted key. */
 export const cleanKeys = (claimedUntil: number, limit: number): Statement => ({

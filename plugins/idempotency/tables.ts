@@ -48,7 +48,11 @@ const ENGINE_POSTGRES = `
     ADD CONSTRAINT idempotency_owner FOREIGN KEY (process) REFERENCES ${PROCESSES_TABLE} (id) ON DELETE CASCADE;
   DROP TABLE idempotency_processes`
 
+/** 1: another request has got the response, so that its effects stay. */
+const REPLAYED = 'ALTER TABLE idempotency_keys ADD COLUMN replayed BIGINT NOT NULL DEFAULT 0'
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: ENGINE, postgres: ENGINE_POSTGRES },
+  { number: 3, text: REPLAYED },
 ]

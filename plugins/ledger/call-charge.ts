@@ -9,7 +9,6 @@ import { type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
 import type { InsufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
-import type { RefusedCalls } from './refunds/refused-calls.ts'
 import type { Hold, Settlement } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 
@@ -39,7 +38,6 @@ export interface LedgerContext {
   readonly log: Log
   readonly metrics: Metrics
   readonly insufficient: InsufficientFunds
-  readonly refused: Pick<RefusedCalls, 'add' | 'remove'>
 }
 
 export interface CallCharge {

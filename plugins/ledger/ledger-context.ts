@@ -3,7 +3,6 @@ import type { Host } from '../../engine/plugin.ts'
 import type { LedgerContext } from './call-charge.ts'
 import { insufficientFunds } from './insufficient-funds.ts'
 import type { Ledger } from './ledger.ts'
-import { sharedRefusedCalls } from './refunds/refused-calls.ts'
 
 /** `currency`: its configured name. `limitField`: the parameter of a request that bounds its
  *  output, if there is one. */
@@ -15,5 +14,5 @@ export const createLedgerContext = (
 ): LedgerContext => {
   const { log, metrics } = host
   const insufficient = insufficientFunds({ ledger, currency, limitField })
-  return { ledger, log, metrics, insufficient, refused: sharedRefusedCalls(host) }
+  return { ledger, log, metrics, insufficient }
 }

@@ -1,7 +1,8 @@
 /** The charge lifecycle of one call: holds money for it and closes the hold exactly once. */
-import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts'
+import type { Exchange, Fault, Outcome, Row, Statement } from '../../engine/plugin.ts'
 import { withServed } from '../billing/pricing-facts.ts'
 import { type Attributes, CHARGE, type KeptHold, SERVED, USAGE, type Usage } from '../slots.ts'
+import { isUndelivered, Undo } from '../undo/undo.ts'
 import {
   type CallCharge,
   type CallTerms,
@@ -18,7 +19,7 @@ import { attributesOf, checkpointOf } from './crash-settlement.ts'
 import { extendHold, takeAvailable } from './extend-hold.ts'
 import { isCode } from './faults.ts'
 import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
-import { refundUndelivered } from './refunds/refund-undelivered.ts'
+import { refundStatements } from './refunds/refund-undelivered.ts'
 import { singleRowCharge } from './single-row-charge.ts'
 import {
   extendCharge,
@@ -51,6 +52,7 @@ type State =
       readonly statements: readonly Statement[] | undefined
     }
 type Closing = Extract<State, { at: 'closing' }>
+type Rows = readonly (readonly Row[])[]
 
 export class MeteredCall {
   readonly #context: LedgerContext
@@ -84,6 +86,7 @@ export class MeteredCall {
     this.#terms = terms
     this.#process = process
     this.#heldAmount = terms.heldAmount
+    Undo.of(exchange)
     exchange.onEnd(outcome => this.#onEnd(outcome))
   }
   /** Queues the row of the hold with the next writes of the exchange. A response whose cost is
@@ -273,47 +276,55 @@ export class MeteredCall {
     }
   }
   /** Closes the call when its exchange ends: its writes may have failed, or it may be open. */
-  #onEnd({ end, attempts, fault: reason }: Outcome): void {
+  #onEnd(outcome: Outcome): void {
+    const { end, attempts } = outcome
     const { id, kind, slots, writes } = this.#exchange
-    const { ledger } = this.#context
     // A WebSocket has no last byte that waits for the charge: it is charged here.
     const usage = kind === 'websocket' && attempts > 0 ? slots.get(USAGE) : undefined
     const state = this.#state
-    if (state.at === 'kept') return this.#finishKept()
+    if (state.at === 'kept') return this.#finishKept(outcome)
     if (state.at === 'closed') return
     const earlier = state.at === 'closing' ? state : undefined
     const closing = earlier ?? (usage ? this.#closeCharged(usage) : this.#closeUncharged())
     const { hasRow, chargedAmount, statements } = closing
     const isInterrupted = end === 'hangup' || end === 'cut'
     if (chargedAmount === undefined && attempts > 0 && isInterrupted) this.#countUncharged()
-    // The last byte was sent after the store had confirmed.
+    // The last byte was sent after the store had confirmed, or after the charge was on disk.
     if (!statements || (end === 'complete' && kind === 'http')) return this.#finish(closing)
+    // A stage refused the call after it was charged, or its charge could not be written.
+    if (isUndelivered(outcome)) {
+      slots.set(CHARGE, undefined)
+      if (chargedAmount !== undefined || !writes.isConfirmed) return this.#refund(closing)
+    }
     const list = hasRow ? [holdAtLeast(id, this.#heldAmount), ...statements] : statements
-    // A stage refused the call after it was charged: an undelivered response is free.
-    const isUndelivered = end === 'refused' && !reason?.paid
-    const refund = isUndelivered && chargedAmount !== undefined
-    if (isUndelivered) slots.set(CHARGE, undefined)
-    const onWritten = (): void => (refund ? this.#refund(closing) : this.#finish(closing))
-    writes.commit().then(onWritten, error => {
-      if (isCode(error, 'LEASE_GONE')) {
-        ledger.onExpelled(this.#process)
-        if (!hasRow) this.#countUncharged()
-      }
-      // Refused because its charge could not be written: an undelivered response is free.
-      if (isUndelivered) return this.#refund(closing)
-      // If this process crashes before the write succeeds, the store closes the charge the same
-      // way.
-      writes.setCrashStatements(...list)
-      ledger.ensureClosed(id, list, () => {
-        writes.setCrashStatements()
-        this.#finish(closing)
-      })
-    })
+    writes.commit().then(
+      () => this.#finish(closing),
+      error => {
+        this.#checkExpelled(error, hasRow)
+        // If this process crashes before the write succeeds, the store closes the charge the same
+        // way.
+        writes.setCrashStatements(...list)
+        this.#context.ledger.ensureClosed(id, list, () => {
+          writes.setCrashStatements()
+          this.#finish(closing)
+        })
+      },
+    )
+  }
+  #checkExpelled(error: unknown, hasRow: boolean): void {
+    if (!isCode(error, 'LEASE_GONE')) return
+    this.#context.ledger.onExpelled(this.#process)
+    if (!hasRow) this.#countUncharged()
   }
   /** The hold left this process if its list was applied. After a failure the store is asked. */
-  #finishKept(): void {
+  #finishKept(outcome: Outcome): void {
     const { id, writes } = this.#exchange
     this.#state = { at: 'closed' }
+    if (isUndelivered(outcome)) {
+      const onKept = (): void => this.#onKept?.(true)
+      const onUndo = ([rows = []]: Rows): void => this.#onKept?.(rows.length > 0)
+      return Undo.of(this.#exchange).add({ undo: this.#refundStatements(), onUndo, onKept })
+    }
     const isKept = [{ sql: IS_KEPT, values: [id] }]
     writes.commit().then(
       () => this.#onKept?.(true),
@@ -332,17 +343,24 @@ export class MeteredCall {
     reportUncollected(this.#context, call, uncollected)
     this.#returnRest(chargedAmount)
   }
-  #refund({ chargedAmount = 0n }: Closing): void {
-    const { ledger, refused } = this.#context
-    const { id: request } = this.#exchange
-    const { payer } = this.#terms
-    refused.add({ request, process: this.#process, account: payer.account, key: payer.key })
-    refundUndelivered(ledger, this.#exchange, payer, isRefunded => {
-      refused.remove(request)
-      // A written charge was paid from the lease, and its refund went to the account.
-      if (!isRefunded) this.#recordCharge(0n)
-      this.#returnRest(isRefunded ? chargedAmount : 0n)
+  /** An undelivered response is free. */
+  #refund(closing: Closing): void {
+    this.#exchange.writes.commit().catch(error => this.#checkExpelled(error, closing.hasRow))
+    Undo.of(this.#exchange).add({
+      undo: this.#refundStatements(),
+      onUndo: rows => {
+        this.#exchange.writes.setCrashStatements()
+        const isRefunded = (rows.at(-1)?.length ?? 0) > 0
+        // A written charge was paid from the lease, and its refund went to the account.
+        if (!isRefunded) this.#recordCharge(0n)
+        this.#returnRest(isRefunded ? (closing.chargedAmount ?? 0n) : 0n)
+      },
+      onKept: () => this.#finish(closing),
     })
+  }
+  #refundStatements(): readonly Statement[] {
+    const { account, key } = this.#terms.payer
+    return refundStatements(this.#exchange.id, account, key, Date.now())
   }
   #returnRest(chargedAmount: bigint): void {
     this.#state = { at: 'closed' }

@@ -18,6 +18,7 @@ import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { MODEL } from '../slots.ts'
+import { Undo } from '../undo/undo.ts'
 import { fault } from './faults.ts'
 import { STOPPED_ERROR } from './response-store.ts'
 import {
@@ -29,6 +30,7 @@ import {
   saveCall,
   takeResponse,
   WAITING_CALLS,
+  withdrawResponse,
 } from './statements.ts'
 import { STORAGE, type StorageLimits, type StorageRequest } from './storage-options.ts'
 import { unfinishedResponse } from './unfinished-response.ts'
@@ -65,6 +67,8 @@ export class BackgroundCalls {
     string,
     { readonly stop: AbortController; readonly completion: Promise<void> }
   >()
+  /** Responses that begin once their clients are answered. */
+  readonly #delayed = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   /** A write failed: this process may own responses that it does not run. */
@@ -102,8 +106,20 @@ export class BackgroundCalls {
       targets,
       queuedResponse,
     }
-    await this.#storeQueued(call, storage)
-    this.#begin(host, call, exchange.id)
+    const process = await this.#storeQueued(exchange, call, storage)
+    const key = nameOf(call.account, id)
+    this.#delayed.add(key)
+    Undo.of(exchange).add({
+      undo: [withdrawResponse(call.account, id)],
+      onUndo: () => void this.#delayed.delete(key),
+      onKept: () => {
+        this.#delayed.delete(key)
+        this.#begin(host, call, exchange.id)
+      },
+    })
+    exchange.onEnd(({ fault }) => {
+      if (fault?.code === 'RESPONSE_REAPED') this.#membership.reportExpelled(process)
+    })
     exchange.answer(200, queuedResponse)
   }
   /** Runs the calls that no process runs. */
@@ -133,10 +149,12 @@ export class BackgroundCalls {
     for (const { stop } of this.#running.values()) stop.abort()
     await Promise.all([...this.#running.values()].map(({ completion }) => completion))
   }
+  /** Returns the process that the response belongs to. */
   async #storeQueued(
+    { writes }: Exchange,
     { account, id, queuedResponse, ...call }: BackgroundCall,
     { created, input, previous, conversation }: StorageRequest,
-  ): Promise<void> {
+  ): Promise<string> {
     const row = {
       account,
       id,
@@ -150,16 +168,8 @@ export class BackgroundCalls {
     }
     const storedCall = JSON.stringify({ account, id, queuedResponse, ...call })
     const process = await this.#membership.name()
-    try {
-      await writeWithRetry(this.#database, [
-        beginResponse(row, process),
-        saveCall(account, id, storedCall),
-      ])
-    } catch (error) {
-      if (!isCode(error, 'RESPONSE_REAPED')) throw error
-      this.#membership.reportExpelled(process)
-      throw fault('BACKGROUND_LOST')
-    }
+    writes.add(beginResponse(row, process), saveCall(account, id, storedCall))
+    return process
   }
   /** `request`: the id of this attempt. */
   #begin(host: Host, call: BackgroundCall, request: string): void {
@@ -207,8 +217,9 @@ export class BackgroundCalls {
     if (!this.#mayOwnOthers) return
     const process = await this.#membership.name()
     const rows = await this.#database.read(RUNNING, [process])
+    const isOther = (name: string): boolean => !this.#running.has(name) && !this.#delayed.has(name)
     const list = rows
-      .filter(({ account, id }) => !this.#running.has(nameOf(Number(account), String(id))))
+      .filter(({ account, id }) => isOther(nameOf(Number(account), String(id))))
       .map(({ account, id }) => releaseResponse(Number(account), String(id), process))
     if (list.length > 0) await writeWithRetry(this.#database, list)
     this.#mayOwnOthers = false

@@ -32,6 +32,11 @@ const DELETE = sql(
   'delete',
   'DELETE FROM stored_conversations WHERE account = ? AND id = ? AND expires > ? RETURNING id',
 )
+const WITHDRAW = sql('withdraw', 'DELETE FROM stored_conversations WHERE account = ? AND id = ?')
+const WITHDRAW_TURN = sql(
+  'withdraw turn',
+  'DELETE FROM stored_turns WHERE account = ? AND conversation = ? AND id = ?',
+)
 const DELETE_TURNS = sql(
   'delete turns',
   'DELETE FROM stored_turns WHERE account = ? AND conversation = ?',
@@ -117,6 +122,16 @@ export const deleteConversation = (
   { sql: DELETE, values: [account, id, now] },
   { sql: DELETE_TURNS, values: [account, id] },
 ]
+/** Removes a conversation whose client was told that its create failed. */
+export const withdrawConversation = (account: number, id: string): readonly Statement[] => [
+  { sql: WITHDRAW, values: [account, id] },
+  { sql: DELETE_TURNS, values: [account, id] },
+]
+/** Removes the turn of a request whose client was told that it failed. */
+export const withdrawTurn = (account: number, conversation: string, turn: string): Statement => ({
+  sql: WITHDRAW_TURN,
+  values: [account, conversation, turn],
+})
 /** The last statement returns a row for each deleted conversation. */
 export const deleteExpiredConversations = (until: number, limit: number): readonly Statement[] => [
   { sql: DELETE_EXPIRED_TURNS, values: [until, limit] },

@@ -5,12 +5,15 @@ import { listPage } from '../dialects/openai-query.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { Undo } from '../undo/undo.ts'
 import {
   addTurn,
   changeTurn,
   deleteConversation,
   openConversation,
   updateMetadata,
+  withdrawConversation,
+  withdrawTurn,
 } from './conversation-statements.ts'
 import { fault } from './faults.ts'
 import { listItem, listItems, listOf } from './listing.ts'
@@ -21,17 +24,18 @@ import { idOf, ownerOf, type View } from './view.ts'
 /** Attempts to change a turn that other requests change at the same time. */
 const MAX_ATTEMPTS = 10
 
-const createView: View = async (exchange, { database, limits }) => {
+const createView: View = async (exchange, { limits }) => {
   const { items, metadata = {} } = await bodyOf(exchange)
   const account = ownerOf(exchange)
   if (account === undefined) throw fault('CONVERSATION_UNKNOWN', [''])
   const [created, name] = [Date.now(), nameOf(exchange)]
   const conversation = { account, id: `conv_${name}`, created, expires: created + limits.lifetime }
   const turn = { id: name, created, items: encodeItems(items, limits) }
-  await writeWithRetry(database, [
+  Undo.of(exchange).add({ undo: withdrawConversation(account, conversation.id) })
+  exchange.writes.add(
     openConversation({ ...conversation, metadata: JSON.stringify(metadata ?? {}) }),
     ...(itemsOf(items).length > 0 ? addTurn(conversation, turn) : []),
-  ])
+  )
   exchange.answer(200, conversationObject(conversation.id, created, metadata ?? {}))
 }
 const showView: View = async (exchange, { database }) => {
@@ -66,9 +70,10 @@ const createItemsView: View = async (exchange, { database, limits }) => {
     id: idOf(exchange),
     expires: created + limits.lifetime,
   }
-  await writeWithRetry(database, [
+  Undo.of(exchange).add({ undo: [withdrawTurn(conversation.account, conversation.id, name)] })
+  exchange.writes.add(
     ...addTurn(conversation, { id: name, created, items: encodeItems(items, limits) }),
-  ])
+  )
   exchange.answer(200, listPage(listItems(itemsOf(items), name), false))
 }
 const showItem: View = async (exchange, { database }) => {

@@ -8,6 +8,7 @@ import { setBodyMember } from '../formats/request-edits.ts'
 import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../slots.ts'
+import { Undo } from '../undo/undo.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { fault } from './faults.ts'
 import { resolveReferences } from './item-references.ts'
@@ -20,6 +21,7 @@ import {
   type StorageOptions,
   type StorageRequest,
   storeStatements,
+  withdrawStatements,
 } from './storage-options.ts'
 
 export class CreateStage implements Stage {
@@ -102,13 +104,17 @@ export class CreateStage implements Stage {
     return { lifetime: this.#limits.lifetime, largest: this.#limits.largest }
   }
   /** The statements that store a response; none if it is too large. */
-  #statements({ id }: Exchange, storage: StorageRequest, response: Fields): readonly Statement[] {
+  #statements(exchange: Exchange, storage: StorageRequest, response: Fields): readonly Statement[] {
+    const { id } = exchange
     const statements = storeStatements(storage, response, this.#limits)
     if (statements.length === 0)
       this.#host.log.warn(
         { id, response: response.id },
         'response is above the size limit and is not stored',
       )
+    // The row of a background response stays: it tells of the failure.
+    else if (!storage.background)
+      Undo.of(exchange).add({ undo: withdrawStatements(storage, String(response.id)) })
     return statements
   }
 }

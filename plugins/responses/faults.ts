@@ -37,11 +37,6 @@ export const fault = errors({
     'A background response needs an account, and this route does not authenticate.',
     { param: 'background' },
   ],
-  BACKGROUND_LOST: [
-    503,
-    'The store did not save this response in time. Retry.',
-    { headers: { 'retry-after': '1' } },
-  ],
   BACKGROUND_UNREADABLE: [
     502,
     'The upstream sent an invalid response, or one above the size limit of stored responses.',

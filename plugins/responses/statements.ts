@@ -82,6 +82,7 @@ export const WAITING_CALLS = sql(
    JOIN stored_responses s ON s.account = c.account AND s.id = c.response
    WHERE s.status = 'in_progress' AND s.process IS NULL ORDER BY s.created LIMIT ?`,
 )
+const WITHDRAW = sql('withdraw', 'DELETE FROM stored_responses WHERE account = ? AND id = ?')
 const DELETE = sql(
   'delete',
   'DELETE FROM stored_responses WHERE account = ? AND id = ? AND expires > ? RETURNING id',
@@ -185,6 +186,11 @@ export const cancelResponse = (account: number, id: string): Statement => ({
   values: [account, id],
 })
 /** Returns a row if the response existed. */
+/** Removes the response of a request whose client was told that it failed. */
+export const withdrawResponse = (account: number, id: string): Statement => ({
+  sql: WITHDRAW,
+  values: [account, id],
+})
 export const deleteResponse = (account: number, id: string, now: number): Statement => ({
   sql: DELETE,
   values: [account, id, now],

@@ -2,9 +2,15 @@
 import type { Json, Slot, Statement } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientText } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
-import { addTurn } from './conversation-statements.ts'
+import { addTurn, withdrawTurn } from './conversation-statements.ts'
 import { fault } from './faults.ts'
-import { finishResponse, forgetCall, indexItems, saveResponse } from './statements.ts'
+import {
+  finishResponse,
+  forgetCall,
+  indexItems,
+  saveResponse,
+  withdrawResponse,
+} from './statements.ts'
 
 /** Lifetime, ms, and size limit of one response, bytes. */
 export interface StorageLimits {
@@ -91,6 +97,14 @@ export const storeStatements = (
         )),
   ]
 }
+/** Statements that remove what `storeStatements` stored. */
+export const withdrawStatements = (
+  { account, conversation }: StorageRequest,
+  id: string,
+): readonly Statement[] => [
+  withdrawResponse(account, id),
+  ...(conversation === undefined ? [] : [withdrawTurn(account, conversation, id)]),
+]
 const itemStatements = (account: number, id: string, { output }: Fields): readonly Statement[] => {
   const names = itemsOf(output).flatMap(item => lenientText(item, 'id') ?? [])
   const ids = [...new Set(names.filter(isId))]

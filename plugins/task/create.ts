@@ -31,7 +31,7 @@ export class CreateStage implements Stage {
     this.#mode = modesOf(host).get(modeNameOf(host.route.name, rule) ?? '') ?? {}
   }
   async handle(exchange: Exchange): Promise<void> {
-    const { slots, request, writes } = exchange
+    const { slots, request } = exchange
     const account = slots.need(ACCOUNT)
     const dialect: TaskDialect = taskDialects[this.#rule.dialect]
     const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
@@ -63,10 +63,12 @@ export class CreateStage implements Stage {
     const { version } = this.#host.config
     const { name: mode, running } = this.#mode
     const queue = { dialect: this.#rule.dialect, mode, mustWait: running !== undefined }
-    const task = await saveTask({ database, writes }, draft, { version, callbackKey, ...queue })
-    const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
+    const isAwaited = this.#rule.wait > 0
+    const start = { job: this.#job, isAwaited }
+    const storage = { version, callbackKey, ...queue, ...start }
+    const task = await saveTask(this.#host, exchange, draft, storage)
     // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
-    exchange.onEnd(() => this.#job.wake())
+    const shownTask = isAwaited ? await this.#waitForEnd(task, exchange) : task
     const view = dialect.create(shownTask, { credits: creditsOf(task, this.#host) })
     exchange.answer(200, view, sandboxHeaderOf(this.#host, first.upstream))
   }

@@ -1,10 +1,12 @@
 /** A new task, and the statements that store it together with its hold. */
 import { LOG_DETAILS } from '../../engine/kit.ts'
-import type { Database, Exchange, Fault, Target, Writes } from '../../engine/plugin.ts'
+import type { Database, Exchange, Fault, Host, Job, Target } from '../../engine/plugin.ts'
 import { linkCharge } from '../ledger/views/task-charges.ts'
+import { writeWhileAway } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, HOLD, MODEL } from '../slots.ts'
+import { Undo } from '../undo/undo.ts'
 import { storeRequest } from './requests/stored-request.ts'
-import { createTask, OPEN } from './statements.ts'
+import { createTask, OPEN, startTask, withdrawTask } from './statements.ts'
 import { type Callback, type Fields, makeTaskId, type Task } from './task.ts'
 import { settingsOf, usageOfRequest } from './usage.ts'
 
@@ -86,6 +88,9 @@ export const newTask = (
   }
 }
 interface Storage {
+  /** Makes the steps of tasks. */
+  readonly job: Job
+  readonly isAwaited: boolean
   /** Of the configuration. */
   readonly version: number
   /** Encrypted. */
@@ -96,16 +101,41 @@ interface Storage {
   readonly mode?: string | undefined
   readonly mustWait?: boolean
 }
-/** Adds the rows of a new task. The request is durable before. Returns the task as its rows say. */
+/** The tasks that this process holds back until their clients are answered. */
+export const delayedTasks = (host: Pick<Host, 'share'>): Set<string> =>
+  host.share('delayed tasks', '1', () => new Set<string>())
+
+/** Stores the task with the writes of its request. It begins once the client is answered, and is
+ *  removed where the client is told that the request failed. `isAwaited`: the client waits for its
+ *  end, so it begins before the answer. The request is durable before. Returns the task as its rows
+ *  say. */
 export const saveTask = async (
-  { database, writes }: { readonly database: Database; readonly writes: Pick<Writes, 'add'> },
+  host: Pick<Host, 'database' | 'membership' | 'share'>,
+  exchange: Exchange,
   task: Task,
-  { version, callbackKey, dialect, mode, mustWait = false }: Storage,
+  { job, isAwaited, ...storage }: Storage,
 ): Promise<Task> => {
-  const { hold, created: now } = task
-  const stored = await storeRequest(database, task, task.meters)
+  const { writes } = exchange
+  const { hold, request, created: now } = task
+  const heldBy = isAwaited ? undefined : await host.membership.name()
+  const delayed = delayedTasks(host)
+  if (heldBy !== undefined) delayed.add(task.id)
+  Undo.of(exchange).add({
+    undo: [withdrawTask(request)],
+    onUndo: () => void delayed.delete(task.id),
+    onKept() {
+      if (heldBy === undefined) return job.wake()
+      const list = [startTask(request, heldBy)]
+      void writeWhileAway(host.database, list, () => true).finally(() => {
+        delayed.delete(task.id)
+        job.wake()
+      })
+    },
+  })
+  const stored = await storeRequest(host.database, task, task.meters)
   if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task)))
-  const queue = { dialect, mode, mustWait }
+  const { version, callbackKey, dialect, mode, mustWait = false } = storage
+  const queue = { dialect, mode, mustWait, heldBy }
   writes.add(...createTask({ ...task, ...queue, stored, version, callbackKey, now }))
   const { summary, parts, whole } = stored
   return { ...task, body: whole ?? summary, parts }

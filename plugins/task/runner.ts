@@ -7,6 +7,7 @@ import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { admitWaiting } from './modes/admission.ts'
 import { Mover } from './moves.ts'
+import { delayedTasks } from './new-task.ts'
 import type { TaskRule } from './options.ts'
 import { ANY_DUE, claimDue, OWNED, readClaimed } from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
@@ -104,8 +105,9 @@ export class TaskRunner {
     const process = await host.membership.name()
     const rows = await host.database.read(OWNED, [process])
     this.#mayOwnOthers = false
+    const delayed = delayedTasks(host)
     for (const task of rows.map(taskOf))
-      if (!this.#steps.has(task.id)) this.#begin(host, task, true)
+      if (!this.#steps.has(task.id) && !delayed.has(task.id)) this.#begin(host, task, true)
   }
   #begin(host: Host, task: Task, isAdopted = false): void {
     const completion = this.#step(host, task, isAdopted)

@@ -14,8 +14,9 @@ const CREATE = sql(
   'create',
   `INSERT INTO tasks (id, account, key, request, route, dialect, path, model, version, state, body,
      slots, target, upstream, hold, callback, callback_key, is_call, created, changed, deadline,
-     expires, due, mode, waiting)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     expires, due, mode, waiting, process)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+     (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?))`,
 )
 export interface NewTask {
   readonly id: string
@@ -43,6 +44,8 @@ export interface NewTask {
   readonly mode: string | undefined
   /** It begins when its mode has room; see modes/. */
   readonly mustWait: boolean
+  /** The process that holds it back until its client is answered. */
+  readonly heldBy: string | undefined
 }
 /** Rejects with TASK_ID_TAKEN: the caller makes another id. */
 export const createTask = (task: NewTask): readonly Statement[] => [
@@ -77,10 +80,21 @@ const insertTask = (task: NewTask): Statement => ({
     task.mustWait ? task.deadline + 1 : task.now,
     task.mode ?? null,
     task.mustWait ? task.now : null,
+    task.heldBy ?? null,
   ],
   rows: 1,
   violates: { 'tasks.id': 'TASK_ID_TAKEN', tasks_pkey: 'TASK_ID_TAKEN' },
 })
+
+const START = sql('start', 'UPDATE tasks SET process = NULL WHERE request = ? AND process = ?')
+/** Lets any process work on the new task of a request. */
+export const startTask = (request: string, heldBy: string): Statement => ({
+  sql: START,
+  values: [request, heldBy],
+})
+const WITHDRAW = sql('withdraw', 'DELETE FROM tasks WHERE request = ?')
+/** Removes the task of a request whose client was told that it failed. */
+export const withdrawTask = (request: string): Statement => ({ sql: WITHDRAW, values: [request] })
 
 /** A task that waits for a paused upstream, or for room in its mode, is due at its deadline, when
  *  it fails. */

@@ -183,4 +183,5 @@ const childrenOf = (pid: number, part: Part): readonly number[] | undefined => {
   const pids = children.filter(isPart).map(Number)
   return pids.length > 0 ? pids : undefined
 }
+export const workerOf = (pid: number): number | undefined => childrenOf(pid, 'worker')?.[0]
 export const writerOf = (pid: number): number | undefined => childrenOf(pid, 'writer')?.[0]

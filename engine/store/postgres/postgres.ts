@@ -5,7 +5,7 @@ import { withoutPassword } from '../address.ts'
 import { fault } from '../faults.ts'
 import type { DatabaseOptions, OpenDatabase } from '../open-database.ts'
 import { pagesOf } from '../pages.ts'
-import { ProcessFolder } from '../process-folder.ts'
+import { OwedLists, ProcessFolder } from '../process-folder.ts'
 import { Progress, progressFolder } from '../progress.ts'
 import { patient } from '../timeouts.ts'
 import { Commits } from './commits.ts'
@@ -36,7 +36,9 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
   const { key } = commits.client
   const folder = data === undefined ? undefined : new ProcessFolder(data)
   const progress = data === undefined ? undefined : new Progress(progressFolder(data), String(key))
+  const owed = new OwedLists(list => commits.write(list), data, String(key))
   const close = async (): Promise<void> => {
+    await owed.close()
     await Promise.all([commits.close(), reads.close()])
     progress?.close()
     folder?.close()
@@ -63,6 +65,10 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
       if (statements.length === 0) progress?.clear(name)
     },
     progress: (name, count) => progress?.set(name, count),
+    owe(name, lists) {
+      void folder?.enter(String(key))
+      return owed.owe(name, lists)
+    },
     close,
   }
 }

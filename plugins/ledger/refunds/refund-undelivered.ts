@@ -1,7 +1,7 @@
 /** Refunds a call that was refused after its charge, or while the result of its charge was
  *  unknown. */
-import type { Exchange, Sql, Statement } from '../../../engine/plugin.ts'
-import type { Ledger, Payer } from '../ledger.ts'
+import type { Sql, Statement } from '../../../engine/plugin.ts'
+import { IS_KEPT } from '../kept-hold.ts'
 import { lockOf } from '../statements.ts'
 import { walletsOf } from '../wallet.ts'
 
@@ -19,30 +19,15 @@ const REFUND: Sql = {
     ON CONFLICT (request) DO NOTHING RETURNING request`,
 }
 
-/** Releases an open charge and refunds a settled one. The last statement returns a row if it made a
- *  refund. */
+/** Releases an open charge and refunds a settled one. The first statement returns a row where the
+ *  books keep its hold, the last one if it made a refund. */
 export const refundStatements = (
   request: string,
   account: number,
   key: number | undefined,
   at: number,
 ): readonly Statement[] => [
+  { sql: IS_KEPT, values: [request] },
   { sql: RELEASE_OPEN, values: [at, request] },
   { sql: REFUND, values: [at, request], locks: walletsOf(account, key).map(lockOf) },
 ]
-
-/** Retries until the store confirms, also after a crash. `onDone` receives whether the store made a
- *  refund. */
-export const refundUndelivered = (
-  ledger: Pick<Ledger, 'ensureClosed'>,
-  { id, writes }: Pick<Exchange, 'id' | 'writes'>,
-  { account, key }: Payer,
-  onDone: (isRefunded: boolean) => void,
-): void => {
-  const list = refundStatements(id, account, key, Date.now())
-  writes.setCrashStatements(...list)
-  ledger.ensureClosed(id, list, ([, refunds = []]) => {
-    writes.setCrashStatements()
-    onDone(refunds.length > 0)
-  })
-}

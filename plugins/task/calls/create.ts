@@ -57,9 +57,11 @@ export class CallCreateStage implements Stage {
     })
     const { version } = this.#host.config
     const { database } = this.#host
-    const task = await saveTask({ database, writes }, draft, { version })
+    const isAwaited = wait > 0
+    const start = { job: this.#job, isAwaited }
+    const task = await saveTask(this.#host, exchange, draft, { version, ...start })
     await writes.commit()
-    this.#job.wake()
+    if (isAwaited) this.#job.wake()
     this.#host.log.debug({ task: task.id, model: slots.get(MODEL)?.asked }, 'a call became a task')
     const latest = await waitForTask(task, {
       longest: wait,

@@ -1,0 +1,321 @@
+/** Requests of every kind with an Idempotency-Key, each repeated until it is answered, while the
+ *  store is killed, restarted, locked and frozen: each has happened exactly once, and what was
+ *  answered exists. `node test/chaos/creates/keyed-creates.ts --requests 3000 --store postgres`. */
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import type { Row } from '../../../engine/plugin.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addKey } from '../../../plugins/credentials/statements.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { giveCredit } from '../../helpers/money/credit.ts'
+import { createChance } from '../../helpers/run-settings.ts'
+import { startPostgres } from '../../helpers/store/postgres.ts'
+import { sql } from '../../helpers/store/store.ts'
+import { workerOf, writerOf } from '../gateway-tree.ts'
+import { postgresAt, STORES, type StoreSetup } from '../stores.ts'
+import { createKinds, type Kind } from './kinds.ts'
+
+export interface KeyedCreatesOptions {
+  readonly store: 'sqlite' | 'postgres'
+  readonly requests: number
+  readonly seed: number
+  /** Requests at once. */
+  readonly clients?: number
+  report?(line: string): void
+}
+export interface KeyedCreatesOutcome {
+  /** By kind. */
+  readonly requests: Readonly<Record<string, number>>
+  readonly faults: Readonly<Record<string, number>>
+  /** Attempts that were not answered, or answered with an error to retry. */
+  readonly retried: number
+  readonly replayed: number
+  readonly violations: readonly string[]
+}
+
+/** Lists that the store has not taken yet. */
+const owedFiles = (data: string): readonly string[] => globSync(join(data, 'owed', '*', '*'))
+const CREDIT = 10n ** 18n
+const ACCOUNT = 1
+/** Requests that are answered between two faults, at least. */
+const PER_FAULT = 4
+
+interface Request {
+  readonly kind: Kind
+  readonly name: string
+  /** The number of its own API key. */
+  readonly key: number
+  readonly secret: string
+}
+interface Answer {
+  readonly request: Request
+  /** Attempts that broke after a part of their response: what was delivered is charged. */
+  readonly broken: number
+  readonly status: number
+  readonly text: string
+}
+
+/** Sends a request with its Idempotency-Key until it is answered. */
+const sendUntilAnswered = async (
+  { url }: Pick<TestGateway, 'url'>,
+  request: Request,
+  counts: { retried: number; replayed: number },
+): Promise<Answer> => {
+  let broken = 0
+  for (;;) {
+    let hasBegun = false
+    try {
+      const { path, init } = request.kind.make(request.name)
+      const headers = {
+        ...init.headers,
+        authorization: `Bearer ${request.secret}`,
+        'idempotency-key': request.name,
+      }
+      const signal = AbortSignal.timeout(20_000)
+      const response = await fetch(url + path, { method: 'POST', ...init, headers, signal })
+      const { status } = response
+      hasBegun = status === 200 && request.kind.isStream === true
+      const text = await response.text()
+      if (hasBegun && request.kind.isBroken?.(text)) throw new Error('the stream broke')
+      if (response.headers.get('idempotent-replayed') === 'true') counts.replayed++
+      if (status < 500 && status !== 409) return { request, broken, status, text }
+    } catch {
+      if (hasBegun) broken++
+    }
+
+    counts.retried++
+    await pause(60)
+  }
+}
+
+type Harms = Readonly<Record<string, (chance: () => number) => Promise<void>>>
+interface Store extends Pick<StoreSetup, 'open' | 'end'> {
+  readonly url: string
+  harms(gateway: TestGateway): Harms
+}
+/** The process may have ended. */
+const signal = (pid: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, name)
+  } catch {}
+}
+const killWorker = async ({ pid }: TestGateway): Promise<void> => {
+  const worker = workerOf(pid)
+  if (worker !== undefined) signal(worker, 'SIGKILL')
+}
+const openSqlite = async (): Promise<Store> => {
+  const setup = await STORES.sqlite()
+  return {
+    ...setup,
+    harms: gateway => ({
+      async writer() {
+        const writer = writerOf(gateway.pid)
+        if (writer !== undefined) signal(writer, 'SIGKILL')
+      },
+      async freeze(chance) {
+        const writer = writerOf(gateway.pid)
+        if (writer === undefined) return
+        signal(writer, 'SIGSTOP')
+        await pause(800 + chance() * 900)
+        signal(writer, 'SIGCONT')
+      },
+      worker: () => killWorker(gateway),
+    }),
+  }
+}
+const LOCKED = [
+  'tasks',
+  'charges',
+  'idempotency_keys',
+  'batches',
+  'stored_files',
+  'stored_responses',
+]
+const openPostgres = async (): Promise<Store> => {
+  const server = await startPostgres()
+  const url = await server.create()
+  const database = new URL(url).pathname.slice(1)
+  const lock = (table: string) => async (chance: () => number) => {
+    const seconds = 0.4 + chance() * 1.4
+    await server
+      .ask(`BEGIN; LOCK TABLE ${table}; SELECT pg_sleep(${seconds}); COMMIT`, database)
+      .catch(() => {})
+  }
+  return {
+    ...postgresAt(url),
+    end: () => server.stop(),
+    harms: gateway => ({
+      async restart() {
+        await server.stop()
+        await server.start()
+      },
+      async freeze(chance) {
+        server.signal('SIGSTOP')
+        await pause(500 + chance() * 1_200)
+        server.signal('SIGCONT')
+      },
+      ...Object.fromEntries(LOCKED.map(table => [`lock ${table}`, lock(table)])),
+      worker: () => killWorker(gateway),
+    }),
+  }
+}
+
+const CHARGES = `SELECT c.key, c.state, c.amount, (SELECT count(*) FROM credits r
+   WHERE r.request = c.request AND r.kind = 'refund') AS refunds
+   FROM charges c WHERE c.state <> 'released'`
+const OPEN_RESPONSES = "SELECT count(*) AS open FROM stored_responses WHERE status = 'in_progress'"
+
+const violationsIn = function* (
+  { request: { kind }, broken, status, text }: Answer,
+  rows: readonly Row[],
+  charges: readonly Row[],
+): Generator<string> {
+  if (status !== 200 && status !== 202) return yield `${status} ${text.slice(0, 200)}`
+  const isFree = !kind.isBilled || rows.some(({ free }) => free === 1)
+  if (!isFree && (charges.length < 1 || charges.length > 1 + broken))
+    yield `${charges.length} charges, ${text.slice(0, 80)}`
+  if (kind.rows === undefined) return
+  const ids = rows.map(({ id }) => String(id))
+  if (!ids.includes(kind.idIn(text))) yield `no row of ${kind.idIn(text)}`
+  if (ids.length > 1) yield `${ids.length} rows: ${ids.join(' ')}`
+}
+
+/** What does not hold, once every request is answered. */
+const violationsOf = async (
+  store: Store,
+  data: string,
+  answers: readonly Answer[],
+): Promise<string[]> => {
+  const database = await store.open(data)
+  try {
+    const read = async (text: string) => database.read(sql(text, text), [])
+    const violations: string[] = []
+    const chargesByKey = Map.groupBy(await read(CHARGES), ({ key }) => Number(key))
+    const tables = new Map<string, ReadonlyMap<string, readonly Row[]>>()
+    for (const { rows } of new Set(answers.map(({ request }) => request.kind)))
+      if (rows !== undefined && !tables.has(rows))
+        tables.set(
+          rows,
+          Map.groupBy(await read(rows), ({ name }) => String(name)),
+        )
+    for (const answer of answers) {
+      const { kind, name, key } = answer.request
+      const rows = tables.get(kind.rows ?? '')?.get(kind.nameOfRow?.(answer.request) ?? name) ?? []
+      const charges = (chargesByKey.get(key) ?? []).filter(({ refunds }) => Number(refunds) === 0)
+      for (const violation of violationsIn(answer, rows, charges))
+        violations.push(`${kind.name} ${name}: ${violation}`)
+    }
+    for (const { rule, subject, detail } of await audit(database))
+      violations.push(`${rule}: ${subject}: ${detail}`)
+    return violations
+  } finally {
+    await database.close()
+  }
+}
+
+const makeRequests = async (
+  store: Store,
+  data: string,
+  kinds: readonly Kind[],
+  count: number,
+): Promise<readonly Request[]> => {
+  const database = await store.open(data)
+  await giveCredit(database, ACCOUNT, CREDIT)
+  const requests: Request[] = []
+  for (let at = 0; at < count; at++) {
+    const kind = kinds[at % kinds.length] as Kind
+    const secret = makeSecret('key')
+    const list = addKey({ account: ACCOUNT, name: `r${at}`, secret }, Date.now())
+    const [{ id } = { id: 0 }] = (await database.write(list)).at(-1) ?? []
+    requests.push({ kind, name: `n${at}`, key: Number(id), secret: secret.text })
+  }
+  await database.close()
+  return requests
+}
+
+export const runKeyedCreates = async (
+  options: KeyedCreatesOptions,
+): Promise<KeyedCreatesOutcome> => {
+  const { seed, clients = 8, report = () => {} } = options
+  const store = await (options.store === 'sqlite' ? openSqlite() : openPostgres())
+  const gateway = await startGateway({ env: { DATABASE_URL: store.url, WORKERS: '2' } })
+  try {
+    const adminKey = await gateway.key()
+    const kinds = await createKinds(gateway.url, adminKey)
+    const requests = await makeRequests(store, gateway.data, kinds, options.requests)
+    const counts = { retried: 0, replayed: 0 }
+    const answers: Answer[] = []
+    let next = 0
+    const client = async (): Promise<void> => {
+      for (let request = requests[next++]; request; request = requests[next++]) {
+        answers.push(await sendUntilAnswered(gateway, request, counts))
+        if (answers.length % 100 === 0) report(`${answers.length} answered`)
+      }
+    }
+    const all = Promise.all(Array.from({ length: clients }, client))
+    let isOver = false
+    void all.finally(() => {
+      isOver = true
+    })
+    const faults: Record<string, number> = {}
+    const chance = createChance(seed)
+    const harms = Object.entries(store.harms(gateway))
+    for (let at = 0; !isOver; at++) {
+      await pause(150 + chance() * 500)
+      const [name, harm] = harms[at % harms.length] as (typeof harms)[number]
+      if (isOver) break
+      faults[name] = (faults[name] ?? 0) + 1
+      await harm(chance)
+      const before = answers.length
+      while (!isOver && answers.length < before + PER_FAULT) await pause(50)
+    }
+    await all
+    report('all are answered; waiting for what runs on')
+    const reader = await store.open(gateway.data)
+    await eventually(async () => {
+      const [row] = await reader.read(sql('open', OPEN_RESPONSES), [])
+      return Number(row?.open) === 0 || undefined
+    })
+    await reader.close()
+    await eventually(() => owedFiles(gateway.data).length === 0 || undefined)
+    const violations = await violationsOf(store, gateway.data, answers)
+    const byKind = Map.groupBy(answers, ({ request }) => request.kind.name)
+    return {
+      requests: Object.fromEntries([...byKind].map(([name, each]) => [name, each.length])),
+      faults,
+      ...counts,
+      violations,
+    }
+  } finally {
+    await gateway.stop()
+    await store.end()
+  }
+}
+
+const main = async (): Promise<void> => {
+  const { values } = parseArgs({
+    options: {
+      requests: { type: 'string', default: '200' },
+      seed: { type: 'string', default: '1' },
+      store: { type: 'string', default: 'sqlite' },
+      clients: { type: 'string', default: '8' },
+    },
+  })
+  const print = (line: string): void =>
+    void process.stdout.write(`${(performance.now() / 1_000).toFixed(1)} s ${line}\n`)
+  const outcome = await runKeyedCreates({
+    store: values.store === 'postgres' ? 'postgres' : 'sqlite',
+    requests: Number(values.requests),
+    seed: Number(values.seed),
+    clients: Number(values.clients),
+    report: print,
+  })
+  for (const violation of outcome.violations) print(violation)
+  print(JSON.stringify({ ...outcome, violations: outcome.violations.length }))
+  process.exitCode = outcome.violations.length === 0 ? 0 : 1
+}
+if (import.meta.main) await main()
