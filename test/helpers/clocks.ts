@@ -2,6 +2,7 @@
  *  timeouts. */
 import type { Test } from 'tap'
 import { TIMEOUTS, type Timeouts } from '../../engine/store/timeouts.ts'
+import { scaled } from './machine-speed.ts'
 
 export interface ManualClock {
   /** Advances the clock, then fires every interval of `every` ms once. */
@@ -68,11 +69,11 @@ export const stillClock = (t: Test): { pass(ms: number): void } => {
   }
 }
 
-/** Scales all timeouts to a heartbeat of so many ms. */
+/** Scales all timeouts to a heartbeat of so many ms, on a usual machine. */
 export const timeoutsAt = (heartbeat: number): Timeouts => {
   const entries = Object.entries(TIMEOUTS).map(([name, ms]) => [
     name,
-    (ms * heartbeat) / TIMEOUTS.heartbeat,
+    Math.round((ms * scaled(heartbeat)) / TIMEOUTS.heartbeat),
   ])
   return Object.fromEntries(entries) as Timeouts
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { type RawClient, rawClient, replies } from '../../helpers/gateway/raw-client.ts'
 import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const GET = 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n'
 
@@ -195,7 +196,7 @@ t.test('timeouts: a client that stops within a head or a body is dropped', async
   const post = (path: string, length: number): string =>
     `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\nhalf`
   const sendAndRead = async (bytes: string) => {
-    const { client } = await arrange(t, { timeouts: { header: '10ms' } })
+    const { client } = await arrange(t, { timeouts: { header: `${scaled(100)}ms` } })
     await client.send(bytes)
     return readReplies(client)
   }

@@ -10,6 +10,7 @@ import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import { createMembership, MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
 import { timeoutsAt } from '../../helpers/clocks.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { forkProgram } from '../../helpers/operator.ts'
 import { ENGINES, type Engine, sql, startAnyStore, startStore } from '../../helpers/store/store.ts'
 
@@ -113,7 +114,7 @@ for (const engine of ENGINES) {
 /** Jobs of this process. `lines`: receives the errors that are logged. */
 const createOwnJobs = async (t: Test, lines: string[] = []) => {
   const store = await startStore(t)
-  const database = await store.open({ writeTimeout: 100 })
+  const database = await store.open({ writeTimeout: scaled(100) })
   await database.migrate('standing', MEMBERSHIP_TABLES)
   const timeouts = timeoutsAt(SWIFT)
   const membership = createMembership({ database, log, timeouts })

@@ -11,6 +11,7 @@ import { readPeers, reapingList } from '../../../engine/store/reaper.ts'
 import { timeoutsAt } from '../../helpers/clocks.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 import { reaperOn } from '../../helpers/store/membership.ts'
 import { ENGINES, sql, startAnyStore, startBoth, statement } from '../../helpers/store/store.ts'
 
@@ -124,7 +125,7 @@ for (const { engine, store, database } of both) {
   t.test(
     `${engine} membership: a process without the store is suspect, and keeps its name afterwards`,
     async t => {
-      const ownDatabase = await store.open({ writeTimeout: 1_000 })
+      const ownDatabase = await store.open({ writeTimeout: scaled(1_000) })
       const connection = { isCut: false }
       const cuttable = {
         read: ownDatabase.read,

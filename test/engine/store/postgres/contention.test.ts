@@ -2,6 +2,7 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Statement } from '../../../../engine/plugin.ts'
+import { scaled } from '../../../helpers/machine-speed.ts'
 import { sql, startAnyStore, startClient, statement } from '../../../helpers/store/store.ts'
 
 const ROWS = 20
@@ -103,7 +104,7 @@ t.test(
 
 t.test('PostgreSQL contention: a suspended process does not keep its rows locked', async t => {
   const { store, database } = await begin(t)
-  const client = await startClient(t, { ...store.options, writeTimeout: 500 })
+  const client = await startClient(t, { ...store.options, writeTimeout: scaled(500) })
   await client.call('write', [add(1)])
   client.process.kill('SIGSTOP')
   await database.write([add(1)])

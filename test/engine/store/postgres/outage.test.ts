@@ -86,7 +86,7 @@ t.test('PostgreSQL outage: repeatedly terminated connections lose and repeat no 
 })
 
 /** ms for which the server is frozen. */
-const FROZEN = shortOrLong(1_500, 30_000)
+const FROZEN = scaled(shortOrLong(1_500, 30_000))
 /** Limits, exact in the long form only: ms beyond the write timeout until a call has failed, ms
  *  until the store serves again, bytes by which the process grows meanwhile. */
 const [MAX_DELAY, MAX_RECOVERY, MAX_GROWTH] = shortOrLong(
@@ -98,7 +98,7 @@ const LOAD = shortOrLong({ writers: 20, warm: 40 }, { writers: 200, warm: 50_000
 t.test(
   'PostgreSQL outage: a freeze beyond the write timeout loses and repeats no write',
   async t => {
-    const patience = 300
+    const patience = scaled(300)
     const harm = async (load: Load): Promise<void> => {
       server.signal('SIGSTOP')
       const growth = await growthDuring(process.pid, () => later(FROZEN))
@@ -122,7 +122,7 @@ t.test(
 t.test(
   'PostgreSQL outage: calls fail within their timeout while the server is frozen, and recover',
   async t => {
-    const { database } = await begin(t, 300)
+    const { database } = await begin(t, scaled(300))
     await database.read(COUNT, [])
     server.signal('SIGSTOP')
     const waiting = add('waiting')
@@ -130,7 +130,7 @@ t.test(
     await t.rejects(database.read(COUNT, []), UNAVAILABLE)
     await t.rejects(database.now(), UNAVAILABLE)
     while ((await codeOf(database.write(add('refused')))) !== UNAVAILABLE.code) await later(10)
-    await later(400)
+    await later(scaled(400))
     const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
     const write = codeOf(database.write(add('at once')))
     t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'refused at once')
@@ -143,7 +143,7 @@ t.test(
 t.test(
   'PostgreSQL outage: reads, writes and migrations are refused while the server is stopped',
   async t => {
-    const { database } = await begin(t, 1_000)
+    const { database } = await begin(t, scaled(1_000))
     await server.stop()
     await t.rejects(database.migrate('late', [tally]), UNAVAILABLE)
     await t.rejects(database.read(COUNT, []), UNAVAILABLE)
@@ -155,7 +155,7 @@ t.test(
 )
 
 t.test('PostgreSQL outage: the number of pending lists and reads is bounded', async t => {
-  const { database } = await begin(t, 500)
+  const { database } = await begin(t, scaled(500))
   server.signal('SIGSTOP')
   const writes = Array.from({ length: 10_001 }, () => codeOf(database.write(add('same'))))
   const reads = Array.from({ length: 10_010 }, () => codeOf(database.read(COUNT, [])))
@@ -166,7 +166,7 @@ t.test('PostgreSQL outage: the number of pending lists and reads is bounded', as
 })
 
 t.test('PostgreSQL outage: writes to a read-only server reject with STORE_READ_ONLY', async t => {
-  const { database } = await begin(t, 300)
+  const { database } = await begin(t, scaled(300))
   await readOnly(server, 'on')
   await t.rejects(codeUntil(database, 'STORE_READ_ONLY'), { message: /^Database read-only/ })
   await readOnly(server, 'off')

@@ -1,5 +1,6 @@
 /** The writer records the number of a list only while a client may repeat it. */
 import t from 'tap'
+import { scaled } from '../../../helpers/machine-speed.ts'
 import { sql, startStore, statement } from '../../../helpers/store/store.ts'
 
 const table = {
@@ -15,7 +16,7 @@ t.test(
   async t => {
     const store = await startStore(t)
     const longTimeout = await store.open({ writeTimeout: 60_000 })
-    const shortTimeout = await store.open({ writeTimeout: 400 })
+    const shortTimeout = await store.open({ writeTimeout: scaled(400) })
     await longTimeout.migrate('test', [table])
     const unknownList = add()
     store.writer.kill('SIGSTOP')

@@ -2,6 +2,7 @@
  *  */
 import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
+import { scaled } from '../../../helpers/machine-speed.ts'
 import {
   type Store,
   sql,
@@ -53,7 +54,7 @@ for (const durability of ['power', 'process'] as const)
 const openBoth = async (store: Store) => {
   const longTimeout = await store.open({ writeTimeout: 60_000 })
   await longTimeout.migrate('test', [tally])
-  return { longTimeout, shortTimeout: await store.open({ writeTimeout: 100 }) }
+  return { longTimeout, shortTimeout: await store.open({ writeTimeout: scaled(100) }) }
 }
 
 t.test('SQLite client: a repeated list after a lost result is applied once', async t => {
@@ -89,7 +90,7 @@ t.test('SQLite client: a list that is repeated through a long outage is applied 
   await store.kill()
   const now = performance.now.bind(performance)
   const advance = (ms: number) => t.intercept(performance, 'now', { value: () => now() + ms })
-  await later(150)
+  await later(scaled(150))
   for (let minutes = 9; minutes <= 27; minutes += 9) {
     advance(minutes * 60_000)
     await t.rejects(shortTimeout.write(list), { code: 'STORE_UNAVAILABLE' })
