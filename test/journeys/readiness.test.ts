@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { requestAdmin } from '../../engine/processes/running-gateway.ts'
 import { eventually, folderWith, type Primary, startPrimary } from '../helpers/gateway/primary.ts'
 import { scaled } from '../helpers/machine-speed.ts'
 import { faultyPostgres } from '../helpers/store/postgres.ts'
@@ -35,7 +36,10 @@ t.test('ready: is red while the data folder is deleted or replaced', async t => 
   renameSync(dataFolder, `${dataFolder}-away`)
   // A part of the gateway may make the folder again, which does not bring its content back.
   await until(primary, 503, /data folder .*\/data was (deleted|replaced) .*restore/)
-  t.match((await primary.config()).unready, [/was (deleted|replaced)/], 'status says so')
+  const socket = join(`${dataFolder}-away`, 'admin.socket')
+  const { url, admin, child } = primary
+  const view = await requestAdmin({ pid: child.pid ?? 0, url, admin, socket }, '/-/config')
+  t.match(await view.json(), { unready: [/was (deleted|replaced)/] }, 'status says so')
   mkdirSync(dataFolder, { recursive: true })
   await until(primary, 503, /data folder .*\/data was replaced/)
   rmSync(dataFolder, { recursive: true })
