@@ -1,6 +1,7 @@
 /** Plugin `realtime`: usage of realtime sessions over a WebSocket, and the error event before a
  *  session is closed. */
 import type { Bytes, Exchange, Message, Plugin, Slot } from '../engine/plugin.ts'
+import { createOwnerWatch } from './credentials/work-owner.ts'
 import { bodyOf } from './dialects/index.ts'
 import {
   count,
@@ -31,7 +32,7 @@ export default {
   },
   // `meter` must see messages of the upstream after their usage is set.
   after: ['meter'],
-  setup(on) {
+  setup(on, host) {
     if (!on) return {}
     return {
       describe: () => ({ summary: 'Opens a WebSocket of the realtime format' }),
@@ -42,18 +43,22 @@ export default {
           return Buffer.from(JSON.stringify(event))
         })
         slots.set(SESSION_USAGE, new SessionUsage(exchange))
+        slots.set(OWNER_WATCH, createOwnerWatch(host, slots.toJson()))
         await next()
       },
       message(message, out, exchange) {
+        const look = message.from === 'client' ? exchange.slots.get(OWNER_WATCH)?.() : undefined
+        if (look) return look.then(() => out(message))
         if (message.from === 'upstream' && message.text)
           exchange.slots.get(SESSION_USAGE)?.onMessage(message)
-        out(message)
+        return out(message)
       },
       explain: () => ({ realtime: 'usage is counted from response.done and from transcripts' }),
     }
   },
 } satisfies Plugin<boolean>
 
+const OWNER_WATCH: Slot<ReturnType<typeof createOwnerWatch>> = { name: 'owner-watch' }
 const DONE = Buffer.from('"response.done"')
 /** Events of sessions that are billed by their duration. */
 const SESSION = ['"session.usage.updated"', '"session.closed"'].map(each => Buffer.from(each))

@@ -30,3 +30,22 @@ export const refusalOfOwner = async (
   const account = slots[ACCOUNT.name] as Account | undefined
   return account && lookupOf(host).find?.(account)
 }
+
+/** ms between two looks at the owner of a session that stays open. */
+const LOOK_INTERVAL = 500
+/** Looks at the owner of an open session. Rejects with AUTH_REVOKED or AUTH_SUSPENDED; undefined:
+ *  the last look is recent. */
+export const createOwnerWatch = (
+  host: Pick<HostBase, 'share'>,
+  slots: Readonly<Record<string, Json>>,
+): (() => Promise<void> | undefined) => {
+  let lookedAt = performance.now()
+  return () => {
+    const now = performance.now()
+    if (now - lookedAt < LOOK_INTERVAL) return undefined
+    lookedAt = now
+    return refusalOfOwner(host, slots).then(refusal => {
+      if (refusal) throw refusal
+    })
+  }
+}

@@ -207,6 +207,34 @@ const BY_TOKENS = transcribed({
   output_tokens: 26,
 })
 const BY_SECONDS = transcribed({ type: 'duration', seconds: 7.5 })
+t.test(
+  'realtime: a session ends after its key was revoked, and what it used is charged',
+  async t => {
+    await customer.credit(300n * UNIT)
+    const client = await dial()
+    sendEvents(client, ANSWER)
+    await client.until(1)
+    const setRevoked = (at: number | null) =>
+      database.write([
+        {
+          sql: { name: 'test: revoke', text: 'UPDATE api_keys SET revoked = ? WHERE account = ?' },
+          values: [at, customer.account],
+        },
+      ])
+    await setRevoked(Date.now())
+    const sending = setInterval(() => sendEvents(client, { type: 'input_audio_buffer.append' }), 50)
+    const { code } = await client.closed
+    clearInterval(sending)
+    await setRevoked(null)
+    t.equal(code, 1008)
+    t.match(JSON.parse(String(client.received.at(-1))), {
+      type: 'error',
+      error: { message: /has been revoked/ },
+    })
+    t.match(await closedCharge(), { state: 'settled' })
+  },
+)
+
 t.test('setup: credit for transcripts', () => customer.credit(300n * UNIT))
 for (const [model, event, amount, usage] of [
   ['scribe', BY_TOKENS, 4_300_000_000, { transcription_input: 100, transcription_output: 26 }],
