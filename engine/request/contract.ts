@@ -41,6 +41,10 @@ export interface Exchange {
   readonly reply: Reply
   /** Number of attempts so far. */
   readonly attempts: number
+  /** Of the last attempt so far; `key`: the name of its key, which does not show it. */
+  readonly progress: { readonly target: Target | undefined; readonly key: string | undefined }
+  /** When the head of the request arrived: a time of `performance.now()`. */
+  readonly startedAt: number
   readonly hasReply: boolean
   answer(status: number, body?: Body | Json | Socket, headers?: Headers): Reply
   /** Ends the body early: the fault passes every filter, as if the upstream had failed. */

@@ -95,6 +95,8 @@ interface CallProgress {
   attempts: number
   /** Target of the last attempt. */
   target: Target | undefined
+  /** Name of its key. */
+  key: string | undefined
   /** ms spent waiting for upstreams; the rest of a call's time is the gateway's own. */
   waitedMs: number
   /** When the first byte of the body was sent (ms, monotonic); 0 before. */
@@ -132,6 +134,7 @@ export class Call implements Exchange {
   readonly progress: CallProgress = {
     attempts: 0,
     target: undefined,
+    key: undefined,
     waitedMs: 0,
     firstByteAt: 0,
   }

@@ -169,6 +169,7 @@ export const pickKey = (attempt: UpstreamAttempt): number => {
   // A call whose body cannot be sent again must not find out whether a key works again.
   attempt.key = keys?.pick(target, now, canResend(exchange))
   attempt.key?.health.recordAttempt(now)
+  exchange.progress.key = attempt.key?.name
   return now
 }
 /** Records what the status of a response says about the key. */

@@ -89,6 +89,7 @@ export const createDispatcher = (
 const beginAttempt = (call: Call, candidate: Candidate, rules: DispatchRules): UpstreamAttempt => {
   call.progress.attempts++
   call.progress.target = candidate.target
+  call.progress.key = undefined
   return createAttempt(call, candidate, rules.path(call), rules.spanId())
 }
 

@@ -100,6 +100,11 @@ const call = {
   key: nullable(integer),
   state: text,
   estimated: boolean,
+  tier: nullable(text),
+  speed: nullable(text),
+  geography: nullable(text),
+  first_content_ms: nullable(integer),
+  ms: nullable(integer),
 }
 const amounts = { cost: number, refunded: number }
 const usage = described(

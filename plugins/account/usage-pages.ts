@@ -1,6 +1,7 @@
 /** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { nanosOf } from '../ledger/statements.ts'
+import { servedFacts } from '../ledger/views/served-by.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/views/usage-lists.ts'
 import { fault } from './faults.ts'
@@ -59,6 +60,7 @@ export const GROUPINGS = {
       key: keyOf(row),
       state: String(row.state),
       estimated: row.estimated === 1,
+      ...servedFacts(row),
     }),
   },
   day: sumGrouping(sumsBy('day'), ({ name }) => ({

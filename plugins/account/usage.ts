@@ -86,7 +86,22 @@ const answerCsv = async (exchange: Exchange, host: Host, query: UsageQuery): Pro
 }
 const SUM_COLUMNS = ['calls', 'cost', 'refunded']
 const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
-  call: ['at', 'request_id', 'model', 'route', 'key', 'state', 'estimated', 'cost', 'refunded'],
+  call: [
+    'at',
+    'request_id',
+    'model',
+    'route',
+    'key',
+    'state',
+    'estimated',
+    'cost',
+    'refunded',
+    'tier',
+    'speed',
+    'geography',
+    'first_content_ms',
+    'ms',
+  ],
   day: ['day', ...SUM_COLUMNS],
   model: ['model', ...SUM_COLUMNS],
   key: ['key', 'name', 'masked', ...SUM_COLUMNS],

@@ -102,6 +102,7 @@ export const settlementOf = (
   { meters, estimated }: Usage,
   { nanos, lines }: CallCharge,
   amount: bigint,
+  served: string | null,
 ): Settlement => ({
   request,
   amount,
@@ -111,6 +112,7 @@ export const settlementOf = (
   closedAt: Date.now(),
   usage: JSON.stringify(meters),
   lines,
+  served,
 })
 
 /** Counts an uncharged call: its upstream worked before the store had a row for it. */

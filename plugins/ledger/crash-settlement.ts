@@ -25,7 +25,7 @@ const CHECKPOINTS_OF: Sql = {
 
 const UPDATE_CHECKPOINT: Sql = {
   name: 'ledger: checkpoint',
-  text: "UPDATE charges SET noted = ?, usage = ?, attributes = ? WHERE request = ? AND state = 'open'",
+  text: "UPDATE charges SET noted = ?, usage = ?, attributes = ?, served = coalesce(CAST(? AS TEXT), served) WHERE request = ? AND state = 'open'",
 }
 /** Stores the usage so far with the open charge. */
 export const checkpointCharge = (checkpoint: {
@@ -36,9 +36,17 @@ export const checkpointCharge = (checkpoint: {
   readonly usage: string
   /** JSON; null: the price depends on none. */
   readonly attributes: string | null
+  /** JSON: what serves it; absent: not known yet. */
+  readonly served?: string | null | undefined
 }): Statement => ({
   sql: UPDATE_CHECKPOINT,
-  values: [checkpoint.output, checkpoint.usage, checkpoint.attributes, checkpoint.request],
+  values: [
+    checkpoint.output,
+    checkpoint.usage,
+    checkpoint.attributes,
+    checkpoint.served ?? null,
+    checkpoint.request,
+  ],
 })
 
 /** The checkpoint of a usage. `isStreaming`: the output grows with the progress of the exchange,
@@ -49,12 +57,14 @@ export const checkpointOf = (
   { meters: { output = 0, ...others } }: Usage,
   { rule, facts }: { readonly rule: Rule; readonly facts: Facts },
   isStreaming: boolean,
+  served?: string | null,
 ): Statement => ({
   ...checkpointCharge({
     request,
     output,
     usage: JSON.stringify(others),
     attributes: attributesOf(rule, facts),
+    served,
   }),
   ...(isStreaming && { progress: 0 }),
 })

@@ -94,8 +94,13 @@ export const priceKept = (hold: KeptHold, usage: Usage): KeptCharge => {
 }
 
 /** Charges the usage of a kept hold and frees the rest; a trigger changes the wallets. Rejects with
- *  CHARGE_CLOSED. `closedAt`: ms since 1970. */
-export const settleKept = (hold: KeptHold, usage: Usage, closedAt: number): Statement => {
+ *  CHARGE_CLOSED. `closedAt`: ms since 1970. `served`: what served it, as JSON. */
+export const settleKept = (
+  hold: KeptHold,
+  usage: Usage,
+  closedAt: number,
+  served?: string | null,
+): Statement => {
   const { charged, uncollected, lines } = priceKept(hold, usage)
   const settlement: Settlement = {
     request: hold.request,
@@ -105,6 +110,7 @@ export const settleKept = (hold: KeptHold, usage: Usage, closedAt: number): Stat
     usage: JSON.stringify(usage.meters),
     lines,
     closedAt,
+    served,
     wallets: walletsOf(hold.account, hold.key ?? undefined),
   }
   return settleCharge(settlement)

@@ -29,6 +29,7 @@ import {
   releaseCharge,
   settleCharge,
 } from './statements.ts'
+import { servedByOf } from './views/served-by.ts'
 
 /**
  *   admitted ──hold()────────────────────▶ held      its row is queued for the store
@@ -78,6 +79,8 @@ export class MeteredCall {
   /** Nanos that the local balance already counts as charged: a receipt counts them before the
    *  end. */
   #recordedAmount = 0n
+  /** When the first content of a stream was delivered: a time of `performance.now()`; 0 before. */
+  #firstContentAt = 0
 
   /** The caller has reserved `terms.heldAmount` before. */
   constructor(context: LedgerContext, exchange: Exchange, terms: CallTerms, process: string) {
@@ -153,6 +156,7 @@ export class MeteredCall {
   }
   /** Records the number of delivered output tokens, for the settlement after a crash. */
   reportProgress(output: number): void {
+    if (output > 0) this.#firstContentAt ||= performance.now()
     if (this.#state.at === 'held') this.#exchange.writes.progress(output)
   }
   /** Records the usage so far, for the settlement after a crash. Extends the hold once the call
@@ -194,7 +198,8 @@ export class MeteredCall {
   #setCheckpoint(usage: Usage, isStreaming: boolean): bigint {
     const nanos = this.priceOf(usage)
     const { id, writes } = this.#exchange
-    const checkpoint = checkpointOf(id, usage, this.#servedTerms(), isStreaming)
+    const served = servedByOf(this.#exchange, this.#firstContentAt)
+    const checkpoint = checkpointOf(id, usage, this.#servedTerms(), isStreaming, served)
     writes.setCrashStatements(holdAtLeast(id, this.dueFor(usage)), checkpoint)
     return nanos
   }
@@ -224,7 +229,8 @@ export class MeteredCall {
     const chargedAmount = this.dueFor(usage)
     const charge = this.#chargeOf(usage)
     const { id } = this.#exchange
-    const settlement = settlementOf(id, this.#terms.payer, usage, charge, chargedAmount)
+    const served = servedByOf(this.#exchange, this.#firstContentAt)
+    const settlement = settlementOf(id, this.#terms.payer, usage, charge, chargedAmount, served)
     const end =
       this.#state.at === 'held'
         ? [settleCharge(settlement)]

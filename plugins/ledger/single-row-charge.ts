@@ -7,9 +7,9 @@ import { addToDay, type PromptTokens } from './views/usage-days.ts'
 import { walletOf } from './wallet.ts'
 
 const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
-     amount, uncollected, estimated, usage, lines, closed, key_held, serial, summed, process`
+     amount, uncollected, estimated, usage, lines, closed, served, key_held, serial, summed, process`
 // No rule: the lines have the prices, and nothing prices this call again.
-const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}, 1`
+const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}, 1`
 const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
  *  registered. */
@@ -77,6 +77,7 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     settlement.usage,
     settlement.lines,
     settlement.closedAt,
+    settlement.served ?? null,
     hold.holdsKeyQuota ? 1 : 0,
     hold.process,
   ],

@@ -37,6 +37,8 @@ export interface Settlement {
   readonly usage: string
   readonly lines: string
   readonly closedAt: number
+  /** JSON: see `views/served-by.ts`. Absent: as the row has it. */
+  readonly served?: string | null | undefined
   /** The wallets of the account and its key: the trigger changes them. */
   readonly wallets: readonly number[]
 }
@@ -52,7 +54,7 @@ export const SERIAL_NOW = '(SELECT coalesce(max(id), 0) FROM credits)'
 const SETTLE = sql(
   'settle',
   `UPDATE charges SET state = 'settled', serial = ${SERIAL_NOW}, amount = ?, uncollected = ?,
-     estimated = ?, usage = ?, lines = ?, closed = ?
+     estimated = ?, usage = ?, lines = ?, closed = ?, served = coalesce(CAST(? AS TEXT), served)
    WHERE request = ? AND state = 'open'`,
 )
 const RELEASE = sql(
@@ -105,6 +107,7 @@ export const settleCharge = (settlement: Settlement): Statement => ({
     settlement.usage,
     settlement.lines,
     settlement.closedAt,
+    settlement.served ?? null,
     settlement.request,
   ],
   rows: 1,

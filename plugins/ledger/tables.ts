@@ -220,6 +220,10 @@ const ARCHIVED_REFUNDS = `
     - (SELECT coalesce(sum(r.amount), 0) FROM credits r JOIN charges c ON c.request = r.request
        WHERE r.kind = 'refund' AND c.opened / ${DAY} = archived_days.day)`
 
+/** What served the call, as JSON: see `views/served-by.ts`. Without a default no store rewrites
+ *  the table. */
+const SERVED = 'ALTER TABLE charges ADD COLUMN served TEXT'
+
 export const migrations: readonly Migration[] = [
   {
     number: 1,
@@ -331,4 +335,5 @@ export const migrations: readonly Migration[] = [
   },
   { number: 15, text: ARCHIVES },
   { number: 16, text: ARCHIVED_REFUNDS },
+  { number: 17, text: SERVED },
 ]

@@ -151,7 +151,26 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
       `route ${show(charge.route)}, model ${show(charge.model)}, version #${charge.version}`,
     ),
     field('', `opened ${charge.opened}, closed ${charge.closed ?? 'not yet'}`),
+    ...servedLines(charge),
     ...charge.lines.map(line => field('', printFormula([line]))),
     ...(charge.formula === null ? [] : [field('formula', show(charge.formula))]),
+  ]
+}
+
+/** What the charge says about who served the call. */
+const servedLines = (charge: ChargeView): readonly string[] => {
+  const { upstream, target, upstream_key: key, served_model: model, response_id: id } = charge
+  if (upstream === null) return []
+  const { tier, speed, geography, first_content_ms: first, ms } = charge
+  const facts = Object.entries({ key, model, tier, speed, geography, id })
+  const known = facts.filter(([, value]) => value !== null)
+  return [
+    field(
+      'served by',
+      `${placeOf(upstream, target)}${known.map(([name, value]) => `, ${name} ${show(value)}`).join('')}`,
+    ),
+    ...(ms === null
+      ? []
+      : [field('', `first content after ${show(first)} ms, all after ${ms} ms`)]),
   ]
 }

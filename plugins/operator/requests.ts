@@ -7,12 +7,13 @@ import { fault as accountFault } from '../credentials/faults.ts'
 import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
+import { type ServedView, servedView } from '../ledger/views/served-by.ts'
 import { CHARGES_OF } from '../ledger/views/usage.ts'
 import type { Meters } from '../slots.ts'
 import { isoTime, jsonOf } from './rows.ts'
 
 /** Amounts are decimals in units of the currency. */
-export interface ChargeView {
+export interface ChargeView extends ServedView {
   readonly request: string
   readonly account: number
   readonly account_name: string | null
@@ -95,5 +96,6 @@ const chargeOf = async (database: Pick<Database, 'read'>, row: Row): Promise<Cha
     formula: lines.length > 0 ? printFormula(lines) : null,
     task: row.task === null ? null : String(row.task),
     settings: jsonOf<Json>(row.attributes),
+    ...servedView(row),
   }
 }

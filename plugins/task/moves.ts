@@ -2,6 +2,7 @@
  *  callback that announces it, and at the end the settlement or the release of the hold. */
 import type { Fault, Host, Json, Statement } from '../../engine/plugin.ts'
 import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
+import { servedByTask } from '../ledger/views/served-by.ts'
 import { chargeLate } from '../ledger/views/task-charges.ts'
 import { writeWhileAway } from '../ledger/write-with-retry.ts'
 import type { Usage } from '../slots.ts'
@@ -73,9 +74,10 @@ export class Mover {
   fail(error: TaskError, results: readonly Json[] = []): Promise<void> {
     return this.#end('failed', { error, results })
   }
-  /** `usage`: what the answer reports; by default that of the request is charged. */
-  succeed(results: readonly Json[], usage?: Usage): Promise<void> {
-    return this.#end('succeeded', { results }, usage)
+  /** `usage`: what the answer reports; by default that of the request is charged. `served`: what
+   *  served it, as JSON; by default the target and the id of the task. */
+  succeed(results: readonly Json[], usage?: Usage, served?: string | null): Promise<void> {
+    return this.#end('succeeded', { results }, usage, served)
   }
   async afterSubmit(answer: UpstreamAnswer, rule: TaskRule): Promise<void> {
     const { status, json } = answer
@@ -159,7 +161,9 @@ export class Mover {
   async #succeedLate(move: Omit<Move, 'state'>): Promise<void> {
     const { id, model, hold } = this.task
     const usage = usageOf(this.task)
-    const charge = hold && usage ? chargeLate(hold, usage, Date.now()) : []
+    const now = Date.now()
+    const served = servedAtEnd({ ...this.task, ...move }, now)
+    const charge = hold && usage ? chargeLate(hold, usage, now, served) : []
     await this.move({ ...move, state: 'succeeded', late: true }, false, charge)
     this.#host.metrics.count('tasks_late_total', { model })
     this.#host.log.warn({ task: id, model }, 'a task succeeded after it had failed by its deadline')
@@ -232,10 +236,16 @@ export class Mover {
     state: 'succeeded' | 'failed',
     move: Omit<Move, 'state'>,
     usage?: Usage,
+    served?: string | null,
   ): Promise<void> {
     const { metrics } = this.#host
     const startedAt = performance.now()
-    await this.move({ ...move, state, progress: 100 }, false, closeHold(this.task, state, usage))
+    const ended = { ...this.task, ...move }
+    await this.move(
+      { ...move, state, progress: 100 },
+      false,
+      closeHold(ended, state, usage, served),
+    )
     metrics.time('tasks_settle_seconds', { state }, (performance.now() - startedAt) / 1_000)
     metrics.count('tasks_total', { model: this.task.model, state })
   }
@@ -247,11 +257,24 @@ export const closeHold = (
   task: Task,
   end: 'succeeded' | 'failed',
   usage = usageOf(task),
+  served?: string | null,
 ): readonly Statement[] => {
   const { hold } = task
   if (!hold) return []
   const now = Date.now()
-  return [end === 'succeeded' && usage ? settleKept(hold, usage, now) : releaseKept(hold, now)]
+  return [
+    end === 'succeeded' && usage
+      ? settleKept(hold, usage, now, served ?? servedAtEnd(task, now))
+      : releaseKept(hold, now),
+  ]
+}
+
+const servedAtEnd = (
+  task: Pick<Task, 'target' | 'created' | 'upstreamId'>,
+  endedAt: number,
+): string => {
+  const { upstreamId: id } = task
+  return servedByTask(task, { endedAt, ...(id !== undefined && { id }) })
 }
 
 /** Doubles from the first interval to the longest, with a tenth of jitter. */

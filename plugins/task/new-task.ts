@@ -1,6 +1,7 @@
 /** A new task, and the statements that store it together with its hold. */
 import { LOG_DETAILS } from '../../engine/kit.ts'
 import type { Database, Exchange, Fault, Host, Job, Target } from '../../engine/plugin.ts'
+import { servedByTask } from '../ledger/views/served-by.ts'
 import { linkCharge } from '../ledger/views/task-charges.ts'
 import { writeWhileAway } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, HOLD, MODEL } from '../slots.ts'
@@ -133,7 +134,7 @@ export const saveTask = async (
     },
   })
   const stored = await storeRequest(host.database, task, task.meters)
-  if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task)))
+  if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task), servedByTask(task)))
   const { version, callbackKey, dialect, mode, mustWait = false } = storage
   const queue = { dialect, mode, mustWait, heldBy }
   writes.add(...createTask({ ...task, ...queue, stored, version, callbackKey, now }))

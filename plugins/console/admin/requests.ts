@@ -137,6 +137,16 @@ const CHARGE = object({
   formula: nullable(text),
   task: nullable(text),
   settings: any,
+  upstream: nullable(text),
+  target: nullable(text),
+  upstream_key: nullable(text),
+  served_model: nullable(text),
+  response_id: nullable(text),
+  tier: nullable(text),
+  speed: nullable(text),
+  geography: nullable(text),
+  first_content_ms: nullable(integer),
+  ms: nullable(integer),
 })
 
 export const requestEndpoints: AdminEndpoints = {

@@ -502,6 +502,17 @@ const TEXTS = {
   'call.dropped': ['Dropped fields', '丢弃的字段'],
   'call.details': ['Details', '详情'],
   'call.callbacks': ['Callbacks', '回调'],
+  'call.served': ['Served by', '服务方'],
+  'call.upstream-key': ['Upstream key', '上游密钥'],
+  'call.served-model': ['Served model', '实际模型'],
+  'call.tier': ['Tier', '服务等级'],
+  'call.speed': ['Speed', '速度'],
+  'call.geography': ['Geography', '地域'],
+  'call.times': ['Times', '耗时'],
+  'call.times.of': [
+    'first content after {first} ms, all after {ms} ms',
+    '首个内容 {first} 毫秒，全部 {ms} 毫秒',
+  ],
   'call.upstream-id': ['Id at the upstream', '上游 ID'],
   'call.no-line': [
     'This machine has no log line of this request: another one served it, or the line was removed.',

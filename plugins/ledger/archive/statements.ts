@@ -28,6 +28,7 @@ export const COLUMNS = [
   'attributes',
   'key_held',
   'serial',
+  'served',
 ] as const
 
 // ---------------------------------------------------------------- files

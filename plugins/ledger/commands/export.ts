@@ -3,6 +3,7 @@ import { EXIT, UsageError } from '../../../engine/cli/kit.ts'
 import type { Command, Database, Row, SingleCommand, Sql, Value } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { nanosOf } from '../statements.ts'
+import { SERVED_COLUMNS, servedView } from '../views/served-by.ts'
 
 const PAGE = 1_000
 const CREDITS: Sql = {
@@ -12,7 +13,7 @@ const CREDITS: Sql = {
 }
 const CHARGES: Sql = {
   name: 'export: charges',
-  text: `SELECT request, closed, account, key, state, amount, uncollected, estimated, route, model, usage, lines, task, attributes
+  text: `SELECT request, closed, account, key, state, amount, uncollected, estimated, route, model, usage, lines, task, attributes, served
     FROM charges WHERE state <> 'open' AND request > ? ORDER BY request LIMIT ?`,
 }
 const COUNT: Sql = {
@@ -39,6 +40,7 @@ const COLUMNS = [
   'note',
   'task',
   'settings',
+  ...SERVED_COLUMNS,
 ] as const
 type Entry = { readonly [column in (typeof COLUMNS)[number]]?: unknown }
 
@@ -66,6 +68,7 @@ const chargeOf = (row: Row): Entry => ({
   task: row.task,
   // A charge without a task may keep those that its price depends on.
   settings: row.task === null ? null : jsonOf(row.attributes),
+  ...servedView(row),
 })
 const timeOf = (at: Value | undefined): string => new Date(Number(at)).toISOString()
 const jsonOf = (text: Value | undefined): unknown =>

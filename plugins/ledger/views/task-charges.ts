@@ -8,16 +8,21 @@ import { walletOf, walletsOf } from '../wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: task ${name}`, text })
 
-const LINK = sql('link', 'UPDATE charges SET task = ?, attributes = ? WHERE request = ?')
+const LINK = sql(
+  'link',
+  'UPDATE charges SET task = ?, attributes = ?, served = ? WHERE request = ?',
+)
 /** Makes the open charge of a request that of a task, so that its receipt is found by the id of the
- *  task. `settings`: of the effective request, for the receipt. */
+ *  task. `settings`: of the effective request, for the receipt. `served`: where it is sent, as
+ *  JSON. */
 export const linkCharge = (
   task: string,
   request: string,
   settings: Readonly<Record<string, Json>>,
+  served: string | null = null,
 ): Statement => ({
   sql: LINK,
-  values: [task, JSON.stringify(settings), request],
+  values: [task, JSON.stringify(settings), served, request],
   rows: 1,
   otherwise: 'CHARGE_MISSING',
 })
@@ -37,8 +42,8 @@ const GRANT = sql(
 const RESERVE = sql('late reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
 const OPEN = sql(
   'late open',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, state, held, opened, key_held)
-   SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, c.task, c.attributes, 'open', w.granted,
+  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, served, state, held, opened, key_held)
+   SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, c.task, c.attributes, c.served, 'open', w.granted,
      CAST(? AS BIGINT), 0
    FROM charges c, wallets w WHERE c.request = ? AND w.id = ?`,
 )
@@ -46,14 +51,19 @@ const OPEN = sql(
 const SETTLE = sql(
   'late settle',
   `UPDATE charges SET state = 'settled', serial = ${SERIAL_NOW}, amount = held,
-     uncollected = CAST(? AS BIGINT) - held, usage = ?, lines = ?, closed = ?
+     uncollected = CAST(? AS BIGINT) - held, usage = ?, lines = ?, closed = ?, served = coalesce(CAST(? AS TEXT), served)
    WHERE request = ? AND state = 'open'`,
 )
 
 /** Charges a usage by the frozen price of a released hold, at most what was held and what the
  *  balance covers; the rest is `uncollected`. The caller makes sure that it happens once. Rejects
  *  with CHARGE_EXISTS. */
-export const chargeLate = (hold: KeptHold, usage: Usage, now: number): readonly Statement[] => {
+export const chargeLate = (
+  hold: KeptHold,
+  usage: Usage,
+  now: number,
+  served?: string | null,
+): readonly Statement[] => {
   const { charged, uncollected, lines } = priceKept(hold, usage)
   const request = `${hold.request}_late`
   const account = walletOf.account(hold.account)
@@ -79,6 +89,7 @@ export const chargeLate = (hold: KeptHold, usage: Usage, now: number): readonly 
         JSON.stringify(usage.meters),
         lines,
         now,
+        served ?? null,
         request,
       ],
       rows: 1,

@@ -3,6 +3,7 @@
 import { asFault } from '../../../engine/errors.ts'
 import type { Exchange, Fault, Host, Slot, Target } from '../../../engine/plugin.ts'
 import { thaw } from '../../billing/rule.ts'
+import { servedByOf } from '../../ledger/views/served-by.ts'
 import { METERED, USAGE, type Usage } from '../../slots.ts'
 import { type Mover, NOT_SENT } from '../moves.ts'
 import { readRequestText } from '../requests/stored-request.ts'
@@ -24,7 +25,11 @@ const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 503])
 
 /** How a run of a call ended. `isSent`: it reached an upstream, or may have. */
 type Run =
-  | { readonly reply: StoredReply; readonly usage: Usage | undefined }
+  | {
+      readonly reply: StoredReply
+      readonly usage: Usage | undefined
+      readonly served: string | null
+    }
   | { readonly fault: Fault; readonly isSent: boolean }
 
 export class CallTasks implements TaskRoute {
@@ -81,7 +86,8 @@ export class CallTasks implements TaskRoute {
         },
       })
       const storedReply = await readReply(reply, this.#rule.largest)
-      return { reply: storedReply, usage: exchange?.slots.get(USAGE) }
+      const served = exchange ? servedByOf(exchange) : null
+      return { reply: storedReply, usage: exchange?.slots.get(USAGE), served }
     } catch (error) {
       const fault = asFault(error)
       const isSent = exchange !== undefined && exchange.attempts > 0 && !NOT_SENT.has(fault.code)
@@ -95,9 +101,9 @@ const requestOf = ({ slots }: Task): Partial<NonNullable<typeof CALL_REQUEST.of>
 
 const endWith = (
   mover: Mover,
-  { reply, usage }: Extract<Run, { reply: StoredReply }>,
+  { reply, usage, served }: Extract<Run, { reply: StoredReply }>,
 ): Promise<void> => {
-  if (reply.status < 300) return mover.succeed([reply], usage)
+  if (reply.status < 300) return mover.succeed([reply], usage, served)
   if (BUSY_STATUSES.has(reply.status)) return waitForRoom(mover)
   return mover.fail({ ...errorOf('the upstream refused it'), status: reply.status }, [reply])
 }

@@ -114,11 +114,14 @@ t.test('usage as CSV: every row of the filter, in its order, with exact amounts'
   const { status, text } = await ask('GET', `/api/usage?${WHEN}&format=csv&sort=cost`, token)
   t.equal(status, 200)
   const [head, ...lines] = text.trimEnd().split('\r\n')
-  t.equal(head, 'at,request_id,model,route,key,state,estimated,cost (CNY),refunded (CNY)')
+  t.equal(
+    head,
+    'at,request_id,model,route,key,state,estimated,cost (CNY),refunded (CNY),tier,speed,geography,first_content_ms,ms',
+  )
   t.equal(lines.length, 12)
   t.match(
     lines.at(-1),
-    /^2025-11-01T00:00:00\.000Z,req_0,plain,chat,\d+,settled,false,0\.004896,0$/,
+    /^2025-11-01T00:00:00\.000Z,req_0,plain,chat,\d+,settled,false,0\.004896,0,,,,,$/,
   )
   const filtered = await ask('GET', `/api/usage?${WHEN}&format=csv&model=by-call`, token)
   t.equal(filtered.text.trimEnd().split('\r\n').length, 5)

@@ -103,7 +103,7 @@ t.test('checkpoint: only that of a stream grows with its progress', async t => {
   const usage = { meters: { input: 5, output: 3 }, estimated: true }
   const checkpoint = (isStreaming: boolean) =>
     checkpointOf('r', usage, { rule, facts: { at: 1 } }, isStreaming)
-  t.match(checkpoint(true), { progress: 0, values: [3, '{"input":5}', null, 'r'] })
+  t.match(checkpoint(true), { progress: 0, values: [3, '{"input":5}', null, null, 'r'] })
   t.notOk('progress' in checkpoint(false))
 })
 

@@ -19,7 +19,14 @@ for (const [at, books] of booksByEngine.entries())
     await books.credit(1, 5_000_000_000n)
     const ledger = await books.ledger()
     const paidCall = await call(books, ledger, 'a', payerOf(1, 7), 2_000_000_000n)
-    await books.database.write([linkCharge('task-1', 'a', TASK)])
+    await books.database.write([
+      linkCharge(
+        'task-1',
+        'a',
+        TASK,
+        '{"upstream":"up","attributes":{"service_tier":"flex"},"ms":40}',
+      ),
+    ])
     await paidCall.settle?.(1_500_000_000n)
     const freeCall = await call(books, ledger, 'b', payerOf(1), 1n)
     await freeCall.release?.()
@@ -67,8 +74,11 @@ for (const [at, books] of booksByEngine.entries())
       ])
       t.equal(exit, 0)
       const [head, , charge, , last = ''] = out.split('\n')
-      t.match(head, /^at,account,kind,request,amount,key,model,.*,task,settings$/)
-      t.match(charge, ',task-1,"{""resolution"":""720p"",""duration"":5}"')
+      t.match(
+        head,
+        /^at,account,kind,request,amount,key,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,tier,speed,geography,first_content_ms,ms$/,
+      )
+      t.match(charge, ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,flex,,,40,40')
       t.match(charge, /,1,charge,a,-1.5,7,m,chat,false,0,\{\},\[\],/)
       t.match(last, ",'=cmd|x,", 'the formula is escaped')
       t.match(last, '"[{""meter"":""input""}]"')

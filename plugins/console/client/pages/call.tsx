@@ -33,6 +33,11 @@ interface Receipt {
   readonly lines: readonly PriceLine[]
   readonly unpriced: readonly string[]
   readonly formula: string | null
+  readonly tier: string | null
+  readonly speed: string | null
+  readonly geography: string | null
+  readonly first_content_ms: number | null
+  readonly ms: number | null
 }
 
 const Call = ({ place }: PageProps) => {
@@ -76,6 +81,13 @@ const stepsOf = (receipt: Receipt, currency: string): readonly Step[] => {
 const Shown = ({ receipt }: { receipt: Receipt }) => {
   const currency = useCurrency()
   const { model, route, key, state, estimated, task_id, unpriced, settings } = receipt
+  const { tier, speed, geography, first_content_ms: first, ms } = receipt
+  const served = [
+    [text('call.tier'), tier],
+    [text('call.speed'), speed],
+    [text('call.geography'), geography],
+    [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
+  ] as const
   return (
     <>
       <div class="two">
@@ -99,6 +111,14 @@ const Shown = ({ receipt }: { receipt: Receipt }) => {
                   <a href={hrefOf('task', task_id)}>{task_id}</a>
                 </dd>
               </>
+            )}
+            {served.map(([title, value]) =>
+              value === null ? null : (
+                <>
+                  <dt key={title}>{title}</dt>
+                  <dd>{value}</dd>
+                </>
+              ),
             )}
             {Object.entries(settings ?? {}).map(([name, value]) => (
               <>

@@ -92,6 +92,16 @@ interface Charge {
   }[]
   readonly formula: string | null
   readonly task: string | null
+  readonly upstream: string | null
+  readonly target: string | null
+  readonly upstream_key: string | null
+  readonly served_model: string | null
+  readonly response_id: string | null
+  readonly tier: string | null
+  readonly speed: string | null
+  readonly geography: string | null
+  readonly first_content_ms: number | null
+  readonly ms: number | null
 }
 interface StoryData {
   readonly request: RequestRecord | null
@@ -191,19 +201,22 @@ const What = ({
   return (
     <section class="card" aria-label={text('call.what')}>
       <h2>{text('call.what')}</h2>
-      <dl class="facts">
-        {facts.map(([title, value]) =>
-          value ? (
-            <>
-              <dt key={title}>{title}</dt>
-              <dd>{value}</dd>
-            </>
-          ) : null,
-        )}
-      </dl>
+      <Facts facts={facts} />
     </section>
   )
 }
+const Facts = ({ facts }: { facts: readonly Fact[] }) => (
+  <dl class="facts">
+    {facts.map(([title, value]) =>
+      value ? (
+        <>
+          <dt key={title}>{title}</dt>
+          <dd>{value}</dd>
+        </>
+      ) : null,
+    )}
+  </dl>
+)
 
 const isFailed = (result: Attempt['result']): boolean =>
   typeof result !== 'number' ? result !== 'ok' && result !== undefined : result >= 400
@@ -292,6 +305,28 @@ const inOrder = (steps: readonly Step[]): readonly Step[] => {
     })
 }
 
+/** What the ledger says about who served the call: it stays when the log line is gone. */
+const ServedBy = ({ charge }: { charge: Charge }) => {
+  const { upstream, target, ms, first_content_ms: first } = charge
+  if (!upstream) return null
+  const facts: readonly Fact[] = [
+    [text('call.target'), `${upstream}${target ? ` / ${target}` : ''}`],
+    [text('call.upstream-key'), charge.upstream_key],
+    [text('call.served-model'), charge.served_model],
+    [text('call.tier'), charge.tier],
+    [text('call.speed'), charge.speed],
+    [text('call.geography'), charge.geography],
+    [text('call.upstream-id'), charge.response_id],
+    [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
+  ]
+  return (
+    <section class="card" aria-label={text('call.served')}>
+      <h2>{text('call.served')}</h2>
+      <Facts facts={facts} />
+    </section>
+  )
+}
+
 const NANOS = 1e9
 const ChargeView = ({ charge, onChange }: { charge: Charge; onChange(): void }) => {
   const [isAsking, setAsking] = useState(false)
@@ -306,6 +341,7 @@ const ChargeView = ({ charge, onChange }: { charge: Charge; onChange(): void }) 
   })
   return (
     <>
+      <ServedBy charge={charge} />
       <div class="card-head">
         <span class="row">
           <State state={state} /> <Money amount={Number(cost)} /> {currency}

@@ -1,0 +1,103 @@
+/** What served a call: the column `served` of its charge, one JSON text, and how it is shown. */
+import type { Exchange, Row, Target } from '../../../engine/plugin.ts'
+import { SERVED, type Served } from '../../slots.ts'
+
+/** Members that are not known are absent. `first` and `ms`: from the head of the request to the
+ *  first content, and to the charge. */
+interface ServedBy extends Served {
+  readonly upstream?: string
+  readonly target?: string
+  /** The name of its key, which does not show it. */
+  readonly key?: string
+  readonly first?: number
+  readonly ms?: number
+}
+const EMPTY: Served = {}
+
+/** `firstContentAt`: a time of `performance.now()`; 0: the answer is sent in one piece, or has no
+ *  content. Null: no upstream was asked. */
+export const servedByOf = (
+  { progress, slots, startedAt }: Pick<Exchange, 'progress' | 'slots' | 'startedAt'>,
+  firstContentAt = 0,
+): string | null => {
+  const { target, key } = progress
+  if (!target) return null
+  const first = firstContentAt > 0 ? Math.round(firstContentAt - startedAt) : undefined
+  const ms = Math.round(performance.now() - startedAt)
+  return textOf(target, key, slots.get(SERVED) ?? EMPTY, first, ms)
+}
+
+/** Of a task. `id`: the upstream's id of it. Times in ms since 1970. */
+export const servedByTask = (
+  task: { readonly target: Target; readonly created: number },
+  { id, attributes, endedAt }: Served & { readonly endedAt?: number } = {},
+): string => {
+  const ms = endedAt === undefined ? undefined : endedAt - task.created
+  const served = { ...(id !== undefined && { id }), ...(attributes && { attributes }) }
+  return textOf(task.target, task.target.pin?.key, served, undefined, ms)
+}
+
+/** One literal, so that the engine knows its shape. */
+const textOf = (
+  { upstream, name: target }: Target,
+  key: string | undefined,
+  { id, model, attributes }: Served,
+  first: number | undefined,
+  ms: number | undefined,
+): string => JSON.stringify({ upstream, target, key, id, model, attributes, first, ms } as ServedBy)
+
+const read = ({ served }: Row): ServedBy =>
+  typeof served === 'string' ? (JSON.parse(served) as ServedBy) : {}
+const textIn = (value: unknown): string | null =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : null
+
+/** What a customer sees of it: nothing that names the provider. */
+export interface ServedFacts {
+  readonly tier: string | null
+  readonly speed: string | null
+  readonly geography: string | null
+  readonly first_content_ms: number | null
+  readonly ms: number | null
+}
+export const servedFacts = (row: Row): ServedFacts => {
+  const { attributes = {}, first, ms } = read(row)
+  return {
+    tier: textIn(attributes.service_tier),
+    speed: textIn(attributes.speed),
+    geography: textIn(attributes.inference_geo),
+    first_content_ms: first ?? ms ?? null,
+    ms: ms ?? null,
+  }
+}
+
+/** What an operator sees. */
+export interface ServedView extends ServedFacts {
+  readonly upstream: string | null
+  readonly target: string | null
+  readonly upstream_key: string | null
+  readonly served_model: string | null
+  readonly response_id: string | null
+}
+export const servedView = (row: Row): ServedView => {
+  const { upstream, target, key, model, id } = read(row)
+  return {
+    upstream: upstream ?? null,
+    target: target ?? null,
+    upstream_key: key ?? null,
+    served_model: model ?? null,
+    response_id: id ?? null,
+    ...servedFacts(row),
+  }
+}
+export const SERVED_COLUMNS = [
+  'upstream',
+  'target',
+  'upstream_key',
+  'served_model',
+  'response_id',
+  'tier',
+  'speed',
+  'geography',
+  'first_content_ms',
+  'ms',
+] as const satisfies readonly (keyof ServedView)[]
