@@ -9,10 +9,10 @@ import {
 } from '../conversion/upstream-error.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
+import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { AnswerFilter } from '../formats/stream/answer-watch.ts'
-import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import {
   type ResponseListener,

@@ -1,10 +1,10 @@
 /** Installs the filters that translate a successful response for the client. */
 import type { Attempt, Exchange, Reply } from '../../engine/plugin.ts'
 import type { TargetFormat } from '../formats/format.ts'
+import { offersHostedTools } from '../formats/hosted-tools.ts'
 import type { EncodeContext } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { SSE_FRAMING } from '../formats/stream/framing.ts'
-import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { MODEL } from '../slots.ts'
 import { AttemptListener } from './attempt-listener.ts'
 import { addressOf } from './decode-request.ts'

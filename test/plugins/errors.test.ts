@@ -51,8 +51,7 @@ t.equal(errors.default, 'openai', 'the default dialect is openai')
 
 const NOT_PROCESSED =
   'The service is temporarily unavailable and could not complete this request. Retry it.'
-const NOT_CONFIRMED =
-  'The service could not confirm this request in time. Retry it.'
+const NOT_CONFIRMED = 'The service could not confirm this request in time. Retry it.'
 const TEXTS: Readonly<Record<DialectName, (body: Fields) => unknown>> = {
   openai: ({ error }) => (error as Fields).message,
   anthropic: ({ error }) => (error as Fields).message,
