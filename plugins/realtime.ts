@@ -13,6 +13,7 @@ import {
   quantity,
 } from './formats/fields.ts'
 import { omitZeroMeters } from './formats/format.ts'
+import { servedOf } from './formats/served.ts'
 import { PROMPT_METERS } from './formats/token-meters.ts'
 import {
   CLOSE_MESSAGE,
@@ -20,6 +21,7 @@ import {
   type Meter,
   type Meters,
   type PricedMeters,
+  SERVED,
   USAGE,
 } from './slots.ts'
 
@@ -140,7 +142,8 @@ class SessionUsage {
   #onDone(bytes: Bytes): void {
     const event = parseJson(Buffer.from(bytes).toString())
     if (!isFields(event) || event.type !== 'response.done') return
-    const { usage } = lenientObject(event, 'response')
+    const { id, usage, service_tier } = lenientObject(event, 'response')
+    this.#exchange.slots.set(SERVED, servedOf(id, undefined, { service_tier }))
     const estimate = {
       ...this.#lastInput,
       output: this.#text,

@@ -2,6 +2,7 @@
 import type { Json } from '../../engine/plugin.ts'
 import type { Currency } from '../billing/currency.ts'
 import { printDecimal } from '../billing/decimal.ts'
+import { standardRateIn } from '../billing/fast-price.ts'
 import { price } from '../billing/price.ts'
 import type { Rate } from '../billing/rate.ts'
 import { factsOf } from '../billing/request-bounds.ts'
@@ -58,11 +59,12 @@ const ratiosTo = (rates: Rates, base: Rate | undefined): { readonly [key: string
   )
 
 type Rates = ReadonlyMap<Meter, Rate>
-/** One price for each meter: the last of several lines, the first of a table. */
+/** One price for each meter: of the last of several lines the standard, or the first of a table. */
 const ratesOf = (rule: Rule | undefined): Rates => {
   const rates = new Map<Meter, Rate>()
-  for (const { meter, table } of rule?.lines ?? []) {
-    const [rate] = ratesIn(table)
+  for (const line of rule?.lines ?? []) {
+    const { meter, table } = line
+    const rate = standardRateIn(line) ?? ratesIn(table)[0]
     if (rate) rates.set(meter, rate)
   }
   return rates

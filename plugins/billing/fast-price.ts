@@ -77,13 +77,14 @@ const holdsForStandard = (when: readonly Condition[]): boolean | undefined => {
   }
   return all
 }
-const standardRateIn = ({ table, by: [name = '', ...others] }: RuleLine): Rate | undefined => {
+/** The rate of a line at the standard of every tier. Undefined: it depends on more than tiers. */
+export const standardRateIn = ({ table, by }: Pick<RuleLine, 'table' | 'by'>): Rate | undefined => {
   if (!(table instanceof Map)) return table as Rate
-  if (others.length > 0 || !isTierName(name)) return undefined
-  const keys = [...table.keys()]
-  const key = keys.find(each => usualName(name, each) === STANDARD)
-  const rate = key === undefined ? undefined : table.get(key)
-  return rate instanceof Map ? undefined : rate
+  const [name = '', ...others] = by
+  if (!isTierName(name)) return undefined
+  const key = [...table.keys()].find(each => usualName(name, each) === STANDARD)
+  const inner = key === undefined ? undefined : table.get(key)
+  return inner && standardRateIn({ table: inner, by: others })
 }
 
 /** The parts of a nano for which one unit costs a whole number of parts. */

@@ -15,6 +15,7 @@ import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { kindOfMime } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
+import { servedOf } from '../formats/served.ts'
 import { promptTokensOf } from '../formats/token-meters.ts'
 import { fields, list, number, object } from '../shapes.ts'
 import type { ClientRequest, EmbeddingFormat, EmbeddingInput, Setting } from './hub.ts'
@@ -67,6 +68,7 @@ export const google: EmbeddingFormat = {
         Array.isArray(values) ? (values as readonly number[]) : [],
       ),
       ...(tokens !== undefined && { meters: { input: tokens } }),
+      served: servedOf(body.responseId, body.modelVersion),
     }
   },
   writeAnswer({ vectors, meters }, { isList: many }) {

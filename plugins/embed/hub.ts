@@ -4,7 +4,7 @@ import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
-import type { Meters } from '../slots.ts'
+import type { Meters, Served } from '../slots.ts'
 
 /** A setting, and its path in the client's request: `requests[1].taskType`. */
 export interface Setting<T> {
@@ -37,6 +37,8 @@ export interface EmbeddingAnswer {
   readonly vectors: readonly (readonly number[])[]
   /** Absent if the upstream reported no usage. */
   readonly meters?: Meters
+  /** How the upstream says that the answer was made. */
+  readonly served?: Served
 }
 
 /** A client's request. */

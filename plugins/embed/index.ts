@@ -16,7 +16,7 @@ import { embeddingFormatFor, embeddingFormatNamed, embeddingNames } from '../for
 import { isFields, parseJson } from '../formats/fields.ts'
 import { formats } from '../formats/index.ts'
 import { supportedFormats } from '../formats/supported-formats.ts'
-import { MODEL, USAGE } from '../slots.ts'
+import { MODEL, SERVED, USAGE } from '../slots.ts'
 import { embeddingFormats } from './formats.ts'
 import type {
   ClientRequest,
@@ -133,6 +133,7 @@ const forward = async (
   droppedFields.report(attempt.reply, host.log, exchange.id)
   if (attempt.reply.status >= 300) return answerUpstreamError(client, targetFormat, host, attempt)
   const vectors = targetFormat.readAnswer(await bodyOf(attempt))
+  if (vectors.served) exchange.slots.set(SERVED, vectors.served)
   const meters = vectors.meters ?? estimate(prompt)
   // Vectors are no output: no later stage estimates any.
   exchange.slots.set(

@@ -4,7 +4,7 @@ import { asFault } from '../../../engine/errors.ts'
 import type { Exchange, Fault, Host, Slot, Target } from '../../../engine/plugin.ts'
 import { thaw } from '../../billing/rule.ts'
 import { servedByOf } from '../../ledger/views/served-by.ts'
-import { METERED, USAGE, type Usage } from '../../slots.ts'
+import { METERED, SERVED, USAGE, type Usage } from '../../slots.ts'
 import { type Mover, NOT_SENT } from '../moves.ts'
 import { readRequestText } from '../requests/stored-request.ts'
 import type { TaskRoute } from '../runner.ts'
@@ -87,13 +87,20 @@ export class CallTasks implements TaskRoute {
       })
       const storedReply = await readReply(reply, this.#rule.largest)
       const served = exchange ? servedByOf(exchange) : null
-      return { reply: storedReply, usage: exchange?.slots.get(USAGE), served }
+      return { reply: storedReply, usage: exchange && servedUsageOf(exchange), served }
     } catch (error) {
       const fault = asFault(error)
       const isSent = exchange !== undefined && exchange.attempts > 0 && !NOT_SENT.has(fault.code)
       return { fault, isSent }
     }
   }
+}
+
+/** The usage with the attributes of the answer, since the task settles without its exchange. */
+const servedUsageOf = ({ slots }: Exchange): Usage | undefined => {
+  const usage = slots.get(USAGE)
+  const attributes = slots.get(SERVED)?.attributes
+  return usage && attributes ? { ...usage, attributes } : usage
 }
 
 const requestOf = ({ slots }: Task): Partial<NonNullable<typeof CALL_REQUEST.of>> =>

@@ -7,6 +7,7 @@ import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bound
 import type { Rule } from '../../../plugins/billing/rule.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
 import { formats } from '../../../plugins/formats/index.ts'
+import { priceUsage } from '../../../plugins/ledger/call-charge.ts'
 import { Prices } from '../../../plugins/ledger/prices.ts'
 import model from '../../../plugins/model/index.ts'
 import type { Meter } from '../../../plugins/slots.ts'
@@ -117,6 +118,35 @@ t.test('shipped catalogue: the maximum cost of a plain call is known for each mo
     )
     t.same([...unpriced, ...unbounded], [], name)
   }
+})
+t.test('shipped catalogue: tiers that a provider sells have their price', async t => {
+  const prices = new Prices({ models: document.models, settings: document.settings })
+  /** What a million tokens of input and of output cost, relative to the standard. */
+  const ratioOf = (name: string, attributes: Record<string, string>, input = 1_000_000): number => {
+    const price = prices.of(name)
+    if (!price) throw new Error(name)
+    const usage = { meters: { input, output: 1_000_000 }, estimated: false }
+    const cost = (each: object): number =>
+      Number(priceUsage(usage, { rule: price.rule, facts: { at: 0, ...each } }).nanos)
+    return Math.round((cost({ attributes }) / cost({})) * 100) / 100
+  }
+  const priority = { service_tier: 'priority' }
+  const flex = { service_tier: 'flex' }
+  t.equal(ratioOf('gp-4.1', priority), 1.75)
+  t.equal(ratioOf('gp-4.1-mini', priority), 1.75)
+  t.equal(ratioOf('gp-4o', priority), 1.7)
+  t.equal(ratioOf('gp-4o-mini', priority), 1.67)
+  for (const input of [1_000, 1_000_000]) {
+    t.equal(ratioOf('gx-2.5-pro', priority, input), 1.8)
+    t.equal(ratioOf('gx-2.5-pro', flex, input), 0.5)
+  }
+  t.equal(ratioOf('gx-2.5-flash', flex), 0.5)
+  t.equal(ratioOf('cl-*-thinking', { speed: 'fast' }), 6)
+  t.equal(ratioOf('cl-*-thinking', { inference_geo: 'us' }), 1.1)
+  t.equal(ratioOf('cl-*-thinking', { speed: 'fast', inference_geo: 'us' }), 6.6)
+  for (const name of ['gp-4.1', 'cl-opus-4-5', 'cl-*-thinking', 'gx-2.5-flash'])
+    t.ok(prices.of(name)?.rule.fastPrice, `${name} keeps the fast path of its standard`)
+  t.same([...(prices.of('cl-opus-4-5')?.rule.tiers ?? [])], [], 'the 4.5 generation sells none')
 })
 t.test(
   'shipped catalogue: video models have a target, a longest clip, a price and no chat route',

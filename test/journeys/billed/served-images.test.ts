@@ -1,0 +1,100 @@
+/** Images are charged by the quality and size that the answer names, and held at the dearest that
+ *  the request permits. */
+import t from 'tap'
+import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
+import {
+  type Customer,
+  database,
+  gateway,
+  prepareCustomer,
+  UNIT,
+  upstream,
+} from '../../helpers/money/billing-gateway.ts'
+
+const TABLE = `{ images: { by: [quality, size], price: { low: { small: 1, default: 2 }, high: { small: 4, default: 8 }, default: { default: 3 } } } }`
+const HOLES = `{ images: { by: quality, price: { low: 1, high: 4 } } }`
+const ROUTES = `
+pipeline: [errors, auth, model, meter, translate]
+upstreams:
+  draw: { url: '${upstream.url}/s/draw', formats: [openai-images] }
+models:
+  m: { to: draw/there, price: ${TABLE} }
+  holes: { to: draw/there, price: ${HOLES} }
+routes:
+  - { path: 'POST /v1/images/generations', auth: key, model: body, translate: openai-images, errors: openai }
+  - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, errors: openai }
+`
+let customer: Customer
+t.test('setup: routes and a funded account', async () => {
+  customer = await prepareCustomer(ROUTES, 1_000_000n * UNIT)
+})
+const post = async (path: string, body: object) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return { status: response.status, text: await response.text(), headers: response.headers }
+}
+const chargeOf = async (headers: Headers) => {
+  const text = 'SELECT amount, held, uncollected FROM charges WHERE request = ?'
+  const id = headers.get('x-request-id') ?? ''
+  const [row] = await database.read({ name: 'test: charge', text }, [id])
+  const units = (value: unknown): number => Number(value) / 1e9
+  return [units(row?.amount), units(row?.held), units(row?.uncollected)]
+}
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+/** Attributes of the request, those of the answer, and the charge with its hold. */
+const ROWS: readonly (readonly [request: object, answer: object, cost: number, hold: number])[] = [
+  [{ quality: 'auto', size: 'auto' }, { quality: 'low', size: 'small' }, 1, 8],
+  [{ quality: 'auto' }, { quality: 'high', size: 'wide' }, 8, 8],
+  [{}, { quality: 'high', size: 'small' }, 4, 8],
+  [{}, {}, 3, 8],
+  [{ quality: 'high', size: 'auto' }, { quality: 'high', size: 'small' }, 4, 8],
+  [{ quality: 'low', size: 'small' }, {}, 1, 1],
+  [{ quality: 'high', size: 'small' }, { quality: 'low', size: 'small' }, 1, 4],
+  [{ quality: 'odd' }, { quality: 'odd', size: 'x' }, 3, 3],
+]
+t.test('images: charged by the answer, held at the dearest permitted price', async t => {
+  for (const [request, answer, cost, hold] of ROWS)
+    for (const isStream of [false, true]) {
+      const event = { type: 'image_generation.completed', b64_json: PIXEL, usage: {}, ...answer }
+      await upstream.script(
+        'draw',
+        isStream
+          ? stream(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+          : [plain({ created: 1, data: [{ b64_json: PIXEL }], ...answer })],
+      )
+      const body = { model: 'm', prompt: 'x', ...request, ...(isStream && { stream: true }) }
+      const { status, text, headers } = await post('/v1/images/generations', body)
+      t.equal(status, 200, text)
+      t.same(await chargeOf(headers), [cost, hold, 0], JSON.stringify([request, answer, isStream]))
+    }
+})
+
+t.test('images: a table without a default costs its dearest where nothing is named', async t => {
+  const rows = [
+    [{ quality: 'low' }, 1],
+    [{}, 4],
+  ] as const
+  for (const [answer, cost] of rows) {
+    await upstream.script('draw', [plain({ created: 1, data: [{ b64_json: PIXEL }], ...answer })])
+    const { status, text, headers } = await post('/v1/images/generations', {
+      model: 'holes',
+      prompt: 'x',
+    })
+    t.equal(status, 200, text)
+    t.same(await chargeOf(headers), [cost, 4, 0])
+  }
+})
+
+t.test('images through chat: charged by the answer of the image model', async t => {
+  const answer = { quality: 'high', size: 'wide' }
+  await upstream.script('draw', [plain({ created: 1, data: [{ b64_json: PIXEL }], ...answer })])
+  const messages = [{ role: 'user', content: 'draw' }]
+  const { status, text, headers } = await post('/v1/chat/completions', { model: 'm', messages })
+  t.equal(status, 200, text)
+  t.same(await chargeOf(headers), [8, 8, 0])
+})
