@@ -11,11 +11,19 @@ import { EXIT, textOf, UsageError } from '../engine/cli/kit.ts'
 import { type Open, settingsOf } from '../engine/cli/load-for-command.ts'
 import { withPluginCommands } from '../engine/cli/plugin-commands.ts'
 import { auditStore, migratedDatabase } from '../engine/cli/store/store-audit.ts'
+import { isCode } from '../engine/kit.ts'
 import { checkInstanceLock } from '../engine/processes/primary/instance-lock.ts'
 import { LEASE_TABLES } from '../engine/quota/statements.ts'
-import { isPostgres, isWriterListening, locate, openDatabase } from '../engine/store/database.ts'
+import {
+  isPostgres,
+  isWriterListening,
+  locate,
+  openDatabase,
+  storeIdentity,
+} from '../engine/store/database.ts'
 import { createLazyDatabase } from '../engine/store/lazy-database.ts'
 import { MEMBERSHIP_TABLES } from '../engine/store/membership.ts'
+import { readMoveMark, refuseMoved, writeMoveMark } from '../engine/store/move/mark.ts'
 import { type MoveReport, moveTables } from '../engine/store/move/move.ts'
 import { Source } from '../engine/store/move/source.ts'
 import { openTarget } from '../engine/store/move/target.ts'
@@ -40,6 +48,8 @@ export default {
     const config = configOf(args, terminal)
     const file = await sourceFile(config, terminal)
     if (typeof file === 'number') return file
+    const mark = readMoveMark(file)
+    if (args.values.anyway !== true && mark?.target !== storeIdentity(url)) refuseMoved(file)
     if (!(await isBalanced(config, terminal, migratedDatabase, 'source'))) return EXIT.problems
     const source = new Source(file)
     try {
@@ -82,7 +92,12 @@ const isBalanced = (config: string, terminal: Terminal, open: Open, side: string
 const moveTo = async (url: string, source: Source, args: Arguments, terminal: Terminal) => {
   const config = configOf(args, terminal)
   const without = Array.isArray(args.values.without) ? (args.values.without as string[]) : []
-  const target = await openTarget(url, source.identity())
+  const target = await openTarget(url, source.identity()).catch(error => {
+    // A run that ended between the two.
+    if (isCode(error, 'MOVE_FINISHED') && !readMoveMark(source.file))
+      writeMoveMark(source.file, storeIdentity(url), Date.now())
+    throw error
+  })
   try {
     const open: Open = ({ data }) => createLazyDatabase(() => openTargetDatabase(url, data))
     // Loading the configuration creates the tables.
@@ -90,6 +105,7 @@ const moveTo = async (url: string, source: Source, args: Arguments, terminal: Te
     const report = await moveTables({ source, target, without, report: progressOn(terminal) })
     if (!(await isBalanced(config, terminal, open, 'target'))) return EXIT.problems
     await target.finish()
+    writeMoveMark(source.file, storeIdentity(url), Date.now())
     show(report, args, terminal)
     return EXIT.ok
   } finally {
@@ -109,6 +125,7 @@ const show = ({ tables, copied }: MoveReport, { values }: Arguments, terminal: T
   else
     terminal.print(
       `${rows} rows in ${tables.length} tables moved (${copied} by this run); counts, sums and the audit agree\n` +
-        'Set settings.database (DATABASE_URL) to the new database, then start the gateway. Keep the old file until you trust it.',
+        'Set settings.database (DATABASE_URL) to the new database, then start the gateway. The old file is marked as moved: the gateway and its\n' +
+        'commands refuse it. Keep it until you trust the new database.',
     )
 }

@@ -93,13 +93,14 @@ const findAndRunPluginCommand = async (
   const { withStandaloneCommand } = await import('./cli/standalone.ts')
   const { existingDatabase, loadingDatabase } = await import('./cli/databases.ts')
   const config = configIn(args, terminal)
-  const open = loadingDatabase(terminal)
+  const isAnyway = args.includes('--anyway')
+  const open = loadingDatabase(terminal, isAnyway)
   const run = (command: Command) => runPluginCommand(name, command, args, terminal)
   const exit = await withStandaloneCommand(
     config,
     name,
     terminal,
-    existingDatabase(terminal),
+    existingDatabase(terminal, isAnyway),
     run,
   ).catch(error => {
     if (!isNeedsRoutesError(error)) throw error

@@ -23,6 +23,10 @@ export const COMMON_OPTIONS: Options = {
     value: 'FILE',
     summary: 'the configuration; TOLLGATE_CONFIG, else routes.yaml, by default',
   },
+  anyway: {
+    type: 'boolean',
+    summary: 'also on a store that was moved, or on another one than the running gateway uses',
+  },
   json: { type: 'boolean', summary: 'print JSON, for programs' },
   help: { type: 'boolean', short: 'h', summary: 'print this page' },
 }

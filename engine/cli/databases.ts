@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { errors } from '../errors.ts'
 import { isCode } from '../kit.ts'
+import { findRunning, isAlive } from '../processes/running-gateway.ts'
 import type { Sql } from '../store/contract.ts'
 import {
   isPostgres,
@@ -9,9 +10,11 @@ import {
   type OpenDatabase,
   openDatabase,
   openForReading,
+  storeIdentity,
   withoutPassword,
 } from '../store/database.ts'
 import { createLazyDatabase } from '../store/lazy-database.ts'
+import { refuseMoved } from '../store/move/mark.ts'
 import { PROCESSES_TABLE } from '../store/while-registered.ts'
 import type { Terminal } from './command.ts'
 import type { Open } from './load-for-command.ts'
@@ -19,9 +22,10 @@ import type { Open } from './load-for-command.ts'
 /** The configured database, opened on first use; starts a writer if none is running. A command
  *  makes no store and no tables: only `tollgate start` does. It says which store it uses. */
 export const existingDatabase =
-  ({ printError }: Pick<Terminal, 'printError'>): Open =>
+  ({ printError }: Pick<Terminal, 'printError'>, isAnyway = false): Open =>
   ({ database: url, data }) => {
     const database = createLazyDatabase(async () => {
+      if (!isAnyway) await refuseOther(url, data)
       const opened = await openExisting(url, data)
       printError(`store: ${placeOf(url, data)}`)
       return opened
@@ -41,6 +45,16 @@ export const existingDatabase =
       close: () => database.close().catch(() => {}),
     }
   }
+/** Throws where the running gateway of the data folder uses another store, and for a store that was
+ *  moved: an operator means the store in use. */
+const refuseOther = async (url: string, data: string): Promise<void> => {
+  const store = storeIdentity(url, data)
+  const running = findRunning(data)
+  const isOther = running?.store !== undefined && running.store !== store
+  if (isOther && (await isAlive(running)))
+    throw fault('STORE_OTHER', [running.pid, data, running.store, store])
+  if (!isPostgres(url)) refuseMoved(locate(url, data).file)
+}
 const placeOf = (url: string, data: string): string =>
   isPostgres(url) ? withoutPassword(url) : locate(url, data).url
 
@@ -68,6 +82,10 @@ const isTableMissing = (error: unknown): boolean =>
   /no such (table|column)|has no column|does not exist/.test(String((error as Error).message)) ||
   isCode(error, '42P01', '42703')
 const fault = errors({
+  STORE_OTHER: [
+    409,
+    'The gateway that runs on this data folder (process %d, %s) uses the store %s, and this command would use %s: give it the variables of the gateway (DATABASE_URL), or add --anyway',
+  ],
   STORE_MISSING: [
     503,
     'There is no store at %s. Commands create none: run `tollgate start` once, or name the right one with settings.database (DATABASE_URL) or settings.data (TOLLGATE_DATA)',
@@ -85,9 +103,10 @@ const fault = errors({
 /** An existing database for commands that need routes: while their stages are set up, it is
  *  read-only and may be absent. */
 export const loadingDatabase =
-  (terminal: Pick<Terminal, 'printError'>): Open =>
+  (terminal: Pick<Terminal, 'printError'>, isAnyway = false): Open =>
   settings => {
-    const [loading, existing] = [readOnlyDatabase(settings), existingDatabase(terminal)(settings)]
+    const existing = existingDatabase(terminal, isAnyway)(settings)
+    const loading = readOnlyDatabase(settings)
     let current = loading
     return {
       ...existing,

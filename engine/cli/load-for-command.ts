@@ -23,9 +23,9 @@ export const settingsOf = (
 ): Settings => {
   const { settings } = read(config, source).document
   try {
-    return readSettings(settings as object)
+    return readSettings(settings as object, env)
   } catch {
-    return readSettings()
+    return readSettings({}, env)
   }
 }
 

@@ -11,6 +11,7 @@ export default {
     collectWhenIdle()
     return startGateway({
       config: configOf(args, terminal),
+      isAnyway: args.values.anyway === true,
       program: `tollgate ${programVersion()}`,
       say: text => terminal.printError(args.values.json ? JSON.stringify({ text }) : text),
     })

@@ -23,6 +23,8 @@ export interface StartOptions {
   readonly config: string
   /** Name and version of the program, for the banner. */
   readonly program: string
+  /** Whether a store that was moved is taken into use again. */
+  readonly isAnyway?: boolean
   /** Prints to stderr; stdout carries the log. */
   say(text: string): void
 }
@@ -66,6 +68,7 @@ class Primary {
     })
     this.#writer = new StoreWriter({
       log: this.#log,
+      isAnyway: options.isAnyway === true,
       onMissing: reason => {
         options.say(reason)
         this.#exitCode.resolve(EXIT.runTime)

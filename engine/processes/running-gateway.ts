@@ -18,6 +18,8 @@ export interface RunningGateway {
   readonly admin: string
   /** Path of the socket of its admin listener; undefined if it has none. */
   readonly socket?: string
+  /** The store that it uses (`storeIdentity`). */
+  readonly store?: string
 }
 
 const fileIn = (data: string): string => join(data, 'run.json')
@@ -87,6 +89,16 @@ const fault = errors({
     'the gateway has no socket in its data folder (its log has the reason), and needs the credential of an operator: curl -H "Authorization: Bearer st-…" %s%s',
   ],
 })
+/** Whether the gateway of run.json still runs: one that crashed leaves the file, and another
+ *  program may use its port by now. */
+export const isAlive = async (running: RunningGateway): Promise<boolean> => {
+  const health = await requestHealth(running, AbortSignal.timeout(HEALTH_TIMEOUT)).catch(
+    () => undefined,
+  )
+  return health?.pid === running.pid
+}
+/** ms. */
+const HEALTH_TIMEOUT = 2_000
 export const requestReload = (running: RunningGateway): Promise<ReloadReport> =>
   request(running, '/-/reload', { method: 'POST' })
 /** Rolls back to version `to`, or to the previous version. */
@@ -95,7 +107,7 @@ export const requestRollback = (running: RunningGateway, to?: number): Promise<R
 export const requestStatus = (running: RunningGateway): Promise<LiveView> =>
   request(running, '/-/config')
 /** Over TCP, which every user of the machine may ask. */
-export const requestHealth = async (
+const requestHealth = async (
   { admin }: RunningGateway,
   signal: AbortSignal,
 ): Promise<{ pid: number }> =>

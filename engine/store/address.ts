@@ -1,7 +1,7 @@
 /** Store addresses: from a database URL to the file and the writer's socket. Every process of a
  *  data folder derives the same paths. */
 import { createHash } from 'node:crypto'
-import { lstatSync } from 'node:fs'
+import { existsSync, lstatSync, realpathSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fault } from './faults.ts'
@@ -20,6 +20,21 @@ export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
 
 /** A URL of a store without its user and password, for messages. */
 export const withoutPassword = (url: string): string => url.replace(/\/\/.*@/, '//…@')
+
+/** Tells one store from others, for people too: the file, or hosts and name of the database without
+ *  user, password and options. */
+export const storeIdentity = (url: string, data?: string): string => {
+  if (!isPostgres(url)) {
+    const { file } = locate(url, data)
+    return `sqlite:${existsSync(file) ? realpathSync(file) : file}`
+  }
+  const [, hosts = '', name = ''] = /^\w+:\/\/(?:.*@)?([^/?]*)\/?([^?]*)/.exec(url) ?? []
+  const query = new URLSearchParams(url.split('?')[1] ?? '')
+  const list = (query.get('host') ?? (hosts || 'localhost')).split(',')
+  const port = query.get('port') ?? '5432'
+  const full = list.map(host => (/:\d+$/.test(host) ? host : `${host}:${port}`)).sort()
+  return `postgres://${full.join(',')}/${name}`
+}
 
 /** `sqlite:` alone is tollgate.db in the data folder; a relative path is resolved from the working
  *  directory. */

@@ -17,7 +17,13 @@ import { Reads } from './sqlite/reads.ts'
 import { StoreClient } from './sqlite/store-client.ts'
 import { patient } from './timeouts.ts'
 
-export { isPostgres, locate, type StoreAddress as Address, withoutPassword } from './address.ts'
+export {
+  isPostgres,
+  locate,
+  type StoreAddress as Address,
+  storeIdentity,
+  withoutPassword,
+} from './address.ts'
 export type { DatabaseOptions, OpenDatabase } from './open-database.ts'
 
 export const openDatabase = async (options: DatabaseOptions): Promise<OpenDatabase> => {
@@ -87,14 +93,17 @@ export const openForReading = async (
 interface WriterOptions {
   readonly output?: 'inherit' | 'ignore'
   readonly durability?: Durability
+  /** What to do with a store that was moved: `use` it as it is, `refuse` it, or take it into use
+   *  again (`reuse`). */
+  readonly moved?: 'use' | 'refuse' | 'reuse'
 }
 /** Starts the writer process. It sends `{type:'ready', socket}`, or `{type:'failed', code,
  *  message}` and exits. */
 export const forkWriter = (
   address: StoreAddress,
-  { output = 'inherit', durability = 'power' }: WriterOptions = {},
+  { output = 'inherit', durability = 'power', moved = 'use' }: WriterOptions = {},
 ): ChildProcess =>
-  fork(new URL('./sqlite/writer.ts', import.meta.url), [address.url, durability], {
+  fork(new URL('./sqlite/writer.ts', import.meta.url), [address.url, durability, moved], {
     stdio: ['ignore', output, output, 'ipc'],
     // The writer must not inherit a debugger port or a loader of this process.
     execArgv: [],

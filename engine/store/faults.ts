@@ -57,6 +57,10 @@ export const fault = errors({
     500,
     'This database is the target of an unfinished move; repeat the move: tollgate move --to postgres://…',
   ],
+  STORE_MOVED: [
+    409,
+    'The store %s was moved to %s at %s and is out of use: set settings.database (DATABASE_URL) to the new one. To go on with this one all the same, so that both differ from now on, add --anyway',
+  ],
   MOVE_RUNNING: [409, 'another move to this database is running; wait for its end'],
   MOVE_TARGET: [
     409,

@@ -51,7 +51,7 @@ t.test('guides: commands beside a running gateway', async t => {
 t.test('guides: commands for a gateway that is stopped', async t => {
   const url = await server.create()
   const move = await run('sqlite-to-postgresql', text =>
-    text.replace('postgres://tollgate@db.internal/tollgate', url),
+    text.replaceAll('postgres://tollgate@db.internal/tollgate', url),
   )
   t.match(move, /rows in \d+ tables moved[\s\S]*the ledger balances/)
   t.match(await run('upgrade', undefined, 1), /restored from .*the audit passed/)

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { isPostgres, locate, withoutPassword } from '../../store/address.ts'
+import { type MoveMark, readMoveMark } from '../../store/move/mark.ts'
 
 export interface StoreDescription {
   readonly kind: 'SQLite' | 'PostgreSQL'
@@ -13,6 +14,8 @@ export interface StoreDescription {
   readonly error?: string
   /** False: it is created at the first start. */
   readonly exists: boolean
+  /** Where a move has put its rows. */
+  readonly moved?: MoveMark | undefined
   /** ms that its clock is ahead of this machine's. */
   readonly ahead: number
 }
@@ -25,7 +28,7 @@ const describeSqlite = (url: string, data: string): StoreDescription => {
     const { file } = locate(url, data)
     const base = { kind: 'SQLite', name: file, ahead: 0 } as const
     if (!existsSync(file)) return { ...base, exists: false, version: versionOf(':memory:') }
-    return { ...base, exists: true, version: versionOf(file) }
+    return { ...base, exists: true, version: versionOf(file), moved: readMoveMark(file) }
   } catch (error) {
     const { message } = error as Error
     return { kind: 'SQLite', name: url, exists: true, ahead: 0, error: message }

@@ -100,13 +100,18 @@ const ports: Check = ({ ports, running }) => {
   return failure(text, advice.join('; '))
 }
 
-const store: Check = ({ store: { kind, name, version, error, exists } }) => {
+const store: Check = ({ store: { kind, name, version, error, exists, moved } }) => {
   if (error !== undefined)
     return failure(
       `${kind} ${name}: ${error}`,
       kind === 'SQLite'
         ? 'restore a backup: tollgate restore FILE'
         : 'is the server running, and does settings.database (DATABASE_URL) name it rightly?',
+    )
+  if (moved)
+    return failure(
+      `${kind} ${name} was moved to ${moved.target} at ${new Date(moved.at).toISOString()}`,
+      'set settings.database (DATABASE_URL) to the new store; `tollgate start --anyway` takes the old one into use again',
     )
   return ok(`${kind} ${version}: ${name}${exists ? '' : ' (created at the first start)'}`)
 }
@@ -122,6 +127,12 @@ const secrets: Check = ({ secretFiles }) => {
 
 const gateway: Check = ({ running, data: { path } }) => {
   if (!running) return ok(`none runs on ${path}`)
+  const { otherStore } = running
+  if (otherStore)
+    return failure(
+      `process ${running.pid} runs on ${path} and uses the store ${otherStore.running}, but this configuration names ${otherStore.here}`,
+      'give commands the variables of the gateway (DATABASE_URL)',
+    )
   return running.hasOldEnv
     ? warning('.env has changed since the gateway started, which reads it only then', 'restart it')
     : ok(`process ${running.pid} runs on ${path}`)

@@ -8,9 +8,9 @@ import { fileSource, read } from '../../config/read.ts'
 import type { Settings } from '../../config/settings.ts'
 import { parseListenAddress } from '../../processes/listen-address.ts'
 import { checkInstanceLock } from '../../processes/primary/instance-lock.ts'
-import { findRunning, hasNewEnvFile } from '../../processes/running-gateway.ts'
+import { findRunning, hasNewEnvFile, type RunningGateway } from '../../processes/running-gateway.ts'
 import { openFileLimit } from '../../request/open-file-limit.ts'
-import { isPostgres, locate } from '../../store/database.ts'
+import { isPostgres, locate, storeIdentity, withoutPassword } from '../../store/database.ts'
 import { describeStore, type StoreDescription } from './describe-store.ts'
 
 export interface Facts {
@@ -22,7 +22,14 @@ export interface Facts {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly data: FolderFacts
   /** A gateway that runs on the data folder. */
-  readonly running: { readonly pid: number; readonly hasOldEnv: boolean } | undefined
+  readonly running:
+    | {
+        readonly pid: number
+        readonly hasOldEnv: boolean
+        /** Where it uses another store than this configuration names. */
+        readonly otherStore?: { readonly running: string; readonly here: string } | undefined
+      }
+    | undefined
   readonly ports: readonly PortFacts[]
   readonly store: StoreDescription
   readonly secretFiles: readonly FileFacts[]
@@ -69,10 +76,27 @@ export const gatherFacts = async (
     now: Date.now(),
     env,
     data: folderFacts(folder),
-    running: running && { pid: running.pid, hasOldEnv: hasNewEnvFile(config, folder) },
+    running: running && {
+      pid: running.pid,
+      hasOldEnv: hasNewEnvFile(config, folder),
+      otherStore: otherStoreOf(running, settings),
+    },
     ports,
     store,
     secretFiles: secretFilesOf(config, settings, env),
+  }
+}
+
+const otherStoreOf = ({ store }: RunningGateway, { database, data }: Settings) => {
+  const here = identityOf(database, data)
+  return store === undefined || store === here ? undefined : { running: store, here }
+}
+const identityOf = (database: string, data: string): string => {
+  try {
+    return storeIdentity(database, data)
+  } catch {
+    // `describeStore` reports a URL that names no store.
+    return withoutPassword(database)
   }
 }
 

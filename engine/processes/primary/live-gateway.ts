@@ -5,6 +5,7 @@ import { publicUrl, type Settings } from '../../config/settings.ts'
 import { type Watch, watchFiles } from '../../config/watch.ts'
 import type { ProcessLog } from '../../observe/log.ts'
 import type { GatewayMetrics } from '../../observe/metrics.ts'
+import { storeIdentity } from '../../store/address.ts'
 import { type AdminRoutesOptions, adminEndpoints, configView } from '../admin-routes.ts'
 import { formatBanner } from '../banner.ts'
 import type { BuilderClient } from '../builder-client.ts'
@@ -68,7 +69,8 @@ export class LiveGateway {
     this.#admin = await this.#listen()
     if (this.#admin === undefined) return false
     const { url: admin, socket } = this.#admin
-    writeRunFile(this.#data, { pid: process.pid, url, admin, ...(socket && { socket }) })
+    const store = storeIdentity(first.settings.database, this.#data)
+    writeRunFile(this.#data, { pid: process.pid, url, admin, store, ...(socket && { socket }) })
     say(formatBanner({ program, url, admin, workers: pool.workers.length, builtVersion: first }))
     let isWelcomeDue = isRecorded
     if (!isRecorded) await this.#welcome()

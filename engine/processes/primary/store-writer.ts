@@ -14,11 +14,14 @@ import { checkInstanceLock } from './instance-lock.ts'
 
 interface WriterMessage {
   readonly type: string
+  readonly code?: string
   readonly message?: string
   readonly step?: MigrationStep
 }
 export interface StoreWriterOptions {
   readonly log: Log
+  /** Whether a store that was moved is taken into use again. */
+  readonly isAnyway: boolean
   /** Called once if the gateway cannot start for lack of a store. `reason`: one sentence with the
    *  remedy. */
   onMissing(reason: string): void
@@ -80,14 +83,15 @@ export class StoreWriter {
     // Every process connects to PostgreSQL by itself.
     if (isPostgres(url)) return
     const address = locate(url, data)
+    const moved = this.#options.isAnyway ? 'reuse' : 'refuse'
     this.#child ??= new Child({
       name: 'writer',
       log: this.#options.log,
-      start: () => forkWriter(address, { durability }),
+      start: () => forkWriter(address, { durability, moved }),
       onMessage: message => this.#onMessage(message, address.file),
     })
   }
-  #onMessage({ type, message, step }: WriterMessage, file: string): void {
+  #onMessage({ type, code, message, step }: WriterMessage, file: string): void {
     const { log } = this.#options
     if (step) this.#onMigration(step)
     if (type === 'pong') this.#watchdog.beat(WRITER_ID)
@@ -95,6 +99,7 @@ export class StoreWriter {
     if (type !== 'failed') return
     log.error({ message }, 'the writer cannot start')
     if (this.#isStarted) return
+    if (code === 'STORE_MOVED' && message !== undefined) return this.#fail(message)
     const why = message ?? 'the store cannot be opened'
     this.#fail(
       `${why}; the store is ${file}, set by settings.database or settings.data (DATABASE_URL, TOLLGATE_DATA)`,

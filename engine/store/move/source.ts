@@ -2,6 +2,7 @@
  *  process that crashed left behind. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Value } from '../../plugin.ts'
+import { MARK_TABLE } from './mark.ts'
 
 export interface SourceTable {
   readonly name: string
@@ -20,7 +21,7 @@ export interface Batch {
 }
 
 /** Tables that describe this store, and not what it holds. */
-const OWN_TABLES = ['tollgate_migrations', 'tollgate_lists', 'tollgate_wills']
+const OWN_TABLES = ['tollgate_migrations', 'tollgate_lists', 'tollgate_wills', MARK_TABLE]
 const BATCH_ROWS = 5_000
 const BATCH_BYTES = 8 * 2 ** 20
 

@@ -1,10 +1,11 @@
 /** The writer process, the only one that writes the embedded SQLite store (`node writer.ts <url>
- *  [durability]`, forked). It outlives its parent until the last client has disconnected, so that
- *  open streams can still be settled. */
+ *  [durability] [moved]`, forked). It outlives its parent until the last client has disconnected,
+ *  so that open streams can still be settled. */
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { locate, makeFolders, type StoreAddress } from '../address.ts'
+import { readMoveMark, refuseMoved, removeMoveMark } from '../move/mark.ts'
 import type { Durability } from '../open-database.ts'
 import { prepareStore } from './migrate.ts'
 import { createQueue, type Queue } from './queue.ts'
@@ -102,7 +103,9 @@ const forgetAbsent = (queue: Queue, clients: ReadonlyMap<string, Socket>): void 
   setTimeout(forget, REPEATABLE).unref()
 }
 
-const start = async (url: string, durability: Durability): Promise<void> => {
+/** Whether a store that was moved is used, refused, or from now on in use again. */
+type MovedStore = 'use' | 'refuse' | 'reuse'
+const start = async (url: string, durability: Durability, moved: MovedStore): Promise<void> => {
   // Also while it waits for the lock: the writer that has it serves.
   process.on('message', ({ type }: { type?: string }) => type === 'ping' && send({ type: 'pong' }))
   const address = locate(url)
@@ -110,9 +113,12 @@ const start = async (url: string, durability: Durability): Promise<void> => {
   // Only the owner may read the database, its log and the socket.
   process.umask(0o177)
   const lock = await acquireLock(address)
+  if (moved === 'refuse') refuseMoved(address.file)
+  if (moved === 'reuse' && readMoveMark(address.file)) removeMoveMark(address.file)
   const store = openForWriting(address.file, durability)
   prepareStore(store)
   serve(address, store, lock)
 }
-const [url = '', durability = ''] = process.argv.slice(2)
-start(url, durability === 'process' ? 'process' : 'power').catch(fail)
+const [url = '', durability = '', moved = ''] = process.argv.slice(2)
+const movedStore = moved === 'refuse' || moved === 'reuse' ? moved : 'use'
+start(url, durability === 'process' ? 'process' : 'power', movedStore).catch(fail)

@@ -48,6 +48,8 @@ export interface PrimaryOptions {
   readonly files: Readonly<Record<string, string>>
   readonly workers?: number
   readonly env?: Readonly<Record<string, string>>
+  /** Options of `tollgate start`. */
+  readonly words?: readonly string[]
   /** An existing folder. */
   readonly folder?: string
   /** Limit of open files of each process. */
@@ -113,17 +115,21 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions): SpawnedPrimary =
   options.prepare?.(folder)
   const ports = { HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', WORKERS: String(workers) }
   const command = `ulimit -n ${options.openFiles ?? '$(ulimit -n)'} && exec "$0" "$@"`
-  const child = spawn('sh', ['-c', command, ...measuredCommand(PROGRAM, 'start').flat()], {
-    cwd: folder,
-    env: {
-      ...process.env,
-      ...ports,
-      TOLLGATE_CONFIG: 'routes.yaml',
-      NO_COLOR: '1',
-      ...env,
+  const child = spawn(
+    'sh',
+    ['-c', command, ...measuredCommand(PROGRAM, 'start', ...(options.words ?? [])).flat()],
+    {
+      cwd: folder,
+      env: {
+        ...process.env,
+        ...ports,
+        TOLLGATE_CONFIG: 'routes.yaml',
+        NO_COLOR: '1',
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  )
   const [exit, close] = [once(child, 'exit'), once(child, 'close')]
   let [out, messages] = ['', '']
   child.stdout.setEncoding('utf8').on('data', text => {

@@ -1,0 +1,117 @@
+/** A store that was moved, and a command beside a gateway that uses another store: refused with the
+ *  way out, and `--anyway`. */
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { storeIdentity } from '../../../../engine/store/address.ts'
+import { readMoveMark, removeMoveMark } from '../../../../engine/store/move/mark.ts'
+import { tollgate } from '../../../helpers/gateway/command-line.ts'
+import { eventually, spawnPrimary, startPrimary } from '../../../helpers/gateway/primary.ts'
+import { sharedPostgres } from '../../../helpers/store/postgres.ts'
+import { seededStore } from '../seeded-store.ts'
+
+const CONFIG = fileURLToPath(new URL('../small.yaml', import.meta.url))
+const PLUGINS = fileURLToPath(new URL('../../../../plugins', import.meta.url))
+const server = await sharedPostgres()
+
+t.test('moved store: every later start and command refuses it and says where it went', async t => {
+  const dataFolder = await seededStore(t, CONFIG, { accounts: 3, charges: 9 })
+  const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
+  const url = await server.create()
+  t.match(await tollgate(['move', '--to', url], env), { code: 0, out: /marked as moved/ })
+  const target = storeIdentity(url)
+  t.match(target, /^postgres:\/\/[^@]+:\d+\/\w+$/, 'no user and no password')
+  t.match(readMoveMark(`${dataFolder}/tollgate.db`), { target })
+
+  const name = 'account 2 é✓'
+  const commands = [
+    ['accounts', 'credit', name, '50'],
+    ['accounts', 'list'],
+    ['keys', 'create', name],
+    ['usage', '--all'],
+    ['audit', 'ledger'],
+    ['backup', `${dataFolder}/copy.db`],
+    ['move', '--to', await server.create()],
+  ]
+  for (const command of commands) {
+    const { code, err } = await tollgate(command, env)
+    t.equal(code, 3, command.join(' '))
+    t.ok(err.includes(`was moved to ${target}`), err)
+    t.match(err, /--anyway/)
+  }
+  t.match(await tollgate(['doctor'], env), { code: 1, out: /was moved to postgres:/ })
+  const again = await tollgate(['move', '--to', url], env)
+  t.match(again, { code: 3, err: /moved to this database already/ })
+  const moved = { ...env, DATABASE_URL: url }
+  t.match(await tollgate(['accounts', 'credit', name, '1'], moved), { code: 0 })
+  t.match(await tollgate(['accounts', 'list', '--anyway'], env), { code: 0, out: /account 2/ })
+  t.match(await tollgate(['accounts', 'list'], env), { code: 3 }, 'a look keeps the mark')
+
+  const files = { 'unused.txt': '' }
+  const options = { files, env: { ...env, TOLLGATE_CONFIG: CONFIG } }
+  const refused = spawnPrimary(t, options)
+  t.equal(await refused.exitCode(), 3, refused.messages())
+  t.ok(refused.messages().includes(`was moved to ${target}`), refused.messages())
+  const reused = spawnPrimary(t, { ...options, words: ['--anyway'] })
+  await eventually(() => / serves/.test(reused.messages()))
+  reused.child.kill('SIGTERM')
+  t.equal(await reused.exitCode(), 0)
+  t.equal(readMoveMark(`${dataFolder}/tollgate.db`), undefined, 'it is in use again')
+  t.match(await tollgate(['accounts', 'list'], env), { code: 0 })
+})
+
+t.test('moved store: a move that ended before its mark is marked by the next run', async t => {
+  const dataFolder = await seededStore(t, CONFIG, { accounts: 1, charges: 0 })
+  const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
+  const url = await server.create()
+  t.match(await tollgate(['move', '--to', url], env), { code: 0 })
+  removeMoveMark(`${dataFolder}/tollgate.db`)
+  t.match(await tollgate(['move', '--to', url], env), { code: 3, err: /already/ })
+  t.match(readMoveMark(`${dataFolder}/tollgate.db`), { target: storeIdentity(url) })
+})
+
+t.test('other store: a command beside a gateway that uses another one refuses', async t => {
+  const url = await server.create()
+  const routes = (database: string) =>
+    `settings:\n  listen: 127.0.0.1:0\n  admin: 127.0.0.1:0\n  workers: 1\n  plugins: ['${PLUGINS}']\n  database: '${database}'\npipeline: [auth, meter]\nroutes: []\n`
+  const gateway = await startPrimary(t, {
+    files: { 'routes.yaml': routes('${DATABASE_URL:-sqlite:}') },
+    env: { DATABASE_URL: url },
+  })
+  const config = `${gateway.folder}/routes.yaml`
+  const dataFolder = `${gateway.folder}/data`
+  const shell = { TOLLGATE_CONFIG: config, TOLLGATE_DATA: dataFolder }
+  const right = { ...shell, DATABASE_URL: url }
+  t.match(await tollgate(['accounts', 'credit', 'admin', '1'], right), { code: 0 })
+  for (const command of [
+    ['accounts', 'credit', 'admin', '50'],
+    ['accounts', 'list'],
+  ]) {
+    const { code, err } = await tollgate(command, shell)
+    t.equal(code, 3)
+    t.ok(err.includes(storeIdentity(url)), err)
+    t.ok(err.includes(`sqlite:${dataFolder}/tollgate.db`), err)
+  }
+  t.match(await tollgate(['doctor'], shell), { code: 1, out: /uses the store postgres:/ })
+  // The same database by another spelling.
+  const spelled = url.includes('?') ? `${url}&application_name=x` : `${url}?application_name=x`
+  t.match(await tollgate(['accounts', 'list'], { ...shell, DATABASE_URL: spelled }), { code: 0 })
+  gateway.child.kill('SIGKILL')
+  await gateway.exitCode()
+  const { err } = await tollgate(['accounts', 'list'], shell)
+  t.notMatch(err, /The gateway that runs/, 'a gateway that crashed holds nobody up')
+})
+
+t.test('store identity: hosts and name of a database, the file of an embedded store', async t => {
+  const same = [
+    'postgres://ann:pw@db.internal/tollgate',
+    'postgresql://bob@db.internal:5432/tollgate?sslmode=require',
+    'postgres://db.internal/tollgate',
+  ]
+  t.same(
+    new Set(same.map(url => storeIdentity(url))),
+    new Set(['postgres://db.internal:5432/tollgate']),
+  )
+  t.equal(storeIdentity('postgres://b,a:6000/x'), 'postgres://a:6000,b:5432/x')
+  t.equal(storeIdentity('postgres:///x?host=/run/pg'), 'postgres:///run/pg:5432/x')
+  t.equal(storeIdentity('sqlite:', '/nowhere/data'), 'sqlite:/nowhere/data/tollgate.db')
+})
