@@ -25,11 +25,8 @@ export const plainCommand = (...command: readonly string[]): [string, string[]] 
   ['-u', 'NODE_OPTIONS', '-u', 'NODE_V8_COVERAGE', ...command],
 ]
 
-/** Time limits between processes of a gateway are no subject of most tests, and a busy machine may
- *  become busier. */
-const patience = (): string =>
-  `TOLLGATE_PATIENCE=${slowness() > BUSY ? slowness() * MARGIN : slowness()}`
-const [BUSY, MARGIN] = [1.5, 3]
+/** Time limits between processes of a gateway are no subject of most tests. */
+const patience = (): string => `TOLLGATE_PATIENCE=${slowness()}`
 
 /** Command for a program of this project: with the compile cache, without the test runner's
  *  variables. */

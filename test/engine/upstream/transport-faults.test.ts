@@ -13,6 +13,7 @@ import {
   startByteUpstream,
   testClients,
 } from '../../helpers/gateway/direct-client.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 interface Row {
   /** The behaviour of the upstream. */
@@ -48,13 +49,13 @@ const FAULTS: Readonly<Record<string, Row>> = {
     respond: () => undefined,
     code: 'TARGET_TIMEOUT',
     status: 504,
-    deadlines: { first_byte: 20 },
+    deadlines: { first_byte: scaled(100) },
   },
   'silent after an early hint': {
     respond: () => 'HTTP/1.1 103 Early Hints\r\n\r\n',
     code: 'TARGET_TIMEOUT',
     status: 504,
-    deadlines: { first_byte: 20 },
+    deadlines: { first_byte: scaled(100) },
   },
   'closed in the middle of its body': {
     respond: socket => void socket.end(`${HEAD}half`),
@@ -71,7 +72,7 @@ const FAULTS: Readonly<Record<string, Row>> = {
     code: 'TARGET_STALLED',
     status: 504,
     late: true,
-    deadlines: { idle: 20 },
+    deadlines: { idle: scaled(100) },
   },
 }
 for (const [description, row] of Object.entries(FAULTS))
