@@ -20,8 +20,8 @@ export const slowness = (): number => {
   const startedAt = performance.now()
   work()
   const measured = (performance.now() - startedAt) / USUAL_MS
-  const wanted = measured > MARGIN.from ? measured * MARGIN.by : 1
-  const factor = Math.round(Math.min(wanted, MOST) * 10) / 10
+  const ratio = measured > MARGIN.from ? measured * MARGIN.by : 1
+  const factor = Math.round(Math.min(ratio, MOST) * 10) / 10
   process.env[NAME] = String(factor)
   return factor
 }

@@ -69,7 +69,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
  *  beside tests of the same part that take less. */
 const CI_TESTS = [
   'engine/cli/{plugin-new,quote,runtime,standalone,unread-output,unusable-store}.test.ts',
-  'engine/config/{plugin-order,problem-codes,schema,yaml/edited-files,yaml/parsed-text}.test.ts',
+  'engine/config/{plugin-order,yaml/edited-files,yaml/parsed-text}.test.ts',
   'engine/processes/{builder-client,memory/idle-memory,start-record}.test.ts',
   'engine/quota/allowance-machines.test.ts',
   'engine/store/{command,jobs,on-crash-statements,postgres/reaping,sqlite/writer-killed}.test.ts',
