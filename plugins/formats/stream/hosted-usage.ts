@@ -7,7 +7,7 @@ import { eventFields, type HostedUsage } from '../format.ts'
 import { eventsIn, Splitter } from './sse.ts'
 
 /** The maximum size of a whole answer that is parsed, in bytes. */
-const MAX_ANSWER = 64 * 1024 * 1024
+const MAX_ANSWER = 128 * 1024 * 1024
 
 export class AnswerUsageFilter implements Filter {
   readonly #hostedUsage: HostedUsage

@@ -5,9 +5,9 @@ import type { Fields } from '../fields.ts'
 
 const LF = 0x0a
 const CR = 0x0d
-/** A longer event is passed on in pieces and not parsed, which bounds memory against any
- *  upstream. */
-const MAX_BUFFERED = 32 * 1024 * 1024
+/** A longer event is passed on in pieces and not parsed, which bounds memory against any upstream.
+ *  Images of providers reach 45 MiB an event. */
+const MAX_BUFFERED = 128 * 1024 * 1024
 
 /** Cuts a stream after the last complete event. Complete events pass at once and without a copy;
  *  the start of the next event is buffered until it is complete, so that a stream can always be
@@ -155,8 +155,7 @@ const eventAt = (bytes: Buffer, start: number): SseEvent => {
   let text: string | undefined
   let at = start
   while (at < bytes.length) {
-    let end = at
-    while (end < bytes.length && bytes[end] !== LF && bytes[end] !== CR) end++
+    const end = lineEndFrom(bytes, at)
     const next = Math.min(end + (bytes[end] === CR && bytes[end + 1] === LF ? 2 : 1), bytes.length)
     const isBlank = end === at
     const { field, value } = isBlank ? NO_LINE : readLine(bytes.toString('utf8', at, end))
@@ -167,9 +166,28 @@ const eventAt = (bytes: Buffer, start: number): SseEvent => {
   }
   return { name, data: text, start, end: at, fields: undefined }
 }
+/** Bytes that are compared one by one before the native search, whose call costs as much. */
+const SHORT_LINE = 64
+/** The position of the next line feed or carriage return; the end of the bytes without one. */
+const lineEndFrom = (bytes: Buffer, from: number): number => {
+  const near = Math.min(from + SHORT_LINE, bytes.length)
+  for (let at = from; at < near; at++) if (bytes[at] === LF || bytes[at] === CR) return at
+  const feed = bytes.indexOf(LF, near)
+  const end = feed < 0 ? bytes.length : feed
+  const carriage = bytes.subarray(near, end).indexOf(CR)
+  return carriage < 0 ? end : near + carriage
+}
+/** The position behind the last line feed or carriage return before `from`; 0 without one. */
+const lineStartBefore = (bytes: Buffer, from: number): number => {
+  const near = Math.max(from - SHORT_LINE, 0)
+  for (let at = from; at > near; at--) if (bytes[at - 1] === LF || bytes[at - 1] === CR) return at
+  const feed = near === 0 ? -1 : bytes.lastIndexOf(LF, near - 1)
+  const carriage = bytes.subarray(feed + 1, near).lastIndexOf(CR)
+  return feed + 1 + carriage + 1
+}
 /** The position behind the last blank line before `at`. */
 const startOfEvent = (bytes: Buffer, at: number): number => {
-  for (let end = at; end > 0; end--) {
+  for (let end = lineStartBefore(bytes, at); end > 0; end = lineStartBefore(bytes, end - 1)) {
     const isPair = bytes[end - 1] === LF && bytes[end - 2] === CR
     if (isLineEnd(bytes[end - 1]) && isLineEnd(bytes[end - (isPair ? 3 : 2)])) return end
   }
