@@ -160,12 +160,15 @@ const searchUnitBound = (fields: Fields, { pricingMeters }: Rule): Meters => {
   return { search_units: Math.max(1, Math.ceil(pieces / DOCUMENTS_PER_UNIT)) }
 }
 
+/** A duration of 0 leaves the choice to the provider. */
+const countOf = (value: unknown): number | undefined => positiveNumber(value) || undefined
+
 /** No speech codec uses fewer bytes a second. */
 const MIN_BYTES_PER_SECOND = 500
 /** Seconds of generated media: as requested. Seconds of uploaded audio: the longest duration that
  *  its bytes can encode. */
 const secondBounds = (fields: Fields, files: number, { pricingMeters, maxCalls }: Rule): Meters => {
-  const seconds = positiveNumber(fields.duration) ?? positiveNumber(fields.seconds)
+  const seconds = countOf(fields.duration) ?? countOf(fields.seconds)
   if (seconds !== undefined) return { seconds }
   if (files === 0 || !pricingMeters.has('seconds')) return {}
   return {

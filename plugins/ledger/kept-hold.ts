@@ -3,6 +3,7 @@
  *  (`charges.process` is null); no share stands behind it, so reaping a process leaves it alone. */
 import type { Json, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
+import { printMoney } from '../billing/money.ts'
 import { price } from '../billing/price.ts'
 import { withServed } from '../billing/pricing-facts.ts'
 import { thaw } from '../billing/rule.ts'
@@ -77,27 +78,51 @@ export const keptHoldOf = (
   attributes: attributes === null ? {} : (JSON.parse(attributes) as Record<string, Json>),
 })
 
+/** `takesHold`: the quantities are not known, and the hold is charged whole. */
+export interface KeptUsage extends Usage {
+  readonly takesHold?: boolean
+}
 /** What a usage costs by the frozen rule. `charged`: at most what is held. Amounts in nanos. */
 interface KeptCharge {
   readonly charged: bigint
   readonly uncollected: bigint
   /** JSON. */
   readonly lines: string
+  /** Every meter has a price. */
+  readonly isComplete: boolean
 }
-export const priceKept = (hold: KeptHold, usage: Usage): KeptCharge => {
+export const priceKept = (hold: KeptHold, usage: KeptUsage): KeptCharge => {
+  if (usage.takesHold) return chargeWhole(hold)
   const attributes = hold.attributes as Readonly<Record<string, Attribute>>
   const facts = withServed({ at: hold.opened, attributes }, usage.attributes)
-  const { nanos, lines } = price(toExactUsage(usage), thaw(hold.rule), facts)
+  const { nanos, lines, unpriced } = price(toExactUsage(usage), thaw(hold.rule), facts)
   const heldAmount = BigInt(hold.held)
   const charged = nanos < heldAmount ? nanos : heldAmount
-  return { charged, uncollected: nanos - charged, lines: JSON.stringify(lines) }
+  return {
+    charged,
+    uncollected: nanos - charged,
+    lines: JSON.stringify(lines),
+    isComplete: unpriced.length === 0,
+  }
+}
+const chargeWhole = (hold: KeptHold): KeptCharge => {
+  const nanos = hold.held
+  const charged = BigInt(nanos)
+  const line = {
+    meter: 'minimum',
+    quantity: '1',
+    price: printMoney(charged),
+    per: '1',
+    nanos,
+  }
+  return { charged, uncollected: 0n, lines: JSON.stringify([line]), isComplete: true }
 }
 
 /** Charges the usage of a kept hold and frees the rest; a trigger changes the wallets. Rejects with
  *  CHARGE_CLOSED. `closedAt`: ms since 1970. `served`: what served it, as JSON. */
 export const settleKept = (
   hold: KeptHold,
-  usage: Usage,
+  usage: KeptUsage,
   closedAt: number,
   served?: string | null,
 ): Statement => {

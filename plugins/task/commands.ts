@@ -21,7 +21,7 @@ import {
   retryIdleTask,
 } from './statements.ts'
 import { isFinal, TASK_ERRORS, type Task, taskOf, UNKNOWN_ERROR } from './task.ts'
-import { usageOf } from './usage.ts'
+import { usageAtEnd } from './usage.ts'
 
 const fault = errors({
   TASK_UNKNOWN: [404, 'No task has the id "%s"; `tollgate tasks list` shows the latest tasks'],
@@ -72,7 +72,7 @@ const endTask = async (
   return toOutputRow(await findTask(host, task.id))
 }
 const chargeReleased = (task: Task, now: number): readonly Statement[] => {
-  const usage = usageOf(task)
+  const usage = usageAtEnd(task)
   return task.hold && usage ? chargeLate(task.hold, usage, now) : []
 }
 const listTasks = async ({ database }: HostBase, state: string | null) => {

@@ -3,17 +3,14 @@ import type { HostBase } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { priceKept } from '../ledger/kept-hold.ts'
 import type { Task } from './task.ts'
-import { usageOf } from './usage.ts'
+import { usageAtEnd, usageOf } from './usage.ts'
 
 const CODE = 'CREDIT'
 
 /** Rounded to the nearest whole credit; 0 where the configuration has no rate for credits. */
-export const creditsOf = (
-  task: Pick<Task, 'hold' | 'body' | 'meters'>,
-  host: Pick<HostBase, 'section'>,
-): number => {
+export const creditsOf = (task: Task, host: Pick<HostBase, 'section'>): number => {
   const rate = configuredCurrency(host).rates.get(CODE)
-  const usage = usageOf(task)
+  const usage = task.state === 'succeeded' ? usageAtEnd(task) : usageOf(task)
   if (!task.hold || !usage || rate === undefined) return 0
   const { charged } = priceKept(task.hold, usage)
   return Number((charged * 2n + rate) / (rate * 2n))

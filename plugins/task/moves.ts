@@ -15,15 +15,17 @@ import { type Copy, TASK_ERRORS, type Task, type TaskError, UNKNOWN_ERROR } from
 import {
   errorOf,
   finishedResults,
+  hasResult,
   idIn,
   isRefusal,
   polledResults,
   progressOf,
+  reportedUsage,
   submitOutcome,
   textAt,
 } from './upstream-answer.ts'
 import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
-import { usageOf } from './usage.ts'
+import { usageAtEnd } from './usage.ts'
 
 /** Faults after which the upstream surely did nothing: nothing was sent, or a limit refused it. */
 export const NOT_SENT: ReadonlySet<string> = new Set([
@@ -91,7 +93,7 @@ export class Mover {
     if (upstreamId === undefined)
       return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`, rule)
     const results = finishedResults(json, rule)
-    if (results) return this.afterSuccess(results, rule, { upstreamId })
+    if (results) return this.afterSuccess(answer, results, rule, { upstreamId })
     await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
   }
   afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
@@ -102,7 +104,7 @@ export class Mover {
     const { json } = answer
     const { poll } = rule
     const state = poll.states.get(textAt(json, poll.state) ?? '') ?? this.task.state
-    if (state === 'succeeded') return this.afterSuccess(polledResults(answer, rule), rule)
+    if (state === 'succeeded') return this.afterSuccess(answer, polledResults(answer, rule), rule)
     if (state === 'failed') return this.#end('failed', { error: errorOf(json, rule) })
     if (Date.now() > this.task.deadline) return this.expire(rule)
     // States only go forward: an upstream that queues a running task again changes nothing.
@@ -127,7 +129,8 @@ export class Mover {
   afterLatePoll(answer: UpstreamAnswer | undefined, rule: TaskRule): Promise<void> {
     const { poll } = rule
     const state = poll.states.get(textAt(answer?.json, poll.state) ?? '')
-    if (answer && state === 'succeeded') return this.afterSuccess(polledResults(answer, rule), rule)
+    if (answer && state === 'succeeded')
+      return this.afterSuccess(answer, polledResults(answer, rule), rule)
     const due = state === 'failed' ? undefined : nextLatePoll(this.task, rule)
     return due === undefined ? this.endLatePolls() : this.move({ state: 'failed', due })
   }
@@ -136,13 +139,26 @@ export class Mover {
   }
   /** The upstream has finished. The task ends once its results are copied, if they are. */
   afterSuccess(
+    answer: UpstreamAnswer,
     results: readonly Json[],
-    { copies }: Pick<TaskRule, 'copies'>,
-    more: Pick<Move, 'upstreamId'> = {},
+    rule: TaskRule,
+    ids: Pick<Move, 'upstreamId'> = {},
   ): Promise<void> {
-    if (!copies || sourcesIn(results).length === 0) return this.finish({ ...more, results })
+    if (rule.poll.needsResult && !hasResult(results)) return this.#failEmpty(ids)
+    const reported = reportedUsage(answer, rule)
+    const more = { ...ids, ...(reported && { reported }) }
+    if (!rule.copies || sourcesIn(results).length === 0) return this.finish({ ...more, results })
     const state = this.task.state === 'failed' ? 'failed' : 'running'
     return this.move({ ...more, state, results, failures: 0, copyDue: Date.now() })
+  }
+  /** The upstream has made nothing that the customer could use. */
+  #failEmpty(ids: Pick<Move, 'upstreamId'>): Promise<void> {
+    if (this.task.state === 'failed') return this.endLatePolls()
+    const error = {
+      code: TASK_ERRORS.internal,
+      message: 'the upstream finished the task without a result',
+    }
+    return this.#end('failed', { ...ids, error })
   }
   /** Records the copy of one file, together with its row; this process goes on with the others. */
   addCopy(copy: Copy, row: Statement): Promise<void> {
@@ -160,7 +176,7 @@ export class Mover {
   /** The hold of the task was released: another charge takes what the balance covers. */
   async #succeedLate(move: Omit<Move, 'state'>): Promise<void> {
     const { id, model, hold } = this.task
-    const usage = usageOf(this.task)
+    const usage = usageAtEnd({ ...this.task, ...move })
     const now = Date.now()
     const served = servedAtEnd({ ...this.task, ...move }, now)
     const charge = hold && usage ? chargeLate(hold, usage, now, served) : []
@@ -256,7 +272,7 @@ export class Mover {
 export const closeHold = (
   task: Task,
   end: 'succeeded' | 'failed',
-  usage = usageOf(task),
+  usage: Usage | undefined = usageAtEnd(task),
   served?: string | null,
 ): readonly Statement[] => {
   const { hold } = task

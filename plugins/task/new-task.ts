@@ -67,6 +67,7 @@ export const newTask = (
     isCut: false,
     parts: 0,
     meters: hold && usageOfRequest(body, hold).meters,
+    reported: undefined,
     slots: slots.toJson(),
     target,
     hold,

@@ -44,6 +44,8 @@ export interface CreateOptions {
     readonly results: string
     readonly results_path?: string
     readonly details?: Readonly<Record<string, string>>
+    readonly usage?: Readonly<Record<string, string>>
+    readonly empty?: 'failed' | 'succeeded'
   }
   readonly variants?: Readonly<Record<string, string>>
   readonly cancel?: { readonly path: string }
@@ -144,6 +146,10 @@ export interface TaskRule {
     readonly resultsCall: Call | undefined
     /** Members of the first result, and where the answer has them. */
     readonly details: readonly (readonly [name: string, pointer: string])[]
+    /** Meters and attributes of the price, and where the answer has them. */
+    readonly usage: readonly (readonly [name: string, pointer: string])[]
+    /** Whether a task that succeeded without a result fails. */
+    readonly needsResult: boolean
   }
   /** Other forms of the result -> where the result has their URL. */
   readonly variants: ReadonlyMap<string, string>
@@ -220,6 +226,8 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
       results: poll.results,
       resultsCall: poll.results_path === undefined ? undefined : callOf(poll.results_path),
       details: Object.entries(poll.details ?? {}),
+      usage: Object.entries(poll.usage ?? {}),
+      needsResult: poll.empty !== 'succeeded',
     },
     variants: new Map(Object.entries({ ...DEFAULTS.variants, ...options.variants })),
     cancel: options.cancel && callOf(options.cancel.path),
@@ -454,6 +462,21 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       type: 'object',
       additionalProperties: pointer('Where the member stands.', '/promptEn'),
       examples: [{ promptEn: '/promptEn' }],
+    },
+    usage: {
+      description:
+        'Where the answer of a finished task says what was made: meters of the price (seconds, images, output, …), and attributes that it depends on (resolution, quality, …). They are charged before what the request ordered; a meter that neither has is charged at its bound.',
+      type: 'object',
+      propertyNames: { pattern: '^[a-z][a-z0-9_]{0,63}$' },
+      additionalProperties: pointer('Where the number or the value stands.', '/duration'),
+      examples: [{ seconds: '/duration', resolution: '/resolution' }],
+    },
+    empty: {
+      description:
+        'What a task is that the upstream finished without a result; a failed one is not charged.',
+      enum: ['failed', 'succeeded'],
+      default: 'failed',
+      examples: ['succeeded'],
     },
   }),
   variants: {

@@ -2,7 +2,7 @@
 import type { Database, Json, Row, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { addRequest, type StoredRequest, TASK_COLUMNS, TASKS } from './requests/statements.ts'
-import type { Copy, State, Task, TaskError } from './task.ts'
+import type { Copy, ReportedUsage, State, Task, TaskError } from './task.ts'
 
 const sql = (name: string, text: string, postgres?: string): Sql => ({
   name: `tasks: ${name}`,
@@ -120,7 +120,7 @@ const MOVE = sql(
   'move',
   `UPDATE tasks SET state = ?, upstream_id = ?, attempts = ?, failures = ?, progress = ?, error = ?,
      results = ?, due = ?, changed = ?, late = ?, started = ?, copies = ?, copy_due = ?,
-     process = ?
+     process = ?, reported = ?
    WHERE id = ? AND state = ? AND process = ?`,
 )
 export interface Move {
@@ -131,6 +131,7 @@ export interface Move {
   readonly progress?: number
   readonly error?: TaskError
   readonly results?: readonly Json[]
+  readonly reported?: ReportedUsage
   readonly late?: boolean
   readonly started?: number
   readonly copies?: readonly Copy[]
@@ -151,6 +152,7 @@ export const moveTask = (
   const error = move.error ?? task.error
   const results = move.results ?? task.results
   const copies = move.copies ?? task.copies
+  const reported = move.reported ?? task.reported
   return {
     sql: MOVE,
     values: [
@@ -168,6 +170,7 @@ export const moveTask = (
       copies.length === 0 ? null : JSON.stringify(copies),
       move.copyDue ?? null,
       keep ? process : null,
+      reported === undefined ? null : JSON.stringify(reported),
       task.id,
       task.state,
       process,

@@ -106,6 +106,9 @@ const MODES = `
   CREATE INDEX tasks_mode_done ON tasks (mode, changed)
     WHERE mode IS NOT NULL AND state = 'succeeded'`
 
+/** What the upstream of a finished task says it made, JSON. */
+const REPORTED = 'ALTER TABLE tasks ADD COLUMN reported TEXT'
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
@@ -121,4 +124,5 @@ export const migrations: readonly Migration[] = [
   { number: 8, text: STARTED },
   { number: 9, text: MODES },
   { number: 10, text: REQUEST_TABLES },
+  { number: 11, text: REPORTED },
 ]

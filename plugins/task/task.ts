@@ -1,6 +1,6 @@
 /** A durable task: its states, its row, and what a customer sees of it. Pure. */
 import type { Json, Row, Target } from '../../engine/plugin.ts'
-import type { KeptHold, Meters } from '../slots.ts'
+import type { Attributes, KeptHold, Meters } from '../slots.ts'
 
 /**
  *   accepted ──▶ submitting ──▶ submitted ──▶ running ──▶ succeeded   (the hold is settled)
@@ -45,6 +45,12 @@ export const UNKNOWN_ERROR: TaskError = {
   message: 'it is unknown whether the upstream got this task',
 }
 
+/** Meters and attributes of a price. */
+export interface ReportedUsage {
+  readonly meters: Meters
+  readonly attributes: Attributes
+}
+
 /** Where the states of a task are announced. */
 export interface Callback {
   readonly url: string
@@ -79,6 +85,8 @@ export interface Task {
   readonly parts: number
   /** The meters that the request orders. */
   readonly meters: Meters | undefined
+  /** What the upstream says it made. */
+  readonly reported: ReportedUsage | undefined
   readonly slots: Readonly<Record<string, Json>>
   readonly target: Target
   readonly hold: KeptHold | undefined
@@ -125,6 +133,7 @@ export const taskOf = (row: Row): Task => ({
   isCut: Number(row.is_cut) === 1,
   parts: Number(row.parts ?? 0),
   meters: parse<Meters>(row.meters),
+  reported: parse<ReportedUsage>(row.reported),
   slots: parse<Task['slots']>(row.slots) ?? {},
   target: parse<Target>(row.target) ?? { upstream: '' },
   hold: parse<KeptHold>(row.hold),

@@ -1,9 +1,11 @@
 /** Reads an upstream's answers about a task: the state, the results and the error. Pure. */
 import type { Json } from '../../engine/plugin.ts'
+import { isMeter } from '../billing/meters.ts'
 import type { SubmitOutcome, TaskRule } from './options.ts'
 import { HEADER, readPointer } from './pointer.ts'
-import { TASK_ERRORS, type TaskError } from './task.ts'
+import { type Fields, type ReportedUsage, TASK_ERRORS, type TaskError } from './task.ts'
 import type { UpstreamAnswer } from './upstream-call.ts'
+import { countOf } from './usage.ts'
 
 /** The id of the upstream at an `ID_PLACE`: of an address in a header the last part of its path.
  *  Undefined where the answer has none. */
@@ -41,6 +43,38 @@ export const polledResults = (
   })
   return [{ ...first, ...Object.fromEntries(details) }, ...others]
 }
+/** Whether a file or another value is there. */
+export const hasResult = (results: readonly Json[]): boolean =>
+  results.some(result => {
+    if (typeof result !== 'object' || result === null || Array.isArray(result)) return false
+    const { url, b64_json: data, ...others } = result as Fields
+    if (url === undefined && data === undefined) return Object.values(others).some(isFilled)
+    return isFilled(url) || isFilled(data)
+  })
+const isFilled = (value: Json | undefined): boolean =>
+  value !== undefined && value !== null && value !== ''
+
+/** What the upstream says it made. Numbers that no meter can have do not count. */
+export const reportedUsage = (
+  { json, results }: Pick<UpstreamAnswer, 'json' | 'results'>,
+  { poll }: Pick<TaskRule, 'poll'>,
+): ReportedUsage | undefined => {
+  const meters: Record<string, number> = {}
+  const attributes: Record<string, string | number | boolean> = {}
+  for (const [name, pointer] of poll.usage) {
+    const value = readPointer(results, pointer) ?? readPointer(json, pointer)
+    if (isMeter(name)) {
+      const count = countOf(value)
+      if (count !== undefined) meters[name] = count
+    } else if (typeof value === 'number' || typeof value === 'boolean' || isShortText(value))
+      attributes[name] = value as string | number | boolean
+  }
+  const isEmpty = Object.keys(meters).length + Object.keys(attributes).length === 0
+  return isEmpty ? undefined : { meters, attributes }
+}
+const isShortText = (value: Json | undefined): boolean =>
+  typeof value === 'string' && value !== '' && value.length <= 64
+
 /** Percent, from a number or a text such as `45%`; undefined where the answer has none. */
 export const progressOf = (
   json: Json | undefined,

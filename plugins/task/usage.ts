@@ -1,17 +1,19 @@
-/** What a task is charged for: the effective request, since providers of media bill what was
- *  ordered. Pure. */
+/** What a task is charged for: what its upstream says it made, else the effective request, since
+ *  providers of media bill what was ordered, else the hold. Pure. */
 import { charactersIn } from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
-import type { KeptHold, Meters, Usage } from '../slots.ts'
+import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
+import { type KeptUsage, priceKept } from '../ledger/kept-hold.ts'
+import type { KeptHold, Meter, Meters, Usage } from '../slots.ts'
 import type { Fields, Task } from './task.ts'
 
 /** The paid quantities of the request that the frozen price has lines for. */
 export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): Usage => {
   const { pricingMeters } = thaw(rule)
   const meters: { -readonly [K in keyof Meters]: Meters[K] } = { calls: 1 }
-  const seconds = numberOf(body.duration ?? body.seconds)
+  const seconds = countOf(body.duration) ?? countOf(body.seconds)
   if (pricingMeters.has('seconds') && seconds !== undefined) meters.seconds = seconds
-  if (pricingMeters.has('images')) meters.images = numberOf(body.n) ?? 1
+  if (pricingMeters.has('images')) meters.images = countOf(body.n) ?? 1
   const characters = pricingMeters.has('characters') ? charactersIn(body) : undefined
   if (characters !== undefined) meters.characters = characters
   return { meters, estimated: false }
@@ -27,6 +29,44 @@ export const usageOf = ({
   return hold && usageOfRequest(body, hold)
 }
 
+/** Quantities of which a price needs one: of tokens any. */
+const QUANTITIES: readonly (readonly Meter[])[] = [
+  ['seconds'],
+  ['images'],
+  ['characters'],
+  [...PROMPT_METERS, ...COMPLETION_METERS],
+]
+/** What a finished task is charged for. A quantity of the price that neither its upstream nor its
+ *  request names is charged at its bound, or the hold is charged whole: no success is free by
+ *  chance. Undefined on a free route. */
+export const usageAtEnd = (task: Task): KeptUsage | undefined => {
+  const { hold, reported } = task
+  const ordered = usageOf(task)
+  if (!hold || !ordered) return undefined
+  const { pricedMeters, maxCalls } = thaw(hold.rule)
+  const counts: { [meter: string]: number } = { ...ordered.meters, ...reported?.meters }
+  let estimated = false
+  let takesHold = false
+  for (const group of QUANTITIES) {
+    const [priced] = group.filter(meter => pricedMeters.has(meter))
+    if (!priced || group.some(meter => counts[meter] !== undefined)) continue
+    const bound = maxCalls.get(priced)
+    if (bound === undefined) takesHold = true
+    else counts[priced] = bound
+    estimated = true
+  }
+  const usage = { meters: counts as Meters, estimated }
+  if (takesHold) return { ...usage, takesHold }
+  const { attributes } = reported ?? {}
+  // A value that the price does not know, such as another resolution, does not make it free.
+  if (attributes && hasPrice(hold, { ...usage, attributes })) return { ...usage, attributes }
+  return hasPrice(hold, usage) ? usage : { ...usage, estimated: true, takesHold: true }
+}
+const hasPrice = (hold: KeptHold, usage: Usage): boolean => {
+  const { charged, isComplete } = priceKept(hold, usage)
+  return charged > 0n || isComplete
+}
+
 /** Members of a request that say what is made. */
 const SETTINGS: ReadonlySet<string> = new Set(['resolution', 'size', 'duration', 'seconds'])
 /** What is made, and what else its price depends on, with the defaults of the model: for the log
@@ -36,7 +76,9 @@ export const settingsOf = ({ body, hold }: Pick<Task, 'body' | 'hold'>): Fields 
   return { ...hold?.attributes, ...Object.fromEntries(settings) }
 }
 
-const numberOf = (value: unknown): number | undefined => {
-  const number = typeof value === 'string' ? Number(value) : value
-  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
+/** A count that a meter may have; 0 is none. */
+export const countOf = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && value !== '' ? Number(value) : value
+  if (typeof number !== 'number' || !(number > 0)) return undefined
+  return number <= Number.MAX_SAFE_INTEGER ? number : undefined
 }

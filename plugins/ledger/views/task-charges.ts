@@ -1,8 +1,8 @@
 /** Charges of tasks: by the id of the task, and after the release of its hold, where the work was
  *  done after all. */
 import type { Json, Sql, Statement } from '../../../engine/plugin.ts'
-import type { KeptHold, Usage } from '../../slots.ts'
-import { priceKept } from '../kept-hold.ts'
+import type { KeptHold } from '../../slots.ts'
+import { type KeptUsage, priceKept } from '../kept-hold.ts'
 import { columnValueOf, lockOf, SERIAL_NOW } from '../statements.ts'
 import { walletOf, walletsOf } from '../wallet.ts'
 
@@ -60,7 +60,7 @@ const SETTLE = sql(
  *  with CHARGE_EXISTS. */
 export const chargeLate = (
   hold: KeptHold,
-  usage: Usage,
+  usage: KeptUsage,
   now: number,
   served?: string | null,
 ): readonly Statement[] => {

@@ -1,0 +1,97 @@
+/** What a finished task is charged: what its upstream made, what was ordered, or its hold. */
+import t from 'tap'
+import { ENGINES } from '../../helpers/store/store.ts'
+import { POLL, PRICE, startTasks } from './task-gateway.ts'
+
+const models = {
+  film: {
+    to: 'vd/film',
+    price: { seconds: { by: 'resolution', price: { '1080p': 0.1, default: 0.025 } } },
+    max_calls: { seconds: 16 },
+  },
+  tokens: { to: 'vd/tokens', price: { output: '10 / 1M' }, output: 500_000 },
+}
+const HELD_FILM = 1_600_000_000n
+const usage = { seconds: '/made/duration', output: '/usage/total_tokens', resolution: '/made/size' }
+const films = (json: object) => ({ creations: [{ url: 'https://files.example/1' }], ...json })
+
+/** Runs one task; returns what it was charged. */
+const chargeOf = async (
+  gateway: Awaited<ReturnType<typeof startTasks>>,
+  body: object,
+  polled: object,
+  state = 'success',
+) => {
+  const before = await gateway.spent()
+  gateway.here.script = ({ method }) => ({
+    json: method === 'POST' ? { task_id: 'up' } : { state: 'success', ...polled },
+  })
+  const { status, json } = await gateway.create(body)
+  if (status !== 200) throw new Error(JSON.stringify(json))
+  const done = await gateway.reach(String(json.task_id), 'success', 'failed')
+  if (done.state !== state) throw new Error(`it is ${done.state}`)
+  return { charged: (await gateway.spent()) - before, done, request: json }
+}
+
+for (const engine of ENGINES)
+  t.test(`task usage on ${engine}: the upstream's report comes before the request`, async t => {
+    const gateway = await startTasks(t, engine, { poll: { ...POLL, usage } }, {}, [], models)
+    for (const [what, body, polled, charged] of [
+      ['no duration', { duration: undefined }, { made: { duration: 12 } }, 300_000_000n],
+      ['a duration of -1', { duration: -1 }, { made: { duration: 12.5 } }, 312_500_000n],
+      ['a duration of 0', { duration: 0 }, { made: { duration: '12' } }, 300_000_000n],
+      ['another duration', { duration: 8 }, { made: { duration: 4 } }, 100_000_000n],
+      ['more than was ordered', {}, { made: { duration: 600 } }, PRICE],
+      ['no report', {}, {}, PRICE],
+      ['a report of 0', {}, { made: { duration: 0 } }, PRICE],
+      ['a report of -3', {}, { made: { duration: -3 } }, PRICE],
+      ['a report of null', {}, { made: { duration: null } }, PRICE],
+      ['no report and no duration', { duration: null }, {}, 400_000_000n],
+      ['no report and -1', { duration: -1 }, { made: { duration: 'long' } }, 400_000_000n],
+    ] as const)
+      t.equal((await chargeOf(gateway, body, films(polled))).charged, charged, what)
+    const [last] = await gateway.rows('SELECT estimated FROM charges ORDER BY closed DESC LIMIT 1')
+    t.equal(Number(last?.estimated), 1)
+    t.same(await gateway.findings(), [])
+  })
+
+t.test('task usage: attributes of the report come before those of the request', async t => {
+  const gateway = await startTasks(t, 'sqlite', { poll: { ...POLL, usage } }, {}, [], models)
+  const film = { model: 'film', resolution: '1080p', duration: 4 }
+  const charge = async (polled: object) => (await chargeOf(gateway, film, films(polled))).charged
+  t.equal(await charge({}), 400_000_000n)
+  t.equal(await charge({ made: { size: '720p' } }), 100_000_000n)
+  t.equal(await charge({ made: { size: { width: 1 } } }), 400_000_000n)
+  const { charged } = await chargeOf(
+    gateway,
+    { model: 'film', resolution: '1080p', duration: undefined },
+    films({}),
+  )
+  t.equal(charged, HELD_FILM)
+  t.same(await gateway.findings(), [])
+})
+
+t.test('task usage: tokens are charged as reported, else the hold', async t => {
+  const gateway = await startTasks(t, 'sqlite', { poll: { ...POLL, usage } }, {}, [], models)
+  const body = { model: 'tokens' }
+  const reported = await chargeOf(gateway, body, films({ usage: { total_tokens: 261_360 } }))
+  t.equal(reported.charged, 2_613_600_000n)
+  const { charged } = await chargeOf(gateway, body, films({ usage: {} }))
+  t.equal(charged, 5_000_000_000n)
+  t.same(await gateway.findings(), [])
+})
+
+t.test('task usage: a success without a result fails and costs nothing', async t => {
+  const gateway = await startTasks(t)
+  for (const creations of [[], null, undefined, '', [''], [{ url: '' }], [{ url: null }], {}]) {
+    const { charged, done } = await chargeOf(gateway, {}, { creations }, 'failed')
+    t.equal(charged, 0n, JSON.stringify(creations))
+    t.equal(done.err_code, 'InternalServiceFailure')
+  }
+  t.same(await gateway.findings(), [])
+})
+
+t.test('task usage: a success without a result may count', async t => {
+  const gateway = await startTasks(t, 'sqlite', { poll: { ...POLL, empty: 'succeeded' } })
+  t.equal((await chargeOf(gateway, {}, { creations: [] })).charged, PRICE)
+})
