@@ -6,6 +6,7 @@ const REFUSED = 'test/plugins/ledger/refused.test.ts'
 const BILLED = 'test/suites/billed.test.ts'
 const ANSWER = 'plugins/translate/answer-usage.ts'
 const METERED_CALL = 'plugins/ledger/metered-call.ts'
+const UNDO = 'plugins/undo/undo.ts'
 
 export const ofUsage: readonly Mutation[] = [
   {
@@ -68,15 +69,15 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         METERED_CALL,
-        'const refund = isUndelivered && chargedAmount !== undefined',
-        'const refund = false',
+        'if (chargedAmount !== undefined || !writes.isConfirmed) return this.#refund(closing)',
+        '',
       ),
     ],
     tests: [REFUSED],
   },
   {
     bug: 'a refused call is not charged although its fault says that it is paid',
-    edits: [edit(METERED_CALL, "end === 'refused' && !reason?.paid", "end === 'refused'")],
+    edits: [edit(UNDO, "end === 'refused' && !fault?.paid", "end === 'refused'")],
     tests: [REFUSED],
   },
   {

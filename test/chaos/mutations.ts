@@ -12,7 +12,6 @@ const KEPT_HOLD = 'test/plugins/ledger/kept-hold.test.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
 const MEMBERSHIP = 'engine/store/membership.ts'
 const REAPER = 'engine/store/reaper.ts'
-const REFUND = 'plugins/ledger/refunds/refund-undelivered.ts'
 const PROCESSES = 'plugins/ledger/processes.ts'
 
 export const mutations: readonly Mutation[] = [
@@ -52,19 +51,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a refund is written outside the transaction that undoes its call',
-    edits: [
-      edit(
-        REFUND,
-        'writes.setCrashStatements(...list)',
-        'writes.setCrashStatements(...list.slice(0, 1))',
-      ),
-      edit(
-        REFUND,
-        'ledger.ensureClosed(id, list, ([, refunds = []]) => {',
-        'ledger.ensureClosed(id, list.slice(0, 1), () =>\n  ledger.ensureClosed(id, list.slice(1), ([refunds = []]) => {',
-      ),
-      edit(REFUND, 'onDone(refunds.length > 0)\n  })', 'onDone(refunds.length > 0)\n  }))'),
-    ],
+    edits: [edit('plugins/undo/undo.ts', 'lists: [list],', 'lists: list.map(each => [each]),')],
     tests: ['test/plugins/ledger/refunds/refund-undelivered.test.ts'],
   },
   {
@@ -98,8 +85,8 @@ export const mutations: readonly Mutation[] = [
       ),
       edit(
         STATEMENTS,
-        "closed = ?\n   WHERE request = ? AND state = 'open'`",
-        'closed = ?\n   WHERE request = ?`',
+        "served = coalesce(CAST(? AS TEXT), served)\n   WHERE request = ? AND state = 'open'`",
+        'served = coalesce(CAST(? AS TEXT), served)\n   WHERE request = ?`',
       ),
     ],
     tests: [MODEL, HOLDS],
