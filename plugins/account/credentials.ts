@@ -1,19 +1,24 @@
 /** Endpoints that list, create, change and revoke the API keys, system tokens and sessions of the
  *  calling account. */
-import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts'
-import { quotasOf } from '../billing/money.ts'
+import type { Database, Exchange, Host, Row } from '../../engine/plugin.ts'
 import { unknownModelIn } from '../catalogue/configured.ts'
-import { type QuotaChange, quotaSettingOf, storedQuotaOf } from '../credentials/quota.ts'
+import { type QuotaChange, storedQuotaOf } from '../credentials/quota.ts'
 import { makeSecret } from '../credentials/secret.ts'
-import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
-import { nanosOf } from '../ledger/statements.ts'
+import {
+  addKey,
+  addToken,
+  changeCredential,
+  type Rotated,
+  revoke,
+} from '../credentials/statements.ts'
 import { changeKeyQuota } from '../ledger/views/key-quotas.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { rotateKey } from '../operator/keys.ts'
 import { ACCOUNT, type AccountKey } from '../slots.ts'
+import { MEMBERS, viewOf } from './credential-view.ts'
 import { fault } from './faults.ts'
-import { keyFunds, maskKey } from './funds.ts'
 import { cursorOf, instantOf, limitOf, markOf, singleParameter } from './input.ts'
-import { answerSuccess, exactNumber, isoTime, type ViewFactory } from './response.ts'
+import { answerSuccess, type ViewFactory } from './response.ts'
 import { CREDENTIAL, CREDENTIALS, type OwnKind } from './statements.ts'
 
 /** A body that schemas/api-key.json or schemas/system-token.json accepts. */
@@ -23,19 +28,12 @@ interface CredentialRequest extends QuotaChange {
   readonly models?: readonly string[] | null
   readonly limits?: AccountKey['limits'] | null
 }
-type Fields = { readonly [name: string]: Json }
 
 const NOUNS: Readonly<Record<OwnKind, string>> = {
   key: 'API key',
   'system-token': 'system token',
   session: 'session',
 }
-const MEMBERS: Readonly<Record<OwnKind, string>> = {
-  key: 'key',
-  'system-token': 'token',
-  session: 'session',
-}
-
 const list =
   (kind: OwnKind): ViewFactory<Host> =>
   ({ database }) =>
@@ -114,6 +112,28 @@ const update =
     answerSuccess(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
 
+/** The body that schemas/rotate-key.json accepts. */
+interface RotateRequest {
+  readonly overlap?: string
+}
+const rotate =
+  (kind: Rotated): ViewFactory<Host> =>
+  ({ database }) =>
+  async exchange => {
+    const { overlap } = (await exchange.request.json()) as RotateRequest
+    const before = await ownCredential(database, kind, exchange)
+    if (before.revoked !== null) throw fault('CREDENTIAL_REVOKED')
+    const [id, account] = [Number(before.id), Number(before.account)]
+    const now = Date.now()
+    const until = overlap === undefined ? undefined : now + timeIn(overlap)
+    const { secret, earlier } = await rotateKey(database, kind, id, { now, until })
+    const view = viewOf(kind, await find(database, kind, account, id), now)
+    answerSuccess(exchange, { data: { ...view, [MEMBERS[kind]]: secret, earlier } })
+  }
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+/** ms of a time such as 30m, 24h or 7d. */
+const timeIn = (text: string): number => Number(text.slice(0, -1)) * (UNITS[text.slice(-1)] ?? 0)
+
 const remove =
   (kind: OwnKind): ViewFactory<Host> =>
   ({ database }) =>
@@ -136,6 +156,8 @@ const viewsOf = (kind: OwnKind, word: string): Readonly<Record<string, ViewFacto
 })
 /** The console alone creates sessions. */
 export const credentialViews = {
+  'rotate-key': rotate('key'),
+  'rotate-token': rotate('system-token'),
   ...viewsOf('key', 'key'),
   ...viewsOf('system-token', 'token'),
   'list-sessions': list('session'),
@@ -172,36 +194,6 @@ const expiryOf = (text: CredentialRequest['expires'], now: number): number | nul
   if (at <= now) throw fault('EXPIRES_PAST')
   return at
 }
-
-const viewOf = (kind: OwnKind, row: Row, now: number): Fields => ({
-  id: Number(row.id),
-  name: String(row.name),
-  [MEMBERS[kind]]: maskKey(row),
-  state: stateOf(row, now),
-  created: isoTime(row.created),
-  expires: row.expires === null ? null : isoTime(row.expires),
-  ...(kind === 'key' && keyMembers(row)),
-})
-const stateOf = ({ revoked, expires }: Row, now: number): string => {
-  if (revoked !== null) return 'revoked'
-  return expires !== null && Number(expires) <= now ? 'expired' : 'active'
-}
-const keyMembers = (row: Row): Fields => {
-  const { hasQuota, remaining } = keyFunds(row)
-  const { quota, quota_period } = quotaSettingOf(row)
-  // A key without a quota counts its usage too.
-  const amounts = quotasOf(hasQuota ? remaining : 0n, nanosOf(row.own_used))
-  const ofPeriod = BigInt(quota ?? 0) - amounts.remaining
-  return {
-    models: jsonOf(row.models),
-    limits: jsonOf(row.limits),
-    quota,
-    quota_period,
-    remaining_quota: hasQuota ? exactNumber(amounts.remaining) : null,
-    used_quota: exactNumber(quota_period === null ? amounts.used : ofPeriod),
-  }
-}
-const jsonOf = (text: unknown): Json => (typeof text === 'string' ? JSON.parse(text) : null)
 
 // ---------------------------------------------------------------- errors of the store
 

@@ -1,13 +1,19 @@
 /** Queries of the account endpoints: credentials with their funds. */
 import type { Sql } from '../../engine/plugin.ts'
 import type { Kind } from '../credentials/secret.ts'
-import { keyRows, sessionRows, tokenRows, withKeyNames } from '../credentials/statements.ts'
+import {
+  KEY_OF_DIGEST,
+  keyRows,
+  sessionRows,
+  tokenRows,
+  withKeyNames,
+} from '../credentials/statements.ts'
 import { sumsBy } from '../ledger/views/usage-lists.ts'
 import { withFunds } from '../ledger/views/wallets.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `account: ${name}`, text })
 
-export const KEY_BY_DIGEST = sql('key by digest', withFunds(keyRows('k.digest = ?')))
+export const KEY_BY_DIGEST = sql('key by digest', withFunds(keyRows(`k.id = ${KEY_OF_DIGEST}`)))
 /** The kinds of credentials that an account lists. */
 export type OwnKind = Exclude<Kind, 'sign-in-link'>
 /** Parameters: account, number. */

@@ -6,7 +6,7 @@ import type { Account, AccountKey } from '../slots.ts'
 import { BatchedKeyLookup } from './batched-key-lookup.ts'
 import type { RefusalCode } from './faults.ts'
 import { digestOf, isWellFormed, type Kind } from './secret.ts'
-import { CHANGED, FIND, LAST_CHANGE } from './statements.ts'
+import { CHANGED, CHANGED_PARAMETERS, FIND, LAST_CHANGE } from './statements.ts'
 
 /** ms after a check for changes until the next one begins in the background. */
 const REFRESH = 300
@@ -119,7 +119,7 @@ export class Credentials {
       const [last] = await this.#database.read(LAST_CHANGE, [])
       this.#change = Number(last?.number ?? 0)
     } else {
-      const rows = await this.#database.read(CHANGED, Array(3).fill(this.#change))
+      const rows = await this.#database.read(CHANGED, Array(CHANGED_PARAMETERS).fill(this.#change))
       if (rows.length > 0) this.#dropCached(rows)
     }
     this.#checkedAt = startedAt

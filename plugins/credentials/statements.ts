@@ -103,21 +103,12 @@ const REPLACE_SECRET = perKind(kind =>
 )
 /** The credentials that a person or a program keeps. */
 export type Rotated = 'key' | 'system-token'
-const SHARED_COLUMNS = 'account, name, prefix, last_four, created'
-const KEEP_SECRET: Readonly<Record<Rotated, Sql>> = {
-  key: sql(
-    'keep key',
-    `INSERT INTO api_keys (id, ${SHARED_COLUMNS}, digest, expires, revoked, models, limits, quota, change)
-     SELECT (SELECT max(id) + 1 FROM api_keys), account, ?, ?, ?, created, ?, CAST(? AS BIGINT), CAST(? AS BIGINT),
-       models, limits, CAST(? AS BIGINT), ${NOW_AT} FROM api_keys WHERE id = ? RETURNING id`,
-  ),
-  'system-token': sql(
-    'keep token',
-    `INSERT INTO system_tokens (id, ${SHARED_COLUMNS}, digest, expires, revoked, change)
-     SELECT (SELECT max(id) + 1 FROM system_tokens), account, ?, ?, ?, created, ?, CAST(? AS BIGINT),
-       CAST(? AS BIGINT), ${NOW_AT} FROM system_tokens WHERE id = ? RETURNING id`,
-  ),
-}
+const KEEP_SECRET = sql(
+  'keep secret',
+  `INSERT INTO earlier_secrets (digest, kind, credential, until, change)
+   VALUES (?, ?, ?, ?, ${NOW_AT})`,
+)
+const FORGET_SECRETS = sql('forget secrets', 'DELETE FROM earlier_secrets WHERE until < ?')
 const SUSPEND = sql('suspend', 'UPDATE accounts SET suspended = ? WHERE id = ?')
 const LIMIT = sql('limit', 'UPDATE accounts SET limits = ? WHERE id = ?')
 const TOUCH = perKind(kind =>
@@ -314,42 +305,28 @@ export const deleteAccount = (id: number, name: string, now: number): readonly S
   { sql: REVOKE_ALL['sign-in-link'], values: [now, id] },
 ]
 
-/** The secret that a credential had before. */
-export interface EarlierSecret {
-  readonly name: string
-  readonly digest: string
-  readonly prefix: string
-  readonly lastFour: string
-  /** ms since 1970; undefined: revoked at once. */
-  readonly until: number | undefined
-  /** Of a key with a quota: what its earlier secret may still spend. */
-  readonly quota?: number | undefined
-}
-/** Gives a credential another secret: its number, limits and use stay. The earlier secret gets a
- *  row of its own, so that every process hears of its end. Returns the `id` of that row last.
- *  Rejects with KEY_UNKNOWN when another process has changed the secret or revoked it. */
+/** ms for which a secret whose time is over is known as such. */
+const KEEP_EARLIER = 30 * 86_400_000
+/** Gives a credential another secret: its number, limits and use stay. `until`: how long the
+ *  earlier secret is one of the same credential, ms since 1970; undefined: it ends at once. Rejects
+ *  with KEY_UNKNOWN when another process has changed the secret or revoked it. */
 export const replaceSecret = (
   kind: Rotated,
   id: number,
-  earlier: EarlierSecret,
+  earlier: { readonly digest: string; readonly until: number | undefined },
   secret: Secret,
   now: number,
-): readonly Statement[] => {
-  const { name, digest, prefix, lastFour, until } = earlier
-  const revoked = until === undefined ? now : null
-  const quota = kind === 'key' ? [earlier.quota ?? null] : []
-  const values = [name, prefix, lastFour, digest, until ?? null, revoked, ...quota, id]
-  return [
-    change,
-    {
-      sql: REPLACE_SECRET[kind],
-      values: [secret.digest, secret.prefix, secret.lastFour, id, digest],
-      rows: 1,
-      otherwise: 'KEY_UNKNOWN',
-    },
-    { sql: KEEP_SECRET[kind], values, rows: 1 },
-  ]
-}
+): readonly Statement[] => [
+  change,
+  {
+    sql: REPLACE_SECRET[kind],
+    values: [secret.digest, secret.prefix, secret.lastFour, id, earlier.digest],
+    rows: 1,
+    otherwise: 'KEY_UNKNOWN',
+  },
+  { sql: FORGET_SECRETS, values: [now - KEEP_EARLIER] },
+  { sql: KEEP_SECRET, values: [earlier.digest, kind, id, earlier.until ?? now], rows: 1 },
+]
 
 const NO_LIMITS =
   'NULL AS models, NULL AS limits, NULL AS quota, NULL AS quota_period, NULL AS period_quota'
@@ -363,8 +340,22 @@ const select = (kind: Kind): string => `
   SELECT c.id, c.digest, c.name, c.prefix, c.last_four, c.created, c.expires, c.revoked, ${COLUMNS[kind]},
     a.id AS account, a.name AS account_name, a.role, a.suspended, a.limits AS account_limits
   FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account`
+/** The numbers of credentials by the digests of their secrets, with the end of earlier ones. */
+const secretsOf = (kind: Kind): string =>
+  `(SELECT digest, id AS credential, NULL AS until FROM ${TABLES[kind]}
+    UNION ALL SELECT digest, credential, until FROM earlier_secrets WHERE kind = '${kind}')`
+const selectBySecret = (kind: Kind): string => `
+  SELECT c.id, s.digest, c.name, c.prefix, c.last_four, c.created, c.revoked, ${COLUMNS[kind]},
+    CASE WHEN c.expires IS NULL OR s.until < c.expires THEN s.until ELSE c.expires END AS expires,
+    a.id AS account, a.name AS account_name, a.role, a.suspended, a.limits AS account_limits
+  FROM ${secretsOf(kind)} s JOIN ${TABLES[kind]} c ON c.id = s.credential
+    JOIN accounts a ON a.id = c.account`
+/** The number of the key of a digest, as an expression with one parameter. */
+export const KEY_OF_DIGEST = `(SELECT s.credential FROM ${secretsOf('key')} s WHERE s.digest = ?)`
 /** By digest. */
-export const FIND = perKind(kind => sql(`find ${kind}`, `${select(kind)} WHERE c.digest = ?`))
+export const FIND = perKind(kind =>
+  sql(`find ${kind}`, `${selectBySecret(kind)} WHERE s.digest = ?`),
+)
 /** Whether an account is suspended, or its key revoked, ms or null (key, account). */
 export const FIND_OWNER = sql(
   'find owner',
@@ -376,7 +367,7 @@ export const BATCH_SIZE = 100
 export const FIND_BATCH = perKind(kind =>
   sql(
     `find batch ${kind}`,
-    `${select(kind)} WHERE c.digest IN (${Array(BATCH_SIZE).fill('?').join(', ')})`,
+    `${selectBySecret(kind)} WHERE s.digest IN (${Array(BATCH_SIZE).fill('?').join(', ')})`,
   ),
 )
 /** Pages of all credentials. */
@@ -390,12 +381,18 @@ export const LIST_CREDENTIALS_OF = perKind(kind =>
 /** By number. */
 export const FIND_BY_ID = perKind(kind => sql(`id ${kind}`, `${select(kind)} WHERE c.id = ?`))
 export const LAST_CHANGE = sql('last change', 'SELECT number FROM credential_changes WHERE id = 1')
+const changedEarlier = (kind: Rotated): string =>
+  `SELECT e.digest, c.change FROM ${TABLES[kind]} c
+   JOIN earlier_secrets e ON e.kind = '${kind}' AND e.credential = c.id WHERE c.change > ?`
+/** A change of a credential is one of its earlier secrets too. Each parameter: the last number. */
 export const CHANGED = sql(
   'changed',
   `SELECT digest, change FROM api_keys WHERE change > ?
    UNION ALL SELECT digest, change FROM system_tokens WHERE change > ?
-   UNION ALL SELECT digest, change FROM sessions WHERE change > ?`,
+   UNION ALL SELECT digest, change FROM sessions WHERE change > ?
+   UNION ALL ${changedEarlier('key')} UNION ALL ${changedEarlier('system-token')}`,
 )
+export const CHANGED_PARAMETERS = 5
 /** Accounts with the number of their keys. `where` refers to the table as `a`. */
 export const accountRows = (where: string): string =>
   `SELECT a.id, a.name, a.role, a.created, a.suspended, a.limits,

@@ -60,4 +60,17 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX api_keys_period ON api_keys (quota_period, period_start) WHERE quota_period IS NOT NULL`,
   },
   { number: 4, text: 'ALTER TABLE accounts ADD COLUMN limits TEXT' },
+  {
+    // Secrets that a key or a system token had before a rotation. `until`: ms since 1970.
+    number: 5,
+    text: `
+  CREATE TABLE earlier_secrets (
+    digest TEXT PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('key', 'system-token')),
+    credential BIGINT NOT NULL,
+    until BIGINT NOT NULL,
+    change BIGINT NOT NULL);
+  CREATE INDEX earlier_secrets_credential ON earlier_secrets (kind, credential);
+  CREATE INDEX earlier_secrets_change ON earlier_secrets (change)`,
+  },
 ]

@@ -145,7 +145,7 @@ export class FileStore {
     // The client has left: it would upload the file again.
     if (exchange.signal.aborted) {
       removeBytes()
-      return stored
+      throw exchange.signal.reason
     }
     Undo.of(exchange).add({ undo: withdrawFile(stored), onUndo: removeBytes })
     exchange.slots.set(COMMIT_FAULTS, { FILE_QUOTA: this.#quotaFault() })

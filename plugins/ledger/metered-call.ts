@@ -19,7 +19,7 @@ import { attributesOf, checkpointOf } from './crash-settlement.ts'
 import { extendHold, takeAvailable } from './extend-hold.ts'
 import { isCode } from './faults.ts'
 import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
-import { refundStatements } from './refunds/refund-undelivered.ts'
+import { refundStatements, releaseUnlessSettled } from './refunds/refund-undelivered.ts'
 import { singleRowCharge } from './single-row-charge.ts'
 import {
   extendCharge,
@@ -300,6 +300,7 @@ export class MeteredCall {
     // A stage refused the call after it was charged, or its charge could not be written.
     if (isUndelivered(outcome)) {
       slots.set(CHARGE, undefined)
+      if (kind === 'turn' && !writes.isConfirmed) return this.#closeAsWritten(closing)
       if (chargedAmount !== undefined || !writes.isConfirmed) return this.#refund(closing)
     }
     const list = hasRow ? [holdAtLeast(id, this.#heldAmount), ...statements] : statements
@@ -348,6 +349,20 @@ export class MeteredCall {
     const call = { id: this.#exchange.id, account: payer.account, model }
     reportUncollected(this.#context, call, uncollected)
     this.#returnRest(chargedAmount)
+  }
+  /** Nobody was told of a failure: the charge stays where the store has written it, as does what
+   *  was written with it. */
+  #closeAsWritten(closing: Closing): void {
+    const { id, writes } = this.#exchange
+    writes.owe({
+      lists: [releaseUnlessSettled(id, Date.now())],
+      onDone: ({ rows }) => {
+        writes.setCrashStatements()
+        if ((rows.at(-1)?.length ?? 0) > 0) return this.#finish(closing)
+        this.#recordCharge(0n)
+        this.#returnRest(0n)
+      },
+    })
   }
   /** An undelivered response is free. */
   #refund(closing: Closing): void {

@@ -104,13 +104,13 @@ export const keySubcommands: Readonly<Record<string, SingleCommand>> = {
         throw new UsageError('--overlap must be a time such as 30m, 24h or 7d')
       const until = expiryOf(overlap, now)
       const { secret, earlier } = await rotateKey(database, kind, id, { now, until })
-      const after = await keyDetails(database, kind, earlier, now)
-      const end = after.state === 'revoked' ? 'is revoked' : `is valid until ${after.expires}`
-      const row = { id, account: after.account, [kind === 'key' ? 'key' : 'token']: secret }
+      const { account } = await keyDetails(database, kind, id, now)
+      const end = earlier.expires === null ? 'has ended' : `is valid until ${earlier.expires}`
+      const row = { id, account, [kind === 'key' ? 'key' : 'token']: secret }
       return {
         rows: [row],
-        json: { ...row, earlier: after },
-        after: `Save it now: it is not shown again. The old secret has the number ${earlier} and ${end}.\n`,
+        json: { ...row, earlier },
+        after: `Save it now: it is not shown again. The old secret ${earlier.key} ${end}.\n`,
       }
     },
   },

@@ -143,12 +143,13 @@ export const changeKey = async (
 export interface Rotation {
   /** Shown once. */
   readonly secret: string
-  /** The number under which the earlier secret goes on, or is revoked. */
-  readonly earlier: number
+  /** The secret that it had: its beginning and its end, and how long it is valid; null: it has
+   *  ended. */
+  readonly earlier: { readonly key: string; readonly expires: string | null }
 }
-/** Gives a credential a new secret: number, name, models, limits and use stay. `until`: how long
- *  the earlier secret is valid, ms since 1970; with a quota both can spend what remains of it.
- *  Throws KEY_UNKNOWN, KEY_REVOKED or KEY_CHANGED. */
+/** Gives a credential a new secret: number, name, models, limits, quota and use stay. `until`: how
+ *  long the earlier secret is one of the same credential, ms since 1970. Throws KEY_UNKNOWN,
+ *  KEY_REVOKED or KEY_CHANGED. */
 export const rotateKey = async (
   database: Writes,
   kind: Rotated,
@@ -157,26 +158,14 @@ export const rotateKey = async (
 ): Promise<Rotation> => {
   const row = await findKey(database, kind, id)
   if (row.revoked !== null) throw fault('KEY_REVOKED', [NOUNS[kind], id])
-  const { remaining } = await keyDetails(database, kind, id, now)
-  const mayOverlap = remaining === null || remaining > 0
   const secret = makeSecret(kind)
-  const earlier = {
-    name: earlierName(String(row.name)),
-    digest: String(row.digest),
-    prefix: String(row.prefix),
-    lastFour: String(row.last_four),
-    until: mayOverlap ? earliest(until, row.expires) : undefined,
-    ...(remaining !== null && { quota: Math.max(1, remaining) }),
-  }
-  const rows = await writeWithRetry(database, replaceSecret(kind, id, earlier, secret, now)).catch(
+  const earlier = { digest: String(row.digest), until: earliest(until, row.expires) }
+  await writeWithRetry(database, replaceSecret(kind, id, earlier, secret, now)).catch(
     whenCode('KEY_UNKNOWN', () => fault('KEY_CHANGED', [NOUNS[kind], id])),
   )
-  return { secret: secret.text, earlier: Number(rows.at(-1)?.[0]?.id) }
+  const key = maskSecret(String(row.prefix), String(row.last_four))
+  const expires = earlier.until === undefined ? null : isoTime(earlier.until)
+  return { secret: secret.text, earlier: { key, expires } }
 }
 const earliest = (until: number | undefined, expires: Value | undefined): number | undefined =>
   until === undefined || expires == null ? until : Math.min(until, Number(expires))
-const MAX_NAME = 64
-const earlierName = (name: string): string => {
-  const suffix = ' before rotation'
-  return name.slice(0, MAX_NAME - suffix.length) + suffix
-}

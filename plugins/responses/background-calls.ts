@@ -33,6 +33,7 @@ import {
   withdrawResponse,
 } from './statements.ts'
 import { STORAGE, type StorageLimits, type StorageRequest } from './storage-options.ts'
+import { storeWithCharge } from './store-with-charge.ts'
 import { unfinishedResponse } from './unfinished-response.ts'
 
 /** ms between two polls for cancelled responses, while any runs. */
@@ -197,6 +198,10 @@ export class BackgroundCalls {
         targets,
         slots,
         request: { method: 'POST', path, headers, body: Buffer.from(body) },
+        async handle(exchange, next) {
+          await next()
+          storeWithCharge(exchange)
+        },
       })
       const bytes = await reply.bytes(this.#limits.largest)
       await this.#fail(

@@ -8,7 +8,6 @@ import { setBodyMember } from '../formats/request-edits.ts'
 import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../slots.ts'
-import { Undo } from '../undo/undo.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { fault } from './faults.ts'
 import { resolveReferences } from './item-references.ts'
@@ -21,8 +20,9 @@ import {
   type StorageOptions,
   type StorageRequest,
   storeStatements,
-  withdrawStatements,
+  undoStored,
 } from './storage-options.ts'
+import { PLAIN_STATEMENTS, storeWithCharge } from './store-with-charge.ts'
 
 export class CreateStage implements Stage {
   readonly #host: Host
@@ -65,7 +65,8 @@ export class CreateStage implements Stage {
         size: sizeOf(targetBody, isExpanded ? undefined : request),
         longer: isExpanded,
       })
-    return next()
+    await next()
+    if (storage) storeWithCharge(exchange)
   }
   async forward(attempt: Attempt, next: Next): Promise<void> {
     const { exchange } = attempt
@@ -83,7 +84,7 @@ export class CreateStage implements Stage {
     if (isEventStream(reply)) return this.#recordStream(attempt, storage)
     const onResponse = (response: Fields): boolean => {
       const statements = this.#statements(exchange, storage, response)
-      exchange.writes.add(...statements)
+      exchange.slots.set(PLAIN_STATEMENTS, statements)
       return statements.length > 0
     }
     reply.through(new PlainRecorder(this.#limits.largest, onResponse))
@@ -113,8 +114,7 @@ export class CreateStage implements Stage {
         'response is above the size limit and is not stored',
       )
     // The row of a background response stays: it tells of the failure.
-    else if (!storage.background)
-      Undo.of(exchange).add({ undo: withdrawStatements(storage, String(response.id)) })
+    else if (!storage.background) undoStored(exchange, storage, String(response.id))
     return statements
   }
 }

@@ -1,7 +1,8 @@
 /** Storage options of a request, and the statements that store its response. Pure. */
-import type { Json, Slot, Statement } from '../../engine/plugin.ts'
+import type { Exchange, Json, Slot, Statement } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientText } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
+import { Undo } from '../undo/undo.ts'
 import { addTurn, withdrawTurn } from './conversation-statements.ts'
 import { fault } from './faults.ts'
 import {
@@ -97,14 +98,15 @@ export const storeStatements = (
         )),
   ]
 }
-/** Statements that remove what `storeStatements` stored. */
-export const withdrawStatements = (
+/** Removes what `storeStatements` stored where the client is told that its request failed. */
+export const undoStored = (
+  exchange: Exchange,
   { account, conversation }: StorageRequest,
   id: string,
-): readonly Statement[] => [
-  withdrawResponse(account, id),
-  ...(conversation === undefined ? [] : [withdrawTurn(account, conversation, id)]),
-]
+): void => {
+  const turn = conversation === undefined ? [] : [withdrawTurn(account, conversation, id)]
+  Undo.of(exchange).add({ undo: [withdrawResponse(account, id), ...turn] })
+}
 const itemStatements = (account: number, id: string, { output }: Fields): readonly Statement[] => {
   const names = itemsOf(output).flatMap(item => lenientText(item, 'id') ?? [])
   const ids = [...new Set(names.filter(isId))]

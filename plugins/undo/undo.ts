@@ -21,19 +21,19 @@ export const isUndelivered = ({ end, fault }: Pick<Outcome, 'end' | 'fault'>): b
 
 /** The effects of one exchange, which are undone in one transaction. */
 export class Undo {
-  readonly #writes: Exchange['writes']
+  readonly #exchange: Pick<Exchange, 'kind' | 'writes'>
   #effects: readonly Effect[] = []
 
   /** Call it before your own `onEnd`: then a listener may still add effects. */
-  static of(exchange: Pick<Exchange, 'slots' | 'writes' | 'onEnd'>): Undo {
+  static of(exchange: Pick<Exchange, 'kind' | 'slots' | 'writes' | 'onEnd'>): Undo {
     const existing = exchange.slots.get(UNDO)
     if (existing) return existing
     const undo = new Undo(exchange)
     exchange.slots.set(UNDO, undo)
     return undo
   }
-  private constructor(exchange: Pick<Exchange, 'writes' | 'onEnd'>) {
-    this.#writes = exchange.writes
+  private constructor(exchange: Pick<Exchange, 'kind' | 'writes' | 'onEnd'>) {
+    this.#exchange = exchange
     exchange.onEnd(outcome => this.#end(outcome))
   }
   add(effect: Effect): void {
@@ -48,7 +48,10 @@ export class Undo {
     if (effects.length === 0) return
     if (!isUndelivered(outcome)) return keepAll(effects)
     const list = effects.flatMap(({ undo }) => undo)
-    this.#writes.owe({
+    const { kind, writes } = this.#exchange
+    // Nobody was told of a failure: the effects are as the store has written them.
+    if (kind === 'turn' && !writes.isConfirmed) return
+    writes.owe({
       lists: [list],
       onDone: ({ rows, refusedWith }) => {
         if (refusedWith !== undefined) return keepAll(effects)

@@ -31,6 +31,8 @@ export interface Tree {
   readonly data: string
   /** The current URL of the gateway. */
   url(): string
+  /** The primary process. */
+  pid(): number
   output(): string
   /** Starts the gateway and resolves when it serves; processes of a killed one may still run. */
   start(): Promise<void>
@@ -126,6 +128,7 @@ export const createTree = (
   return {
     data: store,
     url: () => findRunning(store)?.url ?? '',
+    pid: () => child?.pid ?? 0,
     output: () => output,
     async start() {
       launch()

@@ -2,7 +2,7 @@
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { revoke } from '../../credentials/statements.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
-import { changeKey, type KeyView, keyDetails, listKeys } from '../../operator/keys.ts'
+import { changeKey, type KeyView, keyDetails, listKeys, rotateKey } from '../../operator/keys.ts'
 import {
   described,
   integer,
@@ -57,6 +57,17 @@ const end = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> =>
   return { data: after, change: { before, after } }
 }
 
+const rotate = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const { database } = host
+  const id = Number(body.key)
+  const now = await database.now()
+  const until = body.overlap === undefined ? undefined : now + Number(body.overlap) * 1_000
+  const before = rowOf(await keyDetails(database, 'key', id, now))
+  const { secret, earlier } = await rotateKey(database, 'key', id, { now, until })
+  const after = rowOf(await keyDetails(database, 'key', id, now))
+  return { data: { ...after, key: secret, earlier: { ...earlier } }, change: { before, after } }
+}
+
 const VIEW = object({
   id: integer,
   account: text,
@@ -98,6 +109,23 @@ export const keyEndpoints: AdminEndpoints = {
     ),
     data: VIEW,
     run: change,
+  },
+  'POST keys/rotate': {
+    summary: 'Gives an API key a new secret, shown once; its number, limits and use stay.',
+    body: bodyOf(
+      {
+        key: KEY,
+        overlap: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 31_536_000,
+          description: 'Seconds for which the old secret is valid too; absent: it ends at once.',
+        },
+      },
+      ['key'],
+    ),
+    data: VIEW,
+    run: rotate,
   },
   'POST keys/revoke': {
     summary: 'Revokes an API key.',

@@ -191,8 +191,8 @@ const TEXTS = {
   'keys.rotate': ['Rotate', '轮换'],
   'keys.rotate.title': ['Rotate {name}?', '轮换 {name}？'],
   'keys.rotate.help': [
-    'A new key with the same limits is created and shown once. The old key keeps working until you revoke it.',
-    '将创建一个限制相同的新密钥并显示一次。旧密钥在您吊销前继续有效。',
+    'The key gets a new secret, shown once. Its number, limits, quota and use stay. Programs with the old secret are refused within a second.',
+    '该密钥将获得新的密文，仅显示一次。编号、限制、额度和用量保持不变。使用旧密文的程序会在一秒内被拒绝。',
   ],
   'keys.revoke': ['Revoke', '吊销'],
   'keys.revoke.title': ['Revoke {name}?', '吊销 {name}？'],

@@ -31,3 +31,14 @@ export const refundStatements = (
   { sql: RELEASE_OPEN, values: [at, request] },
   { sql: REFUND, values: [at, request], locks: walletsOf(account, key).map(lockOf) },
 ]
+
+const IS_SETTLED: Sql = {
+  name: 'ledger: is settled',
+  text: "SELECT request FROM charges WHERE request = ? AND state = 'settled'",
+}
+/** Releases the charge of a call without a client unless its settlement was written, together with
+ *  what the call stored. The last statement returns a row where it was. */
+export const releaseUnlessSettled = (request: string, at: number): readonly Statement[] => [
+  { sql: RELEASE_OPEN, values: [at, request] },
+  { sql: IS_SETTLED, values: [request] },
+]

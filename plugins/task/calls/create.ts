@@ -60,8 +60,11 @@ export class CallCreateStage implements Stage {
     const isAwaited = wait > 0
     const start = { job: this.#job, isAwaited }
     const task = await saveTask(this.#host, exchange, draft, { version, ...start })
-    await writes.commit()
-    if (isAwaited) this.#job.wake()
+    // Without a wait it is written together with the answer.
+    if (isAwaited) {
+      await writes.commit()
+      this.#job.wake()
+    }
     this.#host.log.debug({ task: task.id, model: slots.get(MODEL)?.asked }, 'a call became a task')
     const latest = await waitForTask(task, {
       longest: wait,

@@ -67,7 +67,6 @@ const sendUntilAnswered = async (
 ): Promise<Answer> => {
   let broken = 0
   for (;;) {
-    let hasBegun = false
     try {
       const { path, init } = request.kind.make(request.name)
       const headers = {
@@ -78,13 +77,13 @@ const sendUntilAnswered = async (
       const signal = AbortSignal.timeout(20_000)
       const response = await fetch(url + path, { method: 'POST', ...init, headers, signal })
       const { status } = response
-      hasBegun = status === 200 && request.kind.isStream === true
       const text = await response.text()
-      if (hasBegun && request.kind.isBroken?.(text)) throw new Error('the stream broke')
+      if (status === 200 && request.kind.isBroken?.(text)) throw new Error('the stream broke')
       if (response.headers.get('idempotent-replayed') === 'true') counts.replayed++
       if (status < 500 && status !== 409) return { request, broken, status, text }
     } catch {
-      if (hasBegun) broken++
+      // Its head may have been under way.
+      if (request.kind.isStream) broken++
     }
 
     counts.retried++

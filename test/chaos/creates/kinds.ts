@@ -36,7 +36,8 @@ const NO_ID = { idIn: () => '' }
 /** One that failed after its answer is free. */
 const RESPONSES =
   "SELECT id, input AS name, CASE WHEN status = 'failed' THEN 1 ELSE 0 END AS free FROM stored_responses"
-const TASKS = 'SELECT id, key AS name FROM tasks'
+const TASKS =
+  "SELECT id, key AS name, CASE WHEN state = 'failed' THEN 1 ELSE 0 END AS free FROM tasks"
 const byKey = ({ key }: { readonly key: number }): string => String(key)
 const task = (name: string, path: string, idIn: string, body: object): Kind => ({
   name,

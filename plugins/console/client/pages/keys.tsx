@@ -21,7 +21,11 @@ interface Key extends Quota {
   readonly created: string
   readonly expires: string | null
   readonly models: readonly string[] | null
-  readonly limits: { readonly requests?: string; readonly concurrency?: number } | null
+  readonly limits: {
+    readonly requests?: string
+    readonly tokens?: string
+    readonly concurrency?: number
+  } | null
   readonly remaining_quota: number | null
   readonly used_quota: number
 }
@@ -136,24 +140,31 @@ const draftOf = (key?: Key): Draft => ({
   requests: key?.limits?.requests ?? '',
   concurrency: key?.limits?.concurrency === undefined ? '' : String(key.limits.concurrency),
 })
-/** What the API takes; an empty field removes a limit. */
+const namesIn = (models: string): readonly string[] => models.split(/[\s,]+/).filter(Boolean)
+/** The limits of the form beside those that it does not show. */
+const limitsOf = ({ requests, concurrency }: Draft, before?: Key) => {
+  const { requests: _, concurrency: __, ...others } = before?.limits ?? {}
+  const limits = {
+    ...others,
+    ...(requests !== '' && { requests }),
+    ...(concurrency !== '' && { concurrency: Number(concurrency) }),
+  }
+  return Object.keys(limits).length > 0 ? limits : null
+}
+/** What the API takes, of an existing key only what was changed; an empty field removes a limit. */
 const bodyOf = (draft: Draft, before?: Key) => {
-  const { name, models, expires, requests, concurrency } = draft
-  const names = models.split(/[\s,]+/).filter(Boolean)
-  const hasLimits = requests !== '' || concurrency !== ''
-  const isSameDay = before?.expires?.slice(0, 10) === expires
+  const { name, models, expires } = draft
+  const earlier = draftOf(before)
+  const isChanged = (...fields: readonly (keyof Draft)[]): boolean =>
+    before === undefined || fields.some(field => draft[field] !== earlier[field])
+  const names = namesIn(models)
   return {
-    ...(name !== '' && { name }),
-    models: names.length > 0 ? names : null,
-    ...quotaBody(draft),
+    ...(name !== '' && isChanged('name') && { name }),
+    ...(isChanged('models') && { models: names.length > 0 ? names : null }),
+    ...(isChanged('quota', 'period') && quotaBody(draft)),
     // The chosen day is the last one.
-    ...(!isSameDay && { expires: expires === '' ? null : `${expires}T23:59:59Z` }),
-    limits: hasLimits
-      ? {
-          ...(requests !== '' && { requests }),
-          ...(concurrency !== '' && { concurrency: Number(concurrency) }),
-        }
-      : null,
+    ...(isChanged('expires') && { expires: expires === '' ? null : `${expires}T23:59:59Z` }),
+    ...(isChanged('requests', 'concurrency') && { limits: limitsOf(draft, before) }),
   }
 }
 
@@ -256,12 +267,8 @@ const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
 
 const Rotate = ({ of: key, onClose, onDone }: Part & { of: Key }) => {
   const action = useAction(async () => {
-    const { name, models, limits, remaining_quota, quota_period, expires } = key
-    const quota = remaining_quota === null ? null : Math.max(1, Math.floor(remaining_quota))
-    const period = quota_period === null ? {} : { quota: key.quota, quota_period }
-    const body = { name, models, limits, quota, ...period, expires }
-    const created = await callData<Key>('POST', '/api/keys', body)
-    onDone({ kind: 'created', secret: created.key })
+    const { key: secret } = await callData<Key>('POST', `/api/keys/${key.id}/rotate`, {})
+    onDone({ kind: 'created', secret })
   })
   const { name } = key
   return (
