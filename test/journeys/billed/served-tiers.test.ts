@@ -404,6 +404,36 @@ t.test('upstream whose project defaults to a tier: held and charged at it', asyn
   t.equal(Math.round(first / standard), 2)
 })
 
+t.test('stream that its client leaves: charged at the tier that its first event names', async t => {
+  for (const [tier, rate] of [
+    ['default', '2.00'],
+    ['priority', '4.00'],
+  ]) {
+    const first = eventsOf(chunk({ ...delta({ content: 'x' }), service_tier: tier }))
+    const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
+    await upstream.script('openai-chat', [text(head + first), { do: 'stall' }])
+    const controller = new AbortController()
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        ...(CLIENTS['openai-chat'] as Client).body('m-openai-chat', true),
+        service_tier: 'auto',
+      }),
+      signal: controller.signal,
+    })
+    await response.body?.getReader().read()
+    controller.abort()
+    const id = response.headers.get('x-request-id') ?? ''
+    const statement = 'SELECT state, lines FROM charges WHERE request = ?'
+    let row: Readonly<Record<string, unknown>> | undefined
+    do [row] = await database.read({ name: 'test: lines', text: statement }, [id])
+    while (row?.state !== 'settled')
+    const [line] = JSON.parse(String(row.lines))
+    t.equal(line.price, rate, `${tier}`)
+  }
+})
+
 t.test('second target: its own tier counts, not that of the first', async t => {
   const client = CLIENTS['openai-chat'] as Client
   const error = { service_tier: 'priority', error: { message: 'no' } }
