@@ -26,19 +26,18 @@ export const servedOf = (
   model: Json | undefined,
   values: Readonly<Record<string, Json | undefined>> = {},
 ): Served => {
-  const attributes: { [name: string]: Attributes[string] } = {}
-  let hasAttributes = false
+  const served: { id?: string; model?: string; attributes?: Attributes } = {}
+  if (isText(id)) served.id = id
+  if (isText(model)) served.model = model
+  let attributes: { [name: string]: Attributes[string] } | undefined
   for (const name in values) {
     const value = values[name]
     if (value === undefined || !isAttribute(value) || OPEN_VALUES.has(value)) continue
+    attributes ??= {}
     attributes[name] = value
-    hasAttributes = true
   }
-  return {
-    ...(isText(id) && { id }),
-    ...(isText(model) && { model }),
-    ...(hasAttributes && { attributes }),
-  }
+  if (attributes) served.attributes = attributes
+  return served
 }
 const MAX_NAME_LENGTH = 256
 const isText = (value: Json | undefined): value is string =>

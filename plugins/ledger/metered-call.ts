@@ -272,7 +272,10 @@ export class MeteredCall {
   /** What the answer says so far replaces what was requested. */
   #servedTerms(served = this.#exchange.slots.get(SERVED)?.attributes): CallTerms {
     const terms = this.#terms
-    return served ? { ...terms, facts: withServed(terms.facts, served) } : terms
+    const { fastPrice, tiers } = terms.rule
+    // A price by counts alone.
+    if (!served || (fastPrice && tiers.size === 0)) return terms
+    return { ...terms, facts: withServed(terms.facts, served) }
   }
   #row(): Hold {
     return {

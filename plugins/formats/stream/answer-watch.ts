@@ -1,5 +1,6 @@
 /** Passes a whole answer through unchanged and reads its usage counts. An answer that should be
  *  JSON and is not, or is cut off, becomes a fault. */
+import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Json, Out } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { FieldExtractor } from './field-extractor.ts'
@@ -47,10 +48,10 @@ export class AnswerFilter implements Filter {
   #reportServed(counts: Fields | undefined): void {
     const { count, served } = this.#marks
     const fields: { [key: string]: Json } = counts ? { [count.key]: counts } : {}
-    for (const [index, bytes] of (this.#extractor?.more ?? []).entries()) {
-      const value = parse(bytes)
-      const key = served.facts.members[index]
-      if (value !== undefined && key !== undefined) fields[key] = value
+    const { members } = served.facts
+    for (let index = 0; index < members.length; index++) {
+      const value = parse(this.#extractor?.valueAt(index))
+      if (value !== undefined) fields[members[index] as string] = value
     }
     this.#listener.onServed(served.facts.read(fields))
   }
@@ -68,8 +69,11 @@ export class AnswerFilter implements Filter {
 }
 const parse = (value: Bytes | undefined): Json | undefined => {
   if (!value) return undefined
+  const text = asBuffer(value).toString()
+  // Most values are short texts without an escape.
+  if (text.startsWith('"') && text.endsWith('"') && !text.includes('\\')) return text.slice(1, -1)
   try {
-    return JSON.parse(Buffer.from(value).toString()) as Json
+    return JSON.parse(text) as Json
   } catch {
     return undefined
   }

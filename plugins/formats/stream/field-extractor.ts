@@ -48,16 +48,18 @@ export class FieldExtractor {
   constructor(key: Bytes, more: readonly Bytes[] = NO_KEYS) {
     const capture = new ValueCapture()
     this.#strings = new JsonStrings(more.length === 0 ? [key] : [key, ...more])
-    this.#captures = [capture, ...more.map(() => new ValueCapture())]
+    const captures = [capture]
+    for (let index = 0; index < more.length; index++) captures.push(new ValueCapture())
+    this.#captures = captures
     this.#capture = capture
   }
   /** The bytes of the value. */
   get value(): Bytes | undefined {
     return this.#captures[0]?.value
   }
-  /** The bytes of the values of the further members, in their order. */
-  get more(): readonly (Bytes | undefined)[] {
-    return this.#captures.slice(1).map(({ value }) => value)
+  /** The bytes of the value of a further member, by its position among them. */
+  valueAt(index: number): Bytes | undefined {
+    return this.#captures[index + 1]?.value
   }
   /** Whether the bytes so far are exactly one JSON object or array. Checks that brackets and
    *  strings are closed, not the syntax between them. */

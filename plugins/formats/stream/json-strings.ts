@@ -12,12 +12,12 @@ export class JsonStrings {
   readonly #keys: readonly Bytes[]
   #isOpen = false
   #isEscaped = false
-  /** Bytes of the current key so far. */
-  #length = 0
-  /** A bit for each searched key that these bytes begin. */
-  #candidates = 0
+  /** The index of the searched key that the last complete key is; -1: none. */
+  #match = -1
+  /** The bytes of a key that earlier chunks hold. */
+  #keyBefore: Bytes | undefined
 
-  /** `keys`: the bytes that keys are compared with, at most 30. */
+  /** `keys`: the bytes that keys are compared with. */
   constructor(keys: readonly Bytes[]) {
     this.#keys = keys
   }
@@ -27,40 +27,44 @@ export class JsonStrings {
   }
   /** The index of the searched key that the last complete key matches; -1: none. */
   get match(): number {
-    for (let index = 0; this.#candidates >> index > 0; index++)
-      if ((this.#candidates >> index) & 1 && this.#keys[index]?.length === this.#length)
-        return index
-    return -1
+    return this.#match
   }
   /** Reads a key from the position after its opening quote; like `continueKey` otherwise. */
   readKey(chunk: Bytes, from: number): number {
-    this.#length = 0
-    this.#candidates = (1 << this.#keys.length) - 1
+    this.#keyBefore = undefined
     return this.continueKey(chunk, from)
   }
   /** Returns the position after the closing quote, or the end of the chunk. Keys at the matching
-   *  depth are short and are compared byte by byte. A key spelt with escapes does not match. */
+   *  depth are short and are read byte by byte. A key spelt with escapes does not match. */
   continueKey(chunk: Bytes, from: number): number {
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] as number
       if (this.#isEscaped) this.#isEscaped = false
       else if (byte === QUOTE) {
         this.#isOpen = false
+        this.#match = this.#keyBefore
+          ? this.#find(Buffer.concat([this.#keyBefore, chunk.subarray(from, at)]), 0, -1)
+          : this.#find(chunk, from, at)
         return at + 1
       } else if (byte === BACKSLASH) this.#isEscaped = true
-      if (this.#candidates !== 0) this.#compare(byte)
     }
+    const rest = chunk.subarray(from)
+    this.#keyBefore = this.#keyBefore ? Buffer.concat([this.#keyBefore, rest]) : rest
     this.#isOpen = true
     return chunk.length
   }
-  #compare(byte: number): void {
+  /** `end`: of the key in `bytes`; -1: their end. */
+  #find(bytes: Bytes, from: number, end: number): number {
     const keys = this.#keys
-    let candidates = 0
-    for (let index = 0; index < keys.length; index++)
-      if ((this.#candidates >> index) & 1 && keys[index]?.[this.#length] === byte)
-        candidates |= 1 << index
-    this.#candidates = candidates
-    this.#length++
+    const length = (end < 0 ? bytes.length : end) - from
+    for (let index = 0; index < keys.length; index++) {
+      const key = keys[index] as Bytes
+      if (key.length !== length) continue
+      let at = 0
+      while (at < length && bytes[from + at] === key[at]) at++
+      if (at === length) return index
+    }
+    return -1
   }
   /** Skips a string, or the rest of one. Returns the position after the closing quote, or the end
    *  of the chunk. */
