@@ -16,6 +16,7 @@ import { createChance } from '../../helpers/run-settings.ts'
 import { sql } from '../../helpers/store/store.ts'
 import { createTree, KINDS, type Tree } from '../gateway-tree.ts'
 import { STORES, type StoreName, type StoreSetup } from '../stores.ts'
+import { BATCH_ROUTES, batchViolations, OPEN_BATCHES, startBatches } from './batch-client.ts'
 import type { TaskUpstreamLog } from './upstream.ts'
 
 export interface TaskKillOptions {
@@ -36,6 +37,8 @@ export interface TaskKillOutcome {
   readonly resumed: Readonly<Record<string, number>>
   /** Creates that the clients know of, and those without an answer. */
   readonly acknowledged: number
+  /** Batches that the client knows of. */
+  readonly batches: number
   readonly unanswered: number
   readonly violations: readonly string[]
 }
@@ -51,11 +54,12 @@ const POLL = `poll:
         error: { code: /err_code }
         results: /creations`
 const routesTo = (port: number): string => `
-pipeline: [errors, auth, model, files, meter, task, translate]
-upstreams: { up: { url: 'http://127.0.0.1:${port}', key: [key-one, key-two], formats: [openai-images] } }
+pipeline: [errors, auth, model, files, batches, meter, task, translate]
+upstreams: { up: { url: 'http://127.0.0.1:${port}', key: [key-one, key-two], formats: [openai-images, openai-chat] } }
 models:
   clip: { to: up/clip, price: { seconds: 0.025 }, max_calls: { seconds: 16 } }
   image: { to: up/image, price: { calls: 0.1 } }
+  chat: { to: up/chat, price: { output: 1 / 1k }, output: 100 }
 routes:
   - path: POST /ent/v2/text2video
     model: body
@@ -77,11 +81,18 @@ routes:
     errors: openai
     task: { call: {} }
     translate: openai-images
-  - { path: 'GET /files/{name}', auth: none, files: signed }
+  - { path: 'GET /files/{name}', auth: none, files: signed }${BATCH_ROUTES}
 `
+/** A task carries as much as a small photo. */
+const IMAGE = `data:image/png;base64,${'A'.repeat(200_000)}`
 /** Ways to create a task, and the member of the answer that names it. */
 const KINDS_OF_TASKS = [
-  { path: '/ent/v2/text2video', model: 'clip', idIn: 'task_id', more: { duration: 5 } },
+  {
+    path: '/ent/v2/text2video',
+    model: 'clip',
+    idIn: 'task_id',
+    more: { duration: 5, images: [IMAGE] },
+  },
   { path: '/v1/videos', model: 'clip', idIn: 'id', more: { seconds: '5', duration: 5 } },
   { path: '/v1/images/generations', model: 'image', idIn: 'id', more: {} },
 ] as const
@@ -148,9 +159,9 @@ const OPEN =
   "SELECT count(*) AS open FROM tasks WHERE state NOT IN ('succeeded', 'failed', 'unknown')"
 const STUCK = `SELECT id, state, process, due, attempts FROM tasks
   WHERE state NOT IN ('succeeded', 'failed', 'unknown') LIMIT 10`
-const TASKS = `SELECT t.id, t.state, t.body, t.is_call, t.dialect, t.copies, c.state AS charge, c.amount, c.held
-  FROM tasks t LEFT JOIN charges c ON c.request = t.request`
-const FILES = 'SELECT id FROM stored_files'
+const TASKS = `SELECT t.id, t.state, q.summary, t.is_call, t.dialect, t.copies, c.state AS charge, c.amount, c.held
+  FROM tasks t JOIN task_requests q ON q.task = t.id LEFT JOIN charges c ON c.request = t.request`
+const FILES = "SELECT id FROM stored_files WHERE purpose = 'result'"
 
 /** What must hold of every task, once none is open. */
 const violationsOf = async (
@@ -175,7 +186,7 @@ const violationsOf = async (
   }
   for (const row of rows) {
     const [id, state] = [String(row.id), String(row.state)]
-    const intent = (JSON.parse(String(row.body)) as { prompt: string }).prompt
+    const intent = (JSON.parse(String(row.summary)) as { prompt: string }).prompt
     const [upstreamTask] = upstreamByIntent.get(intent) ?? []
     if (row.charge !== chargeOf[state]) violations.push(`${id}: ${state}, charge ${row.charge}`)
     if (state === 'succeeded' && row.amount !== row.held)
@@ -231,14 +242,17 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
     const clients = Array.from({ length: CLIENTS }, (_, client) =>
       createTasks(trees[client % gateways] as Tree, key, client, creates, () => isOver),
     )
+    const batchClient = startBatches(trees[0]?.url ?? (() => ''), key, () => isOver)
     const kills = await killAll(options, trees, setup)
     isOver = true
     await Promise.all(clients)
+    const batches = await batchClient
     report(`${creates.acknowledged.size} tasks are created; waiting until none is open`)
     const reader = await setup.open(data)
     await eventually(async () => {
-      const [row] = await reader.read(sql('open', OPEN), [])
-      return Number(row?.open) === 0 || undefined
+      const [tasks] = await reader.read(sql('open', OPEN), [])
+      const [batchRow] = await reader.read(sql('open batches', OPEN_BATCHES), [])
+      return Number(tasks?.open) + Number(batchRow?.open) === 0 || undefined
     }).catch(async error => {
       const rows = await reader.read(sql('stuck', STUCK), [])
       throw new Error(`tasks stay open: ${JSON.stringify(rows)}`, { cause: error })
@@ -251,6 +265,7 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
     upstream.disconnect()
     const { database, close } = await setup.openLast(data)
     const { violations, states } = await violationsOf(database, log, creates)
+    violations.push(...(await batchViolations(database, batches)))
     await close()
     const resumed: Record<string, number> = {}
     for (const { at, kind } of kills) {
@@ -263,6 +278,7 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
       states,
       resumed,
       acknowledged: creates.acknowledged.size,
+      batches: batches.length,
       unanswered: creates.unanswered,
       violations,
     }

@@ -33,6 +33,15 @@ const bodyOf = async (incoming: IncomingMessage): Promise<{ prompt?: string }> =
   for await (const chunk of incoming) chunks.push(chunk as Buffer)
   return JSON.parse(Buffer.concat(chunks).toString() || '{}')
 }
+/** A chat of a batch line: answered after a moment, and counted by the ledger alone. */
+const chat = async (incoming: IncomingMessage): Promise<object> => {
+  await bodyOf(incoming)
+  await pause(Math.floor(chance() * 200))
+  const message = { role: 'assistant', content: 'Good day.' }
+  const choices = [{ index: 0, message, finish_reason: 'stop' }]
+  const usage = { prompt_tokens: 5, completion_tokens: 5 }
+  return { id: 'c', object: 'chat.completion', created: 1, model: 'chat', choices, usage }
+}
 const create = async (incoming: IncomingMessage, key: string): Promise<object> => {
   const { prompt = '' } = await bodyOf(incoming)
   const id = `up-${tasks.size + 1}`
@@ -63,7 +72,9 @@ const server = createServer(async (incoming, response) => {
     return void response.setHeader('content-type', 'video/mp4').end(CLIP)
   const key = String(incoming.headers.authorization ?? '')
   const id = incoming.url?.split('/').at(-2) ?? ''
-  const answer = incoming.method === 'POST' ? await create(incoming, key) : show(id, key)
+  const isChat = incoming.url?.endsWith('/chat/completions')
+  const respond = () => (isChat ? chat(incoming) : create(incoming, key))
+  const answer = incoming.method === 'POST' ? await respond() : show(id, key)
   response.statusCode = 'error' in answer ? 400 : 200
   response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
 })
