@@ -1,11 +1,12 @@
 /** `tollgate init`: writes a configuration that serves at once into a folder without one. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { configOf, type SingleCommand } from '../engine/cli/command.ts'
 import { EXIT, textOf, UsageError } from '../engine/cli/kit.ts'
 import { nearest } from '../engine/config/nearest.ts'
 import { isFields } from '../engine/kit.ts'
 import type { Json } from '../engine/plugin.ts'
+import { makeFolder } from '../engine/store/make-folder.ts'
 import { presets, type Starter, starterFor } from './starter/providers.ts'
 import { routesYaml } from './starter/template.ts'
 
@@ -36,7 +37,7 @@ export default {
     const existing = Object.keys(files).find(file => existsSync(file))
     if (existing !== undefined)
       throw new UsageError(`${existing} exists; nothing was written. Choose an empty folder.`)
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder)
     for (const [file, text] of Object.entries(files)) writeFileSync(file, text, { flag: 'wx' })
     const names = Object.keys(files).map(file => relative('', file))
     if (args.values.json) terminal.print(JSON.stringify(names))

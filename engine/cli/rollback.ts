@@ -10,7 +10,7 @@ export default {
   example: 'rollback 12',
   async run(args, terminal) {
     const [version] = args.positionals
-    if (version !== undefined && !/^#?[1-9]\d*$/.test(version))
+    if (version !== undefined && !/^#?[1-9]\d{0,14}$/.test(version))
       throw new UsageError(`a version is a number, not "${version}"; see tollgate status`)
     const to = version === undefined ? undefined : Number(version.replace('#', ''))
     return askGateway(running => requestRollback(running, to), showReport)(args, terminal)

@@ -27,6 +27,11 @@ export function askGateway<View extends object>(
       terminal.printError(response ?? noGateway(data))
       return EXIT.runTime
     }
+    const { error } = response as { readonly error?: Json }
+    if (typeof error === 'string') {
+      terminal.printError(`the gateway refused it: ${error}`)
+      return EXIT.runTime
+    }
     if (hasNewEnvFile(configOf(args, terminal), data)) terminal.printError(`warning: ${NEW_ENV}`)
     if (!args.values.json) return show(response, terminal)
     terminal.print(JSON.stringify(response, null, 2))

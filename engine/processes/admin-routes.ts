@@ -56,7 +56,7 @@ const adminRoutes = (options: AdminRoutesOptions, names: () => readonly string[]
     'POST /-/rollback': async (query: URLSearchParams, operator?: Operator) => {
       logCaller('rollback', operator)
       const to = query.get('to')
-      if (to !== null && !/^[1-9]\d*$/.test(to)) {
+      if (to !== null && !/^[1-9]\d{0,14}$/.test(to)) {
         return { status: 400, body: { error: `"to" must be the number of a version, not "${to}"` } }
       }
       return reportReply(await reloader.rollback(to === null ? 'previous' : Number(to)))

@@ -1,6 +1,6 @@
 /** Copies the bytes of all files into a folder, which is a file store itself, and back. */
-import { mkdir } from 'node:fs/promises'
 import { isCode } from '../../engine/kit.ts'
+import { makeFolder } from '../../engine/store/make-folder.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { type FileStore, FileWriter } from './file-store.ts'
 import type { StoredFile } from './stored-file.ts'
@@ -24,7 +24,7 @@ export const copyFiles = async (
   folder: string,
   report: Report,
 ): Promise<BackupCounts> => {
-  await mkdir(folder, { recursive: true })
+  makeFolder(folder)
   const target = new DirectoryStore(folder, 0)
   const counts: BackupCounts = { copied: 0, present: 0, damaged: 0, bytes: 0 }
   for await (const file of store.all()) {

@@ -1,9 +1,9 @@
 /** Stored files: their rows and their bytes. A row is written after its bytes and removed before
  *  them, so that a crash leaves bytes without a row, never a row without bytes. */
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { isCode } from '../../engine/kit.ts'
 import type { Bytes, Database, Exchange, HostBase } from '../../engine/plugin.ts'
+import { makeFolder } from '../../engine/store/make-folder.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { COMMIT_FAULTS } from '../slots.ts'
 import { Undo } from '../undo/undo.ts'
@@ -53,7 +53,7 @@ const openBlobs = (host: HostBase, settings: FileSettings): BlobStore => {
   }
   const path = store.replace(/^file:/, '')
   if (path === '') return new DirectoryStore(host.folder('files'), minFree)
-  mkdirSync(path, { recursive: true })
+  makeFolder(path)
   return new DirectoryStore(path, minFree)
 }
 

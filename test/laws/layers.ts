@@ -29,6 +29,7 @@ const PUBLIC = [
   ...CONTRACT_PARTS,
   ...KITS,
   'engine/errors.ts',
+  'engine/store/make-folder.ts',
   'engine/store/while-registered.ts',
   'plugins/slots.ts',
   'plugins/shapes.ts',

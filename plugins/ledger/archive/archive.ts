@@ -6,10 +6,11 @@
  *  of a recorded one. A charge leaves the ledger in the transaction that counts it
  *  as removed, so that none is lost or counted twice. */
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, ReportProgress, Row, Value } from '../../../engine/plugin.ts'
+import { makeFolder } from '../../../engine/store/make-folder.ts'
 import { nanosOf } from '../statements.ts'
 import { writeWhileAway } from '../write-with-retry.ts'
 import { fault } from './faults.ts'
@@ -53,7 +54,7 @@ export const archiveCharges = async (
   database: Store,
   options: ArchiveOptions,
 ): Promise<ArchiveResult> => {
-  mkdirSync(options.folder, { recursive: true, mode: 0o700 })
+  makeFolder(options.folder, 0o700)
   const run = new ArchiveRun(database, options)
   const files: string[] = []
   let charges = 0

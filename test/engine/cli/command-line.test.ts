@@ -127,6 +127,7 @@ t.test('wrong use: the error suggests the nearest word or prints the usage', asy
     [['explain', 'GET'], /^Usage: tollgate explain METHOD PATH \[--body FILE\] /],
     [['explain', 'GET', '/', '-H', 'nonsense'], /^--header needs 'NAME: VALUE', not "nonsense"$/],
     [['rollback', 'yesterday'], /^a version is a number/],
+    [['rollback', '999999999999999999999'], /^a version is a number/],
     [['plugin', 'old', 'x'], /^unknown command "old"; Usage: tollgate plugin new NAME$/],
     [['plugin', 'new'], /^Usage: tollgate plugin new NAME$/],
     [['plugin'], /^Usage: tollgate plugin new NAME$/],

@@ -119,6 +119,13 @@ t.test('rollback: goes to the previous or to a given version', async t => {
   t.same(requests, ['POST /-/rollback', 'POST /-/rollback?to=2', 'POST /-/rollback?to=2'])
 })
 
+t.test('rollback: an error of the gateway is printed, and exits 3', async t => {
+  const { config } = await startListener(t, { 'POST /-/rollback': { error: 'not that one' } })
+  const { code, err } = await tollgate(['rollback', '2', '-c', config])
+  t.equal(code, 3)
+  t.match(err, 'not that one')
+})
+
 t.test('no gateway: exits 3, also beside the run file of a crashed gateway', async t => {
   const { config, server } = await startListener(t, {})
   await new Promise(resolve => server.close(resolve))

@@ -583,6 +583,8 @@ t.test('files: `tollgate files backup` copies and verifies what was not copied b
   t.match(damaged, { rows: [{ copied: 0, present: 1, damaged: 2 }], exit: 1 })
   for (const id of [first, second]) t.match(JSON.stringify(damaged), id)
   t.notOk(existsSync(copyOf(second)))
+  const refused = async () => runCommand('backup', gateway.host(), '/proc/no/folder')
+  await t.rejects(refused, { code: 'ENOENT' })
 })
 
 t.test('files: `tollgate files restore` puts back what is missing, and nothing else', async t => {
