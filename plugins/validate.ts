@@ -4,7 +4,7 @@ import { MIMEType } from 'node:util'
 import { errors } from '../engine/errors.ts'
 import type { Exchange, Json, Plugin } from '../engine/plugin.ts'
 import { fileValidator, readSchema } from './schema/compile.ts'
-import { dropUnknown } from './schema/known-fields.ts'
+import { dropNulls, dropUnknown } from './schema/known-fields.ts'
 import { EXPANDED_REQUEST } from './slots.ts'
 
 const fault = errors({
@@ -37,7 +37,8 @@ export default {
         properties: {
           schema: file('A file, relative to this file.'),
           unknown: {
-            description: 'drop: they are neither read nor sent; keep: they pass.',
+            description:
+              'drop: they are neither read nor sent, and a member that is null counts as absent; keep: they pass.',
             enum: ['keep', 'drop'],
             default: 'keep',
             examples: ['drop'],
@@ -65,12 +66,14 @@ export default {
         const isParsed = request.parsed !== undefined
         if (!isParsed && type !== undefined && type !== 'application/json' && !isJson(type))
           throw fault('CONTENT_TYPE', [JSON.stringify(type.slice(0, 64))])
-        const body = await request.json()
+        const received = await request.json()
+        const body = schema === undefined ? received : dropNulls(received)
         const complaint = validator.validate(body)
         if (complaint) throw complaint
         // The bytes of a form are sent as they are, unless its JSON stands for it.
         const isJsonBody = !isParsed || exchange.slots.get(EXPANDED_REQUEST) !== undefined
-        if (schema !== undefined && isJsonBody) keepKnown(schema, body, exchange)
+        if (schema !== undefined && isJsonBody)
+          keepKnown(dropUnknown(schema, body), received, exchange)
         await next()
       },
       explain: () => ({ schema: path, ...(unknown === 'drop' && { unknown }) }),
@@ -78,8 +81,7 @@ export default {
   },
 } satisfies Plugin<Options>
 
-const keepKnown = (schema: Json, body: Json, { request, slots }: Exchange): void => {
-  const knownBody = dropUnknown(schema, body)
+const keepKnown = (knownBody: Json, body: Json, { request, slots }: Exchange): void => {
   if (knownBody === body) return
   const size = Buffer.byteLength(JSON.stringify(knownBody))
   request.setJson(knownBody)

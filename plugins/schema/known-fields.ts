@@ -23,3 +23,17 @@ const replaceChanged = (list: readonly Json[], change: (value: Json) => Json): r
   const changed = list.map(change)
   return changed.some((each, index) => each !== list[index]) ? changed : list
 }
+
+/** The value without members that are null: they count as absent. The same value where it has
+ *  none. */
+export const dropNulls = (value: Json): Json => {
+  if (Array.isArray(value)) return replaceChanged(value, dropNulls)
+  if (!isFields(value)) return value
+  const entries = Object.entries(value).flatMap(([name, each]) =>
+    each === null ? [] : [[name, dropNulls(each)] as const],
+  )
+  const isSame =
+    entries.length === Object.keys(value).length &&
+    entries.every(([name, each]) => each === value[name])
+  return isSame ? value : Object.fromEntries(entries)
+}

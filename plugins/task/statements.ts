@@ -382,6 +382,21 @@ export const LIST = sql(
   `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
 )
+const isIn = (value: string): string =>
+  `AND (CAST(? AS TEXT) IS NULL OR ${value} IN (SELECT value FROM json_each(?)))`
+const FILTERED_TEXT = `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
+   ${isIn('id')} ${isIn('state')} ${isIn('model')} ${isIn('path')}
+   ${isIn("json_extract(coalesce(r.summary, tasks.body), '$.resolution')")}
+   ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`
+/** The same of those that lists of ids, states, models, paths and resolutions have, each twice as
+ *  JSON or twice null, before the row count. */
+export const FILTERED = sql(
+  'filtered',
+  FILTERED_TEXT,
+  FILTERED_TEXT.replaceAll('value FROM json_each(?)', 'json_array_elements_text(CAST(? AS json))')
+    .replace('json_extract(', '(CAST(')
+    .replace(", '$.resolution')", " AS json)->>'resolution')"),
+)
 const page = (order: 'asc' | 'desc', before: '<' | '>'): Sql =>
   sql(
     `page ${order}`,

@@ -11,7 +11,7 @@ import { findTask } from './endpoints/find-task.ts'
 import type { ViewName, ViewOptions } from './options.ts'
 import { showListed, showWhole } from './results/shown.ts'
 import type { TaskRunner } from './runner.ts'
-import { LIST, PAGES, QUEUE } from './statements.ts'
+import { FILTERED, LIST, PAGES, QUEUE } from './statements.ts'
 import { isFinal, type Task, taskOf, timeOfTaskId } from './task.ts'
 import { waitForTask } from './wait.ts'
 
@@ -91,9 +91,17 @@ export class ViewStage implements Stage {
     )
   }
   /** One row more than the page has, as the others. */
-  #rowsOfPage({ from, to, size, number }: Page, account: number): Promise<readonly Row[]> {
-    const values = [account, from, to, this.#name, size + 1, number * size]
-    return this.#host.database.read(this.#view === 'queue' ? QUEUE : LIST, values)
+  #rowsOfPage({ from, to, size, number, filters }: Page, account: number): Promise<readonly Row[]> {
+    const start = [account, from, to, this.#name]
+    const end = [size + 1, number * size]
+    const { database } = this.#host
+    if (!filters) return database.read(this.#view === 'queue' ? QUEUE : LIST, [...start, ...end])
+    const { ids, states, models, paths, resolutions } = filters
+    const lists = [ids, states, models, paths, resolutions].flatMap(list => {
+      const text = list === undefined ? null : JSON.stringify(list)
+      return [text, text]
+    })
+    return database.read(FILTERED, [...start, ...lists, ...end])
   }
   #rowsAfter({ order, after, size }: CursorPage, account: number): Promise<readonly Row[]> {
     const start = order === 'asc' ? 0 : Number.MAX_SAFE_INTEGER

@@ -94,6 +94,17 @@ export interface Page {
   readonly to: number
   readonly size: number
   readonly number: number
+  readonly filters?: Filters
+}
+/** A task is listed if each list that is there has its value. */
+export interface Filters {
+  readonly ids?: readonly string[]
+  readonly states?: readonly State[]
+  readonly models?: readonly string[]
+  /** Paths of the creates. */
+  readonly paths?: readonly string[]
+  /** Of the requests. */
+  readonly resolutions?: readonly string[]
 }
 /** A page that follows a task. */
 export interface CursorPage {

@@ -73,6 +73,11 @@ export const viduSchemas: TaskSchemas = {
     query('pager.page_token', '`next_page_token` of the page before'),
     query('created_at.from', 'The begin; 7 days ago by default', time),
     query('created_at.to', 'The end; now by default', time),
+    query('states', 'Only these: created, queueing, processing, success, failed; with commas'),
+    query('task_ids', 'Only these'),
+    query('templates', 'Only these types'),
+    query('model_versions', 'Only these models'),
+    query('resolutions', 'Only these resolutions of the request'),
   ],
 }
 

@@ -6,6 +6,7 @@ import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'
 import type { TaskContext, TaskDialect } from './dialect.ts'
 import { viduSchemas } from './schemas.ts'
 import { viduCallback } from './vidu-callback.ts'
+import { STATES, TYPES, viduFilters } from './vidu-filters.ts'
 import { viduImages } from './vidu-images.ts'
 
 const fault = errors({
@@ -29,21 +30,6 @@ const fault = errors({
   PAGE_VALUE: [400, 'invalid field: %s', { as: { vidu: { type: 'FieldInvalid' } } }],
 })
 
-/** What clients see of each state. */
-const STATES: Readonly<Record<State, string>> = {
-  accepted: 'created',
-  submitting: 'created',
-  submitted: 'queueing',
-  running: 'processing',
-  unknown: 'processing',
-  succeeded: 'success',
-  failed: 'failed',
-}
-/** `type` by the last part of the path. */
-const TYPES: Readonly<Record<string, string>> = {
-  'start-end2video': 'headtailimg2video',
-  reference2video: 'character2video',
-}
 const DAY = 86_400_000
 
 const typeOf = ({ path }: Task): string => {
@@ -191,6 +177,7 @@ export const vidu: TaskDialect = {
     })),
   }),
   page(search, now) {
+    const filters = viduFilters(search)
     const size = integer(search, 'pager.pagesz', 10)
     if (size < 1 || size > 100) throw fault('PAGE_SIZE')
     const token = search.get('pager.page_token')
@@ -199,6 +186,7 @@ export const vidu: TaskDialect = {
       to: instant(search, 'created_at.to', now + 1),
       size,
       number: token ? integer(search, 'pager.page_token', 0) : integer(search, 'pager.page', 0),
+      ...(filters && { filters }),
     }
   },
   cancelled: () => ({}),

@@ -57,6 +57,27 @@ const TABLE: readonly Row[] = [
     (path): Row => [path, { prompt: '' }, 'FieldLacking', 'prompt'],
   ),
   ['audio-tts', { text: '' }, 'FieldLacking', 'text'],
+  // null is absent: an optional member is no fault, a required one is missing
+  ...[...CLIPS, 'reference2image', 'text2audio'].map(
+    (path): Row => [
+      path,
+      {
+        duration: null,
+        resolution: null,
+        seed: null,
+        bgm: null,
+        aspect_ratio: null,
+        callback_url: null,
+        payload: null,
+        off_peak: null,
+        model: null,
+      },
+      'FieldLacking',
+      'model',
+    ],
+  ),
+  ['text2video', { prompt: null }, 'FieldLacking', 'prompt'],
+  ['audio-tts', { text: null, voice_setting_speed: null }, 'FieldLacking', 'text'],
   // images and subjects
   ['img2video', { images: [] }, 'FieldItemCountOutOfRange', 'images'],
   ['img2video', { images: images(2) }, 'FieldItemCountOutOfRange', 'images'],
@@ -91,7 +112,7 @@ const TABLE: readonly Row[] = [
   ['img2video', { images: [7] }, 'FieldInvalid', 'images[0]'],
   // fields of every clip
   ...CLIPS.flatMap(path => [
-    ...invalid(path, 'duration', 0, 17, 5.5, '5', null),
+    ...invalid(path, 'duration', 0, 17, 5.5, '5'),
     ...invalid(path, 'resolution', '360p', '4K', 720),
     ...invalid(path, 'movement_amplitude', 'huge', 1),
     ...invalid(path, 'seed', -1, 'x', 1.5),
@@ -211,4 +232,13 @@ t.test('/ent/v2: an unknown task, a wrong page and a wrong path have their own b
     t.equal(response.status, code)
     t.match(await response.json(), { code, reason })
   }
+})
+
+t.test('a body above 20 MiB is refused in the body of this API', async t => {
+  const { status, json } = await post('img2video', {
+    ...VALID.img2video,
+    images: [`data:image/png;base64,${'A'.repeat(20 * 2 ** 20)}`],
+  })
+  t.equal(status, 413)
+  t.match(json, { code: 413, message: /20971520/ })
 })
