@@ -185,6 +185,8 @@ export interface UpstreamReply {
 }
 export interface FakeAttempt extends Attempt {
   readonly reply: FilteredReply
+  /** The statuses that were given to `recordFailure`. */
+  readonly failures: readonly number[]
   /** Acts as the target: `next()` of the innermost ring. */
   readonly next: Next
 }
@@ -196,10 +198,17 @@ export const fakeAttempt = (
   path: string = exchange.request.path,
 ): FakeAttempt => {
   let reply: FilteredReply | undefined
+  const failures: number[] = []
   return {
     exchange,
     target,
     number: 1,
+    isLast: true,
+    deadlines: { first_content: Number.POSITIVE_INFINITY, preamble: 5_000 },
+    failures,
+    recordFailure(status) {
+      if (status !== undefined) failures.push(status)
+    },
     request: {
       method: 'POST',
       path: exchange.request.search ? `${path}?${exchange.request.search}` : path,

@@ -210,6 +210,11 @@ export const EXPANDED_REQUEST: Slot<ExpandedRequest> = { name: 'expanded-request
  *  codec's filter in `forward`; final in the `end` or `fail` of every filter of a `handle`. */
 export const STREAM_ERRORED: Slot<true> = { name: 'stream-errored' }
 
+/** Set if the response has a success status and an error in place of content: the call is free.
+ *  Set by the codec's filter in `forward`; final in the `end` or `fail` of every filter of a
+ *  `handle`. */
+export const UNANSWERED: Slot<true> = { name: 'unanswered' }
+
 /** Renders the message that a WebSocket client receives before its connection is closed for a
  *  fault. Set by `realtime` before the request is forwarded; final then. */
 export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'close-message' }

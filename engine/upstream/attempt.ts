@@ -10,7 +10,7 @@ import { limitTime } from './health.ts'
 import type { UpstreamKey } from './keys.ts'
 import { signRequest } from './sign-request.ts'
 import { send } from './transport.ts'
-import type { Deadlines, Signer } from './upstreams.ts'
+import type { Deadlines, Signer, Upstream } from './upstreams.ts'
 
 const fault = errors({
   NO_ATTEMPT_REPLY: [
@@ -27,6 +27,19 @@ export const IDEMPOTENT: ReadonlySet<string> = new Set(
 
 const NO_SIGNERS: readonly Signer[] = []
 
+/** What may follow an attempt. */
+export interface Choice {
+  deadlines(upstream: Upstream): Deadlines
+  isLast(attempt: UpstreamAttempt): boolean
+  /** Keys of its upstream that failed. */
+  readonly failedKeys: readonly UpstreamKey[]
+}
+const NO_CHOICE: Choice = {
+  deadlines: upstream => upstream.deadlines,
+  isLast: () => true,
+  failedKeys: [],
+}
+
 export class UpstreamAttempt implements Attempt {
   readonly exchange: Call
   readonly candidate: Candidate
@@ -39,6 +52,11 @@ export class UpstreamAttempt implements Attempt {
   hasNewCredential = false
   /** Stages that change the request after everything else. */
   signers: readonly Signer[] = NO_SIGNERS
+  readonly choice: Choice
+  /** Failures of the address in a row before its reply. */
+  failuresBefore = 0
+  /** It got a reply without content, or none in the time for content. */
+  hasFailed = false
   #reply: FilteredReply | undefined
 
   constructor(
@@ -46,7 +64,9 @@ export class UpstreamAttempt implements Attempt {
     candidate: Candidate,
     number: number,
     request: UpstreamAttempt['request'],
+    choice: Choice,
   ) {
+    this.choice = choice
     this.exchange = exchange
     this.candidate = candidate
     this.number = number
@@ -54,6 +74,12 @@ export class UpstreamAttempt implements Attempt {
   }
   get target(): Target {
     return this.candidate.target
+  }
+  get deadlines(): Deadlines {
+    return this.choice.deadlines(this.candidate.upstream)
+  }
+  get isLast(): boolean {
+    return this.choice.isLast(this)
   }
   get reply(): Reply {
     return this.requireReply()
@@ -67,6 +93,14 @@ export class UpstreamAttempt implements Attempt {
   }
   setReply(reply: FilteredReply): void {
     this.#reply = reply
+  }
+  recordFailure(status?: number, headers?: Headers): void {
+    const { origin, upstream } = this.candidate
+    this.hasFailed = true
+    if (status === undefined) return
+    recordKey(this, status, headers)
+    const now = performance.now()
+    origin.health.recordResponse(status, headers, now, upstream.health, this.failuresBefore)
   }
   /** Ends the body of a reply that is not used. */
   discardReply(reason: Fault): void {
@@ -84,6 +118,7 @@ export const createAttempt = (
   candidate: Candidate,
   path: string,
   spanId: string,
+  choice = NO_CHOICE,
 ): UpstreamAttempt => {
   const { request } = call
   const headers = candidate.upstream.pass(request.headers)
@@ -99,7 +134,7 @@ export const createAttempt = (
       headers['content-length'] = length
   }
   const outgoing = { method: request.method, path, headers, body }
-  return new UpstreamAttempt(call, candidate, call.progress.attempts, outgoing)
+  return new UpstreamAttempt(call, candidate, call.progress.attempts, outgoing, choice)
 }
 
 /** The innermost step of the forward ring: adds credentials, joins the path, sends the request. */
@@ -118,6 +153,9 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
   const { exchange, candidate, request } = attempt
   const { upstream, origin } = candidate
   const { sentAt } = attempt
+  const { first_byte: limit, first_content: patience } = deadlines
+  // Silence beyond the time for content is no answer while another target or key is left.
+  const retriesTimeout = patience < limit && !attempt.isLast
   const sending = {
     origin,
     upstream: upstream.name,
@@ -125,7 +163,8 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
     path,
     headers: request.headers,
     body: request.body,
-    deadlines,
+    deadlines: retriesTimeout ? { ...deadlines, first_byte: patience } : deadlines,
+    retriesTimeout,
     health: upstream.health,
     idempotent: IDEMPOTENT.has(request.method),
   }
@@ -136,8 +175,9 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
     send(
       sending,
       exchange,
-      reply => {
+      (reply, failures) => {
         addWait()
+        attempt.failuresBefore = failures
         recordKey(attempt, reply.status, reply.headers)
         const decoded = decodeReply(reply, upstream.name)
         hideCredentials(decoded, maskFor(attempt), reply.status >= 400 || exchange.kind === 'turn')
@@ -147,6 +187,7 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
       reason => {
         addWait()
         attempt.key?.health.recordAbandoned()
+        attempt.hasFailed = retriesTimeout && reason.code === 'TARGET_TIMEOUT'
         reject(reason)
       },
     )
@@ -167,7 +208,7 @@ export const pickKey = (attempt: UpstreamAttempt): number => {
   const now = performance.now()
   attempt.sentAt = now
   // A call whose body cannot be sent again must not find out whether a key works again.
-  attempt.key = keys?.pick(target, now, canResend(exchange))
+  attempt.key = keys?.pick(target, now, canResend(exchange), attempt.choice.failedKeys)
   attempt.key?.health.recordAttempt(now)
   exchange.progress.key = attempt.key?.name
   return now

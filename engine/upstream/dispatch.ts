@@ -4,9 +4,17 @@ import type { Balance, Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Handler, type Run } from '../request/pipeline.ts'
 import type { FilteredReply } from '../response/filters.ts'
-import { canResend, createAttempt, IDEMPOTENT, recordKey, type UpstreamAttempt } from './attempt.ts'
+import {
+  type Choice,
+  canResend,
+  createAttempt,
+  IDEMPOTENT,
+  recordKey,
+  type UpstreamAttempt,
+} from './attempt.ts'
 import { isAtOwnPlace, type PickState, pick } from './balance.ts'
 import { type Candidate, candidatesOf } from './candidate.ts'
+import type { UpstreamKey } from './keys.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
 
 const fault = errors({
@@ -55,8 +63,7 @@ export const createDispatcher = (
 ): Run<Call> => {
   const pickState: PickState = { count: 0, byRules: new WeakMap() }
   const cache = new WeakMap<readonly Target[], readonly Candidate[]>()
-  const send = (attempt: UpstreamAttempt): Promise<void> =>
-    rules.send(attempt, rules.deadlines(attempt.candidate.upstream))
+  const send = (attempt: UpstreamAttempt): Promise<void> => rules.send(attempt, attempt.deadlines)
   const forward = compose(ring, send, guard)
   return async call => {
     const preparation = call.request.body.prepare()
@@ -70,7 +77,7 @@ export const createDispatcher = (
     let reply: FilteredReply | undefined
     while (!reply) {
       if (call.abandonReason) throw call.abandonReason
-      const attempt = beginAttempt(call, choice.next(), rules)
+      const attempt = beginAttempt(call, choice, rules)
       try {
         await forward(attempt)
         reply = choice.acceptReply(attempt)
@@ -86,16 +93,21 @@ export const createDispatcher = (
   }
 }
 
-const beginAttempt = (call: Call, candidate: Candidate, rules: DispatchRules): UpstreamAttempt => {
+const beginAttempt = (
+  call: Call,
+  choice: CandidateChoice,
+  rules: DispatchRules,
+): UpstreamAttempt => {
+  const candidate = choice.next()
   call.progress.attempts++
   call.progress.target = candidate.target
   call.progress.key = undefined
-  return createAttempt(call, candidate, rules.path(call), rules.spanId())
+  return createAttempt(call, candidate, rules.path(call), rules.spanId(), choice)
 }
 
 /** Picks the candidates of one call: each once, and `retries` more, until one does not refuse. A
  *  refused or limited key is no retry: the candidate is tried again with the next key. */
-class CandidateChoice {
+class CandidateChoice implements Choice {
   readonly #candidates: readonly Candidate[]
   readonly #rules: DispatchRules
   readonly #pickState: PickState
@@ -104,8 +116,8 @@ class CandidateChoice {
   #lastError: unknown
   /** The candidate that is tried again with another key. */
   #again: Candidate | undefined
-  /** Keys of the present candidate that were refused or limited. */
-  #keysTried = 0
+  /** Keys of the present candidate that were refused, limited, or got no content. */
+  failedKeys: readonly UpstreamKey[] = []
   constructor(candidates: readonly Candidate[], rules: DispatchRules, pickState: PickState) {
     this.#candidates = candidates
     this.#rules = rules
@@ -119,7 +131,7 @@ class CandidateChoice {
     const again = this.#again
     this.#again = undefined
     if (again) return again
-    this.#keysTried = 0
+    if (this.failedKeys.length > 0) this.failedKeys = []
     const candidates = this.#candidates
     const picks = this.#picks
     if (!picks) return candidates[0] as Candidate
@@ -131,6 +143,13 @@ class CandidateChoice {
     if (!next) throw this.#lastError ?? fault('NO_TARGET')
     picks.add(next)
     return next
+  }
+  deadlines(upstream: Upstream): Deadlines {
+    return this.#rules.deadlines(upstream)
+  }
+  isLast(attempt: UpstreamAttempt): boolean {
+    if (attempt.target.pin || !canResend(attempt.exchange)) return true
+    return !this.#canTryAnother && !this.#hasAnotherKey(attempt)
   }
   /** Returns the reply of an attempt; undefined where another candidate is tried instead. */
   acceptReply(attempt: UpstreamAttempt): FilteredReply | undefined {
@@ -173,16 +192,22 @@ class CandidateChoice {
     if (attempt.hasNewCredential && canResend(call)) this.#again = candidate
     if (this.#again) return
     if ((reason.refusesKey || reason.status === 429) && this.#useNextKey(attempt)) return
+    if (!this.#canTryAnother && attempt.hasFailed && this.#useNextKey(attempt)) return
     if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw error
     this.#lastError = error
   }
   /** Whether another key of the same upstream can be tried: nothing was done yet. */
-  #useNextKey({ exchange, candidate, target, key }: UpstreamAttempt): boolean {
+  #useNextKey(attempt: UpstreamAttempt): boolean {
+    if (!canResend(attempt.exchange) || !this.#hasAnotherKey(attempt)) return false
+    if (attempt.key) this.failedKeys = [...this.failedKeys, attempt.key]
+    this.#again = attempt.candidate
+    return true
+  }
+  #hasAnotherKey({ candidate, target, key }: UpstreamAttempt): boolean {
     const { keys } = candidate.upstream
-    if (!key || !keys || target.pin?.key !== undefined || !canResend(exchange)) return false
-    if (++this.#keysTried >= keys.list.length) return false
-    if (keys.isUsable(target.name ?? '', performance.now())) this.#again = candidate
-    return this.#again !== undefined
+    if (!key || !keys || target.pin?.key !== undefined) return false
+    if (this.failedKeys.length + 1 >= keys.list.length) return false
+    return keys.isUsable(target.name ?? '', performance.now(), key)
   }
   /** A target that failed may have processed the request: only an idempotent one is tried again,
    *  unless the configuration says otherwise. A task might be created twice. */

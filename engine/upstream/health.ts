@@ -53,16 +53,21 @@ export class Health {
   recordAttempt(now: number): void {
     if (this.#ejectedUntil !== 0 && now >= this.#ejectedUntil) this.#probing = true
   }
-  /** Records the status of a response. `now`: ms, monotonic. */
+  /** Records the status of a response. `now`: ms, monotonic. `before`: for an error in a body, the
+   *  failures in a row before its head. Returns these. */
   recordResponse(
     status: number,
     headers: HeaderFields | undefined,
     now: number,
     rules: HealthRules,
-  ): void {
+    before = this.#failures,
+  ): number {
     if (status === 429 && !rules.restsKeys) this.rest(now + limitTime(headers))
-    else if (status >= 500) this.recordFailure(now, rules)
-    else this.recordSuccess()
+    else if (status >= 500) {
+      this.#failures = Math.max(this.#failures, before)
+      this.recordFailure(now, rules)
+    } else this.recordSuccess()
+    return before
   }
   recordSuccess(): void {
     this.#failures = 0

@@ -14,6 +14,7 @@ export interface UpstreamKey {
   readonly health: KeyHealth
 }
 
+const NO_KEYS: readonly UpstreamKey[] = []
 /** The first rest of a refused key, and the longest, ms. */
 const REST = { first: 60_000, longest: 600_000 }
 
@@ -64,25 +65,27 @@ export class UpstreamKeys {
     this.list = list
     this.#credit = list.map(() => 0)
   }
-  isUsable(target: string, now: number): boolean {
-    return this.list.some(({ health }) => health.isUsable(target, now))
+  isUsable(target: string, now: number, except?: UpstreamKey): boolean {
+    return this.list.some(key => key !== except && key.health.isUsable(target, now))
   }
   usableAt(target: string): number {
     return Math.min(...this.list.map(({ health }) => health.usableAt(target)))
   }
   /** The key of the pin; otherwise that of the conversation, or the one whose turn it is, among
-   *  those that do not rest; if all rest, the one whose rest ends first. */
-  pick(target: Target, now: number, mayProbe: boolean): UpstreamKey {
+   *  those that do not rest; if all rest, the one whose rest ends first. `failed`: keys that this
+   *  call has tried. */
+  pick(target: Target, now: number, mayProbe: boolean, failed = NO_KEYS): UpstreamKey {
     const { name = '', pin } = target
     const only = this.list[0] as UpstreamKey
     if (this.list.length === 1) return only
     const own = pin?.key === undefined ? undefined : this.list.find(each => each.name === pin.key)
-    const next = own ?? this.#next(target, now, mayProbe)
+    const next = own ?? this.#next(target, now, mayProbe, failed)
     const rest = ({ health }: UpstreamKey): number => health.usableAt(name)
     return next ?? this.list.toSorted((one, other) => rest(one) - rest(other))[0] ?? only
   }
-  #next({ name = '', affinity }: Target, now: number, mayProbe: boolean): UpstreamKey | undefined {
-    const isUsable = ({ health }: UpstreamKey) => health.isUsable(name, now, mayProbe)
+  #next({ name = '', affinity }: Target, now: number, mayProbe: boolean, failed = NO_KEYS) {
+    const isUsable = (key: UpstreamKey) =>
+      key.health.isUsable(name, now, mayProbe) && !failed.includes(key)
     if (affinity !== undefined) return stayAt(this.list.filter(isUsable), affinity, key => key)
     let total = 0
     let best = -1

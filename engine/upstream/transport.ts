@@ -41,10 +41,15 @@ export interface Sending {
   readonly headers: Headers
   body: Body
   readonly deadlines: Deadlines
+  /** Whether another target is asked after the time for the first byte. */
+  readonly retriesTimeout?: boolean
   readonly health: HealthRules
   /** Whether a second sending does no harm (RFC 9110 §9.2.2). */
   readonly idempotent: boolean
 }
+
+/** `failures`: those of the address in a row before this head. */
+type OnReply = (reply: FilteredReply, failures: number) => void
 
 /** Chunks kept before the body is started; then the connection is paused. */
 const EARLY_CHUNKS = 4
@@ -65,7 +70,7 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
   /** ms that may pass without activity, in the present state. */
   deadline: number
   readonly #sending: Sending
-  readonly #onReply: (reply: FilteredReply) => void
+  readonly #onReply: OnReply
   readonly #onFault: (reason: Fault) => void
   #state = CONNECTING
   #connection: ResponseConnection | undefined
@@ -74,11 +79,7 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
   #early: Bytes[] | undefined
   #tail: Bytes | undefined
 
-  constructor(
-    sending: Sending,
-    onReply: (reply: FilteredReply) => void,
-    onFault: (reason: Fault) => void,
-  ) {
+  constructor(sending: Sending, onReply: OnReply, onFault: (reason: Fault) => void) {
     this.#sending = sending
     this.#onReply = onReply
     this.#onFault = onFault
@@ -113,11 +114,12 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
   onHead(status: number, headers: ResponseHeaders): void {
     if (this.over) return
     const { origin, health, deadlines } = this.#sending
-    origin.health.recordResponse(status, headers, performance.now(), health)
+    const now = performance.now()
+    const failures = origin.health.recordResponse(status, headers, now, health)
     this.#state = STREAMING
     this.deadline = deadlines.idle
     this.#touch()
-    this.#onReply(new FilteredReply(status, responseHeaders(headers), undefined, this))
+    this.#onReply(new FilteredReply(status, responseHeaders(headers), undefined, this), failures)
   }
   onData(chunk: Bytes): void {
     if (this.over) return
@@ -211,11 +213,11 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
     this.activeAt = this.#sending.origin.inactivity.now
   }
   #timeoutFault(): Fault {
-    const { upstream, deadlines } = this.#sending
+    const { upstream, deadlines, retriesTimeout: retryable = false } = this.#sending
     if (!this.#connection) return targetFault('TARGET_BUSY', [upstream, deadlines.first_byte])
     return this.#hasHead
       ? targetFault('TARGET_STALLED', [upstream, deadlines.idle])
-      : targetFault('TARGET_TIMEOUT', [upstream, deadlines.first_byte])
+      : targetFault('TARGET_TIMEOUT', [upstream, deadlines.first_byte], { retryable })
   }
   #unsendableFault(cause: UnsendableRequest): Fault {
     return targetFault('REQUEST_UNSENDABLE', [this.#sending.upstream, cause.message], { cause })
@@ -240,7 +242,7 @@ export interface Aborter {
 export const send = (
   sending: Sending,
   aborter: Aborter,
-  onReply: (reply: FilteredReply) => void,
+  onReply: OnReply,
   onFault: (reason: Fault) => void,
 ): void => {
   const { origin } = sending

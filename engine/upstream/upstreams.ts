@@ -11,6 +11,9 @@ import type { Origin } from './origin.ts'
 export interface Deadlines {
   readonly connect: number
   readonly first_byte: number
+  /** Infinity: none. */
+  readonly first_content: number
+  readonly preamble: number
   readonly idle: number
 }
 /** Changes requests after everything else. `name`: its plugin, for the log. */

@@ -81,7 +81,7 @@ const recordFailure = (
   const now = performance.now()
   if (status === 429 && !wasAbandoned) {
     recordKey(attempt, status, headers)
-    return origin.health.recordResponse(status, headers, now, upstream.health)
+    return void origin.health.recordResponse(status, headers, now, upstream.health)
   }
   attempt.key?.health.recordAbandoned()
   if (wasAbandoned || refusesKey) origin.health.recordAbandoned()

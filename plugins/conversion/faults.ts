@@ -16,6 +16,8 @@ export const fault = errors({
     { retryable: true },
   ],
   UPSTREAM_REDIRECTED: [502, 'The upstream answered with a redirect, which is not followed.'],
+  UPSTREAM_SILENT: [504, 'The upstream %s sent no content within %d ms.', { retryable: true }],
+  UPSTREAM_EMPTY: [502, 'The upstream ended its answer without content.', { retryable: true }],
   UPSTREAM_TRUNCATED: [502, 'The upstream ended its stream before it was complete.'],
   UPSTREAM_LINGERS: [502, 'The upstream left its connection open after the end of its stream.'],
   UPSTREAM_UNREADABLE: [502, 'The upstream sent a response that is not a valid %s response.'],

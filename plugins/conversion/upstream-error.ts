@@ -4,7 +4,9 @@ import { TollgateError } from '../../engine/errors.ts'
 import type { Attempt, Fault, Headers, Json, Log, Reply } from '../../engine/plugin.ts'
 import { type DialectName, render } from '../dialects/index.ts'
 import { isFields, parseJson } from '../formats/fields.ts'
+import type { ReportedError } from '../formats/format.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
+import { decodeErrorReply } from '../formats/openai-error-reply.ts'
 import { blameIn, mayBlame } from './account-error.ts'
 import { fault } from './faults.ts'
 
@@ -54,15 +56,40 @@ export const upstreamFault = (
   status: number,
   body: Json | undefined,
   wait?: Headers[string],
+  retryable = false,
 ): Fault => {
   const { message, param, ...error } = codec.decodeError(status, body)
   const retryAfter = wait ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
   return new TollgateError('UPSTREAM_REFUSED', error.status, message, {
     expose: true,
+    retryable,
     ...(param !== undefined && { param }),
     ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
   })
 }
+
+/** The fault of a reply with a success status that reports an error. Retryable if another target or
+ *  key may answer. Records the error for the health of address and key. */
+export const reportedFault = (
+  log: Log,
+  codec: Pick<TargetCodec, 'decodeError'> | undefined,
+  attempt: Attempt,
+  { status, body }: ReportedError,
+): Fault => {
+  const { headers } = attempt.reply
+  const text = JSON.stringify(body)
+  const wait = waitIn(codec, { status, headers }, text)
+  attempt.recordFailure(status, wait === undefined ? headers : { ...headers, 'retry-after': wait })
+  const decodeError = codec?.decodeError ?? decodeErrorReply
+  return (
+    accountFault(log, attempt, { status, text, wait }) ??
+    upstreamFault({ decodeError }, status, body, wait, isRetryable(status))
+  )
+}
+/** Other statuses are about the request, which every target would refuse. */
+const isRetryable = (status: number): boolean =>
+  status >= 500 || status === TIMED_OUT || status === LIMITED
+const [TIMED_OUT, LIMITED] = [408, 429]
 
 /** Checks an error response in the client's own format: it passes as it is, with status and
  *  Retry-After, unless it is about the gateway's account. */

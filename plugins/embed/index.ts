@@ -11,9 +11,14 @@ import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
 import { fault as notHere } from '../conversion/faults.ts'
 import { MediaFetcher } from '../conversion/media-fetch.ts'
 import { estimateContentTokens } from '../conversion/token-estimate.ts'
-import { accountFault, answerError, ERROR_LIMIT } from '../conversion/upstream-error.ts'
+import {
+  accountFault,
+  answerError,
+  ERROR_LIMIT,
+  reportedFault,
+} from '../conversion/upstream-error.ts'
 import { embeddingFormatFor, embeddingFormatNamed, embeddingNames } from '../formats/embedding.ts'
-import { isFields, parseJson } from '../formats/fields.ts'
+import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import { formats } from '../formats/index.ts'
 import { supportedFormats } from '../formats/supported-formats.ts'
 import { MODEL, SERVED, USAGE } from '../slots.ts'
@@ -27,8 +32,12 @@ import type {
 } from './hub.ts'
 
 const fault = errors({
-  EMBEDDING_UNREADABLE: [502, 'The upstream sent a response that is not a valid embedding.'],
-  EMBEDDING_COUNT: [502, 'The upstream returned %d vectors for %d items.'],
+  EMBEDDING_UNREADABLE: [
+    502,
+    'The upstream sent a response that is not a valid embedding.',
+    { retryable: true },
+  ],
+  EMBEDDING_COUNT: [502, 'The upstream returned %d vectors for %d items.', { retryable: true }],
 })
 
 /** Bytes: two thousand vectors of three thousand decimal numbers. */
@@ -132,7 +141,9 @@ const forward = async (
   await next()
   droppedFields.report(attempt.reply, host.log, exchange.id)
   if (attempt.reply.status >= 300) return answerUpstreamError(client, targetFormat, host, attempt)
-  const vectors = targetFormat.readAnswer(await bodyOf(attempt))
+  const body = await bodyOf(attempt)
+  checkError(targetFormat, host, attempt, body)
+  const vectors = targetFormat.readAnswer(body)
   if (vectors.served) exchange.slots.set(SERVED, vectors.served)
   const meters = vectors.meters ?? estimate(prompt)
   // Vectors are no output: no later stage estimates any.
@@ -201,6 +212,18 @@ const bodyOf = async ({ reply }: Attempt) => {
   const body = parseJson(Buffer.from(await reply.bytes(ANSWER_LIMIT)).toString())
   if (!isFields(body)) throw fault('EMBEDDING_UNREADABLE')
   return body
+}
+/** An error with a success status is an attempt that failed. */
+const checkError = (
+  { errors: name }: EmbeddingFormat,
+  { log }: Host,
+  attempt: Attempt,
+  body: Fields,
+): void => {
+  if (body.error === undefined || body.error === null) return
+  const format = formats.get(name)
+  const error = format?.answers?.failure(body)
+  if (error) throw reportedFault(log, format?.codec, attempt, error)
 }
 const checkVectors = ({ vectors }: EmbeddingAnswer, { items }: EmbeddingPrompt): void => {
   if (vectors.length !== items.length)

@@ -28,6 +28,8 @@ export interface Format {
   /** How its answers say how they were made. */
   readonly served: ServedFacts
   readonly stream: StreamFacts
+  /** Which whole answers with a success status are none. Absent: all are answers. */
+  readonly answers?: AnswerFacts
   /** The member of a request that limits the output, with this limit. Absent: the format has no
    *  limit. */
   outputLimit?(body: Fields, tokens: number): readonly [key: string, value: Json] | undefined
@@ -76,8 +78,8 @@ export interface AnswerMember {
 }
 
 /** A format that targets use, whether or not clients use it. */
-export interface TargetFormat extends Pick<Format, 'name' | 'headers'> {
-  readonly stream: Pick<StreamFacts, 'error' | 'framing'>
+export interface TargetFormat extends Pick<Format, 'name' | 'headers' | 'answers'> {
+  readonly stream: ContentFacts
   readonly usage?: UsageFacts
   readonly served: ServedFacts
   readonly codec: TargetCodec
@@ -134,6 +136,26 @@ export interface HostedUsageFacts {
   begin(traits: { readonly [key: string]: Json }): HostedUsage
 }
 
+/** An error of an upstream: the body of an error reply, and its status. */
+export interface ReportedError {
+  readonly status: number
+  readonly body: Fields
+}
+/** Tells answers with a success status from errors in their place. */
+export interface AnswerFacts {
+  /** Texts of which nearly every answer has one: a body with one of them, and without an error, is
+   *  not parsed. Without texts only a body with an error is. */
+  readonly marks: readonly string[]
+  /** The failure of a body that has no content: it reports an error, or lacks what every answer
+   *  has. An empty answer with a finish reason is no failure. */
+  failure(body: Fields): ReportedError | undefined
+}
+/** What the events of a stream mean before its first content. */
+export type ContentFacts = Pick<
+  StreamFacts,
+  'error' | 'framing' | 'carriesContent' | 'failedEnd'
+> & { readonly isEnd?: StreamFacts['isEnd'] }
+
 /** Marks are searched in bytes. Each begins with a letter that is rare in the format, which makes
  *  the search fast. */
 export interface StreamFacts {
@@ -155,8 +177,13 @@ export interface StreamFacts {
   /** Whether the stream is complete after this event if the connection closes without a
    *  terminator. */
   completesWithoutTerminator(event: SseEvent): boolean
-  /** The error in this event, as the body of an error reply, with its status. */
-  error(event: SseEvent): { readonly status: number; readonly body: Fields } | undefined
+  /** The error in this event. */
+  error(event: SseEvent): ReportedError | undefined
+  /** Whether this event has content of the answer, or its finish reason: the target is chosen then.
+   *  The start of a message, pings and empty deltas have neither. Absent: every event has. */
+  carriesContent?(event: SseEvent): boolean
+  /** The failure that the finish reason of this event reports, if no content came before it. */
+  failedEnd?(event: SseEvent): ReportedError | undefined
   /** Present if upstreams send counts only on request. */
   readonly usageOption?: UsageOption
   /** Ends a stream with an error; `body`: the error in the client's dialect, `last`: the previous

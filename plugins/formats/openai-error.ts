@@ -1,7 +1,7 @@
 /** Error events in streams of OpenAI's formats, with the HTTP status that each corresponds to. */
 import type { Json } from '../../engine/plugin.ts'
-import { type Fields, isFields } from './fields.ts'
-import { eventFields } from './format.ts'
+import { isFields } from './fields.ts'
+import { eventFields, type ReportedError } from './format.ts'
 import type { SseEvent } from './stream/sse.ts'
 
 const STATUS: Readonly<Record<string, number>> = {
@@ -19,6 +19,7 @@ const STATUS: Readonly<Record<string, number>> = {
   model_not_found: 404,
   rate_limit_error: 429,
   rate_limit_exceeded: 429,
+  too_many_requests: 429,
   insufficient_quota: 429,
   server_error: 500,
   internal_error: 500,
@@ -30,10 +31,9 @@ const STATUS: Readonly<Record<string, number>> = {
 }
 const UNKNOWN_STATUS = 502
 
-export const openaiError = (
-  error: Json | undefined,
-): { readonly status: number; readonly body: Fields } | undefined => {
-  if (!isFields(error)) return undefined
+export const openaiError = (error: Json | undefined): ReportedError | undefined => {
+  if (typeof error === 'string' && error !== '') return openaiError({ message: error })
+  if (!isFields(error) || Object.keys(error).length === 0) return undefined
   const {
     message = 'The upstream reported an error.',
     type = null,

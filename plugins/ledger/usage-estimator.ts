@@ -2,7 +2,7 @@
  *  the upstream reports no counts. */
 import type { Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import { BYTES_PER_TOKEN, estimatePromptTokens } from '../formats/prompt-tokens.ts'
-import { OUTPUT_SO_FAR, type OutputSoFar, USAGE, type Usage } from '../slots.ts'
+import { OUTPUT_SO_FAR, type OutputSoFar, UNANSWERED, USAGE, type Usage } from '../slots.ts'
 
 /** ms between two checkpoints of a stream. */
 const CHECKPOINT_INTERVAL = 250
@@ -79,9 +79,10 @@ export class UsageEstimator {
   get hasOutput(): boolean {
     return this.#hasOutput
   }
-  /** Whether the call is free: no upstream was called and no usage is known. */
+  /** Whether the call is free: no upstream was called and no usage is known, or none answered. */
   get isFree(): boolean {
-    return this.#exchange.attempts === 0 && !this.#usage
+    const { attempts, slots } = this.#exchange
+    return (attempts === 0 && !this.#usage) || slots.get(UNANSWERED) === true
   }
   /** The upstream's own counts. Where the stream was cut before they were complete: at least the
    *  delivered output. */

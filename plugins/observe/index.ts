@@ -30,6 +30,8 @@ type Try = {
    *  `performance.now()`. */
   start: number
   ms: number
+  /** Of an error that a response with a success status reported. */
+  status?: number
   /** Why there was no response: `getaddrinfo ENOTFOUND api.example.com`. */
   cause?: string
   /** What support of the provider asks for: the id of its response. */
@@ -119,6 +121,7 @@ const addTry = (
 ): void => {
   const ms = Math.round(performance.now() - start)
   const each: Try = { upstream: target.upstream, target: target.name ?? null, result, start, ms }
+  if (result === 'UPSTREAM_REFUSED') each.status = (error as Fault).status
   const cause = causeOf(error)
   if (cause !== undefined) each.cause = cause.slice(0, MAX_TEXT)
   const idHeader = ID_HEADERS.find(name => headers[name] !== undefined)

@@ -111,7 +111,7 @@ const attemptLines = (record: RequestRecord): readonly string[] => {
   return (tries as readonly Readonly<Record<string, Json>>[]).map((each, index) =>
     field(
       `attempt ${index + 1}`,
-      ` ${placeOf(each.upstream, each.target)}: ${show(each.result)}${each.cause === undefined ? '' : ` (${show(each.cause)})`} after ${show(each.ms)} ms${remarksOf(each)}`,
+      ` ${placeOf(each.upstream, each.target)}: ${show(each.result)}${each.status === undefined ? '' : ` ${show(each.status)}`}${each.cause === undefined ? '' : ` (${show(each.cause)})`} after ${show(each.ms)} ms${remarksOf(each)}`,
     ),
   )
 }

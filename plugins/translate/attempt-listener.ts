@@ -2,14 +2,14 @@
  *  thoughts. */
 import type { Attempt, Bytes, Fault, Log } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
-import { accountFault, upstreamFault } from '../conversion/upstream-error.ts'
+import { accountFault, reportedFault, upstreamFault } from '../conversion/upstream-error.ts'
 import { bodyOf } from '../dialects/index.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Format, HostedUsage, TargetFormat } from '../formats/format.ts'
 import type { Answer, Part } from '../formats/hub/answer.ts'
 import { partsOf } from '../formats/hub/answer-parts.ts'
 import type { SseEvent } from '../formats/stream/sse.ts'
-import { type Meters, STREAM_ERRORED, USAGE } from '../slots.ts'
+import { type Meters, STREAM_ERRORED, UNANSWERED, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
 import { addServed, beginServed } from './served-slot.ts'
 import type { ThoughtRecorder } from './thought-cache.ts'
@@ -68,14 +68,20 @@ export class AttemptListener implements TranslationListener {
   bodyOf(reason: Fault): Fields {
     return bodyOf(this.#dialect, reason, this.#attempt.exchange.id)
   }
-  errorIn(event: SseEvent): Fault | undefined {
-    const error = this.#target.stream.error(event)
+  errorIn(event: SseEvent, hasContent: boolean): Fault | undefined {
+    const { stream } = this.#target
+    const error = stream.error(event) ?? (hasContent ? undefined : stream.failedEnd?.(event))
     if (!error) return undefined
+    if (!hasContent) return reportedFault(this.#log, this.#target.codec, this.#attempt, error)
     const { status, body } = error
     return (
       accountFault(this.#log, this.#attempt, { status, text: JSON.stringify(body) }) ??
       upstreamFault(this.#target.codec, status, body)
     )
+  }
+  failureOf(answer: Fields): Fault | undefined {
+    const error = this.#target.answers?.failure(answer)
+    return error && reportedFault(this.#log, this.#target.codec, this.#attempt, error)
   }
   onBroken(reason: Fault): void {
     const { exchange, target } = this.#attempt
@@ -85,6 +91,9 @@ export class AttemptListener implements TranslationListener {
       'response stream ended in an error',
     )
     exchange.slots.set(STREAM_ERRORED, true)
+  }
+  onUnanswered(): void {
+    this.#attempt.exchange.slots.set(UNANSWERED, true)
   }
   onLinger(): void {
     this.#attempt.exchange.cut(fault('UPSTREAM_LINGERS'))

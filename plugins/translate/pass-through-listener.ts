@@ -7,7 +7,7 @@ import type { Fields } from '../formats/fields.ts'
 import type { Format, UsageEstimate } from '../formats/format.ts'
 import type { SseEvent } from '../formats/stream/sse.ts'
 import type { ResponseListener } from '../formats/stream/stream-watch.ts'
-import { type Served, STREAM_ERRORED, USAGE } from '../slots.ts'
+import { type Served, STREAM_ERRORED, UNANSWERED, USAGE } from '../slots.ts'
 import type { AnswerUsage } from './answer-usage.ts'
 import { addServed, beginServed } from './served-slot.ts'
 
@@ -73,6 +73,11 @@ export class PassThroughListener implements ResponseListener {
   }
   onBroken(): void {
     this.#exchange.slots.set(STREAM_ERRORED, true)
+  }
+  onUnanswered(): void {
+    const { slots } = this.#exchange
+    slots.set(STREAM_ERRORED, true)
+    slots.set(UNANSWERED, true)
   }
   onLinger(): void {
     this.#exchange.cut(fault('UPSTREAM_LINGERS'))

@@ -2,13 +2,19 @@
  *  name; filters watch the response for usage and its end. */
 import type { Attempt, Log, Reply } from '../../engine/plugin.ts'
 import {
-  accountFault,
   checkError,
   checkErrorShape,
   discardBody,
+  reportedFault,
 } from '../conversion/upstream-error.ts'
-import { type Fields, isFields } from '../formats/fields.ts'
-import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
+import { isFields } from '../formats/fields.ts'
+import type {
+  Format,
+  HostedUsage,
+  ReportedError,
+  UsageEstimate,
+  UsageOption,
+} from '../formats/format.ts'
 import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../formats/stream/answer-member.ts'
@@ -22,7 +28,7 @@ import {
 } from '../formats/stream/stream-watch.ts'
 import { METERED, MODEL, OUTPUT_LIMIT, type PricedMeters, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
-import { errorInFirstEvent, hasFirstEvent } from './first-event.ts'
+import { awaitAnswer, awaitContent, awaitElement, holdOf } from './first-content.ts'
 import { watchHostedTools } from './hosted-tools.ts'
 import { PassThroughListener } from './pass-through-listener.ts'
 
@@ -47,15 +53,43 @@ export class PassThrough {
   #send(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const isHidden = this.#requestUsage(attempt)
     this.#applyOutputLimit(attempt)
-    return next().then(() => this.#watchResponse(attempt, isHidden))
+    const startedAt = performance.now()
+    return next().then(() => this.#watchResponse(attempt, { isHidden, startedAt }))
   }
-  #watchResponse(attempt: Attempt, isHidden: StreamOptions['isHidden']): Promise<void> | undefined {
+  #watchResponse(attempt: Attempt, request: SentRequest): Promise<void> | undefined {
     const { reply } = attempt
     if (reply.status >= 300) return this.#checkError(attempt)
     const estimate = this.#startEstimate(attempt)
     const offers = offersHostedTools(attempt.exchange.request.parsed)
     if (isEventStream(reply))
-      return this.#watchStream(attempt, reply, { isHidden, offers, estimate })
+      return this.#watchStream(attempt, reply, { ...request, offers, estimate })
+    const checking = this.#checkAnswer(attempt, request)
+    if (!checking) return void this.#watchAnswer(attempt, { offers, estimate })
+    return checking.then(error => {
+      if (error) return this.#answerReported(attempt, error)
+      this.#watchAnswer(attempt, { offers, estimate })
+      return undefined
+    })
+  }
+  /** Looks for an error in place of an answer. Undefined where the answer's filter does. */
+  #checkAnswer(
+    attempt: Attempt,
+    { startedAt }: SentRequest,
+  ): Promise<ReportedError | undefined> | undefined {
+    const { stream, answers } = this.#format
+    if (!isJson(attempt.reply)) return undefined
+    if (this.#isArray(attempt)) return awaitElement(attempt, stream, startedAt)
+    return answers && !attempt.isLast ? awaitAnswer(attempt, answers, startedAt) : undefined
+  }
+  /** Whether the answer is an array that grows, in place of an event stream. */
+  #isArray({ request: { path } }: Attempt): boolean {
+    return this.#format.streamsByPath?.(path) === true
+  }
+  #watchAnswer(
+    attempt: Attempt,
+    { offers, estimate }: Pick<StreamOptions, 'offers' | 'estimate'>,
+  ): void {
+    const { reply } = attempt
     const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: false })
     const listener = this.#listen(attempt, hostedUsage, estimate, false)
     setInitialUsage(attempt, estimate)
@@ -63,9 +97,10 @@ export class PassThrough {
     const how = estimate
       ? { json: isJson(reply), isChecked: false }
       : { json: true, isChecked: reply.status !== 204 }
-    reply.through(new AnswerFilter(this.#marks, listener, how))
+    const isHeld = how.json && attempt.isLast && !this.#isArray(attempt)
+    const hold = isHeld ? holdOf(this.#log, this.#format, attempt) : undefined
+    reply.through(new AnswerFilter(this.#marks, listener, { ...how, hold }))
     this.#renameInAnswer(attempt, PlainMemberFilter)
-    return undefined
   }
   #checkError(attempt: Attempt): Promise<void> {
     const { dialect, decodeError } = this.#format
@@ -117,13 +152,10 @@ export class PassThrough {
   async #watchStream(
     attempt: Attempt,
     reply: Reply,
-    { isHidden, offers, estimate }: StreamOptions,
+    { isHidden, offers, estimate, startedAt }: StreamOptions,
   ): Promise<void> {
-    const error = errorInFirstEvent(
-      await reply.peek(bytes => hasFirstEvent(bytes)),
-      this.#format.stream,
-    )
-    if (error) return this.#answerErrorEvent(attempt, reply, error)
+    const error = await awaitContent(attempt, this.#format.stream, startedAt)
+    if (error) return this.#answerReported(attempt, error)
     setInitialUsage(attempt, estimate)
     delete reply.headers['content-length'] // an appended error event would exceed it
     const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: true })
@@ -148,18 +180,14 @@ export class PassThrough {
     delete reply.headers['content-length']
     reply.through(new MemberFilter(answerModel, requestedModel))
   }
-  /** An error event with status 200 becomes an error response, as nothing has been sent yet. */
-  async #answerErrorEvent(
-    attempt: Attempt,
-    reply: Reply,
-    { status, body }: { readonly status: number; readonly body: Fields },
-  ): Promise<void> {
+  /** An error in place of content: another target or key is asked, or the client gets it as an
+   *  error response, as nothing has been sent yet. */
+  async #answerReported(attempt: Attempt, error: ReportedError): Promise<void> {
+    const { reply } = attempt
     await discardBody(reply)
-    const { 'retry-after': wait } = reply.headers
-    const error = { status, text: JSON.stringify(body), wait }
-    const reason = accountFault(this.#log, attempt, error)
-    if (reason) throw reason
-    attempt.answer(status, body, wait === undefined ? {} : { 'retry-after': wait })
+    const reason = reportedFault(this.#log, this.#format.codec, attempt, error)
+    if (reason.code !== 'UPSTREAM_REFUSED' || (reason.retryable && !attempt.isLast)) throw reason
+    attempt.answer(error.status, error.body, reason.headers)
   }
   #listen(
     attempt: Attempt,
@@ -173,8 +201,11 @@ export class PassThrough {
   }
 }
 
-interface StreamOptions {
+interface SentRequest {
   readonly isHidden: UsageOption['isUsageOnly'] | undefined
+  readonly startedAt: number
+}
+interface StreamOptions extends SentRequest {
   readonly offers: boolean
   readonly estimate: UsageEstimate | undefined
 }

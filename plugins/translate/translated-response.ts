@@ -3,7 +3,8 @@
 import { asFault } from '../../engine/errors.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { fault, modelFault } from '../conversion/faults.ts'
-import type { Fields } from '../formats/fields.ts'
+import { carriesContent } from '../formats/content-facts.ts'
+import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import { eventFields, isBrokenJson, type TargetFormat } from '../formats/format.ts'
 import type { Answer, Part } from '../formats/hub/answer.ts'
 import type { StreamDecoder, TargetCodec } from '../formats/hub/codec.ts'
@@ -27,8 +28,12 @@ export interface TranslationListener {
   onUsage(meters: Meters | undefined, whole: boolean): void
   /** The fault as an error body of the client's dialect. */
   bodyOf(reason: Fault): Fields
-  /** The error that this event reports, if any. */
-  errorIn(event: SseEvent): Fault | undefined
+  /** The error that this event reports, if any. `hasContent`: the answer has content by now. */
+  errorIn(event: SseEvent, hasContent: boolean): Fault | undefined
+  /** The error that a plain answer reports in place of content. */
+  failureOf(answer: Fields): Fault | undefined
+  /** The answer ends in an error and had no content. */
+  onUnanswered(): void
   /** The stream ends in an error event. */
   onBroken(reason: Fault): void
   /** The upstream ended its answer but keeps the connection open. */
@@ -38,6 +43,8 @@ export interface TranslationListener {
 /** ms that an upstream may keep the connection open after the end of its answer, and after what may
  *  be the end. */
 const [LINGER_MS, PAUSE_MS] = [1_000, 5_000]
+/** A client that leaves pays for the prompt, which the upstream has read. */
+const CLIENT_LEFT = 499
 
 /** Translates a stream of the target's format. */
 export class TranslatedStream implements Filter {
@@ -45,11 +52,13 @@ export class TranslatedStream implements Filter {
   readonly #format: string
   readonly #encoder: ResponseEncoder
   readonly #listener: TranslationListener
+  readonly #facts: TargetFormat['stream']
   readonly #framing: Framing
   readonly #splitter: EventSplitter
   readonly #emit = (part: Part): void => this.#onPart(part)
   #meters: Meters | undefined
   #hasStarted = false
+  #hasContent = false
   #hasEnded = false
   /** An error has been sent to the client: nothing follows it. */
   #isBroken = false
@@ -65,6 +74,7 @@ export class TranslatedStream implements Filter {
   ) {
     this.#decoder = codec.decodeStream()
     this.#format = name
+    this.#facts = stream
     this.#framing = stream.framing ?? SSE_FRAMING
     this.#splitter = this.#framing.createSplitter()
     this.#encoder = encoder
@@ -91,7 +101,8 @@ export class TranslatedStream implements Filter {
     for (const event of this.#framing.eventsIn(bytes)) {
       if (this.#hasEnded || event.data === undefined) continue
       this.#listener.onBytes(bytes.subarray(event.start, event.end), eventFields(event))
-      const error = this.#listener.errorIn(event)
+      this.#hasContent ||= carriesContent(this.#facts, event)
+      const error = this.#listener.errorIn(event, this.#hasContent)
       if (error) return this.#break(error, out)
       if (isBrokenJson(event)) return this.#break(fault('UPSTREAM_UNREADABLE', [this.#format]), out)
       try {
@@ -149,6 +160,7 @@ export class TranslatedStream implements Filter {
   /** Before the first event was sent, the fault can still become an error response. */
   #sendFault(reason: Fault, out: Out): void {
     if (!this.#hasStarted) return out.fail(reason)
+    if (!this.#hasContent && reason.status !== CLIENT_LEFT) this.#listener.onUnanswered()
     this.#listener.onBroken(reason)
     out.end(this.#encoder.fail(this.#listener.bodyOf(reason)), reason)
   }
@@ -192,14 +204,15 @@ export class TranslatedAnswer implements Filter {
   /** Some upstreams send errors with status 200: a body without content that reports an error is
    *  that error. */
   #decode(): { readonly answer?: Answer; readonly error?: Fault | undefined } {
-    const body = { name: '', data: Buffer.concat(this.#chunks).toString(), start: 0, end: 0 }
-    const fields = eventFields(body)
-    if (fields) this.#listener.onBody(fields)
+    const value = parseJson(Buffer.concat(this.#chunks).toString())
+    const fields = Array.isArray(value) ? value[0] : value
+    if (!isFields(fields)) return {}
+    this.#listener.onBody(fields)
     try {
-      const answer = fields && this.#target.decodeAnswer(fields)
-      if (answer?.choices.some(({ content }) => content.length > 0)) return { answer }
-      const error = this.#listener.errorIn(body)
-      return error || !answer ? { error } : { answer }
+      const answer = this.#target.decodeAnswer(fields)
+      if (answer.choices.some(({ content }) => content.length > 0)) return { answer }
+      const error = this.#listener.failureOf(fields)
+      return error ? { error } : { answer }
     } catch {
       return {}
     }

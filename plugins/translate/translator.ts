@@ -7,14 +7,15 @@ import {
   discardBody,
   ERROR_LIMIT,
   rejectRedirect,
+  reportedFault,
 } from '../conversion/upstream-error.ts'
-import type { Fields } from '../formats/fields.ts'
-import type { TargetFormat } from '../formats/format.ts'
-import type { EncodeContext, TargetCodec, UpstreamRequest } from '../formats/hub/codec.ts'
+import { render } from '../dialects/index.ts'
+import type { ReportedError, TargetFormat } from '../formats/format.ts'
+import type { EncodeContext, UpstreamRequest } from '../formats/hub/codec.ts'
 import { type Framing, SSE_FRAMING } from '../formats/stream/framing.ts'
 import { MODEL } from '../slots.ts'
 import { decodeRequest } from './decode-request.ts'
-import { errorInFirstEvent, hasFirstEvent } from './first-event.ts'
+import { awaitAnswer, awaitContent } from './first-content.ts'
 import { fitTools } from './fit-tools.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
 import { factsOf, preparePrompt } from './prepare-prompt.ts'
@@ -54,10 +55,14 @@ export class Translator {
     if (isStrict(this.#context.strict, exchange))
       droppedFields.refuse(exchange.slots.get(MODEL)?.asked ?? '')
     this.#send(attempt, upstreamRequest)
+    const startedAt = performance.now()
     await next()
     const { reply } = attempt
     droppedFields.report(reply, this.#context.log, exchange.id)
     if (reply.status >= 300) return this.#answerError(attempt, reply)
+    const checking = this.#awaitContent(attempt, startedAt)
+    const error = checking && (await checking)
+    if (error) return this.#answerReported(attempt, error)
     const { followUps = [] } = upstreamRequest
     const joinedReply =
       followUps.length === 0 ? reply : await this.#sendFollowUps(attempt, reply, followUps)
@@ -65,7 +70,17 @@ export class Translator {
     const linking = this.#linkImages(attempt, joinedReply, prompt)
     const linkedReply = linking instanceof Promise ? await linking : linking
     const context = contextOf(exchange, fittedPrompt.prompt)
-    await this.#translateResponse(attempt, linkedReply, context, fittedPrompt.codec)
+    const translatable = { ...this.#target, codec: fittedPrompt.codec }
+    translateResponse(attempt, linkedReply, context, this.#client, translatable, this.#context)
+  }
+  /** Undefined where the filter of the answer looks for an error. */
+  #awaitContent(
+    attempt: Attempt,
+    startedAt: number,
+  ): Promise<ReportedError | undefined> | undefined {
+    const { stream, answers } = this.#target
+    if (this.#framing.isStream(attempt.reply)) return awaitContent(attempt, stream, startedAt)
+    return answers && !attempt.isLast ? awaitAnswer(attempt, answers, startedAt) : undefined
   }
   #send({ request }: Attempt, upstreamRequest: UpstreamRequest): void {
     request.path = upstreamRequest.path
@@ -104,28 +119,14 @@ export class Translator {
     if (!isWanted || !imageLinks || this.#framing.isStream(reply)) return reply
     return imageLinks.replace(attempt, reply, imageGeneration)
   }
-  async #translateResponse(
-    attempt: Attempt,
-    reply: Reply,
-    context: EncodeContext,
-    codec: TargetCodec,
-  ): Promise<void> {
-    if (this.#framing.isStream(reply)) {
-      const firstBytes = await reply.peek(bytes => hasFirstEvent(bytes, this.#framing))
-      const error = errorInFirstEvent(firstBytes, this.#target.stream)
-      if (error) return this.#answerErrorEvent(attempt, reply, error)
-    }
-    const target = { ...this.#target, codec }
-    translateResponse(attempt, reply, context, this.#client, target, this.#context)
-  }
-  /** An error event with status 200 becomes an error response, as nothing has been sent yet. */
-  async #answerErrorEvent(
-    attempt: Attempt,
-    reply: Reply,
-    { status, body }: { readonly status: number; readonly body: Fields },
-  ): Promise<void> {
-    await discardBody(reply)
-    this.#renderError(attempt, status, JSON.stringify(body), reply.headers)
+  /** An error in place of content: another target or key is asked, or the client gets it as an
+   *  error response, as nothing has been sent yet. */
+  async #answerReported(attempt: Attempt, error: ReportedError): Promise<void> {
+    await discardBody(attempt.reply)
+    const reason = reportedFault(this.#context.log, this.#target.codec, attempt, error)
+    if (reason.code !== 'UPSTREAM_REFUSED' || (reason.retryable && !attempt.isLast)) throw reason
+    const { body, status, headers } = render(this.#client.dialect, reason, attempt.exchange.id)
+    attempt.answer(status, body, headers)
   }
   async #answerError(attempt: Attempt, reply: Reply): Promise<void> {
     await rejectRedirect(reply)

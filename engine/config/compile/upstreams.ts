@@ -43,7 +43,13 @@ type Auth =
   | { readonly query: string }
   /** A plugin that signs, with its options (upstream-auth.ts). */
   | { readonly [plugin: string]: unknown }
-const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000 }
+const DEADLINES: Deadlines = {
+  connect: 5_000,
+  first_byte: 120_000,
+  first_content: Number.POSITIVE_INFINITY,
+  preamble: 5_000,
+  idle: 60_000,
+}
 const ENGINE_KEYS = new Set([
   'preset',
   'url',
@@ -160,11 +166,19 @@ const urlsOf = (options: UpstreamOptions): readonly string[] => {
 export const readDeadlines = (
   options: UpstreamOptions['timeout'],
   defaults: Deadlines,
-): Deadlines => ({
-  connect: options?.connect ? parseDuration(options.connect) : defaults.connect,
-  first_byte: options?.first_byte ? parseDuration(options.first_byte) : defaults.first_byte,
-  idle: options?.idle ? parseDuration(options.idle) : defaults.idle,
-})
+): Deadlines => {
+  const read = (name: keyof Deadlines): number => {
+    const text = options?.[name]
+    return text ? parseDuration(text) : defaults[name]
+  }
+  return {
+    connect: read('connect'),
+    first_byte: read('first_byte'),
+    first_content: read('first_content'),
+    preamble: read('preamble'),
+    idle: read('idle'),
+  }
+}
 
 const createOpener = (
   { connect }: Deadlines,

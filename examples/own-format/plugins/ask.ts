@@ -72,6 +72,16 @@ const ask: Format = {
     afterEnd: 'dropped',
     completesWithoutTerminator: () => false,
     error: errorIn,
+    // A target is chosen at its first content: an error before it leads to the next target.
+    carriesContent: event => {
+      const { text, used } = eventFields(event) ?? {}
+      return (typeof text === 'string' && text !== '') || used !== undefined
+    },
+  },
+  // A body with status 200 that is an error; one with the mark is an answer.
+  answers: {
+    marks: ['"used"'],
+    failure: ({ error }) => (isFields(error) ? { status: 502, body: error } : undefined),
   },
   codec: {
     settings: { limit: 'max_words' },

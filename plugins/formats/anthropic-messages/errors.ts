@@ -1,9 +1,10 @@
-/** Errors of this format in streams and error replies. */
+/** Errors of this format in streams, in answers and in error replies. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields, lenientObject } from '../fields.ts'
-import { eventFields } from '../format.ts'
+import { type Fields, isFields, lenientObject, lookUp } from '../fields.ts'
+import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import type { SseEvent } from '../stream/sse.ts'
+import { isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
 
 /** Error type -> HTTP status. */
 const STATUS: Readonly<Record<string, number>> = {
@@ -26,13 +27,58 @@ export const typeOf = (event: SseEvent): string => {
   return typeof type === 'string' ? type : ''
 }
 
-export const errorOf = (
-  event: SseEvent,
-): { readonly status: number; readonly body: Fields } | undefined => {
-  if (typeOf(event) !== 'error') return undefined
+export const errorOf = (event: SseEvent): ReportedError | undefined => {
+  const type = typeOf(event)
   const body = eventFields(event)
-  const type = body && lenientObject(body, 'error').type
-  return body && { status: (typeof type === 'string' && STATUS[type]) || 502, body }
+  return body && (type === 'error' || (type === '' && !isEmpty(body.error)))
+    ? reportedIn(body)
+    : undefined
+}
+const reportedIn = (body: Fields): ReportedError => {
+  const { type, code } = lenientObject(body, 'error')
+  const status = typeof type === 'string' ? lookUp(STATUS, type) : undefined
+  return { status: status ?? statusIn(code) ?? UNKNOWN_STATUS, body }
+}
+
+export const carriesContent = (event: SseEvent): boolean => {
+  const fields = eventFields(event) ?? {}
+  const type = typeOf(event)
+  if (type === 'content_block_start') return hasContent(lenientObject(fields, 'content_block'))
+  if (type === 'content_block_delta') return hasContent(lenientObject(fields, 'delta'))
+  if (type === 'message_delta') return !isEmpty(lenientObject(fields, 'delta').stop_reason)
+  return !EMPTY_EVENTS.has(type)
+}
+const EMPTY_EVENTS: ReadonlySet<string> = new Set([
+  '',
+  'message_start',
+  'ping',
+  'content_block_stop',
+  'message_stop',
+])
+/** Blocks and deltas of text hold nothing yet while the text is empty. */
+const TEXTS: Readonly<Record<string, string>> = {
+  text: 'text',
+  text_delta: 'text',
+  thinking: 'thinking',
+  thinking_delta: 'thinking',
+  input_json_delta: 'partial_json',
+  signature_delta: 'signature',
+}
+const hasContent = (block: Fields): boolean => {
+  const text = lookUp(TEXTS, String(block.type))
+  return text === undefined ? !isEmpty(block) : !isEmpty(block[text])
+}
+
+/** The beginning of a turn that ends without a text is an answer. */
+export const answers: AnswerFacts = {
+  marks: ['"stop_reason":"', '"stop_reason": "'],
+  failure: body => {
+    if (!isEmpty(body.content)) return undefined
+    if (body.type === 'error' || !isEmpty(body.error)) return reportedIn(body)
+    if (!isEmpty(body.stop_reason) || Array.isArray(body.content)) return undefined
+    const error = { type: 'api_error', message: NO_CONTENT }
+    return { status: UNKNOWN_STATUS, body: { type: 'error', error } }
+  },
 }
 
 /** Messages for which other formats have an error code. */

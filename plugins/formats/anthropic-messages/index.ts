@@ -8,7 +8,7 @@ import { about, countSchema } from './about.ts'
 import { hostedUsage } from './decode-hosted-tools.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
-import { decodeError, errorOf, typeOf } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
 import { NAME } from './members.ts'
 import { decodePrompt, encodePrompt } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
@@ -81,7 +81,9 @@ export const anthropicMessages: Format = {
     completesWithoutTerminator: event =>
       Boolean(lenientObject(eventFields(event) ?? {}, 'delta').stop_reason),
     error: event => errorOf(event),
+    carriesContent,
   },
+  answers,
   codec: {
     decodePrompt,
     encodePrompt,

@@ -4,6 +4,7 @@ import { type Fields, isFields } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import { openaiErrorIn } from '../openai-error.ts'
 import type { SseEvent } from '../stream/sse.ts'
+import { hasAny } from '../unanswered.ts'
 
 /** Returns the usage of an event of this `type`, and undefined for other events. */
 export const usageInEvent =
@@ -21,5 +22,9 @@ export const streamEndingWith = (type: string): Format['stream'] => {
     afterEnd: 'dropped',
     completesWithoutTerminator: endsStream,
     error: openaiErrorIn,
+    carriesContent: event => {
+      const fields = eventFields(event) ?? {}
+      return endsStream(event) || hasAny(fields, ['delta', 'audio', 'text'])
+    },
   }
 }

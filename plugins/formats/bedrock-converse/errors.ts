@@ -1,10 +1,12 @@
-/** Errors of this format: in error replies, and in streams as exceptions or damaged frames. */
+/** Errors of this format: in error replies and answers, and in streams as exceptions or damaged
+ *  frames. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields, lenientText } from '../fields.ts'
-import { eventFields } from '../format.ts'
+import { isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import { DAMAGED, EXCEPTION } from '../stream/aws-event-stream.ts'
 import type { SseEvent } from '../stream/sse.ts'
+import { hasAny, isEmpty, NO_CONTENT, UNKNOWN_STATUS } from '../unanswered.ts'
 
 /** Name of an exception, in lower case, -> HTTP status. */
 const STATUS: Readonly<Record<string, number>> = {
@@ -21,18 +23,40 @@ const STATUS: Readonly<Record<string, number>> = {
   modeltimeoutexception: 504,
 }
 
-export const errorOf = (
-  event: SseEvent,
-): { readonly status: number; readonly body: Fields } | undefined => {
+export const errorOf = (event: SseEvent): ReportedError | undefined => {
   const { name } = event
   if (name === DAMAGED)
     return { status: 502, body: { message: 'The upstream sent a damaged stream.' } }
   if (!name.startsWith(EXCEPTION)) return undefined
   const type = name.slice(EXCEPTION.length)
   return {
-    status: STATUS[type.toLowerCase()] ?? 502,
+    status: statusOf(type),
     body: { message: `The upstream reported ${type || 'an error'}.`, ...eventFields(event) },
   }
+}
+const statusOf = (type: string): number => STATUS[type.toLowerCase()] ?? UNKNOWN_STATUS
+
+export const carriesContent = (event: SseEvent): boolean => {
+  const fields = eventFields(event) ?? {}
+  if (event.name === 'contentBlockStart') return !isEmpty(fields.start)
+  if (event.name !== 'contentBlockDelta') return event.name === 'messageStop'
+  const { text, ...delta } = lenientObject(fields, 'delta')
+  const { toolUse, reasoningContent, ...other } = delta
+  const nested = { ...lenientObject(delta, 'toolUse'), ...lenientObject(delta, 'reasoningContent') }
+  return !isEmpty(text) || !isEmpty(other) || hasAny(nested, Object.keys(nested))
+}
+
+export const answers: AnswerFacts = {
+  marks: ['"stopReason":"', '"stopReason": "'],
+  failure: body => {
+    const message = lenientObject(lenientObject(body, 'output'), 'message')
+    if (lenientObjects(message, 'content').length > 0 || !isEmpty(body.stopReason)) return undefined
+    // `com.amazon.coral.service#ThrottlingException`, also inside of `Output`.
+    const error = isFields(body.Output) ? body.Output : body
+    const type = lenientText(error, '__type')?.split('#').at(-1) ?? ''
+    const text = lenientText(error, 'message') ?? lenientText(error, 'Message')
+    return { status: statusOf(type), body: { message: text || NO_CONTENT } }
+  },
 }
 
 export const decodeError = (status: number, body: Json | undefined): UpstreamError => {

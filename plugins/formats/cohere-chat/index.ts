@@ -1,12 +1,13 @@
 /** Cohere's chat, version 2, for targets only: typed events, `message-end` last, thoughts and plans
  *  as content, and citations of documents. */
-import { isFields, lenientObject } from '../fields.ts'
-import { eventFields, type TargetFormat } from '../format.ts'
+import { isFields } from '../fields.ts'
+import type { TargetFormat } from '../format.ts'
 import type { ToolNameRule } from '../hub/codec.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { servedOf } from '../served.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
+import { answers, carriesContent, errorOf } from './errors.ts'
 import { encodePrompt } from './request.ts'
 import { decodeAnswer } from './response.ts'
 import { countsIn, metersOf } from './usage.ts'
@@ -31,16 +32,8 @@ export const cohereChat: TargetFormat = {
     counts: ['input', 'cached', 'output'],
   },
   served: { members: ['id'], read: ({ id }) => servedOf(id, undefined) },
-  stream: {
-    error: event => {
-      const fields = eventFields(event) ?? {}
-      const { finish_reason: reason, error } = lenientObject(fields, 'delta')
-      const isFailed = reason === 'ERROR' || reason === 'TIMEOUT'
-      if (fields.type !== 'message-end' || !isFailed) return undefined
-      const message = typeof error === 'string' ? error : 'The upstream reported an error.'
-      return { status: reason === 'TIMEOUT' ? 504 : 502, body: { message } }
-    },
-  },
+  stream: { error: errorOf, carriesContent },
+  answers,
   codec: {
     encodePrompt,
     decodeAnswer,

@@ -5,6 +5,7 @@ import type { Format } from '../format.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { servedOf } from '../served.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
+import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 import { metersOf, rerankEstimate } from './usage.ts'
 
@@ -24,5 +25,6 @@ export const cohereRerank: Format = {
   },
   served: { members: ['id', 'model'], read: ({ id, model }) => servedOf(id, model) },
   stream: NO_STREAM,
+  answers: OPENAI_ERRORS,
   decodeError: decodeErrorReply,
 }

@@ -1,5 +1,5 @@
-/** Decodes error replies: `{error: {code, message, status, details}}`, inside an array for streams
- *  without `alt=sse`. */
+/** Errors of this format in streams, in answers and in error replies: `{error: {code, message,
+ *  status, details}}`, inside an array for streams without `alt=sse`. */
 import type { Json } from '../../../engine/plugin.ts'
 import {
   type Fields,
@@ -9,7 +9,11 @@ import {
   lenientText,
   lookUp,
 } from '../fields.ts'
+import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
+import type { SseEvent } from '../stream/sse.ts'
+import { hasAny, isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
+import { isReason } from './stops.ts'
 
 /** Reasons that are more specific than the HTTP status. */
 const STATUSES: Readonly<Record<string, number>> = {
@@ -21,6 +25,52 @@ const STATUSES: Readonly<Record<string, number>> = {
 const CODES: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/exceeds the maximum number of tokens/i, 'context_length_exceeded'],
 ]
+
+/** Names of statuses, for errors without a code. */
+const NAMED: Readonly<Record<string, number>> = {
+  INVALID_ARGUMENT: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  RESOURCE_EXHAUSTED: 429,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DEADLINE_EXCEEDED: 504,
+}
+
+export const errorOf = (event: SseEvent): ReportedError | undefined =>
+  errorIn(eventFields(event) ?? {})
+const errorIn = (body: Fields): ReportedError | undefined => {
+  const { error } = body
+  if (isEmpty(error)) return undefined
+  const { code, status } = isFields(error) ? error : {}
+  const known = statusIn(code) ?? lookUp(NAMED, String(status))
+  return { status: known ?? UNKNOWN_STATUS, body }
+}
+
+export const carriesContent = (event: SseEvent): boolean => isAnswer(eventFields(event) ?? {})
+/** A refused prompt is an answer. */
+const isAnswer = (body: Fields): boolean =>
+  !isEmpty(lenientObject(body, 'promptFeedback').blockReason) ||
+  lenientObjects(body, 'candidates').some(each => isReason(each.finishReason) || hasContent(each))
+const hasContent = (candidate: Fields): boolean =>
+  lenientObjects(lenientObject(candidate, 'content'), 'parts').some(part =>
+    hasAny(
+      part,
+      Object.keys(part).filter(key => key !== 'thought'),
+    ),
+  )
+
+export const answers: AnswerFacts = {
+  marks: ['"finishReason":"STOP"', '"finishReason": "STOP"'],
+  failure: body => {
+    if (lenientObjects(body, 'candidates').some(hasContent)) return undefined
+    const error = errorIn(body)
+    if (error || isAnswer(body)) return error
+    const message = NO_CONTENT
+    return { status: UNKNOWN_STATUS, body: { error: { code: UNKNOWN_STATUS, message } } }
+  },
+}
 
 export const decodeError = (status: number, body: Json | undefined): UpstreamError => {
   const object = Array.isArray(body) ? (body[0] as Json | undefined) : body

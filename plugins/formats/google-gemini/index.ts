@@ -2,14 +2,14 @@
  *  the finish reason of the last one. */
 
 import type { Json } from '../../../engine/plugin.ts'
-import { count, type Fields, isFields, lenientObject } from '../fields.ts'
+import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
-import { decodeError } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { counting, decodePrompt, encodePrompt } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
@@ -81,7 +81,9 @@ export const googleGemini: Format = {
     afterEnd: 'same', // every candidate has its reason, and counts may follow
     completesWithoutTerminator: () => false,
     error: event => errorOf(event),
+    carriesContent,
   },
+  answers,
   codec: {
     decodePrompt,
     encodePrompt,
@@ -130,12 +132,4 @@ const endsStream = (event: SseEvent): boolean => {
     Array.isArray(candidates) &&
     candidates.some((candidate: Json) => isFields(candidate) && Boolean(candidate.finishReason))
   )
-}
-
-const errorOf = (
-  event: SseEvent,
-): { readonly status: number; readonly body: Fields } | undefined => {
-  const body = eventFields(event)
-  if (!body || !isFields(body.error)) return undefined
-  return { status: count(body.error.code) || 502, body }
 }

@@ -1,13 +1,52 @@
-/** Errors of this format in streams and error replies. */
-import { isFields } from '../fields.ts'
-import { eventFields } from '../format.ts'
+/** Errors of this format in streams, in answers and in error replies. */
+import type { Json } from '../../../engine/plugin.ts'
+import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
+import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import type { SseEvent } from '../stream/sse.ts'
+import { isEmpty, openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
 
 export { decodeErrorReply as decodeError } from '../openai-error-reply.ts'
 
-export const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
+export const errorOf = (event: SseEvent): ReportedError | undefined => {
   const fields = eventFields(event)
   if (!fields) return undefined
-  return openaiError(event.name === 'error' && !isFields(fields.error) ? fields : fields.error)
+  return event.name === 'error' && isEmpty(fields.error)
+    ? openaiError(fields)
+    : openaiErrorInAnswer(fields)
 }
+
+export const carriesContent = (event: SseEvent): boolean =>
+  choicesIn(eventFields(event) ?? {}).some(choice => hasContent(choice) || hasEnded(choice))
+
+/** A finish reason that some upstreams send in place of an error reply. */
+export const failedEnd = (event: SseEvent): ReportedError | undefined =>
+  failureOf(choicesIn(eventFields(event) ?? {}))
+
+export const answers: AnswerFacts = {
+  marks: ['"finish_reason":"stop"', '"finish_reason": "stop"', '"tool_calls":[{'],
+  failure: body => {
+    const choices = choicesIn(body)
+    if (choices.some(hasContent)) return undefined
+    const error = openaiErrorInAnswer(body)
+    if (error) return error
+    if (choices.length > 0) return failureOf(choices)
+    // An upstream that counts output has answered, although it leaves the choices out.
+    const isCounted = count(lenientObject(body, 'usage').completion_tokens) > 0
+    return Array.isArray(body.choices) && isCounted ? undefined : openaiFailure(body)
+  },
+}
+
+const choicesIn = (body: Fields): readonly Fields[] => lenientObjects(body, 'choices')
+const failureOf = (choices: readonly Fields[]): ReportedError | undefined => {
+  const [first] = choices
+  if (!first || choices.some(choice => choice.finish_reason !== FAILED)) return undefined
+  return openaiError(first.error) ?? openaiFailure({ message: 'The model failed to answer.' })
+}
+const FAILED = 'error'
+const hasEnded = ({ finish_reason: reason }: Fields): boolean =>
+  typeof reason === 'string' && reason !== '' && reason !== FAILED
+const hasContent = ({ delta, message, text }: Fields): boolean =>
+  holdsContent(delta) || holdsContent(message) || !isEmpty(text)
+const holdsContent = (message: Json | undefined): boolean =>
+  isFields(message) && Object.keys(message).some(key => key !== 'role' && !isEmpty(message[key]))

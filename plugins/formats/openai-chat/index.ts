@@ -9,7 +9,7 @@ import type { SseEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
-import { decodeError, errorOf } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { decodePrompt, encodePrompt, needsTranslation } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
@@ -75,7 +75,10 @@ export const openaiChat: Format = {
       isUsageOnly: event => isUsageOnly(event),
     },
     error: event => errorOf(event),
+    carriesContent,
+    failedEnd,
   },
+  answers,
   codec: {
     settings: NAMES,
     decodePrompt,

@@ -15,6 +15,7 @@ import { openaiErrorIn } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { servedOf } from '../served.ts'
 import type { SseEvent } from '../stream/sse.ts'
+import { isEmpty, openaiFailure } from '../unanswered.ts'
 import { about } from './about.ts'
 import { ImageCounter } from './image-counter.ts'
 import { decodePrompt, needsTranslation, SETTINGS } from './read.ts'
@@ -65,6 +66,11 @@ export const openaiImages: Format = {
     afterEnd: 'same', // one for each image
     completesWithoutTerminator: isCompleted,
     error: openaiErrorIn,
+    carriesContent: event => eventFields(event)?.type !== 'keepalive',
+  },
+  answers: {
+    marks: ['"url"', '"b64_json"'],
+    failure: body => (isEmpty(body.data) ? openaiFailure(body) : undefined),
   },
   codec: {
     settings: SETTINGS,

@@ -6,6 +6,7 @@ import { type Format, omitZeroMeters } from '../format.ts'
 import { estimatePromptTokens } from '../prompt-tokens.ts'
 import { servedOf } from '../served.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
+import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 
 const metersOf = (usage: Fields): Meters =>
@@ -41,4 +42,5 @@ export const openaiModerations: Format = {
   },
   served: { members: ['id', 'model'], read: ({ id, model }) => servedOf(id, model) },
   stream: NO_STREAM,
+  answers: OPENAI_ERRORS,
 }

@@ -1,10 +1,11 @@
-/** Decodes error replies and error events of upstreams of this format. */
+/** Errors of this format in streams, in answers and in error replies. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields, lenientObject, lenientText } from '../fields.ts'
-import { eventFields } from '../format.ts'
+import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import { openaiError } from '../openai-error.ts'
 import type { SseEvent } from '../stream/sse.ts'
+import { hasAny, isEmpty, openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
 
 export const decodeError = (status: number, body: Json | undefined): UpstreamError => {
   const object = Array.isArray(body) ? body[0] : body
@@ -41,13 +42,53 @@ export const typeOf = (event: SseEvent): string => {
 
 /** The error is flat as specified, nested as some upstreams send it, or only inside the failed
  *  response. */
-export const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
+export const errorOf = (event: SseEvent): ReportedError | undefined => {
   const type = typeOf(event)
   if (type !== 'error' && type !== 'response.failed' && type !== '') return undefined
   const fields = eventFields(event)
   if (!fields) return undefined
   // An error reply with status 200: neither an event nor a response.
-  if (type === '') return fields.output === undefined ? openaiError(fields.error) : undefined
-  if (type === 'response.failed') return openaiError(lenientObject(fields, 'response').error)
+  if (type === '') return fields.output === undefined ? openaiErrorInAnswer(fields) : undefined
+  if (type === 'response.failed')
+    return openaiError(lenientObject(fields, 'response').error) ?? openaiFailure(FAILED)
   return openaiError(isFields(fields.error) ? fields.error : { ...fields, type: null })
+}
+const FAILED: Fields = { message: 'The response failed.' }
+
+export const carriesContent = (event: SseEvent): boolean => {
+  const type = typeOf(event)
+  if (EMPTY_EVENTS.has(type)) return false
+  const fields = eventFields(event) ?? {}
+  if (type === 'response.output_item.added') return hasContent(lenientObject(fields, 'item'))
+  if (type === 'response.output_item.done') return hasContent(lenientObject(fields, 'item'))
+  if (type.endsWith('_part.added') || type.endsWith('_part.done'))
+    return hasAny(lenientObject(fields, 'part'), ['text', 'refusal'])
+  return !type.endsWith('.delta') || !isEmpty(fields.delta)
+}
+const EMPTY_EVENTS: ReadonlySet<string> = new Set([
+  '',
+  'ping',
+  'keepalive',
+  'response.created',
+  'response.queued',
+  'response.in_progress',
+])
+/** Messages and thoughts are empty at first; a call is content. */
+const hasContent = (item: Fields): boolean => {
+  const parts = [...lenientObjects(item, 'content'), ...lenientObjects(item, 'summary')]
+  if (item.type !== 'message' && item.type !== 'reasoning') return !isEmpty(item)
+  return parts.some(part => hasAny(part, ['text', 'refusal'])) || !isEmpty(item.encrypted_content)
+}
+
+export const answers: AnswerFacts = {
+  marks: ['"status":"completed"', '"status": "completed"'],
+  failure: body => {
+    if (lenientObjects(body, 'output').some(hasContent)) return undefined
+    const error = openaiErrorInAnswer(body)
+    if (error) return error
+    const isAnswer = Array.isArray(body.output) || typeof body.status === 'string'
+    return isAnswer && body.status !== 'failed'
+      ? undefined
+      : openaiFailure(isAnswer ? FAILED : body)
+  },
 }

@@ -9,7 +9,7 @@ import { compileTextPattern } from '../stream/text-pattern.ts'
 import { SETTING_NAMES } from './decode-settings.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
-import { decodeError, errorOf, typeOf } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
 import { decodePrompt, encodePrompt } from './request.ts'
@@ -77,8 +77,10 @@ export const openaiResponses: Format = {
     afterEnd: 'added',
     completesWithoutTerminator: () => false,
     error: event => errorOf(event),
+    carriesContent,
     encodeFailure: (body, last) => failure(body, last),
   },
+  answers,
   codec: {
     decodePrompt,
     encodePrompt,

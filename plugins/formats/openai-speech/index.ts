@@ -3,6 +3,7 @@
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
 import { NOTHING_SERVED } from '../served.ts'
+import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 import { metersOf, speechEstimate } from './usage.ts'
 
@@ -24,4 +25,5 @@ export const openaiSpeech: Format = {
   },
   served: NOTHING_SERVED,
   stream: streamEndingWith(DONE),
+  answers: OPENAI_ERRORS,
 }

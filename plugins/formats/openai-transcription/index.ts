@@ -4,6 +4,7 @@
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
 import { NOTHING_SERVED } from '../served.ts'
+import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 import { metersOf, transcriptionEstimate } from './usage.ts'
 
@@ -25,4 +26,5 @@ export const openaiTranscription: Format = {
   },
   served: NOTHING_SERVED,
   stream: streamEndingWith(DONE),
+  answers: OPENAI_ERRORS,
 }

@@ -20,6 +20,7 @@ import {
 } from '../images/image-prompt.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { NOTHING_SERVED } from '../served.ts'
+import { isEmpty, openaiFailure } from '../unanswered.ts'
 import { editRequest } from './edit.ts'
 
 /** The maximum number of images per call. */
@@ -87,7 +88,11 @@ const generationRequest = (
 export const recraft: TargetFormat = {
   name: 'recraft',
   served: NOTHING_SERVED,
-  stream: { error: () => undefined },
+  stream: { error: () => undefined, carriesContent: () => true },
+  answers: {
+    marks: ['"url"', '"b64_json"'],
+    failure: body => (isEmpty(body.data) ? openaiFailure(body) : undefined),
+  },
   codec: {
     encodePrompt,
     decodeAnswer(body) {

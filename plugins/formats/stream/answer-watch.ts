@@ -6,6 +6,16 @@ import { type Fields, isFields } from '../fields.ts'
 import { FieldExtractor } from './field-extractor.ts'
 import type { ResponseListener, WatchedMarks } from './stream-watch.ts'
 
+/** How a plain answer is kept back until it is known to be one. */
+export interface AnswerHold {
+  /** ms after its first bytes; then it passes. */
+  readonly ms: number
+  /** The fault of a body that is an error in place of an answer. */
+  faultOf(body: Bytes): Fault | undefined
+}
+/** Bytes: a longer body is an answer. */
+const HOLD_LIMIT = 64 * 1024
+
 export class AnswerFilter implements Filter {
   /** Undefined if the answer is not JSON. */
   readonly #extractor: FieldExtractor | undefined
@@ -14,14 +24,23 @@ export class AnswerFilter implements Filter {
   readonly #listener: ResponseListener
   readonly #counter: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
   #hasFailed = false
+  /** Undefined: the body is an answer. */
+  #hold: AnswerHold | undefined
+  /** It was kept back for long enough. */
+  #isPassing = false
+  /** Bytes so far, while the body may be an error. */
+  #start: Bytes[] = []
+  #size = 0
+  #timer: NodeJS.Timeout | undefined
   /** `json`: the answer may have counts. `isChecked`: it must be an object or an array. */
   constructor(
     marks: WatchedMarks,
     listener: ResponseListener,
-    { json, isChecked }: { readonly json: boolean; readonly isChecked: boolean },
+    { json, isChecked, hold }: AnswerOptions,
   ) {
     this.#extractor = json ? new FieldExtractor(marks.key, marks.servedKeys) : undefined
     this.#marks = marks
+    this.#hold = hold
     this.#isChecked = isChecked
     this.#listener = listener
     this.#counter = marks.count.countAnswer?.()
@@ -32,18 +51,46 @@ export class AnswerFilter implements Filter {
     // A page is refused before any of its bytes is sent, so the client pays nothing.
     if (this.#isChecked && this.#extractor?.isForeign)
       return this.fail(this.#listener.unreadableFault(), out)
-    out.write(chunk)
+    if (this.#hold) this.#keep(chunk, this.#hold, out)
+    else out.write(chunk)
+  }
+  #keep(chunk: Bytes, { ms }: AnswerHold, out: Out): void {
+    this.#start.push(chunk)
+    this.#size += chunk.length
+    if (this.#isPassing) out.write(chunk)
+    else if (this.#size > HOLD_LIMIT) this.#pass(out)
+    else this.#timer ??= setTimeout(() => this.#pass(out), ms)
+    if (this.#size > HOLD_LIMIT) this.#hold = undefined
+  }
+  #pass(out: Out): void {
+    clearTimeout(this.#timer)
+    this.#isPassing = true
+    for (const chunk of this.#start) out.write(chunk)
   }
   end(tail: Bytes | undefined, out: Out): void {
     if (this.#hasFailed) return
     if (tail) this.#observe(tail)
     if (this.#isChecked && !this.#extractor?.isWhole)
       return this.fail(this.#listener.unreadableFault(), out)
+    clearTimeout(this.#timer)
+    if (this.#hold) return this.#endHeld(this.#hold, tail, out)
+    this.#reportCounts()
+    out.end(tail)
+  }
+  #endHeld({ faultOf }: AnswerHold, tail: Bytes | undefined, out: Out): void {
+    const parts = tail ? [...this.#start, tail] : this.#start
+    const body = parts.length === 1 ? parts[0] : Buffer.concat(parts)
+    const reason = body && body.length <= HOLD_LIMIT ? faultOf(body) : undefined
+    if (reason && !this.#isPassing) return this.fail(reason, out)
+    if (reason) this.#listener.onUnanswered?.()
+    this.#reportCounts()
+    out.end(this.#isPassing ? tail : body)
+  }
+  #reportCounts(): void {
     const usage = parse(this.#extractor?.value)
     const counts = isFields(usage) ? usage : undefined
     this.#reportServed(counts)
     this.#listener.onUsage(this.#counter ? { ...counts, ...this.#counter.counts } : counts, true)
-    out.end(tail)
   }
   #reportServed(counts: Fields | undefined): void {
     const { count, served } = this.#marks
@@ -63,9 +110,15 @@ export class AnswerFilter implements Filter {
   fail(reason: Fault, out: Out): void {
     if (this.#hasFailed) return
     this.#hasFailed = true
+    clearTimeout(this.#timer)
     this.#listener.onUsage(undefined, false)
     out.fail(reason)
   }
+}
+interface AnswerOptions {
+  readonly json: boolean
+  readonly isChecked: boolean
+  readonly hold?: AnswerHold | undefined
 }
 const parse = (value: Bytes | undefined): Json | undefined => {
   if (!value) return undefined

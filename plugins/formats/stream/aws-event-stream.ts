@@ -138,7 +138,6 @@ export const AWS_FRAMING: Framing = {
       .startsWith(CONTENT_TYPE),
   createSplitter: () => new FrameSplitter(),
   eventsIn: framesIn,
-  firstEventIn: bytes => framesIn(bytes).find(({ data }) => data !== undefined),
 }
 
 /** Encodes an event as a frame. */

@@ -1,6 +1,6 @@
 /** How the events of a stream are framed in bytes: a fact of each format. */
 import type { Bytes, Reply } from '../../../engine/plugin.ts'
-import { eventsIn, firstEventIn, isEventStream, Splitter, type SseEvent } from './sse.ts'
+import { eventsIn, isEventStream, Splitter, type SseEvent } from './sse.ts'
 
 export interface Framing {
   /** Whether a reply is a stream with this framing. */
@@ -8,8 +8,6 @@ export interface Framing {
   createSplitter(): EventSplitter
   /** The events in a piece of a stream that a splitter returned. */
   eventsIn(bytes: Bytes): readonly SseEvent[]
-  /** The first event with data. */
-  firstEventIn(bytes: Bytes): SseEvent | undefined
 }
 /** Cuts a stream into pieces of whole events, for any chunk boundaries. */
 export interface EventSplitter {
@@ -24,5 +22,4 @@ export const SSE_FRAMING: Framing = {
   isStream: isEventStream,
   createSplitter: () => new Splitter(),
   eventsIn,
-  firstEventIn,
 }

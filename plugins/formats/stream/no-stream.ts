@@ -10,4 +10,5 @@ export const NO_STREAM: StreamFacts = {
   afterEnd: 'dropped',
   completesWithoutTerminator: () => true,
   error: openaiErrorIn,
+  carriesContent: () => true,
 }

@@ -138,17 +138,6 @@ export const eventsWith = (bytes: Bytes, mark: Bytes): readonly SseEvent[] => {
   }
   return events
 }
-/** The first event with data. */
-export const firstEventIn = (bytes: Bytes): SseEvent | undefined => {
-  const buffer = asBuffer(bytes)
-  for (let at = 0; at < buffer.length; ) {
-    const event = eventAt(buffer, at)
-    if (event.data !== undefined) return event
-    at = event.end
-  }
-  return undefined
-}
-
 /** Parses the event that starts here. */
 const eventAt = (bytes: Buffer, start: number): SseEvent => {
   let name = ''

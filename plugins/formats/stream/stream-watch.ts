@@ -2,6 +2,7 @@
 import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Out } from '../../../engine/plugin.ts'
 import type { Served } from '../../slots.ts'
+import { carriesContent } from '../content-facts.ts'
 import type { Fields } from '../fields.ts'
 import { eventFields, type Format, type StreamFacts } from '../format.ts'
 import { addCounts } from '../images/image-answer.ts'
@@ -29,6 +30,8 @@ export interface ResponseListener {
   unreadableFault(): Fault
   /** Called if the stream ends with an error of the upstream or the gateway. */
   onBroken(): void
+  /** Called if the answer ends with an error, or without a finish reason, and had no content. */
+  onUnanswered?(): void
   /** Called if the upstream keeps the connection open after the last event. */
   onLinger(): void
 }
@@ -76,6 +79,7 @@ export class StreamFilter implements Filter {
   readonly #listener: ResponseListener
   readonly #isHidden: ((event: SseEvent) => boolean) | undefined
   readonly #splitter = new Splitter()
+  readonly #content: ContentSearch
   readonly #served: ServedWatch
   #counts: Fields | undefined
   /** The counts of earlier answers in the same stream. */
@@ -98,6 +102,7 @@ export class StreamFilter implements Filter {
     this.#marks = marks
     this.#listener = listener
     this.#isHidden = isHidden
+    this.#content = new ContentSearch(marks.facts)
     this.#served = new ServedWatch(marks.served, served => listener.onServed(served))
   }
   write(chunk: Bytes, out: Out): void {
@@ -125,6 +130,7 @@ export class StreamFilter implements Filter {
   }
   /** The stream is complete, although its content may be an error. */
   #close(out: Out): void {
+    if (!this.#content.isFound) this.#listener.onUnanswered?.()
     if (
       this.#lastBytes &&
       contains(this.#lastBytes, ERROR_MARK) &&
@@ -149,6 +155,7 @@ export class StreamFilter implements Filter {
   /** `last`: the event in the piece that ends the stream. */
   #passPiece(piece: Bytes, out: Out, last: SseEvent | undefined): void {
     const bytes = contains(piece, ERROR_MARK) ? this.#replaceErrors(piece) : piece
+    this.#content.observe(piece)
     const counts = contains(bytes, this.#marks.usage)
     if (this.#tail && this.#marks.facts.afterEnd === 'added' && hasData(bytes)) this.#beginAnother()
     if (counts) this.#count(bytes)
@@ -281,8 +288,24 @@ export class StreamFilter implements Filter {
   /** Before the first event, the fault can still become an error reply. */
   #break(reason: Fault, out: Out): void {
     if (!this.#hasBegun) return out.fail(reason)
+    if (!this.#content.isFound && reason.status !== CLIENT_LEFT) this.#listener.onUnanswered?.()
     this.#listener.onBroken()
     out.end(this.#listener.encodeFailure(reason, lastEvent(this.#lastBytes)), reason)
+  }
+}
+/** A client that leaves pays for the prompt, which the upstream has read. */
+const CLIENT_LEFT = 499
+class ContentSearch {
+  readonly #facts: StreamFacts
+  isFound = false
+  constructor(facts: StreamFacts) {
+    this.#facts = facts
+  }
+  /** Parses no event behind the first content. */
+  observe(bytes: Bytes): void {
+    if (this.isFound) return
+    for (const event of eventsIn(bytes))
+      this.isFound ||= event.data !== undefined && carriesContent(this.#facts, event)
   }
 }
 const hasData = (bytes: Bytes): boolean => eventsIn(bytes).some(({ data }) => data !== undefined)

@@ -100,16 +100,34 @@ t.test('upstream: plugins see their own keys, and neither address nor credential
 
 t.test('upstream: omitted settings have defaults', async t => {
   const plain = compile(t, { url: URL_OF }).upstream
-  t.same(plain.deadlines, { connect: 5_000, first_byte: 120_000, idle: 60_000 })
+  t.same(plain.deadlines, {
+    connect: 5_000,
+    first_byte: 120_000,
+    first_content: Number.POSITIVE_INFINITY,
+    preamble: 5_000,
+    idle: 60_000,
+  })
   t.same(plain.health, { failures: 5, eject: 10_000 })
   t.same(plain.set, {})
   const custom = compile(t, {
     url: URL_OF,
-    timeout: { connect: '1s', first_byte: '2m', idle: '250ms' },
+    timeout: {
+      connect: '1s',
+      first_byte: '2m',
+      first_content: '20s',
+      preamble: '0s',
+      idle: '250ms',
+    },
     health: { failures: 2, eject: '1m' },
     headers: { set: { 'x-a': '1' }, pass: ['x-b'] },
   }).upstream
-  t.same(custom.deadlines, { connect: 1_000, first_byte: 120_000, idle: 250 })
+  t.same(custom.deadlines, {
+    connect: 1_000,
+    first_byte: 120_000,
+    first_content: 20_000,
+    preamble: 0,
+    idle: 250,
+  })
   t.same(custom.health, { failures: 2, eject: 60_000 })
   t.same(custom.set, { 'x-a': '1' })
   t.same(custom.pass({ 'x-b': '1', 'x-c': '2' }), { 'x-b': '1' })

@@ -37,12 +37,27 @@ export const checkFormat = (t: Test, key: string, format: AnyFormat): void => {
     [],
     owing(key)('stream.error', 'undefined for an event without an error'),
   )
+  checkContent(t, format)
   checkUsage(t, format)
   checkServed(t, format)
   if (isForClients(format)) checkClientFacts(t, format)
   if (!format.codec) return
   checkTarget(t, format.codec, key)
   if (isForClients(format) && format.sample) checkChat(t, format)
+}
+
+/** Whether its events carry content, and which bodies are errors. */
+const checkContent = (t: Test, { name, stream, answers }: AnyFormat): void => {
+  const owes = owing(name)
+  t.type(stream.carriesContent, 'function', owes('stream.carriesContent', 'the choice of a target'))
+  t.type(answers?.failure, 'function', owes('answers.failure', 'errors with a success status'))
+  const error = { message: 'no tea', type: 'rate_limit_error', code: 429 }
+  t.ok(
+    answers?.failure({ type: 'error', error, message: 'no tea' }),
+    owes('answers.failure', 'an error in place of an answer'),
+  )
+  for (const mark of answers?.marks ?? [])
+    t.notMatch(mark, /error/, owes('answers.marks', 'texts that no error has'))
 }
 
 const checkUsage = (t: Test, { name, usage }: AnyFormat): void => {
@@ -180,6 +195,17 @@ const checkStream = (t: Test, { name, stream, usage, answerModel }: Format, code
       stream.endMarks.some(mark => `${name} ${data}`.includes(mark)),
     ),
     owes('stream.endMarks', 'a text in every event that ends a stream'),
+  )
+  const start = eventsIn(
+    Buffer.from(codec.encodeStream(contextWith({ path: PATH })).push({ type: 'begin', id: 'a1' })),
+  )
+  t.notOk(
+    start.some(event => event.data !== undefined && stream.carriesContent?.(event)),
+    owes('stream.carriesContent', 'false for the start of a message'),
+  )
+  t.ok(
+    events.some(event => stream.carriesContent?.(event)),
+    owes('stream.carriesContent', 'true for an event with text'),
   )
   const answer = collect(codec, events)
   t.match(

@@ -15,7 +15,13 @@ import { type Sending, send } from '../../../engine/upstream/transport.ts'
 
 export const CLIENT_GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
 export const HEALTH = { failures: 2, eject: 60_000 }
-export const LONG_DEADLINES = { connect: 10_000, first_byte: 60_000, idle: 60_000 }
+export const LONG_DEADLINES = {
+  connect: 10_000,
+  first_byte: 60_000,
+  first_content: 60_000,
+  preamble: 60_000,
+  idle: 60_000,
+}
 
 /** Opens an origin at this address; returns it with a function that sends to it. `connection`:
  *  through the pool over undici. */

@@ -63,7 +63,11 @@ const STREAMS: Readonly<
     event({ error: FILTERED }),
   ],
   'openai-responses': [
-    event({ type: 'response.created', sequence_number: 0, response }, 'response.created'),
+    event({ type: 'response.created', sequence_number: 0, response }, 'response.created') +
+      event(
+        { type: 'response.output_text.delta', sequence_number: 1, item_id: 'm', delta: 'hi' },
+        'response.output_text.delta',
+      ),
     [
       event({ sequence_number: 1, ...QUOTA, type: 'error' }, 'error'),
       event(
@@ -78,7 +82,15 @@ const STREAMS: Readonly<
     event({ sequence_number: 1, ...FILTERED, type: 'error' }, 'error'),
   ],
   'anthropic-messages': [
-    event({ type: 'message_start', message: { id: 'm', content: [] } }, 'message_start'),
+    event({ type: 'message_start', message: { id: 'm', content: [] } }, 'message_start') +
+      event(
+        {
+          type: 'content_block_delta',
+          index: 0,
+          delta: { type: 'text_delta', text: 'hi' },
+        },
+        'content_block_delta',
+      ),
     [
       event(
         {

@@ -59,7 +59,14 @@ t.test('pass-through: leaves the model’s name as it is where the operator want
 const TIER = '{"usage":{"service_tier":"default"}}'
 
 t.test('pass-through: marks the usage of an answer without counts as estimated', async t => {
-  for (const body of ['{"usage":null}', '{}', '\ufeff{}\n', '{"usage":"text"}', TIER]) {
+  const choices = '"choices":[{"finish_reason":"stop"}]'
+  for (const body of [
+    `{${choices},"usage":null}`,
+    `{${choices}}`,
+    `\ufeff{${choices}}\n`,
+    `{${choices},"usage":"text"}`,
+    TIER.replace('{', `{${choices},`),
+  ]) {
     const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body })
     t.equal((await readReply(attempt.reply)).text, body)
     t.same(exchange.slots.get(USAGE), { meters: {}, estimated: true })

@@ -102,6 +102,8 @@ t.test('translator: an error after sent text becomes an error event', t => {
       onAnswer() {},
       onUsage() {},
       onLinger() {},
+      onUnanswered() {},
+      failureOf: () => undefined,
       bodyOf: reason => ({ error: { message: reason.message } }),
       errorIn: event =>
         event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,
@@ -160,15 +162,14 @@ t.test('translator: an unreadable answer becomes a 502', async t => {
 t.test('translator: an answer that failed without content is an error (edge 5)', async t => {
   const failedReply = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
   const { output } = await translateAttempt({ body, upstreamReply: failedReply })
-  t.match(output?.fault, { code: 'UPSTREAM_BROKE_OFF' })
-  for (const content of [null, 'a']) {
+  t.match(output?.fault, { code: 'UPSTREAM_REFUSED', status: 502 })
+  for (const [content, code] of [
+    [null, 'UPSTREAM_REFUSED'],
+    ['a', 'UPSTREAM_BROKE_OFF'],
+  ] as const) {
     const whole = { headers: JSON_TYPE, body: answer({ content }, 'error') }
     const plainFailure = await translateAttempt({ body: stream, upstreamReply: whole })
-    t.match(
-      plainFailure.output?.fault,
-      { code: 'UPSTREAM_BROKE_OFF' },
-      'for a streaming client, too',
-    )
+    t.match(plainFailure.output?.fault, { code, status: 502 }, 'for a streaming client, too')
   }
   const chunks = [chunk({ content: 'a' }), chunk({}, 'error'), 'data: [DONE]\n\n']
   const failedStream = await translateAttempt({

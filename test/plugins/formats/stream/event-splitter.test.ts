@@ -4,7 +4,6 @@ import t from 'tap'
 import {
   eventsIn,
   eventsWith,
-  firstEventIn,
   hasEvent,
   Splitter,
   writeEvent,
@@ -165,10 +164,6 @@ t.test('eventsWith: finds the same events as a search in all of them', async t =
       const all = eventsIn(bytes)
       const expected = all.filter(({ start, end }) => bytes.subarray(start, end).includes(mark))
       t.strictSame(eventsWith(bytes, mark), expected)
-      t.strictSame(
-        firstEventIn(bytes),
-        all.find(({ data }) => data !== undefined),
-      )
     }),
   )
   const [event] = eventsWith(Buffer.from('\n\r\ndata: x\n\ndata: 東\n\n'), mark)
