@@ -31,7 +31,7 @@ import {
 } from './catalogue/configured.ts'
 import { editAttempt, UNPRICED_TIERS } from './conversion/unpriced-tiers.ts'
 import { isOpen } from './credentials/credential-extraction.ts'
-import { type Admission, CallAdmission } from './ledger/call-admission.ts'
+import { type Admission, CallAdmission } from './ledger/admission/call-admission.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
 import {
   applyOverride,
@@ -48,6 +48,7 @@ import { migrations } from './ledger/tables.ts'
 import {
   ACCOUNT,
   CLOSE_MESSAGE,
+  COVERED_INPUT,
   HOLD,
   METERED,
   MODEL,
@@ -225,6 +226,8 @@ class Meter implements Stage {
     const limit = exchange.slots.get(OUTPUT_LIMIT)
     const { headers } = exchange.reply
     if (limit !== undefined) headers['x-tollgate-output-limit'] = String(limit)
+    const covered = exchange.slots.get(COVERED_INPUT)
+    if (covered !== undefined) headers['x-tollgate-input-covered'] = String(covered)
     if (unpricedTools.length > 0) headers['x-tollgate-unpriced'] = unpricedTools.join(', ')
   }
 }

@@ -192,6 +192,9 @@ export const NAMED_FILES: Slot<ReadonlyMap<string, NamedFile>> = { name: 'named-
 /** The maximum output tokens, if the balance covers less than the model's maximum. Set by `meter`
  *  before the request is forwarded; final in every `forward`. */
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
+/** Tokens of the prompt that the hold covers, where media that are elsewhere may have more and the
+ *  balance does not reach that bound. Set by `meter`. */
+export const COVERED_INPUT: Slot<number> = { name: 'covered-input' }
 
 /** The expanded request: read instead of the body where the client sent only the new part of a
  *  conversation, options for the gateway, members without meaning, less than the defaults of its

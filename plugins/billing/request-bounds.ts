@@ -6,6 +6,11 @@ import type { Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import { type OfferedTool, offeredTools, offersHostedTools } from '../formats/hosted-tools.ts'
 import { formats } from '../formats/index.ts'
+import {
+  type MediaKind,
+  type MediaReferences,
+  mediaReferencesIn,
+} from '../formats/media-references.ts'
 import { OPEN, requestedTiersOf } from '../formats/tiers.ts'
 import { type Attributes, EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
@@ -27,7 +32,10 @@ const larger = (maximum: number | undefined, value: unknown): number | undefined
 const LIMITS = [...formats.values()].flatMap(({ limitsIn }) => limitsIn ?? [])
 const ANSWERS = [...formats.values()].flatMap(({ answersIn }) => answersIn ?? [])
 
-type Limiting = Pick<Format, 'limitsIn' | 'answersIn'>
+interface Limiting extends Pick<Format, 'limitsIn' | 'answersIn'> {
+  /** The inputs of a request that are read one by one, each with a context of its own. */
+  inputsIn?(body: JsonFields): number
+}
 const limitIn = (fields: JsonFields, format: Limiting | undefined): number | undefined => {
   let limit: number | undefined
   for (const limitsIn of LIMITS) for (const value of limitsIn(fields)) limit = larger(limit, value)
@@ -40,14 +48,27 @@ const copiesIn = (fields: JsonFields, format: Limiting | undefined): number => {
   return larger(copies, format?.answersIn?.(fields)) ?? 1
 }
 
+/** Embeddings: each text, list of tokens or object has a context of its own. */
+export const embeddingBounds: Limiting = {
+  inputsIn({ input, inputs, requests }) {
+    const list = [input, inputs, requests].find(Array.isArray)
+    return Array.isArray(list) && typeof list[0] !== 'number' ? list.length : 1
+  },
+}
+
 /** The capacity of a model: maximum output tokens, and input and output tokens together. */
 export interface Capacity {
   readonly rule: Rule
   readonly output?: number | undefined
   readonly context?: number | undefined
+  /** The maximum tokens of one medium that is referred to, by kind. Absent: the context. */
+  readonly media?: MediaBounds | undefined
 }
+export type MediaBounds = Readonly<Partial<Record<MediaKind, number>>>
 /** The maximum output of a model without a configured one. */
 const DEFAULT_OUTPUT = 65_536
+/** The context of a model without a configured one, for media that are elsewhere. */
+const DEFAULT_CONTEXT = 1_048_576
 
 export interface RequestBounds {
   readonly bounds: Bounds
@@ -55,6 +76,8 @@ export interface RequestBounds {
   readonly isWithoutTools: boolean
   /** Whether the request offers a tool that the upstream runs. */
   readonly hasHostedTools: boolean
+  /** Whether the request has media whose bytes do not bound their tokens. */
+  readonly hasMedia: boolean
   /** Whether the client set an output limit, or wants several results at once. */
   readonly isLimited: boolean
 }
@@ -88,10 +111,11 @@ interface TargetRequest {
 export const requestBoundsOf = (
   body: Json,
   size: number,
-  { output, context, rule }: Capacity,
+  capacity: Capacity,
   files = 0,
   format?: Limiting,
 ): RequestBounds => {
+  const { output, context, rule } = capacity
   const fields = isFields(body) ? body : {}
   const limit = limitIn(fields, format)
   const most = output ?? context ?? DEFAULT_OUTPUT
@@ -99,15 +123,20 @@ export const requestBoundsOf = (
   const each = limit === undefined || limit === 0 ? most : Math.min(limit, most)
   const copies = copiesIn(fields, format)
   const tools = toolBounds(fields, rule)
+  // Prices without tokens of the prompt need no bound of it.
+  const media = rule.pricingMeters.has('input') ? mediaReferencesIn(fields) : undefined
+  const inputs = Math.max(1, format?.inputsIn?.(fields) ?? 1)
+  const passes = passesIn(fields)
   return {
     isWithoutTools: tools === NO_TOOLS,
     hasHostedTools: tools !== NO_TOOLS || offersHostedTools(body),
     // Audio models ignore an output limit.
     isLimited:
       limit !== undefined || copies > 1 || files > 0 || rule.pricingMeters.has('characters'),
+    hasMedia: media !== undefined,
     bounds: {
-      prompt: promptBound(fields, size, context),
-      completion: each * Math.max(1, copies),
+      prompt: promptBound(fields, size, capacity, { media, inputs }) * passes,
+      completion: each * Math.max(1, copies) * passes,
       meters: {
         ...tools,
         ...pieceBounds(copies, characterBound(fields, size), rule),
@@ -139,11 +168,52 @@ const documentsIn = ({ query, documents }: Fields): readonly unknown[] =>
 const bytesOf = (value: unknown): number =>
   Buffer.byteLength(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
-/** A reranker reads the query once with each document. */
-const promptBound = (fields: Fields, size: number, context = size): number => {
-  const { length } = documentsIn(fields)
-  return length === 0 ? Math.min(size, context) : size + bytesOf(fields.query) * length
+interface PromptParts {
+  readonly media: MediaReferences | undefined
+  readonly inputs: number
 }
+/** A token has at least one byte, in a context for each input. A reranker reads the query once with
+ *  each document. */
+const promptBound = (
+  fields: Fields,
+  size: number,
+  { context, media: bounds = {} }: Capacity,
+  { media, inputs }: PromptParts,
+): number => {
+  const { length } = documentsIn(fields)
+  const text = length === 0 ? size : size + bytesOf(fields.query) * length
+  const window = context === undefined ? undefined : context * Math.max(inputs, length)
+  if (!media) return length === 0 ? Math.min(text, window ?? text) : text
+  const room = window ?? Math.max(DEFAULT_CONTEXT * Math.max(inputs, length), text)
+  // Each input has a context of its own, which bounds its medium.
+  const each = Math.ceil(room / Math.max(inputs, length))
+  return Math.min(room, text + mediaBound(media, each, bounds))
+}
+const mediaBound = (
+  { references, inlineImages, inlineDocuments, isOpenEnded }: MediaReferences,
+  context: number,
+  bounds: MediaBounds,
+): number => {
+  if (isOpenEnded) return context
+  const images = bounds.image ?? MAX_IMAGE_TOKENS
+  return (
+    references.reduce((sum, kind) => sum + (bounds[kind] ?? context), 0) +
+    inlineImages.reduce((sum, bytes) => sum + Math.max(0, images - bytes), 0) +
+    inlineDocuments * (bounds.document ?? context)
+  )
+}
+/** Tokens of the largest image of any model, however few bytes it has. */
+const MAX_IMAGE_TOKENS = 16_384
+
+/** How often upstreams read the prompt: a compaction reads it once more, as does each model that
+ *  takes over when another declines. */
+const passesIn = ({ context_management: management, fallbacks }: Fields): number => {
+  const { edits } = isFields(management) ? management : {}
+  const compacts = Array.isArray(edits) && edits.some(each => /^compact/.test(each?.type))
+  const models = Array.isArray(fallbacks) ? fallbacks.length : fallbacks === 'default' ? 1 : 0
+  return 1 + Number(compacts) + Math.min(models, MAX_FALLBACKS)
+}
+const MAX_FALLBACKS = 3
 
 /** A search unit is a query with 100 documents; of a document and the query together, every 500
  *  tokens count as a document. */

@@ -4,7 +4,7 @@ import type { Meter } from '../slots.ts'
 import { type Bounds, factsBeforeCall, type Maximums, maximumsOf, smaller } from './bounds.ts'
 import { holds } from './condition.ts'
 import type { RuleLine } from './line.ts'
-import { isIncluded, isToolMeter, METERS, SUM_OF } from './meters.ts'
+import { isIncluded, isToolMeter, METERS, SUM_OF, type Sum } from './meters.ts'
 import type { PricingFacts } from './pricing-facts.ts'
 import type { Rule } from './rule.ts'
 import {
@@ -194,16 +194,18 @@ const unpricedMeters = (
       )
     : []
 
-/** The output tokens that `available` nanos cover; 0 where they do not even cover the input. */
+/** The tokens of a sum that `available` nanos cover; 0 where they do not even cover the other
+ *  bounds. */
 export const coverableTokens = (
   rule: Rule,
   bounds: Bounds,
   facts: Facts,
   available: bigint,
+  sum: Sum = 'completion',
 ): number => {
-  const covers = (completion: number): boolean =>
-    worstCase(rule, { ...bounds, completion }, facts).nanos <= available
-  let [low, high] = [0, Math.floor(bounds.completion ?? MAX_OUTPUT)]
+  const covers = (tokens: number): boolean =>
+    worstCase(rule, { ...bounds, [sum]: tokens }, facts).nanos <= available
+  let [low, high] = [0, Math.floor(bounds[sum] ?? MAX_TOKENS)]
   if (!covers(low)) return 0
   // The worst-case cost never falls as the bound grows: binary search.
   while (low < high) {
@@ -213,4 +215,4 @@ export const coverableTokens = (
   }
   return low
 }
-const MAX_OUTPUT = 1e9
+const MAX_TOKENS = 1e9

@@ -23,6 +23,7 @@ export interface ModelOptions {
   readonly title?: string
   readonly context?: number
   readonly output?: number
+  readonly media?: { readonly [kind: string]: number }
 }
 const AFFINITY_SOURCES = [
   'prompt_cache_key',
@@ -205,6 +206,20 @@ const entry = {
     title: { description: 'Its display name.', type: 'string', examples: ['GP 4.1'] },
     context: tokens('Context window: input and output together, in tokens.', 1_047_576),
     output: tokens('Output limit, in tokens.', 32_768),
+    media: {
+      description:
+        'The maximum tokens of one medium that a request refers to by URL or id, for holds. Default: the context.',
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: false,
+      properties: {
+        image: tokens('Of an image.', 4_784),
+        video: tokens('Of a video.', 300_000),
+        audio: tokens('Of a recording.', 100_000),
+        document: tokens('Of a document.', 300_000),
+      },
+      examples: [{ image: 4_784, document: 300_000 }],
+    },
   },
   examples: [{ to: 'gp/gpt-4.1', price: { input: '2.00 USD / 1M', output: '8.00 USD / 1M' } }],
 }

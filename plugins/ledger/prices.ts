@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Document, Json, Report, Route, RouteDescription } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
+import type { MediaBounds } from '../billing/request-bounds.ts'
 import { type BillingOptions, compileRule, type Rule, reducedRule } from '../billing/rule.ts'
 import type { TierRule } from '../conversion/tier-gate.ts'
 import { dialectOf, statusIn } from '../dialects/index.ts'
@@ -13,6 +14,7 @@ import { WorstCaseCosts } from './worst-case-cost.ts'
 interface PriceOptions extends BillingOptions {
   readonly output?: number
   readonly context?: number
+  readonly media?: MediaBounds
   readonly unpriced?: Unpriced
   readonly tiers?: TierRule
   readonly to?: Json
@@ -26,6 +28,7 @@ export interface Price {
   /** Tokens. */
   readonly output: number | undefined
   readonly context: number | undefined
+  readonly media: MediaBounds | undefined
   readonly refusesUnpriced: boolean
   readonly tierRule: TierRule
   /** The tiers at which its upstreams serve requests that name none. */
@@ -85,7 +88,8 @@ export class Prices {
   #compile(name: string, report: Report): Price | undefined {
     if (!Object.hasOwn(this.#models, name)) return undefined
     const entry = this.#models[name] as PriceOptions
-    const { output, context, unpriced = this.#unpriced, tiers = this.#tiers, ...options } = entry
+    const { unpriced = this.#unpriced, tiers = this.#tiers, ...entryOptions } = entry
+    const { output, context, media, ...options } = entryOptions
     const rule = compileRule(options, { currency: this.currency, where: ['models', name], report })
     if (!rule) return undefined
     const worstCase = new WorstCaseCosts(rule)
@@ -94,6 +98,7 @@ export class Prices {
       worstCase,
       output,
       context,
+      media,
       refusesUnpriced: unpriced === 'refuse',
       tierRule: tiers ?? 'drop',
       defaultTiers: defaultTiersOf(upstreamsOf(entry, this.#models), this.#upstreams),
@@ -150,6 +155,7 @@ export const applyOverride = (
     ? {
         output: price?.output,
         context: price?.context,
+        media: price?.media,
         refusesUnpriced: price?.refusesUnpriced ?? false,
         tierRule: price?.tierRule ?? 'drop',
         defaultTiers: price?.defaultTiers ?? {},

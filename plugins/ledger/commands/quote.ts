@@ -5,6 +5,7 @@ import type { Command, HostBase, Json, Route, RouteMatch } from '../../../engine
 import { printFormula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
 import {
+  embeddingBounds,
   namesOfUnknownTools,
   requestBoundsOf,
   requestFactsOf,
@@ -114,8 +115,7 @@ const costOn = (
   if (price.rule.free) return nothing(`the model ${entry} is free`)
   // The messages of a WebSocket are unknown: assume the whole context of the model.
   const expandedBody = models.expandBody(route, name, body, host)
-  const hasFormat = routeFormat({ route }) !== undefined
-  const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size, at, hasFormat)
+  const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size, at, route)
   const missing =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
   const freeTools =
@@ -127,10 +127,11 @@ const costOn = (
   }
 }
 
-const mostOf = (price: Price, body: Json, size: number, at: number, hasFormat: boolean) => {
+const mostOf = (price: Price, body: Json, size: number, at: number, route: Route) => {
+  const limits = route.option('embed') === undefined ? undefined : embeddingBounds
   const sentBody = price.tierRule === 'pass' ? body : withoutUnpricedTiers(body, price.rule.tiers)
-  const { bounds } = requestBoundsOf(sentBody, size, price)
-  const facts = requestFactsOf(sentBody, at, price, hasFormat)
+  const { bounds } = requestBoundsOf(sentBody, size, price, 0, limits)
+  const facts = requestFactsOf(sentBody, at, price, routeFormat({ route }) !== undefined)
   const worstCost = quote(price.rule, bounds, facts)
   const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
   return {

@@ -1,36 +1,31 @@
 /** Admits calls: computes the worst-case cost of a call and reserves it before the call is
  *  forwarded. */
-import { errors } from '../../engine/errors.ts'
-import type { Exchange, Host, Json } from '../../engine/plugin.ts'
-import { parseQuota } from '../billing/money.ts'
+import { errors } from '../../../engine/errors.ts'
+import type { Exchange, Host, Json } from '../../../engine/plugin.ts'
 import {
+  embeddingBounds,
   namesOfUnknownTools,
-  type RequestBounds,
   requestBoundsOf,
   requestFactsOf,
   targetRequestOf,
   toolNamesOf,
-} from '../billing/request-bounds.ts'
-import { coverableTokens, missingPrices, worstCase } from '../billing/worst-case.ts'
-import { routeFormat } from '../conversion/route-format.ts'
-import { TierGate } from '../conversion/tier-gate.ts'
-import { asksForStream } from '../formats/stream-request.ts'
-import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
-import { chargeLimit, type LedgerContext } from './call-charge.ts'
-import type { Ledger, Payer } from './ledger.ts'
-import { createLedgerContext } from './ledger-context.ts'
-import { MeteredCall } from './metered-call.ts'
-import type { Price, Prices } from './prices.ts'
-import { UsageEstimator } from './usage-estimator.ts'
+} from '../../billing/request-bounds.ts'
+import { missingPrices } from '../../billing/worst-case.ts'
+import { routeFormat } from '../../conversion/route-format.ts'
+import { TierGate } from '../../conversion/tier-gate.ts'
+import { asksForStream } from '../../formats/stream-request.ts'
+import { type Account, COVERED_INPUT, FILES } from '../../slots.ts'
+import { chargeLimit, type LedgerContext } from '../call-charge.ts'
+import type { Ledger, Payer } from '../ledger.ts'
+import { createLedgerContext } from '../ledger-context.ts'
+import { MeteredCall } from '../metered-call.ts'
+import type { Price, Prices } from '../prices.ts'
+import { UsageEstimator } from '../usage-estimator.ts'
+import { payerOf, Reserver } from './reserver.ts'
 
 const refusal = errors({
   METER_UNPRICED: [400, 'This model has no price for these parts of the request: %s.'],
 })
-
-/** Output tokens below which a response is of no use. */
-const MIN_OUTPUT = 256
-
-type Facts = ReturnType<typeof requestFactsOf>
 
 /** A call that asks for admission. */
 interface Order {
@@ -59,23 +54,25 @@ export interface Admission {
 export class CallAdmission {
   readonly #ledger: Ledger
   readonly #context: LedgerContext
+  readonly #reserver: Reserver
   /** The configuration version whose prices apply. */
   readonly #version: number
-  /** Whether the format of the route has a parameter that bounds the output. */
-  readonly #hasOutputLimit: boolean
   /** Whether requests of the route are JSON. */
   readonly #isJson: boolean
   readonly #format: ReturnType<typeof routeFormat>
   readonly #tierGate: TierGate
+  /** How requests of the route bound their usage. */
+  readonly #limits: Parameters<typeof requestBoundsOf>[4]
   constructor(host: Host, ledger: Ledger, { currency }: Prices) {
     this.#ledger = ledger
     this.#version = host.config.version
     const format = routeFormat(host)
     this.#format = format
     this.#tierGate = new TierGate(host)
-    this.#hasOutputLimit = format?.outputLimit !== undefined
+    this.#limits = host.route.option('embed') === undefined ? format : embeddingBounds
     this.#isJson = format?.codec !== undefined
     this.#context = createLedgerContext(host, ledger, currency.name, format?.limitField)
+    this.#reserver = new Reserver(this.#context, format?.outputLimit !== undefined)
   }
   /** Reads the request, and leaves out the tiers that the model does not price. Rejects with
    *  METER_TIER or FIELD_LOST. */
@@ -96,7 +93,7 @@ export class CallAdmission {
     const { body, size } = request
     const facts = requestFactsOf(body, at, price, this.#format !== undefined)
     const files = exchange.slots.get(FILES) ?? 0
-    const bounds = requestBoundsOf(body, size, price, files, this.#format)
+    const bounds = requestBoundsOf(body, size, price, files, this.#limits)
     const worstCost = price.worstCase.of(bounds, facts)
     const { nanos: cost } = worstCost
     const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
@@ -105,10 +102,18 @@ export class CallAdmission {
     const payer = payerOf(account)
     const heldAmount = this.#ledger.takeNow(payer, cost)
       ? cost
-      : await this.#reserve(exchange, payer, price, bounds, facts, cost)
+      : await this.#reserver.reserve(exchange, payer, price.rule, {
+          bounds,
+          facts,
+          cost,
+          body,
+          size,
+        })
     const version = this.#version
     const process = this.#ledger.processNow ?? (await this.#ledger.process())
-    const limit = chargeLimit(heldAmount, isLive || bounds.hasHostedTools)
+    // Media may cost up to their bound, also where the balance covers less.
+    const isBounded = exchange.slots.get(COVERED_INPUT) === undefined
+    const limit = chargeLimit(isBounded ? heldAmount : cost, isLive || bounds.hasHostedTools)
     const terms = { payer, rule: price.rule, facts, model, version, heldAmount, limit }
     const call = new MeteredCall(this.#context, exchange, terms, process)
     const wantsStream = asksForStream(exchange.request, this.#format)
@@ -117,32 +122,4 @@ export class CallAdmission {
     if (wantsStream) estimator.startCheckpoints()
     return { call, estimator, unpricedTools: namesOfUnknownTools(body, unpricedTools) }
   }
-  /** Reserves the worst-case cost. Where the balance covers only a part, and the client set no
-   *  limit, limits the output to what the balance covers, if the format can express that. */
-  async #reserve(
-    exchange: Exchange,
-    payer: Payer,
-    { rule }: Price,
-    { bounds, isLimited }: RequestBounds,
-    facts: Facts,
-    cost: bigint,
-  ): Promise<bigint> {
-    const shortage = await this.#ledger.take(payer, cost)
-    if (!shortage) return cost
-    const { insufficient } = this.#context
-    const canLimit = !isLimited && this.#hasOutputLimit
-    const available = canLimit ? await this.#ledger.available(payer) : 0n
-    const tokens = available > 0n ? coverableTokens(rule, bounds, facts, available) : 0
-    if (tokens < MIN_OUTPUT) throw await insufficient(shortage, payer, cost)
-    const { nanos } = worstCase(rule, { ...bounds, completion: tokens }, facts)
-    if (await this.#ledger.take(payer, nanos)) throw await insufficient(shortage, payer, cost)
-    exchange.slots.set(OUTPUT_LIMIT, tokens)
-    return nanos
-  }
 }
-
-const payerOf = ({ id, key }: Account): Payer => ({
-  account: id,
-  key: key?.id,
-  quota: key?.quota === undefined ? undefined : parseQuota(key.quota),
-})

@@ -1,0 +1,165 @@
+/** Finds the media of a request whose tokens its bytes do not bound: URLs, ids and files of the
+ *  provider, stored prompts, and small or compressed media. Pure. */
+import type { Json } from '../../engine/plugin.ts'
+import { type Fields, isFields } from './fields.ts'
+
+export type MediaKind = 'image' | 'video' | 'audio' | 'document'
+export const MEDIA_KINDS: readonly MediaKind[] = ['image', 'video', 'audio', 'document']
+
+export interface MediaReferences {
+  /** The media that are elsewhere, one entry each. */
+  readonly references: readonly MediaKind[]
+  /** Images in the request, in bytes of base64: a small file may be a large picture. */
+  readonly inlineImages: readonly number[]
+  /** Documents in the request, which are compressed. */
+  readonly inlineDocuments: number
+  /** Whether the request continues or names something stored of unknown length. */
+  readonly isOpenEnded: boolean
+}
+
+/** Members at the top of a request that stand for stored content. */
+const STORED_MEMBERS = [
+  'cachedContent',
+  'cached_content',
+  'previous_response_id',
+  'conversation',
+  'container',
+] as const
+/** Members without media: tools, settings, arguments, and sources that an answer cited. */
+const SKIPPED: ReadonlySet<string> = new Set([
+  'model',
+  'tools',
+  'functions',
+  'tool_choice',
+  'toolConfig',
+  'tool_config',
+  'metadata',
+  'response_format',
+  'generationConfig',
+  'generation_config',
+  'text',
+  'args',
+  'arguments',
+  'parameters',
+  'response',
+  'json',
+  'annotations',
+  'citations',
+  'action',
+  'results',
+  'mcp_servers',
+  'context_management',
+])
+/** Members that name one medium by its address or id. */
+const MEDIUM =
+  /^(?:(?:input_?)?(?:image|video|audio|document|file|media|pdf|picture|frame)s?_?(?:url|uri|id|data)?s?|s3_?location|source)$/i
+const URL_MEMBER = /^(?:url|uri|urls)$/i
+const ID_MEMBER = /^(?:(?:input_?)?(?:file|image|video|audio|document|media)_?ids?|file_?uris?)$/i
+const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\//i
+const KINDS: readonly (readonly [kind: MediaKind, pattern: RegExp])[] = [
+  ['video', /video/i],
+  ['audio', /audio/i],
+  ['document', /document|pdf|input_file/i],
+  ['image', /image|picture|frame|screenshot/i],
+]
+const ADDRESS_KINDS: typeof KINDS = [
+  ['video', /\/\/(?:www\.)?youtu\.?be|\.(?:mp4|mov|webm|mkv|avi)\b/i],
+  ['audio', /\.(?:wav|mp3|flac|ogg|m4a|opus)\b/i],
+  ['image', /\.(?:png|jpe?g|gif|webp)\b/i],
+]
+
+interface Visit {
+  readonly value: Json
+  /** The member that holds the value, or its list. */
+  readonly key: string
+  readonly kind: MediaKind | undefined
+}
+/** Undefined: all media are as large as their bytes. */
+export const mediaReferencesIn = (body: Fields): MediaReferences | undefined => {
+  const found = new FoundMedia()
+  const queue: Visit[] = []
+  for (const key in body)
+    if (!SKIPPED.has(key) && isNested(key, body[key]))
+      queue.push({ value: body[key] as Json, key, kind: undefined })
+  // Uses a list instead of recursion, because a request may be nested deeper than the stack.
+  for (let next = queue.pop(); next; next = queue.pop()) found.visit(next, queue)
+  found.isOpenEnded ||=
+    STORED_MEMBERS.some(name => isNamed(body[name])) || isStoredPrompt(body.prompt)
+  return found.isEmpty ? undefined : found
+}
+/** Text is no medium; most of a request is text. */
+const isNested = (key: string, value: Json | undefined): boolean =>
+  typeof value === 'string' ? MEDIUM.test(key) : typeof value === 'object' && value !== null
+const isNamed = (value: Json | undefined): boolean =>
+  (typeof value === 'string' && value !== '') || isFields(value)
+const isStoredPrompt = (value: Json | undefined): boolean =>
+  isFields(value) && typeof value.id === 'string'
+
+class FoundMedia implements MediaReferences {
+  readonly references: MediaKind[] = []
+  readonly inlineImages: number[] = []
+  inlineDocuments = 0
+  isOpenEnded = false
+
+  get isEmpty(): boolean {
+    return (
+      this.references.length === 0 &&
+      this.inlineImages.length === 0 &&
+      this.inlineDocuments === 0 &&
+      !this.isOpenEnded
+    )
+  }
+  visit({ value, key, kind }: Visit, queue: Visit[]): void {
+    if (typeof value === 'string') return this.#add(key, value, kindOf(key) ?? kind, '')
+    if (Array.isArray(value)) {
+      for (const each of value) if (isNested(key, each)) queue.push({ value: each, key, kind })
+      return
+    }
+    if (isFields(value)) this.#visitObject(value, key, kind, queue)
+  }
+  #visitObject(
+    fields: Fields,
+    key: string,
+    inherited: MediaKind | undefined,
+    queue: Visit[],
+  ): void {
+    const { type, mimeType, mime_type, media_type, format } = fields
+    if (type === 'item_reference') this.isOpenEnded = true
+    // An image or a sound that an earlier answer made, by its id.
+    if (type === 'image_generation_call' && !fields.result) this.references.push('image')
+    if (key === 'audio' && typeof fields.id === 'string') this.references.push('audio')
+    const kind =
+      kindOf(type) ?? kindOf(mimeType ?? mime_type ?? media_type) ?? kindOf(key) ?? inherited
+    const mime = String(mimeType ?? mime_type ?? media_type ?? format ?? '')
+    for (const name in fields) {
+      const value = fields[name] ?? null
+      // Arguments of calls are data of the model, and no media.
+      if (SKIPPED.has(name) || name === 'input') continue
+      if (type === 'search_result' && name === 'source') continue
+      if (typeof value !== 'string') {
+        if (value !== null && typeof value === 'object') queue.push({ value, key: name, kind })
+      } else if (MEDIUM.test(name)) this.#add(name, value, kindOf(name) ?? kind, mime)
+      else if (URL_MEMBER.test(name) && MEDIUM.test(key)) this.#add('url', value, kind, mime)
+      else if ((name === 'data' || name === 'bytes') && MEDIUM_DATA.test(key))
+        this.#addInline(value, kind, mime)
+    }
+  }
+  #add(name: string, value: string, kind: MediaKind | undefined, mime: string): void {
+    if (value.startsWith('data:')) return this.#addInline(value, kind, value.slice(5, 64))
+    const isReference = ADDRESS.test(value.slice(0, 32)) || name === 'url' || ID_MEMBER.test(name)
+    if (isReference && value !== '')
+      this.references.push(kindOf(mime) ?? kind ?? kindOfAddress(value) ?? 'document')
+    else if (/_?data$/i.test(name)) this.#addInline(value, kind, mime)
+  }
+  #addInline(value: string, inherited: MediaKind | undefined, mime: string): void {
+    const kind = kindOf(mime) ?? inherited
+    if (kind === 'image') this.inlineImages.push(value.length)
+    // Text is as long as its bytes.
+    else if (kind === 'document' && !/text\//.test(mime)) this.inlineDocuments++
+  }
+}
+const MEDIUM_DATA = /^(?:source|inline_?data|image|document|video|audio|input_audio|file)$/i
+const kindOfAddress = (address: string): MediaKind | undefined =>
+  ADDRESS_KINDS.find(([, pattern]) => pattern.test(address.slice(0, 512)))?.[0]
+const kindOf = (text: Json | undefined): MediaKind | undefined =>
+  typeof text === 'string' ? KINDS.find(([, pattern]) => pattern.test(text))?.[0] : undefined

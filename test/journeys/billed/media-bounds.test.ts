@@ -1,0 +1,355 @@
+/** Holds for media that a request refers to: at the context, or at the model's own bound; with a
+ *  balance below that, at what is available. */
+import t, { type Test } from 'tap'
+import { plain } from '../../fixtures/upstream/scenarios.ts'
+import {
+  type Customer,
+  database,
+  gateway,
+  prepareCustomer,
+  UNIT,
+  upstream,
+} from '../../helpers/money/billing-gateway.ts'
+
+const PRICE = 'price: { input: 10 / 1M, output: 20 / 1M }'
+const ROUTES = `
+pipeline: [errors, auth, account, model, meter, embed, translate]
+upstreams:
+  cl: { url: '${upstream.url}/s/cl', formats: [anthropic-messages] }
+  gx: { url: '${upstream.url}/s/gx', formats: [google-gemini] }
+  gp: { url: '${upstream.url}/s/gp/v1', formats: [openai-responses] }
+  ch: { url: '${upstream.url}/s/ch/v1', formats: [openai-chat] }
+  em: { url: '${upstream.url}/s/em/v1', formats: [openai-embeddings] }
+models:
+  claude: { to: cl/there, context: 200000, output: 8000, ${PRICE} }
+  known: { to: cl/there, context: 200000, output: 8000, media: { document: 5000 }, ${PRICE} }
+  gemini: { to: gx/there, context: 1000000, output: 8000, ${PRICE} }
+  gpt: { to: gp/there, context: 200000, output: 8000, ${PRICE} }
+  chat: { to: ch/there, context: 200000, output: 8000, ${PRICE} }
+  bare: { to: ch/there, ${PRICE} }
+  vectors: { to: em/there, context: 2000, ${PRICE} }
+routes:
+  - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, errors: openai }
+  - { path: 'POST /v1/responses', auth: key, model: body, translate: openai-responses, errors: openai }
+  - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
+  - { path: 'POST /v1/embeddings', auth: key, model: body, embed: openai, errors: openai }
+  - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
+`
+let customer: Customer
+t.test('setup: routes and a funded account', async () => {
+  customer = await prepareCustomer(ROUTES, 1_000n * UNIT)
+})
+
+const post = async (path: string, body: object, key = customer.key) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return { response, text: await response.text() }
+}
+const charge = async (id: string | null) => {
+  const text = 'SELECT state, amount, held, uncollected, usage FROM charges WHERE request = ?'
+  const [row] = await database.read({ name: 'test: media', text }, [id ?? ''])
+  return row
+}
+
+/** Holds round the bound of a prompt up to 256 tokens. */
+const checkHeld = (t: Test, row: { readonly held?: unknown } | undefined, tokens: number) => {
+  const rounded = Math.ceil(tokens / 256) * 256
+  t.equal(row?.held, rounded * 10_000 + 100 * 20_000)
+}
+
+// ---------------------------------------------------------------- answers by format
+
+const message = (input: number) => ({
+  id: 'msg',
+  type: 'message',
+  role: 'assistant',
+  model: 'there',
+  content: [{ type: 'text', text: 'hi' }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: input, output_tokens: 10 },
+})
+const generated = (input: number) => ({
+  candidates: [
+    { index: 0, finishReason: 'STOP', content: { role: 'model', parts: [{ text: 'hi' }] } },
+  ],
+  usageMetadata: { promptTokenCount: input, candidatesTokenCount: 10 },
+})
+const responded = (input: number) => ({
+  id: 'r',
+  object: 'response',
+  status: 'completed',
+  model: 'there',
+  output: [
+    {
+      type: 'message',
+      id: 'd',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'hi', annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: input, output_tokens: 10, total_tokens: input + 10 },
+})
+const completed = (input: number) => ({
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'there',
+  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'hi' } }],
+  usage: { prompt_tokens: input, completion_tokens: 10, total_tokens: input + 10 },
+})
+const MESSAGES = {
+  path: '/v1/messages',
+  script: 'cl',
+  answer: message,
+  model: 'claude',
+  most: 190_000,
+}
+const CHAT = {
+  path: '/v1/chat/completions',
+  script: 'ch',
+  answer: completed,
+  model: 'chat',
+  most: 190_000,
+}
+const RESPONSES = {
+  path: '/v1/responses',
+  script: 'gp',
+  answer: responded,
+  model: 'gpt',
+  most: 190_000,
+}
+const GEMINI = {
+  path: '/v1beta/models/gemini:generateContent',
+  script: 'gx',
+  answer: generated,
+  model: undefined,
+  most: 900_000,
+}
+const user = (...content: object[]) => ({
+  max_tokens: 100,
+  messages: [{ role: 'user', content: [...content, { type: 'text', text: 'read it' }] }],
+})
+const input = (...content: object[]) => ({
+  max_output_tokens: 100,
+  input: [{ role: 'user', content: [...content, { type: 'input_text', text: 'read it' }] }],
+})
+const parts = (...list: object[]) => ({
+  generationConfig: { maxOutputTokens: 100 },
+  contents: [{ role: 'user', parts: [...list, { text: 'read it' }] }],
+})
+const URL_OF_PDF = 'https://example.com/100-pages.pdf'
+const TINY = 'iVBORw0KGgoAAAANSUhEUg=='
+const CASES = [
+  [
+    'a document by URL',
+    MESSAGES,
+    user({ type: 'document', source: { type: 'url', url: URL_OF_PDF } }),
+  ],
+  [
+    'a document by id',
+    MESSAGES,
+    user({ type: 'document', source: { type: 'file', file_id: 'f_1' } }),
+  ],
+  [
+    'an image by URL',
+    MESSAGES,
+    user({ type: 'image', source: { type: 'url', url: 'https://e.com/i' } }),
+  ],
+  ['an upload to a container', MESSAGES, user({ type: 'container_upload', file_id: 'f_1' })],
+  [
+    'a compressed document',
+    MESSAGES,
+    user({
+      type: 'document',
+      source: { type: 'base64', media_type: 'application/pdf', data: TINY },
+    }),
+  ],
+  [
+    'an image in the result of a tool',
+    MESSAGES,
+    {
+      max_tokens: 100,
+      messages: [
+        { role: 'user', content: 'look' },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+        {
+          role: 'user',
+          content: [
+            {
+              type: 'tool_result',
+              tool_use_id: 't',
+              content: [{ type: 'image', source: { type: 'url', url: 'https://e.com/i' } }],
+            },
+          ],
+        },
+      ],
+    },
+  ],
+  ['an image by URL', CHAT, user({ type: 'image_url', image_url: { url: 'https://e.com/i.png' } })],
+  ['a file by id', CHAT, user({ type: 'file', file: { file_id: 'file-x' } })],
+  ['a file by URL', RESPONSES, input({ type: 'input_file', file_url: URL_OF_PDF })],
+  ['a file by id', RESPONSES, input({ type: 'input_file', file_id: 'file-x' })],
+  ['an image by URL', RESPONSES, input({ type: 'input_image', image_url: 'https://e.com/i' })],
+  ['a stored prompt', RESPONSES, { max_output_tokens: 100, prompt: { id: 'pmpt_1' } }],
+  ['a stored response', RESPONSES, { ...input(), previous_response_id: 'resp_1' }],
+  ['a video by URL', GEMINI, parts({ fileData: { fileUri: 'https://www.youtube.com/watch?v=1' } })],
+  [
+    'a file in a bucket',
+    GEMINI,
+    parts({ file_data: { file_uri: 'gs://b/c', mime_type: 'application/pdf' } }),
+  ],
+  ['cached content', GEMINI, { ...parts(), cachedContent: 'cachedContents/1' }],
+] as const
+for (const [what, { path, script, answer, model, most }, body] of CASES)
+  t.test(`media: ${what} is held at the context, ${path}`, async t => {
+    await upstream.script(script, [{ do: 'body' }, plain(answer(most))])
+    const { response, text } = await post(path, { ...body, ...(model && { model }) })
+    t.equal(response.status, 200, text)
+    const row = await charge(response.headers.get('x-request-id'))
+    t.match(row, { state: 'settled', amount: most * 10_000 + 10 * 20_000, uncollected: 0 })
+    t.ok(Number(row?.held) >= Number(row?.amount), 'the hold covers it')
+  })
+
+t.test('media: a request without any is held by its bytes', async t => {
+  await upstream.script('cl', [{ do: 'body' }, plain(message(20))])
+  const tool = {
+    type: 'tool_use',
+    id: 't',
+    name: 'f',
+    input: { url: 'https://e.com', file_id: 'f' },
+  }
+  const messages = [
+    { role: 'user', content: 'open https://e.com/a.pdf' },
+    { role: 'assistant', content: [tool] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'gs://b/c' }] },
+  ]
+  const body = { model: 'claude', max_tokens: 100, messages }
+  const { response, text } = await post('/v1/messages', body)
+  t.equal(response.status, 200, text)
+  const row = await charge(response.headers.get('x-request-id'))
+  checkHeld(t, row, JSON.stringify(body).length)
+})
+t.test('media: small images count as the largest picture', async t => {
+  await upstream.script('ch', [{ do: 'body' }, plain(completed(16_000))])
+  const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${TINY}` } }
+  const { response, text } = await post('/v1/chat/completions', { ...user(image), model: 'chat' })
+  t.equal(response.status, 200, text)
+  const row = await charge(response.headers.get('x-request-id'))
+  t.match(row, { amount: 16_000 * 10_000 + 10 * 20_000, uncollected: 0 })
+})
+t.test('media: a bound of the model replaces the context', async t => {
+  await upstream.script('cl', [{ do: 'body' }, plain(message(4_000))])
+  const source = { type: 'url', url: URL_OF_PDF }
+  const document = { type: 'document', source }
+  const body = { ...user(document, document), model: 'known' }
+  const { response, text } = await post('/v1/messages', body)
+  t.equal(response.status, 200, text)
+  const row = await charge(response.headers.get('x-request-id'))
+  checkHeld(t, row, JSON.stringify(body).length + 2 * 5_000)
+})
+t.test('media: a model without a context has the largest one', async t => {
+  await upstream.script('ch', [{ do: 'body' }, plain(completed(900_000))])
+  const image = { type: 'image_url', image_url: { url: 'https://e.com/i.png' } }
+  const { response } = await post('/v1/chat/completions', { ...user(image), model: 'bare' })
+  t.match(await charge(response.headers.get('x-request-id')), {
+    amount: 900_000 * 10_000 + 10 * 20_000,
+    uncollected: 0,
+  })
+})
+t.test('media: each input of embeddings has a context of its own', async t => {
+  const vector = (index: number) => ({ object: 'embedding', index, embedding: [0.5] })
+  const answer = (tokens: number, count: number) => ({
+    object: 'list',
+    data: Array.from({ length: count }, (_, index) => vector(index)),
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  })
+  for (const [list, tokens] of [
+    [
+      Array.from({ length: 20 }, () => ({
+        type: 'image_url',
+        image_url: { url: 'https://e.com/i' },
+      })),
+      22_000,
+    ],
+    [Array.from({ length: 20 }, () => 'x'.repeat(1_500)), 22_000],
+  ] as const) {
+    await upstream.script('em', [{ do: 'body' }, plain(answer(tokens, list.length))])
+    const { response, text } = await post('/v1/embeddings', { model: 'vectors', input: list })
+    t.equal(response.status, 200, text)
+    const row = await charge(response.headers.get('x-request-id'))
+    t.match(row, { amount: tokens * 10_000, uncollected: 0 })
+    t.ok(Number(row?.held) >= Number(row?.amount))
+  }
+})
+t.test('compaction: reads the prompt once more', async t => {
+  const messages = [{ role: 'user', content: 'x'.repeat(50_000) }]
+  const edits = [{ type: 'compact_20260112' }]
+  const body = { model: 'claude', max_tokens: 1_000, messages, context_management: { edits } }
+  const usage = {
+    input_tokens: 23_000,
+    output_tokens: 900,
+    iterations: [
+      { type: 'compaction', input_tokens: 50_000, output_tokens: 900 },
+      { type: 'message', input_tokens: 23_000, output_tokens: 900 },
+    ],
+  }
+  await upstream.script('cl', [{ do: 'body' }, plain({ ...message(0), usage })])
+  const { response, text } = await post('/v1/messages', body)
+  t.equal(response.status, 200, text)
+  const row = await charge(response.headers.get('x-request-id'))
+  t.match(row, { amount: 73_000 * 10_000 + 1_800 * 20_000, uncollected: 0 })
+  t.ok(Number(row?.held) >= Number(row?.amount))
+})
+
+// ---------------------------------------------------------------- a balance below the bound
+
+const DOCUMENT = user({ type: 'document', source: { type: 'url', url: URL_OF_PDF } })
+t.test('media: with a balance below the bound, what is available is held, and said', async t => {
+  // The bound is 2.002, the estimate 0.018.
+  const poor = await prepareCustomer(ROUTES, UNIT / 2n)
+  await upstream.script('cl', [{ do: 'body' }, plain(message(3_000))])
+  const { response, text } = await post('/v1/messages', { ...DOCUMENT, model: 'claude' }, poor.key)
+  t.equal(response.status, 200, text)
+  const covered = Number(response.headers.get('x-tollgate-input-covered'))
+  t.ok(covered > 1_600 && covered < 50_000, String(covered))
+  t.match(await charge(response.headers.get('x-request-id')), {
+    held: Number(UNIT / 2n),
+    amount: 3_000 * 10_000 + 10 * 20_000,
+    uncollected: 0,
+  })
+})
+t.test('media: what the balance does not cover is uncollected', async t => {
+  const poor = await prepareCustomer(ROUTES, UNIT / 2n)
+  await upstream.script('cl', [{ do: 'body' }, plain(message(100_000))])
+  const { response } = await post('/v1/messages', { ...DOCUMENT, model: 'claude' }, poor.key)
+  t.match(await charge(response.headers.get('x-request-id')), {
+    amount: Number(UNIT / 2n),
+    uncollected: 100_000 * 10_000 + 10 * 20_000 - Number(UNIT / 2n),
+  })
+})
+t.test('media: below the estimate the call is refused before it is sent', async t => {
+  const poor = await prepareCustomer(ROUTES, UNIT / 100n)
+  const { response, text } = await post('/v1/messages', { ...DOCUMENT, model: 'claude' }, poor.key)
+  t.equal(response.status, 403, text)
+  t.match(text, /insufficient/i)
+})
+t.test('media: the output is lowered where the estimate leaves a part for it', async t => {
+  const poor = await prepareCustomer(ROUTES, UNIT / 10n)
+  await upstream.script('ch', [{ do: 'body' }, plain(completed(1_500))])
+  const image = { type: 'image_url', image_url: { url: 'https://e.com/i.png' } }
+  const { max_tokens: _, ...body } = user(image)
+  const { response, text } = await post(
+    '/v1/chat/completions',
+    { ...body, model: 'chat' },
+    poor.key,
+  )
+  t.equal(response.status, 200, text)
+  t.ok(Number(response.headers.get('x-tollgate-input-covered')) >= 1_100)
+  t.ok(Number(response.headers.get('x-tollgate-output-limit')) >= 256)
+  t.match(await charge(response.headers.get('x-request-id')), { uncollected: 0 })
+})

@@ -1,0 +1,142 @@
+/** Media whose tokens the bytes of a request do not bound, in the forms of all formats. */
+import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import { mediaReferencesIn } from '../../../plugins/formats/media-references.ts'
+
+type Body = { readonly [key: string]: Json }
+const user = (...content: Json[]): Body => ({ messages: [{ role: 'user', content }] })
+const input = (...content: Json[]): Body => ({ input: [{ role: 'user', content }] })
+const parts = (...list: Json[]): Body => ({ contents: [{ role: 'user', parts: list }] })
+const PDF = 'application/pdf'
+
+const REFERENCES: readonly (readonly [kind: string, body: Body])[] = [
+  ['document', user({ type: 'document', source: { type: 'url', url: 'https://e.com/100' } })],
+  ['document', user({ type: 'document', source: { type: 'file', file_id: 'f' } })],
+  ['document', user({ type: 'container_upload', file_id: 'f' })],
+  ['document', user({ type: 'file', file: { file_id: 'f' } })],
+  ['document', user({ type: 'document_url', document_url: 'https://e.com/b' })],
+  ['image', user({ type: 'image', source: { type: 'url', url: 'https://e.com/a.mp4' } })],
+  ['image', user({ type: 'image_url', image_url: { url: 'https://e.com/1' } })],
+  ['image', user({ type: 'image_url', image_url: 'https://e.com/1' })],
+  ['image', user({ type: 'image_file', image_file: { file_id: 'f' } })],
+  ['video', user({ type: 'video_url', video_url: { url: 'https://e.com/1' } })],
+  ['video', user({ video: { format: 'mp4', source: { s3Location: { uri: 's3://b/v' } } } })],
+  ['audio', { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }],
+  [
+    'image',
+    user({
+      type: 'tool_result',
+      tool_use_id: 't',
+      content: [{ type: 'image', source: { type: 'url', url: 'https://e.com/i' } }],
+    }),
+  ],
+  ['document', input({ type: 'input_file', file_url: 'https://e.com/1.pdf' })],
+  ['document', input({ type: 'input_file', file_id: 'f' })],
+  ['image', input({ type: 'input_image', image_url: 'https://e.com/1' })],
+  ['image', input({ type: 'input_image', file_id: 'f' })],
+  [
+    'image',
+    {
+      input: [
+        {
+          type: 'function_call_output',
+          call_id: 'c',
+          output: [{ type: 'input_image', image_url: 'https://e.com/i' }],
+        },
+      ],
+    },
+  ],
+  [
+    'image',
+    {
+      input: [
+        {
+          type: 'computer_call_output',
+          call_id: 'c',
+          output: { type: 'computer_screenshot', file_id: 'f' },
+        },
+      ],
+    },
+  ],
+  ['image', { input: [{ type: 'image_generation_call', id: 'ig_1' }] }],
+  ['video', parts({ fileData: { fileUri: 'https://www.youtube.com/watch?v=1' } })],
+  ['document', parts({ file_data: { file_uri: 'gs://b/c', mime_type: PDF } })],
+  ['document', parts({ fileData: { fileUri: 'https://g.com/v1beta/files/abc' } })],
+  [
+    'image',
+    parts({
+      functionResponse: {
+        name: 'f',
+        response: {},
+        parts: [{ fileData: { fileUri: 'gs://b/c.png' } }],
+      },
+    }),
+  ],
+  ['image', { input: [{ type: 'image_url', image_url: { url: 'https://e.com/i' } }] }],
+  ['image', { inputs: [{ content: [{ type: 'image_url', image_url: 'https://e.com/i' }] }] }],
+  ['image', { input: [{ image: 'https://e.com/i' }] }],
+  ['image', { query: 'q', documents: [{ image: 'https://e.com/i' }] }],
+  ['image', { prompt: 'draw', image: 'https://e.com/i' }],
+]
+for (const [kind, body] of REFERENCES)
+  t.test(`media: found in ${JSON.stringify(body)}`, async t => {
+    t.match(mediaReferencesIn(body), { references: [kind], isOpenEnded: false })
+  })
+t.test('media: each frame of a video is an image', async t => {
+  const video = ['https://e.com/1.jpg', 'https://e.com/2.jpg']
+  t.equal(mediaReferencesIn(user({ type: 'video', video }))?.references.length, 2)
+})
+t.test('media: stored prompts, answers and items have an unknown length', async t => {
+  for (const body of [
+    { prompt: { id: 'pmpt_1' } },
+    { cachedContent: 'c' },
+    { cached_content: 'c' },
+    { previous_response_id: 'r' },
+    { conversation: { id: 'conv_1' } },
+    { container: 'container_1' },
+    { input: [{ type: 'item_reference', id: 'x' }] },
+  ])
+    t.match(mediaReferencesIn(body), { isOpenEnded: true }, JSON.stringify(body))
+})
+t.test('media: inline images and documents are larger than their bytes', async t => {
+  const image = 'data:image/png;base64,AAAA'
+  for (const body of [
+    user({ type: 'image_url', image_url: { url: image } }),
+    user({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }),
+    parts({ inlineData: { mimeType: 'image/png', data: 'AAAA' } }),
+    user({ image: { format: 'png', source: { bytes: 'AAAA' } } }),
+    input({ type: 'input_image', image_url: image }),
+  ])
+    t.equal(mediaReferencesIn(body)?.inlineImages.length, 1, JSON.stringify(body))
+  for (const body of [
+    user({ type: 'document', source: { type: 'base64', media_type: PDF, data: 'AAAA' } }),
+    user({ type: 'file', file: { file_data: `data:${PDF};base64,AAAA` } }),
+    input({ type: 'input_file', filename: 'a.pdf', file_data: `data:${PDF};base64,AAAA` }),
+    parts({ inline_data: { mime_type: PDF, data: 'AAAA' } }),
+  ])
+    t.equal(mediaReferencesIn(body)?.inlineDocuments, 1, JSON.stringify(body))
+})
+t.test('media: texts, arguments, citations and settings are none', async t => {
+  for (const body of [
+    { model: 'm', messages: [{ role: 'user', content: 'see https://e.com/a.png' }] },
+    user({ type: 'text', text: 'https://e.com/a.png' }),
+    user({ type: 'tool_use', id: 'a', name: 'f', input: { url: 'https://e.com', file_id: 'y' } }),
+    user({ type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'AAAA' } }),
+    user({ type: 'search_result', source: 'https://e.com', title: 't', content: [] }),
+    user({
+      type: 'web_search_tool_result',
+      tool_use_id: 'x',
+      content: [{ type: 'web_search_result', url: 'https://e.com', encrypted_content: 'e' }],
+    }),
+    parts({ functionCall: { name: 'f', args: { fileUri: 'gs://b/c' } } }),
+    parts({ functionResponse: { name: 'f', response: { image_url: 'https://e.com' } } }),
+    input({
+      type: 'output_text',
+      text: 'hi',
+      annotations: [{ type: 'file_citation', file_id: 'f' }],
+    }),
+    { input: 'hi', tools: [{ type: 'mcp', server_url: 'https://e.com' }] },
+    { input: [{ type: 'web_search_call', action: { type: 'open_page', url: 'https://e.com' } }] },
+  ])
+    t.equal(mediaReferencesIn(body), undefined, JSON.stringify(body))
+})
