@@ -51,7 +51,7 @@ export const HOSTED_TOOLS: readonly HostedTool[] = [
     unit: 'token',
     names:
       /^(?:web_?fetch.*|url_?context|mcp|mcp_?servers|mcp_?toolset|tool_search.*|advisor.*|programmatic_tool_calling)$/i,
-    ran: /^(?:web_fetch|url_context|mcp|mcp_list_tools|mcp_approval_request|tool_search(?:_tool_.*)?|advisor|program)$/,
+    ran: /^(?:web_fetch|url_context|mcp|mcp_list_tools|mcp_approval_request|tool_search(?:_tool_.*)?|advisor|program|multi_agent)$/,
     meters: [],
   },
 ]

@@ -53,8 +53,10 @@ const SKIPPED: ReadonlySet<string> = new Set([
 /** Members that name one medium by its address or id. */
 const MEDIUM =
   /^(?:(?:input_?)?(?:image|video|audio|document|file|media|pdf|picture|frame)s?_?(?:url|uri|id|data)?s?|s3_?location|source)$/i
-const URL_MEMBER = /^(?:url|uri|urls)$/i
+const URL_MEMBERS: ReadonlySet<string> = new Set(['url', 'uri', 'urls'])
 const ID_MEMBER = /^(?:(?:input_?)?(?:file|image|video|audio|document|media)_?ids?|file_?uris?)$/i
+/** Parts that hold text alone. */
+const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text'])
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\//i
 const KINDS: readonly (readonly [kind: MediaKind, pattern: RegExp])[] = [
   ['video', /video/i],
@@ -95,7 +97,13 @@ const isNamed = (value: Json | undefined): boolean =>
 const isStoredPrompt = (value: Json | undefined): boolean =>
   isFields(value) && typeof value.id === 'string'
 
+interface NameFacts {
+  readonly isSkipped: boolean
+  readonly isMedium: boolean
+  readonly kind: MediaKind | undefined
+}
 class FoundMedia implements MediaReferences {
+  readonly #facts = new Map<string, NameFacts>()
   readonly references: MediaKind[] = []
   readonly inlineImages: number[] = []
   inlineDocuments = 0
@@ -123,26 +131,44 @@ class FoundMedia implements MediaReferences {
     inherited: MediaKind | undefined,
     queue: Visit[],
   ): void {
-    const { type, mimeType, mime_type, media_type, format } = fields
+    const { type } = fields
+    if (typeof type === 'string' && TEXT_TYPES.has(type)) return
     if (type === 'item_reference') this.isOpenEnded = true
     // An image or a sound that an earlier answer made, by its id.
     if (type === 'image_generation_call' && !fields.result) this.references.push('image')
     if (key === 'audio' && typeof fields.id === 'string') this.references.push('audio')
+    const mime = mimeIn(fields)
     const kind =
-      kindOf(type) ?? kindOf(mimeType ?? mime_type ?? media_type) ?? kindOf(key) ?? inherited
-    const mime = String(mimeType ?? mime_type ?? media_type ?? format ?? '')
+      (typeof type === 'string' ? this.#factsOf(type).kind : undefined) ??
+      kindOf(mime) ??
+      this.#factsOf(key).kind ??
+      inherited
     for (const name in fields) {
       const value = fields[name] ?? null
-      // Arguments of calls are data of the model, and no media.
-      if (SKIPPED.has(name) || name === 'input') continue
-      if (type === 'search_result' && name === 'source') continue
-      if (typeof value !== 'string') {
-        if (value !== null && typeof value === 'object') queue.push({ value, key: name, kind })
-      } else if (MEDIUM.test(name)) this.#add(name, value, kindOf(name) ?? kind, mime)
-      else if (URL_MEMBER.test(name) && MEDIUM.test(key)) this.#add('url', value, kind, mime)
+      if (value === null) continue
+      const { isSkipped, isMedium, kind: ownKind } = this.#factsOf(name)
+      if (isSkipped || (type === 'search_result' && name === 'source')) continue
+      if (typeof value === 'object') queue.push({ value, key: name, kind })
+      else if (typeof value !== 'string') continue
+      else if (isMedium) this.#add(name, value, ownKind ?? kind, mime)
+      else if (URL_MEMBERS.has(name) && this.#factsOf(key).isMedium)
+        this.#add('url', value, kind, mime)
       else if ((name === 'data' || name === 'bytes') && MEDIUM_DATA.test(key))
         this.#addInline(value, kind, mime)
     }
+  }
+  /** A request repeats few names and types. */
+  #factsOf(name: string): NameFacts {
+    const known = this.#facts.get(name)
+    if (known) return known
+    const facts = {
+      // Arguments of calls are data of the model, and no media.
+      isSkipped: SKIPPED.has(name) || name === 'input',
+      isMedium: MEDIUM.test(name),
+      kind: kindOf(name),
+    }
+    this.#facts.set(name, facts)
+    return facts
   }
   #add(name: string, value: string, kind: MediaKind | undefined, mime: string): void {
     if (value.startsWith('data:')) return this.#addInline(value, kind, value.slice(5, 64))
@@ -159,7 +185,11 @@ class FoundMedia implements MediaReferences {
   }
 }
 const MEDIUM_DATA = /^(?:source|inline_?data|image|document|video|audio|input_audio|file)$/i
+const mimeIn = ({ mimeType, mime_type, media_type, format }: Fields): string => {
+  const mime = mimeType ?? mime_type ?? media_type ?? format
+  return typeof mime === 'string' ? mime : ''
+}
 const kindOfAddress = (address: string): MediaKind | undefined =>
   ADDRESS_KINDS.find(([, pattern]) => pattern.test(address.slice(0, 512)))?.[0]
-const kindOf = (text: Json | undefined): MediaKind | undefined =>
-  typeof text === 'string' ? KINDS.find(([, pattern]) => pattern.test(text))?.[0] : undefined
+const kindOf = (text: string): MediaKind | undefined =>
+  text === '' ? undefined : KINDS.find(([, pattern]) => pattern.test(text))?.[0]

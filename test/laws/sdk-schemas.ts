@@ -23,14 +23,20 @@ export const ANSWER_TYPES: Readonly<Record<string, string>> = {
   'embeddings-answered': 'EmbeddingsAnswered',
   'images-answered': 'ImagesAnswered',
 }
+/** The same in usage.ts. */
+const USAGE_TYPES: Readonly<Record<string, string>> = {
+  'usage-reports': 'UsageReports',
+  'offered-tools': 'OfferedTools',
+}
 export const NAMES: readonly string[] = [
   ...Object.keys(REQUEST_TYPES),
   ...Object.keys(ANSWER_TYPES),
+  ...Object.keys(USAGE_TYPES),
 ]
 
 /** The versions of the SDKs. */
 export const versions = (): string =>
-  ['openai', '@anthropic-ai/sdk', '@google/genai']
+  ['openai', '@anthropic-ai/sdk', '@google/genai', '@aws-sdk/client-bedrock-runtime']
     .map(name => {
       const manifest = new URL(`../../node_modules/${name}/package.json`, import.meta.url)
       return `${name} ${JSON.parse(readFileSync(manifest, 'utf8')).version}`
@@ -38,9 +44,10 @@ export const versions = (): string =>
     .join(', ')
 
 export const generateSchema = (name: string): string => {
-  const type = REQUEST_TYPES[name] ?? ANSWER_TYPES[name] ?? ''
+  const type = REQUEST_TYPES[name] ?? ANSWER_TYPES[name] ?? USAGE_TYPES[name] ?? ''
+  const file = name in REQUEST_TYPES ? 'requests' : name in ANSWER_TYPES ? 'answers' : 'usage'
   const schema = createGenerator({
-    path: fileURLToPath(new URL(name in REQUEST_TYPES ? 'requests.ts' : 'answers.ts', FOLDER)),
+    path: fileURLToPath(new URL(`${file}.ts`, FOLDER)),
     tsconfig: fileURLToPath(new URL('tsconfig.json', FOLDER)),
     type,
     skipTypeCheck: true,

@@ -29,6 +29,7 @@ const COUNTED_ELSEWHERE: ReadonlySet<string> = new Set([
   'GOOGLE_MAPS',
   'COMPUTER_USE',
   'MCP_SERVERS',
+  'MEDIA_PROCESSING',
 ])
 const OK = 'OUTCOME_OK'
 

@@ -59,6 +59,7 @@ export const openaiResponses: Format = {
       'cached_audio',
       'cached_image',
       'cache_write',
+      'cache_write_1h',
       'audio_input',
       'output',
       'thinking',

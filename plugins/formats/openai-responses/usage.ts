@@ -22,6 +22,9 @@ export const metersOf = (usage: Fields): Meters => {
   const cachedAudio = capCount(cachedDetails.audio_tokens, cached)
   const cachedImage = capCount(cachedDetails.image_tokens, cached - cachedAudio)
   const cacheWrite = capCount(details.cache_write_tokens, input - cached)
+  // The longer of the two times that a cache lasts.
+  const { ttl_12h_tokens: longTokens } = lenientObject(details, 'cache_write_tokens_details')
+  const longWrite = capCount(longTokens, cacheWrite)
   const freshAudio = Math.max(0, count(details.audio_tokens) - cachedAudio)
   const audioInput = Math.min(freshAudio, input - cached - cacheWrite)
   const audioOutput = capCount(outputDetails.audio_tokens, output)
@@ -36,7 +39,8 @@ export const metersOf = (usage: Fields): Meters => {
     cached: cached - cachedAudio - cachedImage,
     cached_audio: cachedAudio,
     cached_image: cachedImage,
-    cache_write: cacheWrite,
+    cache_write: cacheWrite - longWrite,
+    cache_write_1h: longWrite,
     audio_input: audioInput,
     output: text - (isBeside ? 0 : thinking),
     thinking,

@@ -155,6 +155,19 @@ const TABLE: readonly Row[] = [
   ],
   [
     'openai-responses',
+    'what was written to the longer cache is part of what was written',
+    {
+      input_tokens: 100,
+      input_tokens_details: {
+        cache_write_tokens: 70,
+        cache_write_tokens_details: { ttl_30m_tokens: 50, ttl_12h_tokens: 20 },
+      },
+      output_tokens: 0,
+    },
+    { input: 30, cache_write: 50, cache_write_1h: 20 },
+  ],
+  [
+    'openai-responses',
     'thinking beside the output, as the total says',
     {
       input_tokens: 10,
