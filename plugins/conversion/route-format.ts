@@ -9,3 +9,7 @@ interface FormatHost extends Partial<Pick<Host, 'formats'>> {
 /** Undefined if the route names none: its bytes pass unread. */
 export const routeFormat = (host: FormatHost): Format | undefined =>
   formatOf(host.route.option('translate'), formatsOf(host).clients)
+
+/** Whether clients of the route ask for embeddings. */
+export const isForEmbeddings = (route: Pick<Route, 'option'>): boolean =>
+  route.option('embed') !== undefined

@@ -78,16 +78,16 @@ interface Visit {
 }
 /** Undefined: all media are as large as their bytes. */
 export const mediaReferencesIn = (body: Fields): MediaReferences | undefined => {
-  const found = new FoundMedia()
+  const media = new FoundMedia()
   const queue: Visit[] = []
   for (const key in body)
     if (!SKIPPED.has(key) && isNested(key, body[key]))
       queue.push({ value: body[key] as Json, key, kind: undefined })
   // Uses a list instead of recursion, because a request may be nested deeper than the stack.
-  for (let next = queue.pop(); next; next = queue.pop()) found.visit(next, queue)
-  found.isOpenEnded ||=
+  for (let next = queue.pop(); next; next = queue.pop()) media.visit(next, queue)
+  media.isOpenEnded ||=
     STORED_MEMBERS.some(name => isNamed(body[name])) || isStoredPrompt(body.prompt)
-  return found.isEmpty ? undefined : found
+  return media.isEmpty ? undefined : media
 }
 /** Text is no medium; most of a request is text. */
 const isNested = (key: string, value: Json | undefined): boolean =>

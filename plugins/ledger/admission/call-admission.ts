@@ -11,12 +11,12 @@ import {
   toolNamesOf,
 } from '../../billing/request-bounds.ts'
 import { missingPrices } from '../../billing/worst-case.ts'
-import { routeFormat } from '../../conversion/route-format.ts'
+import { isForEmbeddings, routeFormat } from '../../conversion/route-format.ts'
 import { TierGate } from '../../conversion/tier-gate.ts'
 import { asksForStream } from '../../formats/stream-request.ts'
 import { type Account, COVERED_INPUT, FILES } from '../../slots.ts'
 import { chargeLimit, type LedgerContext } from '../call-charge.ts'
-import type { Ledger, Payer } from '../ledger.ts'
+import type { Ledger } from '../ledger.ts'
 import { createLedgerContext } from '../ledger-context.ts'
 import { MeteredCall } from '../metered-call.ts'
 import type { Price, Prices } from '../prices.ts'
@@ -69,7 +69,7 @@ export class CallAdmission {
     const format = routeFormat(host)
     this.#format = format
     this.#tierGate = new TierGate(host)
-    this.#limits = host.route.option('embed') === undefined ? format : embeddingBounds
+    this.#limits = isForEmbeddings(host.route) ? embeddingBounds : format
     this.#isJson = format?.codec !== undefined
     this.#context = createLedgerContext(host, ledger, currency.name, format?.limitField)
     this.#reserver = new Reserver(this.#context, format?.outputLimit !== undefined)

@@ -11,7 +11,7 @@ import {
   requestFactsOf,
 } from '../../billing/request-bounds.ts'
 import { missingPrices, quote } from '../../billing/worst-case.ts'
-import { routeFormat } from '../../conversion/route-format.ts'
+import { isForEmbeddings, routeFormat } from '../../conversion/route-format.ts'
 import { withoutUnpricedTiers } from '../../conversion/unpriced-tiers.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
@@ -128,7 +128,7 @@ const costOn = (
 }
 
 const mostOf = (price: Price, body: Json, size: number, at: number, route: Route) => {
-  const limits = route.option('embed') === undefined ? undefined : embeddingBounds
+  const limits = isForEmbeddings(route) ? embeddingBounds : undefined
   const sentBody = price.tierRule === 'pass' ? body : withoutUnpricedTiers(body, price.rule.tiers)
   const { bounds } = requestBoundsOf(sentBody, size, price, 0, limits)
   const facts = requestFactsOf(sentBody, at, price, routeFormat({ route }) !== undefined)

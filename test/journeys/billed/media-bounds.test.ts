@@ -55,7 +55,11 @@ const charge = async (id: string | null) => {
 }
 
 /** Holds round the bound of a prompt up to 256 tokens. */
-const checkHeld = (t: Test, row: { readonly held?: unknown } | undefined, tokens: number) => {
+const checkHeld = (
+  t: Test,
+  row: { readonly [column: string]: unknown } | undefined,
+  tokens: number,
+) => {
   const rounded = Math.ceil(tokens / 256) * 256
   t.equal(row?.held, rounded * 10_000 + 100 * 20_000)
 }
