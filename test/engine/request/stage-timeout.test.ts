@@ -7,7 +7,8 @@ import { scaled } from '../../helpers/machine-speed.ts'
 
 /** ms; the gateway checks twice a second. */
 const LIMIT = scaled(200)
-const LONG = scaled(1_500)
+/** Below the time for the body of a request. */
+const LONG = LIMIT + 1_300
 const never = new Promise<never>(() => {})
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }

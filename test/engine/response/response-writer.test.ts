@@ -129,7 +129,9 @@ t.test('response writer: HEAD of a stream that a stage answers has no body', asy
   const core = await arrange(t, {
     handle: async each => void each.answer(200, stream(), { 'content-length': '3' }),
   })
-  t.notMatch(await heads(core, requestText('HEAD') + requestText('HEAD'), 2), /abc/)
+  // An id may contain the letters of the body.
+  const received = await heads(core, requestText('HEAD') + requestText('HEAD'), 2)
+  t.notMatch(received.replaceAll(/^x-request-id: .*$/gm, ''), /abc/)
 })
 
 t.test('response writer: 204 and 304 have neither body nor length', async t => {
