@@ -6,6 +6,7 @@ import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts
 import { openCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
 import { walletsOf } from '../../../../plugins/ledger/wallet.ts'
 import { writeWithRetry } from '../../../../plugins/ledger/write-with-retry.ts'
+import { scaled } from '../../../helpers/machine-speed.ts'
 import { giveCredit } from '../../../helpers/money/credit.ts'
 import { ledgerOn, makeLedger } from '../../../helpers/store/membership.ts'
 import { sharedPostgres } from '../../../helpers/store/postgres.ts'
@@ -36,7 +37,7 @@ const begin = async (t: Test, patience: number) => {
   return {
     proxy,
     direct,
-    database: await openAt(t, { url: behind.href, writeTimeout: patience }).open(),
+    database: await openAt(t, { url: behind.href, writeTimeout: scaled(patience) }).open(),
   }
 }
 

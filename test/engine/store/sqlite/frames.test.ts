@@ -32,11 +32,14 @@ t.test('frame parser: parses frames that are split at any offset', async t => {
 })
 
 /** Store files that may use synchronous system calls: at open, at registration, when a peer is
- *  reaped, and for a progress count's few bytes in the kernel's memory. */
+ *  reaped, for a progress count's few bytes in the kernel's memory, and for what is owed to a store
+ *  that does not answer. */
 const MAY_BLOCK = [
   'address.ts',
   'database.ts',
   'make-folder.ts',
+  'owed-files.ts',
+  'owed-lists.ts',
   'process-folder.ts',
   'progress.ts',
 ]
