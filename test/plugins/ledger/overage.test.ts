@@ -50,7 +50,8 @@ const startCall = (
     end = listener
   }
   const slots = { get: () => undefined, set() {} }
-  const exchange = { id: 'r1', kind: 'http', route: { name: 'chat' }, onEnd, slots, writes }
+  const route = { name: 'chat' }
+  const exchange = { id: 'r1', kind: 'http', route, progress: {}, onEnd, slots, writes }
   if (!rule) throw new Error('no rule')
   const terms = { payer, rule, facts: { at: 0 }, model: 'm', version: '1', heldAmount: NANOS }
   const meteredCall = new MeteredCall(
