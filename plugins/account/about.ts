@@ -150,7 +150,11 @@ const credential = {
   expires: nullable(time),
 }
 const secret = described('Masked; in full only where it was created', text)
-const key = object({
+const earlier = described(
+  'After a rotation: the secret before, masked, and when it ends; null: it has ended',
+  object({ key: text, expires: nullable(time) }),
+)
+const keyMembers = {
   ...credential,
   key: secret,
   models: nullable(list(text)),
@@ -159,8 +163,9 @@ const key = object({
   quota_period: described('null: the quota is for life', nullable(oneOf('day', 'month'))),
   remaining_quota: nullable(number),
   used_quota: described('In the period of the quota', number),
-})
-const token = object({ ...credential, token: secret })
+}
+const key = object(keyMembers, { earlier })
+const token = object({ ...credential, token: secret }, { earlier })
 const session = object({ ...credential, session: secret })
 
 const credentialViews = (word: string, noun: string, shape: Shape) => ({
@@ -176,6 +181,10 @@ const credentialViews = (word: string, noun: string, shape: Shape) => ({
   },
   [`show-${word}`]: { summary: `Shows a ${noun}`, responses: json(envelopeOf(shape)) },
   [`update-${word}`]: { summary: `Changes a ${noun}`, responses: json(envelopeOf(shape)) },
+  [`rotate-${word}`]: {
+    summary: `Gives a ${noun} a new secret, which no other response shows; the rest stays`,
+    responses: json(envelopeOf(shape)),
+  },
   [`revoke-${word}`]: { summary: `Revokes a ${noun}`, responses: json(envelopeOf(shape)) },
 })
 const KEY_KIND = 'API key'

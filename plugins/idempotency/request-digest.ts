@@ -3,13 +3,21 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Bytes, Request } from '../../engine/plugin.ts'
 import { boundaryOf, partsIn } from '../formats/media/multipart.ts'
 
+/** Bytes of the largest body that is compared by its content: a larger one is an upload, which must
+ *  not be read into memory, and is compared by its length. */
+const MAX_COMPARED = 64 * 1024 * 1024
+
 /** Without a credential in the query. Two forms with the same parts are equal: clients choose a new
  *  boundary whenever they send a form. */
 export const digestOf = async (request: Request): Promise<string> => {
   const query = new URLSearchParams(request.query)
   query.delete('key')
   const hash = createHash('sha256').update(`${request.method} ${request.path}?${query}\n`)
-  addBody(hash, await request.bytes(), boundaryOf(request.headers['content-type']))
+  const { 'content-length': length, 'content-type': type } = request.headers
+  const boundary = boundaryOf(type)
+  const isUpload = boundary !== undefined && !(Number(length) <= MAX_COMPARED)
+  if (isUpload) hash.update(`upload of ${length ?? 'unknown'} bytes`)
+  else addBody(hash, await request.bytes(), boundary)
   return hash.digest('base64url')
 }
 

@@ -68,7 +68,7 @@ const rotate = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult>
   return { data: { ...after, key: secret, earlier: { ...earlier } }, change: { before, after } }
 }
 
-const VIEW = object({
+const MEMBERS = {
   id: integer,
   account: text,
   name: text,
@@ -82,7 +82,10 @@ const VIEW = object({
   quota_period: described('null: the quota is for life.', nullable(oneOf('day', 'month'))),
   remaining: nullable(integer),
   used: described('Units of the currency.', nullable(text)),
-})
+}
+const VIEW = object(MEMBERS)
+const EARLIER = object({ key: text, expires: nullable(time) })
+const ROTATED = object({ ...MEMBERS, earlier: EARLIER })
 const KEY = { type: 'integer', minimum: 1 }
 export const keyEndpoints: AdminEndpoints = {
   'GET keys': {
@@ -124,7 +127,7 @@ export const keyEndpoints: AdminEndpoints = {
       },
       ['key'],
     ),
-    data: VIEW,
+    data: ROTATED,
     run: rotate,
   },
   'POST keys/revoke': {

@@ -321,6 +321,7 @@ t.test(
       limits: { requests: '60/min' },
       quota: null,
     })
+    await ask('POST keys/rotate', '', { key: first?.id, overlap: 60 })
     const keys = await ask('GET keys', '?account=admin')
     await ask('POST keys/revoke', '', { key: keys.at(-1)?.id })
     t.ok((await ask('GET tasks')).length > 0)

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { startPostgres } from '../../helpers/store/postgres.ts'
 
@@ -41,7 +42,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       })
       return { status: reply.status, json: JSON.parse((await reply.text()) || '{}') }
     }
-    const token = admin.exec(gateway.output())?.[1] ?? ''
+    const token = await eventually(() => admin.exec(gateway.output())?.[1])
     const create = async (more: object): Promise<{ id: number; key: string }> =>
       (await ask('POST', '/api/keys', token, { name: 'dbl', ...more })).json.data
     const rotate = async (id: number, body: object): Promise<Rotated> =>

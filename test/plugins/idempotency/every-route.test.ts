@@ -1,0 +1,34 @@
+/** Every shipped route that costs money or makes something takes an Idempotency-Key. */
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+interface Route {
+  readonly method: string
+  readonly path: string
+  readonly stages: readonly string[]
+}
+const CLI = fileURLToPath(new URL('../../../engine/cli.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** Why a route that takes POST needs no key; undefined: it needs one. */
+const exceptionOf = ({ path, stages }: Route): string | undefined => {
+  if (stages.includes('count')) return 'counting tokens is free'
+  if (/\/(?:cancel|test)$/.test(path)) return 'a repetition changes nothing'
+  if (path === '/v1/conversations/{id}') return 'a repetition sets the same'
+  if (stages.includes('account') || stages.includes('console'))
+    return 'its response may hold a secret, which is never stored'
+  return undefined
+}
+
+t.test('idempotency: every shipped route that costs or makes something takes a key', async t => {
+  const text = execFileSync(process.execPath, [CLI, 'routes', '--json'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  const routes = (JSON.parse(text) as readonly Route[]).filter(({ method }) => method === 'POST')
+  t.ok(routes.length > 40)
+  for (const route of routes)
+    if (exceptionOf(route) === undefined)
+      t.ok(route.stages.includes('idempotency'), `POST ${route.path}`)
+})
