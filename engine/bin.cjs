@@ -73,8 +73,10 @@ const change = binary => {
     clearInterval(timer)
     child.kill('SIGTERM')
   }
-  const { npm_lifecycle_event: event, npm_package_name: name } = process.env
-  const timer = event === 'start' && name === 'tollgate' ? setInterval(checkParent, 250) : undefined
+  const { npm_lifecycle_event: event } = process.env
+  // As in engine/processes/signals.ts.
+  const isOfNpm = event === 'start' || event === 'npx'
+  const timer = isOfNpm ? setInterval(checkParent, 250) : undefined
   child.on('exit', (code, signal) => {
     clearInterval(timer)
     if (code === CANNOT_LOAD)

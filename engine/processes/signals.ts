@@ -32,11 +32,10 @@ export const onSignals = (primary: SignalActions): (() => void) => {
   }
 }
 
-/** Whether the `start` script of this package runs: then only npm's process is known outside. */
-const isStartedByNpm = ({
-  npm_lifecycle_event: event,
-  npm_package_name: name,
-}: NodeJS.ProcessEnv) => event === 'start' && name === 'tollgate'
+/** Whether `npm start` (of any package) or `npx tollgate` runs: then only npm's process is known
+ *  outside. As in engine/bin.cjs. */
+const isStartedByNpm = ({ npm_lifecycle_event: event }: NodeJS.ProcessEnv): boolean =>
+  event === 'start' || event === 'npx'
 
 const withoutEcho = (stop: (code: number) => Promise<void>) => {
   let last = Number.NEGATIVE_INFINITY

@@ -27,6 +27,10 @@ export const fault = errors({
     'The database "%s" is not supported; write sqlite:, sqlite:path/to/file.db or postgres://user@host/name',
   ],
   STORE_POSTGRES: [500, 'PostgreSQL needs no writer process; this one serves sqlite: only'],
+  STORE_POOLER: [
+    500,
+    'The address of PostgreSQL leads to a pooler that gives each transaction another connection (pool_mode = transaction or statement), which prepared statements and locks of the gateway do not survive: set pool_mode = session for this database, or connect to PostgreSQL directly',
+  ],
   STORE_POSTGRES_OLD: [500, 'PostgreSQL %s is too old: 13 or newer is needed'],
   STORE_FSYNC: [
     500,

@@ -87,7 +87,7 @@ export const importPlugins = async (
     const timers = watchTimers()
     try {
       const plugin = await importPlugin(bundle)
-      for (const stack of timers.stacks) {
+      for (const stack of timersOf(plugin, timers.started)) {
         const place = placeInStack(stack, root, inputs)
         if (place) problems.push(problem('PLUGIN_TIMER', place, [name]))
       }
@@ -111,19 +111,37 @@ export const importPlugins = async (
   return { plugins, problems: [...problems, ...clashes(plugins, bundles)] }
 }
 
-/** Collects the stacks of timers that modules start at their top level, until `stop` is called. */
-const watchTimers = (): { readonly stacks: readonly string[]; stop(): void } => {
-  const stacks: string[] = []
+interface StartedTimer {
+  readonly stack: string
+  end(): void
+}
+/** The stacks of the timers that the module of a plugin has started, which end here: such a plugin
+ *  is refused. A module runs once in a process, so they are known for later imports of it, too. */
+const timersOf = (() => {
+  const known = new WeakMap<Plugin, readonly string[]>()
+  return (plugin: Plugin, started: readonly StartedTimer[]): readonly string[] => {
+    for (const timer of started) timer.end()
+    const stacks = known.get(plugin) ?? started.map(({ stack }) => stack)
+    known.set(plugin, stacks)
+    return stacks
+  }
+})()
+
+/** Collects the timers that modules start at their top level, until `stop` is called. */
+const watchTimers = (): { readonly started: readonly StartedTimer[]; stop(): void } => {
+  const started: StartedTimer[] = []
   const { setInterval, setTimeout } = globalThis
   const record = <Start extends (...args: never[]) => unknown>(start: Start): Start =>
     Object.assign((...args: Parameters<Start>) => {
       const { stack = '' } = new Error('a timer')
+      const timer = start(...args)
       // Modules and scripts are evaluated in these; all other code runs concurrently.
-      if (/ModuleJob|loadScript/.test(stack)) stacks.push(stack)
-      return start(...args)
+      if (/ModuleJob|loadScript/.test(stack))
+        started.push({ stack, end: () => clearTimeout(timer as NodeJS.Timeout) })
+      return timer
     }, start) as unknown as Start
   Object.assign(globalThis, { setInterval: record(setInterval), setTimeout: record(setTimeout) })
-  return { stacks, stop: () => Object.assign(globalThis, { setInterval, setTimeout }) }
+  return { started, stop: () => Object.assign(globalThis, { setInterval, setTimeout }) }
 }
 
 /** Wraps a plugin so that `setup` reports its file and has a time limit. */

@@ -5,6 +5,7 @@ import type { Migration } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import { migrationReport, type OnMigration } from '../sqlite/migration-log.ts'
 import { translateMigration } from './dialect.ts'
+import { refusePooler } from './pooler.ts'
 import { Session, type SessionOptions } from './session.ts'
 
 // Number of the advisory lock; arbitrary, but every release must use the same one.
@@ -39,6 +40,7 @@ export const prepareStore = async (
   options: SessionOptions,
   isMoveTarget = false,
 ): Promise<void> => {
+  await refusePooler(options)
   const session = await Session.open(options)
   try {
     if (!isMoveTarget) await refuseUnfinishedMove(session)

@@ -28,7 +28,7 @@ export interface SessionOptions {
 const OLDEST = 130_000
 const SETTINGS = {
   synchronous_commit: 'on',
-  default_transaction_isolation: 'read\\ committed',
+  default_transaction_isolation: 'read committed',
   // The server detects a lost machine within 15 s and releases its locks.
   tcp_keepalives_idle: 5,
   tcp_keepalives_interval: 5,
@@ -69,7 +69,7 @@ export class Session {
   ): Promise<Session> {
     const socket = new Socket()
     const client = new pg.Client({
-      ...connectionOptions(url, { ...SETTINGS, ...settings }),
+      ...connectionOptions(url),
       types: columns,
       pipeline: true,
       connectionTimeoutMillis: within,
@@ -79,7 +79,9 @@ export class Session {
     const session = new Session(client, socket)
     try {
       await client.connect()
-      const [result] = await session.pipeline([{ text }], within)
+      const setUp = setText({ ...SETTINGS, ...settings })
+      const [applied, result] = await session.pipeline([{ text: setUp }, { text }], within)
+      if (applied && 'error' in applied) throw applied.error
       session.timeline = assertDurable(result)
       return session
     } catch (error) {
@@ -163,15 +165,16 @@ const assertDurable = (results: QueryResult | undefined): string => {
 export const parseUrl = (url: string): URL | null =>
   URL.parse(url) ?? URL.parse(url.replace('@/', '@localhost/'))
 
-/** Connection parameters: the `options` of the URL follow the settings. */
-const connectionOptions = (url: string, settings: Readonly<Record<string, string | number>>) => {
-  const address = parseUrl(url) ?? new URL(url)
-  const urlOptions = address.searchParams.get('options') ?? ''
-  address.searchParams.delete('options')
-  const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
-  return {
-    connectionString: address.href,
-    options: [...ours, urlOptions].join(' ').trim(),
-    fallback_application_name: 'tollgate',
-  }
+/** A statement, not the start parameter `options`: PgBouncer before 1.20 refuses that one. */
+const setText = (settings: Readonly<Record<string, string | number>>): string => {
+  const calls = Object.entries(settings).map(
+    ([name, value]) => `set_config('${name}', '${value}', false)`,
+  )
+  return `SELECT ${calls.join(', ')}`
 }
+
+/** Connection parameters. */
+const connectionOptions = (url: string) => ({
+  connectionString: (parseUrl(url) ?? new URL(url)).href,
+  fallback_application_name: 'tollgate',
+})

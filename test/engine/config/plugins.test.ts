@@ -269,3 +269,23 @@ t.test('plugin import: a timer at the top level of a module is a problem', async
   await plugins.get('good')?.setup({}, host)
   t.same([setTimeout, setInterval], [before, beforeInterval], 'the timers of Node are back')
 })
+
+t.test('plugin import: a refused timer has ended, and is refused at each import', async t => {
+  const { bundles, inputs } = await bundleFiles(t, {
+    plugins: {
+      'own.ts': `setInterval(() => process.emit('refused-timer'), 1)\n${PLUGIN}`,
+    },
+  })
+  let calls = 0
+  const count = () => void calls++
+  const emitter: NodeJS.EventEmitter = process
+  emitter.on('refused-timer', count)
+  t.teardown(() => emitter.off('refused-timer', count))
+  for (const round of [1, 2, 3]) {
+    const { problems } = await importPlugins(bundles, t.testdirName, inputs, () => {})
+    t.match(problems, [{ code: 'PLUGIN_TIMER', file: 'plugins/own.ts', line: 1 }], `${round}`)
+  }
+  // A timer of the same length that starts later fires later.
+  await new Promise(resolve => setTimeout(resolve, 5))
+  t.equal(calls, 0)
+})

@@ -5,15 +5,14 @@ import t, { type Test } from 'tap'
 import { onSignals } from '../../../engine/processes/signals.ts'
 
 /** What the primary was told to do. `byNpm`: as if `npm start` ran. */
-const install = (t: Test, byNpm = false) => {
+const install = (t: Test, byNpm: false | 'start' | 'npx' = false) => {
   const calls: string[] = []
   const { npm_lifecycle_event: event, npm_package_name: name } = process.env
   const restore = (key: string, value: string | undefined): void => {
     if (value === undefined) delete process.env[key]
     else process.env[key] = value
   }
-  if (byNpm)
-    Object.assign(process.env, { npm_lifecycle_event: 'start', npm_package_name: 'tollgate' })
+  if (byNpm) Object.assign(process.env, { npm_lifecycle_event: byNpm, npm_package_name: 'own' })
   else delete process.env.npm_lifecycle_event
   const remove = onSignals({
     stop: async code => void calls.push(`stop ${code}`),
@@ -41,14 +40,14 @@ t.test('signals: stop, reload and renew, until the handlers are removed', async 
 })
 
 t.test('signals: under npm a second stop at once is the echo of the first', async t => {
-  const { calls } = install(t, true)
+  const { calls } = install(t, 'start')
   emit('SIGINT', 'SIGINT', 'SIGHUP')
   t.same(calls, ['stop 130', 'reload'])
 })
 
 t.test('signals: under npm the gateway stops when its parent has ended', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
-  const { calls } = install(t, true)
+  const { calls } = install(t, 'npx')
   const parent = Object.getOwnPropertyDescriptor(process, 'ppid')
   t.teardown(() => {
     Object.defineProperty(process, 'ppid', parent ?? {})

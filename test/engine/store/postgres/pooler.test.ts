@@ -1,0 +1,69 @@
+/** PostgreSQL behind PgBouncer: session mode serves, transaction and statement mode are refused. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openDatabase } from '../../../../engine/store/database.ts'
+import { freePort } from '../../../docs/clone.ts'
+import { sharedPostgres } from '../../../helpers/store/postgres.ts'
+
+const ADD = { name: 'pooled add', text: 'INSERT INTO pooled VALUES (?)' }
+const PROGRAM = '/usr/sbin/pgbouncer'
+const isInstalled = spawnSync(PROGRAM, ['--version']).status === 0
+const skip = !isInstalled && 'PgBouncer is not installed (apt-get install pgbouncer)'
+/** Root must not run it. */
+const NOBODY = 65_534
+
+const startPooler = async (t: Test, url: string, mode: string): Promise<string> => {
+  const { hostname, port: upstreamPort, username, password, pathname } = new URL(url)
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-pooler-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  chmodSync(folder, 0o755)
+  const port = await freePort()
+  writeFileSync(join(folder, 'users.txt'), `"${username}" "${password}"\n`)
+  writeFileSync(
+    join(folder, 'pgbouncer.ini'),
+    `[databases]\n* = host=${hostname} port=${upstreamPort}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nauth_type = plain\nauth_file = ${folder}/users.txt\npool_mode = ${mode}\nunix_socket_dir =\nmax_client_conn = 200\ndefault_pool_size = 60\n`,
+  )
+  if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY)
+  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+  const child = spawn(PROGRAM, [join(folder, 'pgbouncer.ini')], {
+    ...user,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(async () => {
+    if (child.kill('SIGKILL')) await once(child, 'exit')
+  })
+  const up = Promise.withResolvers<void>()
+  let text = ''
+  child.stderr.setEncoding('utf8').on('data', chunk => {
+    text += chunk
+    if (/process up/.test(text)) up.resolve()
+  })
+  child.once('exit', () => up.reject(new Error(text)))
+  await up.promise
+  return `postgres://${username}:${password}@127.0.0.1:${port}${pathname}`
+}
+
+t.test('PgBouncer in session mode: the store opens, migrates and writes', { skip }, async t => {
+  const server = await sharedPostgres()
+  const pooled = await startPooler(t, await server.create(), 'session')
+  const database = await openDatabase({ url: pooled })
+  t.teardown(() => database.close())
+  await database.migrate('pooled', [{ number: 1, text: 'CREATE TABLE pooled (n BIGINT)' }])
+  for (const n of [1, 2, 3]) await database.write([{ sql: ADD, values: [n] }])
+  const sum = { name: 'pooled sum', text: 'SELECT sum(n) AS n FROM pooled' }
+  t.match(await database.read(sum, []), [{ n: 6 }])
+})
+
+for (const mode of ['transaction', 'statement'])
+  t.test(`PgBouncer in ${mode} mode: the store says so and does not open`, { skip }, async t => {
+    const server = await sharedPostgres()
+    const pooled = await startPooler(t, await server.create(), mode)
+    await t.rejects(openDatabase({ url: pooled }), {
+      code: 'STORE_POOLER',
+      message: /pool_mode = session/,
+    })
+  })
