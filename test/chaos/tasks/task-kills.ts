@@ -17,6 +17,12 @@ import { sql } from '../../helpers/store/store.ts'
 import { createTree, KINDS, type Tree } from '../gateway-tree.ts'
 import { STORES, type StoreName, type StoreSetup } from '../stores.ts'
 import { BATCH_ROUTES, batchViolations, OPEN_BATCHES, startBatches } from './batch-client.ts'
+import {
+  callAndRotate,
+  createRotatingKey,
+  quotaViolations,
+  ROTATION_ROUTE,
+} from './rotating-client.ts'
 import type { TaskUpstreamLog } from './upstream.ts'
 
 export interface TaskKillOptions {
@@ -39,6 +45,8 @@ export interface TaskKillOutcome {
   readonly acknowledged: number
   /** Batches that the client knows of. */
   readonly batches: number
+  /** Secrets that a rotated key with a quota has had. */
+  readonly secrets: number
   readonly unanswered: number
   readonly violations: readonly string[]
 }
@@ -54,7 +62,7 @@ const POLL = `poll:
         error: { code: /err_code }
         results: /creations`
 const routesTo = (port: number): string => `
-pipeline: [errors, auth, model, files, batches, meter, task, translate]
+pipeline: [errors, auth, model, files, batches, meter, task, account, translate]
 upstreams: { up: { url: 'http://127.0.0.1:${port}', key: [key-one, key-two], formats: [openai-images, openai-chat] } }
 models:
   clip: { to: up/clip, price: { seconds: 0.025 }, max_calls: { seconds: 16 } }
@@ -81,7 +89,7 @@ routes:
     errors: openai
     task: { call: {} }
     translate: openai-images
-  - { path: 'GET /files/{name}', auth: none, files: signed }${BATCH_ROUTES}
+  - { path: 'GET /files/{name}', auth: none, files: signed }${BATCH_ROUTES}${ROTATION_ROUTE}
 `
 /** A task carries as much as a small photo. */
 const IMAGE = `data:image/png;base64,${'A'.repeat(200_000)}`
@@ -236,17 +244,21 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
     const key = await eventually(() => /\b(sk-[A-Za-z0-9]{20,})/.exec(output())?.[1])
     const before = await setup.open(data)
     await giveCredit(before, 1, CREDIT)
+    const rotatingKey = await createRotatingKey(before, 1)
     await before.close()
     let isOver = false
     const creates: Creates = { acknowledged: new Map(), unanswered: 0, refused: [] }
     const clients = Array.from({ length: CLIENTS }, (_, client) =>
       createTasks(trees[client % gateways] as Tree, key, client, creates, () => isOver),
     )
-    const batchClient = startBatches(trees[0]?.url ?? (() => ''), key, () => isOver)
+    const url = trees[0]?.url ?? (() => '')
+    const batchClient = startBatches(url, key, () => isOver)
+    const rotatingClient = callAndRotate(url, rotatingKey, () => isOver)
     const kills = await killAll(options, trees, setup)
     isOver = true
     await Promise.all(clients)
     const batches = await batchClient
+    const secrets = await rotatingClient
     report(`${creates.acknowledged.size} tasks are created; waiting until none is open`)
     const reader = await setup.open(data)
     await eventually(async () => {
@@ -266,6 +278,7 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
     const { database, close } = await setup.openLast(data)
     const { violations, states } = await violationsOf(database, log, creates)
     violations.push(...(await batchViolations(database, batches)))
+    violations.push(...(await quotaViolations(database, rotatingKey)))
     await close()
     const resumed: Record<string, number> = {}
     for (const { at, kind } of kills) {
@@ -279,6 +292,7 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
       resumed,
       acknowledged: creates.acknowledged.size,
       batches: batches.length,
+      secrets,
       unanswered: creates.unanswered,
       violations,
     }
