@@ -76,3 +76,12 @@ t.test('health: a Retry-After pauses an origin without ejecting it', async t => 
   t.equal(health.isAvailable(1_500), true)
   t.same(failing(health, 3, 1_600), [false, false, true], 'a pause counts as no failure')
 })
+
+t.test('health: errors in bodies count in a row, although their heads were successes', async t => {
+  const health = new Health()
+  for (const expected of [false, false, true]) {
+    const before = health.recordResponse(200, undefined, 1_000, RULES)
+    health.recordResponse(503, undefined, 1_000, RULES, before)
+    t.equal(health.isEjected(1_000), expected)
+  }
+})
