@@ -4,7 +4,7 @@ import type { Json } from '../../engine/plugin.ts'
 import type { Meter } from '../slots.ts'
 import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from './fields.ts'
 
-export interface HostedTool {
+interface HostedTool {
   /** What providers bill. `token`: the tokens of the answer's own usage, or those of `meters`. */
   readonly unit: 'call' | 'query' | 'session' | 'token'
   /** The names in requests: a type, Google's keys, and names of preset functions. */
@@ -14,7 +14,7 @@ export interface HostedTool {
   /** Any of them may count a call. Empty: the answer's usage counts all that is billed. */
   readonly meters: readonly Meter[]
 }
-export const HOSTED_TOOLS: readonly HostedTool[] = [
+const HOSTED_TOOLS: readonly HostedTool[] = [
   // Gemini 2.5 bills an answer with searches, Gemini 3 each query, the others each call.
   {
     unit: 'query',

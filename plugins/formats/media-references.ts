@@ -4,7 +4,6 @@ import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
 
 export type MediaKind = 'image' | 'video' | 'audio' | 'document'
-export const MEDIA_KINDS: readonly MediaKind[] = ['image', 'video', 'audio', 'document']
 
 export interface MediaReferences {
   /** The media that are elsewhere, one entry each. */
