@@ -244,8 +244,9 @@ t.test('tasks: are listed in pages, the latest first', async t => {
 
 t.test('task: a query waits for the next state', async t => {
   const gateway = await startTasks(t)
+  const creations = [{ id: '1', url: 'https://files.example/1' }]
   gateway.here.script = ({ method }) =>
-    method === 'POST' ? { json: { task_id: 'up' } } : { json: { state: 'success', creations: [] } }
+    method === 'POST' ? { json: { task_id: 'up' } } : { json: { state: 'success', creations } }
   const { json } = await gateway.create()
   let state = String(json.state)
   for (let attempts = 10; state !== 'success' && attempts > 0; attempts--)
