@@ -6,6 +6,7 @@ import { linkCharge } from '../ledger/views/task-charges.ts'
 import { writeWhileAway } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, HOLD, MODEL } from '../slots.ts'
 import { Undo } from '../undo/undo.ts'
+import { PieceQueue } from './requests/piece-queue.ts'
 import { storeRequest } from './requests/stored-request.ts'
 import { createTask, OPEN, startTask, withdrawTask } from './statements.ts'
 import { type Callback, type Fields, makeTaskId, type Task } from './task.ts'
@@ -134,11 +135,12 @@ export const saveTask = async (
       })
     },
   })
-  const stored = await storeRequest(host.database, task, task.meters)
+  const queue = host.share('task request pieces', '1', () => new PieceQueue())
+  const stored = await storeRequest(host.database, task, task.meters, queue)
   if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task), servedByTask(task)))
   const { version, callbackKey, dialect, mode, mustWait = false } = storage
-  const queue = { dialect, mode, mustWait, heldBy }
-  writes.add(...createTask({ ...task, ...queue, stored, version, callbackKey, now }))
+  const start = { dialect, mode, mustWait, heldBy }
+  writes.add(...createTask({ ...task, ...start, stored, version, callbackKey, now }))
   const { summary, parts, whole } = stored
   return { ...task, body: whole ?? summary, parts }
 }

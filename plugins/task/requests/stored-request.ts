@@ -1,9 +1,9 @@
 /** Stores the request of a task apart from its row, and reads it again for its submit. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database, Json, Statement } from '../../../engine/plugin.ts'
-import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import type { Meters } from '../../slots.ts'
 import type { Fields, State, Task } from '../task.ts'
+import { PieceQueue } from './piece-queue.ts'
 import { jsonPieces } from './pieces.ts'
 import { addPart, deleteParts, PARTS, type StoredRequest, WHOLE } from './statements.ts'
 import { shorten, WHOLE_LIMIT, withoutData } from './summary.ts'
@@ -27,12 +27,13 @@ export const storeRequest = async (
   database: Pick<Database, 'write'>,
   { id, body, created }: Pick<Task, 'id' | 'body' | 'created'>,
   meters: Meters | undefined,
+  queue = new PieceQueue(),
 ): Promise<StoredRequest> => {
   const { summary, whole } = await describeRequest(body)
   if (summary === body) return { summary, whole, meters, parts: 0 }
   let parts = 0
   for (const piece of jsonPieces(body)) {
-    await writeWithRetry(database, [addPart(id, parts, piece, created)])
+    await queue.write(database, addPart(id, parts, piece, created))
     parts++
   }
   return { summary, whole, meters, parts }
