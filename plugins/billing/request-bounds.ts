@@ -311,26 +311,23 @@ export const factsOf = (body: Json, at: number, absent: Attributes = NOTHING): F
 }
 const NOTHING: Attributes = {}
 
-/** What the provider chooses where a request of a wire format does not: its answer may name it. */
-const OPEN_ATTRIBUTES: readonly string[] = ['quality', 'size', 'resolution', 'background']
-/** The facts of a request before it is sent. `hasFormat`: it is in a wire format. */
+/** The facts of a request before it is sent. `open`: attributes that the provider chooses where the
+ *  request does not, and that its answer may name. */
 export const requestFactsOf = (
   body: Json,
   at: number,
   { rule, defaultTiers }: { readonly rule: Rule; readonly defaultTiers: Attributes },
-  hasFormat: boolean,
+  open: readonly string[],
 ): Facts => {
   // Attributes matter only to prices that depend on more than counts.
   if (rule.fastPrice && rule.tiers.size === 0) return { at }
-  if (!hasFormat || rule.fastPrice) return factsOf(body, at, defaultTiers)
+  if (open.length === 0 || rule.fastPrice) return factsOf(body, at, defaultTiers)
   const names = new Set(
     rule.lines.flatMap(({ by, when }) => [
       ...by,
       ...when.map(each => ('name' in each ? each.name : '')),
     ]),
   )
-  const openValues = OPEN_ATTRIBUTES.filter(name => names.has(name)).map(
-    name => [name, OPEN] as const,
-  )
+  const openValues = open.filter(name => names.has(name)).map(name => [name, OPEN] as const)
   return factsOf(body, at, { ...Object.fromEntries(openValues), ...defaultTiers })
 }

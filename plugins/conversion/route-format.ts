@@ -13,3 +13,19 @@ export const routeFormat = (host: FormatHost): Format | undefined =>
 /** Whether clients of the route ask for embeddings. */
 export const isForEmbeddings = (route: Pick<Route, 'option'>): boolean =>
   route.option('embed') !== undefined
+
+/** What providers of images choose where a request does not: their answers may name it. */
+const IMAGE_ATTRIBUTES: readonly string[] = ['quality', 'size', 'resolution', 'background']
+/** Plugins whose routes say where a later answer reports usage and attributes. */
+const REPORTING_PLUGINS = ['task'] as const
+/** The attributes of the price that answers of a route may name although the request does not. */
+export const openAttributesOf = (host: FormatHost): readonly string[] => {
+  if (routeFormat(host)) return IMAGE_ATTRIBUTES
+  return REPORTING_PLUGINS.flatMap(plugin => {
+    const options = host.route.option(plugin) as ReportingOptions | undefined
+    return Object.keys(options?.poll?.usage ?? {})
+  })
+}
+interface ReportingOptions {
+  readonly poll?: { readonly usage?: Readonly<Record<string, string>> }
+}

@@ -11,7 +11,7 @@ import {
   toolNamesOf,
 } from '../../billing/request-bounds.ts'
 import { missingPrices } from '../../billing/worst-case.ts'
-import { isForEmbeddings, routeFormat } from '../../conversion/route-format.ts'
+import { isForEmbeddings, openAttributesOf, routeFormat } from '../../conversion/route-format.ts'
 import { TierGate } from '../../conversion/tier-gate.ts'
 import { asksForStream } from '../../formats/stream-request.ts'
 import { type Account, COVERED_INPUT, FILES } from '../../slots.ts'
@@ -63,6 +63,7 @@ export class CallAdmission {
   readonly #tierGate: TierGate
   /** How requests of the route bound their usage. */
   readonly #limits: Parameters<typeof requestBoundsOf>[4]
+  readonly #openAttributes: readonly string[]
   constructor(host: Host, ledger: Ledger, { currency }: Prices) {
     this.#ledger = ledger
     this.#version = host.config.version
@@ -70,6 +71,7 @@ export class CallAdmission {
     this.#format = format
     this.#tierGate = new TierGate(host)
     this.#limits = isForEmbeddings(host.route) ? embeddingBounds : format
+    this.#openAttributes = openAttributesOf(host)
     this.#isJson = format?.codec !== undefined
     this.#context = createLedgerContext(host, ledger, currency.name, format?.limitField)
     this.#reserver = new Reserver(this.#context, format?.outputLimit !== undefined)
@@ -91,7 +93,7 @@ export class CallAdmission {
     const at = Date.now()
     const isLive = exchange.kind === 'websocket'
     const { body, size } = request
-    const facts = requestFactsOf(body, at, price, this.#format !== undefined)
+    const facts = requestFactsOf(body, at, price, this.#openAttributes)
     const files = exchange.slots.get(FILES) ?? 0
     const bounds = requestBoundsOf(body, size, price, files, this.#limits)
     const worstCost = price.worstCase.of(bounds, facts)

@@ -11,7 +11,7 @@ import {
   requestFactsOf,
 } from '../../billing/request-bounds.ts'
 import { missingPrices, quote } from '../../billing/worst-case.ts'
-import { isForEmbeddings, routeFormat } from '../../conversion/route-format.ts'
+import { isForEmbeddings, openAttributesOf } from '../../conversion/route-format.ts'
 import { withoutUnpricedTiers } from '../../conversion/unpriced-tiers.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
@@ -131,7 +131,7 @@ const mostOf = (price: Price, body: Json, size: number, at: number, route: Route
   const limits = isForEmbeddings(route) ? embeddingBounds : undefined
   const sentBody = price.tierRule === 'pass' ? body : withoutUnpricedTiers(body, price.rule.tiers)
   const { bounds } = requestBoundsOf(sentBody, size, price, 0, limits)
-  const facts = requestFactsOf(sentBody, at, price, routeFormat({ route }) !== undefined)
+  const facts = requestFactsOf(sentBody, at, price, openAttributesOf({ route }))
   const worstCost = quote(price.rule, bounds, facts)
   const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
   return {

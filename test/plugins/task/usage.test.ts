@@ -71,6 +71,20 @@ t.test('task usage: attributes of the report come before those of the request', 
   t.same(await gateway.findings(), [])
 })
 
+t.test('task usage: a resolution that the request leaves open is held at its dearest', async t => {
+  const gateway = await startTasks(t, 'sqlite', { poll: { ...POLL, usage } }, {}, [], models)
+  const film = { model: 'film', resolution: undefined, duration: 4 }
+  for (const [polled, charged] of [
+    [{ made: { size: '1080p' } }, 400_000_000n],
+    [{ made: { size: '720p' } }, 100_000_000n],
+    [{}, 100_000_000n],
+  ] as const)
+    t.equal((await chargeOf(gateway, film, films(polled))).charged, charged)
+  const rows = await gateway.rows("SELECT held, uncollected FROM charges WHERE state = 'settled'")
+  for (const row of rows) t.same([Number(row.held), Number(row.uncollected)], [400_000_000, 0])
+  t.same(await gateway.findings(), [])
+})
+
 t.test('task usage: tokens are charged as reported, else the hold', async t => {
   const gateway = await startTasks(t, 'sqlite', { poll: { ...POLL, usage } }, {}, [], models)
   const body = { model: 'tokens' }
