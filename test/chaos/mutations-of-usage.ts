@@ -58,8 +58,8 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/usage-estimator.ts',
-        'return this.#exchange.attempts === 0 && !this.#usage',
-        'return false',
+        '(attempts === 0 && !this.#usage)',
+        'false',
       ),
     ],
     tests: [REFUSED],
