@@ -42,7 +42,11 @@ const ROUTES: readonly RouteCase[] = [
     target: '/s/gp/v1/chat/completions',
     clientModel: 'gp-4.1',
     upstreamModel: '"model":"gpt-4.1"',
-    answer: { id: 'c', usage: { prompt_tokens: 1, completion_tokens: 1 } },
+    answer: {
+      id: 'c',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 1, completion_tokens: 1 },
+    },
     events: 'data: {"choices":[]}\n\ndata: [DONE]\n\n',
     error: openaiError,
     codes: openaiCodes,
@@ -55,7 +59,7 @@ const ROUTES: readonly RouteCase[] = [
     target: '/s/gp/v1/responses',
     clientModel: 'o3-pro',
     upstreamModel: '"model":"o3-pro"',
-    answer: { id: 'resp', usage: null },
+    answer: { id: 'resp', output: [{ type: 'message', content: [] }], usage: null },
     events: 'event: response.completed\ndata: {"type":"response.completed","response":{}}\n\n',
     error: openaiError,
     codes: openaiCodes,
@@ -68,7 +72,12 @@ const ROUTES: readonly RouteCase[] = [
     target: '/s/cl/v1/messages',
     clientModel: 'cl-sonnet-4-5',
     upstreamModel: '"model":"claude-sonnet-4-5"',
-    answer: { id: 'msg', usage: { input_tokens: 1, output_tokens: 1 } },
+    answer: {
+      id: 'msg',
+      content: [{ type: 'text', text: 'Hi' }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 1, output_tokens: 1 },
+    },
     events: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     error: (body: { error: { type: unknown } }) => body.error.type,
     codes: {
@@ -87,7 +96,10 @@ const ROUTES: readonly RouteCase[] = [
     target: '/s/gx/v1beta/models/gemini-2.5-flash:generateContent',
     clientModel: 'gx-2.5-flash',
     upstreamModel: '"contents"',
-    answer: { usageMetadata: { promptTokenCount: 1 } },
+    answer: {
+      candidates: [{ content: { parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 1 },
+    },
     events: 'data: {"candidates":[{"finishReason":"STOP"}]}\r\n\r\n',
     error: (body: { error: { status: unknown } }) => body.error.status,
     codes: {
@@ -181,7 +193,7 @@ t.test('shipped routes: accept credentials where each format’s clients put the
 
 t.test('shipped routes: a key in the query does not reach the upstream', async t => {
   await upstream.forget()
-  await upstream.script('gx', [{ do: 'body' }, plain({})])
+  await upstream.script('gx', [{ do: 'body' }, plain({ candidates: [{ finishReason: 'STOP' }] })])
   const path = '/v1beta/models/gx-2.5-flash:generateContent'
   const response = await fetch(`${gateway.url}${path}?key=${key}&alt=json`, {
     method: 'POST',

@@ -11,6 +11,10 @@ import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const USED = { usage: { prompt_tokens: 1_000, completion_tokens: 500 } }
+const ANSWER = {
+  choices: [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }],
+  ...USED,
+}
 /** Nanos: 1,000 tokens at 2 and 500 tokens at 8 per million. */
 const CHARGE = 6_000_000
 const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })
@@ -38,7 +42,7 @@ for (const engine of ENGINES)
       return (await here.database.read(sql('settled', text), [])).map(row => Number(row.amount))
     }
     here.script = (_, response) =>
-      void response.setHeader('content-type', 'application/json').end(JSON.stringify(USED))
+      void response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER))
     const storm = await Promise.all(Array.from({ length: 40 }, (_, at) => ask(at, 'k')))
     t.same(
       [...new Set(storm.map(({ status }) => status))].filter(each => each !== 409),
