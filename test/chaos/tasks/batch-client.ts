@@ -58,8 +58,8 @@ export const startBatches = async (
 export const OPEN_BATCHES =
   "SELECT count(*) AS open FROM batches WHERE state NOT IN ('completed', 'failed', 'cancelled', 'expired')"
 
-/** Every acknowledged batch is there; each line of a batch has an outcome, and one charge at most
- *  that was not given back. */
+/** Every acknowledged batch is there; each line of a batch has an outcome, and the completed ones
+ *  have one charge each that was not given back. A line whose answer was lost three times fails. */
 export const batchViolations = async (
   database: OpenDatabase,
   acknowledged: readonly string[],
@@ -70,7 +70,11 @@ export const batchViolations = async (
   for (const id of acknowledged) if (!ids.has(id)) violations.push(`${id}: its batch is not stored`)
   for (const { id, state, total, completed, failed } of rows) {
     const counts = `${state}, ${completed} completed and ${failed} failed of ${total}`
-    if (state !== 'completed' || Number(total) !== LINES || Number(completed) !== LINES)
+    if (
+      state !== 'completed' ||
+      Number(total) !== LINES ||
+      Number(completed) + Number(failed) !== LINES
+    )
       violations.push(`${id}: ${counts}`)
     const like = `req_${String(id).replace('batch_', '')}_%`
     const charges = await database.read(
@@ -82,8 +86,8 @@ export const batchViolations = async (
       [like],
     )
     const lines = charges.map(({ request }) => String(request).split('_').at(-2))
-    if (lines.length !== LINES || new Set(lines).size !== LINES)
-      violations.push(`${id}: ${lines.length} charges of ${new Set(lines).size} lines`)
+    if (lines.length !== Number(completed) || new Set(lines).size !== lines.length)
+      violations.push(`${id}: ${counts}; ${lines.length} charges of ${new Set(lines).size} lines`)
   }
   return violations
 }
