@@ -5,6 +5,7 @@ import { diagnose, type Finding } from '../engine/cli/doctor/diagnosis.ts'
 import { gatherFacts } from '../engine/cli/doctor/facts.ts'
 import { columns, EXIT } from '../engine/cli/kit.ts'
 import { settingsOf } from '../engine/cli/load-for-command.ts'
+import { asStarted } from '../engine/cli/program/program-name.ts'
 
 export default {
   summary:
@@ -19,7 +20,7 @@ export default {
       for (const [index, line] of lines.entries()) {
         const { state = 'ok', advice = '' } = findings[index] ?? {}
         terminal.print(state === 'ok' ? line : terminal.paint(COLOURS[state], line))
-        if (advice !== '') terminal.print(`          do: ${advice}`)
+        if (advice !== '') terminal.print(`          do: ${asStarted(advice, terminal.program)}`)
       }
     }
     return findings.some(({ state }) => state === 'failure') ? EXIT.problems : EXIT.ok

@@ -41,7 +41,10 @@ export default {
     for (const [file, text] of Object.entries(files)) writeFileSync(file, text, { flag: 'wx' })
     const names = Object.keys(files).map(file => relative('', file))
     if (args.values.json) terminal.print(JSON.stringify(names))
-    else terminal.print(`${names.join(', ')} written\n\n${nextSteps(relative('', folder))}`)
+    else
+      terminal.print(
+        `${names.join(', ')} written\n\n${nextSteps(relative('', folder), terminal.program(folder))}`,
+      )
     return EXIT.ok
   },
 } satisfies SingleCommand
@@ -95,9 +98,10 @@ const otherFiles = (folder: string, starters: ReadonlyMap<string, Starter>) => {
   }
 }
 
-const nextSteps = (folder: string): string =>
+/** `program`: what runs this program in the folder. */
+const nextSteps = (folder: string, program: string): string =>
   [
     ...(folder === '' ? [] : [`cd ${folder}`]),
-    'tollgate check',
-    'tollgate start     # without keys the sandbox answers; the banner prints a key and a first call',
+    `${program} check`,
+    `${program} start     # without keys the sandbox answers; the banner prints a key and a first call`,
   ].join('\n')

@@ -4,5 +4,5 @@
 const { judge } = require('../engine/bin.cjs')
 
 const { refuse, change } = judge({ version: process.versions.node, flags: [], pinned: undefined })
-// `npx tollgate` prepares the clone once more, maybe beside a gateway that serves.
+// npx prepares the clone once more, maybe beside a gateway that serves.
 if (process.env.npm_command !== 'exec' && !refuse && !change) import('./prebuild.ts')

@@ -8,6 +8,7 @@ import type {
   SingleCommandOf,
 } from './contract.ts'
 import { columns, textOf } from './kit.ts'
+import { asStarted, programIn } from './program/program-name.ts'
 
 /** Commands of the engine run with the terminal. */
 export type SingleCommand = SingleCommandOf<Terminal>
@@ -35,8 +36,10 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Prints lines to stdout. */
   print(text: string): void
-  /** Prints lines to stderr. */
+  /** Prints lines to stderr. In commands of messages, `tollgate` becomes what runs this program. */
   printError(text: string): void
+  /** The words before the name of a command that run this program in a folder, by default here. */
+  program(folder?: string): string
   /** Applies colours if the terminal supports them and NO_COLOR is not set. */
   paint(style: Parameters<typeof styleText>[0], text: string): string
   readonly colors: boolean
@@ -69,7 +72,8 @@ export const processTerminal = (): Terminal => {
   return {
     env: process.env,
     print: text => process.stdout.write(`${text}\n`),
-    printError: text => process.stderr.write(`${text}\n`),
+    printError: text => process.stderr.write(`${asStarted(text)}\n`),
+    program: programIn,
     paint,
     colors: paint('red', 'x') !== 'x',
     progressInterval: process.stderr.isTTY ? PROGRESS_INTERVAL : undefined,

@@ -17,10 +17,10 @@ export const helpOf = (name: string, command: Command, terminal: Terminal): stri
 
 const commandPage = (name: string, command: SingleCommand, terminal: Terminal): string =>
   [
-    `${terminal.paint('bold', `tollgate ${name}`)}${argumentsText(command)} [options]`,
+    `${terminal.paint('bold', `${terminal.program()} ${name}`)}${argumentsText(command)} [options]`,
     command.summary,
     indentRows(optionRows({ ...command.options, ...COMMON_OPTIONS })),
-    exampleOf(command),
+    exampleOf(command, terminal),
   ].join('\n\n')
 
 const groupPage = (
@@ -29,19 +29,20 @@ const groupPage = (
   terminal: Terminal,
 ): string => {
   const entries = Object.entries(subcommands)
+  const program = terminal.program()
   return [
-    `${terminal.paint('bold', `tollgate ${name} ${first ? '[COMMAND]' : 'COMMAND'}`)} [options]`,
+    `${terminal.paint('bold', `${program} ${name} ${first ? '[COMMAND]' : 'COMMAND'}`)} [options]`,
     summary,
     indentRows(entries.map(([name, each]) => [`${name}${argumentsText(each)}`, each.summary])),
-    `tollgate ${name} COMMAND --help explains one command.${first ? ` Without one: ${first}.` : ''}`,
+    `${program} ${name} COMMAND --help explains one command.${first ? ` Without one: ${first}.` : ''}`,
     indentRows(optionRows(COMMON_OPTIONS)),
-    ...entries.slice(0, 1).map(([, each]) => exampleOf(each)),
+    ...entries.slice(0, 1).map(([, each]) => exampleOf(each, terminal)),
   ].join('\n\n')
 }
 const argumentsText = ({ arguments: names }: SingleCommand): string =>
   names === undefined ? '' : ` ${names}`
-const exampleOf = ({ example }: SingleCommand): string =>
-  `Example\n  $ tollgate ${example.replace(/^tollgate /, '')}`
+const exampleOf = ({ example }: SingleCommand, terminal: Terminal): string =>
+  `Example\n  $ ${terminal.program()} ${example.replace(/^tollgate /, '')}`
 
 /** `Usage: tollgate keys create ACCOUNT [--name NAME]`: one line for each command of a group. */
 export const usageOf = (name: string, command: Command): string => {
@@ -66,10 +67,10 @@ type Rows = readonly (readonly [string, string])[]
 /** The page of `tollgate --help`: commands of the engine, then those of plugins. */
 export const overview = (engineRows: Rows, pluginRows: Rows, terminal: Terminal): string =>
   [
-    `${terminal.paint('bold', 'tollgate COMMAND')} [options]`,
+    `${terminal.paint('bold', `${terminal.program()} COMMAND`)} [options]`,
     indentRows([...engineRows, ...pluginRows]),
-    'tollgate COMMAND --help explains one command.\nExit codes: 0 ok, 1 problems in the configuration, 2 wrong use, 3 a fault at run time.',
-    'Example\n  $ tollgate start',
+    `${terminal.program()} COMMAND --help explains one command.\nExit codes: 0 ok, 1 problems in the configuration, 2 wrong use, 3 a fault at run time.`,
+    `Example\n  $ ${terminal.program()} start`,
   ].join('\n\n')
 
 /** The sentence of a command in the overview; of a group also the names of its commands. */

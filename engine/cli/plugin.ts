@@ -36,7 +36,7 @@ const create: SingleCommand = {
       : outsideTestSource(name, path)
     write(test, testLines)
     const paths = { plugin: relative('', file), test: relative('', test) }
-    const command = `${isInside ? 'npx tap' : 'npx node --test'} ${paths.test}`
+    const command = `${isInside ? 'npx --no-install tap' : testRunner(root)} ${paths.test}`
     const isModule = isInside || isModuleFolder(root)
     if (args.values.json) terminal.print(JSON.stringify(paths))
     else
@@ -69,6 +69,9 @@ const isModuleFolder = (root: string): boolean => {
     return true
   }
 }
+/** On the runtime that the package brings, where one is installed in the folder. */
+const testRunner = (root: string): string =>
+  existsSync(join(root, 'node_modules/.bin/node')) ? 'npx --no-install node --test' : 'node --test'
 const nextSteps = (name: string, testCommand: string, isModule: boolean): string =>
   [
     ...(isModule ? [] : ['Use ES modules:     npm pkg set type=module']),

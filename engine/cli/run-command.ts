@@ -13,6 +13,7 @@ import {
 import type { CommandResult } from './contract.ts'
 import { helpOf, usageOf } from './help.ts'
 import { columns, EXIT, isNeedsRoutesError, isUsageError, printable, UsageError } from './kit.ts'
+import { asStarted } from './program/program-name.ts'
 
 /** Resolves to the exit code; rejects with a UsageError for wrong usage. */
 export const runCommand = async (
@@ -38,7 +39,7 @@ export const runCommand = async (
     throw new UsageError(usageOf(path, single))
   const result = await single.run({ values: input.values, positionals }, terminal)
   if (typeof result === 'number') return result
-  terminal.print(formatResult(result, input.values.json === true))
+  terminal.print(formatResult(result, input.values.json === true, terminal))
   return result.exit ?? EXIT.ok
 }
 
@@ -124,7 +125,7 @@ const argumentCounts = ({ arguments: names = '' }: SingleCommand): readonly [num
   return [all.filter(name => !name.startsWith('[')).length, all.length]
 }
 
-const formatResult = (result: CommandResult, asJson: boolean): string => {
+const formatResult = (result: CommandResult, asJson: boolean, terminal: Terminal): string => {
   const { rows = [], text, after = '', json } = result
   if (asJson) return JSON.stringify(json ?? rows, null, 2)
   if (text !== undefined) return text.replace(/\n$/, '')
@@ -132,5 +133,5 @@ const formatResult = (result: CommandResult, asJson: boolean): string => {
   const names = Object.keys(first ?? {})
   const lines = rows.map(row => names.map(name => printable(String(row[name] ?? ''))))
   const table = first ? columns([names, ...lines]).join('\n') : 'none'
-  return `${table}\n${after}`.replace(/\n$/, '')
+  return `${table}\n${asStarted(after, terminal.program)}`.replace(/\n$/, '')
 }

@@ -32,8 +32,8 @@ export const onSignals = (primary: SignalActions): (() => void) => {
   }
 }
 
-/** Whether `npm start` (of any package) or `npx tollgate` runs: then only npm's process is known
- *  outside. As in engine/bin.cjs. */
+/** Whether `npm start` (of any package) or npx runs: then only npm's process is known outside. As
+ *  in engine/bin.cjs. */
 const isStartedByNpm = ({ npm_lifecycle_event: event }: NodeJS.ProcessEnv): boolean =>
   event === 'start' || event === 'npx'
 

@@ -113,4 +113,4 @@ const demoMoney = async (
 interface Settings {
   readonly database?: string
 }
-const CREDIT_HINT = 'It has no balance yet. Add credit: npx tollgate accounts credit admin 100'
+const CREDIT_HINT = 'It has no balance yet. Add credit: tollgate accounts credit admin 100'

@@ -85,8 +85,8 @@ t.test('pages: commands that are skipped here run in CI or in another test', asy
 t.test('pages: every command and its options exist', async t => {
   let count = 0
   for (const page of PAGES) {
-    const inText = [...pageOf(page).matchAll(/`(?:npx )?(tollgate [a-z][^`]*)`/g)]
-    const inBlocks = shellOf(page).matchAll(/^(?:npx )?(tollgate [a-z].*)$/gm)
+    const inText = [...pageOf(page).matchAll(/`(?:npx --no-install )?(tollgate [a-z][^`]*)`/g)]
+    const inBlocks = shellOf(page).matchAll(/^(?:npx --no-install )?(tollgate [a-z].*)$/gm)
     const lines = [...inText, ...inBlocks].map(([, line = '']) => line)
     for (const line of lines.filter(each => !ADDED.test(each))) {
       count++

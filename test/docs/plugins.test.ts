@@ -35,7 +35,7 @@ t.test(
     for (const { file, text } of files) writeFileSync(join(copy.folder, file), text)
     await output.until(/reload #\d+: .*route/)
     // The test that `plugin new` writes is run by the README's session.
-    const out = await copy.shell(sessionOf(PAGE).replace(/^npx tap .*$/m, ''))
+    const out = await copy.shell(sessionOf(PAGE).replace(/^npx --no-install tap .*$/m, ''))
     t.match(out, /no problems \(2 routes/)
     t.match(out, /x-route: GET \/items\/\{id\}/)
     t.match(out, /"time":"20\d\d-/)

@@ -7,7 +7,7 @@ import { blockOf, blocksOf, pageOf, sessionOf } from './blocks.ts'
 import { type Clone, clone, type ProcessOutput } from './clone.ts'
 
 /** Commands that start a process each and have their own tests: only long runs include them. */
-const SLOW_COMMANDS = /^(?:npx tap|tollgate (?:accounts|keys)) /
+const SLOW_COMMANDS = /^(?:npx --no-install tap|tollgate (?:accounts|keys)) /
 const session = sessionOf('README.md')
   .split('\n')
   .filter(line => LONG || !SLOW_COMMANDS.test(line))

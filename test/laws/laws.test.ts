@@ -21,6 +21,22 @@ t.test('laws: the source tree has no breach', async t => {
   t.same(breachesIn(files), [])
 })
 
+t.test('registry: npx without --no-install is found in texts and sources', async t => {
+  const breaches = breachesOf({
+    'docs/start.md':
+      'npx tollgate start\nnpx --yes tollgate start\nnpx --no-install tollgate start\n',
+    'README.md': 'npx tap test/x.test.ts\nnode engine/bin.cjs start',
+    'plugins/auth.ts': "export const HINT = 'Add credit: npx tollgate accounts credit admin 100'\n",
+    'test/engine/x.test.ts': "export const line = 'npx tollgate init'\n",
+  })
+  t.same(breaches, [
+    'docs/start.md:2 registry',
+    'docs/start.md:3 registry',
+    'README.md:2 registry',
+    'plugins/auth.ts:2 registry',
+  ])
+})
+
 t.test('layers: imports between engine, plugins and shared folders are checked', async t => {
   const cases: [from: string, to: string, allowed: boolean][] = [
     ['engine/server.ts', './plugin.ts', true],

@@ -143,6 +143,20 @@ export const laws: Readonly<Record<string, Law>> = {
         ]
   },
 
+  // Where no package is installed, npx runs what the registry has by that name: `tollgate` is not
+  // ours there. CHANGELOG.md tells of the past, and tests run what they have made.
+  registry: files =>
+    files
+      .filter(({ path }) => !path.startsWith('test/'))
+      .flatMap(file =>
+        findMatches(
+          file,
+          file.text,
+          /\bnpx (?!--no-install )(?:-\S+ )*(?:tollgate|tap|node)\b/g,
+          text => `"${text}" may run a package of strangers: write npx --no-install`,
+        ),
+      ),
+
   // npm ci refuses a lock file without the optional packages of every platform.
   lock: files => {
     const lock = files.find(file => file.path === 'package-lock.json')
@@ -159,7 +173,7 @@ export const laws: Readonly<Record<string, Law>> = {
 }
 type Packages = Record<string, { optionalDependencies?: Record<string, string> }>
 
-const OF_ALL_FILES = ['dependencies', 'lock', 'glossary']
+const OF_ALL_FILES = ['dependencies', 'lock', 'glossary', 'registry']
 const CODE = /\.(?:ts|cjs)$/
 /** Every breach of every law. Most laws check code only. */
 export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: string })[] => {
@@ -171,7 +185,15 @@ export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: strin
 
 export const sourceFiles = (root: string): SourceFile[] =>
   globSync(
-    ['package.json', 'package-lock.json', GLOSSARY, '{commands,engine,plugins,test}/**/*.{ts,cjs}'],
+    [
+      'package.json',
+      'package-lock.json',
+      GLOSSARY,
+      '{commands,engine,plugins,test}/**/*.{ts,cjs}',
+      '{README.md,{deploy,docs,engine,examples,plugins,test}/**/*.{md,yaml,yml,txt,service}}',
+      'deploy/Dockerfile',
+      'release/*.cjs',
+    ],
     {
       cwd: root,
       exclude: ['test/fixtures/**'],

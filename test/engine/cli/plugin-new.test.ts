@@ -29,7 +29,7 @@ t.test('plugin new: writes a short typed plugin that passes check and its own te
   t.equal(code, 0)
   t.match(out, /plugins\/stamp\.ts and .*test\/plugins\/stamp\.test\.ts written/)
   const test = join(folder, 'test/plugins/stamp.test.ts')
-  t.match(out, /Run its test: +npx tap .*test\/plugins\/stamp\.test\.ts/)
+  t.match(out, /Run its test: +npx --no-install tap .*test\/plugins\/stamp\.test\.ts/)
   // Its types are checked by test/docs/plugins.test.ts.
   const source = readFileSync(join(folder, 'plugins/stamp.ts'), 'utf8')
   t.ok(source.trimEnd().split('\n').length <= 15, '15 lines at most')
@@ -72,7 +72,7 @@ t.test('plugin new: in a package of CommonJS it says how the test can run', asyn
   ] as const) {
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }))
     const { out } = await tollgate(['plugin', 'new', type, '-c', join(folder, 'routes.yaml')])
-    t.match(out, /Run its test: +npx node --test .*\.test\.ts/)
+    t.match(out, /Run its test: +node --test .*\.test\.ts/)
     t.equal(out.includes('npm pkg set type=module'), isSaid, type)
   }
 })

@@ -92,7 +92,7 @@ t.test('production install: serves; what the banner prints can be pasted', { ski
   t.teardown(() => child.kill('SIGKILL'))
   await eventually(() => /Add credit/.test(output.text) && / url +http/.test(output.text))
   const hint = /Add credit: ([^\n]+)/.exec(output.text)?.[1] ?? ''
-  t.match(hint, /^npx tollgate accounts credit admin 100$/)
+  t.match(hint, /^node engine\/bin\.cjs accounts credit admin 100$/)
   const url = / url +(http\S+)/.exec(output.text)?.[1] ?? ''
   t.equal((await fetch(`${url}/api/models`)).status, 200)
   await run('sh', '-c', hint)

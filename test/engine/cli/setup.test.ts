@@ -30,7 +30,10 @@ t.test('init: the result passes check, serves, and is never overwritten', async 
   t.match(await tollgate(['check'], env), { code: 0, out: /no problems/ })
   const { upstreams, models } = parse(readFileSync(config, 'utf8'))
   t.match(upstreams.openai, { preset: 'openai', key: '${OPENAI_API_KEY:-}' })
-  t.match(models['gpt-4.1'], { to: 'openai/gpt-4.1', price: { input: '2.00 USD / 1M' } })
+  t.match(models['gpt-4.1'], {
+    to: 'openai/gpt-4.1',
+    price: { input: { by: 'service_tier', price: { default: '2.00 USD / 1M' } } },
+  })
   t.match(models['azure/*'], { to: 'azure/*' })
   t.match(readFileSync(`${folder}/.env.example`, 'utf8'), /^#AZURE_RESOURCE=$/m)
   t.match(readFileSync(`${folder}/.gitignore`, 'utf8'), /^\.env$/m)

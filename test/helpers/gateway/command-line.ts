@@ -27,6 +27,7 @@ export const recordingTerminal = (env: Readonly<Record<string, string>>): Record
     errs,
     print: text => outs.push(text),
     printError: text => errs.push(text),
+    program: () => 'tollgate',
     paint: (_, text) => text,
     colors: false,
     progressInterval: undefined,

@@ -131,7 +131,7 @@ t.test('bootstrap: credits demo money only if all upstreams are the sandbox', as
   for (const more of WITHOUT) {
     await empty()
     const text = await auth.welcome({ ...host, ...more }, { url: 'http://x' })
-    t.match(text, /It has no balance yet. Add credit: npx tollgate accounts credit admin 100\n/)
+    t.match(text, /It has no balance yet. Add credit: tollgate accounts credit admin 100\n/)
     t.same(await database.read(CREDITS, []), [])
   }
   await empty()
