@@ -16,7 +16,7 @@ import {
   trustReceivers,
 } from '../../helpers/money/receiver.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
-import { KEY, runCommand, startTasks, statesOf } from './task-gateway.ts'
+import { creationsOf, KEY, runCommand, startTasks, statesOf } from './task-gateway.ts'
 
 trustReceivers()
 
@@ -147,8 +147,9 @@ t.test('callbacks: of many tasks of two processes, each state comes once and in 
 t.test('callback: a final state overtakes an intermediate one that is not delivered', async t => {
   const gateway = await startTasks(t)
   let state = 'processing'
-  gateway.here.script = ({ method }) =>
-    method === 'POST' ? { json: { task_id: 'up' } } : { json: { state, creations: [] } }
+  gateway.here.script = ({ method }) => ({
+    json: method === 'POST' ? { task_id: 'up' } : { state, creations: creationsOf(state) },
+  })
   const pause = Promise.withResolvers<void>()
   const receiver = await startReceiver(t, async (_, response) => {
     await pause.promise

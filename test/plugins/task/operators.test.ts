@@ -3,7 +3,7 @@ import t from 'tap'
 import { remind } from '../../../plugins/task/alarms.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
-import { runCommand, startTasks } from './task-gateway.ts'
+import { creationsOf, runCommand, startTasks } from './task-gateway.ts'
 
 type Gateway = Awaited<ReturnType<typeof startTasks>>
 const changePause = async (gateway: Gateway, verb: 'pause' | 'resume', upstream: string) =>
@@ -15,7 +15,8 @@ for (const engine of ENGINES)
     let state = 'processing'
     gateway.here.script = ({ method, path }, count) => {
       if (method === 'POST') return { json: { task_id: `up-${count}` } }
-      return { json: { state: path.includes('up-1') ? state : 'processing', creations: [] } }
+      const now = path.includes('up-1') ? state : 'processing'
+      return { json: { state: now, creations: creationsOf(now) } }
     }
     const first = String((await gateway.create()).json.task_id)
     await gateway.reach(first, 'processing')
@@ -81,8 +82,9 @@ for (const engine of ENGINES)
 t.test('task: its hold is in the account and its receipt has its id', async t => {
   const gateway = await startTasks(t)
   let state = 'processing'
-  gateway.here.script = ({ method }) =>
-    method === 'POST' ? { json: { task_id: 'up' } } : { json: { state, creations: [] } }
+  gateway.here.script = ({ method }) => ({
+    json: method === 'POST' ? { task_id: 'up' } : { state, creations: creationsOf(state) },
+  })
   const id = String((await gateway.create()).json.task_id)
   await gateway.reach(id, 'processing')
   const dataOf = async (path: string) => (await gateway.call('GET', path)).json.data

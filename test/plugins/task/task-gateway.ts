@@ -50,6 +50,11 @@ interface UpstreamAnswer {
 }
 type Script = (request: UpstreamRequest, count: number) => UpstreamAnswer | Promise<UpstreamAnswer>
 
+const RESULT = { id: '1', url: 'https://files.example/1' }
+/** What an upstream's task in a state has made. A task that succeeds without results fails. */
+export const creationsOf = (state: string, creation: Json = RESULT): readonly Json[] =>
+  state === 'success' ? [creation] : []
+
 /** Each create gets an id; each poll the next state of `states`, and then the last one for ever. */
 export const statesOf = (...states: readonly string[]): Script => {
   const polls = new Map<string, number>()
@@ -59,7 +64,7 @@ export const statesOf = (...states: readonly string[]): Script => {
     const polled = (polls.get(id) ?? -1) + 1
     polls.set(id, polled)
     const state = states[Math.min(polled, states.length - 1)] ?? 'success'
-    const creations = state === 'success' ? [{ id: '1', url: `https://files.example/${id}` }] : []
+    const creations = creationsOf(state, { id: '1', url: `https://files.example/${id}` })
     return { json: { state, err_code: state === 'failed' ? 'Moderation' : '', creations } }
   }
 }

@@ -3,10 +3,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { ENGINES, type Engine } from '../../helpers/store/store.ts'
-import { KEY, POLL, startTasks } from './task-gateway.ts'
+import { creationsOf, KEY, POLL, startTasks } from './task-gateway.ts'
 
 const CREATE = {
   dialect: 'openai-videos',
@@ -54,10 +55,13 @@ const startVideos = async (t: Test, engine: Engine = 'sqlite', options: object =
   }
 }
 /** The upstream's task has this state in the end; a cancel is answered with this status. */
-const always = (state: string, { creation = {}, cancel = 200 } = {}) =>
+const always = (
+  state: string,
+  { creation, cancel = 200 }: { readonly creation?: Json; readonly cancel?: number } = {},
+) =>
   (({ method, path }: { readonly method: string; readonly path: string }) => {
     if (path.endsWith('/cancel')) return { status: cancel, json: {} }
-    const creations = state === 'success' ? [creation] : []
+    const creations = creationsOf(state, creation)
     return { json: method === 'POST' ? { task_id: 'up' } : { state, creations } }
   }) as Awaited<ReturnType<typeof startTasks>>['here']['script']
 const errorOf = (call: Promise<unknown>): Promise<object> =>
