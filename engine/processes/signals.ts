@@ -1,4 +1,5 @@
 /** Signal handling of the primary: stop, reload and renew. */
+import { readFileSync } from 'node:fs'
 
 interface SignalActions {
   /** `code`: exit code of the program if a second signal stops it at once. */
@@ -47,14 +48,44 @@ const withoutEcho = (stop: (code: number) => Promise<void>) => {
   }
 }
 
-/** Calls `onExit` once when the parent process has ended. Returns a function that stops the watch.
- *  */
+/** Calls `onExit` once when the parent process has ended, or npm above the shell that it started:
+ *  that shell outlives npm. Returns a function that stops the watch. */
 const watchParent = (onExit: () => void): (() => void) => {
   const { ppid } = process
+  const shells = shellsBelowNpm(ppid)
   const timer = setInterval(() => {
-    if (process.ppid === ppid) return
+    if (process.ppid === ppid && shells.every(({ pid, parent }) => readParent(pid) === parent))
+      return
     clearInterval(timer)
     onExit()
   }, CHECK_INTERVAL).unref()
   return () => clearInterval(timer)
+}
+
+interface Shell {
+  readonly pid: number
+  readonly parent: number
+}
+/** Most processes between npm and this one. */
+const DEPTH = 4
+/** The processes from `pid` up to a child of npm, which names itself in its title; none where that
+ *  cannot be read. */
+const shellsBelowNpm = (pid: number, depth: number = DEPTH): readonly Shell[] => {
+  const parent = depth > 0 && !isNpm(pid) ? readParent(pid) : undefined
+  if (parent === undefined || parent <= 1) return []
+  const above = shellsBelowNpm(parent, depth - 1)
+  return above.length > 0 || isNpm(parent) ? [{ pid, parent }, ...above] : []
+}
+const isNpm = (pid: number): boolean => /\(npm /.test(readStat(pid))
+const readParent = (pid: number): number | undefined => {
+  const [, parent] = /^.*\) \S (\d+) /s.exec(readStat(pid)) ?? []
+  return parent === undefined ? undefined : Number(parent)
+}
+/** Empty where there is no /proc, and after the process has ended. */
+const readStat = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch {
+    return ''
+  }
 }

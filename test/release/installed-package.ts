@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { usedFolder } from '../helpers/cache.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -117,7 +118,7 @@ const execute = (line: string, cwd: string): string => {
 }
 
 /** ms that a gateway may take until it prints what a test waits for. */
-const DEADLINE = 60_000
+const DEADLINE = scaled(60_000)
 
 const readOutput = (child: ChildProcess): Gateway => {
   let text = ''
