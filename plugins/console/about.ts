@@ -28,6 +28,7 @@ const session = object({
 const ABOUT: Readonly<Record<string, RouteDescription>> = {
   home: { summary: 'Sends browsers to the console', responses: { '*/*': text } },
   page: { summary: 'The page of the console', responses: { 'text/html': text } },
+  folder: { summary: 'Sends clients to the page of the console', responses: { '*/*': text } },
   file: { summary: 'Sends a file of the console', responses: { '*/*': text } },
   'sign-in': {
     summary: 'Signs in with a system token or a sign-in link, and sets a cookie',

@@ -126,6 +126,10 @@ export const home = (): Handle => async exchange => {
   // Relative: a proxy in front may serve the gateway below a path.
   exchange.answer(302, undefined, { ...vary, location: CONSOLE_PATH.slice(1) })
 }
+/** `GET /console/`: the page has no slash at its end. Relative, as above. */
+export const folder = (): Handle => async exchange => {
+  exchange.answer(308, undefined, { location: `..${CONSOLE_PATH}` })
+}
 /** `GET /console/{file}`: the names contain hashes of the content. */
 export const file = (host: Host): Handle => {
   const { byName } = filesOf(host)

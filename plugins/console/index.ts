@@ -4,7 +4,7 @@ import type { Exchange, Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route-option.ts'
 import { describeConsole } from './about.ts'
 import { adminListenerEndpoints, adminView } from './admin/serve.ts'
-import { file, home, page } from './app-files.ts'
+import { file, folder, home, page } from './app-files.ts'
 import { SECTION } from './section.ts'
 import { showSession, signIn, signOut } from './sessions.ts'
 
@@ -12,6 +12,7 @@ const VIEWS: Readonly<Record<string, (host: Host) => (exchange: Exchange) => Pro
   home,
   page,
   file,
+  folder,
   'sign-in': signIn,
   session: showSession,
   'sign-out': signOut,

@@ -1,5 +1,6 @@
 /** Endpoints of operators for the configuration: routes as compiled, versions, reload, rollback. */
-import type { HostBase, Json } from '../../../engine/plugin.ts'
+import { isAbsolute } from 'node:path'
+import type { HostBase, Json, ProblemView, ReloadReport } from '../../../engine/plugin.ts'
 import {
   boolean,
   described,
@@ -68,19 +69,29 @@ const change = async ({ query }: AdminCall, { gateway }: HostBase): Promise<Admi
   return { data: asJson({ version, before: before ?? null, files }) }
 }
 
+/** A version with problems is not live: the answer has all of them. */
+const changeOf = (before: number, report: ReloadReport): AdminResult => {
+  const { outcome, version, problems = [], text } = report
+  if (outcome === 'problems') {
+    throw fault('ADMIN_NOT_LIVE', [version, problems.map(lineOf).join('; ') || text])
+  }
+  return { data: asJson(report), change: { before, after: { outcome, version } } }
+}
+/** Problems of no file name one by its whole path, which stays inside. */
+const lineOf = ({ file, line, column, message, suggestion }: ProblemView): string => {
+  const place = isAbsolute(file) ? '' : `${file}:${line}:${column} `
+  return `${place}${message}${suggestion === undefined ? '' : `; did you mean "${suggestion}"?`}`
+}
 const reload = async (_: AdminCall, { gateway }: HostBase): Promise<AdminResult> => {
   const before = (await gateway.status()).version
-  const report = await gateway.reload()
-  const { outcome, version } = report
-  return { data: asJson(report), change: { before, after: { outcome, version } } }
+  return changeOf(before, await gateway.reload())
 }
 const rollback = async ({ body }: AdminCall, { gateway }: HostBase): Promise<AdminResult> => {
   const before = (await gateway.status()).version
   const report = await gateway.rollback(
     body.version === undefined ? undefined : Number(body.version),
   )
-  const { outcome, version } = report
-  return { data: asJson(report), change: { before, after: { outcome, version } } }
+  return changeOf(before, report)
 }
 
 export const PROBLEM = object(
@@ -119,10 +130,7 @@ const STATUS = object({
   versions: listOf(VERSION),
 })
 const FILE_DIFF = object({ file: text, lines: described('Of a unified diff.', listOf(text)) })
-const REPORT = object(
-  { outcome: oneOf('live', 'unchanged', 'problems'), version: integer, text },
-  { time, problems: listOf(PROBLEM) },
-)
+const REPORT = object({ outcome: oneOf('live', 'unchanged'), version: integer, text }, { time })
 
 export const configurationEndpoints: AdminEndpoints = {
   'GET routes': {
@@ -151,14 +159,19 @@ export const configurationEndpoints: AdminEndpoints = {
     run: change,
   },
   'POST configuration/reload': {
-    summary: 'Loads the files, and puts them live unless they have problems.',
+    summary:
+      'Loads the files and puts them live. With problems it fails: the live version serves on.',
     body: bodyOf({}, []),
     data: REPORT,
     run: reload,
   },
   'POST configuration/rollback': {
-    summary: 'Puts a stored version live; by default the one before the live version.',
-    body: bodyOf({ version: { type: 'integer', minimum: 1 } }, []),
+    summary:
+      'Puts a stored version live; by default the one before the live version. With problems it fails.',
+    body: bodyOf(
+      { version: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } },
+      [],
+    ),
     data: REPORT,
     run: rollback,
   },

@@ -86,7 +86,7 @@ const MEMBERS = {
 const VIEW = object(MEMBERS)
 const EARLIER = object({ key: text, expires: nullable(time) })
 const ROTATED = object({ ...MEMBERS, earlier: EARLIER })
-const KEY = { type: 'integer', minimum: 1 }
+const KEY = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
 export const keyEndpoints: AdminEndpoints = {
   'GET keys': {
     summary: 'Lists the API keys of an account with their limits and use.',

@@ -87,7 +87,10 @@ t.test('OpenAPI: credentials, prices, files and the admin API are described', as
   t.same(at('/v1/messages/count_tokens', 'post')?.['x-price'], { free: true })
   t.same(at('/v1/models', 'get')?.['x-price'], { free: true })
   t.match(at('/ent/v2/reference2image', 'post')?.['x-price'], { price: { calls: Object } })
-  t.match(document['x-prices']['gp-4.1'], { input: '2.00 USD / 1M', output: '8.00 USD / 1M' })
+  t.match(document['x-prices']['gp-4.1'], {
+    input: { by: 'service_tier', price: { default: '2.00 USD / 1M' } },
+    output: { by: 'service_tier', price: { default: '8.00 USD / 1M' } },
+  })
   t.same(document['x-prices']['omni-moderation-latest'], { free: true })
   t.equal(document['x-currency'], 'CNY')
   t.same(document.servers, [{ url: gateway.url }])
@@ -273,6 +276,36 @@ t.test('OpenAPI: what account and admin endpoints answer fits the schemas', asyn
   await call(t, { id: 'dashboard-usage', path: '/v1/dashboard/billing/usage' })
 })
 
+/** A batch of the first account: the sandbox answers its one line. Returns its id. */
+const createBatch = async (): Promise<string> => {
+  const headers = { authorization: `Bearer ${systemToken}`, 'content-type': 'application/json' }
+  const { data } = (await (
+    await fetch(`${gateway.url}/api/keys`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ name: 'batch' }),
+    })
+  ).json()) as { readonly data: { readonly key: string } }
+  const authorization = `Bearer ${data.key}`
+  const body = { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hello' }] }
+  const line = { custom_id: '1', method: 'POST', url: '/v1/chat/completions', body }
+  const form = new FormData()
+  form.set('purpose', 'batch')
+  form.set('file', new Blob([JSON.stringify(line)]), 'lines.jsonl')
+  const post = async (path: string, init: RequestInit): Promise<string> => {
+    const response = await fetch(`${gateway.url}/v1/${path}`, { method: 'POST', ...init })
+    return ((await response.json()) as { readonly id: string }).id
+  }
+  const input_file_id = await post('files', { headers: { authorization }, body: form })
+  return post('batches', {
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      input_file_id,
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    }),
+  })
+}
 t.test(
   'OpenAPI: what admin endpoints answer fits the schemas, which name every member',
   async t => {
@@ -326,6 +359,10 @@ t.test(
     await ask('POST keys/revoke', '', { key: keys.at(-1)?.id })
     t.ok((await ask('GET tasks')).length > 0)
     await ask('GET deliveries')
+    const batch = await createBatch()
+    t.ok((await ask('GET batches')).some(({ id }) => id === batch))
+    await ask('GET batches/show', `?batch=${batch}`)
+    await ask('POST batches/cancel', '', { batch })
     await ask('POST upstreams/test', '', { upstream: 'gp' })
     await ask('POST configuration/reload', '', {})
     await ask('GET configuration/diff')

@@ -17,6 +17,7 @@ console: { admin: false, session: 1h }
 routes:
   - { path: GET /, auth: none, console: home }
   - { path: GET /console, auth: none, console: page, errors: envelope }
+  - { path: GET /console/, auth: none, console: folder, errors: envelope }
   - { path: 'GET /console/{file}', auth: none, console: file, errors: envelope }
   - path: POST /api/session
     auth: none
@@ -39,6 +40,12 @@ t.test('page: allows its own files only', async t => {
   t.notMatch(policy, /unsafe|https?:|\*/)
   t.match(headers, { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' })
   t.notMatch(text, /<style|style=|<script(?![^>]* src=)|\son\w+=|https?:/)
+})
+
+t.test('folder: /console/ leads to the page, also below a path of a proxy', async t => {
+  const { status, headers } = await rawGet(`${gateway.url}/console/`)
+  t.match({ status, headers }, { status: 308, headers: { location: '../console' } })
+  t.match(await (await fetch(`${gateway.url}/console/`)).text(), '<div id="app">')
 })
 
 t.test(

@@ -73,7 +73,8 @@ t.test('typo: one message in editors, tollgate check, console and terminal', asy
   writeFileSync(join(folder, file), text)
   t.teardown(() => writeFileSync(join(folder, file), before))
   const reload = await operator.ask('POST', '/api/admin/configuration/reload', {})
-  t.match(reload.body.data, { outcome: 'problems' })
+  t.equal(reload.status, 409)
+  t.ok(reload.body.message.includes(`routes.yaml:${place} ${sentences[0]}`), reload.body.message)
   const status = await operator.ask('GET', '/api/admin/configuration')
   shows(String((status.body.data.failure as { readonly text: string }).text), 'console')
   const isPrinted = () => gateway.output().includes(`${sentences[0]}`) && gateway.output()
@@ -137,6 +138,8 @@ t.test(
     )
     const back = await operator.ask('POST', '/api/admin/configuration/rollback', { version: 1 })
     t.match(back.body.data, { outcome: 'live' })
+    const none = await operator.ask('POST', '/api/admin/configuration/rollback', { version: 999 })
+    t.match(none, { status: 409, body: { success: false, message: /serves on: no version #999/ } })
     t.match(gateway.output(), /editor\/save/)
     t.notMatch(gateway.output(), /secret-comment/)
   },

@@ -1,0 +1,81 @@
+/** Numbers that no store can have, in paths, queries and bodies of every endpoint with a system
+ *  token or an API key: each is refused as the client's mistake. */
+import t from 'tap'
+import { operationsIn, readDocument } from '../../helpers/gateway/openapi.ts'
+import { gateway } from './shipped-console.ts'
+
+/** As they stand in JSON: beyond 2^63, beyond what is exact, and beyond any integer type. */
+const HUGE = ['9223372036854775808', '99999999999999999999999', '1e300']
+const LEFT_OUT = /\/session$|configuration\/(?:reload|rollback)$/
+
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+}
+interface Operation {
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
+  readonly requestBody?: {
+    readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>
+  }
+}
+
+const isOf = ({ type }: Schema, name: string): boolean => [type].flat().includes(name)
+/** JSON texts of a body: in each, one member is a huge number. */
+const bodiesOf = ({ properties = {}, required = [] }: Schema, huge: string): string[] => {
+  const usual = (name: string): string => {
+    const schema = properties[name] ?? {}
+    if (isOf(schema, 'integer') || isOf(schema, 'number')) return '1'
+    return isOf(schema, 'array') ? '[]' : isOf(schema, 'object') ? '{}' : '"1"'
+  }
+  return Object.entries(properties).map(([name, schema]) => {
+    const value = isOf(schema, 'string') ? `"${huge}"` : huge
+    const others = required.filter(each => each !== name)
+    const members = [...others.map(each => `"${each}": ${usual(each)}`), `"${name}": ${value}`]
+    return `{${members.join(', ')}}`
+  })
+}
+
+const credentialOf = (path: string): string =>
+  path.startsWith('/api/') ? gateway.token : gateway.apiKey
+const statusOf = async (method: string, path: string, body?: string): Promise<string> => {
+  const response = await fetch(gateway.url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${credentialOf(path)}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body }),
+  })
+  if (response.status < 500) {
+    // Some send events until the client leaves.
+    await response.body?.cancel()
+    return ''
+  }
+  return `${method} ${path} ${body ?? ''}: ${response.status} ${await response.text()}`
+}
+
+t.test('huge numbers: no endpoint takes one for a fault of the gateway', async t => {
+  const document = await readDocument(gateway.url)
+  let count = 0
+  const faults: string[] = []
+  for (const { path, method, operation } of operationsIn(document)) {
+    if (LEFT_OUT.test(path) || method === 'head') continue
+    const { parameters = [], requestBody } = operation as Operation
+    const schema = requestBody?.content?.['application/json']?.schema
+    for (const huge of HUGE) {
+      const place = path.replaceAll(/\{[^}]+\}/g, encodeURIComponent(huge))
+      const queries = parameters.filter(each => each.in === 'query')
+      const places = [place, ...queries.map(({ name }) => `${place}?${name}=${huge}`)]
+      const bodies = method === 'get' ? [] : schema ? bodiesOf(schema, huge) : ['{}']
+      const calls =
+        bodies.length > 0
+          ? bodies.map(body => statusOf(method.toUpperCase(), place, body))
+          : places.map(each => statusOf(method.toUpperCase(), each))
+      count += calls.length
+      faults.push(...(await Promise.all(calls)).filter(Boolean))
+    }
+  }
+  t.same(faults, [])
+  t.ok(count > 300, `${count} calls`)
+})
