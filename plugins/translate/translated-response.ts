@@ -32,7 +32,7 @@ export interface TranslationListener {
   errorIn(event: SseEvent, hasContent: boolean): Fault | undefined
   /** The error that a plain answer reports in place of content. */
   failureOf(answer: Fields): Fault | undefined
-  /** The answer ends in an error and had no content. */
+  /** The answer ends, in an error or not, and had no content. */
   onUnanswered(): void
   /** The stream ends in an error event. */
   onBroken(reason: Fault): void
@@ -146,6 +146,7 @@ export class TranslatedStream implements Filter {
     }
     clearTimeout(this.#lingerTimer)
     if (!this.#hasEnded) return this.#break(reason, out)
+    if (!this.#hasContent) this.#listener.onUnanswered()
     this.#listener.onUsage(this.#meters, true)
     if (this.#modelFault) return this.#sendFault(this.#modelFault, out)
     finish(out, () => this.#encoder.finish())

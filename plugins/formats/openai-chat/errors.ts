@@ -16,8 +16,12 @@ export const errorOf = (event: SseEvent): ReportedError | undefined => {
     : openaiErrorInAnswer(fields)
 }
 
-export const carriesContent = (event: SseEvent): boolean =>
-  choicesIn(eventFields(event) ?? {}).some(choice => hasContent(choice) || hasEnded(choice))
+export const carriesContent = (event: SseEvent): boolean => {
+  const fields = eventFields(event) ?? {}
+  const choices = choicesIn(fields)
+  if (choices.length === 0) return isCounted(fields)
+  return choices.some(choice => hasContent(choice) || hasEnded(choice))
+}
 
 /** A finish reason that some upstreams send in place of an error reply. */
 export const failedEnd = (event: SseEvent): ReportedError | undefined =>
@@ -31,11 +35,13 @@ export const answers: AnswerFacts = {
     const error = openaiErrorInAnswer(body)
     if (error) return error
     if (choices.length > 0) return failureOf(choices)
-    // An upstream that counts output has answered, although it leaves the choices out.
-    const isCounted = count(lenientObject(body, 'usage').completion_tokens) > 0
-    return Array.isArray(body.choices) && isCounted ? undefined : openaiFailure(body)
+    return isCounted(body) ? undefined : openaiFailure(body)
   },
 }
+
+/** An upstream that counts output has answered, although it leaves the choices out. */
+const isCounted = (fields: Fields): boolean =>
+  Array.isArray(fields.choices) && count(lenientObject(fields, 'usage').completion_tokens) > 0
 
 const choicesIn = (body: Fields): readonly Fields[] => lenientObjects(body, 'choices')
 const failureOf = (choices: readonly Fields[]): ReportedError | undefined => {

@@ -297,6 +297,7 @@ export class StreamFilter implements Filter {
 const CLIENT_LEFT = 499
 class ContentSearch {
   readonly #facts: StreamFacts
+  #hasFailed = false
   isFound = false
   constructor(facts: StreamFacts) {
     this.#facts = facts
@@ -305,7 +306,14 @@ class ContentSearch {
   observe(bytes: Bytes): void {
     if (this.isFound) return
     for (const event of eventsIn(bytes))
-      this.isFound ||= event.data !== undefined && carriesContent(this.#facts, event)
+      if (!this.isFound && event.data !== undefined) this.#read(event)
+  }
+  /** Counts behind an error do not make it an answer. */
+  #read(event: SseEvent): void {
+    const { error, failedEnd, usageOption } = this.#facts
+    this.#hasFailed ||= error(event) !== undefined || failedEnd?.(event) !== undefined
+    if (this.#hasFailed && usageOption?.isUsageOnly(event)) return
+    this.isFound = carriesContent(this.#facts, event)
   }
 }
 const hasData = (bytes: Bytes): boolean => eventsIn(bytes).some(({ data }) => data !== undefined)
