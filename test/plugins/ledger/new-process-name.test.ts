@@ -66,6 +66,7 @@ for (const [at, books] of booksByEngine.entries())
           id: 'c1',
           kind: 'http',
           slots: new Map(),
+          progress: {},
           reply: { headers: {} },
           writes,
           route: { name: 'chat' },

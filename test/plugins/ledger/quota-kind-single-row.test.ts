@@ -16,7 +16,10 @@ import { pluginOf } from '../../helpers/gateway/test-server.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })
-const ANSWER = JSON.stringify({ usage: { prompt_tokens: 1_000, completion_tokens: 500 } })
+const ANSWER = JSON.stringify({
+  choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1_000, completion_tokens: 500 },
+})
 /** The cost of a call in nanos. */
 const COST = 6_000_000
 /** Nanos as the quota of a key. */

@@ -18,6 +18,10 @@ const PLENTY = 1_000_000_000_000n
 /** The prices of a call and a token in nanos. */
 const [CALL, TOKEN] = [1_000_000, 8_000]
 const USAGE_COUNTS = { usage: { prompt_tokens: 0, completion_tokens: 500 } }
+const ANSWER = JSON.stringify({
+  choices: [{ message: { role: 'assistant', content: 'word' }, finish_reason: 'stop' }],
+  ...USAGE_COUNTS,
+})
 const CHARGE = CALL + 500 * TOKEN
 const DOCUMENT = {
   models: { m: { to: 'main/m', price: { output: '8.00 / 1M', calls: '0.001' } } },
@@ -66,7 +70,7 @@ const arrange = async (t: Test, engine: (typeof ENGINES)[number], { front, behin
   installation.script = (request, response) => {
     const streams = request.headers['x-streams'] !== undefined
     response.setHeader('content-type', streams ? 'text/event-stream' : 'application/json')
-    response.end(streams ? WHOLE_STREAM : JSON.stringify(USAGE_COUNTS))
+    response.end(streams ? WHOLE_STREAM : ANSWER)
   }
   return {
     installation,
@@ -243,7 +247,7 @@ t.test('the slot CHARGE: final in onEnd of stages before the meter', async t => 
   await expectPaid(2 * CHARGE + Number(cut?.nanos))
 
   refuses = true
-  installation.script = (_, response) => response.end(JSON.stringify(USAGE_COUNTS))
+  installation.script = (_, response) => response.end(ANSWER)
   t.equal((await ask(false)).status, 451)
   t.equal(charges.at(-1), undefined, 'a refused response is charged nothing')
   refuses = false

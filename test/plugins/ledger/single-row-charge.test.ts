@@ -16,7 +16,10 @@ import { HELD_CALL } from '../../helpers/money/ledger.ts'
 import { reapAll } from '../../helpers/store/membership.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
-const USAGE = { usage: { prompt_tokens: 1_000, completion_tokens: 500 } }
+const ANSWER = {
+  choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1_000, completion_tokens: 500 },
+}
 const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })
 const STREAM = JSON.stringify({ model: 'm', messages: [], max_tokens: 600, stream: true })
 const PLENTY = 1_000_000_000_000n
@@ -68,7 +71,7 @@ for (const engine of ENGINES)
       let during: unknown
       installation.script = async (_, response) => {
         during = await rows()
-        response.setHeader('content-type', 'application/json').end(JSON.stringify(USAGE))
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER))
       }
       const reply = await post(url, '', { body: BODY })
       t.equal(reply.headers.get('x-tollgate-charge'), '0.006')
@@ -86,7 +89,7 @@ for (const engine of ENGINES)
           return currentRows.length > 0 ? currentRows : undefined
         })
         response.setHeader('content-type', 'text/event-stream')
-        response.end(`data: ${JSON.stringify({ choices: [], ...USAGE })}\n\ndata: [DONE]\n\n`)
+        response.end(`data: ${JSON.stringify({ ...ANSWER, choices: [] })}\n\ndata: [DONE]\n\n`)
       }
       t.match((await post(url, '', { body: STREAM })).text, /DONE/)
       t.match(during, [{ state: 'open', amount: 0 }])
@@ -122,9 +125,10 @@ for (const engine of ENGINES)
 
     t.test('receipt: no byte of a response leaves when the charge cannot be written', async t => {
       const { installation, url, rows, counters } = await arrange(t, engine)
-      const text = JSON.stringify({ ...USAGE, long: 'x'.repeat(100_000) })
-      const costly = JSON.stringify({ usage: { prompt_tokens: 1_000, completion_tokens: 50_000 } })
-      const longText = JSON.stringify({ ...USAGE, long: 'x'.repeat(2_000_000) })
+      const text = JSON.stringify({ ...ANSWER, long: 'x'.repeat(100_000) })
+      const usage = { prompt_tokens: 1_000, completion_tokens: 50_000 }
+      const costly = JSON.stringify({ ...ANSWER, usage })
+      const longText = JSON.stringify({ ...ANSWER, long: 'x'.repeat(2_000_000) })
       const replies = [
         [json(costly), costly],
         [{ 'content-type': 'application/json; charset=UTF-8' }, costly],
@@ -146,7 +150,7 @@ for (const engine of ENGINES)
       t.same(await rows(), [])
       t.match(counters, [{ name: 'uncharged_total', labels: { model: 'm' } }])
       installation.script = (_, response) =>
-        void response.setHeader('content-type', 'application/json').end(JSON.stringify(USAGE))
+        void response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER))
       t.equal(
         (await post(url, '', { body: BODY })).status,
         200,
@@ -186,7 +190,7 @@ for (const engine of ENGINES)
       await eventually(() => counters.length > 0 || undefined)
       t.same(await rows(), [])
       installation.script = (_, response) =>
-        void response.setHeader('content-type', 'application/json').end(JSON.stringify(USAGE))
+        void response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER))
       t.equal((await post(url, '', { body: BODY })).status, 200)
       t.match(await rows(), [{ state: 'settled', amount: 6_000_000 }])
       await auditClean(t, installation)
@@ -200,7 +204,7 @@ for (const engine of ENGINES)
           const currentRows = await rows()
           return currentRows.length > 0 ? currentRows : undefined
         })
-        response.setHeader('content-type', 'application/json').end(JSON.stringify(USAGE))
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER))
       }
       t.equal((await post(url, '', { body: BODY })).status, 200)
       t.match(during, [{ state: 'open' }])
