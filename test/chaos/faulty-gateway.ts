@@ -11,6 +11,7 @@ import { type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { startGateway, type TestGateway } from '../helpers/gateway/gateway.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { creditAdmin } from '../helpers/money/credit.ts'
 import { shortOrLong } from '../helpers/run-settings.ts'
 import { temporaryFolder } from '../helpers/store/store.ts'
@@ -191,9 +192,9 @@ const checkRules = async (
   return refusals.length
 }
 
-/** Milliseconds within which a client is refused: the store's timeout, and what a busy machine
- *  adds. */
-const MAX_REFUSAL = shortOrLong(4_000, 1_500)
+/** Milliseconds within which a client is refused: the store's timeout, which the test's gateway
+ *  scales with the machine, and what a busy machine adds. */
+const MAX_REFUSAL = scaled(shortOrLong(4_000, 1_500))
 /** Expects the dialect's error and Retry-After in every refusal while the store is unavailable. */
 export const checkRefusals = (t: Test, refusals: readonly Reply[]): void => {
   const incomplete = refusals.filter(({ retryAfter, text }) => {
