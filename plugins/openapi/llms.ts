@@ -81,9 +81,17 @@ const printPrice = (price: Json | undefined): string => {
   if (price === undefined) return 'no price'
   if (!isFields(price)) return JSON.stringify(price)
   return Object.entries(price)
-    .map(([meter, rate]) => `${meter} ${Object(rate) === rate ? JSON.stringify(rate) : rate}`)
+    .map(([meter, rate]) => `${meter} ${printRate(rate)}`)
     .join(', ')
 }
 
 const section = (title: string, lines: readonly string[]): readonly string[] =>
   lines.length === 0 ? [] : [`## ${title}`, '', ...lines, '']
+/** Of a rate by a fact of the request: each choice. */
+const printRate = (rate: Json): string => {
+  if (!isFields(rate)) return typeof rate === 'string' ? rate : JSON.stringify(rate)
+  const { by, price } = rate
+  if (typeof by !== 'string' || !isFields(price)) return JSON.stringify(rate)
+  const choices = Object.entries(price).map(([choice, each]) => `${choice} ${printRate(each)}`)
+  return `by ${by} (${choices.join(', ')})`
+}

@@ -408,7 +408,7 @@ t.test('llms.txt: names endpoints, models with prices, and how to get a key', as
   t.match(text, /^# Tollgate\n\n> /)
   t.match(text, `](${gateway.url}/openapi.json)`)
   t.match(text, `](${gateway.url}/api/models.csv)`)
-  t.match(text, /`gp-4\.1` \(openai.*input 2\.00 USD \/ 1M/)
+  t.match(text, /`gp-4\.1` \(openai.*input by service_tier \(.*default 2\.00 USD \/ 1M\)/)
   t.match(text, '- `POST /v1/chat/completions`: ')
   t.match(text, /API keys\n\n- Send an API key as/)
   t.notMatch(text, /\[object|undefined|\/api\/admin/)
