@@ -37,7 +37,7 @@ const applyEdits = async ({ folder, shell }: Clone, output: ProcessOutput): Prom
     const path = join(folder, file)
     writeFileSync(path, readFileSync(path, 'utf8').replace(from, to))
   }
-  edit('models/gp.yaml', 'input: 2.00 USD', 'input: 2.10 USD')
+  edit('models/gp.yaml', 'default: 2.00 USD', 'default: 2.10 USD')
   await output.until(/reload #\d+: model gp-4\.1 price changed, \d+ ms/)
   edit('routes.yaml', '    errors: openai\n', '    errors: openai\n    retrys: 1\n')
   await output.until(/UNKNOWN_KEY[\s\S]*still serving/)
