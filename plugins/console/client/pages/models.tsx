@@ -78,10 +78,15 @@ const pricesIn = (
 /** Meters whose prices are compared between models: each has a column. */
 const COMPARED = ['input', 'cached', 'output'] as const
 const PER_MILLION = /^(\d+(?:\.\d+)?) \/ 1M$/
+/** The price of a request that names no attribute, such as a service tier. */
+const standardOf = (price: string | object | undefined): string => {
+  if (typeof price !== 'object') return price ?? ''
+  return standardOf((price as { readonly default?: string | object }).default)
+}
 /** The price of a million; undefined: none, or one that depends on the request. */
 const millionOf = ({ prices, free }: Model, name: string): number | undefined => {
   const price = free ? undefined : prices.find(({ meter }) => meter === name)?.price
-  const [, amount] = PER_MILLION.exec(typeof price === 'string' ? price : '') ?? []
+  const [, amount] = PER_MILLION.exec(standardOf(price)) ?? []
   return amount === undefined ? undefined : Number(amount)
 }
 /** The prices of meters that `isShown` accepts. */
