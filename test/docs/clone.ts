@@ -1,8 +1,9 @@
 /** A copy of the project like a fresh clone, with a gateway started by `npm start`, and a shell. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
+import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -139,10 +140,12 @@ const stop = async (folder: string, child: ChildProcess): Promise<void> => {
   await once(child, 'exit')
 }
 
+/** A free port below those that the system gives to connections and to listeners without a port:
+ *  other tests do not take it before the program of this test listens. */
 export const freePort = (): Promise<number> =>
   new Promise(resolve => {
-    const server = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
+    const port = randomInt(12_000, 32_000)
+    const server = net.createServer()
+    server.once('error', () => resolve(freePort()))
+    server.listen(port, '127.0.0.1', () => void server.close(() => resolve(port)))
   })
