@@ -176,7 +176,7 @@ t.test('init: models of the operator beside the catalogue are not copied', t => 
   })
   rmSync(own)
   const text = readFileSync(join(other, 'routes.yaml'), 'utf8')
-  t.match(text, /gpt-4\.1-mini:[\s\S]{0,200}0\.40/)
+  t.match(text, /gpt-4\.1-mini:[\s\S]{0,400}0\.40/)
   t.notMatch(text, '9 / 1M')
   t.end()
 })

@@ -72,12 +72,19 @@ const compile = (schema: object, own: Formats, path?: string): ValidateFunction 
   for (const [name, format] of Object.entries(own)) ajv.addFormat(name, format)
   const validate = ajv.compile(schema)
   try {
-    if (path) writeAtomically(path, `${PREFIX}${codeOf(ajv, validate)}${SUFFIX}`)
+    if (path) writeAtomically(path, `${PREFIX}${escaped(codeOf(ajv, validate))}${SUFFIX}`)
   } catch {
     // The folder is not writable; the next start compiles the schema again.
   }
   return validate
 }
+/** Code of one byte a character, since V8 keeps its text in memory. Such characters stand only in
+ *  texts. */
+const escaped = (code: string): string =>
+  code.replace(
+    /[^\0-\xff]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 const [PREFIX, SUFFIX] = [
   'module.exports = (require, module, formats) => {',
   '\nreturn module.exports }\n',
