@@ -24,6 +24,7 @@ import {
 } from './report.ts'
 import { holdStreams, interleave, jobFor, type Load, loadThrough } from './rounds.ts'
 import type { Subject } from './tables.ts'
+import { measureTaskImages, type TaskImages, taskImagesTable } from './task-images.ts'
 import { measureTranslation } from './translation.ts'
 import { translationTable } from './translation-report.ts'
 
@@ -45,6 +46,8 @@ const HELP = `npm run bench -- [options]
   --charges N       of the part ledger; 1000000
   --events N        of a long stream of the part translation; 50000
   --tasks N         open tasks of the part tasks, which takes 2.4 x max(20 s, N / 200 polls a second); 1000
+  --images SIZE     the part tasks measures tasks with an image of so many bytes (1.2MB) each beside calls instead, and 20
+                    creates of 14 MB at once
   --json FILE       also write every round, for a program`
 
 /** The proxy under test has its own core; load and upstream run on the other. */
@@ -71,6 +74,7 @@ const readOptions = () => {
       charges: { type: 'string', default: '1000000' },
       events: { type: 'string', default: '50000' },
       tasks: { type: 'string', default: '1000' },
+      images: { type: 'string' },
       json: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -103,6 +107,8 @@ interface Bench {
   startTranslating(): Promise<Subject>
   /** Starts a gateway with a route that creates tasks, and their upstream; measures open tasks. */
   measureTasks(count: number): Promise<OpenTasks>
+  /** The same gateway; measures tasks with images. `size`: bytes of an image. */
+  measureImages(count: number, size: number): Promise<TaskImages>
 }
 
 /** Each part returns its table, and stores its findings for the verdicts. */
@@ -154,7 +160,11 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
     findings.translation = await measureTranslation(await startTranslating(), load, options)
     return translationTable(findings.translation)
   },
-  async tasks({ measureTasks, options: { tasks } }, findings) {
+  async tasks({ measureTasks, measureImages, options: { tasks, images } }, findings) {
+    if (images !== undefined) {
+      findings.taskImages = await measureImages(tasks, bytesOf(images))
+      return taskImagesTable(findings.taskImages)
+    }
     findings.tasks = await measureTasks(tasks)
     return tasksTable(findings.tasks)
   },
@@ -198,12 +208,20 @@ const run = async (options: Options): Promise<void> => {
     ends.push(() => child.kill('SIGTERM'))
     return { name: 'translating', ...rest }
   }
-  const measureTasks = async (count: number): Promise<OpenTasks> => {
+  const startTasks = async () => {
     const taskUpstream = await launch('task-upstream.ts', LOAD_CORE)
     const gateway = await startGateway(SMALL, taskUpstream.port, SUBJECT_CORE, 'tasks')
     ends.push(() => gateway.child.kill('SIGTERM'))
     const load = loadThrough(await launch('load.ts', LOAD_CORE))
-    return measureOpenTasks({ name: 'tasks', ...gateway }, taskUpstream, load, count)
+    return { gateway: { name: 'tasks', ...gateway }, load, taskUpstream }
+  }
+  const measureTasks = async (count: number): Promise<OpenTasks> => {
+    const { gateway, load, taskUpstream } = await startTasks()
+    return measureOpenTasks(gateway, taskUpstream, load, count)
+  }
+  const measureImages = async (count: number, size: number): Promise<TaskImages> => {
+    const { gateway, load } = await startTasks()
+    return measureTaskImages(gateway, load, { count, size })
   }
   const make: Readonly<Record<string, () => Promise<Subject>>> = {
     direct: async () => ({ name: 'direct', port: upstream.port, key: 'none' }),
@@ -236,7 +254,7 @@ const run = async (options: Options): Promise<void> => {
     const findings: Findings = {}
     for (const name of options.only)
       console.log(
-        `${await pick(PARTS, name)({ options, subjects, load, gateway, startBilled, startTranslating, measureTasks }, findings)}\n`,
+        `${await pick(PARTS, name)({ options, subjects, load, gateway, startBilled, startTranslating, measureTasks, measureImages }, findings)}\n`,
       )
     if (options.peers) console.log(`${peersTable(findings, subjects, options.rate)}\n`)
     else console.log(verdicts(findings).join('\n'))
@@ -252,6 +270,12 @@ const measureRest = async (subjects: readonly Subject[], seconds: number): Promi
   return subjects.map(each => ({ ...each, ...(each.pid && { atRest: residentOf(each.pid) }) }))
 }
 
+/** `1.2MB` */
+const bytesOf = (text: string): number => {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(KB|MB)$/.exec(text) ?? []
+  if (number === undefined) throw new Error(`--images ${text}: write a size such as 1.2MB`)
+  return Number(number) * (unit === 'MB' ? 1e6 : 1e3)
+}
 const pick = <T>(from: Readonly<Record<string, T>>, name: string): T => {
   const findings = from[name]
   if (findings === undefined)

@@ -84,26 +84,33 @@ const taskSections = (upstream: string) => ({
   upstreams: { tasks: { url: upstream, key: 'sk-upstream-0123456789abcdef', connections: 256 } },
   models: { clip: { to: 'tasks/clip', price: { seconds: '0.0001' }, max_calls: { seconds: 16 } } },
   routes: [
+    { path: 'POST /ent/v2/text2video', ...TASK_CHAIN },
     {
-      path: 'POST /ent/v2/text2video',
-      auth: 'key',
-      model: 'body',
-      errors: 'vidu',
-      task: {
-        dialect: 'vidu',
-        submit: { id: '/task_id' },
-        poll: {
-          path: 'GET /ent/v2/tasks/{id}/creations',
-          every: '2s..20s',
-          deadline: '10h',
-          state: '/state',
-          states: { processing: 'running', success: 'succeeded' },
-          results: '/creations',
-        },
-      },
+      path: 'POST /ent/v2/img2video',
+      validate: { schema: join(root, 'schemas/ent/img2video.json'), unknown: 'drop' },
+      body: { limit: '20MiB' },
+      ...TASK_CHAIN,
     },
   ],
 })
+const TASK_CHAIN = {
+  auth: 'key',
+  model: 'body',
+  errors: 'vidu',
+  task: {
+    dialect: 'vidu',
+    open: 10_000,
+    submit: { id: '/task_id' },
+    poll: {
+      path: 'GET /ent/v2/tasks/{id}/creations',
+      every: '2s..20s',
+      deadline: '10h',
+      state: '/state',
+      states: { processing: 'running', success: 'succeeded' },
+      results: '/creations',
+    },
+  },
+}
 
 /** `billed`: every call has a price, and the account has credit. `translating`: routes of every
  *  client format, and upstreams of every format. `tasks`: billed, with a route that creates

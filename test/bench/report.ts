@@ -1,6 +1,7 @@
 /** Medians and tables of the bench. Pure. */
 import type { Outcome } from './load.ts'
 import { figure, median, type Round, type Rounds, type Subject, table } from './tables.ts'
+import type { TaskImages } from './task-images.ts'
 import { type Translation, translationFigures } from './translation-report.ts'
 
 export interface OpenTasks {
@@ -25,6 +26,7 @@ export interface Findings {
   streamMemory?: readonly StreamMemory[]
   translation?: Translation
   tasks?: OpenTasks
+  taskImages?: TaskImages
 }
 
 export const tasksTable = ({ count, memory, creates, ...polling }: OpenTasks): string => {

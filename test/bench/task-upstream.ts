@@ -1,7 +1,10 @@
-/** The upstream of the bench's tasks: accepts every submit, never finishes one, and measures the
+/** The upstream of the bench's tasks: answers calls at once, accepts every submit, never finishes one, and measures the
  *  intervals between the polls of each task. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { plainAnswer } from './answers.ts'
+
+const CALL = plainAnswer()
 
 /** ms of the last poll, by the upstream's id. */
 const lastPolls = new Map<string, number>()
@@ -12,9 +15,10 @@ const server = createServer((request, response) => {
   const isPoll = request.method === 'GET'
   if (isPoll) recordPoll(request.url?.split('/').at(-2) ?? '')
   request.resume()
+  const isCall = request.url?.endsWith('/chat/completions') === true
   const answer = isPoll ? { state: 'processing' } : { task_id: `new-${++submits}` }
   response.setHeader('content-type', 'application/json')
-  response.end(JSON.stringify(answer))
+  response.end(isCall ? CALL : JSON.stringify(answer))
 })
 const recordPoll = (id: string): void => {
   const now = performance.now()

@@ -1,0 +1,130 @@
+/** Measures what tasks with images cost the calls beside them, and how long a burst of large
+ *  creates silences a worker. */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { findRunning } from '../../engine/processes/running-gateway.ts'
+import { requestBody } from './answers.ts'
+import { PATH } from './gateway.ts'
+import type { Outcome } from './load.ts'
+import { type Load, requestOf } from './rounds.ts'
+import { figure, type Subject, table } from './tables.ts'
+
+export interface TaskImages {
+  readonly count: number
+  /** Bytes of the image of each task. */
+  readonly size: number
+  /** Calls with no task, and with all of them unfinished. */
+  readonly calls: readonly [before: Outcome, after: Outcome]
+  readonly refusedCreates: number
+  readonly burst: Burst
+}
+/** Large creates at once. */
+interface Burst {
+  readonly refused: number
+  /** ms from the first request to the last answer. */
+  readonly duration: number
+  /** The longest time in which a worker ran nothing else, ms. */
+  readonly silence: number
+}
+interface Gateway extends Subject {
+  /** The data folder. */
+  readonly store: string
+}
+
+const CREATE = '/ent/v2/img2video'
+const LANES = 4
+const BURST = { count: 20, size: 14_000_000 }
+const CALLS = { connections: 16, seconds: 15, rate: 40 }
+/** ms: longer than a worker keeps its metrics. */
+const REPORTED = 3_000
+
+export const measureTaskImages = async (
+  gateway: Gateway,
+  load: Load,
+  { count, size }: { readonly count: number; readonly size: number },
+): Promise<TaskImages> => {
+  const request = requestOf(gateway, PATH, requestBody('plain'))
+  const call = (): Promise<Outcome> => load({ port: gateway.port, request, ...CALLS })
+  await load({ port: gateway.port, request, ...CALLS, seconds: 5 })
+  const before = await call()
+  const body = createBody(size)
+  let next = 0
+  let refusedCreates = 0
+  const lane = async (): Promise<void> => {
+    while (next++ < count) if (!(await create(gateway, body))) refusedCreates++
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+  const after = await call()
+  return { count, size, calls: [before, after], refusedCreates, burst: await burst(gateway) }
+}
+
+const createBody = (size: number): string => {
+  const data = randomBytes(Math.ceil(size / 4) * 3).toString('base64')
+  const images = [`data:image/png;base64,${data}`]
+  return JSON.stringify({ model: 'clip', prompt: 'a cat', duration: 5, images })
+}
+/** Whether the create was accepted. */
+const create = async ({ port, key }: Subject, body: string): Promise<boolean> => {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const url = `http://127.0.0.1:${port}${CREATE}`
+  const { ok, status, ...response } = await fetch(url, { method: 'POST', headers, body }).then(
+    async answer => ({ ok: answer.ok, status: answer.status, text: await answer.text() }),
+  )
+  if (!ok) console.log(`a create was refused: ${status} ${response.text.slice(0, 200)}`)
+  return ok
+}
+const burst = async (gateway: Gateway): Promise<Burst> => {
+  const body = createBody(BURST.size)
+  await pause(REPORTED)
+  const end = new AbortController()
+  const silence = longestSilence(gateway.store, end.signal)
+  const start = performance.now()
+  const answers = await Promise.all(
+    Array.from({ length: BURST.count }, () => create(gateway, body)),
+  )
+  const duration = performance.now() - start
+  await pause(REPORTED)
+  end.abort()
+  return { refused: answers.filter(ok => !ok).length, duration, silence: await silence }
+}
+/** The longest delay of a worker's event loop until the signal, ms. */
+const longestSilence = async (data: string, signal: AbortSignal): Promise<number> => {
+  const admin = (await findRunning(data))?.admin ?? ''
+  let longest = 0
+  while (!signal.aborted) {
+    const text = await (await fetch(`${admin}/metrics`)).text()
+    for (const line of text.split('\n'))
+      if (/loop_delay_seconds\{.*worker.*statistic="max"/.test(line))
+        longest = Math.max(longest, Number(line.split(' ').at(-1)))
+    await pause(200)
+  }
+  return longest * 1_000
+}
+
+export const taskImagesTable = ({ count, size, calls, refusedCreates, burst }: TaskImages) => {
+  const [before, after] = calls
+  const times = (name: 'p50' | 'p99'): string =>
+    `${figure(before[name])} / ${figure(after[name])} (× ${figure(after[name] / before[name], 2)})`
+  return table(
+    [
+      'tasks with images',
+      'MB each',
+      'call p50 ms before/after',
+      'call p99 ms',
+      'calls refused',
+      'creates refused',
+      `${BURST.count} creates of ${BURST.size / 1e6} MB: refused, ms, longest silence ms`,
+    ],
+    [
+      [
+        String(count),
+        figure(size / 1e6, 1),
+        times('p50'),
+        times('p99'),
+        String(after.failed),
+        String(refusedCreates),
+        `${burst.refused}, ${figure(burst.duration)}, ${figure(burst.silence)}`,
+      ],
+    ],
+  )
+}
