@@ -9,6 +9,19 @@ export const isFields = (value: unknown): value is { readonly [name: string]: Js
 export const asBuffer = (bytes: Bytes): Buffer =>
   bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
+/** Bytes from which work over a value takes turns. */
+export const LARGE = 2 ** 20
+const createTurns = () => {
+  let last: Promise<void> = Promise.resolve()
+  return (): Promise<void> => {
+    last = last.then(() => new Promise(resolve => void setImmediate(resolve)))
+    return last
+  }
+}
+/** Resolves in a turn of the event loop in which no other caller resolves: many large bodies at
+ *  once would else be worked on in one turn, and nothing else meanwhile. */
+export const largeTurn = createTurns()
+
 /** Whether a thrown value has one of these codes. */
 export const isCode = (error: unknown, ...codes: readonly string[]): boolean =>
   codes.includes((error as { readonly code?: string } | null)?.code ?? '')

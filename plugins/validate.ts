@@ -3,6 +3,7 @@
 import { MIMEType } from 'node:util'
 import { errors } from '../engine/errors.ts'
 import type { Exchange, Json, Plugin } from '../engine/plugin.ts'
+import { jsonSize } from './conversion/json-size.ts'
 import { fileValidator, readSchema } from './schema/compile.ts'
 import { dropNulls, dropUnknown } from './schema/known-fields.ts'
 import { EXPANDED_REQUEST } from './slots.ts'
@@ -83,7 +84,7 @@ export default {
 
 const keepKnown = (knownBody: Json, body: Json, { request, slots }: Exchange): void => {
   if (knownBody === body) return
-  const size = Buffer.byteLength(JSON.stringify(knownBody))
+  const size = jsonSize(knownBody, request)
   request.setJson(knownBody)
   slots.set(EXPANDED_REQUEST, { body: knownBody, size, longer: true })
 }

@@ -6,6 +6,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { errors, TollgateError } from '../errors.ts'
+import { LARGE, largeTurn } from '../kit.ts'
 import type { Bytes } from '../plugin.ts'
 import { hasBody, type RequestHeaders } from '../response/headers.ts'
 import type { BodyPace, PacedBody } from './body-pace.ts'
@@ -193,6 +194,10 @@ export class IncomingBody implements PacedBody, SendableBody {
       const onEnd = (): void => {
         this.#pace.remove(this)
         this.arrivedAt = performance.now()
+        if (this.byteCount < LARGE) finish()
+        else void largeTurn().then(finish)
+      }
+      const finish = (): void => {
         if (this.#state.name !== 'receiving') return
         const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts.splice(0))
         const isEncoded = this.#headers['content-encoding'] !== undefined

@@ -1,6 +1,7 @@
 /** A client's request as the stages see it: its head, and its body as bytes, a stream or JSON. */
 import type { IncomingMessage } from 'node:http'
 import type { TrustedProxies } from '../config/trusted-proxies.ts'
+import { LARGE, largeTurn } from '../kit.ts'
 import type { Bytes, Json } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
 import { type BodyRules, IncomingBody } from './body.ts'
@@ -64,6 +65,7 @@ export class IncomingRequest implements EngineRequest {
   async json(): Promise<Json> {
     if (this.#parsedJson !== undefined) return this.#parsedJson
     const bytes = await this.bytes()
+    if (bytes.length >= LARGE) await largeTurn()
     if (this.#parsedJson === undefined) {
       this.#parsedJson = parseJson(bytes)
       this.#isFromBytes = true

@@ -1,5 +1,6 @@
 /** A digest of everything that the response to a request depends on. */
 import { createHash, type Hash } from 'node:crypto'
+import { LARGE, largeTurn } from '../../engine/kit.ts'
 import type { Bytes, Request } from '../../engine/plugin.ts'
 import { boundaryOf, partsIn } from '../formats/media/multipart.ts'
 
@@ -17,7 +18,11 @@ export const digestOf = async (request: Request): Promise<string> => {
   const boundary = boundaryOf(type)
   const isUpload = boundary !== undefined && !(Number(length) <= MAX_COMPARED)
   if (isUpload) hash.update(`upload of ${length ?? 'unknown'} bytes`)
-  else addBody(hash, await request.bytes(), boundary)
+  else {
+    const bytes = await request.bytes()
+    if (bytes.length >= LARGE) await largeTurn()
+    addBody(hash, bytes, boundary)
+  }
   return hash.digest('base64url')
 }
 

@@ -1,20 +1,20 @@
 /** Plugin `model`: finds the targets of the requested model, checks that the key may use the model,
  *  adds the model's defaults to the body and validates it by the model's schema. Owns the `models:`
  *  section. */
+
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
 import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../catalogue/catalogue.ts'
 import { catalogueOf, modelsIn } from '../catalogue/configured.ts'
-import { applyDefaults, type Defaults } from '../catalogue/defaults.ts'
 import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
 import { priceReview } from '../catalogue/price-review.ts'
 import { DEFAULT_AFFINITY, SECTION } from '../catalogue/section.ts'
-import type { Validator } from '../schema/compile.ts'
-import { ACCOUNT, type Account, EXPANDED_REQUEST, MODEL } from '../slots.ts'
+import { ACCOUNT, type Account, MODEL } from '../slots.ts'
 import { withAffinity } from './affinity.ts'
 import { commands } from './command.ts'
 import { HINTS } from './hints.ts'
 import { type ListItem, type Listing, type ListingName, listings } from './listing.ts'
+import { type BodyRules, prepareBody } from './prepare-body.ts'
 import { problemsIn } from './problems.ts'
 
 const fault = errors({
@@ -120,12 +120,6 @@ const withBody = (request: Exchange['request'], find: (body: Json) => unknown): 
   request.parsed === undefined ? request.json().then(find) : find(request.parsed)
 const modelInBody = (body: Json): unknown => (body as { readonly model?: Json } | null)?.model
 
-/** What a model demands of bodies on one route. */
-interface BodyRules {
-  readonly defaults: Defaults | undefined
-  readonly validator: Validator | undefined
-}
-
 /** Creates no promise if the body is parsed already and the model has no rules for it, as in nearly
  *  every call. */
 const findStage = (read: Reader, catalogue: Catalogue, targets: readonly string[]): Stage => ({
@@ -218,25 +212,6 @@ const rulesOf = (entry: Entry, name: string, { route }: Exchange): BodyRules | u
   const defaults = defaultsOn(route.name, entry)
   return validator || defaults ? { validator, defaults } : undefined
 }
-/** Defaults come first: a rule may depend on the value that the call is made with. */
-const prepareBody = async (
-  { validator, defaults }: BodyRules,
-  { request, slots }: Exchange,
-): Promise<void> => {
-  const body = await request.json()
-  // The bytes of a form are sent as they are, unless its JSON stands for it.
-  const isJsonBody = !isForm(request) || slots.get(EXPANDED_REQUEST) !== undefined
-  const expandedBody = defaults && isJsonBody ? applyDefaults(body, defaults) : undefined
-  if (expandedBody !== undefined) {
-    const size = Buffer.byteLength(JSON.stringify(expandedBody))
-    request.setJson(expandedBody)
-    slots.set(EXPANDED_REQUEST, { body: expandedBody, size, longer: true })
-  }
-  const refusal = validator?.validate(expandedBody ?? body)
-  if (refusal) throw refusal
-}
-const isForm = ({ headers }: Exchange['request']): boolean =>
-  /^multipart\//i.test(headers['content-type'] ?? '')
 
 // ---------------------------------------------------------------- listing models
 

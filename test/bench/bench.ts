@@ -6,7 +6,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { SCHEMA, type Size, startGateway } from './gateway.ts'
 import { fillLedger } from './ledger-fixture.ts'
-import { measureOpenTasks } from './open-tasks.ts'
 import { installedPeers, PEERS, startPeer } from './peers.ts'
 import { canPin, isLinux, type Part, residentOf, start } from './processes.ts'
 import {
@@ -24,7 +23,9 @@ import {
 } from './report.ts'
 import { holdStreams, interleave, jobFor, type Load, loadThrough } from './rounds.ts'
 import type { Subject } from './tables.ts'
-import { measureTaskImages, type TaskImages, taskImagesTable } from './task-images.ts'
+import { measureTaskImages } from './tasks/images.ts'
+import { type TaskImages, taskImagesTable } from './tasks/images-report.ts'
+import { measureOpenTasks } from './tasks/open-tasks.ts'
 import { measureTranslation } from './translation.ts'
 import { translationTable } from './translation-report.ts'
 
@@ -209,7 +210,7 @@ const run = async (options: Options): Promise<void> => {
     return { name: 'translating', ...rest }
   }
   const startTasks = async () => {
-    const taskUpstream = await launch('task-upstream.ts', LOAD_CORE)
+    const taskUpstream = await launch('tasks/upstream.ts', LOAD_CORE)
     const gateway = await startGateway(SMALL, taskUpstream.port, SUBJECT_CORE, 'tasks')
     ends.push(() => gateway.child.kill('SIGTERM'))
     const load = loadThrough(await launch('load.ts', LOAD_CORE))

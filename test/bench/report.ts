@@ -1,7 +1,7 @@
 /** Medians and tables of the bench. Pure. */
 import type { Outcome } from './load.ts'
 import { figure, median, type Round, type Rounds, type Subject, table } from './tables.ts'
-import type { TaskImages } from './task-images.ts'
+import type { TaskImages } from './tasks/images-report.ts'
 import { type Translation, translationFigures } from './translation-report.ts'
 
 export interface OpenTasks {

@@ -229,3 +229,23 @@ t.test('incoming request: has method, path, query and client address', async t =
     client: { address: '' },
   })
 })
+
+t.test('json: of large bodies that end at once, one is parsed in a turn of the loop', async t => {
+  const text = JSON.stringify('a'.repeat(2 ** 20))
+  const rules = { ...RULES, limit: 2 ** 21 }
+  const bodies = Array.from({ length: 4 }, () => createBody(t, [text], CHUNKED, rules))
+  let turn = 0
+  const count = (): void => {
+    turn++
+    counter = setImmediate(count)
+  }
+  let counter = setImmediate(count)
+  t.teardown(() => clearImmediate(counter))
+  const turns = await Promise.all(
+    bodies.map(async body => {
+      t.equal(await body.json(), JSON.parse(text))
+      return turn
+    }),
+  )
+  t.equal(new Set(turns).size, bodies.length, turns.join())
+})

@@ -2,30 +2,14 @@
  *  creates silences a worker. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { findRunning } from '../../engine/processes/running-gateway.ts'
-import { requestBody } from './answers.ts'
-import { PATH } from './gateway.ts'
-import type { Outcome } from './load.ts'
-import { type Load, requestOf } from './rounds.ts'
-import { figure, type Subject, table } from './tables.ts'
+import { findRunning } from '../../../engine/processes/running-gateway.ts'
+import { requestBody } from '../answers.ts'
+import { PATH } from '../gateway.ts'
+import type { Outcome } from '../load.ts'
+import { type Load, requestOf } from '../rounds.ts'
+import type { Subject } from '../tables.ts'
+import { BURST, type Burst, type TaskImages } from './images-report.ts'
 
-export interface TaskImages {
-  readonly count: number
-  /** Bytes of the image of each task. */
-  readonly size: number
-  /** Calls with no task, and with all of them unfinished. */
-  readonly calls: readonly [before: Outcome, after: Outcome]
-  readonly refusedCreates: number
-  readonly burst: Burst
-}
-/** Large creates at once. */
-interface Burst {
-  readonly refused: number
-  /** ms from the first request to the last answer. */
-  readonly duration: number
-  /** The longest time in which a worker ran nothing else, ms. */
-  readonly silence: number
-}
 interface Gateway extends Subject {
   /** The data folder. */
   readonly store: string
@@ -33,7 +17,6 @@ interface Gateway extends Subject {
 
 const CREATE = '/ent/v2/img2video'
 const LANES = 4
-const BURST = { count: 20, size: 14_000_000 }
 const CALLS = { connections: 16, seconds: 15, rate: 40 }
 /** ms: longer than a worker keeps its metrics. */
 const REPORTED = 3_000
@@ -59,8 +42,8 @@ export const measureTaskImages = async (
 }
 
 const createBody = (size: number): string => {
-  const data = randomBytes(Math.ceil(size / 4) * 3).toString('base64')
-  const images = [`data:image/png;base64,${data}`]
+  const image = randomBytes(Math.ceil(size / 4) * 3).toString('base64')
+  const images = [`data:image/png;base64,${image}`]
   return JSON.stringify({ model: 'clip', prompt: 'a cat', duration: 5, images })
 }
 /** Whether the create was accepted. */
@@ -88,8 +71,8 @@ const burst = async (gateway: Gateway): Promise<Burst> => {
   return { refused: answers.filter(ok => !ok).length, duration, silence: await silence }
 }
 /** The longest delay of a worker's event loop until the signal, ms. */
-const longestSilence = async (data: string, signal: AbortSignal): Promise<number> => {
-  const admin = (await findRunning(data))?.admin ?? ''
+const longestSilence = async (store: string, signal: AbortSignal): Promise<number> => {
+  const admin = (await findRunning(store))?.admin ?? ''
   let longest = 0
   while (!signal.aborted) {
     const text = await (await fetch(`${admin}/metrics`)).text()
@@ -99,32 +82,4 @@ const longestSilence = async (data: string, signal: AbortSignal): Promise<number
     await pause(200)
   }
   return longest * 1_000
-}
-
-export const taskImagesTable = ({ count, size, calls, refusedCreates, burst }: TaskImages) => {
-  const [before, after] = calls
-  const times = (name: 'p50' | 'p99'): string =>
-    `${figure(before[name])} / ${figure(after[name])} (× ${figure(after[name] / before[name], 2)})`
-  return table(
-    [
-      'tasks with images',
-      'MB each',
-      'call p50 ms before/after',
-      'call p99 ms',
-      'calls refused',
-      'creates refused',
-      `${BURST.count} creates of ${BURST.size / 1e6} MB: refused, ms, longest silence ms`,
-    ],
-    [
-      [
-        String(count),
-        figure(size / 1e6, 1),
-        times('p50'),
-        times('p99'),
-        String(after.failed),
-        String(refusedCreates),
-        `${burst.refused}, ${figure(burst.duration)}, ${figure(burst.silence)}`,
-      ],
-    ],
-  )
 }

@@ -1,8 +1,8 @@
-/** The upstream of the bench's tasks: answers calls at once, accepts every submit, never finishes one, and measures the
- *  intervals between the polls of each task. */
+/** The upstream of the bench's tasks: answers calls at once, accepts every submit, never finishes
+ *  one, and measures the intervals between the polls of each task. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { plainAnswer } from './answers.ts'
+import { plainAnswer } from '../answers.ts'
 
 const CALL = plainAnswer()
 

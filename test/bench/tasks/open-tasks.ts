@@ -1,14 +1,14 @@
 /** Measures what open tasks cost: memory, the polls that are in time, and creates beside them. */
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { findRunning } from '../../engine/processes/running-gateway.ts'
-import { openDatabase } from '../../engine/store/database.ts'
-import type { Outcome } from './load.ts'
-import { memoryOf, type Part } from './processes.ts'
-import type { OpenTasks } from './report.ts'
-import { type Load, requestOf } from './rounds.ts'
-import type { Subject } from './tables.ts'
-import type { Polls } from './task-upstream.ts'
+import { findRunning } from '../../../engine/processes/running-gateway.ts'
+import { openDatabase } from '../../../engine/store/database.ts'
+import type { Outcome } from '../load.ts'
+import { memoryOf, type Part } from '../processes.ts'
+import type { OpenTasks } from '../report.ts'
+import { type Load, requestOf } from '../rounds.ts'
+import type { Subject } from '../tables.ts'
+import type { Polls } from './upstream.ts'
 
 /** Polls a second that one upstream gets, unless `polls:` says otherwise. */
 const RATE = 200
