@@ -2,6 +2,7 @@
 import type { ErrorObject } from 'ajv'
 import { errors } from '../../engine/errors.ts'
 import type { Fault, Json } from '../../engine/plugin.ts'
+import { allowedBy } from './allowed-values.ts'
 import { MAX_TOTAL } from './max-total.ts'
 import { NOT_ABOVE } from './not-above.ts'
 
@@ -147,12 +148,28 @@ export const validationFault = (
   const name = param === '' ? 'the request body' : `'${param}'`
   const message =
     customMessage(error.parentSchema)?.replaceAll('{param}', param) ?? describe(error, name)
-  const lacking = LACKING.has(code) ? lackingFields(error, schema, body) : []
+  const fields = fieldsOf(code, param, error, { schema, body })
   return fault(code, [message], {
     ...(param !== '' && { param }),
-    ...(lacking.length > 1 && { as: { vidu: { fields: lacking.join(', ') } } }),
+    ...(fields !== undefined && { as: { vidu: { fields } } }),
   })
 }
+/** The fields at fault for a dialect whose messages name fields only: all that are missing, or one
+ *  with what it may be. */
+const fieldsOf = (
+  code: Code,
+  param: string,
+  error: ErrorObject,
+  { schema, body }: { readonly schema: Json; readonly body: Json },
+): string | undefined => {
+  if (!LACKING.has(code)) {
+    const allowed = RANGED.has(code) && param !== '' ? allowedBy(error) : undefined
+    return allowed === undefined ? undefined : `${param} (${allowed})`
+  }
+  const lacking = lackingFields(error, schema, body)
+  return lacking.length > 1 ? lacking.join(', ') : undefined
+}
+const RANGED: ReadonlySet<Code> = new Set(['INVALID_TYPE', 'INVALID_VALUE', 'OUT_OF_RANGE'])
 const LACKING: ReadonlySet<Code> = new Set(['REQUIRED_PARAMETER', 'EMPTY_PARAMETER'])
 /** The members of one object that are missing or empty: ajv stops at the first. */
 const lackingFields = (error: ErrorObject, schema: Json, body: Json): readonly string[] => {

@@ -153,11 +153,35 @@ t.test('/ent/v2: refuses each invalid request with its body', async t => {
     const { status, json } = await post(path, { ...VALID[path], ...change })
     const name = `${path} ${JSON.stringify(change).slice(0, 80)}`
     t.equal(status, 400, name)
-    const { metadata, ...body } = json
-    t.same(body, { code: 400, reason, message: `${MESSAGES[reason]}${field}` }, name)
+    const { metadata, message, ...body } = json
+    t.same(body, { code: 400, reason }, name)
+    // What an invalid field may be follows it.
+    const text = String(message)
+    t.equal(
+      reason === 'FieldInvalid' ? text.replace(/ \(.+\)$/, '') : text,
+      `${MESSAGES[reason]}${field}`,
+      name,
+    )
     t.match(metadata, { trace_id: /^[0-9a-f]{32}$/ }, name)
   }
   t.same(await sentCalls(), [], 'nothing was sent')
+})
+
+t.test('/ent/v2: an invalid field is named with what it may be', async t => {
+  for (const [path, change, message] of [
+    ['text2video', { duration: 17 }, 'duration (1 to 16)'],
+    ['text2video', { duration: 5.5 }, /^duration \(an integer/],
+    ['img2video', { resolution: '4K' }, 'resolution (540p, 720p, 1080p)'],
+    ['img2video', { wm_position: 5 }, 'wm_position (1, 2, 3, 4)'],
+    ['text2video', { prompt: 'x'.repeat(5_001) }, 'prompt (at most 5000 characters)'],
+    ['audio-tts', { voice_setting_speed: 2.1 }, 'voice_setting_speed (0.5 to 2)'],
+  ] as const) {
+    const { json } = await post(path, { ...VALID[path], ...change })
+    t.equal(json.reason, 'FieldInvalid')
+    const fields = String(json.message).replace(/^invalid field: /, '')
+    if (typeof message === 'string') t.equal(fields, message)
+    else t.match(fields, message)
+  }
 })
 
 t.test('/ent/v2: names all fields that are missing or empty', async t => {
