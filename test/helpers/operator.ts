@@ -26,23 +26,27 @@ export const plainCommand = (...command: readonly string[]): [string, string[]] 
 ]
 
 /** Time limits between processes of a gateway are no subject of most tests. */
-const patience = (): string => `TOLLGATE_PATIENCE=${slowness()}`
+const patience = (least: number): string => `TOLLGATE_PATIENCE=${Math.max(least, slowness())}`
 
 /** Command for a program of this project: with the compile cache, without the test runner's
  *  variables. */
-export const cachedCommand = (...args: readonly string[]): [string, string[]] => {
+export const cachedCommand = (...args: readonly string[]): [string, string[]] => cached(args, 1)
+const cached = (args: readonly string[], least: number): [string, string[]] => {
   const cache = Object.entries(CODE_ENV).map(([name, value]) => `${name}=${value}`)
-  return plainCommand(...cache, patience(), process.execPath, ...args)
+  return plainCommand(...cache, patience(least), process.execPath, ...args)
 }
 
 /** Command for a program whose coverage is measured with the test's. Coverage is coarser with the
  *  compile cache, so that is off. */
-export const measuredCommand = (...args: readonly string[]): [string, string[]] => {
-  if (!MEASURED) return cachedCommand(...args)
+export const measuredCommand = (...args: readonly string[]): [string, string[]] =>
+  patientCommand(1, ...args)
+/** `least`: the least factor of the time limits between processes. */
+export const patientCommand = (least: number, ...args: readonly string[]): [string, string[]] => {
+  if (!MEASURED) return cached(args, least)
   const variables = [
     `NODE_V8_COVERAGE=${process.env.NODE_V8_COVERAGE}`,
     'NODE_DISABLE_COMPILE_CACHE=1',
-    patience(),
+    patience(least),
   ]
   return ['env', [...variables, process.execPath, ...args]]
 }

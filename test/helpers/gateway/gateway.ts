@@ -23,7 +23,7 @@ import type { Resources } from '../../../engine/snapshot/resources.ts'
 import { CACHE, usedFolder } from '../cache.ts'
 import { inMemory } from '../in-memory.ts'
 import { scaled } from '../machine-speed.ts'
-import { measuredCommand } from '../operator.ts'
+import { patientCommand } from '../operator.ts'
 
 const startInside = async (config: string) => {
   const resources = resourcesOf()
@@ -92,6 +92,9 @@ interface GatewayOptions {
   /** Files beside routes.yaml: schemas, plugins. */
   readonly files?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
+  /** The least factor of the time limits between its processes, for requests that take one long
+   *  step. */
+  readonly patience?: number
   /** Data folder; default: a new one. */
   readonly data?: string
   /** Runs only server and pipeline, in this process: starts fast, has no keys, and serves as one
@@ -126,11 +129,7 @@ export const startGateway = async (options: GatewayOptions = {}): Promise<TestGa
   if (options.routes !== undefined) place(config, withSettings(options, options.routes))
   const server = options.inside
     ? await startInside(config)
-    : await startProcess(
-        config,
-        usedFolder(options.data ?? join(folder, 'data')),
-        options.env ?? {},
-      )
+    : await startProcess(config, usedFolder(options.data ?? join(folder, 'data')), options)
   return {
     ...server,
     reload: async routes => {
@@ -175,7 +174,7 @@ const isPlugin = (file: string): boolean => file.startsWith('plugins/')
 const startProcess = async (
   config: string,
   data: string,
-  env: Readonly<Record<string, string>>,
+  { env, patience = 1 }: GatewayOptions,
 ) => {
   const environment = {
     ...(process.env as Record<string, string>),
@@ -188,7 +187,7 @@ const startProcess = async (
     TOLLGATE_DATA: data,
     ...env,
   }
-  const child = spawn(...measuredCommand(join(ROOT, 'engine/bin.cjs'), 'start'), {
+  const child = spawn(...patientCommand(patience, join(ROOT, 'engine/bin.cjs'), 'start'), {
     cwd: dirname(config),
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],

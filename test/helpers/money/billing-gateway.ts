@@ -21,6 +21,9 @@ export const UNIT = 1_000_000_000n
 export const upstream = await startUpstream()
 export const gateway = await startGateway({
   env: { WORKERS: '2' },
+  // An event of 45 MiB is one step of 0.6 s of CPU time: beside other load, longer than the 3 s
+  // after which a worker is killed. The load may begin after the machine was measured.
+  patience: 20,
   settings: 'currency: { name: CNY, rates: { USD: 7 } }',
   routes: `
 pipeline: [errors, auth, model, meter, translate]
