@@ -70,31 +70,36 @@ export const hideCredentials = (
   isError: boolean,
 ): void => {
   if (!mask) return
-  mask.hideInHeaders(reply.headers)
+  mask.hideInHeaders(reply.headers, isError)
   reply.through(isError ? mask.whole() : mask.passing())
 }
 
 export class CredentialMask {
   readonly #secrets: readonly string[]
   /** The middle of each secret: a body that reports no error is searched for these only. */
+  readonly #markTexts: readonly string[]
   readonly #marks: readonly Buffer[]
   #allPieces: readonly Piece[] | undefined
 
   constructor(secrets: readonly string[]) {
     this.#secrets = secrets.filter(({ length }) => length >= MIN_SECRET)
-    this.#marks = this.#secrets.map(secret => {
+    this.#markTexts = this.#secrets.map(secret => {
       const third = secret.length < 3 * MIN_PART ? 0 : Math.floor(secret.length / 3)
-      return Buffer.from(secret.slice(third, secret.length - third))
+      return secret.slice(third, secret.length - third)
     })
+    this.#marks = this.#markTexts.map(mark => Buffer.from(mark))
   }
   get isEmpty(): boolean {
     return this.#secrets.length === 0
   }
-  hideInHeaders(headers: Headers): void {
+  /** Most responses have ten headers: only those of an error are searched for every form. */
+  hideInHeaders(headers: Headers, isError: boolean): void {
+    const hide = (value: string): string =>
+      isError || this.#markTexts.some(mark => value.includes(mark)) ? this.hideInText(value) : value
     for (const name in headers) {
       const value = headers[name]
-      if (typeof value === 'string') headers[name] = this.hideInText(value)
-      else if (Array.isArray(value)) headers[name] = value.map(each => this.hideInText(each))
+      if (typeof value === 'string') headers[name] = hide(value)
+      else if (Array.isArray(value)) headers[name] = value.map(hide)
     }
   }
   /** `text`: characters up to 0xff. */
