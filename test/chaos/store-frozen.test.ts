@@ -48,14 +48,17 @@ routes:
   t.teardown(() => server.signal('SIGCONT'))
   // Longer than the time for which earlier answers of the store are trusted.
   await pause(1_200)
-  const refusals = await Promise.all([askBilled(), askBilled(), unknownClient.ask(body('gift'))])
+  // All at once: a known key is served for 60 s, and the refusals of a slow machine take as long.
+  const [refusals, served] = await Promise.all([
+    Promise.all([askBilled(), askBilled(), unknownClient.ask(body('gift'))]),
+    Promise.all([askFree(), askFree(), askFree()]),
+  ])
   t.same(
     refusals.map(({ status }) => status),
     [503, 503, 503],
   )
   checkRefusals(t, refusals)
-  for (const { status } of await Promise.all([askFree(), askFree(), askFree()]))
-    t.equal(status, 200)
+  for (const { status } of served) t.equal(status, 200)
 
   server.signal('SIGCONT')
   await eventually(async () => ((await askBilled()).status === 200 ? true : undefined))
