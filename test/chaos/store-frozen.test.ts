@@ -21,7 +21,8 @@ t.test('frozen PostgreSQL: billed calls are refused quickly, free calls are serv
   await upstream.script('chat', [{ do: 'body' }, plain({ id: 'x', choices: [], usage })])
   const gateway = await startGateway({
     env: { DATABASE_URL: url },
-    settings: 'database: ${DATABASE_URL}',
+    // The timeouts of the store scale with the machine, that of a stage does not.
+    settings: 'database: ${DATABASE_URL}\ntimeouts: { stage: 10m }',
     routes: `
 pipeline: [errors, auth, model, limit, meter, translate]
 upstreams: { up: { url: '${upstream.url}/s/chat' } }
