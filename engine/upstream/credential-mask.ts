@@ -12,7 +12,8 @@ const PIECE = 8
 const STEP = MIN_PART - PIECE + 1
 /** Bytes of an error that are searched as one text. */
 const ERROR_BYTES = 1024 * 1024
-const ERROR_MEMBER = Buffer.from('"error"')
+/** The end of `"error"`: its first byte is rarer in JSON than a quote. */
+const ERROR_MEMBER = Buffer.from('rror"')
 /** A character of a secret. */
 const IN_SECRET = /[\w.~+/=%:-]/
 const NOTHING = Buffer.alloc(0)
@@ -193,10 +194,10 @@ export class CredentialMask {
 }
 
 const asBuffer = (bytes: Bytes): Buffer =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 /** Whether JSON has a member `error` that is not null, or the text `error` as a value. */
 const reportsError = (buffer: Buffer): boolean => {
-  for (let at = buffer.indexOf(ERROR_MEMBER); at >= 0; at = buffer.indexOf(ERROR_MEMBER, at + 7))
-    if (!NULL_MEMBER.test(buffer.toString('latin1', at + 7, at + 32))) return true
+  for (let at = buffer.indexOf(ERROR_MEMBER); at >= 0; at = buffer.indexOf(ERROR_MEMBER, at + 5))
+    if (!NULL_MEMBER.test(buffer.toString('latin1', at + 5, at + 32))) return true
   return false
 }

@@ -27,13 +27,12 @@ export class ServedWatch {
   /** Takes whole events as they pass. */
   observe(bytes: Bytes): void {
     const { mark } = this.#marks
-    if (this.#hasReadFirst) {
-      if (mark && asBuffer(bytes).indexOf(mark) >= 0) this.#unread = bytes
-      return
+    if (!this.#hasReadFirst) {
+      const first = eventsIn(bytes).find(event => eventFields(event) !== undefined)
+      this.#hasReadFirst = first !== undefined
+      if (first) this.read(first)
     }
-    const events = eventsIn(bytes).filter(event => eventFields(event) !== undefined)
-    this.#hasReadFirst = events.length > 0
-    for (const event of events) this.read(event)
+    if (mark && asBuffer(bytes).indexOf(mark) >= 0) this.#unread = bytes
   }
   read(event: SseEvent): void {
     const fields = eventFields(event)
