@@ -12,7 +12,6 @@ const PIECE = 8
 const STEP = MIN_PART - PIECE + 1
 /** Bytes of an error that are searched as one text. */
 const ERROR_BYTES = 1024 * 1024
-/** The end of `"error"`: its first byte is rarer in JSON than a quote. */
 const ERROR_MEMBER = Buffer.from('rror"')
 /** A character of a secret. */
 const IN_SECRET = /[\w.~+/=%:-]/

@@ -5,6 +5,31 @@ import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/
 import { startSample } from '../../helpers/console/sample-gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 
+/** Starts a batch of the customer. Returns its id. */
+const startBatch = async (gateway: Awaited<ReturnType<typeof startSample>>): Promise<string> => {
+  const { body: key } = await gateway.customer.ask('POST', '/api/keys', { name: 'batches' })
+  const authorization = `Bearer ${(key.data as { readonly key?: string }).key}`
+  const lines = Array.from({ length: 100 }, (_, at) =>
+    JSON.stringify({
+      custom_id: `line-${at}`,
+      method: 'POST',
+      url: '/v1/chat/completions',
+      body: { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 9 },
+    }),
+  )
+  const form = new FormData()
+  form.append('purpose', 'batch')
+  form.append('file', new Blob([lines.join('\n')]), 'in.jsonl')
+  const post = async (path: string, body: FormData | string, type?: string) => {
+    const headers = { authorization, ...(type && { 'content-type': type }) }
+    const reply = await fetch(`${gateway.url}${path}`, { method: 'POST', headers, body })
+    return String(((await reply.json()) as { readonly id?: string }).id)
+  }
+  const input_file_id = await post('/v1/files', form)
+  const order = { input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' }
+  return post('/v1/batches', JSON.stringify(order), 'application/json')
+}
+
 t.test('work of an operator in a browser', { skip: missingBrowser }, async t => {
   const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
   const { operator, receivers } = gateway
@@ -185,10 +210,13 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     const files = await read('editor/files')
     const text = '# saved\nroutes: []\n'
     await change('keys/limits', { key: key?.id, quota: 900_000_000 })
+    await change('keys/rotate', { key: key?.id, overlap: 60 })
+    await change('batches/cancel', { batch: await startBatch(gateway) })
     await change('keys/revoke', { key: key?.id })
     await change('charges/refund', { request: charge?.request })
     await change('editor/save', { file: 'notes.yaml', text, before: files['notes.yaml'] })
     await change('configuration/rollback', { version: 1 })
+    await change('configuration/reload', {})
     const { body } = await operator.ask('GET', '/api/admin/endpoints')
     const changes = body.data
       .filter(({ method }) => method === 'POST')
