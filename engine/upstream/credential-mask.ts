@@ -1,5 +1,6 @@
 /** Hides the credentials of an upstream in what it answers: as they are, in part, in base64 and
  *  URL-encoded. Each hidden byte becomes `*`, so that lengths stay. */
+import { asBuffer } from '../kit.ts'
 import type { Bytes, Filter, Headers } from '../plugin.ts'
 import type { FilteredReply } from '../response/filters.ts'
 
@@ -69,7 +70,7 @@ export const hideCredentials = (
   mask: CredentialMask | undefined,
   isError: boolean,
 ): void => {
-  if (!mask) return
+  if (!mask || mask.isEmpty) return
   mask.hideInHeaders(reply.headers, isError)
   reply.through(isError ? mask.whole() : mask.passing())
 }
@@ -192,8 +193,6 @@ export class CredentialMask {
   }
 }
 
-const asBuffer = (bytes: Bytes): Buffer =>
-  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 /** Whether JSON has a member `error` that is not null, or the text `error` as a value. */
 const reportsError = (buffer: Buffer): boolean => {
   for (let at = buffer.indexOf(ERROR_MEMBER); at >= 0; at = buffer.indexOf(ERROR_MEMBER, at + 5))
