@@ -15,7 +15,7 @@ t.test(
     const out = await copy.shell(sessionOf(PAGE))
     t.match(out, /"name": "laptop"[\s\S]*no problems[\s\S]*back to #1/)
     t.match(out, /POST +\/v1\/chat\/completions/)
-    t.match(out, /"status":"ok"[\s\S]*"ready":true[\s\S]*"version":\d[\s\S]*tollgate_workers/)
+    t.match(out, /"status":"ok"[\s\S]*"ready":true[\s\S]*tollgate_workers[\s\S]*"version": \d/)
   },
 )
 

@@ -585,7 +585,6 @@ const TEXTS = {
   'configuration.restored': ['restored #{n}', '恢复自 #{n}'],
   'configuration.hash': ['Hash', '哈希'],
   'configuration.unchanged': ['Nothing has changed', '没有变化'],
-  'configuration.problems': ['Not loaded: the files have problems', '未加载：文件有问题'],
   'configuration.failure': ['The last reload failed', '上次重新加载失败'],
   'configuration.failure.help': [
     'The version before it goes on serving. Correct the file, or roll back.',

@@ -219,7 +219,7 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
   dialog('operator', 'configuration', 'rollback', press('Roll back')),
   dialog('operator', 'configuration', 'refused', async page => {
     await page.getByRole('button', { name: 'Reload', exact: true }).click()
-    await page.locator('.toast').waitFor()
+    await page.getByRole('alert').waitFor()
   }),
   dialog('operator', 'editor?file=notes.yaml', 'problems', async page => {
     await page.locator('.editor-lines .error').first().waitFor()

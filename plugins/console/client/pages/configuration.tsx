@@ -47,9 +47,13 @@ const Configuration = ({ place: { query } }: PageProps) => {
   const session = useContext(SessionContext)
   const version = query.get('version')
   const reload = useAction(async () => {
-    const report = await callData<Report>('POST', '/api/admin/configuration/reload', {})
-    toast(textOr(`configuration.${report.outcome}`, report.outcome))
-    status.reload()
+    try {
+      const report = await callData<Report>('POST', '/api/admin/configuration/reload', {})
+      toast(textOr(`configuration.${report.outcome}`, report.outcome))
+    } finally {
+      // Also after a refusal: the page shows the problems with their lines.
+      status.reload()
+    }
   })
   return (
     <>
