@@ -1,0 +1,242 @@
+/** Reasoning goes back to the backend that made it, and to no other. */
+import type { Body, RequestCase } from './request-case.ts'
+
+export const cases: readonly RequestCase[] = [
+  {
+    name: 'unsigned thoughts go back to the chat upstream that made them, from messages',
+    isWrong: true,
+    client: 'anthropic-messages',
+    model: 'deepseek-v4',
+    request: {
+      max_tokens: 1000,
+      tools: [{ name: 'read', input_schema: { type: 'object', properties: {} } }],
+      messages: [
+        { role: 'user', content: 'q' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'deep thought', signature: '' },
+            { type: 'tool_use', id: 'c9', name: 'read', input: {} },
+          ],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c9', content: 'r' }] },
+      ],
+    },
+    check: ({ up }) => up.messages[1].reasoning_content === 'deep thought',
+  },
+  {
+    name: 'unsigned thoughts go back to the chat upstream that made them, from responses',
+    isWrong: true,
+    client: 'openai-responses',
+    model: 'deepseek-v4',
+    request: {
+      store: false,
+      tools: [{ type: 'function', name: 'read', parameters: { type: 'object', properties: {} } }],
+      input: [
+        { role: 'user', content: 'q' },
+        {
+          type: 'reasoning',
+          id: 'rs_gw_0',
+          summary: [{ type: 'summary_text', text: 'deep thought' }],
+        },
+        {
+          type: 'function_call',
+          id: 'fc_gw_1',
+          call_id: 'c9',
+          name: 'read',
+          arguments: '{}',
+          status: 'completed',
+        },
+        { type: 'function_call_output', call_id: 'c9', output: 'r' },
+      ],
+    },
+    check: ({ up }) => up.messages[1].reasoning_content === 'deep thought',
+  },
+  {
+    name: 'unsigned thoughts go back to the chat upstream that made them, from Gemini',
+    isWrong: true,
+    client: 'google-gemini',
+    model: 'deepseek-v4',
+    request: {
+      tools: [{ functionDeclarations: [{ name: 'read' }] }],
+      contents: [
+        { role: 'user', parts: [{ text: 'q' }] },
+        {
+          role: 'model',
+          parts: [
+            { text: 'deep thought', thought: true },
+            { functionCall: { id: 'c9', name: 'read', args: {} } },
+          ],
+        },
+        {
+          role: 'user',
+          parts: [{ functionResponse: { id: 'c9', name: 'read', response: { output: 'r' } } }],
+        },
+      ],
+    },
+    check: ({ up }) => up.messages[1].reasoning_content === 'deep thought',
+  },
+  {
+    name: 'a thinking block without a signature is left out for Anthropic',
+    isWrong: true,
+    client: 'anthropic-messages',
+    model: 'claude-sonnet-4-5',
+    request: {
+      max_tokens: 2000,
+      tools: [{ name: 'read', input_schema: { type: 'object', properties: {} } }],
+      messages: [
+        { role: 'user', content: 'q' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'deep thought', signature: '' },
+            { type: 'tool_use', id: 'c9', name: 'read', input: {} },
+          ],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c9', content: 'r' }] },
+      ],
+    },
+    check: ({ up }) => !/"thinking"/.test(JSON.stringify(up.messages)),
+  },
+  {
+    name: 'a reasoning item of the gateway is left out for OpenAI',
+    isWrong: true,
+    client: 'openai-responses',
+    model: 'gpt-5.6-r',
+    request: {
+      store: false,
+      tools: [{ type: 'function', name: 'read', parameters: { type: 'object', properties: {} } }],
+      input: [
+        { role: 'user', content: 'q' },
+        {
+          type: 'reasoning',
+          id: 'rs_gw_0',
+          summary: [{ type: 'summary_text', text: 'deep thought' }],
+        },
+        {
+          type: 'function_call',
+          id: 'fc_gw_1',
+          call_id: 'c9',
+          name: 'read',
+          arguments: '{}',
+          status: 'completed',
+        },
+        { type: 'function_call_output', call_id: 'c9', output: 'r' },
+      ],
+    },
+    check: ({ up }) => !up.input.some((i: Body) => i.type === 'reasoning'),
+  },
+  {
+    name: 'lists as delta.content are text and thoughts',
+    isWrong: true,
+    client: 'anthropic-messages',
+    model: 'magistral',
+    stream: true,
+    request: { max_tokens: 50, messages: [{ role: 'user', content: 'q' }] },
+    answer: [
+      {
+        id: 'c',
+        object: 'chat.completion.chunk',
+        created: 1,
+        model: 'm',
+        choices: [
+          {
+            index: 0,
+            delta: {
+              role: 'assistant',
+              content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] }],
+            },
+            finish_reason: null,
+          },
+        ],
+      },
+      {
+        id: 'c',
+        object: 'chat.completion.chunk',
+        created: 1,
+        model: 'm',
+        choices: [
+          { index: 0, delta: { content: [{ type: 'text', text: 'answer' }] }, finish_reason: null },
+        ],
+      },
+      {
+        id: 'c',
+        object: 'chat.completion.chunk',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+      },
+      {
+        id: 'c',
+        object: 'chat.completion.chunk',
+        created: 1,
+        model: 'm',
+        choices: [],
+        usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+      },
+    ],
+    check: ({ events }) =>
+      /answer/.test(JSON.stringify(events)) && /hmm/.test(JSON.stringify(events)),
+  },
+  {
+    name: 'a list as the content of a message is text and thoughts',
+    isWrong: true,
+    client: 'openai-responses',
+    model: 'magistral',
+    request: { input: 'q' },
+    answer: {
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: 'assistant',
+            content: [
+              { type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] },
+              { type: 'text', text: 'answer' },
+            ],
+          },
+          finish_reason: 'stop',
+        },
+      ],
+      usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+    },
+    check: ({ out }) => /hmm/.test(JSON.stringify(out)),
+  },
+  {
+    name: 'a thinking block without a signature member',
+    isWrong: true,
+    client: 'anthropic-messages',
+    model: 'chat-r',
+    request: {
+      max_tokens: 100,
+      messages: [
+        { role: 'user', content: 'w?' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'x' },
+            { type: 'text', text: 'yo' },
+          ],
+        },
+        { role: 'user', content: 'x' },
+      ],
+    },
+    check: ({ status }) => status === 200,
+  },
+  {
+    name: 'thinking between tools',
+    isWrong: true,
+    client: 'anthropic-messages',
+    model: 'cl5',
+    request: {
+      max_tokens: 100,
+      thinking: { type: 'between_tools' },
+      messages: [{ role: 'user', content: 'hi' }],
+    },
+    check: ({ up }) => up.thinking.type === 'between_tools',
+  },
+]

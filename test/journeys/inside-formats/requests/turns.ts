@@ -1,0 +1,94 @@
+/** System turns and other items that a target takes only at some places. */
+import type { Body, RequestCase } from './request-case.ts'
+
+export const cases: readonly RequestCase[] = [
+  {
+    name: 'a system turn behind an assistant turn',
+    isWrong: true,
+    client: 'openai-chat',
+    model: 'cl5',
+    request: {
+      messages: [
+        { role: 'user', content: 'hi' },
+        { role: 'assistant', content: 'yo' },
+        { role: 'system', content: 'be formal' },
+        { role: 'user', content: 'bye' },
+      ],
+    },
+    check: ({ up }) =>
+      !up.messages.some(
+        (each: Body, at: number) =>
+          each.role === 'system' &&
+          (up.messages[at - 1]?.role !== 'user' ||
+            ![undefined, 'assistant'].includes(up.messages[at + 1]?.role)),
+      ),
+  },
+  {
+    name: 'a system turn between a call and its result',
+    isWrong: true,
+    client: 'openai-responses',
+    model: 'cl5',
+    request: {
+      store: false,
+      input: [
+        { role: 'user', content: 'w?' },
+        { type: 'function_call', call_id: 'c1', name: 'w', arguments: '{}' },
+        { role: 'developer', content: 'note' },
+        { type: 'function_call_output', call_id: 'c1', output: 'sun' },
+      ],
+      tools: [
+        {
+          type: 'function',
+          name: 'w',
+          parameters: { type: 'object', properties: {} },
+          strict: false,
+        },
+      ],
+    },
+    check: ({ up }) =>
+      up.messages[
+        up.messages.findIndex((each: Body) => each.content[0]?.type === 'tool_result') - 1
+      ]?.role === 'assistant',
+  },
+  {
+    name: 'a system turn of settings only',
+    isWrong: true,
+    client: 'anthropic-messages',
+    model: 'cl5',
+    headers: { 'anthropic-beta': 'mid-conversation-output-config-2026-07-01' },
+    request: {
+      max_tokens: 100,
+      messages: [
+        { role: 'user', content: 'hi' },
+        { role: 'system', output_config: { effort: 'low' } },
+      ],
+    },
+    check: ({ up }) => up.messages[1].output_config.effort === 'low',
+  },
+  {
+    name: 'JSON asked for in the system prompt only',
+    isWrong: true,
+    client: 'openai-chat',
+    model: 'resp',
+    request: {
+      messages: [
+        { role: 'system', content: 'Always respond with a JSON object.' },
+        { role: 'user', content: 'largest city?' },
+      ],
+      response_format: { type: 'json_object' },
+    },
+    check: ({ up }) => /json/i.test(JSON.stringify(up.input)),
+  },
+  {
+    name: 'a compaction trigger is compacted or refused',
+    isWrong: true,
+    client: 'openai-responses',
+    model: 'claude-sonnet-4-5',
+    stream: true,
+    request: {
+      store: false,
+      input: [{ role: 'user', content: 'long' }, { type: 'compaction_trigger' }],
+    },
+    check: ({ status, events }) => status === 400 || /"compaction"/.test(JSON.stringify(events)),
+  },
+]
