@@ -1,12 +1,13 @@
 /** Which lines and branches of source files bundled plugins ran. A source map leads from a place in
- *  a bundle to its line in the source; branches of a line are matched in their order, if the bundle
- *  has as many. */
+ *  a bundle to its line in the source: a line of a bundle has many of them. Branches of a line are
+ *  matched in their order, if the bundle has as many. */
 import { existsSync, readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { dirname, resolve } from 'node:path'
+import { decode } from '@jridgewell/sourcemap-codec'
 import { type Branch, branchesOf, branchesRun } from './branches.ts'
 import { lineAt } from './imports.ts'
-import { linesRun, type Script } from './lines.ts'
+import { type Script, wasRun } from './lines.ts'
 
 export interface FileRun {
   readonly text: string
@@ -20,8 +21,8 @@ type Place = readonly [file: FileRun, index: number]
 export interface Bundle {
   readonly text: string
   readonly branches: readonly Branch[]
-  /** The line in the source of each line. */
-  readonly lines: readonly (Place | undefined)[]
+  /** Each mapped offset with its line in the source. */
+  readonly lines: readonly (readonly [offset: number, ...Place])[]
   /** The branch in the source of each branch. */
   readonly sources: readonly (Place | undefined)[]
 }
@@ -46,9 +47,25 @@ export const readBundle = (path: string, files: Files): Bundle | undefined => {
   return {
     text,
     branches,
-    lines: text.split('\n').map((line, index) => lineOf(index, line.search(/\S|$/))),
+    lines: linesOf(text, payload.mappings, payload.sources.map(fileOf)),
     sources: matchBranches(places),
   }
+}
+
+const linesOf = (
+  text: string,
+  mappings: string,
+  files: readonly (FileRun | undefined)[],
+): Bundle['lines'] => {
+  let lineStart = 0
+  return decode(mappings).flatMap(segments => {
+    const start = lineStart
+    lineStart = text.indexOf('\n', lineStart) + 1 || text.length
+    return segments.flatMap(([column, source, line]) => {
+      const file = source === undefined ? undefined : files[source]
+      return file && line !== undefined ? [[start + column, file, line] as const] : []
+    })
+  })
 }
 
 /** From the line of each branch of a bundle to the branch. */
@@ -70,10 +87,8 @@ const matchBranches = (places: readonly (Place | undefined)[]): (Place | undefin
 
 /** Adds what a process ran of a bundle to its files. */
 export const addBundle = (bundle: Bundle, script: Script): void => {
-  for (const [index, run] of linesRun(bundle.text, script).entries()) {
-    const [file, line] = bundle.lines[index] ?? []
-    if (run && file && line !== undefined) file.linesRun[line] = true
-  }
+  const run = wasRun(bundle.text, script)
+  for (const [offset, file, line] of bundle.lines) if (run[offset]) file.linesRun[line] = true
   for (const [index, run] of branchesRun(bundle.branches, script).entries()) {
     const [file, branch] = bundle.sources[index] ?? []
     if (run && file && branch !== undefined) file.branchesRun[branch] = true

@@ -23,3 +23,11 @@ export const linesRun = (text: string, { functions }: Script): boolean[] => {
       if (line.start >= startOffset && line.end <= endOffset) run[index] = count > 0
   return run
 }
+/** Whether each character ran, as 1 or 0. */
+export const wasRun = (text: string, { functions }: Script): Uint8Array => {
+  const run = new Uint8Array(text.length).fill(1)
+  const ranges = functions.flatMap(each => each.ranges)
+  for (const { startOffset, endOffset, count } of ranges)
+    run.fill(count > 0 ? 1 : 0, startOffset, endOffset)
+  return run
+}
