@@ -33,7 +33,7 @@ export class OwedLists {
     const path = this.#save(`${name} ${++this.#count}`, lists)
     const settling = this.#settle(lists).then(result => {
       if (!result) return
-      if (path !== undefined) rmSync(path, { force: true })
+      if (path !== undefined) remove(path)
       onDone?.(result)
     })
     this.#pending.add(settling)
@@ -86,8 +86,15 @@ export class OwedLists {
       renameSync(`${path}.draft`, `${path}.json`)
       return `${path}.json`
     } catch {
-      rmSync(`${path}.draft`, { force: true })
+      remove(`${path}.draft`)
       return undefined
     }
   }
+}
+
+/** A file that the disk does not remove is written once more later, which is harmless. */
+const remove = (path: string): void => {
+  try {
+    rmSync(path, { force: true })
+  } catch {}
 }

@@ -1,5 +1,6 @@
 /** Credentials of an upstream are hidden in its answers: whole, in part, encoded, in pieces. */
 import t from 'tap'
+import type { Fault, Filter, Out } from '../../../engine/plugin.ts'
 import { FilteredReply } from '../../../engine/response/filters.ts'
 import { CredentialMask, hideCredentials } from '../../../engine/upstream/credential-mask.ts'
 import fc from '../../helpers/property.ts'
@@ -117,3 +118,26 @@ t.test(
     t.equal(await readReply(reply), plain)
   },
 )
+
+t.test('credential mask: what waits is passed on if the body fails', async t => {
+  const CUT: Fault = { code: 'CUT', message: 'cut', status: 502, expose: true }
+  const passed = (filter: Filter, ...chunks: string[]): string => {
+    const parts: string[] = []
+    const out: Out = {
+      write: chunk => void parts.push(String(Buffer.from(chunk))),
+      end: tail => void parts.push(`${tail ? Buffer.from(tail) : ''} end`),
+      fail: ({ code }) => void parts.push(` ${code}`),
+    }
+    for (const chunk of chunks) filter.write?.(Buffer.from(chunk), out)
+    filter.fail?.(CUT, out)
+    return parts.join('')
+  }
+  const start = SECRET.slice(0, 11)
+  t.equal(passed(mask.passing(), `it ends ${start}`), `it ends ${start} CUT`)
+  t.equal(passed(mask.passing(), 'it ends.'), 'it ends. CUT')
+  t.equal(passed(mask.whole(), `wrong ${SECRET}`), `wrong ${'*'.repeat(SECRET.length)} CUT`)
+  t.equal(passed(mask.whole()), ' CUT')
+  const empty = new FilteredReply(400, { 'x-debug': SECRET }, Buffer.from(SECRET))
+  hideCredentials(empty, new CredentialMask(['short']), true)
+  t.equal(await readReply(empty), SECRET, 'a short text is no secret')
+})

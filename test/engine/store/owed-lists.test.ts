@@ -1,0 +1,108 @@
+/** Owed lists: on disk until the store has taken or refused them, and written by another process
+ *  if theirs has ended. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createLog } from '../../../engine/observe/log.ts'
+import type { Database, OwedResult, Statement } from '../../../engine/plugin.ts'
+import {
+  owedFolder,
+  owedKeys,
+  removeOwedOf,
+  writeOwedOf,
+} from '../../../engine/store/owed/owed-files.ts'
+import { OwedLists } from '../../../engine/store/owed/owed-lists.ts'
+
+// The pauses between attempts do not keep a process alive.
+const alive = setInterval(() => {}, 60_000)
+t.teardown(() => clearInterval(alive))
+const log = createLog({ level: 'silent' })
+const list: readonly Statement[] = [
+  { sql: { name: 'add', text: 'INSERT INTO n VALUES (?)' }, values: [7n] } as unknown as Statement,
+]
+const failure = (code: string): Error => Object.assign(new Error(code), { code })
+/** A store that fails with these codes, in order, and then takes everything. */
+const storeOf = (...codes: string[]) => {
+  const taken: unknown[] = []
+  const write = (async (each: unknown) => {
+    const code = codes.shift()
+    if (code !== undefined) throw failure(code)
+    taken.push(each)
+    return [{ rows: 1 }]
+  }) as unknown as Database['write']
+  return { write, taken }
+}
+const filesIn = (data: string, key: string): string[] => {
+  try {
+    return readdirSync(join(owedFolder(data), key))
+  } catch {
+    return []
+  }
+}
+
+t.test('owed lists: a file stays until the store has taken the list', async t => {
+  const data = t.testdir({})
+  const { write, taken } = storeOf('STORE_UNAVAILABLE', 'STORE_UNKNOWN')
+  const lists = new OwedLists(write, data, 'own')
+  const result = await new Promise<OwedResult>(done => {
+    t.equal(lists.owe('req_1', { lists: [list], onDone: done }), true)
+    t.equal(filesIn(data, 'own').length, 1)
+    t.same(owedKeys(data), ['own'])
+  })
+  t.notOk(result.refusedWith)
+  t.same(filesIn(data, 'own'), [])
+  t.equal(taken.length, 1)
+  await lists.close()
+})
+
+t.test('owed lists: a refused list is not tried again', async t => {
+  const data = t.testdir({})
+  const lists = new OwedLists(storeOf('UNIQUE').write, data, 'own')
+  const result = await new Promise<OwedResult>(done =>
+    lists.owe('req_1', { lists: [list], onDone: done }),
+  )
+  t.equal(result.refusedWith, 'UNIQUE')
+  t.same(filesIn(data, 'own'), [])
+  lists.owe('req_2', { lists: [list] })
+  await lists.close()
+  t.same(filesIn(data, 'own'), [], 'closing waits for the store')
+})
+
+t.test(
+  'owed lists: without a folder, or with a full disk, they are written all the same',
+  async t => {
+    const data = t.testdir({ owed: 'a file in place of the folder' })
+    for (const folder of [undefined, data]) {
+      const { write, taken } = storeOf()
+      const lists = new OwedLists(write, folder, 'own')
+      t.equal(lists.owe('req_1', { lists: [list, list] }), false)
+      await lists.close()
+      t.equal(taken.length, 2)
+    }
+  },
+)
+
+t.test('owed lists: those of an ended process are written in their order', async t => {
+  const data = t.testdir({})
+  const ended = new OwedLists(
+    storeOf(...Array<string>(99).fill('STORE_READ_ONLY')).write,
+    data,
+    'ended',
+  )
+  for (const name of ['req_1', 'req_2', 'req_3']) ended.owe(name, { lists: [list] })
+  const folder = join(owedFolder(data), 'ended')
+  const names = readdirSync(folder).sort()
+  writeFileSync(
+    join(folder, names[1] ?? ''),
+    readFileSync(join(folder, names[1] ?? '')).subarray(0, 9),
+  )
+  const away = storeOf('STORE_UNAVAILABLE')
+  await t.rejects(writeOwedOf({ database: away, log }, data, 'ended'), {
+    code: 'STORE_UNAVAILABLE',
+  })
+  const back = storeOf('UNIQUE')
+  await writeOwedOf({ database: back, log }, data, 'ended')
+  t.equal(back.taken.length, 1, 'one was refused, one is torn, one is written')
+  removeOwedOf(data, 'ended')
+  t.same(owedKeys(data), [])
+})
