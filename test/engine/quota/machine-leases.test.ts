@@ -24,7 +24,7 @@ const start = (t: Test, kind: Kind = 'window', interval = 1_000_000) => {
   const clock = { now: 1000 }
   const counter = createCounter(requestOf(kind), clock.now)
   const operations: (StoreOperation & { readonly to: number })[] = []
-  const gone = new Set<number>()
+  const detached = new Set<number>()
   const wakes: SharedCounter[] = []
   let outages = 0
   const leases = new MachineLeases({
@@ -34,7 +34,7 @@ const start = (t: Test, kind: Kind = 'window', interval = 1_000_000) => {
     interval,
     onUnavailable: () => void outages++,
     channelOf: worker =>
-      gone.has(worker)
+      detached.has(worker)
         ? undefined
         : { send: each => operations.push({ ...(each as StoreOperation), to: worker }), on() {} },
     find: number => (number === 'n\nk' ? counter : undefined),
@@ -56,7 +56,7 @@ const start = (t: Test, kind: Kind = 'window', interval = 1_000_000) => {
     clock,
     counter,
     operations,
-    gone,
+    detached,
     wakes,
     leases,
     last,
@@ -148,7 +148,7 @@ t.test('leases: units are given back if another machine was refused', t => {
 })
 
 t.test('leases: another worker acts for the machine after the first has ended', t => {
-  const { counter, leases, lease, ask, last, gone, operations } = start(t, 'held')
+  const { counter, leases, lease, ask, last, detached, operations } = start(t, 'held')
   ask(1n, 1)
   lease({ slice: '3', units: '3' })
   t.equal(counter.lease.units, 3n)
@@ -163,7 +163,7 @@ t.test('leases: another worker acts for the machine after the first has ended', 
   t.equal(operations.length, sends)
   ask(1n, 4)
   lease({ slice: '4', units: '1' }, 4)
-  gone.add(4)
+  detached.add(4)
   counter.unitsInUse = 4n
   ask(1n, 5)
   t.equal(last().to, 5, 'an agent without a channel is passed over')

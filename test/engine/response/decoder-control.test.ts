@@ -7,17 +7,17 @@ import { FilteredReply } from '../../../engine/response/filters.ts'
 import type { Source } from '../../../engine/response/source.ts'
 
 const CUT: Fault = { code: 'CUT', message: 'cut', status: 502, expose: true }
-/** A reply of this coding whose source the test drives; what came out of it and what it was told. */
+/** A reply of this coding whose source the test drives, with what came out and the calls it got. */
 const start = (coding: string) => {
   let out: Out | undefined
-  const told: string[] = []
+  const calls: string[] = []
   const source: Source = {
     start: each => {
       out = each
     },
-    pause: () => void told.push('pause'),
-    resume: () => void told.push('resume'),
-    abort: ({ code }) => void told.push(`abort ${code}`),
+    pause: () => void calls.push('pause'),
+    resume: () => void calls.push('resume'),
+    abort: ({ code }) => void calls.push(`abort ${code}`),
   }
   const reply = new FilteredReply(200, { 'content-encoding': coding }, undefined, source)
   const decoded = decodeReply(reply, 'up').source as Source
@@ -38,7 +38,7 @@ const start = (coding: string) => {
       onChange = () => parts.join('').includes(text) && resolve()
       onChange()
     })
-  return { decoded, read, until, told, text: () => parts.join(''), out: () => out as Out }
+  return { decoded, read, until, calls, text: () => parts.join(''), out: () => out as Out }
 }
 const bytes = zlib.gzipSync('all of it')
 
@@ -54,13 +54,13 @@ t.test('decoded source: its end has the last bytes as the tail', async t => {
 
 t.test('decoded source: a failure follows what was decoded', async t => {
   for (const size of [5, bytes.length - 4]) {
-    const { read, out, until, decoded, told } = start('gzip')
+    const { read, out, until, decoded, calls } = start('gzip')
     read()
     out().write(bytes.subarray(0, size))
     out().fail(CUT)
     await until('fail CUT')
     decoded.abort(CUT)
-    t.same(told, [], 'its source has ended')
+    t.same(calls, [], 'its source has ended')
   }
   const early = start('gzip')
   early.read()
@@ -72,17 +72,17 @@ t.test('decoded source: a failure follows what was decoded', async t => {
 })
 
 t.test('decoded source: pauses reach the source before and behind the decoder', async t => {
-  const { read, out, decoded, told, until } = start('gzip')
+  const { read, out, decoded, calls, until } = start('gzip')
   read()
   decoded.pause()
   decoded.resume()
-  t.same(told, ['pause', 'resume'])
+  t.same(calls, ['pause', 'resume'])
   out().write(bytes.subarray(0, 5))
   decoded.pause()
-  t.same(told, ['pause', 'resume'], 'the decoder pauses')
+  t.same(calls, ['pause', 'resume'], 'the decoder pauses')
   // More than the decoder buffers: the source waits until it has drained.
   for (let count = 0; count < 4; count++) out().write(zlib.gzipSync(Buffer.alloc(1 << 16, count)))
-  t.ok(told.includes('pause'))
+  t.ok(calls.includes('pause'))
   decoded.resume()
   out().end()
   await until('fail')
@@ -91,24 +91,24 @@ t.test('decoded source: pauses reach the source before and behind the decoder', 
 t.test('decoded source: an abort reaches the source once', async t => {
   const idle = start('br')
   idle.decoded.abort(CUT)
-  t.same(idle.told, ['abort CUT'], 'before it is read')
+  t.same(idle.calls, ['abort CUT'], 'before it is read')
   t.equal(idle.text(), '')
-  const { read, out, decoded, told, text } = start('gzip')
+  const { read, out, decoded, calls, text } = start('gzip')
   read()
   out().write(bytes.subarray(0, 5))
   decoded.abort(CUT)
   decoded.abort(CUT)
-  t.same(told, ['abort CUT'])
+  t.same(calls, ['abort CUT'])
   t.equal(text(), ' fail CUT')
 })
 
 t.test('decoded source: codings that are unknown, or too many, are refused', async t => {
   for (const coding of ['rot13', 'toString', 'gzip, gzip, gzip, gzip, gzip']) {
-    const { read, out, told, text } = start(coding)
+    const { read, out, calls, text } = start(coding)
     read()
     out().write(bytes)
     t.equal(text(), ' fail CODING_UNKNOWN', coding)
-    t.same(told, ['abort CODING_UNKNOWN'])
+    t.same(calls, ['abort CODING_UNKNOWN'])
   }
   const plain = new FilteredReply(200, { 'content-encoding': 'gzip' }, undefined)
   t.equal(decodeReply(plain, 'up'), plain, 'without a body')

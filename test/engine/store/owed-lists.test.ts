@@ -1,4 +1,4 @@
-/** Owed lists: on disk until the store has taken or refused them, and written by another process
+/** Owed lists: on disk until the store has stored or refused them, and written by another process
  *  if theirs has ended. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,86 +23,86 @@ const list: readonly Statement[] = [
 const failure = (code: string): Error => Object.assign(new Error(code), { code })
 /** A store that fails with these codes, in order, and then takes everything. */
 const storeOf = (...codes: string[]) => {
-  const taken: unknown[] = []
+  const stored: unknown[] = []
   const write = (async (each: unknown) => {
     const code = codes.shift()
     if (code !== undefined) throw failure(code)
-    taken.push(each)
+    stored.push(each)
     return [{ rows: 1 }]
   }) as unknown as Database['write']
-  return { write, taken }
+  return { write, stored }
 }
-const filesIn = (data: string, key: string): string[] => {
+const filesIn = (folder: string, key: string): string[] => {
   try {
-    return readdirSync(join(owedFolder(data), key))
+    return readdirSync(join(owedFolder(folder), key))
   } catch {
     return []
   }
 }
 
-t.test('owed lists: a file stays until the store has taken the list', async t => {
-  const data = t.testdir({})
-  const { write, taken } = storeOf('STORE_UNAVAILABLE', 'STORE_UNKNOWN')
-  const lists = new OwedLists(write, data, 'own')
+t.test('owed lists: a file stays until the store has stored the list', async t => {
+  const folder = t.testdir({})
+  const { write, stored } = storeOf('STORE_UNAVAILABLE', 'STORE_UNKNOWN')
+  const lists = new OwedLists(write, folder, 'own')
   const result = await new Promise<OwedResult>(done => {
     t.equal(lists.owe('req_1', { lists: [list], onDone: done }), true)
-    t.equal(filesIn(data, 'own').length, 1)
-    t.same(owedKeys(data), ['own'])
+    t.equal(filesIn(folder, 'own').length, 1)
+    t.same(owedKeys(folder), ['own'])
   })
   t.notOk(result.refusedWith)
-  t.same(filesIn(data, 'own'), [])
-  t.equal(taken.length, 1)
+  t.same(filesIn(folder, 'own'), [])
+  t.equal(stored.length, 1)
   await lists.close()
 })
 
 t.test('owed lists: a refused list is not tried again', async t => {
-  const data = t.testdir({})
-  const lists = new OwedLists(storeOf('UNIQUE').write, data, 'own')
+  const folder = t.testdir({})
+  const lists = new OwedLists(storeOf('UNIQUE').write, folder, 'own')
   const result = await new Promise<OwedResult>(done =>
     lists.owe('req_1', { lists: [list], onDone: done }),
   )
   t.equal(result.refusedWith, 'UNIQUE')
-  t.same(filesIn(data, 'own'), [])
+  t.same(filesIn(folder, 'own'), [])
   lists.owe('req_2', { lists: [list] })
   await lists.close()
-  t.same(filesIn(data, 'own'), [], 'closing waits for the store')
+  t.same(filesIn(folder, 'own'), [], 'closing waits for the store')
 })
 
 t.test(
   'owed lists: without a folder, or with a full disk, they are written all the same',
   async t => {
-    const data = t.testdir({ owed: 'a file in place of the folder' })
-    for (const folder of [undefined, data]) {
-      const { write, taken } = storeOf()
-      const lists = new OwedLists(write, folder, 'own')
+    const folder = t.testdir({ owed: 'a file in place of the folder' })
+    for (const place of [undefined, folder]) {
+      const { write, stored } = storeOf()
+      const lists = new OwedLists(write, place, 'own')
       t.equal(lists.owe('req_1', { lists: [list, list] }), false)
       await lists.close()
-      t.equal(taken.length, 2)
+      t.equal(stored.length, 2)
     }
   },
 )
 
 t.test('owed lists: those of an ended process are written in their order', async t => {
-  const data = t.testdir({})
+  const folder = t.testdir({})
   const ended = new OwedLists(
     storeOf(...Array<string>(99).fill('STORE_READ_ONLY')).write,
-    data,
+    folder,
     'ended',
   )
   for (const name of ['req_1', 'req_2', 'req_3']) ended.owe(name, { lists: [list] })
-  const folder = join(owedFolder(data), 'ended')
-  const names = readdirSync(folder).sort()
+  const files = join(owedFolder(folder), 'ended')
+  const names = readdirSync(files).sort()
   writeFileSync(
-    join(folder, names[1] ?? ''),
-    readFileSync(join(folder, names[1] ?? '')).subarray(0, 9),
+    join(files, names[1] ?? ''),
+    readFileSync(join(files, names[1] ?? '')).subarray(0, 9),
   )
   const away = storeOf('STORE_UNAVAILABLE')
-  await t.rejects(writeOwedOf({ database: away, log }, data, 'ended'), {
+  await t.rejects(writeOwedOf({ database: away, log }, folder, 'ended'), {
     code: 'STORE_UNAVAILABLE',
   })
   const back = storeOf('UNIQUE')
-  await writeOwedOf({ database: back, log }, data, 'ended')
-  t.equal(back.taken.length, 1, 'one was refused, one is torn, one is written')
-  removeOwedOf(data, 'ended')
-  t.same(owedKeys(data), [])
+  await writeOwedOf({ database: back, log }, folder, 'ended')
+  t.equal(back.stored.length, 1, 'one was refused, one is torn, one is written')
+  removeOwedOf(folder, 'ended')
+  t.same(owedKeys(folder), [])
 })
