@@ -2,18 +2,24 @@
 import { fault } from '../faults.ts'
 import { Session, type SessionOptions } from './session.ts'
 
-/** Throws STORE_POOLER. A transaction of a second client holds a server connection: a pooler in
- *  transaction mode gives it the one that the first client has used, or the first client another
- *  one afterwards. */
+/** Throws STORE_POOLER. Two clients hold a server connection each and give it back, in both orders:
+ *  a pooler in transaction mode that hands out the latest or the oldest one gives the first client
+ *  that of the second. */
 export const refusePooler = async (options: SessionOptions): Promise<void> => {
   const [first, second] = await Promise.all([Session.open(options), Session.open(options)])
   try {
-    const before = await backendOf(first, options)
-    await second.script('BEGIN')
-    const others = await backendOf(second, options)
-    const after = await backendOf(first, options)
-    await second.script('ROLLBACK')
-    if (before === others || before !== after) throw fault('STORE_POOLER')
+    const own = await backendOf(first, options)
+    for (const order of [
+      [first, second],
+      [second, first],
+    ]) {
+      for (const session of [first, second]) {
+        await session.script('BEGIN')
+        await backendOf(session, options)
+      }
+      for (const session of order) await session.script('COMMIT')
+      if ((await backendOf(first, options)) !== own) throw fault('STORE_POOLER')
+    }
   } catch (error) {
     // PgBouncer refuses BEGIN in statement mode.
     const isOfPooler = /statement pooling/.test((error as Error).message)
