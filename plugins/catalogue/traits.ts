@@ -91,6 +91,10 @@ export const TRAITS = {
       'false: a target of bedrock-converse has no prompt cache and refuses cache points.',
       true,
     ),
+    cache_control: flag(
+      'A target of an OpenAI format accepts cache_control beside parts and tools, as OpenRouter does.',
+      false,
+    ),
     system_turns: flag('It accepts system messages between other messages.', false),
     prefill: flag('false: a request may not end with an assistant message.', true),
     signatures: choice('required: it refuses tool calls without a signature.', 'required'),

@@ -1,7 +1,10 @@
 /** Converts cache breakpoints, and keeps whole blocks that only this format can express. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, parseJson } from '../fields.ts'
+import { fitHints, lastsLong } from '../hub/cache-hint.ts'
+import type { DroppedFields } from '../hub/codec.ts'
 import type { Cache, OpaquePayload } from '../hub/content.ts'
+import type { Prompt } from '../hub/prompt.ts'
 import { type FieldPath, memberPath, NAME, objectIn, textIn } from './members.ts'
 
 export const readCache = (block: Fields, at: FieldPath): { readonly cache?: Cache } => {
@@ -12,8 +15,18 @@ export const readCache = (block: Fields, at: FieldPath): { readonly cache?: Cach
 }
 export const writeCache = ({ cache }: { readonly cache?: Cache | undefined }): Fields =>
   cache
-    ? { cache_control: { type: 'ephemeral', ...(cache.ttl !== undefined && { ttl: cache.ttl }) } }
+    ? {
+        cache_control: {
+          type: 'ephemeral',
+          ...(cache.ttl !== undefined && { ttl: lastsLong(cache) ? '1h' : cache.ttl }),
+        },
+      }
     : {}
+
+/** The provider refuses a request with more breakpoints. */
+const MAX_BREAKPOINTS = 4
+export const fitBreakpoints = (prompt: Prompt, dropped: DroppedFields): Prompt =>
+  fitHints(prompt, MAX_BREAKPOINTS, dropped)
 
 /** The kind of a payload that holds a whole block. Other formats use the hub content; an upstream
  *  of this format receives the original block. */

@@ -4,7 +4,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import { type Prompt, reportPrevious, type Settings } from '../hub/prompt.ts'
-import { readCache, writeCache } from './cache.ts'
+import { fitBreakpoints, readCache, writeCache } from './cache.ts'
 import { readMessages } from './decode-messages.ts'
 import { textBlock } from './encode-content.ts'
 import { writeTurns } from './encode-messages.ts'
@@ -88,10 +88,11 @@ const parallelOf = (body: Fields): boolean | undefined => {
 }
 
 export const encodePrompt = (
-  prompt: Prompt,
+  wholePrompt: Prompt,
   target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
+  const prompt = fitBreakpoints(wholePrompt, dropped)
   const { limit, thinking, effort, isOn } = planThinking(prompt, target, dropped)
   const form = writeForm(prompt, target, isOn, dropped)
   const { system, messages } = writeTurns(

@@ -211,13 +211,14 @@ const argumentSchema = (schema: Json | undefined): Fields => {
   return schema.type === undefined ? { type: 'object', ...schema } : schema
 }
 /** A tool with free text input becomes a function with one argument. */
-const writeFree = ({ name, description, grammar }: FreeTool): Fields => {
+const writeFree = ({ name, description, grammar, cache }: FreeTool): Fields => {
   const form = grammar === undefined ? undefined : `Its input follows: ${JSON.stringify(grammar)}`
   const fullDescription = [description, form].filter(each => each !== undefined).join('\n\n')
   return {
     name: encodeFreeToolName(name),
     ...(fullDescription !== '' && { description: fullDescription }),
     input_schema: FREE_INPUT,
+    ...writeCache({ cache }),
   }
 }
 const FREE_INPUT: Fields = Object.freeze({

@@ -1,5 +1,6 @@
 /** Encodes cache breakpoints: a block of its own after the content that is cached. */
 import type { Fields } from '../fields.ts'
+import { dropCache, lastsLong } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Cache } from '../hub/content.ts'
 
@@ -11,8 +12,8 @@ export const writeCachePoint = (
 ): readonly Fields[] => {
   if (!cache) return []
   if (traits.cache_points === false) {
-    dropped.add('cache_control')
+    dropCache(cache, dropped)
     return []
   }
-  return [{ cachePoint: { type: 'default', ...(cache.ttl === '1h' && { ttl: cache.ttl }) } }]
+  return [{ cachePoint: { type: 'default', ...(lastsLong(cache) && { ttl: '1h' }) } }]
 }

@@ -2,6 +2,7 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { subsetOf } from '../closed-schema.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'
+import { fitHints } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import { type Prompt, reportPrevious } from '../hub/prompt.ts'
 import { writeCachePoint } from './cache.ts'
@@ -11,11 +12,15 @@ import { writeSettings } from './settings.ts'
 import { planThinking } from './thinking.ts'
 import { writeToolConfig } from './tools.ts'
 
+/** The provider refuses a request with more cache points. */
+const MAX_CACHE_POINTS = 4
+
 export const encodePrompt = (
-  prompt: Prompt,
+  wholePrompt: Prompt,
   target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
+  const prompt = fitHints(wholePrompt, MAX_CACHE_POINTS, dropped)
   reportPrevious(prompt, dropped)
   const plan = planThinking(prompt, target, dropped)
   const context = { target, names: new DocumentNames(), dropped }

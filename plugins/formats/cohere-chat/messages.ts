@@ -2,6 +2,7 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
+import { dropCache } from '../hub/cache-hint.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Content, Media, Result } from '../hub/content.ts'
@@ -54,7 +55,7 @@ const textOrParts = (parts: readonly Fields[]): Json => {
 
 const writeResult = (result: Result, dropped: DroppedFields): Fields => {
   const { id, content, value, hasFailed } = result
-  if (result.cache) dropped.add('cache_control')
+  dropCache(result.cache, dropped)
   for (const each of content) if (each.type === 'text') reportDropped(each, dropped)
   const texts = content.map(each => (each.type === 'text' ? each.text : `[${each.kind} below]`))
   const text =
@@ -108,7 +109,7 @@ const writePart = (content: Content, dropped: DroppedFields): readonly Fields[] 
 
 /** Reports what no message of this format can express. */
 const reportDropped = (content: Content, dropped: DroppedFields): void => {
-  if ('cache' in content && content.cache) dropped.add('cache_control')
+  if ('cache' in content) dropCache(content.cache, dropped)
   if (content.type === 'text' && content.citations && content.citations.length > 0)
     dropped.add('citations')
   if (content.type !== 'media') return

@@ -1,6 +1,7 @@
 /** Encodes whole requests, with their settings. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
+import { dropCache } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import {
   type Form,
@@ -18,7 +19,7 @@ export const encodePrompt = (
   dropped: DroppedFields,
 ): UpstreamRequest => {
   const { turns, form, thinking, stream, cache } = prompt
-  if (cache) dropped.add('cache_control')
+  dropCache(cache, dropped)
   reportPrevious(prompt, dropped)
   const thinks = traits.thinking !== false
   if (thinking && thinking.mode !== 'off' && !thinks) dropped.add('thinking')

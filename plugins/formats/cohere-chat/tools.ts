@@ -1,6 +1,7 @@
 /** Encodes tools and the tool choice. A choice of some tools offers only these. */
 import { fault } from '../faults.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
+import { dropCache } from '../hub/cache-hint.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { FunctionTool, Prompt, ToolChoice } from '../hub/prompt.ts'
 
@@ -11,7 +12,7 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): F
   })
   const names = chosenNames(choice)
   const offered = names ? functions.filter(({ name }) => names.includes(name)) : functions
-  if (offered.some(({ cache }) => cache)) dropped.add('cache_control')
+  for (const { cache } of offered) dropCache(cache, dropped)
   if (offered.length === 0) {
     if (choice?.type === 'tool' || choice?.type === 'required') dropped.add('choice')
     return {}

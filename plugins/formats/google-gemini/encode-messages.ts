@@ -2,11 +2,12 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
+import { dropCache } from '../hub/cache-hint.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Call, Content, HostedCall, Media, Result, Thought } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
-import type { Turn } from '../hub/prompt.ts'
+import type { Prompt, Turn } from '../hub/prompt.ts'
 import { unsupportedMedia, writeMedia } from './content.ts'
 import { encodeToolName, NAME, PLACEHOLDER_SIGNATURE } from './name.ts'
 import { mediaIn, wrapResult } from './results.ts'
@@ -20,10 +21,11 @@ interface Contents {
 }
 
 export const writeTurns = (
-  turns: readonly Turn[],
+  { turns, cache }: Pick<Prompt, 'turns' | 'cache'>,
   traits: Traits,
   dropped: DroppedFields,
 ): Contents => {
+  dropCache(cache, dropped)
   const first = turns.findIndex(({ role }) => role !== 'system')
   const start = first < 0 ? turns.length : first
   const writer = new Writer(traits, dropped)
@@ -111,7 +113,7 @@ class Writer {
     return parts
   }
   #partsOf(content: Content): Part[] {
-    if ('cache' in content && content.cache) this.#dropped.add('cache_control')
+    if ('cache' in content) dropCache(content.cache, this.#dropped)
     switch (content.type) {
       case 'text':
         if (content.citations && content.citations.length > 0) this.#dropped.add('citations')
@@ -162,7 +164,7 @@ class Writer {
       this.#names.get(id) ??
       (result.name && encodeToolName(result as Pick<Call, 'name' | 'isFreeText'>))
     if (name === undefined) throw fault('CALL_UNKNOWN', [id])
-    if ([result, ...result.content].some(({ cache }) => cache)) this.#dropped.add('cache_control')
+    for (const { cache } of [result, ...result.content]) dropCache(cache, this.#dropped)
     const media = this.#traits.takesToolMedia ? mediaIn(result) : []
     const parts = media.map(each => writeMedia(each, false, this.#dropped))
     return {

@@ -2,6 +2,7 @@
 
 import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'
+import { dropCache } from '../hub/cache-hint.ts'
 import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
@@ -128,7 +129,7 @@ const MODES = { none: 'NONE', required: 'ANY' } as const
 const declare = (tool: FunctionTool | FreeTool, traits: Traits, dropped: DroppedFields): Fields => {
   if (tool.type === 'free') return declareFree(tool, traits, dropped)
   const { name, description, schema, cache } = tool
-  if (cache) dropped.add('cache_control')
+  dropCache(cache, dropped)
   const parameters = isFields(schema) ? schema : undefined
   return omitUndefined({
     name: encodeToolName({ name }),
@@ -178,7 +179,7 @@ const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: DroppedFie
   const { tool, clientName, domains, stores = [] } = hostedTool
   const member = HOSTED[tool]
   if (!member || !runsTool(hostedTool)) throw fault('TOOL_UNSUPPORTED', [clientName])
-  if (hostedTool.cache) dropped.add('cache_control')
+  dropCache(hostedTool.cache, dropped)
   if (domains?.allowed) dropped.add(`${clientName}.allowed_domains`)
   if (hostedTool.location !== undefined) dropped.add(`${clientName}.user_location`)
   if (hostedTool.depth !== undefined) dropped.add(`${clientName}.search_context_size`)

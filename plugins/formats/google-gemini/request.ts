@@ -123,7 +123,7 @@ export const encodePrompt = (
   target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
-  const { turns, form, thinking, settings } = prompt
+  const { form, thinking, settings } = prompt
   const traits = traitsOf(target)
   const { config, beside } = writeSettings(settings, target, traits, dropped)
   const generationConfig: Fields = {
@@ -133,13 +133,12 @@ export const encodePrompt = (
       thinkingConfig: thinking && writeThinking(thinking, traits, limitOf(config), dropped),
     }),
   }
-  if (prompt.cache) dropped.add('cache_control')
   reportPrevious(prompt, dropped)
   const verb = prompt.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return {
     path: `/v1beta/models/${encodeURIComponent(target.name)}:${verb}`,
     body: omitUndefined({
-      ...writeTurns(turns, traits, dropped),
+      ...writeTurns(prompt, traits, dropped),
       ...writeTools(prompt, traits, dropped),
       generationConfig: Object.keys(generationConfig).length > 0 ? generationConfig : undefined,
       ...beside,

@@ -19,9 +19,11 @@ export interface OpaquePayload {
   /** The id of the item that the payload belongs to. */
   readonly id?: string
 }
-/** A cache breakpoint, for providers that cache prompts on request. `ttl`: `5m`, `1h`. */
+/** A cache breakpoint, for providers that cache prompts on request. `ttl`: `5m`, `1h`; of OpenAI
+ *  `30m`, `12h`. `name`: the client's name of it, if not `cache_control`. */
 export interface Cache {
   readonly ttl?: string
+  readonly name?: string
 }
 
 export interface Text extends WithPayload {

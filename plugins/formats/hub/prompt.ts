@@ -76,6 +76,9 @@ export interface Settings {
   readonly background?: boolean
   readonly verbosity?: string
   readonly cacheKey?: string
+  readonly cacheOptions?: Json
+  readonly cacheRetention?: string
+  readonly moderation?: Json
   /** The kinds of content that the answer may hold: `text`, `image`, `audio`. */
   readonly modalities?: readonly string[]
   /** Voice and format of an audio answer. */
@@ -132,6 +135,7 @@ export interface FreeTool {
   readonly namespace?: ToolNamespace
   readonly description?: string
   readonly grammar?: Json
+  readonly cache?: Cache
 }
 /** A tool that the provider runs. */
 export interface HostedTool {

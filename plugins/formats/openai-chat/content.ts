@@ -11,6 +11,7 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
+import { type CacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Content, Media, Source, Text } from '../hub/content.ts'
 import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media/media.ts'
@@ -31,13 +32,12 @@ const readPart: Reader = (part, at) => {
     throw fault('MEMBER_VALUE', [`${at}.type`, `unknown part type ${String(part.type)}`], {
       param: `${at}.type`,
     })
-  return reader(part, at)
+  return { ...reader(part, at), ...readCacheHint(part, at) }
 }
 const READERS: Readonly<Record<string, Reader>> = {
   text: (part, at) => ({
     type: 'text',
     text: requireMember(textIn(part, 'text', `${at}.text`), `${at}.text`),
-    ...(part.prompt_cache_breakpoint !== undefined && { cache: {} }),
   }),
   // Clients may send an assistant's refusal back as a part.
   refusal: (part, at) => ({ type: 'text', text: textIn(part, 'refusal', `${at}.refusal`) ?? '' }),
@@ -106,9 +106,14 @@ const readFile = (file: Fields, at: string): Media => {
 
 // ---------------------------------------------------------------- towards an upstream
 
+/** What the parts of one request are written with. */
+export interface Writing {
+  readonly dropped: DroppedFields
+  readonly hint: CacheWriter
+}
+
 /** Reports what no part of this format can express. */
 export const reportDropped = (content: Content, dropped: DroppedFields): void => {
-  if ('cache' in content && content.cache) dropped.add('cache_control')
   const cites = content.type === 'text' && content.citations && content.citations.length > 0
   if (cites || (content.type === 'media' && content.citationsEnabled)) dropped.add('citations')
   if (content.type === 'media') reportMediaFields(content, dropped)
@@ -123,10 +128,10 @@ const reportMediaFields = (
   if (context !== undefined) dropped.add('context')
   if (clip !== undefined) dropped.add('videoMetadata')
 }
-export const writePart = (content: Content, dropped: DroppedFields): Fields => {
+export const writePart = (content: Content, { dropped, hint }: Writing): Fields => {
   reportDropped(content, dropped)
-  if (content.type === 'text') return { type: 'text', text: content.text }
-  if (content.type === 'media') return writeMedia(content)
+  if (content.type === 'text') return { type: 'text', text: content.text, ...hint(content.cache) }
+  if (content.type === 'media') return { ...writeMedia(content), ...hint(content.cache) }
   throw fault('CONTENT_UNSUPPORTED', ['messages', `a ${content.type}`])
 }
 const unsupportedMedia = ({ at, kind, source }: Media) => {
@@ -167,5 +172,6 @@ const writeDocument = (media: Media, name: string | undefined): Fields => {
 /** A single text as a string, anything else as parts. */
 export const writeContent = (parts: readonly Fields[]): Json => {
   const [only] = parts
-  return parts.length === 1 && only?.type === 'text' ? (only.text as string) : (parts as Json)
+  const isText = parts.length === 1 && only?.type === 'text' && Object.keys(only).length === 2
+  return isText ? (only.text as string) : (parts as Json)
 }

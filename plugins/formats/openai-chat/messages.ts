@@ -12,12 +12,12 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
+import { dropCache, readCacheHint } from '../hub/cache-hint.ts'
 import { decodeCallId, encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
-import type { DroppedFields } from '../hub/codec.ts'
 import type { Call, Content, Media, Result, Text, Thought } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import type { Turn } from '../hub/prompt.ts'
-import { readContent, reportDropped, writeContent, writePart } from './content.ts'
+import { readContent, reportDropped, type Writing, writeContent, writePart } from './content.ts'
 import {
   isOwnPayload,
   ownThoughts,
@@ -56,8 +56,19 @@ const messageReader =
   (role: 'system' | 'user'): Reader =>
   (message, at) => {
     const name = textIn(message, 'name', `${at}.name`)
-    return { role, content: readContent(message, at), ...(name !== undefined && { name }) }
+    const content = withHint(readContent(message, at), message, at)
+    return { role, content, ...(name !== undefined && { name }) }
   }
+/** A hint beside the content of a message concerns its last part. */
+const withHint = <T extends Content>(
+  content: readonly T[],
+  message: Fields,
+  at: string,
+): readonly T[] => {
+  const { cache } = readCacheHint(message, at)
+  const last = content.at(-1)
+  return cache && last ? [...content.slice(0, -1), { ...last, cache }] : content
+}
 const ROLES: Readonly<Record<string, Reader>> = {
   system: messageReader('system'),
   developer: messageReader('system'),
@@ -67,7 +78,8 @@ const ROLES: Readonly<Record<string, Reader>> = {
     const id = decodeCallId(
       requireMember(textIn(message, 'tool_call_id', `${at}.tool_call_id`), `${at}.tool_call_id`),
     )
-    return { role: 'user', content: [resultOf(id, names.get(id), readContent(message, at))] }
+    const result = resultOf(id, names.get(id), readContent(message, at))
+    return { role: 'user', content: [{ ...result, ...readCacheHint(message, at) }] }
   },
   function: (message, at) => {
     const name = requireMember(textIn(message, 'name', `${at}.name`), `${at}.name`)
@@ -95,7 +107,8 @@ const readAssistant: Reader = (message, at, names) => {
     calls.push(readFunctionCall(functionCall, String(functionCall.name), `${at}.function_call`))
   for (const { id, name } of calls) names.set(id, name)
   const name = textIn(message, 'name', `${at}.name`)
-  const content: Content[] = [...readThoughts(message), ...readContent(message, at)]
+  const parts = withHint(readContent(message, at), message, at)
+  const content: Content[] = [...readThoughts(message), ...parts]
   if (refusal) content.push({ type: 'refusal', text: refusal })
   return { role: 'assistant', content: [...content, ...calls], ...(name !== undefined && { name }) }
 }
@@ -123,20 +136,17 @@ const readFunctionCall = (callFunction: Fields, id: string, at: string): Call =>
 
 // ---------------------------------------------------------------- towards an upstream
 
-export const writeMessages = (
-  turns: readonly Turn[],
-  dropped: DroppedFields,
-): readonly Fields[] => {
+export const writeMessages = (turns: readonly Turn[], writing: Writing): readonly Fields[] => {
   const messages: Fields[] = []
   // Images that the model generated: this format accepts images in user messages only.
   let images: Fields[] = []
   for (const turn of turns) {
     if (turn.role === 'assistant') {
-      messages.push(...writeAssistant(turn, dropped))
+      messages.push(...writeAssistant(turn, writing))
       for (const each of turn.content)
-        if (each.type === 'media') images.push(writePart(each, dropped))
+        if (each.type === 'media') images.push(writePart(each, writing))
     } else {
-      messages.push(...writeUserOrSystem(turn, turn.role === 'user' ? images : [], dropped))
+      messages.push(...writeUserOrSystem(turn, turn.role === 'user' ? images : [], writing))
       if (turn.role === 'user') images = []
     }
   }
@@ -148,19 +158,19 @@ export const writeMessages = (
 const writeUserOrSystem = (
   { role, content, name }: Turn,
   images: readonly Fields[],
-  dropped: DroppedFields,
+  writing: Writing,
 ): readonly Fields[] => {
   const messages: Fields[] = []
   const media: Fields[] = [...images]
   const ownParts: Fields[] = []
   for (const each of content) {
     if (each.type === 'result') {
-      messages.push(writeResult(each, dropped))
+      messages.push(writeResult(each, writing))
       for (const part of each.content)
-        if (part.type === 'media') media.push(writePart(part, dropped))
+        if (part.type === 'media') media.push(writePart(part, writing))
     } else if (each.type !== 'thought') {
-      const part = each.type === 'hostedCall' ? describeHostedCall(each, dropped) : each
-      if (part) ownParts.push(writePart(part, dropped))
+      const part = each.type === 'hostedCall' ? describeHostedCall(each, writing.dropped) : each
+      if (part) ownParts.push(writePart(part, writing))
     }
   }
   const parts = [...media, ...ownParts]
@@ -171,28 +181,35 @@ const writeUserOrSystem = (
     )
   return messages
 }
-const writeResult = (result: Result, dropped: DroppedFields): Fields => {
+const writeResult = (result: Result, { dropped, hint }: Writing): Fields => {
   const { id, content, value, hasFailed } = result
   reportDropped(result, dropped)
   for (const each of content) if (each.type === 'text') reportDropped(each, dropped)
   const texts = content.map(each => (each.type === 'text' ? each.text : `[${each.kind} below]`))
   const text =
     texts.length > 0 ? texts.join('\n') : value === undefined ? '' : JSON.stringify(value)
+  const hints = [...content.filter(({ type }) => type === 'text'), result].map(each =>
+    hint(each.cache),
+  )
+  const part = { type: 'text', text: hasFailed ? `Error: ${text}` : text }
   return {
     role: 'tool',
     tool_call_id: encodeCallId(id, PORTABLE_ID),
-    content: hasFailed ? `Error: ${text}` : text,
+    content: writeContent([Object.assign(part, ...hints)]),
   }
 }
 
 const writeAssistant = (
   { content: allContent, name }: Turn,
-  dropped: DroppedFields,
+  { dropped }: Writing,
 ): readonly Fields[] => {
   const content = allContent.flatMap(each =>
     each.type === 'hostedCall' ? (describeHostedCall(each, dropped) ?? []) : each,
   )
-  for (const each of content) if (each.type !== 'media') reportDropped(each, dropped)
+  for (const each of content) {
+    if (each.type !== 'media') reportDropped(each, dropped)
+    if ('cache' in each) dropCache(each.cache, dropped)
+  }
   const thoughts = content.filter((each): each is Thought => each.type === 'thought')
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const members: Fields = {

@@ -1,6 +1,7 @@
 /** Decodes and encodes whole chat requests. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, fieldsIn, flagIn, isFields, omitUndefined } from '../fields.ts'
+import { cacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import { type Prompt, reportPrevious } from '../hub/prompt.ts'
 import { clientNamesIn } from '../hub/setting-aliases.ts'
@@ -34,6 +35,7 @@ const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'web_search_options',
   'response_format',
   'reasoning_effort',
+  'cache_control',
 ])
 
 export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields): Prompt => {
@@ -50,6 +52,7 @@ export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields
     ...clientNamesIn(body, ALIASES, dropped),
     ...(form && { form }),
     ...(thinking && { thinking }),
+    ...readCacheHint(body, ''),
     stream: flagIn(body, 'stream') ?? false,
     includeUsage: options?.include_usage === true,
     body,
@@ -62,19 +65,20 @@ export const encodePrompt = (
   dropped: DroppedFields,
 ): UpstreamRequest => {
   const { turns, form, thinking, stream, cache } = prompt
-  if (cache) dropped.add('cache_control')
   reportPrevious(prompt, dropped)
+  const writing = { dropped, hint: cacheWriter(traits.cache_control === true, dropped) }
   const effort = thinking && writeThinking(thinking)
   if (effort !== undefined && traits.thinking === false) dropped.add('thinking')
   return {
     path: '/v1/chat/completions',
     body: omitUndefined({
       model: name,
-      messages: writeMessages(turns, dropped) as Json,
-      ...writeTools(prompt, dropped),
+      messages: writeMessages(turns, writing) as Json,
+      ...writeTools(prompt, writing),
       ...writeSettings(prompt.settings, dropped),
       response_format: form && writeForm(form, dropped),
       reasoning_effort: traits.thinking === false ? undefined : effort,
+      ...writing.hint(cache),
       // Always requests usage, because billing needs it even if the client does not.
       ...(stream && { stream: true, stream_options: { include_usage: true } }),
     }),

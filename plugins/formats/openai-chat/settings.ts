@@ -1,7 +1,15 @@
 /** Maps plain settings of a chat request to and from the hub. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import { type Fields, flagIn, listIn, numberIn, omitUndefined, textIn } from '../fields.ts'
+import {
+  type Fields,
+  fieldsIn,
+  flagIn,
+  listIn,
+  numberIn,
+  omitUndefined,
+  textIn,
+} from '../fields.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Form, Settings, Thinking } from '../hub/prompt.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
@@ -28,6 +36,9 @@ export const SETTINGS = {
   store: 'store',
   verbosity: 'verbosity',
   cacheKey: 'prompt_cache_key',
+  cacheOptions: 'prompt_cache_options',
+  cacheRetention: 'prompt_cache_retention',
+  moderation: 'moderation',
   modalities: 'modalities',
   audio: 'audio',
 } as const satisfies Partial<Record<keyof Settings, string>>
@@ -69,6 +80,9 @@ const READERS: Readonly<Record<keyof typeof SETTINGS, Reader>> = {
   store: flagIn,
   verbosity: textIn,
   cacheKey: textIn,
+  cacheOptions: fieldsIn,
+  cacheRetention: textIn,
+  moderation: fieldsIn,
   modalities: readTexts,
   audio: (body, key) => body[key] ?? undefined,
 }

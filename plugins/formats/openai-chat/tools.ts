@@ -14,11 +14,13 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
+import { readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { strictly } from '../openai-strict.ts'
+import type { Writing } from './content.ts'
 
 /** Names by which clients of this format request hosted tools. */
 const PRESETS: Readonly<Record<string, HostedToolName>> = {
@@ -75,16 +77,20 @@ const readTool = (value: Json, at: string): Tool => {
       name: requireMember(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
       ...(description !== undefined && { description }),
       ...(isFields(custom.format) && { grammar: custom.format }),
+      ...readCacheHint(tool, at),
     }
   }
   if (tool.type !== 'function')
     throw fault('MEMBER_VALUE', [`${at}.type`, "expected 'function' or 'custom'"], {
       param: `${at}.type`,
     })
-  return readFunction(
-    requireMember(fieldsIn(tool, 'function', `${at}.function`), `${at}.function`),
-    `${at}.function`,
-  )
+  const path = `${at}.function`
+  const declaration = requireMember(fieldsIn(tool, 'function', path), path)
+  return {
+    ...readFunction(declaration, path),
+    ...readCacheHint(declaration, path),
+    ...readCacheHint(tool, at),
+  }
 }
 const readFunction = (declaration: Fields, at: string): Tool => {
   const description = textIn(declaration, 'description', `${at}.description`)
@@ -155,16 +161,18 @@ export const toolSupport: ToolSupport = {
 }
 
 /** Fields of the body; web search is an option. */
-export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): Fields => {
+export const writeTools = ({ tools, choice }: Prompt, { dropped, hint }: Writing): Fields => {
   const declarations: Fields[] = []
   let search: Fields | undefined
   for (const tool of tools) {
-    if (tool.type === 'function') declarations.push(writeFunction(tool, dropped))
+    if (tool.type === 'function')
+      declarations.push({ ...writeFunction(tool, dropped), ...hint(tool.cache) })
     else if (tool.type === 'free') {
       const { name, description, grammar } = tool
       declarations.push({
         type: 'custom',
         custom: omitUndefined({ name, description, format: grammar }),
+        ...hint(tool.cache),
       })
     } else if (tool.type === 'hosted' && runsTool(tool))
       search = omitUndefined({
@@ -188,8 +196,7 @@ const writeFunction = (
   tool: Extract<Tool, { readonly type: 'function' }>,
   dropped: DroppedFields,
 ): Fields => {
-  const { name, description, schema, cache } = tool
-  if (cache) dropped.add('cache_control')
+  const { name, description, schema } = tool
   const { schema: parameters, strict } = strictly(schema, tool.strict, 'strict', dropped)
   return { type: 'function', function: omitUndefined({ name, description, parameters, strict }) }
 }

@@ -9,7 +9,8 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import type { Cache, Media, Source, Text } from '../hub/content.ts'
+import { type CacheWriter, readCacheHint } from '../hub/cache-hint.ts'
+import type { Media, Source, Text } from '../hub/content.ts'
 import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media/media.ts'
 
 // ---------------------------------------------------------------- read
@@ -28,10 +29,8 @@ const readPart = (part: Fields, at: string): Text | Media => {
   const type = requireMember(textIn(part, 'type', `${at}.type`), `${at}.type`)
   const read = PARTS[type]
   if (!read) throw fault('MEMBER_VALUE', [`${at}.type`, `'${type}' is not known`], { param: at })
-  const breakpoint = fieldsIn(part, 'prompt_cache_breakpoint', `${at}.prompt_cache_breakpoint`)
-  return { ...read(part, at), ...(breakpoint && { cache: cacheOf(breakpoint) }) }
+  return { ...read(part, at), ...readCacheHint(part, at) }
 }
-const cacheOf = ({ ttl }: Fields): Cache => (typeof ttl === 'string' ? { ttl } : {})
 
 const readText = (part: Fields, at: string): Text => ({
   type: 'text',
@@ -110,10 +109,12 @@ const kindOf = (source: Source): Media['kind'] =>
 
 // ---------------------------------------------------------------- write
 
-export const writePart = (part: Text | Media): Fields =>
-  part.type === 'text'
+export const writePart = (part: Text | Media, hint: CacheWriter): Fields => ({
+  ...(part.type === 'text'
     ? { type: 'input_text', text: part.text }
-    : (WRITERS[part.kind] ?? rejectMedia)(part)
+    : (WRITERS[part.kind] ?? rejectMedia)(part)),
+  ...hint(part.cache),
+})
 
 const rejectMedia = ({ at = 'input', kind }: Media): never => {
   throw fault('CONTENT_UNSUPPORTED', [at, MEDIA_NAMES[kind]], { param: at })

@@ -30,6 +30,9 @@ export const PLAIN_SETTINGS: Readonly<Partial<Record<keyof Settings, Row>>> = {
   store: ['store', flagIn],
   background: ['background', flagIn],
   cacheKey: ['prompt_cache_key', textIn],
+  cacheOptions: ['prompt_cache_options', fieldsIn],
+  cacheRetention: ['prompt_cache_retention', textIn],
+  moderation: ['moderation', fieldsIn],
   user: ['safety_identifier', textIn],
 }
 export const ALIASES: SettingAliases = { user: ['safety_identifier', 'user'] }
@@ -66,6 +69,7 @@ const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'user',
   'previous_response_id',
   'conversation',
+  'cache_control',
 ])
 const NOT_TRUNCATED_FIELDS: ReadonlySet<string> = new Set([...DECODED_FIELDS, 'truncation'])
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['format', 'verbosity'])

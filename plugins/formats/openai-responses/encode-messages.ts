@@ -1,6 +1,7 @@
 /** Encodes turns as the items of an upstream's input. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
+import { type CacheWriter, dropCache } from '../hub/cache-hint.ts'
 import { encodeCallId } from '../hub/call-id.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type {
@@ -20,16 +21,22 @@ import { originalItemOf } from './hosted-tools.ts'
 import { CALL_ID, NAME } from './name.ts'
 import { searchItemIn } from './tool-search.ts'
 
-export const writeItems = (turns: readonly Turn[], dropped: DroppedFields): readonly Fields[] => {
+export const writeItems = (
+  turns: readonly Turn[],
+  hint: CacheWriter,
+  dropped: DroppedFields,
+): readonly Fields[] => {
   const freeCallIds = new Set<string>()
   return turns.flatMap(turn => {
     if (turn.role === 'assistant')
-      return new AssistantItems(freeCallIds, dropped).write(turn.content)
+      return new AssistantItems(freeCallIds, hint, dropped).write(turn.content)
     const results = turn.content.flatMap(content =>
-      content.type === 'result' ? [searchItemIn(content) ?? writeResult(content, freeCallIds)] : [],
+      content.type === 'result'
+        ? [searchItemIn(content) ?? writeResult(content, freeCallIds, hint)]
+        : [],
     )
     const parts = turn.content.flatMap(content => partOf(content, dropped) ?? [])
-    return parts.length > 0 ? [...results, writeMessage(turn.role, parts)] : results
+    return parts.length > 0 ? [...results, writeMessage(turn.role, parts, hint)] : results
   })
 }
 /** The content of system and user messages; undefined if it is not part of a message. */
@@ -38,35 +45,47 @@ const partOf = (content: Content, dropped: DroppedFields): Text | Media | undefi
   return content.type === 'hostedCall' ? describeHostedCall(content, dropped) : undefined
 }
 
-const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fields => {
-  const [first] = parts
-  const isSingleText = parts.length === 1 && first?.type === 'text'
-  return { type: 'message', role, content: isSingleText ? first.text : parts.flatMap(writeParts) }
+const writeMessage = (
+  role: Turn['role'],
+  parts: readonly (Text | Media)[],
+  hint: CacheWriter,
+): Fields => ({ type: 'message', role, content: writeContent(parts, hint) })
+/** A single text without a hint as a string, anything else as parts. */
+const writeContent = (parts: readonly (Text | Media)[], hint: CacheWriter): Json => {
+  const encoded = parts.flatMap(part => writeParts(part, hint))
+  const [only] = encoded
+  const isText = encoded.length === 1 && only?.type === 'input_text'
+  return isText && Object.keys(only).length === 2 ? (only.text as string) : encoded
 }
 
 /** A document's description becomes a text before it. */
-const writeParts = (part: Text | Media): readonly Fields[] => {
+const writeParts = (part: Text | Media, hint: CacheWriter): readonly Fields[] => {
   const about = part.type === 'media' ? part.context : undefined
   const description = about === undefined ? [] : [{ type: 'input_text', text: about }]
-  return [...description, writePart(part)]
+  return [...description, writePart(part, hint)]
 }
 /** This format has no flag for a failed tool; the text begins with `Error: `. */
 const writeResult = (
   { id, content, value, hasFailed, ...rest }: Result,
   freeCallIds: ReadonlySet<string>,
+  hint: CacheWriter,
 ): Fields => {
   const partsOfResult =
     content.length === 0 && value !== undefined ? [text(JSON.stringify(value))] : content
   const parts = hasFailed ? [text(ERROR_PREFIX), ...partsOfResult] : partsOfResult
   const texts = parts.flatMap(part => (part.type === 'text' ? [part.text] : []))
+  const output = parts.flatMap(part => writeParts(part, hint))
+  const last = output.at(-1)
+  if (last) output[output.length - 1] = { ...last, ...hint(rest.cache) }
+  const isPlain =
+    texts.length === parts.length &&
+    isShort(partsOfResult) &&
+    output.every(part => Object.keys(part).length === 2)
   return {
     type:
       rest.isFreeText || freeCallIds.has(id) ? 'custom_tool_call_output' : 'function_call_output',
     call_id: encodeCallId(id, CALL_ID),
-    output:
-      texts.length === parts.length && isShort(partsOfResult)
-        ? texts.join('')
-        : parts.flatMap(writeParts),
+    output: isPlain ? texts.join('') : output,
   }
 }
 const ERROR_PREFIX = 'Error: '
@@ -77,6 +96,7 @@ const isShort = (parts: readonly unknown[]): boolean => parts.length <= 1
 class AssistantItems {
   readonly #items: Fields[] = []
   readonly #freeCallIds: Set<string>
+  readonly #hint: CacheWriter
   readonly #dropped: DroppedFields
   /** Consecutive texts form one message. */
   #texts: string[] = []
@@ -85,8 +105,9 @@ class AssistantItems {
    *  They belong to the next item. */
   readonly #payloads = new Map<string, string>()
 
-  constructor(freeCallIds: Set<string>, dropped: DroppedFields) {
+  constructor(freeCallIds: Set<string>, hint: CacheWriter, dropped: DroppedFields) {
     this.#freeCallIds = freeCallIds
+    this.#hint = hint
     this.#dropped = dropped
   }
   write(contents: readonly Content[]): readonly Fields[] {
@@ -97,11 +118,12 @@ class AssistantItems {
     return this.#items
   }
   #add(content: Content): void {
+    if ('cache' in content && content.type !== 'media') dropCache(content.cache, this.#dropped)
     if (content.type === 'text') return this.#addText(content)
     if (content.type === 'thought') return this.#addThought(content)
     if (content.type === 'hostedCall') this.#addHostedCall(content)
     else if (content.type === 'call') this.#addItem(this.#callItem(content))
-    else if (content.type === 'media') this.#addItem(writeImage(content))
+    else if (content.type === 'media') this.#addItem(writeImage(content, this.#hint))
     else if (content.type === 'refusal')
       this.#addItem(refusalMessage(content.text, this.#items.length))
   }
@@ -172,12 +194,12 @@ const assistantMessage = (content: string, phase?: string): Fields =>
 
 /** Returns this provider's own image item unchanged; another provider's image becomes a user
  *  message. */
-const writeImage = (media: Media): Fields => {
+const writeImage = (media: Media, hint: CacheWriter): Fields => {
   const { payload, source } = media
   const item: Json | undefined =
     payload?.origin === NAME && payload.kind === 'image' ? parseJson(payload.data) : undefined
   if (isFields(item) && source.type === 'data') return { ...item, result: source.data }
-  return { type: 'message', role: 'user', content: [writePart(media)] }
+  return { type: 'message', role: 'user', content: [writePart(media, hint)] }
 }
 const refusalMessage = (text: string, index: number): Fields => ({
   type: 'message',

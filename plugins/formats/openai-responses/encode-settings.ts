@@ -52,7 +52,7 @@ export const writeSettings = (
     reasoning,
   })
 }
-const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
+const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast'])
 
 /** The provider rejects smaller token limits. */
 const MIN_TOKENS = 16

@@ -1,6 +1,7 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. */
 import { fault } from '../faults.ts'
 import { type Fields, flagIn, omitUndefined, textIn } from '../fields.ts'
+import { cacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import type { Content, Media } from '../hub/content.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
@@ -29,6 +30,7 @@ export const decodePrompt = (body: Fields, _: string, dropped: DroppedFields): P
     ...(form && { form }),
     ...(thinking && { thinking }),
     ...(previous && { previous }),
+    ...readCacheHint(body, ''),
     stream: flagIn(body, 'stream') ?? false,
     includeUsage: true,
     body,
@@ -53,30 +55,25 @@ export const encodePrompt = (
   dropped: DroppedFields,
 ): UpstreamRequest => {
   const { instructions, turns } = withInstructions(prompt.turns)
+  const hint = cacheWriter(target.traits.cache_control === true, dropped)
   reportDropped(prompt, dropped)
   return {
     path: '/v1/responses',
     body: omitUndefined({
       model: target.name,
       instructions,
-      input: writeItems(turns, dropped),
-      ...writeTools(prompt, dropped),
+      input: writeItems(turns, hint, dropped),
+      ...writeTools(prompt, hint, dropped),
       ...writeSettings(prompt, target, dropped),
+      ...hint(prompt.cache),
       stream: prompt.stream ? true : undefined,
     }),
   }
 }
 /** Reports what no item, part or tool of this format can express. */
-const reportDropped = ({ turns, tools, cache }: Prompt, dropped: DroppedFields): void => {
+const reportDropped = ({ turns }: Prompt, dropped: DroppedFields): void => {
   const contents = turns.flatMap(({ content }) => content)
   if (turns.some(({ name }) => name !== undefined)) dropped.add('name')
-  if (
-    cache ||
-    [...contents, ...inResults(contents), ...tools].some(
-      each => 'cache' in each && each.cache !== undefined,
-    )
-  )
-    dropped.add('cache_control')
   const media = [...contents, ...inResults(contents)].filter(each => each.type === 'media')
   const cites = contents.some(each => each.type === 'text' && each.citations?.length)
   if (cites || media.some(({ citationsEnabled }) => citationsEnabled)) dropped.add('citations')
@@ -95,7 +92,10 @@ const withInstructions = (
 ): { readonly instructions?: string; readonly turns: readonly Turn[] } => {
   const [first, ...rest] = turns
   if (first?.role !== 'system' || rest.length === 0) return { turns }
-  const texts = first.content.flatMap(content => (content.type === 'text' ? [content.text] : []))
+  // Instructions are a text: they carry no hint.
+  const texts = first.content.flatMap(content =>
+    content.type === 'text' && !content.cache ? [content.text] : [],
+  )
   return texts.length === first.content.length
     ? { instructions: texts.join('\n\n'), turns: rest }
     : { turns }

@@ -14,6 +14,7 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
+import { type CacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type {
@@ -82,9 +83,12 @@ const readFunction = (tool: Fields, at: string, dropped: DroppedFields): Functio
     ...(description !== undefined && { description }),
     ...(schema !== undefined && { schema }),
     ...(strict !== undefined && { strict }),
+    ...readCacheHint(tool, at),
   }
 }
+const CACHE_FIELDS = ['cache_control', 'prompt_cache_breakpoint']
 const FUNCTION_FIELDS: ReadonlySet<string> = new Set([
+  ...CACHE_FIELDS,
   'type',
   'name',
   'description',
@@ -100,9 +104,16 @@ const readFree = (tool: Fields, at: string, dropped: DroppedFields): FreeTool =>
     name: requireMember(textIn(tool, 'name', `${at}.name`), `${at}.name`),
     ...(description !== undefined && { description }),
     ...(grammar !== undefined && { grammar }),
+    ...readCacheHint(tool, at),
   }
 }
-const FREE_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'description', 'format'])
+const FREE_FIELDS: ReadonlySet<string> = new Set([
+  ...CACHE_FIELDS,
+  'type',
+  'name',
+  'description',
+  'format',
+])
 
 const readHosted = (tool: Fields, at: string, dropped: DroppedFields): HostedTool => {
   const clientName = textIn(tool, 'type') ?? ''
@@ -230,7 +241,11 @@ export const toolSupport: ToolSupport = {
   runs: tool => runsTool(tool),
 }
 
-export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): Fields => {
+export const writeTools = (
+  { tools, choice }: Prompt,
+  hint: CacheWriter,
+  dropped: DroppedFields,
+): Fields => {
   const limitedTools = tools.flatMap(tool =>
     tool.type === 'hosted' && tool.maxCalls !== undefined ? [tool] : [],
   )
@@ -239,29 +254,35 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): F
   for (const tool of limitedTools)
     if (tool.maxCalls !== maxCalls) dropped.add(`${tool.clientName}.max_uses`)
   return omitUndefined({
-    ...(tools.length > 0 && { tools: declarationsOf(tools, dropped) }),
+    ...(tools.length > 0 && { tools: declarationsOf(tools, hint, dropped) }),
     tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
     max_tool_calls: maxCalls,
   })
 }
 /** The tools of a group share one declaration. */
-const declarationsOf = (tools: readonly Tool[], dropped: DroppedFields): readonly Json[] => [
+const declarationsOf = (
+  tools: readonly Tool[],
+  hint: CacheWriter,
+  dropped: DroppedFields,
+): readonly Json[] => [
   ...new Set(
     tools.map(tool =>
-      'namespace' in tool && tool.namespace ? tool.namespace.raw : writeTool(tool, dropped),
+      'namespace' in tool && tool.namespace ? tool.namespace.raw : writeTool(tool, hint, dropped),
     ),
   ),
 ]
-const writeTool = (tool: Tool, dropped: DroppedFields): Json => {
-  if (tool.type === 'function') return writeFunction(tool, dropped)
+const writeTool = (tool: Tool, hint: CacheWriter, dropped: DroppedFields): Json => {
+  const cached = 'cache' in tool ? hint(tool.cache) : {}
+  if (tool.type === 'function') return { ...writeFunction(tool, dropped), ...cached }
   if (tool.type === 'free')
     return omitUndefined({
       type: 'custom',
       name: tool.name,
       description: tool.description,
       format: tool.grammar,
+      ...cached,
     })
-  if (tool.type === 'hosted') return writeHosted(tool, dropped)
+  if (tool.type === 'hosted') return { ...writeHosted(tool, dropped), ...cached }
   if (tool.type === 'mcp') return writeMcpServer(tool, dropped)
   if (tool.origin !== NAME) throw unsupportedTool(tool)
   return tool.raw

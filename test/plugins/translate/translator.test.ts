@@ -221,11 +221,11 @@ t.test('translator: streams to a streaming client when the upstream does not str
 })
 
 t.test('dropped fields: are named in a header and the log, or refused when strict', async t => {
-  const more = { ...body, moderation: {}, sniff: 1 }
+  const more = { ...body, ponder: {}, sniff: 1 }
   const { reply, host } = await translateAttempt({ body: more, upstreamReply: plain })
-  t.equal(reply?.headers['x-tollgate-dropped'], 'moderation, sniff')
+  t.equal(reply?.headers['x-tollgate-dropped'], 'ponder, sniff')
   t.match(host.logLines, ['info dropped fields that the target does not support'])
-  const strict = { code: 'FIELD_LOST', status: 400, param: 'moderation' }
+  const strict = { code: 'FIELD_LOST', status: 400, param: 'ponder' }
   const strictAttempt = await translateAttempt({
     body: more,
     headers: { 'x-tollgate-strict': 'true' },

@@ -1,10 +1,9 @@
 /** Prompt-cache hints of each convention reach the target that has them. */
-import type { RequestCase } from './request-case.ts'
+import type { Body, RequestCase } from './request-case.ts'
 
 export const cases: readonly RequestCase[] = [
   {
     name: 'cache_control in a system part and a user part of chat',
-    isWrong: true,
     client: 'openai-chat',
     model: 'claude-sonnet-4-5',
     request: {
@@ -31,7 +30,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'cache_control at a tool and in a tool message of chat',
-    isWrong: true,
     client: 'openai-chat',
     model: 'claude-sonnet-4-5',
     request: {
@@ -60,7 +58,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'the cache options that chat and responses share',
-    isWrong: true,
     client: 'openai-chat',
     model: 'gpt-5.6-r',
     request: {
@@ -78,7 +75,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'cache_control in strict mode',
-    isWrong: true,
     client: 'openai-chat',
     model: 'cl45',
     headers: { 'x-tollgate-strict': 'true' },
@@ -98,7 +94,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'cache breakpoints from chat to responses',
-    isWrong: true,
     client: 'openai-chat',
     model: 'resp',
     request: {
@@ -119,5 +114,168 @@ export const cases: readonly RequestCase[] = [
       /prompt_cache_breakpoint/.test(upText) &&
       up.prompt_cache_retention === '24h' &&
       up.prompt_cache_options.mode === 'explicit',
+  },
+  {
+    name: 'cache_control beside the content of a message concerns its last part',
+    client: 'openai-chat',
+    model: 'claude-sonnet-4-5',
+    request: {
+      messages: [
+        { role: 'system', content: 'long', cache_control: { type: 'ephemeral' } },
+        { role: 'user', content: 'q', cache_control: { type: 'ephemeral' } },
+        { role: 'assistant', content: 'a', cache_control: { type: 'ephemeral' } },
+        { role: 'user', content: 'r' },
+      ],
+    },
+    check: ({ up }) =>
+      up.system[0].cache_control &&
+      up.messages[0].content[0].cache_control &&
+      up.messages[1].content[0].cache_control,
+  },
+  {
+    name: 'cache_control in parts and tools of responses',
+    client: 'openai-responses',
+    model: 'claude-sonnet-4-5',
+    headers: { 'x-tollgate-strict': 'true' },
+    request: {
+      store: false,
+      tools: [
+        {
+          type: 'function',
+          name: 'f',
+          parameters: { type: 'object', properties: {} },
+          strict: false,
+          cache_control: { type: 'ephemeral', ttl: '1h' },
+        },
+        { type: 'custom', name: 'g', cache_control: { type: 'ephemeral' } },
+      ],
+      input: [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'q', cache_control: { type: 'ephemeral' } },
+            {
+              type: 'input_image',
+              image_url: 'data:image/png;base64,iVBORw0KGgo=',
+              prompt_cache_breakpoint: { mode: 'explicit' },
+            },
+          ],
+        },
+      ],
+    },
+    check: ({ up, status }) =>
+      status === 200 &&
+      up.tools[0].cache_control.ttl === '1h' &&
+      up.tools[1].cache_control &&
+      up.messages[0].content.every((each: Body) => each.cache_control),
+  },
+  {
+    name: 'four breakpoints at most, the last ones of the conversation',
+    client: 'openai-chat',
+    model: 'claude-sonnet-4-5',
+    request: {
+      messages: [
+        {
+          role: 'system',
+          content: ['a', 'b', 'c'].map(text => ({ type: 'text', text, cache_control: {} })),
+        },
+        ...['q', 'r', 's'].map(text => ({
+          role: 'user',
+          content: [{ type: 'text', text, cache_control: {} }],
+        })),
+      ],
+    },
+    check: ({ up, dropped }) =>
+      JSON.stringify(up).split('"cache_control"').length === 5 &&
+      up.system[2].cache_control &&
+      !up.system[0].cache_control &&
+      up.messages.at(-1).content.at(-1).cache_control &&
+      dropped === 'cache_control',
+  },
+  {
+    name: 'a long time behind a short one becomes short',
+    client: 'openai-chat',
+    model: 'claude-sonnet-4-5',
+    request: {
+      messages: [
+        { role: 'system', content: 'long', cache_control: { type: 'ephemeral' } },
+        { role: 'user', content: 'q', cache_control: { type: 'ephemeral', ttl: '1h' } },
+      ],
+    },
+    check: ({ up }) => up.messages[0].content[0].cache_control.ttl === '5m',
+  },
+  {
+    name: 'what a target has no field for is named as the client named it',
+    client: 'openai-chat',
+    model: 'gemini-2.5-flash',
+    request: {
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'text', text: 'q', prompt_cache_breakpoint: { mode: 'explicit' } }],
+        },
+      ],
+      prompt_cache_retention: '24h',
+    },
+    check: ({ dropped }) =>
+      /prompt_cache_breakpoint/.test(dropped) &&
+      /prompt_cache_retention/.test(dropped) &&
+      !/cache_control/.test(dropped),
+  },
+  {
+    name: 'a chat target without cache_control gets none',
+    client: 'anthropic-messages',
+    model: 'gpt-5.4',
+    request: {
+      max_tokens: 9,
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'text', text: 'q', cache_control: { type: 'ephemeral' } }],
+        },
+      ],
+    },
+    check: ({ up, dropped }) => up.messages[0].content === 'q' && dropped === 'cache_control',
+  },
+  {
+    name: 'a chat target that takes cache_control gets it in parts, results and tools',
+    client: 'anthropic-messages',
+    model: 'router',
+    request: {
+      max_tokens: 9,
+      tools: [
+        { name: 'f', input_schema: { type: 'object' }, cache_control: { type: 'ephemeral' } },
+      ],
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'text', text: 'q', cache_control: { type: 'ephemeral', ttl: '1h' } }],
+        },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'f', input: {} }] },
+        {
+          role: 'user',
+          content: [
+            {
+              type: 'tool_result',
+              tool_use_id: 'c1',
+              content: 'r',
+              cache_control: { type: 'ephemeral' },
+            },
+          ],
+        },
+      ],
+    },
+    check: ({ up, dropped }) =>
+      dropped === '' &&
+      up.tools[0].cache_control &&
+      up.messages[0].content[0].cache_control.ttl === '1h' &&
+      up.messages[2].content[0].cache_control,
+  },
+  {
+    name: 'a hint of another type is refused by name',
+    client: 'openai-chat',
+    model: 'claude-sonnet-4-5',
+    request: { messages: [{ role: 'user', content: 'q', cache_control: 'yes' }] },
+    check: ({ status, out }) => status === 400 && /cache_control/.test(out.error.param),
   },
 ]

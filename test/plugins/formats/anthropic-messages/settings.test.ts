@@ -75,9 +75,23 @@ t.test('messages codec: keeps cache breakpoints at every position (edge 32)', as
       },
     ],
   }
-  const { prompt, dropped } = decodePrompt(NAME, body)
-  t.same(dropped, [])
-  t.same({ ...encodePrompt(NAME, prompt).body, model: 'm' }, body)
+  const places = [
+    body.system[0],
+    ...body.tools,
+    body.messages[0]?.content[0],
+    body.messages[1]?.content[0],
+    body.messages[2]?.content[0],
+  ] as { cache_control?: object }[]
+  // The provider takes four, the one of the whole body included.
+  for (const marked of [[0, 1, 3], [2, 4, 5], [5]]) {
+    for (const [at, place] of places.entries()) {
+      if (marked.includes(at)) place.cache_control = cache_control
+      else delete place.cache_control
+    }
+    const { prompt, dropped } = decodePrompt(NAME, body)
+    t.same(dropped, [])
+    t.same({ ...encodePrompt(NAME, prompt).body, model: 'm' }, body)
+  }
 })
 t.test('messages decoder: accepts counting requests without max_tokens (edge 29)', async t => {
   const { prompt } = decodePrompt(

@@ -120,7 +120,7 @@ t.test('converse request: documents, failed results and cache points', async t =
         ],
       },
     ],
-    tools: [{ name: 'get', input_schema: schema, cache_control: { type: 'ephemeral' } }],
+    tools: [{ name: 'get', input_schema: schema, cache_control }],
   })
   t.same(dropped, [])
   t.same(body.system, [{ text: 'be brief' }, { cachePoint: { type: 'default', ttl: '1h' } }])

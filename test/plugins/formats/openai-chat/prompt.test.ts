@@ -177,10 +177,10 @@ t.test('chat codec: keeps settings and reports unknown fields', t => {
     logit_bias: { 5: 1 },
     verbosity: 'low',
     response_format: { type: 'json_object' },
-    moderation: {},
+    ponder: {},
     prediction: null,
   })
-  t.same(dropped, ['moderation'])
+  t.same(dropped, ['ponder'])
   t.match(prompt.settings, { limit: 100, stops: ['END'], candidates: 2, parallel: false })
   t.match(encodePrompt(NAME, prompt).body, {
     max_completion_tokens: 100,

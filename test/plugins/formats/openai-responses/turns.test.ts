@@ -184,5 +184,5 @@ t.test('responses encoder: sends document descriptions as text', async t => {
   const turns = [{ role: 'user', content: [document, { ...hi, cache: {} }], name: 'Ann' }] as const
   const { body, dropped } = encodeRequest({ turns })
   t.match(body.input, [{ content: [{ text: 'of old' }, { text: 'words' }, { text: 'hi' }] }])
-  t.same(dropped, ['name', 'cache_control', 'citations'])
+  t.same(dropped, ['name', 'citations', 'cache_control'])
 })

@@ -206,7 +206,7 @@ const turns: fc.Arbitrary<readonly Turn[]> = fc
 // ---------------------------------------------------------------- prompts
 
 const settings: fc.Arbitrary<Settings> = optionalMembers<
-  Omit<Settings, 'modalities' | 'audio' | 'safety' | 'background' | 'bias'>
+  Omit<Settings, 'modalities' | 'audio' | 'safety' | 'background' | 'bias' | 'moderation'>
 >({
   limit: fc.constantFrom(5, 200, 4_000, 30_000),
   temperature: fc.constantFrom(0, 0.3, 1, 1.7),
@@ -215,6 +215,8 @@ const settings: fc.Arbitrary<Settings> = optionalMembers<
   stops: fc.constantFrom(['END'], ['a', 'b', 'c', 'd', 'e', 'f'], [' ', 'x']),
   candidates: fc.constantFrom(1, 2),
   seed: fc.constant(7),
+  cacheOptions: fc.constant({ mode: 'explicit' }),
+  cacheRetention: fc.constant('24h'),
   frequencyPenalty: fc.constantFrom(0, 0.5),
   presencePenalty: fc.constantFrom(0, -0.5),
   logprobs: fc.boolean(),
