@@ -1,6 +1,6 @@
 /** Keys that collide cost no more than others: no single object can block the event loop. */
 import t from 'tap'
-import { parseJson } from '../../../engine/request/json.ts'
+import { parseJson } from '../../../../engine/request/json.ts'
 
 /** Each pair leaves FNV-1a in one state, so 2^14 keys made of them have one hash. */
 const PAIRS = [['7yzx', 'e6ad'], ...Array.from({ length: 13 }, () => ['33zx', 'epad'])]

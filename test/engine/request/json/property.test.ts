@@ -1,9 +1,9 @@
 /** JSON is parsed as JSON.parse parses it; a duplicate key is always refused. */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { parseJson } from '../../../engine/request/json.ts'
-import fc from '../../helpers/property.ts'
-import { shortOrLong } from '../../helpers/run-settings.ts'
+import { parseJson } from '../../../../engine/request/json.ts'
+import fc from '../../../helpers/property.ts'
+import { shortOrLong } from '../../../helpers/run-settings.ts'
 
 const RUNS = shortOrLong(600, 100_000)
 const FORBIDDEN = new Set(['__proto__', 'constructor'])

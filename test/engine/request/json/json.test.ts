@@ -1,6 +1,6 @@
 /** JSON bodies: limits of depth and keys, duplicate keys, and the message of each refusal. */
 import t from 'tap'
-import { parseJson } from '../../../engine/request/json.ts'
+import { parseJson } from '../../../../engine/request/json.ts'
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text))
 const refusal = (body: string | Uint8Array): { code: string; message: string } => {

@@ -1,0 +1,143 @@
+/** The check of JSON bodies gives what a slower one gives: the same value, or the same error. */
+import { isDeepStrictEqual } from 'node:util'
+import t from 'tap'
+import { parseJson } from '../../../../engine/request/json.ts'
+import { seed, shortOrLong } from '../../../helpers/run-settings.ts'
+import { parseSlowly } from './oracle.ts'
+
+const RUNS = shortOrLong(8_000, 1_000_000)
+
+/** Random numbers below `n`, the same for a seed (xorshift). */
+const randomOf = (start: number) => {
+  let state = start >>> 0 || 1
+  return (n: number): number => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) % n
+  }
+}
+const random = randomOf(seed())
+const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T
+const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index))
+
+const PIECES = [
+  'a',
+  'bc',
+  ' ',
+  '{',
+  '}',
+  '[',
+  ']',
+  ':',
+  ',',
+  'é',
+  '漢',
+  '😀',
+  '\u0001',
+  '\u007f',
+  '\\"',
+  '\\\\',
+  '\\\\\\"',
+  '\\n',
+  '\\/',
+  '\\u0061',
+  '\\u0022',
+  '\\ud83d',
+  '\\ude00',
+  '\\x',
+  'x'.repeat(15),
+  'y'.repeat(16),
+  'z'.repeat(130),
+  '\\"'.repeat(9),
+  '\\\\'.repeat(33),
+]
+const text = (): string => times(random(8), () => pick(PIECES)).join('')
+const KEYS = [
+  'a',
+  '\\u0061',
+  'b',
+  'é',
+  '\\u00e9',
+  '',
+  '\\ud83d',
+  '\\ude00',
+  '\\ud83d\\ude00',
+  '😀',
+  '\ufffd',
+  '\\ufffd',
+  '__proto__',
+  'constructor',
+  '\\u0063onstructor',
+  '__pr\\u006fto__',
+  'constructo',
+]
+const key = (): string => {
+  if (random(4) === 0) return pick(KEYS)
+  return random(4) === 0 ? text() : `k${random(200)}`
+}
+const blank = (): string => (random(8) === 0 ? pick([' ', '\n', '\t\r', ' '.repeat(200)]) : '')
+const object = (depth: number): string => {
+  const count = random(30) === 0 ? random(60) : random(6)
+  const member = (): string => `${blank()}"${key()}"${blank()}:${blank()}${value(depth - 1)}`
+  return `{${times(count, member).join(',')}${blank()}}`
+}
+const value = (depth: number): string => {
+  const kind = random(8)
+  if (depth <= 0 || kind < 3) return `"${text()}"`
+  if (kind === 3) return pick(['1', '-0.5e3', 'true', 'null', '12345678901234567890', '01', '+1'])
+  if (kind < 6) return `[${times(random(4), () => value(depth - 1)).join(`${blank()},`)}]`
+  return object(depth)
+}
+const deep = (): string => {
+  const depth = 62 + random(5)
+  return random(2) ? '['.repeat(depth) + ']'.repeat(depth) : '{"a":'.repeat(depth)
+}
+const many = (): string => {
+  const count = pick([24, 25, 26, 9_999, 10_001])
+  return `{${times(count, at => `"${random(count * 4) ? `n${at}` : 'n1'}":1`).join(',')}}`
+}
+/** Bytes that are changed, removed or cut off. */
+const damage = (bytes: Buffer): Buffer => {
+  const at = random(Math.max(1, bytes.length))
+  const kind = random(4)
+  if (kind === 0) return bytes.subarray(0, at)
+  if (kind === 1) return Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1 + random(3))])
+  const changed = Buffer.from(bytes)
+  if (changed.length > 0)
+    changed[at] = kind === 2 ? random(256) : pick([...Buffer.from('"\\{}[]:, ')])
+  return changed
+}
+const document = (): Buffer => {
+  const kind = random(400)
+  const json = kind === 0 ? many() : kind < 8 ? deep() : random(3) ? object(4) : value(4)
+  const bytes = Buffer.from(`${blank()}${json}${blank()}`)
+  return random(3) === 0 ? damage(bytes) : bytes
+}
+const resultOf = (parse: (bytes: Buffer) => unknown, bytes: Buffer): unknown => {
+  try {
+    return { value: parse(bytes) }
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string }
+    return { code, message }
+  }
+}
+
+t.test('JSON: any body gives the same value or error as the slower check', async t => {
+  const codes = new Map<string, number>()
+  for (let run = 0; run < RUNS; run++) {
+    const bytes = document()
+    const expected = resultOf(parseSlowly, bytes)
+    const actual = resultOf(parseJson, bytes)
+    const { code = 'ok' } = expected as { code?: string }
+    codes.set(code, (codes.get(code) ?? 0) + 1)
+    if (!isDeepStrictEqual(actual, expected)) {
+      t.same(actual, expected, bytes.toString('latin1').slice(0, 500))
+      break
+    }
+  }
+  t.comment(JSON.stringify(Object.fromEntries(codes)))
+  for (const code of ['ok', 'NOT_JSON', 'NOT_UTF8', 'TOO_DEEP', 'DUPLICATE_KEY', 'FORBIDDEN_KEY'])
+    t.ok(codes.has(code === 'ok' ? code : `BODY_${code}`), code)
+})
