@@ -8,7 +8,14 @@ import type { ConnectionReceiver } from './connection-distributor.ts'
 import { enablePipelining, sendConnection } from './connection-transfer.ts'
 import { workerFlags } from './memory/heap-flags.ts'
 import { MessageWaiter, ofType } from './message-waiter.ts'
-import type { BuildProblems, EncodedVersion, FromWorker, ToWorker } from './messages.ts'
+import {
+  type BuildProblems,
+  type EncodedVersion,
+  type FromWorker,
+  HEARTBEAT,
+  type ToWorker,
+} from './messages.ts'
+import { OwnSilence, readCoreWait } from './watchdog.ts'
 
 export type WorkerState = 'starting' | 'serving' | 'leaving'
 export type Refusal = Pick<BuildProblems, 'problems' | 'text'>
@@ -45,6 +52,7 @@ export class WorkerHandle implements ConnectionReceiver {
   /** Whether heartbeats are overdue. */
   isStalled = false
   isReplacing = false
+  readonly #ownSilence = new OwnSilence(() => readCoreWait(this.pid))
 
   /** `url`: of the gateway, for clients on this machine. `youngGeneration`: MiB, from the start. */
   constructor(number: number, codeFolder: string, url: string, youngGeneration?: number) {
@@ -111,9 +119,10 @@ export class WorkerHandle implements ConnectionReceiver {
     if (await pending) this.#serving = encodedVersion
   }
   /** State after `silence` ms without a heartbeat. `stalled` is returned once, when a stall
-   *  begins. */
+   *  begins; `overdue` does not count time for which the worker waited for a core. */
   checkHeartbeat(silence: number): 'ok' | 'stalled' | 'overdue' {
-    if (silence > STALL_LIMITS[this.isPreparing ? 'preparing' : this.state]) {
+    const ownSilence = this.#ownSilence.of(silence, HEARTBEAT)
+    if (ownSilence > STALL_LIMITS[this.isPreparing ? 'preparing' : this.state]) {
       this.reason = 'stalled'
       return 'overdue'
     }
