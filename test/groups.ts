@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/{,ci/}*.test.ts',
-  'test/{laws,docs,examples,bench,chaos,chaos/{creates,failover,tasks},mutation}/*.test.ts',
+  'test/{laws,docs,examples,bench,chaos,chaos/{creates,failover,tasks},mutation,oracles}/*.test.ts',
   'test/journeys/{*,{attacks,clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
@@ -20,6 +20,7 @@ const CI_FILES = [
   'test/laws/{environment,laws}.test.ts',
   'test/chaos/**/*.test.ts',
   'test/mutation/*.test.ts',
+  'test/oracles/all-*.test.ts',
   'test/journeys/**/*.test.ts',
 ]
 
@@ -49,6 +50,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   formats: [
     'test/suites/{,ci/}{formats,inside-formats,shipped,stored}.test.ts',
     'test/journeys/{clients,formats}/*.test.ts',
+    'test/oracles/*.test.ts',
   ],
 }
 const DEFAULT_GROUP = 'engine'

@@ -14,6 +14,8 @@ export const REQUEST_TYPES: Readonly<Record<string, string>> = {
   'anthropic-messages': 'Messages',
   'google-gemini': 'GenerateContent',
 }
+/** Of requests.ts too: a format that is a target only. */
+const TARGET_TYPES: Readonly<Record<string, string>> = { 'bedrock-converse': 'Converse' }
 /** The same in answers.ts: a type with `answer` and, where the format streams, `event`. */
 export const ANSWER_TYPES: Readonly<Record<string, string>> = {
   'openai-chat-answered': 'ChatAnswered',
@@ -30,6 +32,7 @@ const USAGE_TYPES: Readonly<Record<string, string>> = {
 }
 export const NAMES: readonly string[] = [
   ...Object.keys(REQUEST_TYPES),
+  ...Object.keys(TARGET_TYPES),
   ...Object.keys(ANSWER_TYPES),
   ...Object.keys(USAGE_TYPES),
 ]
@@ -44,8 +47,9 @@ export const versions = (): string =>
     .join(', ')
 
 export const generateSchema = (name: string): string => {
-  const type = REQUEST_TYPES[name] ?? ANSWER_TYPES[name] ?? USAGE_TYPES[name] ?? ''
-  const file = name in REQUEST_TYPES ? 'requests' : name in ANSWER_TYPES ? 'answers' : 'usage'
+  const requested = REQUEST_TYPES[name] ?? TARGET_TYPES[name]
+  const type = requested ?? ANSWER_TYPES[name] ?? USAGE_TYPES[name] ?? ''
+  const file = requested ? 'requests' : name in ANSWER_TYPES ? 'answers' : 'usage'
   const schema = createGenerator({
     path: fileURLToPath(new URL(`${file}.ts`, FOLDER)),
     tsconfig: fileURLToPath(new URL('tsconfig.json', FOLDER)),
@@ -53,7 +57,12 @@ export const generateSchema = (name: string): string => {
     skipTypeCheck: true,
     jsDoc: 'none',
   }).createSchema(type)
-  return `${JSON.stringify({ $comment: versions(), ...schema })}\n`
+  return `${JSON.stringify({ $comment: versions(), ...schema }, bytesAsText)}\n`
 }
+/** Bytes are base64 in JSON. */
+const bytesAsText = (_: string, value: unknown): unknown =>
+  JSON.stringify(Object(value).properties)?.startsWith('{"BYTES_PER_ELEMENT"')
+    ? { type: 'string' }
+    : value
 
 if (import.meta.main) for (const name of NAMES) writeFileSync(fileOf(name), generateSchema(name))

@@ -122,6 +122,8 @@ const addDiscriminators = (schema: LooseObject): unknown => {
     const { anyOf, ...rest } = Object.fromEntries(entries)
     const types = asList(anyOf).map(constOf)
     if (!anyOf) return rest
+    // A member of that name is no union.
+    if (!Array.isArray(anyOf)) return { anyOf, ...rest }
     if (new Set(types).size < types.length || types.includes(undefined)) return { anyOf, ...rest }
     const branches = asList(anyOf).map((each, index) => ({
       if: { properties: { type: { const: types[index] } } },
@@ -132,4 +134,34 @@ const addDiscriminators = (schema: LooseObject): unknown => {
     return { ...rest, ...some, allOf: branches }
   }
   return walk(schema)
+}
+
+/** Members and values that providers take in requests beyond the types, with the reason. */
+const EXTRA_REQUEST_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  // Removed from the SDK's types, and still part of its API.
+  'anthropic-messages': ['top_k', 'top_p', 'temperature'],
+  // What chat upstreams take back of a model that reasons, and Google's signature of a call.
+  'openai-chat': ['reasoning_content', 'extra_content', 'reasoning_details', 'top_k'],
+}
+/** Gives the first error of a request body, or undefined. `name`: the name of a schema file. */
+export const createRequestValidator = (name: string): ((body: unknown) => string | undefined) => {
+  const { $comment: _, ...schema } = JSON.parse(readFileSync(fileOf(name), 'utf8'))
+  const fits = new Ajv({ strict: false, logger: false }).compile(
+    addDiscriminators(schema) as LooseObject,
+  )
+  const extra = EXTRA_REQUEST_MEMBERS[name] ?? []
+  return body => {
+    const typed = JSON.parse(JSON.stringify(body), (key, value) =>
+      extra.includes(key) ? undefined : value,
+    )
+    if (fits(typed)) return undefined
+    const errors = (fits.errors ?? []).filter(
+      ({ keyword }) => !/^(?:if|anyOf|oneOf)$/.test(keyword),
+    )
+    // Of a union, the error that lies deepest belongs to the member that was meant.
+    const depth = ({ instancePath }: ErrorObject): number => instancePath.split('/').length
+    const [error] = errors.sort((a, b) => depth(b) - depth(a))
+    const excerpt = JSON.stringify(at(typed, error?.instancePath ?? ''))?.slice(0, 200)
+    return `${error?.instancePath} ${error?.message} ${JSON.stringify(error?.params)}: ${excerpt}`
+  }
 }
