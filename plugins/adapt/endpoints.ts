@@ -3,6 +3,7 @@
 
 const ENDPOINTS = {
   'openai-chat': /^\/v1\/chat\/(completions)$/,
+  'openai-completions': /^\/v1\/(completions)$/,
   'cohere-chat': /^\/v2\/(chat)$/,
   'bedrock-converse': /^\/model\/[^/]+\/(converse|converse-stream)$/,
   'openai-responses': /^\/v1\/(responses)$/,

@@ -9,6 +9,7 @@ import { embeddingFormats } from './embedding.ts'
 import type { Format, TargetFormat } from './format.ts'
 import { googleGemini } from './google-gemini/index.ts'
 import { openaiChat } from './openai-chat/index.ts'
+import { openaiCompletions } from './openai-completions/index.ts'
 import { openaiImages } from './openai-images/index.ts'
 import { openaiModerations } from './openai-moderations/index.ts'
 import { openaiResponses } from './openai-responses/index.ts'
@@ -25,6 +26,7 @@ export const formats: ReadonlyMap<string, Format> = byName([
   openaiResponses,
   anthropicMessages,
   googleGemini,
+  openaiCompletions,
   openaiImages,
   openaiSpeech,
   openaiTranscription,

@@ -24,6 +24,7 @@ interface ConversationFormat extends ProviderHabits {
 }
 const CONVERSATIONS: readonly ConversationFormat[] = [
   { path: /\/chat\/completions$/, format: 'openai-chat', showsThoughts: true },
+  { path: /\/completions$/, format: 'openai-completions' },
   {
     path: /\/responses$/,
     format: 'openai-responses',

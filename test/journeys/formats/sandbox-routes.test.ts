@@ -75,6 +75,14 @@ const REQUESTS: readonly (readonly [path: string, body: object, answer?: object]
     { model: 'rc-v3-svg', messages, n: 2 },
     { ...chatText(new RegExp(`^${FILE_URL}\\.svg$`)), choices: { length: 2 } },
   ],
+  ...['gp-4.1', 'cl-sonnet-4-5', 'gx-2.5-flash'].map(
+    model =>
+      [
+        'v1/completions',
+        { model, prompt: 'Hello', echo: true },
+        { object: 'text_completion', choices: [{ text: /^Hello.*You wrote: "Hello"$/s }] },
+      ] as const,
+  ),
   [
     'v1/images/generations',
     { model: 'gp-4o-image', prompt: 'x' },

@@ -9,6 +9,18 @@ import { recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
 type Row = readonly [format: string, what: string, counts: Fields, meters: object]
 const TABLE: readonly Row[] = [
   [
+    'openai-completions',
+    'cached tokens are part of the prompt, thinking of the completion',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 50,
+      total_tokens: 150,
+      prompt_tokens_details: { cached_tokens: 30 },
+      completion_tokens_details: { reasoning_tokens: 20 },
+    },
+    { input: 70, cached: 30, output: 30, thinking: 20 },
+  ],
+  [
     'openai-chat',
     'cached, cache write and audio tokens are part of the prompt; thinking and audio of the completion',
     {

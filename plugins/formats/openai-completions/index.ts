@@ -1,0 +1,83 @@
+/** OpenAI's legacy completions: a text in, a text out. Targets of every chat format answer them. */
+import { type Fields, isFields, lenientObjects } from '../fields.ts'
+import { type AnswerFacts, eventFields, type Format } from '../format.ts'
+import { decodeErrorReply } from '../openai-error-reply.ts'
+import { servedOf } from '../served.ts'
+import { compileTextPattern } from '../stream/text-pattern.ts'
+import { openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
+import { about } from './about.ts'
+import { answersIn, decodePrompt, encodePrompt, memberToAdd, NAMES } from './request.ts'
+import { countsIn, decodeAnswer, encodeAnswer, metersOf } from './response.ts'
+import { decodeStream, encodeStream } from './stream.ts'
+
+const TEXT = compileTextPattern({ text: ['text'] })
+const choicesIn = (body: Fields): readonly Fields[] => lenientObjects(body, 'choices')
+const hasEnded = ({ finish_reason: reason }: Fields): boolean =>
+  typeof reason === 'string' && reason !== '' && reason !== 'error'
+const hasText = ({ text }: Fields): boolean => typeof text === 'string' && text !== ''
+
+const answers: AnswerFacts = {
+  marks: ['"finish_reason":"stop"', '"finish_reason": "stop"'],
+  failure: body =>
+    choicesIn(body).some(choice => hasText(choice) || hasEnded(choice))
+      ? undefined
+      : openaiFailure(body),
+}
+
+export const openaiCompletions: Format = {
+  name: 'openai-completions',
+  dialect: 'openai',
+  endpoint: 'openai',
+  about,
+  model: 'body',
+  answerModel: { key: 'model', parents: [] },
+  outputLimit: (_, tokens) => ['max_tokens', tokens],
+  limitField: 'max_tokens',
+  limitsIn: body => [body.max_tokens],
+  answersIn,
+  usage: {
+    key: 'usage',
+    inEvent: countsIn,
+    meters: metersOf,
+    sums: { input: ['prompt_tokens'], output: ['completion_tokens'] },
+    text: { plain: TEXT, events: TEXT },
+    counts: ['input', 'cached', 'output', 'thinking'],
+  },
+  served: { members: ['id', 'model'], read: ({ id, model }) => servedOf(id, model) },
+  stream: {
+    usageMark: '_tokens"',
+    isCumulative: true,
+    endMarks: ['[DONE]'],
+    isEnd: ({ data }) => data?.trim() === '[DONE]',
+    afterEnd: 'dropped',
+    completesWithoutTerminator: event => {
+      const { choices, usage } = eventFields(event) ?? {}
+      if (!Array.isArray(choices)) return false
+      return choices.length === 0
+        ? isFields(usage)
+        : choices.every(each => isFields(each) && Boolean(each.finish_reason))
+    },
+    usageOption: {
+      memberToAdd,
+      isUsageOnly: event => {
+        const { choices, usage } = eventFields(event) ?? {}
+        return Array.isArray(choices) && choices.length === 0 && isFields(usage)
+      },
+    },
+    error: event => openaiErrorInAnswer(eventFields(event) ?? {}),
+    carriesContent: event =>
+      choicesIn(eventFields(event) ?? {}).some(choice => hasText(choice) || hasEnded(choice)),
+  },
+  answers,
+  codec: {
+    settings: NAMES,
+    decodePrompt,
+    encodePrompt,
+    decodeAnswer,
+    encodeAnswer,
+    decodeStream,
+    encodeStream,
+    decodeError: decodeErrorReply,
+    losesSignatures: true,
+  },
+}
