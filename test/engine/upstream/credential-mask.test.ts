@@ -95,6 +95,12 @@ t.test(
       [event({ choices: [{ delta: { content: SECRET } }] }), SECRET],
       [event({ error: { message: `no ${SECRET.slice(0, 20)}…` } }), SECRET.slice(0, 20)],
       [event({ type: 'error', error: { message: base64 } }), base64.slice(0, 60)],
+      [event({ type: 'server_error', message: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
+      [event({ code: 'KeyError', message: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
+      // Of more bytes other texts are searched.
+      [event({ p: 'x'.repeat(4_000), error: { message: base64 } }), base64.slice(0, 60)],
+      [event({ p: 'x'.repeat(4_000), code: 'a_error', m: base64 }), base64.slice(0, 60)],
+      [event({ p: 'x'.repeat(4_000), code: 'KeyError', m: base64 }), base64.slice(0, 60)],
     ] as const
     for (const [text, secret] of cases) {
       const reply = new FilteredReply(200, {}, chunksOf(text, 10_000))
