@@ -89,11 +89,6 @@ export class Gateway {
     lifecycle.refuser = writer
     const refusal = this.#shed(arrival.call.startedAt) ?? arrival.refusal
     if (refusal) return writer.refuse(refusal)
-    const { call, compiledRoute: compiled } = arrival
-    if (compiled.ping > 0)
-      void compiled.streams(call.request).then(yes => {
-        if (yes && !call.ended) writer.startPings(compiled.ping)
-      })
     void run(writer, lifecycle)
   }
   /** Node gives no response object for an upgrade or CONNECT; it starts after the open response. */

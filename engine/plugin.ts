@@ -70,6 +70,8 @@ export interface Stage {
   fail?(fault: Fault, exchange: Exchange): Refusal
   /** Whether the client asks for a stream, for `ping:`. The first stage that has it decides. */
   streams?(request: Request): boolean | Promise<boolean>
+  /** The event that `ping:` sends, framed; a comment by default. The first stage's counts. */
+  readonly ping?: string
   /** What it adds to the description of the route, for `host.gateway.routes` and OpenAPI. */
   describe?(): RouteDescription
   /** Describes what this stage would do, for `tollgate explain`. */

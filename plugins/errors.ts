@@ -4,7 +4,14 @@ import { errors } from '../engine/errors.ts'
 import type { Attempt, Exchange, Fault, Host, Plugin } from '../engine/plugin.ts'
 import { blameIn, mayBlame } from './conversion/account-error.ts'
 import { accountFault, ERROR_LIMIT } from './conversion/upstream-error.ts'
-import { type DialectName, dialects, errorSchema, render, streams } from './dialects/index.ts'
+import {
+  type DialectName,
+  dialects,
+  errorSchema,
+  pingOf,
+  render,
+  streams,
+} from './dialects/index.ts'
 import { createRouteHint } from './dialects/route-hint.ts'
 import { COMMIT_FAULTS } from './slots.ts'
 
@@ -18,6 +25,7 @@ export default {
   default: 'openai',
   setup: (dialect, host) => ({
     streams: request => streams(dialect, request),
+    ...pingOf(dialect),
     fail: (fault, exchange) => {
       const ownFault = exchange.slots.get(COMMIT_FAULTS)?.[fault.code] ?? fault
       return render(dialect, withHint(ownFault, exchange, host), exchange.id)

@@ -14,6 +14,7 @@ import type { Call } from '../request/exchange.ts'
 import type { RequestLifecycle } from '../request/request-lifecycle.ts'
 import { withoutFraming } from './headers.ts'
 import { endAndClose, flushHead, writeLast } from './lingering-close.ts'
+import { Pings } from './pings.ts'
 import { plainRefusal } from './refusal.ts'
 import { type FlowControl, UNCONTROLLED } from './source.ts'
 import { turnEnd } from './turn-end.ts'
@@ -53,13 +54,16 @@ export class ResponseWriter implements Out {
   /** Ends the measurement of an open stream of events; undefined for every other reply. */
   #closeStream: (() => void) | undefined
   #backpressure: 'none' | 'blocked' | 'released' = 'none'
-  /** Pings until the first byte; once abandoned, the time that `hangup` gives. */
+  readonly #pings: Pings | undefined
+  /** Once abandoned: the time that `hangup` gives. */
   #timer: NodeJS.Timeout | undefined
 
   constructor(lifecycle: RequestLifecycle, response: ServerResponse) {
     this.call = lifecycle.call
     this.#lifecycle = lifecycle
     this.#response = response
+    const { ping } = lifecycle.compiledRoute
+    if (ping) this.#pings = new Pings(ping, event => this.#ping(event))
     response.on('close', () => this.#onClose())
   }
   deliver(): void {
@@ -80,25 +84,31 @@ export class ResponseWriter implements Out {
     if (reply.headers['content-type'] === 'application/json') return
     if (this.#ensureHead(-1) && !this.#bodiless()) flushHead(this.#response)
   }
-  /** Writes the head, and comments until the first byte. `every`: ms. */
-  startPings(every: number): void {
-    if (this.#bodyBytes > 0 || (this.#state !== WAITING && this.#state !== SENDING)) return
-    this.#timer = setInterval(() => {
-      if (this.#state === WAITING) this.#writeHead({ 'content-type': 'text/event-stream' }, 200, -1)
-      if (this.#state === SENDING) this.#response.write(': ping\n\n')
-    }, every)
+  /** Sends a ping: with the head, if the client asks for a stream, or between two events. A body
+   *  that no stage has read is not read for it: the request may still be refused. */
+  #ping(event: Bytes): void {
+    if (this.#state === SENDING && this.#closeStream && this.#declaredLength < 0)
+      if (!this.#response.writableNeedDrain) this.#response.write(event)
+    const { request } = this.call
+    const mayAsk = !request.body.exists || request.body.whole || request.body.isStreamed
+    if (this.#state !== WAITING || !mayAsk) return
+    void this.#lifecycle.compiledRoute.streams(request).then(isStream => {
+      if (!isStream || this.#state !== WAITING) return
+      this.#writeHead({ 'content-type': 'text/event-stream' }, 200, -1)
+      this.#response.write(event)
+    })
   }
   write(chunk: Bytes): void {
     const state = this.#state
     if (state === ENDED || state === FAILING) return
     if (state.name === 'abandoned') return this.#discard(chunk, state)
     if (!this.#ensureHead(this.#declaredLength)) return
-    clearInterval(this.#timer)
     const size = this.#bodyBytes + chunk.length
     // A client would read bytes beyond the announced length as the beginning of the next reply.
     if (this.#declaredLength >= 0 && size > this.#declaredLength && !this.#bodiless())
       return this.#invalidate(fault('LENGTH_WRONG', [this.#declaredLength]))
     this.#bodyBytes = size
+    this.#pings?.observe(chunk)
     this.#stampFirstByte()
     if (this.#bodiless()) return
     turnEnd.cork(this.#response.socket)
@@ -242,7 +252,7 @@ export class ResponseWriter implements Out {
       this.call.abandon(fault('CLIENT_GONE'))
   }
   #onClose(): void {
-    clearInterval(this.#timer)
+    this.#pings?.stop()
     if (this.#state === ENDED || this.#response.writableFinished) return
     this.#state = { name: 'abandoned', discardedBytes: 0 }
     const { hangup } = this.call
@@ -266,6 +276,7 @@ export class ResponseWriter implements Out {
   #finish(end: Outcome['end'], status: number, reason?: Fault): void {
     this.#state = ENDED
     clearTimeout(this.#timer)
+    this.#pings?.stop()
     this.#closeStream?.()
     this.#lifecycle.end({ end, status, bytes: this.#bodyBytes, fault: reason }, this.#headAt)
   }

@@ -9,6 +9,7 @@ import type { Call } from '../request/exchange.ts'
 import { readTarget } from '../request/path.ts'
 import type { Run } from '../request/pipeline.ts'
 import { type Match, Router } from '../request/router.ts'
+import type { PingRule } from '../response/pings.ts'
 import type { UpstreamAttempt } from '../upstream/attempt.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
@@ -35,8 +36,8 @@ export interface CompiledRoute {
   readonly hangup: Exchange['hangup']
   /** Whether its client asks for a stream. */
   streams(request: Request): Promise<boolean>
-  /** ms between `: ping` comments until a stream begins; 0: none. */
-  readonly ping: number
+  /** Pings of its streams; undefined: none. */
+  readonly ping: PingRule | undefined
   /** For WebSocket routes. `payload`: bytes of the largest message. */
   readonly websocket: { readonly payload: number }
 }

@@ -40,6 +40,7 @@ export const anthropic: Dialect = {
     until: ms => timestamp(ms),
   },
   streams: isStreamInBody,
+  ping: 'event: ping\ndata: {"type": "ping"}\n\n',
   event: body => `event: error\ndata: ${JSON.stringify(body)}\n\n`,
 }
 

@@ -46,8 +46,10 @@ export interface Dialect {
   headers?(view: ErrorView): Headers
   /** Absent in dialects without rate-limit headers. */
   readonly limitHeaders?: LimitHeaders
-  /** Whether a request requests a stream; absent in dialects without streams. */
-  streams?(request: Pick<Request, 'path' | 'json'>): boolean | Promise<boolean>
+  /** Whether a request requests a stream of events; absent in dialects without streams. */
+  streams?(request: Pick<Request, 'path' | 'query' | 'json'>): boolean | Promise<boolean>
+  /** A ping as a stream event; absent where it is a comment. */
+  readonly ping?: string
   /** The body as a stream event; absent in dialects without streams. */
   event?(body: { readonly [key: string]: Json }): string
 }

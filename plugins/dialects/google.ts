@@ -32,7 +32,8 @@ export const google: Dialect = {
   body: (view, { type, status }) => ({
     error: { code: status ?? view.status, message: view.message, status: type, ...details(view) },
   }),
-  streams: ({ path }) => path.includes(':stream'),
+  // Without `alt=sse` a stream is one JSON list.
+  streams: ({ path, query }) => path.includes(':stream') && query.get('alt') === 'sse',
   event: body => `data: ${JSON.stringify(body)}\r\n\r\n`,
 }
 

@@ -39,6 +39,12 @@ export const streams = (name: DialectName, request: Request): boolean | Promise<
   return dialect.streams?.(request) ?? false
 }
 
+/** The ping of its streams; absent: a comment. */
+export const pingOf = (name: DialectName): Pick<Dialect, 'ping'> => {
+  const { ping }: Dialect = dialects[name]
+  return ping === undefined ? {} : { ping }
+}
+
 /** JSON Schema of the error bodies. */
 export const errorSchema = (name: DialectName): Shape => ({
   title: `${name} error`,

@@ -2,6 +2,8 @@
 import type { Balance, Exchange, Target } from '../../plugin.ts'
 import type { BodyRules } from '../../request/body.ts'
 import type { Call } from '../../request/exchange.ts'
+import { PING_COMMENT } from '../../response/pings.ts'
+import type { CompiledRoute, NamedStage } from '../../snapshot/snapshot.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
 import { parseDuration, parseSize } from './units.ts'
 import { readDeadlines, type UpstreamOptions } from './upstreams.ts'
@@ -75,3 +77,13 @@ export const readHangup = ({ hangup }: RouteOptions): Exchange['hangup'] =>
   hangup === undefined || hangup === 'cancel'
     ? 'cancel'
     : { ms: parseDuration(hangup.drain), bytes: parseSize(hangup.bytes) }
+
+/** Pings with the event of the first stage that has one. */
+export const readPing = (
+  { ping }: RouteOptions,
+  stages: readonly NamedStage[],
+): CompiledRoute['ping'] => {
+  if (ping === undefined) return undefined
+  const event = stages.find(({ stage }) => stage.ping)?.stage.ping
+  return { every: parseDuration(ping), event: event ? Buffer.from(event) : PING_COMMENT }
+}

@@ -12,8 +12,14 @@ import type { Settings } from '../settings.ts'
 import { type CompileFault, describeError, describeStage } from './compile-problem.ts'
 import { dispatchRules, insideDeadline } from './dispatch-rules.ts'
 import { createRouteHost } from './host.ts'
-import { type RouteOptions, readBodyRules, readHangup, readTargets } from './route-options.ts'
-import { parseDuration, parseSize } from './units.ts'
+import {
+  type RouteOptions,
+  readBodyRules,
+  readHangup,
+  readPing,
+  readTargets,
+} from './route-options.ts'
+import { parseSize } from './units.ts'
 
 export interface RouteContext {
   readonly pipeline: readonly string[]
@@ -128,7 +134,7 @@ const assembleRoute = (
     targets: readTargets(options),
     rules,
     hangup: readHangup(options),
-    ping: options.ping ? parseDuration(options.ping) : 0,
+    ping: readPing(options, stages),
     streams: createStreamTest(stages),
     websocket: { payload },
   }

@@ -25,6 +25,7 @@ const isSentences = (value: unknown): boolean =>
 const isFormats = (value: unknown): boolean =>
   isFields(value) && Object.values(value as object).every(isObject)
 const isAny = (): boolean => true
+const isText = (value: unknown): boolean => typeof value === 'string'
 
 type Shape = readonly [description: string, fits: (value: unknown) => boolean]
 const OBJECT: Shape = ['an object', isObject]
@@ -52,7 +53,7 @@ const PLUGIN_MEMBERS: Readonly<Record<keyof Plugin, Shape>> = {
   admin: ['an object of functions, by `METHOD /-/path`', isEndpoints],
   authorizeOperator: FUNCTION,
   metrics: ['an object of sentences, by metric', isSentences],
-  serves: ['a text', value => typeof value === 'string'],
+  serves: ['a text', isText],
   lint: FUNCTION,
   effects: FUNCTION,
   checkLive: FUNCTION,
@@ -72,6 +73,7 @@ const STAGE_MEMBERS: Readonly<Record<keyof Stage, Shape>> = {
   message: FUNCTION,
   fail: FUNCTION,
   streams: FUNCTION,
+  ping: ['a text', isText],
   explain: FUNCTION,
   describe: FUNCTION,
 }

@@ -99,7 +99,7 @@ t.test('route: defaults of missing values', async t => {
   const { body, rules, hangup, ping, websocket } = await routeOf({})
   t.same(body, { limit: 33_554_432, encodings: [], inflatedLimit: 33_554_432 })
   t.match(rules, { balance: 'first', retries: 0 })
-  t.match({ hangup, ping, websocket }, { hangup: 'cancel', ping: 0 })
+  t.match({ hangup, ping, websocket }, { hangup: 'cancel', ping: undefined })
   t.equal(websocket.payload, 16_777_216)
   t.match(rules.spanId(), /^[0-9a-f]{16}$/)
   t.not(rules.spanId(), rules.spanId())
@@ -116,7 +116,13 @@ t.test('route: explicit values override defaults', async t => {
   })
   t.same(body, { limit: 1_024, encodings: ['gzip'], inflatedLimit: 1_048_576 })
   t.match(rules, { balance: 'weighted', retries: 2 })
-  t.same({ hangup, ping }, { hangup: { ms: 30_000, bytes: 2_048 }, ping: 15_000 })
+  t.same(
+    { hangup, ping },
+    {
+      hangup: { ms: 30_000, bytes: 2_048 },
+      ping: { every: 15_000, event: Buffer.from(': ping\n\n') },
+    },
+  )
   t.equal(websocket.payload, 1_024)
   const limitedRoute = await routeOf({ body: { limit: '1KiB' }, hangup: 'cancel' })
   t.equal(
