@@ -156,8 +156,14 @@ export const bySpecificity = (one: Pattern, other: Pattern): number =>
 
 /** The targets of an entry; members of the entry that describe the model become traits of each
  *  target. */
-export const targetsOf = ({ to, traits, output, thinking }: ModelOptions): readonly Target[] => {
-  const own = { ...(output && { output }), ...(thinking && { thinks: thinking }), ...traits }
+export const targetsOf = (options: ModelOptions): readonly Target[] => {
+  const { to, traits, output, thinking, prompt_cache } = options
+  const own = {
+    ...(output && { output }),
+    ...(thinking && { thinks: thinking }),
+    ...(prompt_cache !== undefined && { prompt_cache }),
+    ...traits,
+  }
   const shared = Object.keys(own).length > 0 ? own : undefined
   return Object.freeze((typeof to === 'string' ? [to] : to).map(each => targetOf(each, shared)))
 }

@@ -1,6 +1,7 @@
 /** The `models:` section: the type of an entry, and its JSON Schema. */
 import type { Balance, Json } from '../../engine/plugin.ts'
 import { FREE, MAX_CALLS, PRICE, TIER_RULE, UNPRICED } from '../billing/schema.ts'
+import { PROMPT_CACHE } from '../conversion/prompt-cache-option.ts'
 import { DEFAULTS, type RouteDefaults } from './defaults.ts'
 import { TRAITS } from './traits.ts'
 
@@ -19,6 +20,7 @@ export interface ModelOptions {
   readonly max_calls?: { readonly [meter: string]: number }
   readonly traits?: { readonly [key: string]: Json }
   readonly thinking?: { readonly budget: number | string }
+  readonly prompt_cache?: Json
   readonly owner?: string
   readonly title?: string
   readonly context?: number
@@ -180,6 +182,7 @@ const entry = {
     unpriced: UNPRICED,
     tiers: TIER_RULE,
     traits: TRAITS,
+    prompt_cache: PROMPT_CACHE,
     thinking: {
       description: 'Thinking by default: requests that do not set thinking get this budget.',
       type: 'object',

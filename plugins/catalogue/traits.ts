@@ -83,7 +83,7 @@ export const TRAITS = {
       examples: [['LOW', 'HIGH']],
     },
     sampling: flag(
-      'false: it does not accept temperature, top_p, top_k and logprobs. true: a target of anthropic-messages or bedrock-converse accepts temperature together with top_p, of which otherwise only temperature is sent, and bedrock-converse also top_k.',
+      'false: it does not accept temperature, top_p, top_k, penalties and logprobs, nor stop and logit_bias at openai-chat. true: a target of anthropic-messages or bedrock-converse accepts temperature together with top_p, of which otherwise only temperature is sent, and bedrock-converse also top_k.',
       true,
     ),
     structured: flag('false: it supports neither structured output nor strict tools.', true),

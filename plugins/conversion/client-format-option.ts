@@ -2,23 +2,27 @@
 import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 
-export type ClientFormatOption = string | { readonly format: string; readonly strict?: boolean }
+export type ClientFormatOption =
+  | string
+  | { readonly format: string; readonly strict?: boolean; readonly prompt_cache?: Json }
 
 export const readClientFormat = (
   option: ClientFormatOption,
-): { readonly format: string; readonly strict: boolean } =>
+): { readonly format: string; readonly strict: boolean; readonly prompt_cache?: Json } =>
   typeof option === 'string' ? { format: option, strict: false } : { strict: false, ...option }
 
 /** Whether the option of a route refuses requests with fields that a target cannot carry. */
 export const readStrict = (option: Json | undefined): boolean =>
   isFields(option) && option.strict === true
 
-/** `example`: one of `names`; `withOwn`: or the name of a format that a plugin brings. */
+/** `example`: one of `names`; `withOwn`: or the name of a format that a plugin brings. `more`:
+ *  further members of the object. */
 export const clientFormatSchema = (
   description: string,
   names: readonly string[],
   example: string,
   withOwn = false,
+  more: object = {},
 ) => {
   const format = {
     description,
@@ -44,6 +48,7 @@ export const clientFormatSchema = (
             type: 'boolean',
             examples: [true],
           },
+          ...more,
         },
         examples: [objectExample],
       },

@@ -3,6 +3,7 @@
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Fields } from './fields.ts'
+import type { AutoCache } from './hub/auto-cache.ts'
 import type { Codec, TargetCodec, UpstreamError } from './hub/codec.ts'
 import type { ServedFacts } from './served.ts'
 import type { Framing } from './stream/framing.ts'
@@ -33,6 +34,9 @@ export interface Format {
   /** The member of a request that limits the output, with this limit. Absent: the format has no
    *  limit. */
   outputLimit?(body: Fields, tokens: number): readonly [key: string, value: Json] | undefined
+  /** The members of a request with automatic cache breakpoints; none where the client sets its own.
+   *  Absent: the format has none. */
+  cachedMembers?(body: Fields, cache: AutoCache): readonly (readonly [key: string, value: Json])[]
   /** The name of that limit for clients. */
   readonly limitField?: string
   /** Whether the path of a request asks for a stream. Absent: the member `stream` of the body

@@ -7,6 +7,7 @@ import {
   readClientFormat,
 } from '../conversion/client-format-option.ts'
 import { MEDIA_KINDS } from '../conversion/media-fetch.ts'
+import { PROMPT_CACHE, readPromptCache } from '../conversion/prompt-cache-option.ts'
 import { formats, formatsOf, knownFormats } from '../formats/index.ts'
 import { operatorParts } from '../operator/contributions.ts'
 import { openListeners } from './listeners/chains.ts'
@@ -27,6 +28,7 @@ export default {
     names,
     'openai-chat',
     true,
+    { prompt_cache: PROMPT_CACHE },
   ),
   // The sandbox answers in the format of the target; `model` chose the targets.
   before: ['sandbox'],
@@ -85,12 +87,16 @@ export default {
   },
   setup(options, host) {
     operatorParts(host).testUpstream = testUpstream
-    const { format: name, strict } = readClientFormat(options)
+    const { format: name, strict, prompt_cache: cache } = readClientFormat(options)
     const { clients } = formatsOf(host)
     const format = clients.get(name)
     if (!format)
       throw new Error(`there is no format "${name}"; there are ${[...clients.keys()].join(', ')}`)
-    const planner = new TranslationPlanner(format, strict, host)
+    const planner = new TranslationPlanner(
+      format,
+      { strict, autoCache: readPromptCache(cache) },
+      host,
+    )
     const { about } = format
     return {
       describe: () => ({

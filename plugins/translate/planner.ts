@@ -10,9 +10,9 @@ import { canReach, reachableFormats, targetFormatsOf } from '../formats/reachabi
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
 import { hasChanges, showParts, showPrompt } from './listeners/listening.ts'
+import { addCachedMembers, thinksByDefault } from './model-defaults.ts'
 import { PassThrough } from './pass-through.ts'
-import { createContext } from './route-context.ts'
-import { thinksByDefault } from './thinking.ts'
+import { createContext, type RouteOptions } from './route-context.ts'
 import {
   isTranslatable,
   type TranslatableFormat,
@@ -33,9 +33,9 @@ export class TranslationPlanner {
   readonly #context: TranslationContext
   readonly #targetFormats: ReadonlyMap<string, TargetFormat>
 
-  constructor(format: Format, strict: boolean, host: Host) {
+  constructor(format: Format, options: RouteOptions, host: Host) {
     const { log, upstreams } = host
-    const context = createContext(host, strict)
+    const context = createContext(host, options)
     this.#format = format
     this.#targetFormats = targetFormatsOf(host)
     this.#context = context
@@ -64,6 +64,7 @@ export class TranslationPlanner {
   #send(attempt: Attempt, next: Next): Promise<void> {
     const plan = this.#planFor(attempt)
     const passes = plan === this.#passThrough
+    if (passes) addCachedMembers(attempt, this.#format, this.#context.autoCache)
     return plan.forward(attempt, passes ? showParts(attempt, this.#format.codec, next) : next)
   }
   #planFor({ target, exchange, request }: Attempt): PassThrough | Translator {

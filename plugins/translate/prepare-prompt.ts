@@ -3,12 +3,14 @@
 import type { Attempt, Exchange } from '../../engine/plugin.ts'
 import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { fetchMedia, namesMedia } from '../conversion/media-fetch.ts'
+import { autoCacheFor } from '../conversion/prompt-cache-option.ts'
+import { addBreakpoints } from '../formats/hub/auto-cache.ts'
 import type { TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { MODEL, OUTPUT_LIMIT } from '../slots.ts'
 import type { DecodedRequest } from './decode-request.ts'
 import { MediaUpload } from './media-upload.ts'
-import { addDefaultThinking } from './thinking.ts'
+import { addDefaultThinking } from './model-defaults.ts'
 import type { TranslationContext } from './translation-context.ts'
 
 export const preparePrompt = (
@@ -23,7 +25,9 @@ export const preparePrompt = (
   for (const field of dropped)
     if (!imageGeneration?.acceptedFields.has(field)) droppedFields.add(field)
   droppedFields.useAliases(prompt.clientNames)
-  const boundPrompt = applyOutputLimit(prompt, exchange)
+  const autoCache = autoCacheFor(target, context.autoCache)
+  const cachedPrompt = autoCache ? addBreakpoints(prompt, autoCache) : prompt
+  const boundPrompt = applyOutputLimit(cachedPrompt, exchange)
   if (imageGeneration) {
     const imagePrompt = imageGeneration.reducePrompt(boundPrompt, factsOf(attempt), droppedFields)
     if (!namesMedia(imagePrompt, ['image'])) return imagePrompt

@@ -7,7 +7,9 @@ import { ImageLinks } from './image-links.ts'
 import { ThoughtCache } from './thought-cache.ts'
 import type { TranslationContext } from './translation-context.ts'
 
-export const createContext = (host: Host, strict: boolean): TranslationContext => {
+export type RouteOptions = Pick<TranslationContext, 'strict' | 'autoCache'>
+
+export const createContext = (host: Host, options: RouteOptions): TranslationContext => {
   const { log, upstreams } = host
   const fetches = new Map(
     Object.entries(upstreams).map(([name, { options }]) => [name, listOf(options.fetch)]),
@@ -29,7 +31,7 @@ export const createContext = (host: Host, strict: boolean): TranslationContext =
     send: host.send,
     ...(imageLinks && { findStored: url => imageLinks.find(url) }),
   }
-  return { log, host: mediaHost, imageLinks, thoughts, strict, fetches, uploads }
+  return { log, host: mediaHost, imageLinks, thoughts, fetches, uploads, ...options }
 }
 
 const listOf = (value: Json | undefined): readonly string[] =>

@@ -2,6 +2,7 @@
 import type { Log } from '../../engine/plugin.ts'
 import type { MediaHost } from '../conversion/media-fetch.ts'
 import type { Format } from '../formats/format.ts'
+import type { AutoCache } from '../formats/hub/auto-cache.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import type { ImageLinks } from './image-links.ts'
 import type { ThoughtCache } from './thought-cache.ts'
@@ -19,6 +20,8 @@ export interface TranslationContext {
   readonly thoughts: ThoughtCache
   /** Whether the route refuses requests with fields that a target cannot carry. */
   readonly strict: boolean
+  /** Cache breakpoints for requests without any; of models that do not say it themselves. */
+  readonly autoCache?: AutoCache | undefined
   /** Upstream -> kinds of media that the gateway fetches for it. */
   readonly fetches: ReadonlyMap<string, readonly string[]>
   /** Upstream -> largest file that is uploaded to it, bytes. */

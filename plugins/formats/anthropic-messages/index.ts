@@ -10,7 +10,7 @@ import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
 import { NAME } from './members.ts'
-import { decodePrompt, encodePrompt } from './request.ts'
+import { cachedMembers, decodePrompt, encodePrompt } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { toolSupport } from './tools.ts'
@@ -30,6 +30,7 @@ export const anthropicMessages: Format = {
   model: 'body',
   answerModel: { key: 'model', parents: ['message'] },
   headers: { 'anthropic-version': '2023-06-01' },
+  cachedMembers,
   outputLimit: (_, tokens) => ['max_tokens', tokens],
   limitField: 'max_tokens',
   limitsIn: body => [body.max_tokens],

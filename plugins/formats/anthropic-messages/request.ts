@@ -16,6 +16,8 @@ import { MEMBERS, TIERS } from './settings.ts'
 import { planThinking, readThinking, removeConflicts } from './thinking.ts'
 import { offeredTools, readChoice, readTools, writeChoice, writeTools } from './tools.ts'
 
+export { cachedMembers } from './cache.ts'
+
 /** Fields that are decoded below or have no meaning of their own. */
 const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'model',

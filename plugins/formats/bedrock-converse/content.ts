@@ -2,7 +2,7 @@
 import { type Fields, isFields, parseJson } from '../fields.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
-import type { Call, Content, Result, Text, Thought } from '../hub/content.ts'
+import type { Cache, Call, Content, Result, Text, Thought } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import { writeCachePoint } from './cache.ts'
 import { type DocumentNames, writeMedia } from './media.ts'
@@ -78,6 +78,10 @@ const WRITERS: Writers = {
 const writeBlock = (content: Content, context: BlockContext): readonly Fields[] =>
   (WRITERS[content.type] as Writer<Content>)(content, context)
 
+/** A hint inside a tool result, where no cache point can stand: it concerns the result. */
+const cacheIn = (content: Content): Cache | undefined =>
+  content.type === 'result' ? content.content.findLast(({ cache }) => cache)?.cache : undefined
+
 /** The blocks of a message; cache points follow what they cache. */
 export const writeBlocks = (
   contents: readonly Content[],
@@ -85,7 +89,7 @@ export const writeBlocks = (
 ): readonly Fields[] =>
   contents.flatMap(content => {
     const blocks = writeBlock(content, context)
-    const cache = 'cache' in content ? content.cache : undefined
+    const cache = 'cache' in content ? (content.cache ?? cacheIn(content)) : cacheIn(content)
     return blocks.length === 0
       ? blocks
       : [...blocks, ...writeCachePoint(cache, context.target, context.dropped)]

@@ -10,17 +10,19 @@ import {
   type Settings,
   type Thinking,
 } from '../hub/prompt.ts'
+import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import { writeMessages } from './messages.ts'
 import { writeTools } from './tools.ts'
 
 export const encodePrompt = (
   prompt: Prompt,
-  { name, traits }: TargetFacts,
+  target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
   const { turns, form, thinking, stream, cache } = prompt
   dropCache(cache, dropped)
   reportPrevious(prompt, dropped)
+  const { name, traits } = target
   const thinks = traits.thinking !== false
   if (thinking && thinking.mode !== 'off' && !thinks) dropped.add('thinking')
   return {
@@ -29,7 +31,7 @@ export const encodePrompt = (
       model: name,
       messages: writeMessages(turns, dropped) as Json,
       ...writeTools(prompt, dropped),
-      ...writeSettings(prompt.settings, dropped),
+      ...writeSettings(withoutSampling(prompt.settings, SAMPLING, target, dropped), dropped),
       response_format: form && writeForm(form),
       thinking: thinking && thinks ? writeThinking(thinking) : undefined,
       stream,

@@ -10,6 +10,7 @@ import {
 } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Form, Settings } from '../hub/prompt.ts'
+import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import { convertToJsonSchema } from './open-api.ts'
 import { type RequestObject, valueFault } from './request-object.ts'
 import { convertToOpenApi } from './schema.ts'
@@ -144,15 +145,16 @@ const NEUTRAL_VALUES: Readonly<Record<string, Json>> = {
 /** Reports settings without a name in this format. */
 export const writeSettings = (
   settings: Settings,
-  { maxOutput }: TargetFacts,
+  target: TargetFacts,
   traits: Traits,
   dropped: DroppedFields,
 ): { readonly config: Fields; readonly beside: Fields } => {
   const config: { [key: string]: Json | undefined } = {}
   const beside: { [key: string]: Json | undefined } = {}
-  for (const [name, value] of Object.entries(settings) as [string, Json][]) {
+  const sampled = withoutSampling(settings, SAMPLING, target, dropped)
+  for (const [name, value] of Object.entries(sampled) as [string, Json][]) {
     const writer = WRITERS[name]
-    const wireValue = writer ? writer(value, { dropped, traits, output: maxOutput }) : value
+    const wireValue = writer ? writer(value, { dropped, traits, output: target.maxOutput }) : value
     if (name in CONFIG) config[CONFIG[name as keyof typeof CONFIG][0]] = wireValue
     else if (name in BESIDE) beside[BESIDE[name as keyof typeof BESIDE][0]] = wireValue
     else if (NEUTRAL_VALUES[name] !== value) dropped.add(name)

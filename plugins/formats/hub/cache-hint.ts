@@ -24,7 +24,7 @@ export const readCacheHint = (fields: Fields, at: string): { readonly cache?: Ca
 /** Whether a cache lasts longer than five minutes; `30m` and `12h` are times of OpenAI. */
 export const lastsLong = ({ ttl }: Cache): boolean => ttl === '1h' || ttl === '30m' || ttl === '12h'
 export const dropCache = (cache: Cache | undefined, dropped: DroppedFields): void => {
-  if (cache) dropped.add(cache.name ?? CONTROL)
+  if (cache && !cache.isAdded) dropped.add(cache.name ?? CONTROL)
 }
 
 /** Members of a part, message or tool of OpenAI's formats. A breakpoint of these formats passes;

@@ -24,6 +24,8 @@ export interface OpaquePayload {
 export interface Cache {
   readonly ttl?: string
   readonly name?: string
+  /** The gateway added it: it is never reported. */
+  readonly isAdded?: true
 }
 
 export interface Text extends WithPayload {

@@ -61,9 +61,10 @@ export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields
 
 export const encodePrompt = (
   prompt: Prompt,
-  { name, traits }: TargetFacts,
+  target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
+  const { name, traits } = target
   const { turns, form, thinking, stream, cache } = prompt
   reportPrevious(prompt, dropped)
   const writing = { dropped, hint: cacheWriter(traits.cache_control === true, dropped) }
@@ -75,7 +76,7 @@ export const encodePrompt = (
       model: name,
       messages: writeMessages(turns, writing) as Json,
       ...writeTools(prompt, writing),
-      ...writeSettings(prompt.settings, dropped),
+      ...writeSettings(prompt, target, dropped),
       response_format: form && writeForm(form, dropped),
       reasoning_effort: traits.thinking === false ? undefined : effort,
       ...writing.hint(cache),

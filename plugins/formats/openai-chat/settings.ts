@@ -5,15 +5,17 @@ import {
   type Fields,
   fieldsIn,
   flagIn,
+  isFields,
   listIn,
   numberIn,
   omitUndefined,
   textIn,
 } from '../fields.ts'
-import type { DroppedFields } from '../hub/codec.ts'
-import type { Form, Settings, Thinking } from '../hub/prompt.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
+import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
-import { shorten } from '../openai-names.ts'
+import { shorten, userName } from '../openai-names.ts'
 import { strictly } from '../openai-strict.ts'
 
 /** Hub name -> name in this format. */
@@ -111,15 +113,54 @@ const WRITERS: Readonly<Partial<Record<keyof Settings, Writer>>> = {
   },
 }
 
+/** OpenAI's models that think refuse these as well. */
+const REFUSED: readonly (keyof Settings)[] = [...SAMPLING, 'stops', 'bias']
+
 /** Reports settings without a name in this format. */
-export const writeSettings = (settings: Settings, dropped: DroppedFields): Fields => {
+export const writeSettings = (
+  prompt: Pick<Prompt, 'settings' | 'clientNames'>,
+  target: Pick<TargetFacts, 'traits'>,
+  dropped: DroppedFields,
+): Fields => {
   const body: { [key: string]: Json } = {}
-  for (const [name, value] of Object.entries(settings) as [string, Json][]) {
-    const key = (SETTINGS as Readonly<Record<string, string>>)[name]
+  const sampled = withoutSampling(prompt.settings, REFUSED, target, dropped)
+  const keys: Readonly<Record<string, string>> = { ...SETTINGS, ...userName(prompt) }
+  for (const [name, value] of Object.entries(fitAnswer(sampled, dropped)) as [string, Json][]) {
+    const key = keys[name]
     if (key === undefined) dropped.add(name)
     else body[key] = WRITERS[name as keyof Settings]?.(value, dropped) ?? value
   }
   return body
+}
+
+/** What answers of this format hold. */
+const MODALITIES: readonly string[] = ['text', 'audio']
+const VOICES: ReadonlySet<Json> = new Set(
+  'alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse'.split(' '),
+)
+/** Settings that the provider takes together only: metadata with storage, audio with its voice and
+ *  format. Images it never answers with. */
+const fitAnswer = (settings: Settings, dropped: DroppedFields): Settings => {
+  const { metadata, modalities, audio, ...others } = settings
+  const isStored = metadata === undefined || settings.store === true
+  if (!isStored) dropped.add('metadata')
+  const requested = modalities?.map(each => each.toLowerCase())
+  const kinds = requested?.filter(each => MODALITIES.includes(each))
+  if (requested && kinds && kinds.length < requested.length) dropped.add('modalities')
+  const speaks = kinds?.includes('audio') === true
+  if (audio !== undefined && !speaks) dropped.add('audio')
+  return {
+    ...others,
+    ...(isStored && metadata !== undefined && { metadata }),
+    // The provider answers with audio only together with text.
+    ...(speaks && { modalities: ['text', 'audio'], audio: audioOf(audio, dropped) }),
+  }
+}
+const audioOf = (audio: Json | undefined, dropped: DroppedFields): Json => {
+  const { voice, ...others } = isFields(audio) ? audio : {}
+  const isKnown = isFields(voice) || VOICES.has(voice ?? '')
+  if (!isKnown && voice !== undefined) dropped.add('audio')
+  return { voice: isKnown && voice ? voice : 'alloy', format: others.format ?? 'pcm16' }
 }
 
 // ---------------------------------------------------------------- structured output

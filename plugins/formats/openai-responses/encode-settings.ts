@@ -3,7 +3,8 @@ import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
-import { shorten } from '../openai-names.ts'
+import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
+import { shorten, userName } from '../openai-names.ts'
 import { strictly } from '../openai-strict.ts'
 import {
   INCLUDE_LOGPROBS,
@@ -12,26 +13,19 @@ import {
   SETTING_NAMES,
 } from './decode-settings.ts'
 
-/** Reasoning models reject sampling settings: trait `sampling: false`. */
-const SAMPLING_SETTINGS: ReadonlySet<string> = new Set([
-  'temperature',
-  'topP',
-  'alternatives',
-  'logprobs',
-])
-
 export const writeSettings = (
   prompt: Prompt,
-  { traits }: TargetFacts,
+  target: TargetFacts,
   dropped: DroppedFields,
 ): Fields => {
   const body: { [key: string]: Json } = {}
-  for (const [name, value] of Object.entries(prompt.settings) as [keyof Settings, Json][]) {
-    if (traits.sampling === false && SAMPLING_SETTINGS.has(name)) {
-      if (name !== 'temperature' || value !== 1) dropped.add(name)
-    } else if (name === 'tier' && !TIERS.has(value)) dropped.add(name)
-    else if (PLAIN_SETTINGS[name])
-      body[PLAIN_SETTINGS[name][0]] = VALUE_RULES[name]?.(value) ?? value
+  const { traits } = target
+  const { user } = userName(prompt)
+  const settings = withoutSampling(prompt.settings, SAMPLING, target, dropped)
+  for (const [name, value] of Object.entries(settings) as [keyof Settings, Json][]) {
+    const key = (name === 'user' && user) || PLAIN_SETTINGS[name]?.[0]
+    if (name === 'tier' && !TIERS.has(value)) dropped.add(name)
+    else if (key !== undefined) body[key] = VALUE_RULES[name]?.(value) ?? value
     else if (!(name in SETTING_NAMES) && !isDefault(name, value)) dropped.add(name)
   }
   const { answer, conversation } = prompt.previous ?? {}

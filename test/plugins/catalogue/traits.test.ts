@@ -10,8 +10,8 @@ const ROOT = join(import.meta.dirname, '../../..')
 const text = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const knownTraits = Object.keys(TRAITS.properties).sort()
 
-/** Set by the entry (`thinking: { budget }`) and stored among the traits. */
-const ENTRY_TRAITS = ['thinks']
+/** Set by the entry (`thinking: { budget }`, `prompt_cache`) and stored among the traits. */
+const ENTRY_TRAITS = ['thinks', 'prompt_cache']
 /** Members of the Gemini format's own model traits, which derive from these. */
 const DERIVED =
   /^(?:needsSignatures|mixesTools|takesJsonSchema|minBudget|maxBudget|takesResolution|acceptedLevels|takesToolMedia|isVertex|isStrict|thinking)$/
@@ -66,4 +66,12 @@ t.test('traits: tollgate check refuses unknown names and values', async t => {
     lines: ['6 UNKNOWN_VALUE undefined', '7 UNKNOWN_VALUE undefined'],
   })
   t.same(await check('{ thinking: false, x-region: { name: eu } }'), { code: 0, lines: [] })
+  t.same(await check('{}, prompt_cache: { breakpoints: auto, ttl: 1h }'), {
+    code: 1,
+    lines: ['7 UNKNOWN_KEY undefined'],
+  })
+  t.same(await check('{}, prompt_cache: { breakpoints: manual }'), {
+    code: 1,
+    lines: ['6 UNKNOWN_VALUE undefined', '7 UNKNOWN_KEY undefined'],
+  })
 })

@@ -1,6 +1,33 @@
 /** Prompt-cache hints of each convention reach the target that has them. */
 import type { Body, RequestCase } from './request-case.ts'
 
+const STRICT = { 'x-tollgate-strict': 'true' }
+const CONTROL = { type: 'ephemeral' }
+const SHARED = {
+  prompt_cache_key: 'k',
+  prompt_cache_options: { mode: 'explicit', ttl: '30m' },
+  prompt_cache_retention: '24h',
+  moderation: { model: 'omni-moderation-latest' },
+  service_tier: 'fast',
+  safety_identifier: 'u',
+  parallel_tool_calls: false,
+}
+const isSame = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
+const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
+const AGENT = {
+  messages: [
+    { role: 'system', content: 's' },
+    { role: 'user', content: 'q' },
+    { role: 'assistant', tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c1', content: 'r' },
+  ],
+  tools: [
+    { type: 'function', function: { name: 'f' } },
+    { type: 'function', function: { name: 'g' } },
+  ],
+}
+
 export const cases: readonly RequestCase[] = [
   {
     name: 'cache_control in a system part and a user part of chat',
@@ -277,5 +304,123 @@ export const cases: readonly RequestCase[] = [
     model: 'claude-sonnet-4-5',
     request: { messages: [{ role: 'user', content: 'q', cache_control: 'yes' }] },
     check: ({ status, out }) => status === 400 && /cache_control/.test(out.error.param),
+  },
+  {
+    name: 'breakpoints reach Bedrock as cache points, also from a tool message',
+    client: 'openai-chat',
+    model: 'b-claude',
+    headers: STRICT,
+    request: {
+      messages: [
+        { role: 'system', content: [{ type: 'text', text: 's', cache_control: CONTROL }] },
+        { role: 'user', content: 'q' },
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+        {
+          role: 'tool',
+          tool_call_id: 'c1',
+          content: [{ type: 'text', text: 'r', cache_control: CONTROL }],
+        },
+      ],
+      tools: [{ type: 'function', function: { name: 'f' }, cache_control: CONTROL }],
+    },
+    check: ({ up }) =>
+      up.system[1].cachePoint &&
+      up.toolConfig.tools[1].cachePoint &&
+      up.messages[2].content[1].cachePoint,
+  },
+  {
+    name: 'a target without breakpoints is refused in strict mode',
+    client: 'openai-chat',
+    model: 'gx3',
+    headers: STRICT,
+    request: { messages: [{ role: 'user', content: 'q', cache_control: CONTROL }] },
+    check: ({ status, out }) => status === 400 && out.error.param === 'cache_control',
+  },
+  {
+    name: 'a hint that is no object is refused at its place',
+    client: 'openai-chat',
+    model: 'cl45',
+    request: { messages: [{ role: 'user', content: 'q', cache_control: 'yes' }] },
+    check: ({ status, out }) => status === 400 && out.error.param === 'messages[0].cache_control',
+  },
+  {
+    name: 'settings that responses and chat share, from responses',
+    client: 'openai-responses',
+    model: 'chat',
+    headers: STRICT,
+    request: { input: 'q', ...SHARED },
+    check: ({ up }) => Object.entries(SHARED).every(([key, value]) => isSame(up[key], value)),
+  },
+  {
+    name: 'settings that responses and chat share, from chat, streamed',
+    client: 'openai-chat',
+    model: 'resp4',
+    stream: true,
+    headers: STRICT,
+    request: { messages: [{ role: 'user', content: 'q' }], ...SHARED },
+    check: ({ up }) => Object.entries(SHARED).every(([key, value]) => isSame(up[key], value)),
+  },
+  {
+    name: 'automatic breakpoints: tools, system prompt and the last turns',
+    client: 'openai-chat',
+    model: 'auto-cl',
+    request: AGENT,
+    check: ({ up, upText, dropped }) =>
+      upText.split('"cache_control":{"type":"ephemeral","ttl":"1h"}').length === 5 &&
+      up.tools.at(-1).cache_control &&
+      up.system.at(-1).cache_control &&
+      up.messages.at(-1).content.at(-1).cache_control &&
+      up.messages.at(-3).content.at(-1).cache_control &&
+      dropped === '',
+  },
+  {
+    name: 'automatic breakpoints: at Bedrock',
+    client: 'google-gemini',
+    model: 'auto-b',
+    headers: STRICT,
+    request: {
+      systemInstruction: { parts: [{ text: 's' }] },
+      contents: [{ role: 'user', parts: [{ text: 'q' }] }],
+    },
+    check: ({ up }) => up.system[1].cachePoint && up.messages[0].content[1].cachePoint,
+  },
+  {
+    name: 'automatic breakpoints: none at a target without, and none reported',
+    client: 'anthropic-messages',
+    model: 'auto-chat',
+    headers: STRICT,
+    request: { max_tokens: 9, messages: [{ role: 'user', content: 'q' }] },
+    check: ({ upText, status, dropped }) =>
+      status === 200 && !/cache/.test(upText) && dropped === '',
+  },
+  {
+    name: 'automatic breakpoints: in a request that passes through',
+    client: 'anthropic-messages',
+    model: 'auto-cl',
+    request: {
+      max_tokens: 9,
+      system: 's',
+      tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      messages: [{ role: 'user', content: 'q' }],
+      future: 1,
+    },
+    check: ({ up }) =>
+      [up.tools[0], up.system[0], up.messages[0].content[0]].every(
+        each => each.cache_control.ttl === '1h',
+      ) && up.future === 1,
+  },
+  {
+    name: 'automatic breakpoints: none beside those of the client',
+    client: 'anthropic-messages',
+    model: 'auto-cl',
+    request: {
+      max_tokens: 9,
+      system: 's',
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'q', cache_control: CONTROL }] }],
+    },
+    check: ({ up, upText }) => up.system === 's' && upText.split('cache_control').length === 2,
   },
 ]

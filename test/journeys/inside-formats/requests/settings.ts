@@ -4,7 +4,6 @@ import type { RequestCase } from './request-case.ts'
 export const cases: readonly RequestCase[] = [
   {
     name: "gemini-cli's sampling at a reasoning model of chat",
-    isWrong: true,
     client: 'google-gemini',
     model: 'chat-r',
     request: {
@@ -16,7 +15,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'metadata without store',
-    isWrong: true,
     client: 'openai-responses',
     model: 'chat',
     request: { input: 'hi', store: false, metadata: { a: 'b' } },
@@ -24,7 +22,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'an image modality of Gemini for chat',
-    isWrong: true,
     client: 'google-gemini',
     model: 'chat',
     request: {
@@ -47,4 +44,71 @@ export const cases: readonly RequestCase[] = [
     },
     check: ({ up, upHeaders }) => !!upHeaders['anthropic-beta'] === !!up.context_management,
   },
+  ...(['resp', 'gx-t', 'b-t'] as const).map(
+    (model): RequestCase => ({
+      name: `a model that refuses sampling gets none, and neutral values are not named (${model})`,
+      client: 'openai-chat',
+      model,
+      request: {
+        messages: [{ role: 'user', content: 'q' }],
+        temperature: 1,
+        top_p: 0.5,
+        presence_penalty: 0,
+        frequency_penalty: 0.5,
+        logprobs: false,
+      },
+      check: ({ upText, dropped }) =>
+        !/temperature|top_?p|penalty|logprobs/i.test(upText) &&
+        /top_p/.test(dropped) &&
+        /frequency_penalty/.test(dropped) &&
+        !/temperature|presence|logprobs/.test(dropped),
+    }),
+  ),
+  {
+    name: 'a model of chat that refuses sampling: penalties, bias, logprobs and stop are named',
+    client: 'openai-responses',
+    model: 'chat-r',
+    stream: true,
+    request: { input: 'q', temperature: 0.2, top_p: 1, top_logprobs: 2 },
+    check: ({ up, dropped }) =>
+      !('temperature' in up || 'top_p' in up || 'top_logprobs' in up) &&
+      dropped === 'temperature, top_logprobs',
+  },
+  {
+    name: 'metadata with store stays',
+    client: 'openai-responses',
+    model: 'chat',
+    request: { input: 'hi', store: true, metadata: { a: 'b' } },
+    check: ({ up, dropped }) => up.metadata.a === 'b' && up.store === true && dropped === '',
+  },
+  {
+    name: 'metadata without store is refused in strict mode',
+    client: 'openai-responses',
+    model: 'chat',
+    headers: { 'x-tollgate-strict': 'true' },
+    request: { input: 'hi', store: false, metadata: { a: 'b' } },
+    check: ({ status, out }) => status === 400 && out.error.param === 'metadata',
+  },
+  ...(['AUDIO', 'IMAGE'] as const).map(
+    (kind): RequestCase => ({
+      name: `audio of Gemini gets text, a voice and a format at chat (${kind})`,
+      client: 'google-gemini',
+      model: 'chat',
+      stream: true,
+      request: {
+        contents: [{ role: 'user', parts: [{ text: 'speak' }] }],
+        generationConfig: {
+          responseModalities: [kind],
+          speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: 'Kore' } } },
+        },
+      },
+      check: ({ up, dropped }) =>
+        kind === 'AUDIO'
+          ? up.modalities.join() === 'text,audio' &&
+            up.audio.voice === 'alloy' &&
+            up.audio.format === 'pcm16' &&
+            /speechConfig/.test(dropped)
+          : !up.modalities && !up.audio && /responseModalities/.test(dropped),
+    }),
+  ),
 ]

@@ -55,7 +55,7 @@ t.test('responses encoder: maps settings and reports those without a name', asyn
     top_p: 0.1,
     top_logprobs: 2,
     store: true,
-    safety_identifier: 'u',
+    user: 'u',
     text: { verbosity: 'low' },
     stream: true,
     include: ['reasoning.encrypted_content', 'message.output_text.logprobs'],
@@ -81,7 +81,7 @@ t.test('responses encoder: adjusts values that the provider would reject', async
 t.test('responses encoder: drops sampling settings by trait (edge 27)', async t => {
   const settings = { temperature: 0.5, topP: 1, limit: 50 }
   const { body, dropped } = encodeRequest({ settings }, { sampling: false })
-  t.same(dropped, ['temperature', 'topP'])
+  t.same(dropped, ['temperature'])
   t.notOk('temperature' in body || 'top_p' in body)
   t.equal(body.max_output_tokens, 50)
   t.same(encodeRequest({ settings: { temperature: 1 } }, { sampling: false }).dropped, [])

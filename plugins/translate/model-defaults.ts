@@ -1,9 +1,13 @@
-/** Thinking by default: `thinking: { budget: 80% }` in the entry of a model (the trait `thinks`)
- *  turns thinking on where the client does not set it. */
-import type { Json } from '../../engine/plugin.ts'
+/** What the entry of a model adds where the client does not set it: thinking, by
+ *  `thinking: { budget: 80% }` (the trait `thinks`), and cache breakpoints, by `prompt_cache`. */
+import type { Attempt, Json } from '../../engine/plugin.ts'
+import { autoCacheFor } from '../conversion/prompt-cache-option.ts'
 import { isFields } from '../formats/fields.ts'
+import type { Format } from '../formats/format.ts'
+import type { AutoCache } from '../formats/hub/auto-cache.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Prompt, Settings } from '../formats/hub/prompt.ts'
+import { setBodyMember } from '../formats/request-edits.ts'
 
 /** Output limit in tokens where the client sets none, and the smallest limit that leaves room for
  *  thoughts and an answer. */
@@ -40,4 +44,18 @@ const removeRefused = (settings: Settings, dropped: DroppedFields): Settings => 
     delete result[name]
   }
   return result
+}
+
+/** Sets cache breakpoints in a request that passes through.
+ *  `ofRoute`: breakpoints for models that do not say it themselves. */
+export const addCachedMembers = (
+  { request, target, exchange }: Attempt,
+  format: Format,
+  ofRoute: AutoCache | undefined,
+): void => {
+  const autoCache = autoCacheFor(target, ofRoute)
+  const body = exchange.request.parsed
+  if (!autoCache || !isFields(body)) return
+  for (const member of format.cachedMembers?.(body, autoCache) ?? [])
+    setBodyMember(request, body, member)
 }
