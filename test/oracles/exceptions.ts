@@ -50,19 +50,9 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'thoughts of the history are not sent back; a history without thoughts has none',
   },
   {
-    cells: /-> openai-chat\/gpt-reasoning/,
-    rule: 'sampling',
-    reason: 'the trait `sampling: false` has no effect at chat targets',
-  },
-  {
     cells: /-> openai-\w+\/gpt/,
     rule: 'json-word',
     reason: 'the word JSON stands in no message, or in the system prompt only',
-  },
-  {
-    cells: /openai-responses -> openai-chat\/gpt/,
-    rule: 'metadata',
-    reason: 'metadata of a response that is not stored',
   },
   {
     cells: /-> google-gemini\/gemini-2/,
@@ -97,11 +87,5 @@ export const EXCEPTIONS: readonly Exception[] = [
     rule: 'media',
     message: /document without text/,
     reason: 'a document beside an empty text',
-  },
-  {
-    cells: /anthropic-messages -> bedrock-converse\//,
-    rule: 'settings',
-    message: /cache points/,
-    reason: 'more than four cache breakpoints',
   },
 ]
