@@ -87,6 +87,7 @@ export const newTask = (
     expires: deadline + keep,
     late: false,
     isCall,
+    refreshed: undefined,
     started: undefined,
   }
 }

@@ -50,7 +50,7 @@ export interface CreateOptions {
   readonly variants?: Readonly<Record<string, string>>
   readonly cancel?: { readonly path: string }
   readonly idempotency?: string
-  readonly results?: 'link' | 'copy'
+  readonly results?: 'link' | 'copy' | 'refresh'
   readonly wait?: string
   readonly open?: number
   readonly mode?: string
@@ -158,6 +158,8 @@ export interface TaskRule {
   readonly idempotency: string | undefined
   /** Whether the files of results are copied into the file store. */
   readonly copies: boolean
+  /** Whether the upstream is asked again for links before they expire. */
+  readonly refreshes: boolean
   /** ms that a create waits for the end of its task. */
   readonly wait: number
   readonly open: number | undefined
@@ -233,6 +235,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     cancel: options.cancel && callOf(options.cancel.path),
     idempotency: options.idempotency?.toLowerCase(),
     copies: options.results === 'copy',
+    refreshes: options.results === 'refresh',
     wait: options.wait === undefined ? 0 : amountIn(options.wait, DURATIONS),
     open: options.open,
     mode: options.mode,
@@ -498,8 +501,8 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
   },
   results: {
     description:
-      "What customers get: the upstream's links, or signed URLs of copies in the file store, each valid for 24 hours. Copies are kept as long as the task.",
-    enum: ['link', 'copy'],
+      "What customers get: the upstream's links; with refresh, links that it is asked for again before they expire; or signed URLs of copies in the file store, each valid for 24 hours. Copies are kept as long as the task.",
+    enum: ['link', 'refresh', 'copy'],
     default: 'link',
     examples: ['copy'],
   },

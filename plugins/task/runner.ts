@@ -9,6 +9,7 @@ import { admitWaiting } from './modes/admission.ts'
 import { Mover } from './moves.ts'
 import { delayedTasks } from './new-task.ts'
 import type { TaskRule } from './options.ts'
+import { ResultRefresher, type ResultSource } from './results/refresh.ts'
 import { ANY_DUE, claimDue, OWNED, readClaimed } from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
 
@@ -18,7 +19,7 @@ const CONCURRENT = 50
 export const TICK = 500
 
 /** How a route runs its tasks, in the version of the configuration that is live. */
-export interface TaskRoute {
+export interface TaskRoute extends ResultSource {
   /** How the upstream is asked. Absent where tasks are calls that the upstream answers itself. */
   readonly rule?: TaskRule
   /** Makes the next step of a task that this process has claimed. `signal` ends waits. */
@@ -34,6 +35,7 @@ export class TaskRunner {
   readonly #routes = new Map<string, TaskRoute>()
   /** The steps under way, by task. */
   readonly #steps = new Map<string, Step>()
+  readonly #refresher = new ResultRefresher()
   /** A claim or a move failed: this process may own tasks that it does not work on. */
   #mayOwnOthers = false
   /** Ends the steps that wait for the store or for their turn. */
@@ -48,6 +50,10 @@ export class TaskRunner {
   }
   ruleOf(task: Pick<Task, 'route'>): TaskRule | undefined {
     return this.#routes.get(task.route)?.rule
+  }
+  /** The task with valid links, where its route asks for them again. See `ResultRefresher`. */
+  refreshLinks(host: Host, task: Task, hasExpired = false): Promise<Task> {
+    return this.#refresher.refresh(host, task, this.#routes.get(task.route), hasExpired)
   }
   /** Works on everything that is due. Resolves when nothing more is due, or `signal` aborts. Calls
    *  take long: it waits for none. */

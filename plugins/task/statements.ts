@@ -292,6 +292,17 @@ export const makeDue = (id: string, now: number): Statement => ({
   sql: MAKE_DUE,
   values: [now, id, now],
 })
+// ---------------------------------------------------------------- links of results
+
+const REFRESH = sql(
+  'refresh',
+  "UPDATE tasks SET results = ?, refreshed = ? WHERE id = ? AND state = 'succeeded'",
+)
+/** Replaces the results of a finished task. Does nothing where it is gone. */
+export const refreshTask = (id: string, results: readonly Json[], now: number): Statement => ({
+  sql: REFRESH,
+  values: [JSON.stringify(results), now, id],
+})
 // ---------------------------------------------------------------- operators
 
 const PAUSE = sql(

@@ -109,6 +109,9 @@ const MODES = `
 /** What the upstream of a finished task says it made, JSON. */
 const REPORTED = 'ALTER TABLE tasks ADD COLUMN reported TEXT'
 
+/** When its upstream was last asked again for the links of its results. */
+const REFRESHED = 'ALTER TABLE tasks ADD COLUMN refreshed BIGINT'
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
@@ -125,4 +128,5 @@ export const migrations: readonly Migration[] = [
   { number: 9, text: MODES },
   { number: 10, text: REQUEST_TABLES },
   { number: 11, text: REPORTED },
+  { number: 12, text: REFRESHED },
 ]

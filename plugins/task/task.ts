@@ -103,6 +103,8 @@ export interface Task {
   readonly copies: readonly Copy[]
   /** The upstream has finished, and not all files are in the file store yet. */
   readonly isCopying: boolean
+  /** When the upstream was last asked again for the links of its results. */
+  readonly refreshed: number | undefined
   readonly callback: Callback | undefined
   readonly created: number
   readonly changed: number
@@ -145,6 +147,7 @@ export const taskOf = (row: Row): Task => ({
   results: parse<readonly Json[]>(row.results) ?? [],
   copies: parse<readonly Copy[]>(row.copies) ?? [],
   isCopying: row.copy_due !== null,
+  refreshed: row.refreshed === null ? undefined : Number(row.refreshed),
   callback: parse<Callback>(row.callback),
   created: Number(row.created),
   changed: Number(row.changed),

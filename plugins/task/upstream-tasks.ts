@@ -1,7 +1,7 @@
 /** Tasks of an upstream that is itself asynchronous: submits them, and polls until they end. */
 import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
-import type { Host } from '../../engine/plugin.ts'
+import type { Host, Json } from '../../engine/plugin.ts'
 import { inlineImages } from '../file-store/image-places.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
@@ -12,7 +12,7 @@ import { jsonBytes, readRequest } from './requests/stored-request.ts'
 import { submitRequest, withOwnMembers } from './requests/submit-request.ts'
 import type { TaskRoute } from './runner.ts'
 import { type Fields, TASK_ERRORS, type Task } from './task.ts'
-import { idIn, textAt } from './upstream-answer.ts'
+import { idIn, polledResults, textAt } from './upstream-answer.ts'
 import { callUpstream, cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 
 /** How often the upstream must not know a task before it is submitted again. */
@@ -47,6 +47,14 @@ export class UpstreamTasks implements TaskRoute {
       default:
         return mover.rest()
     }
+  }
+  async askForResults(task: Task, signal: AbortSignal): Promise<readonly Json[] | undefined> {
+    if (task.upstreamId === undefined) return undefined
+    await this.#pollRate.wait(task.target.upstream, signal)
+    const answer = await this.#ask(task)
+    const state = this.rule.poll.states.get(textAt(answer.json, this.rule.poll.state) ?? '')
+    const isFinished = answer.status < 300 && state === 'succeeded'
+    return isFinished ? polledResults(answer, this.rule) : undefined
   }
   async #submit(mover: Mover): Promise<void> {
     const { task } = mover

@@ -52,9 +52,10 @@ export class ViewStage implements Stage {
     const seconds = waitIn(exchange.request.query)
     const task = await this.#find(exchange)
     const headers = sandboxHeaderOf(this.#host, task.target.upstream)
-    if (seconds === 0 || isFinal(task.state))
-      exchange.answer(200, await this.#viewOf(task), headers)
-    else {
+    if (seconds === 0 || isFinal(task.state)) {
+      const fresh = await this.#runner.refreshLinks(this.#host, task)
+      exchange.answer(200, await this.#viewOf(fresh), headers)
+    } else {
       const body = this.#viewOnceMoved(task, seconds, exchange)
       exchange.answer(200, body, { ...JSON_HEADERS, ...headers })
     }

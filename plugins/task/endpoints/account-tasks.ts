@@ -11,7 +11,7 @@ import type { TaskRunner } from '../runner.ts'
 import { isFinal, type Task, taskOf } from '../task.ts'
 import type { AccountOptions } from './account-options.ts'
 import { cancelTask } from './cancel-task.ts'
-import { SAFE_TYPE, sendContent } from './result-content.ts'
+import { SAFE_TYPE, sendLink } from './result-content.ts'
 import { sendCopy } from './result-copy.ts'
 
 const fault = errors({
@@ -94,7 +94,10 @@ export class AccountTasksStage implements Stage {
   }
   async #one(exchange: Exchange): Promise<{ readonly data: Json }> {
     const task = await this.#find(exchange)
-    if (this.#view !== 'account-cancel') return { data: viewOf(await showWhole(task, this.#host)) }
+    if (this.#view !== 'account-cancel') {
+      const fresh = await this.#runner.refreshLinks(this.#host, task)
+      return { data: viewOf(await showWhole(fresh, this.#host)) }
+    }
     const faults = { notCancellable: (state: string) => fault('TASK_NOT_CANCELLABLE', [state]) }
     await cancelTask(task, { host: this.#host, runner: this.#runner, faults })
     return { data: viewOf(await showWhole(await this.#find(exchange), this.#host)) }
@@ -107,9 +110,14 @@ export class AccountTasksStage implements Stage {
       each.result === index && each.member === member
     const copy = task.copies.find(isIt)
     if (copy) return sendCopy(exchange, this.#host, copy)
-    const source = task.isCopying ? undefined : sourcesIn(task.results).find(isIt)
+    const sourceOf = ({ isCopying, results }: Task) =>
+      isCopying ? undefined : sourcesIn(results).find(isIt)
+    const source = sourceOf(task)
     if (!source) throw fault('TASK_NO_FILE', [task.id])
-    if (isWebUrl(source.text)) return sendContent(exchange, this.#host, task, source.text)
+    if (isWebUrl(source.text)) {
+      const linkOf = (each: Task) => sourceOf(each)?.text ?? source.text
+      return sendLink(exchange, { host: this.#host, runner: this.#runner }, task, linkOf)
+    }
     const bytes = dataOf(source)
     const { type } = mediaTypeOf(bytes)
     exchange.answer(200, bytes, {

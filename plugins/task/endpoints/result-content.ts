@@ -1,7 +1,9 @@
 /** Sends a file of a task's result to the client: it is streamed from where the upstream put it. */
 import { errors, textOf } from '../../../engine/errors.ts'
+import { isCode } from '../../../engine/kit.ts'
 import type { Exchange, Headers, Host, Reply } from '../../../engine/plugin.ts'
 import { discardBody } from '../../conversion/upstream-error.ts'
+import type { TaskRunner } from '../runner.ts'
 import type { Task } from '../task.ts'
 
 const fault = errors({
@@ -16,8 +18,31 @@ const PASSED = ['accept-ranges', 'content-encoding', 'content-length', 'content-
 /** Statuses of files that were deleted, or of links that have expired. */
 const DELETED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410])
 
-/** `url`: from the upstream's answer. Rejects with a fault for the client. */
-export const sendContent = async (
+interface LinkSource {
+  readonly host: Host
+  readonly runner: TaskRunner
+}
+/** Sends the file behind a link of the task's results. The upstream is asked for the link again
+ *  before it expires, and once it has, where the route says so. Rejects with a fault for the
+ *  client. */
+export const sendLink = async (
+  exchange: Exchange,
+  { host, runner }: LinkSource,
+  task: Task,
+  linkOf: (task: Task) => string,
+): Promise<void> => {
+  const fresh = await runner.refreshLinks(host, task)
+  try {
+    await sendContent(exchange, host, fresh, linkOf(fresh))
+  } catch (error) {
+    if (!isCode(error, 'CONTENT_EXPIRED')) throw error
+    const renewed = await runner.refreshLinks(host, fresh, true)
+    if (linkOf(renewed) === linkOf(fresh)) throw error
+    await sendContent(exchange, host, renewed, linkOf(renewed))
+  }
+}
+/** `url`: from the upstream's answer. */
+const sendContent = async (
   exchange: Exchange,
   host: Host,
   task: Task,

@@ -11,7 +11,7 @@ import { deleteTask } from '../statements.ts'
 import { isFinal, type Task } from '../task.ts'
 import { cancelTask } from './cancel-task.ts'
 import { findTask } from './find-task.ts'
-import { sendContent } from './result-content.ts'
+import { sendLink } from './result-content.ts'
 import { removeCopy, sendCopy } from './result-copy.ts'
 
 export class ResultStage implements Stage {
@@ -45,9 +45,12 @@ export class ResultStage implements Stage {
     const place = this.#runner.ruleOf(task)?.variants.get(variant)
     const copy = task.copies.find(({ result, member }) => result === 0 && `/${member}` === place)
     if (copy) return sendCopy(exchange, this.#host, copy)
-    const url = place && readPointer(task.results[0], place)
-    if (typeof url !== 'string' || url === '') throw resultFaults.noVariant(variant)
-    await sendContent(exchange, this.#host, task, url)
+    const linkOf = ({ results: [first] }: Task): string => {
+      const url = place && readPointer(first, place)
+      if (typeof url !== 'string' || url === '') throw resultFaults.noVariant(variant)
+      return url
+    }
+    await sendLink(exchange, { host: this.#host, runner: this.#runner }, task, linkOf)
   }
   /** A task that the upstream has not begun is cancelled. */
   async #delete(exchange: Exchange, task: Task): Promise<void> {
