@@ -109,7 +109,7 @@ const stageOf = (client: Client, { upstream, options, title }: CellTarget) => {
   stages.set(key, stage)
   return stage
 }
-const send = async (request: ClientRequest, target: CellTarget): Promise<Outcome> => {
+export const send = async (request: ClientRequest, target: CellTarget): Promise<Outcome> => {
   const { client, body, headers = {} } = request
   const whole = client === 'google-gemini' ? body : { ...body, model: target.name }
   const path = pathOf(client, false)

@@ -22,10 +22,20 @@ export const RULES: Readonly<Record<string, Rules>> = {
   'google-gemini': GEMINI_RULES,
   'bedrock-converse': CONVERSE_RULES,
 }
+/** Members that chat upstreams other than OpenAI take: thoughts, signatures, hints about caching. */
+const COMPATIBLE = [
+  'reasoning_content',
+  'reasoning_details',
+  'extra_content',
+  'cache_control',
+  'top_k',
+]
 const validators = new Map<string, (body: unknown) => string | undefined>()
-const typeErrorIn = (format: string, body: unknown): string | undefined => {
-  const validator = validators.get(format) ?? createRequestValidator(format)
-  validators.set(format, validator)
+const typeErrorIn = (format: string, isCompatible: boolean, body: unknown): string | undefined => {
+  const key = `${format} ${isCompatible}`
+  const validator =
+    validators.get(key) ?? createRequestValidator(format, isCompatible ? COMPATIBLE : [])
+  validators.set(key, validator)
   return validator(body)
 }
 
@@ -40,7 +50,8 @@ export const judge = (
   const rules = RULES[format]
   if (!rules) throw new Error(`no oracle of ${format}`)
   const request: SentRequest = { family, body: asObject(body), headers, path }
-  const typeError = typeErrorIn(format, body)
+  const isCompatible = format === 'openai-chat' && family.provider !== 'openai'
+  const typeError = typeErrorIn(format, isCompatible, body)
   return [
     ...(typeError === undefined ? [] : [{ rule: 'types', message: typeError }]),
     ...Object.entries(rules).flatMap(([rule, check]) =>

@@ -136,20 +136,22 @@ const addDiscriminators = (schema: LooseObject): unknown => {
   return walk(schema)
 }
 
-/** Members and values that providers take in requests beyond the types, with the reason. */
+/** Members that providers take in requests beyond the types, with the reason. */
 const EXTRA_REQUEST_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   // Removed from the SDK's types, and still part of its API.
   'anthropic-messages': ['top_k', 'top_p', 'temperature'],
-  // What chat upstreams take back of a model that reasons, and Google's signature of a call.
-  'openai-chat': ['reasoning_content', 'extra_content', 'reasoning_details', 'top_k'],
 }
-/** Gives the first error of a request body, or undefined. `name`: the name of a schema file. */
-export const createRequestValidator = (name: string): ((body: unknown) => string | undefined) => {
+/** Gives the first error of a request body, or undefined. `name`: the name of a schema file;
+ *  `members`: members that this provider takes beyond the types. */
+export const createRequestValidator = (
+  name: string,
+  members: readonly string[] = [],
+): ((body: unknown) => string | undefined) => {
   const { $comment: _, ...schema } = JSON.parse(readFileSync(fileOf(name), 'utf8'))
   const fits = new Ajv({ strict: false, logger: false }).compile(
     addDiscriminators(schema) as LooseObject,
   )
-  const extra = EXTRA_REQUEST_MEMBERS[name] ?? []
+  const extra = [...(EXTRA_REQUEST_MEMBERS[name] ?? []), ...members]
   return body => {
     const typed = JSON.parse(JSON.stringify(body), (key, value) =>
       extra.includes(key) ? undefined : value,
