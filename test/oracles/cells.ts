@@ -78,7 +78,7 @@ export interface ClientRequest {
   readonly body: LooseObject
   readonly headers?: Readonly<Record<string, string>>
 }
-interface Outcome {
+export interface Outcome {
   /** What the upstream got; undefined if the request was refused. */
   readonly upstreamBody?: LooseObject
   readonly headers: Readonly<Record<string, string>>

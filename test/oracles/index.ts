@@ -22,7 +22,8 @@ export const RULES: Readonly<Record<string, Rules>> = {
   'google-gemini': GEMINI_RULES,
   'bedrock-converse': CONVERSE_RULES,
 }
-/** Members that chat upstreams other than OpenAI take: thoughts, signatures, hints about caching. */
+/** Members that chat upstreams other than OpenAI take: thoughts, signatures, hints about
+ *  caching. */
 const COMPATIBLE = [
   'reasoning_content',
   'reasoning_details',
