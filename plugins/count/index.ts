@@ -11,7 +11,7 @@ import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
 import { formats, formatsOf } from '../formats/index.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { isPaid } from '../ledger/views/route.ts'
-import { MODEL } from '../slots.ts'
+import { EXPANDED_REQUEST, MODEL } from '../slots.ts'
 
 const names = [...formats.values()].flatMap(({ name, counting }) => (counting ? [name] : []))
 /** Statuses of upstreams that do not support token counting. */
@@ -58,8 +58,8 @@ class TokenCounter {
     this.#host = host
   }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
-    const { request } = attempt.exchange
-    const json = request.parsed ?? (await request.json())
+    const { request, slots } = attempt.exchange
+    const json = slots.get(EXPANDED_REQUEST)?.body ?? request.parsed ?? (await request.json())
     const body = isFields(json) ? json : {}
     if (!(await this.#canTargetCount(attempt, body))) return this.#estimate(attempt, body)
     this.#writeRequest(attempt, body)
@@ -79,7 +79,8 @@ class TokenCounter {
     if (upstream?.inside !== undefined || !hasFormat) return false
     const request = this.#counting.countedRequest(body)
     if (this.#format.codec?.needsTranslation?.(request, target.traits ?? {})) return false
-    const bytes = await exchange.request.bytes()
+    const isExpanded = exchange.slots.get(EXPANDED_REQUEST) !== undefined
+    const bytes = isExpanded ? Buffer.from(JSON.stringify(body)) : await exchange.request.bytes()
     return !hasForeignPayload(bytes) && !mayNameFile(bytes)
   }
   #writeRequest({ request, target, exchange }: Attempt, body: Fields): void {

@@ -12,6 +12,9 @@ import type { TextPattern } from './stream/text-pattern.ts'
 
 export interface Format {
   readonly name: string
+  /** Only clients use it, and an upstream that lists it gets their bytes. The format of the same
+   *  provider in which such an upstream is called where bytes cannot pass. */
+  readonly base?: string
   /** The shape of errors for its clients: a key of plugins/dialects. */
   readonly dialect: 'openai' | 'anthropic' | 'google'
   /** The endpoint name in model lists. */

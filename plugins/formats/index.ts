@@ -12,6 +12,7 @@ import { openaiChat } from './openai-chat/index.ts'
 import { openaiCompletions } from './openai-completions/index.ts'
 import { openaiImages } from './openai-images/index.ts'
 import { openaiModerations } from './openai-moderations/index.ts'
+import { openaiCompaction } from './openai-responses/compaction.ts'
 import { openaiResponses } from './openai-responses/index.ts'
 import { openaiSpeech } from './openai-speech/index.ts'
 import { openaiTranscription } from './openai-transcription/index.ts'
@@ -27,6 +28,7 @@ export const formats: ReadonlyMap<string, Format> = byName([
   anthropicMessages,
   googleGemini,
   openaiCompletions,
+  openaiCompaction,
   openaiImages,
   openaiSpeech,
   openaiTranscription,
@@ -42,7 +44,8 @@ export const formatOf = (
     typeof translate === 'object' ? (translate as { format?: Json } | null)?.format : translate
   return clients.get(String(name))
 }
-const isTarget = (format: Format): format is Format & TargetFormat => format.codec !== undefined
+const isTarget = (format: Format): format is Format & TargetFormat =>
+  format.codec !== undefined && format.base === undefined
 /** Formats in which targets can be called in place of the client's own. */
 export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFormat>([
   ...[...formats.values()].filter(isTarget),

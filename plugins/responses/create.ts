@@ -3,16 +3,14 @@
 import type { Attempt, Exchange, Host, Json, Next, Stage, Statement } from '../../engine/plugin.ts'
 import { checkNamedFiles } from '../file-store/request-references.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import { prependHistory, type StoredExchange } from '../formats/openai-responses/history.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
 import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../slots.ts'
 import type { BackgroundCalls } from './background-calls.ts'
+import { expandRequest } from './expand.ts'
 import { fault } from './faults.ts'
-import { resolveReferences } from './item-references.ts'
 import { PlainRecorder, STORE_MEMBER, StreamRecorder } from './recorder.ts'
-import { readHistory } from './response-store.ts'
 import {
   readStorageOptions,
   STORAGE,
@@ -39,17 +37,16 @@ export class CreateStage implements Stage {
     if (!isFields(body)) return next()
     const options = readStorageOptions(body)
     const account = slots.get(ACCOUNT)?.id
-    const { database } = this.#host
-    const history = isContinued(options) ? await readHistory(database, account, options) : undefined
-    const context = history?.exchanges
-    const resolvedInput = await resolveReferences(database, account, body.input, context ?? [])
-    const resolvedBody = resolvedInput ? { ...body, input: resolvedInput } : body
-    const isExpanded = context !== undefined || resolvedInput !== undefined
-    const targetBody = targetRequest(resolvedBody, options, context, isExpanded)
+    const {
+      resolvedBody,
+      targetBody,
+      isExpanded,
+      start: first,
+    } = await expandRequest(this.#host, account, body, options)
     const storage =
       account !== undefined && options.store && storageRequest(account, resolvedBody, options)
     // A conversation is known by the time of its first response, whose id is not known yet.
-    const start = history?.start ?? (storage ? storage.created : undefined)
+    const start = first ?? (storage ? storage.created : undefined)
     if (options.conversation === undefined && start !== undefined)
       slots.get(KEEP_TOGETHER)?.(String(start))
     if (options.background) {
@@ -119,20 +116,6 @@ export class CreateStage implements Stage {
   }
 }
 
-const isContinued = ({ previous, conversation }: StorageOptions): boolean =>
-  previous !== undefined || conversation !== undefined
-/** The request for the target, without members for the gateway only. Undefined if it equals what
- *  the client sent. */
-const targetRequest = (
-  body: Fields,
-  options: StorageOptions,
-  context: readonly StoredExchange[] | undefined,
-  isExpanded: boolean,
-): Fields | undefined => {
-  const { store, background: _, ...rest } = body
-  if (context) return prependHistory(rest, context)
-  return isExpanded || store === true || options.background ? rest : undefined
-}
 const storageRequest = (
   account: number,
   body: Fields,

@@ -7,6 +7,7 @@ import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { ABOUT } from './about.ts'
 import { BackgroundCalls } from './background-calls.ts'
 import { CreateStage } from './create.ts'
+import { ExpandStage } from './expand.ts'
 import { deleteExpired } from './response-store.ts'
 import { SocketStage } from './socket/socket-stage.ts'
 import type { StorageLimits } from './storage-options.ts'
@@ -26,11 +27,12 @@ export default {
   schema: {
     description: 'The operation of the route on stored responses and conversations.',
     type: 'string',
-    enum: ['create', 'socket', ...Object.keys(VIEWS)],
+    enum: ['create', 'expand', 'socket', ...Object.keys(VIEWS)],
     examples: ['create', 'show'],
   },
-  // `meter` prices the expanded request; the response that `translate` wrote is stored.
-  before: ['meter', 'translate'],
+  // `meter` prices the expanded request, `count` counts it; the response that `translate` wrote is
+  // stored.
+  before: ['meter', 'translate', 'count'],
   after: ['auth'],
   settings: {
     responses: {
@@ -76,6 +78,7 @@ export default {
       host.job('background responses', RESUME_INTERVAL_MS, () => calls.resume(host), { each: true })
       return new CreateStage(host, limits, calls)
     }
+    if (name === 'expand') return new ExpandStage(host)
     if (name === 'socket')
       return new SocketStage(host, { lifetime: limits.socket, largest: limits.largest })
     const view = VIEWS[name]

@@ -25,6 +25,7 @@ interface ConversationFormat extends ProviderHabits {
 const CONVERSATIONS: readonly ConversationFormat[] = [
   { path: /\/chat\/completions$/, format: 'openai-chat', showsThoughts: true },
   { path: /\/completions$/, format: 'openai-completions' },
+  { path: /\/responses\/compact$/, format: 'openai-compaction' },
   {
     path: /\/responses$/,
     format: 'openai-responses',

@@ -100,7 +100,8 @@ export class TranslationPlanner {
     }
   }
   #rewriter(): PassThrough | Translator {
-    return this.#translators.get(this.#format.name) ?? this.#passThrough
+    const { name, base = name } = this.#format
+    return this.#translators.get(base) ?? this.#passThrough
   }
   #supportsClientFormat(formatNames: readonly string[]): boolean {
     return supportsFormat(formatNames, this.#format.name)

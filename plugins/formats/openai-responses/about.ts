@@ -56,3 +56,24 @@ export const about: FormatDescription = {
     ...events('With `stream: true`: events `response.…`, the last of which has the response'),
   }),
 }
+
+export const compactionAbout: FormatDescription = {
+  summary: 'Compacts a conversation: its user messages, and one item for the rest',
+  responses: () =>
+    json(
+      object(
+        {
+          id: text,
+          object: constant('response.compaction'),
+          created_at: number,
+          output: list(item),
+        },
+        { usage },
+      ),
+    ),
+}
+/** A token count. */
+export const countSchema = object({
+  object: constant('response.input_tokens'),
+  input_tokens: integer,
+})

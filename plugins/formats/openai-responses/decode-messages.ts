@@ -7,6 +7,7 @@ import type { Content, OpaquePayload, Result } from '../hub/content.ts'
 import { decodePayload } from '../hub/opaque-payload.ts'
 import type { Turn } from '../hub/prompt.ts'
 import { imageOf, thoughtText } from './answer/item.ts'
+import { readCompaction } from './compaction-item.ts'
 import { readContent } from './content.ts'
 import { fault as own } from './faults.ts'
 import { decodeHostedCall } from './hosted-tools.ts'
@@ -172,6 +173,11 @@ const readReference: Read = (item, at) => {
 }
 const readHostedCall: Read = item => ({ role: 'assistant', content: [decodeHostedCall(item)] })
 
+const readSummary: Read = (item, at) => {
+  const content = readCompaction(item, at)
+  return { role: content.type === 'text' ? 'user' : 'assistant', content: [content] }
+}
+
 const readSearchCall: Read = (item, at, names) => {
   if (!isClientSearch(item)) return readHostedCall(item, at, names)
   const id = callId(item, at)
@@ -205,4 +211,5 @@ const READERS: Readonly<Record<string, Read>> = {
   reasoning: readReasoning,
   image_generation_call: readImage,
   item_reference: readReference,
+  compaction: readSummary,
 }

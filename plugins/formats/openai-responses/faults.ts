@@ -8,4 +8,5 @@ export const fault = errors({
     { param: 'messages' },
   ],
   ITEM_UNKNOWN: [400, "Item with id '%s' not found."],
+  COMPACTION_EMPTY: [502, 'The model wrote no summary of the conversation.', { retryable: true }],
 })

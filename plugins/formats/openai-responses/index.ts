@@ -12,7 +12,7 @@ import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { decodePrompt, encodePrompt } from './request.ts'
+import { counting, decodePrompt, encodePrompt } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
 import { metersOf, served } from './usage.ts'
@@ -33,7 +33,7 @@ const TEXT = {
   events: compileTextPattern({ text: ['delta'] }),
 }
 
-export const openaiResponses: Format = {
+export const openaiResponses = {
   name: NAME,
   dialect: 'openai',
   endpoint: 'openai-response',
@@ -43,6 +43,7 @@ export const openaiResponses: Format = {
   outputLimit: (_, tokens) => ['max_output_tokens', tokens],
   limitField: 'max_output_tokens',
   limitsIn: body => [body.max_output_tokens],
+  counting,
   sample: { path: '/responses', body: model => ({ model, input: 'Hello' }) },
   usage: {
     key: 'usage',
@@ -94,7 +95,7 @@ export const openaiResponses: Format = {
     tools: toolSupport,
     runsHostedTools: true,
   },
-}
+} satisfies Format
 
 const failure = (body: Fields, last: SseEvent | undefined): Bytes => {
   const { code = null, message = '', param = null } = isFields(body.error) ? body.error : {}

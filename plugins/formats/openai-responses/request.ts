@@ -1,11 +1,13 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. */
 import { fault } from '../faults.ts'
 import { type Fields, flagIn, omitUndefined, textIn } from '../fields.ts'
+import type { CountFacts } from '../format.ts'
 import { cacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import type { Content, Media } from '../hub/content.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
 import { clientNamesIn } from '../hub/setting-aliases.ts'
+import { countSchema } from './about.ts'
 import { readItems } from './decode-messages.ts'
 import { ALIASES, readForm, readPrevious, readSettings, readThinking } from './decode-settings.ts'
 import { writeItems } from './encode-messages.ts'
@@ -99,4 +101,11 @@ const withInstructions = (
   return texts.length === first.content.length
     ? { instructions: texts.join('\n\n'), turns: rest }
     : { turns }
+}
+
+export const counting: CountFacts = {
+  schema: countSchema,
+  countedRequest: body => body,
+  renameModel: (body, model) => ({ ...body, model }),
+  encodeCount: tokens => ({ object: 'response.input_tokens', input_tokens: tokens }),
 }

@@ -20,15 +20,19 @@ export const startStored = async (t: Test, settings = '') => {
   const gateway = await startGateway({
     settings: `responses: { largest: 256KiB }\n${settings}`,
     routes: `
-pipeline: [errors, auth, validate, model, limit, idempotency, responses, meter, translate]
+pipeline: [errors, auth, validate, model, limit, idempotency, responses, meter, translate, count]
 upstreams:
   gp: { url: '${upstream.url}/s/gp', formats: [openai-responses] }
+  nc: { url: '${upstream.url}/s/nc', formats: [openai-responses, openai-compaction] }
   cl: { url: '${upstream.url}/s/cl', formats: [anthropic-messages] }
 models:
+  nc: { to: nc/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   gp: { to: gp/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   cl: { to: cl/claude, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
 routes:
   - { path: POST /v1/responses, model: body, responses: create, translate: openai-responses }
+  - { path: POST /v1/responses/input_tokens, model: body, validate: '${schema('responses')}', responses: expand, meter: { free: true }, count: openai-responses, errors: openai }
+  - { path: POST /v1/responses/compact, model: body, validate: '${schema('responses')}', idempotency: true, responses: expand, translate: openai-compaction, errors: openai }
   - { path: 'GET /v1/responses/{id}', responses: show }
   - { path: 'DELETE /v1/responses/{id}', responses: delete }
   - { path: 'POST /v1/responses/{id}/cancel', responses: cancel }
@@ -81,9 +85,9 @@ routes:
 
 // ---------------------------------------------------------------- what the upstreams say
 
-export const plainReply = (body: object) => {
+export const plainReply = (body: object, status = '200 OK') => {
   const text = JSON.stringify(body)
-  const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n`
+  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n`
   return [{ do: 'body' }, { do: 'send', bytes: head + text }] as const
 }
 export const responseBody = (id: string, text: string, more: object = {}) => ({

@@ -78,6 +78,17 @@ const REQUESTS: readonly (readonly [path: string, body: object, answer?: object]
   ...['gp-4.1', 'cl-sonnet-4-5', 'gx-2.5-flash'].map(
     model =>
       [
+        'v1/responses/compact',
+        { model, input: 'Hello' },
+        {
+          object: 'response.compaction',
+          output: [{ role: 'user' }, { type: 'compaction', encrypted_content: String }],
+        },
+      ] as const,
+  ),
+  ...['gp-4.1', 'cl-sonnet-4-5', 'gx-2.5-flash'].map(
+    model =>
+      [
         'v1/completions',
         { model, prompt: 'Hello', echo: true },
         { object: 'text_completion', choices: [{ text: /^Hello.*You wrote: "Hello"$/s }] },

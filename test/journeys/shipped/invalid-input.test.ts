@@ -40,6 +40,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   '/v1/chat/completions': { body: { messages }, wrong: { messages: 'hi' } },
   '/v1/completions': { body: { prompt: 'hi' }, wrong: { prompt: 7 } },
   '/v1/responses': { body: { input: 'hi' }, wrong: { input: 7 } },
+  '/v1/responses/input_tokens': { body: { input: 'hi' }, wrong: { input: 7 } },
+  '/v1/responses/compact': { body: { input: 'hi' }, wrong: { input: 7 } },
   '/v1/messages': { body: { max_tokens: 5, messages }, wrong: { max_tokens: 'five' } },
   '/v1/messages/count_tokens': { body: { messages }, wrong: { messages: {} } },
   ':countTokens': GENERATION,
