@@ -95,8 +95,9 @@ for (const dialect of Object.keys(dialects) as DialectName[])
 
 t.test('errors: each dialect recognises its stream requests', async t => {
   const streams = (dialect: DialectName, body: Json, path = '/v1/x') => {
-    const request = { path, json: async () => body } as unknown as Request
-    return errors.setup(dialect, host).streams(request)
+    const [, query = ''] = path.split('?')
+    const request = { path, query: new URLSearchParams(query), json: async () => body }
+    return errors.setup(dialect, host).streams(request as unknown as Request)
   }
   const STREAM = '/v1beta/models/m:streamGenerateContent'
   for (const dialect of ['openai', 'anthropic'] as const) {
@@ -104,7 +105,8 @@ t.test('errors: each dialect recognises its stream requests', async t => {
     for (const body of [{ stream: 'true' }, {}, [true], null, 'stream'])
       t.equal(await streams(dialect, body, STREAM), false, `${dialect} ${JSON.stringify(body)}`)
   }
-  t.equal(await streams('google', {}, STREAM), true)
+  t.equal(await streams('google', {}, `${STREAM}?alt=sse`), true)
+  t.equal(await streams('google', {}, STREAM), false, 'one JSON list')
   t.equal(await streams('google', { stream: true }), false)
   for (const dialect of ['vidu', 'midjourney', 'envelope'] as const)
     t.equal(await streams(dialect, { stream: true }, STREAM), false, dialect)
