@@ -22,6 +22,11 @@ export interface ResponseEncoder {
   fail(body: Fields): Bytes
 }
 
+/** Throws for an answer that the model failed to write: nothing of it has been sent yet. */
+const throwIfBroken = ({ choices }: Answer): void => {
+  for (const { stop } of choices) if (stop.reason === 'broken') throw modelFault(stop)
+}
+
 /** For clients that stream. */
 export class StreamResponseEncoder implements ResponseEncoder {
   readonly type: string
@@ -36,9 +41,8 @@ export class StreamResponseEncoder implements ResponseEncoder {
     if (part.type === 'end') this.#tail += this.#encoder.push(part)
     else this.#text += this.#encoder.push(part)
   }
-  /** Throws for an answer that the model failed to write: nothing of it has been sent yet. */
   encodeAnswer(answer: Answer): Bytes {
-    for (const { stop } of answer.choices) if (stop.reason === 'broken') throw modelFault(stop)
+    throwIfBroken(answer)
     for (const part of partsOf(answer)) this.addPart(part)
     return this.finish()
   }
@@ -73,8 +77,7 @@ export class PlainResponseEncoder implements ResponseEncoder {
     return undefined
   }
   encodeAnswer(answer: Answer): Bytes {
-    for (const { stop, content } of answer.choices)
-      if (stop.reason === 'broken' && content.length === 0) throw modelFault(stop)
+    throwIfBroken(answer)
     return Buffer.from(JSON.stringify(this.#client.encodeAnswer(answer, this.#context)))
   }
   finish(): Bytes {

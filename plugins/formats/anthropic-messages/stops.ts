@@ -14,6 +14,7 @@ const REASONS: Readonly<Record<string, Stop['reason']>> = {
   refusal: 'refusal',
   compaction: 'end',
 }
+const FULL = 'model_context_window_exceeded'
 /** A broken answer must not look usable; `refusal` is the closest value of this format. */
 const STOP_REASONS: Readonly<Record<Stop['reason'], string>> = {
   end: 'end_turn',
@@ -60,8 +61,8 @@ export const defaultStop = (caller: Caller): Stop => ({
 })
 
 /** The stop fields of an answer. */
-export const stopFields = ({ reason, sequence, message }: Stop): Fields => {
-  const word = STOP_REASONS[reason]
+export const stopFields = ({ reason, raw, sequence, message }: Stop): Fields => {
+  const word = raw === FULL && reason === 'length' ? raw : STOP_REASONS[reason]
   return {
     stop_reason: word,
     stop_sequence: sequence ?? null,

@@ -11,9 +11,11 @@ const STOPS: Readonly<Record<string, Stop['reason']>> = {
   STOP_SEQUENCE: 'sequence',
   MAX_TOKENS: 'length',
   TOOL_CALL: 'call',
+  ERROR_LIMIT: 'length',
   ERROR_TOXIC: 'filter',
   ERROR: 'broken',
   TIMEOUT: 'broken',
+  USER_CANCEL: 'broken',
 }
 export const stopOf = (raw: Json | undefined, hasCalls: boolean): Stop => {
   const reason = (typeof raw === 'string' && lookUp(STOPS, raw)) || 'end'

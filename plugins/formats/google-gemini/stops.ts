@@ -55,7 +55,7 @@ const FINISH_REASONS: Readonly<Record<Reason, string>> = {
   end: 'STOP',
   sequence: 'STOP',
   call: 'STOP',
-  pause: 'STOP',
+  pause: 'MAX_TOKENS',
   length: 'MAX_TOKENS',
   refusal: 'SAFETY',
   filter: 'SAFETY',

@@ -1,17 +1,23 @@
 /** Describes a hosted tool call as text, for providers other than the one that ran it. */
 
+import { fault } from '../faults.ts'
 import { isFields } from '../fields.ts'
 import type { DroppedFields } from './codec.ts'
 import type { HostedCall, Text } from './content.ts'
 
 /** Returns undefined and reports the call as dropped if it holds only opaque data of its
- *  provider. */
+ *  provider. Throws for a command. */
 export const describeHostedCall = (call: HostedCall, dropped: DroppedFields): Text | undefined => {
   const { tool, output, sources } = call
+  const name = providerName(call)
+  if (COMMANDS.has(name))
+    throw fault('CONTENT_UNSUPPORTED', [name, 'A command to the provider'], { param: name })
   if (tool !== 'other' || output !== undefined || sources !== undefined) return describe(call)
-  dropped.add(providerName(call))
+  dropped.add(name)
   return undefined
 }
+/** What a client sends to get an answer of another kind: without it, the answer is another one. */
+const COMMANDS: ReadonlySet<string> = new Set(['compaction_trigger'])
 /** The provider's name for the call: its type, or the only member of its item. */
 const providerName = ({ raw, tool }: HostedCall): string => {
   const [item] = raw?.items ?? []

@@ -10,7 +10,8 @@ import type { StreamDecoder } from '../hub/codec.ts'
 import type { Content } from '../hub/content.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { readCallPayload, readThoughts } from './reasoning.ts'
-import { readCitation, readImages, stopOf } from './response.ts'
+import { readCitation, readImages } from './response.ts'
+import { stopOf } from './stops.ts'
 import { countsIn, metersOf } from './usage.ts'
 
 type Emit = (part: Part) => void

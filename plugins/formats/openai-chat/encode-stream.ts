@@ -3,12 +3,13 @@
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
-import type { Part } from '../hub/answer.ts'
+import type { Part, Stop } from '../hub/answer.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
 import type { Call, Content, Media, OpaquePayload } from '../hub/content.ts'
 import { writeCallPayload, writeDetail } from './reasoning.ts'
-import { answerId, markdown, reasonOf, writeCitation } from './response.ts'
+import { answerId, markdown, writeCitation } from './response.ts'
+import { explanationOf, reasonOf } from './stops.ts'
 import { countsOf } from './usage.ts'
 
 type PartOf<T extends Part['type']> = Extract<Part, { readonly type: T }>
@@ -26,6 +27,7 @@ interface Block {
 interface Choice {
   readonly index: number
   hasRole: boolean
+  hasRefusal: boolean
   hasImage: boolean
   callCount: number
 }
@@ -52,7 +54,7 @@ class ChatEncoder implements StreamEncoder {
       case 'open':
         return this.#openBlock(part)
       case 'stop':
-        return this.#delta(this.#choiceAt(part.choice), {}, reasonOf(part.stop))
+        return this.#stop(this.#choiceAt(part.choice), part.stop)
       case 'count':
         this.#meters = part.meters
         return ''
@@ -66,6 +68,12 @@ class ChatEncoder implements StreamEncoder {
     return `data: ${JSON.stringify(body)}\n\n`
   }
 
+  #stop(choice: Choice, stop: Stop): string {
+    const refusal = choice.hasRefusal ? undefined : explanationOf(stop)
+    const refusalChunk = refusal === undefined ? '' : this.#delta(choice, { refusal })
+    return refusalChunk + this.#delta(choice, {}, reasonOf(stop))
+  }
+
   // -------------------------------------------------------------- blocks
 
   #openBlock({ index, choice: number, content }: PartOf<'open'>): string {
@@ -73,6 +81,7 @@ class ChatEncoder implements StreamEncoder {
     const payload = 'payload' in content ? content.payload : undefined
     const block = { choice, content, call: choice.callCount, payload, hasText: false }
     this.#blocks.set(index, block)
+    if (content.type === 'refusal') choice.hasRefusal = true
     if (content.type === 'media') return this.#image(choice, content)
     if ('text' in content && content.text !== '') return this.#text(block, content.text, null)
     if (content.type !== 'call') return ''
@@ -150,7 +159,7 @@ class ChatEncoder implements StreamEncoder {
   #choiceAt(index: number): Choice {
     const existing = this.#choices.get(index)
     if (existing) return existing
-    const choice = { index, hasRole: false, hasImage: false, callCount: 0 }
+    const choice = { index, hasRole: false, hasRefusal: false, hasImage: false, callCount: 0 }
     this.#choices.set(index, choice)
     return choice
   }

@@ -5,6 +5,7 @@ import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { isEmpty, openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
+import { isFailure } from './stops.ts'
 
 export { decodeErrorReply as decodeError } from '../openai-error-reply.ts'
 
@@ -46,12 +47,11 @@ const isCounted = (fields: Fields): boolean =>
 const choicesIn = (body: Fields): readonly Fields[] => lenientObjects(body, 'choices')
 const failureOf = (choices: readonly Fields[]): ReportedError | undefined => {
   const [first] = choices
-  if (!first || choices.some(choice => choice.finish_reason !== FAILED)) return undefined
+  if (!first || !choices.every(choice => isFailure(choice.finish_reason))) return undefined
   return openaiError(first.error) ?? openaiFailure({ message: 'The model failed to answer.' })
 }
-const FAILED = 'error'
 const hasEnded = ({ finish_reason: reason }: Fields): boolean =>
-  typeof reason === 'string' && reason !== '' && reason !== FAILED
+  typeof reason === 'string' && reason !== '' && !isFailure(reason)
 const hasContent = ({ delta, message, text }: Fields): boolean =>
   holdsContent(delta) || holdsContent(message) || !isEmpty(text)
 const holdsContent = (message: Json | undefined): boolean =>

@@ -1,5 +1,4 @@
 /** Decodes and encodes whole chat answers, and maps finish reasons. */
-import type { Json } from '../../../engine/plugin.ts'
 import {
   type Fields,
   isFields,
@@ -7,45 +6,19 @@ import {
   lenientObject,
   lenientObjects,
   lenientText,
-  lookUp,
   omitUndefined,
 } from '../fields.ts'
-import type { Answer, Choice, Stop } from '../hub/answer.ts'
+import type { Answer, Choice } from '../hub/answer.ts'
 import { decodeCallId } from '../hub/call-id.ts'
 import type { EncodeContext } from '../hub/codec.ts'
 import type { Citation, Content, Media, Text, Thought } from '../hub/content.ts'
 import { dataUrl, parseDataUrl } from '../media/media.ts'
 import { writeTextAndCalls } from './messages.ts'
 import { readCallPayload, readThoughts, writeThoughts } from './reasoning.ts'
+import { reasonOf, refusalIn, stopOf } from './stops.ts'
 import { countsIn, countsOf, metersOf } from './usage.ts'
 
 export { about } from './about.ts'
-
-const STOPS: Readonly<Record<string, Stop['reason']>> = {
-  stop: 'end',
-  length: 'length',
-  tool_calls: 'call',
-  function_call: 'call',
-  content_filter: 'filter',
-  error: 'broken',
-}
-export const stopOf = (raw: Json | undefined, hasCalls: boolean): Stop => {
-  if (typeof raw !== 'string') return { reason: hasCalls ? 'call' : 'end' }
-  const reason = lookUp(STOPS, raw) ?? 'end'
-  // Some upstreams send `stop` after a tool call.
-  return { reason: reason === 'end' && hasCalls ? 'call' : reason, raw }
-}
-const REASONS: Readonly<Record<Stop['reason'], string>> = {
-  end: 'stop',
-  sequence: 'stop',
-  pause: 'stop',
-  length: 'length',
-  call: 'tool_calls',
-  refusal: 'content_filter',
-  filter: 'content_filter',
-  broken: 'error',
-}
-export const reasonOf = ({ reason }: Stop): string => REASONS[reason]
 
 // ---------------------------------------------------------------- from an upstream
 
@@ -156,7 +129,6 @@ const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 export const answerId = ({ id }: EncodeContext): string => joinText('chatcmpl-', id)
 
 const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
-  const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const annotations = content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))
   const thoughts = content.flatMap(thoughtsWithPayload)
   const textAndCalls = content.filter(({ type }) => type !== 'hostedCall').map(withMarkdown)
@@ -165,7 +137,7 @@ const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields
     message: {
       role: 'assistant',
       ...writeTextAndCalls(textAndCalls, false),
-      refusal: refusals.length > 0 ? refusals.join('') : null,
+      refusal: refusalIn(content, stop),
       ...(annotations.length > 0 && { annotations: annotations.flatMap(writeCitation) }),
       ...writeThoughts(thoughts),
     },

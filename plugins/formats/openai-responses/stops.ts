@@ -1,6 +1,6 @@
 /** Maps stop reasons to and from the status of a response and its details. */
 
-import { type Fields, lenientObject, lenientText } from '../fields.ts'
+import { type Fields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 import type { Stop } from '../hub/answer.ts'
 import type { Content } from '../hub/content.ts'
 
@@ -18,6 +18,9 @@ export const stopOf = (response: Fields, content: Iterable<Content['type']>): St
     return { reason: INCOMPLETE[raw] ?? 'length', raw }
   }
   const types = new Set(content)
+  const blocked = moderationError(response)
+  if (blocked && types.size === 0)
+    return { reason: 'filter', raw: BLOCKED, message: lenientText(blocked, 'message') ?? BLOCKED }
   // One compatible upstream sends `complete`. A response of any other status without content is no
   // answer.
   if (BROKEN.has(status) || (!status.startsWith('complete') && types.size === 0)) {
@@ -32,6 +35,12 @@ export const stopOf = (response: Fields, content: Iterable<Content['type']>): St
   if (types.has('call')) return { reason: 'call', raw: status }
   return { reason: types.has('refusal') ? 'refusal' : 'end', raw: status }
 }
+/** Moderation refuses the response as a whole, or the image that it was to hold. */
+const moderationError = (response: Fields): Fields | undefined =>
+  [response, ...lenientObjects(response, 'output')]
+    .map(each => lenientObject(each, 'error'))
+    .find(({ code }) => code === BLOCKED)
+const BLOCKED = 'moderation_blocked'
 const BROKEN: ReadonlySet<string> = new Set(['failed', 'cancelled'])
 
 export interface Ending {
@@ -41,7 +50,9 @@ export interface Ending {
 }
 /** `hasRefusal`: the answer contains the text of a refusal. */
 export const endingOf = (stop: Stop, hasRefusal: boolean): Ending => {
-  if (stop.reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
+  // A pause has no word here: the client learns that the answer goes on.
+  if (stop.reason === 'length' || stop.reason === 'pause')
+    return { status: 'incomplete', reason: 'max_output_tokens' }
   if (stop.reason === 'filter' || (stop.reason === 'refusal' && !hasRefusal))
     return { status: 'incomplete', reason: 'content_filter' }
   if (stop.reason !== 'broken') return { status: 'completed' }

@@ -81,7 +81,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a compaction trigger is compacted or refused',
-    isWrong: true,
     client: 'openai-responses',
     model: 'claude-sonnet-4-5',
     stream: true,

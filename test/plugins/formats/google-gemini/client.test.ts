@@ -140,7 +140,7 @@ t.test('Gemini encoder: maps every stop reason', t => {
     [{ reason: 'end' }, 'STOP'],
     [{ reason: 'sequence', sequence: 'x', raw: 'stop_sequence' }, 'STOP'],
     [{ reason: 'call', raw: 'tool_calls' }, 'STOP'],
-    [{ reason: 'pause', raw: 'pause_turn' }, 'STOP'],
+    [{ reason: 'pause', raw: 'pause_turn' }, 'MAX_TOKENS'],
     [{ reason: 'length', raw: 'max_tokens' }, 'MAX_TOKENS'],
     [{ reason: 'refusal' }, 'SAFETY'],
     [{ reason: 'filter', raw: 'content_filter' }, 'SAFETY'],

@@ -61,7 +61,8 @@ t.test('responses encoder: maps every stop reason to a status (edge 23)', async 
     status: 'failed',
     error: { code: 'server_error', message: /MALFORMED_FUNCTION_CALL/ },
   })
-  for (const reason of ['end', 'sequence', 'pause', 'call'] as const)
+  t.match(encodeWithStop({ reason: 'pause' }, text('a')), { status: 'incomplete' })
+  for (const reason of ['end', 'sequence', 'call'] as const)
     t.match(encodeWithStop({ reason }, text('a')), {
       status: 'completed',
       incomplete_details: null,
