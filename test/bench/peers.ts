@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../helpers/free-port.ts'
 import { NAMES, requestBody } from './answers.ts'
 import { PATH } from './gateway.ts'
 import { pin } from './processes.ts'
@@ -94,14 +94,6 @@ http {
     }
   }
 }`
-
-const freePort = (): Promise<number> =>
-  new Promise(resolve => {
-    const server = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as net.AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 export const installedPeers = (): string[] =>
   Object.keys(PEERS).filter(name => PEERS[name]?.find() !== undefined)

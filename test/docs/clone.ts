@@ -1,14 +1,13 @@
 /** A copy of the project like a fresh clone, with a gateway started by `npm start`, and a shell. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { usedFolder } from '../helpers/cache.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -139,13 +138,3 @@ const stop = async (folder: string, child: ChildProcess): Promise<void> => {
   process.kill(pid, 'SIGTERM')
   await once(child, 'exit')
 }
-
-/** A free port below those that the system gives to connections and to listeners without a port:
- *  other tests do not take it before the program of this test listens. */
-export const freePort = (): Promise<number> =>
-  new Promise(resolve => {
-    const port = randomInt(12_000, 32_000)
-    const server = net.createServer()
-    server.once('error', () => resolve(freePort()))
-    server.listen(port, '127.0.0.1', () => void server.close(() => resolve(port)))
-  })

@@ -2,9 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { freePort } from '../helpers/free-port.ts'
 import { LONG } from '../helpers/run-settings.ts'
 import { blocksOf, ELSEWHERE } from './blocks.ts'
-import { clone, freePort } from './clone.ts'
+import { clone } from './clone.ts'
 
 const PAGE = 'docs/start.md'
 

@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { DELAYS } from '../../plugins/webhooks/schedule.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { LONG } from '../helpers/run-settings.ts'
 import { blocksOf, pageOf, sessionOf } from './blocks.ts'
-import { clone, freePort } from './clone.ts'
+import { clone } from './clone.ts'
 
 const PAGE = 'docs/webhooks.md'
 const START = /^EGRESS_ALLOW=\S+ NODE_EXTRA_CA_CERTS=\S+ npm start$/m

@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { blocksOf } from '../docs/blocks.ts'
-import { freePort } from '../docs/clone.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { DEPLOY, renderChart, textOf } from './deployment-files.ts'
 import { installPackage, manifest, ROOT } from './installed-package.ts'
 

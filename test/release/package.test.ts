@@ -3,7 +3,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { blockOf } from '../docs/blocks.ts'
-import { freePort } from '../docs/clone.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { type InstalledPackage, installPackage, manifest, ROOT } from './installed-package.ts'
 
 t.test('package: serves in an empty folder and takes own plugins beside its own', async t => {

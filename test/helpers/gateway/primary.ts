@@ -58,7 +58,8 @@ export interface PrimaryOptions {
   prepare?(folder: string): void
 }
 
-const PATIENCE = scaled(60_000)
+/** At most five minutes: what has not come by then does not come. */
+const PATIENCE = Math.min(scaled(60_000), 300_000)
 /** Milliseconds. */
 const FIRST_PAUSE = 20
 const LONGEST_PAUSE = 150

@@ -15,13 +15,13 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { CACHE } from '../cache.ts'
+import { freePort } from '../free-port.ts'
 import { inMemory } from '../in-memory.ts'
 import { scaled } from '../machine-speed.ts'
 
@@ -259,12 +259,3 @@ const processesOf = (folder: string): number[] => {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return [pid, ...children.trim().split(' ')].map(Number)
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })

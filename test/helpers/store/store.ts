@@ -96,7 +96,7 @@ export interface StoreClient {
 }
 export const startClient = async (t: Test, options: DatabaseOptions): Promise<StoreClient> => {
   const child = forkProgram(new URL('./store-client.ts', import.meta.url), [
-    JSON.stringify({ patience: PATIENCE, ...options }),
+    JSON.stringify({ writeTimeout: PATIENCE, ...options }),
   ])
   t.teardown(() => child.kill('SIGKILL'))
   await once(child, 'message')

@@ -4,10 +4,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, createServer as createListener } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../../helpers/free-port.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 /** One whole request. Text is latin1. */
@@ -103,14 +104,6 @@ const startPython = async (python: string): Promise<BackEnd> => {
   }
 }
 
-const freePort = async (): Promise<number> => {
-  const listener = createListener().listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as AddressInfo
-  listener.close()
-  await once(listener, 'close')
-  return port
-}
 const waitForListener = async (port: number): Promise<void> => {
   for (let attempts = 500; attempts > 0; attempts--) {
     const socket = connect(port, '127.0.0.1')

@@ -5,9 +5,9 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openDatabase } from '../../../../engine/store/database.ts'
-import { freePort } from '../../../docs/clone.ts'
+import { freePort } from '../../../helpers/free-port.ts'
 import { sharedPostgres } from '../../../helpers/store/postgres.ts'
+import { openAt } from '../../../helpers/store/store.ts'
 
 const ADD = { name: 'pooled add', text: 'INSERT INTO pooled VALUES (?)' }
 const PROGRAM = '/usr/sbin/pgbouncer'
@@ -50,8 +50,7 @@ const startPooler = async (t: Test, url: string, mode: string): Promise<string> 
 t.test('PgBouncer in session mode: the store opens, migrates and writes', { skip }, async t => {
   const server = await sharedPostgres()
   const pooled = await startPooler(t, await server.create(), 'session')
-  const database = await openDatabase({ url: pooled })
-  t.teardown(() => database.close())
+  const database = await openAt(t, { url: pooled }).open()
   await database.migrate('pooled', [{ number: 1, text: 'CREATE TABLE pooled (n BIGINT)' }])
   for (const n of [1, 2, 3]) await database.write([{ sql: ADD, values: [n] }])
   const sum = { name: 'pooled sum', text: 'SELECT sum(n) AS n FROM pooled' }
@@ -62,7 +61,7 @@ for (const mode of ['transaction', 'statement'])
   t.test(`PgBouncer in ${mode} mode: the store says so and does not open`, { skip }, async t => {
     const server = await sharedPostgres()
     const pooled = await startPooler(t, await server.create(), mode)
-    await t.rejects(openDatabase({ url: pooled }), {
+    await t.rejects(openAt(t, { url: pooled }).open(), {
       code: 'STORE_POOLER',
       message: /pool_mode = session/,
     })
