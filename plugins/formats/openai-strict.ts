@@ -57,8 +57,33 @@ export const strictly = (
   name: 'strict' | 'form',
   dropped: DroppedFields,
 ): { readonly schema: Json | undefined; readonly strict: boolean | undefined } => {
-  if (!strict) return { schema, strict }
+  if (!strict) return { schema: withMembers(schema), strict }
   const strictSchema = strictSchemaOf(schema)
   if (!strictSchema) dropped.add(name)
-  return { schema: strictSchema ?? schema, strict: strictSchema !== undefined }
+  return { schema: strictSchema ?? withMembers(schema), strict: strictSchema !== undefined }
+}
+
+/** The schema of a function with what OpenAI demands of all: "object schema missing properties" at
+ *  its root, "array schema missing items" anywhere. */
+const withMembers = (schema: Json | undefined): Json | undefined => {
+  if (!isFields(schema)) return schema
+  const result = needsItems(schema) ? (withItems(schema) as Fields) : schema
+  return result.type === 'object' && !('properties' in result)
+    ? { ...result, properties: {} }
+    : result
+}
+const needsOwnItems = (schema: Fields): boolean =>
+  schema.type === 'array' && !('items' in schema) && !('prefixItems' in schema)
+/** Most schemas have them all, and are not copied. */
+const needsItems = (value: Json | undefined): boolean => {
+  if (Array.isArray(value)) return value.some(needsItems)
+  return isFields(value) && (needsOwnItems(value) || Object.values(value).some(needsItems))
+}
+const withItems = (schema: Json): Json => {
+  if (!isFields(schema)) return schema
+  const entries = Object.entries(schema).map(([word, value]) => [
+    word,
+    mapSubschemas(word, value, withItems) ?? value,
+  ])
+  return { ...Object.fromEntries(entries), ...(needsOwnItems(schema) && { items: {} }) }
 }

@@ -21,6 +21,10 @@ export const fitTools = (
 ): FittedPrompt => {
   const { tools: support } = codec
   if (!support) return { prompt, codec }
+  if (!isSameFormat)
+    for (const tool of prompt.tools)
+      if (tool.type === 'function')
+        for (const path of tool.native?.settings ?? []) dropped.add(path)
   const supportedPrompt = withoutUnsupportedTools(prompt, support, target, dropped)
   if (isSameFormat) return { prompt: supportedPrompt, codec }
   const { prompt: renamedPrompt, clientNames } = renameTools(supportedPrompt, support.names)

@@ -10,18 +10,6 @@ export interface Exception {
 }
 export const EXCEPTIONS: readonly Exception[] = [
   {
-    cells: /-> openai-\w+\//,
-    rule: 'tool-schemas',
-    message: /without properties$/,
-    reason: 'functions without properties are sent without them',
-  },
-  {
-    cells: /-> openai-\w+\//,
-    rule: 'tool-schemas',
-    message: /without items$/,
-    reason: 'arrays without items are sent without them',
-  },
-  {
     cells: /-> (?:openai-\w+|anthropic-messages|google-gemini)\//,
     rule: 'tool-schemas',
     message: /root/,
@@ -81,11 +69,5 @@ export const EXCEPTIONS: readonly Exception[] = [
     cells: /-> anthropic-messages\/claude-5/,
     rule: 'system-turns',
     reason: 'a system turn at a place where Anthropic refuses it',
-  },
-  {
-    cells: /-> bedrock-converse\//,
-    rule: 'media',
-    message: /document without text/,
-    reason: 'a document beside an empty text',
   },
 ]

@@ -40,7 +40,10 @@ const toolSchemas: Rule = ({ body, family }) =>
     if (family.provider !== 'openai') return rootProblems(title, parameters, [])
     return [
       ...rootProblems(title, parameters, ROOT_KEYWORDS),
-      ...when(!('properties' in asObject(parameters)), `${title}: an object without properties`),
+      ...when(
+        asObject(parameters).type === 'object' && !('properties' in asObject(parameters)),
+        `${title}: an object without properties`,
+      ),
       ...arrayProblems(title, parameters),
       ...(strict === true ? strictProblems(title, parameters) : []),
     ]

@@ -66,21 +66,31 @@ const readTool = (tool: Fields, at: FieldPath, dropped: DroppedFields): Tool => 
   const type = textIn(tool, 'type', at) ?? 'custom'
   const hostedTool = HOSTED.find(([pattern]) => pattern.test(type))?.[1]
   if (type !== 'custom' && hostedTool === undefined) return readForeign(tool, type, at)
-  for (const key in tool)
-    if (!SUPPORTED_FIELDS.has(key) && tool[key] !== null) dropped.add(memberPath(at, key) ?? key)
+  for (const path of unsupportedIn(tool, at)) dropped.add(path)
+  // Only functions are strict at other providers.
+  if (hostedTool && (tool.strict ?? null) !== null)
+    dropped.add(memberPath(at, 'strict') ?? 'strict')
   return hostedTool === undefined ? readFunction(tool, at) : readHosted(tool, hostedTool, type, at)
 }
+const unsupportedIn = (tool: Fields, at: FieldPath): readonly string[] =>
+  Object.keys(tool)
+    .filter(key => !SUPPORTED_FIELDS.has(key) && tool[key] !== null)
+    .map(key => memberPath(at, key) ?? key)
 const readForeign = (tool: Fields, type: string, at: FieldPath): Tool => {
   const name = textIn(tool, 'name', at) ?? type
   const clientTool = clientToolOf(type)
-  if (clientTool)
+  if (clientTool) {
+    const strict = flagIn(tool, 'strict', at)
+    const settings = unsupportedIn(tool, at)
     return {
       type: 'function',
       name,
       ...clientTool,
-      native: { origin: NAME, raw: tool },
+      ...(strict !== undefined && { strict }),
+      native: { origin: NAME, raw: tool, ...(settings.length > 0 && { settings }) },
       ...readCache(tool, at),
     }
+  }
   const path = OPTIONAL.test(type) ? memberPath(at, name) : undefined
   return { type: 'foreign', origin: NAME, name, raw: tool, ...(path !== undefined && { at: path }) }
 }

@@ -65,6 +65,7 @@ class MessageList {
     const messages = this.#messages
     if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [{ text: '.' }] })
     this.#prefill(mayPrefill)
+    for (const { content } of messages) if (isDocumentAlone(content)) content.push({ text: '.' })
     return messages.map(({ role, content }) => ({ role, content }))
   }
   #blocks(content: readonly Content[]): readonly Fields[] {
@@ -89,6 +90,9 @@ class MessageList {
   }
 }
 
+/** The provider refuses a document without a text beside it. */
+const isDocumentAlone = (blocks: readonly Fields[]): boolean =>
+  blocks.some(({ document }) => document) && !blocks.some(({ text }) => text)
 /** Tool results precede other content of a message; a cache point stays behind its block. */
 const resultsFirst = (blocks: readonly Fields[]): Fields[] => {
   const groups: Fields[][] = []

@@ -125,8 +125,13 @@ export interface FunctionTool {
   readonly schema?: Json
   readonly strict?: boolean
   readonly cache?: Cache
-  /** The declaration for the provider that defined this function. */
-  readonly native?: { readonly origin: string; readonly raw: Json }
+  /** The declaration for the provider that defined this function; `settings`: its members that no
+   *  other provider has, as paths. */
+  readonly native?: {
+    readonly origin: string
+    readonly raw: Json
+    readonly settings?: readonly string[]
+  }
 }
 /** A tool of the client that takes free text. */
 export interface FreeTool {

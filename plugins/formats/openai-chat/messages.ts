@@ -5,6 +5,7 @@ import { fault } from '../faults.ts'
 import {
   type Fields,
   fieldsIn,
+  isFields,
   listIn,
   lookUp,
   omitUndefined,
@@ -14,6 +15,7 @@ import {
 } from '../fields.ts'
 import { dropCache, readCacheHint } from '../hub/cache-hint.ts'
 import { decodeCallId, encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
+import type { DroppedFields } from '../hub/codec.ts'
 import type { Call, Content, Media, Result, Text, Thought } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import type { Turn } from '../hub/prompt.ts'
@@ -30,7 +32,7 @@ import {
 /** Names of tool calls by id; results of this format do not repeat them. */
 type Names = Map<string, string>
 
-export const readMessages = (body: Fields): readonly Turn[] => {
+export const readMessages = (body: Fields, dropped: DroppedFields): readonly Turn[] => {
   const turns: Turn[] = []
   const names: Names = new Map()
   const messages = requireMember(listIn(body, 'messages'), 'messages')
@@ -40,6 +42,8 @@ export const readMessages = (body: Fields): readonly Turn[] => {
     const read = lookUp(ROLES, String(message.role))
     if (!read) throw fault('MEMBER_VALUE', [`${at}.role`, 'unknown role'], { param: `${at}.role` })
     const turn = read(message, at, names)
+    // Audio of an earlier answer: only its provider knows it by this id.
+    if (message.role === 'assistant' && isFields(message.audio)) dropped.add(`${at}.audio`)
     const last = turns.at(-1)
     // Results of parallel calls form one turn.
     if (last && isResults(last) && isResults(turn))

@@ -45,7 +45,7 @@ export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields
   const thinking = readThinking(body)
   const options = fieldsIn(body, 'stream_options')
   return {
-    turns: readMessages(body),
+    turns: readMessages(body, dropped),
     tools: readTools(body),
     ...(choice && { choice }),
     settings: readSettings(body),

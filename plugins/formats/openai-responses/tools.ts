@@ -125,6 +125,9 @@ const readHosted = (tool: Fields, at: string, dropped: DroppedFields): HostedToo
   const stores = textsIn(tool, 'vector_store_ids', `${at}.vector_store_ids`)
   // A container that the provider creates when needed is what every provider offers.
   const container = isFields(tool.container) && lenientObject(tool, 'container').type === 'auto'
+  if (container)
+    for (const key in lenientObject(tool, 'container'))
+      if (key !== 'type') dropped.add(`${at}.container.${key}`)
   reportUnknown(
     tool,
     container ? new Set([...HOSTED_FIELDS, 'container']) : HOSTED_FIELDS,

@@ -200,3 +200,39 @@ t.test('messages: a text of white space alone is not sent', t => {
   ])
   t.end()
 })
+
+for (const target of [CHAT, RESPONSES])
+  t.test(`${target}: functions have properties, and arrays have items`, t => {
+    const list = { type: 'array' }
+    const nested = { type: 'object', properties: { list, lists: { type: 'array', items: list } } }
+    const sendTool = (schema: Json) =>
+      functionOf(send(target, { tools: [{ type: 'function', name: 'f', schema }] }).body)
+    const filled = { type: 'array', items: {} }
+    t.match(sendTool(nested).parameters, {
+      properties: { list: filled, lists: { type: 'array', items: filled } },
+    })
+    t.same(sendTool({ type: 'object' }).parameters, { type: 'object', properties: {} })
+    const tuple = { type: 'object', properties: { a: { type: 'array', prefixItems: [] } } }
+    t.same(sendTool(tuple).parameters, tuple)
+    t.end()
+  })
+t.test('chat: audio of an earlier answer is named as dropped', t => {
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', audio: { id: 'audio_1' } },
+    { role: 'user', content: 'and?' },
+  ]
+  t.same(decodePrompt(CHAT, { model: 'm', messages }).dropped, ['messages[1].audio'])
+  const silent = messages.map(each => ({ ...each, audio: null }))
+  t.same(decodePrompt(CHAT, { model: 'm', messages: silent }).dropped, [])
+  t.end()
+})
+t.test('responses: settings of a container are named as dropped', t => {
+  const container = { type: 'auto', file_ids: ['file_1'], memory_limit: '4g' }
+  const tools = [{ type: 'code_interpreter', container }]
+  t.same(decodePrompt(RESPONSES, { model: 'm', input: 'hi', tools }).dropped, [
+    'tools[0].container.file_ids',
+    'tools[0].container.memory_limit',
+  ])
+  t.end()
+})

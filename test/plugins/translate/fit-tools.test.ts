@@ -503,7 +503,7 @@ for (const target of [CHAT, RESPONSES, GEMINI])
     const sentText = JSON.stringify(upstreamRequest)
     for (const member of ['restart', 'undo_edit', 'insert_text', 'old_path'])
       t.match(sentText, `"${member}"`)
-    t.equal(reply?.headers['x-tollgate-dropped'], 'cache_control')
+    t.equal(reply?.headers['x-tollgate-dropped'], 'tools[2].max_characters, cache_control')
     t.match(JSON.parse(output?.text ?? ''), {
       content: [{ type: 'tool_use', name: 'bash', input: { a: 1 } }],
       stop_reason: 'tool_use',

@@ -330,3 +330,11 @@ t.test('converse request: model ids and ARNs are one segment of the path', async
   t.equal(path, `/model/${encodeURIComponent(arn)}/converse`)
   t.equal((await sendBySdk(arn, body, false)).path, path)
 })
+
+t.test('converse request: a document is not sent without a text', async t => {
+  const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERg==' }
+  const { body } = await fromMessages({
+    messages: [{ role: 'user', content: [{ type: 'document', source }] }],
+  })
+  t.match(body.messages, [{ content: [{ document: { format: 'pdf' } }, { text: '.' }] }])
+})
