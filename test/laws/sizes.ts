@@ -24,7 +24,8 @@ const ENTRY_POINTS = [
   'plugin.ts',
   'server.ts',
 ]
-export const REQUEST_PART_LINES = 7_738
+/** 65 more than before JSON keys had a table of hashes: many keys cost a third of it. */
+export const REQUEST_PART_LINES = 7_803
 const FOLDER_FILES = 25
 
 /** A message for each exceeded limit, with its path. */
