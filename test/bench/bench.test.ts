@@ -7,6 +7,8 @@ import t from 'tap'
 import { scaled } from '../helpers/machine-speed.ts'
 import { cachedCommand } from '../helpers/operator.ts'
 import { LONG, shortOrLong } from '../helpers/run-settings.ts'
+import { AGENT_SIZES, agentBody } from './agents/bodies.ts'
+import { type AgentRounds, agentsTable } from './agents/report.ts'
 import { isLinux } from './processes.ts'
 import {
   growthTable,
@@ -152,12 +154,45 @@ t.test('bench verdicts: a translation is compared with the pass-through of its c
   t.equal(measureGrowth([5_120, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 2_048]), -3)
 })
 
+const agentsOf = (tollgate: number): AgentRounds => ({
+  size: '220 KB',
+  plain: rounds({
+    bare: [round(0.4)],
+    tollgate: [round(tollgate)],
+    row: [round(0.5)],
+    billed: [round(0.6)],
+  }),
+  streams: rounds({ bare: [round(0.8)], tollgate: [round(0.9)] }),
+  translation: rounds({ 'same format': [round(0.5)], translated: [round(0.75)] }),
+})
+
+t.test('bench agents: each gateway beside the proxy that does as much', async t => {
+  const [, , whole, streamed] = agentsTable([agentsOf(0.44)]).split('\n')
+  t.equal(whole, '| 220 KB | 400 | 440 (1.10) | 500 | 600 (1.20) | 500 | 750 (1.50) |')
+  t.equal(streamed, '| 220 KB, streamed | 800 | 900 (1.13) |  |  |  |  |')
+  t.same(verdicts({ agents: [agentsOf(0.48)] }), [
+    'MISSED   CPU of 220 KB, × bare: 1.20 (≤ 1.15)',
+    'reached  CPU of 220 KB billed, × row: 1.20 (≤ 1.25)',
+    'reached  CPU of 220 KB translated, × same format: 1.50 (≤ 1.60)',
+  ])
+})
+
+t.test('bench agents: bodies have their size, and the model within the first bytes', async t => {
+  for (const size of AGENT_SIZES) {
+    const bytes = Buffer.byteLength(agentBody(size, 'bench-plain', false))
+    const [number, unit] = size.split(' ')
+    const named = Number(number) * (unit === 'MB' ? 1e6 : 1e3)
+    t.ok(bytes > 0.85 * named && bytes < 1.15 * named, `${size}: ${bytes}`)
+    t.match(agentBody(size, 'bench-plain', true), /^\{"model":"bench-plain","stream":true,/)
+  }
+})
+
 const MEASURED = ['requests', 'latency', 'events', 'paced']
 /** Each part starts gateways of its own; CI and long runs have all parts. */
 const PARTS = [
   'requests',
   'streams',
-  ...shortOrLong([], ['latency', 'events', 'paced', 'ledger', 'translation']),
+  ...shortOrLong([], ['latency', 'events', 'paced', 'ledger', 'translation', 'agents']),
 ]
 
 t.test(
@@ -204,6 +239,10 @@ t.test(
         Round[],
       ][])
         t.match(only, { failed: 0 }, `${name}: ${pairName}`)
+    for (const { plain, streams, translation } of findings.agents ?? [])
+      for (const measured of [plain, streams, translation])
+        for (const [name, [only]] of Object.entries(measured) as [string, Round[]][])
+          t.match(only, { failed: 0 }, name)
     // Each delta of the upstream is one event for the client; a few more events frame them.
     for (const [pairName, [only]] of Object.entries(findings.translation?.streams ?? {}) as [
       string,

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { measureAgents } from './agents/measure.ts'
+import { agentsTable } from './agents/report.ts'
 import { SCHEMA, type Size, startGateway } from './gateway.ts'
 import { fillLedger } from './ledger-fixture.ts'
 import { installedPeers, PEERS, startPeer } from './peers.ts'
@@ -31,12 +33,12 @@ import { translationTable } from './translation-report.ts'
 
 const HELP = `npm run bench -- [options]
 
-  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,tasks; all by default
+  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,agents,tasks; all by default
   --subjects NAMES  of direct,bare,tollgate,row,billed,nginx,portkey,litellm; the first five by default. row: bare, and
                     writes one fsynced row a request; billed: tollgate with prices
   --peers           prints the table of docs/performance.md: requests, latency and events of all subjects that are
                     installed (nginx and litellm on the PATH, @portkey-ai/gateway in node_modules)
-  --rest N          seconds until memory at rest is read, for --peers and the part streams; 45
+  --rest N          seconds until memory at rest is read, for --peers and the part streams, and before the part agents; 45
   --settle N        seconds that streams are open before their memory is read; 45
   --rounds N        interleaved rounds, of which medians are printed (of ratios: of those within a round); 5
   --seconds N       of one measurement; 3
@@ -160,6 +162,14 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
   async translation({ startTranslating, load, options }, findings) {
     findings.translation = await measureTranslation(await startTranslating(), load, options)
     return translationTable(findings.translation)
+  },
+  async agents({ subjects, load, startTranslating, options }, findings) {
+    const proxies = subjects.filter(({ pid }) => pid !== undefined)
+    const translating = await startTranslating()
+    // The builder of a gateway ends some seconds after its start.
+    await pause(options.rest * 1_000)
+    findings.agents = await measureAgents(proxies, translating, load, options)
+    return agentsTable(findings.agents)
   },
   async tasks({ measureTasks, measureImages, options: { tasks, images } }, findings) {
     if (images !== undefined) {

@@ -1,6 +1,17 @@
 /** Medians and tables of the bench. Pure. */
+
+import { type AgentRounds, agentFigures } from './agents/report.ts'
 import type { Outcome } from './load.ts'
-import { figure, median, type Round, type Rounds, type Subject, table } from './tables.ts'
+import {
+  figure,
+  median,
+  perRequest,
+  type Round,
+  type Rounds,
+  ratio,
+  type Subject,
+  table,
+} from './tables.ts'
 import type { TaskImages } from './tasks/images-report.ts'
 import { type Translation, translationFigures } from './translation-report.ts'
 
@@ -25,6 +36,7 @@ export interface Findings {
   ledger?: Rounds
   streamMemory?: readonly StreamMemory[]
   translation?: Translation
+  agents?: readonly AgentRounds[]
   tasks?: OpenTasks
   taskImages?: TaskImages
 }
@@ -58,17 +70,6 @@ export const tasksTable = ({ count, memory, creates, ...polling }: OpenTasks): s
 export const medianOf = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
   median((rounds.get(name) ?? []).map(value))
 
-/** The ratio of two subjects within each round; of all rounds the median. */
-export const ratio = (rounds: Rounds, name: string, to: string, cost = perRequest): number => {
-  const others = rounds.get(to) ?? []
-  const pairs = (rounds.get(name) ?? []).flatMap((round, at) => {
-    const other = others[at]
-    return other ? [cost(round) / cost(other)] : []
-  })
-  return median(pairs)
-}
-
-export const perRequest = (round: Round): number => (round.cpu * 1e6) / round.requests
 export const perEvent = (round: Round): number => (round.cpu * 1e6) / round.events
 
 const spread = (rounds: Rounds, name: string, value: (round: Round) => number): string => {
@@ -266,7 +267,7 @@ export const streamsTable = (streamMemory: readonly StreamMemory[]): string =>
 
 /** Compares the findings with their targets: one line each. */
 export const verdicts = (findings: Findings): string[] => {
-  const { requests, latency, paced, growth, ledger, streamMemory, translation } = findings
+  const { requests, latency, paced, growth, ledger, streamMemory, translation, agents } = findings
   const lines: string[] = []
   const addVerdict = (text: string, value: number, reach: number): void => {
     if (!Number.isNaN(value))
@@ -299,5 +300,6 @@ export const verdicts = (findings: Findings): string[] => {
   if (translation)
     for (const { text, value, reach } of translationFigures(translation))
       addVerdict(text, value, reach)
+  for (const { text, value, reach } of agentFigures(agents ?? [])) addVerdict(text, value, reach)
   return lines
 }

@@ -27,6 +27,17 @@ export const median = (values: readonly number[]): number => {
   return (low + (ascending[Math.floor(half)] ?? low)) / 2
 }
 
+/** The ratio of two subjects within each round; of all rounds the median. */
+export const ratio = (rounds: Rounds, name: string, to: string, cost = perRequest): number => {
+  const others = rounds.get(to) ?? []
+  const pairs = (rounds.get(name) ?? []).flatMap((round, at) => {
+    const other = others[at]
+    return other ? [cost(round) / cost(other)] : []
+  })
+  return median(pairs)
+}
+
+export const perRequest = (round: Round): number => (round.cpu * 1e6) / round.requests
 /** Adds the slices of one round up: sums, and medians of latencies. */
 export const joinSlices = (slices: readonly Round[]): Round => {
   const sum = (value: (slice: Round) => number): number =>

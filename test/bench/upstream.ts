@@ -103,6 +103,7 @@ const answer = (socket: net.Socket, question: string): void => {
   socket.write(LAST)
 }
 
+const NAME_WITHIN = 4_096
 const server = net.createServer({ noDelay: true }, socket => {
   let rest: Buffer | undefined
   socket.on('error', () => socket.destroy())
@@ -114,7 +115,8 @@ const server = net.createServer({ noDelay: true }, socket => {
       const length = /content-length: *(\d+)/i.exec(bytes.toString('latin1', 0, end))?.[1]
       const size = end + 4 + Number(length ?? 0)
       if (bytes.length < size) break
-      answer(socket, bytes.toString('latin1', 0, size))
+      // The model's name stands at the beginning of a body.
+      answer(socket, bytes.toString('latin1', 0, Math.min(size, end + NAME_WITHIN)))
       bytes = bytes.subarray(size)
     }
     rest = bytes.length > 0 ? bytes : undefined
