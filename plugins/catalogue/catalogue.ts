@@ -40,6 +40,8 @@ export class Catalogue {
   /** Models with exact names, made when they are first looked up: a process serves few of ten
    *  thousand. One object per name, so that plugins can key caches by its targets. */
   readonly #exact = new Map<string, ModelMatch>()
+  /** Aliases of exact names -> their keys in `models:`. */
+  readonly #aliases = new Map<string, string>()
   readonly #fallbacks = new Map<Entry, readonly Target[]>()
   readonly #patterns: readonly { readonly pattern: Pattern; readonly entry: Entry }[]
 
@@ -54,17 +56,22 @@ export class Catalogue {
       if (typeof to === 'string') upstreams.add(upstreamOf(to))
       else for (const each of to) upstreams.add(upstreamOf(each))
       if (isPattern(name)) patterns.push(name)
+      else for (const alias of options.aliases ?? []) this.#aliases.set(alias, name)
       // A schema that cannot be used is a problem of the configuration.
-      else if (accepts && host.config.isTrial) validatorsOf(name, options, host)
+      if (accepts && host.config.isTrial && !isPattern(name)) validatorsOf(name, options, host)
     }
     this.upstreams = [...upstreams].sort()
     this.#patterns = patterns
-      .map(name => ({ pattern: parsePattern(name), entry: this.#createEntry(name) }))
+      .flatMap(name => {
+        const entry = this.#createEntry(name)
+        const names = [name, ...(entry.options.aliases ?? [])]
+        return names.map(each => ({ pattern: parsePattern(each), entry }))
+      })
       .sort((one, other) => bySpecificity(one.pattern, other.pattern))
     for (const { entry } of this.#patterns) this.#addFallbacks(entry)
   }
   find(name: string): ModelMatch | undefined {
-    const exact = this.#exact.get(name) ?? this.#createMatch(name)
+    const exact = this.#exactMatch(name)
     if (exact) return exact
     const match = this.#findByPattern(name)
     const fallbacks = match && this.#fallbacks.get(match.entry)
@@ -83,7 +90,15 @@ export class Catalogue {
   }
   /** Models with exact names, then patterns in the order of matching. */
   get all(): readonly Entry[] {
-    return [...this.exactEntries, ...this.#patterns.map(({ entry }) => entry)]
+    return [...this.exactEntries, ...new Set(this.#patterns.map(({ entry }) => entry))]
+  }
+  /** Exact names and their aliases. */
+  get names(): Iterable<string> {
+    return [...this.exactEntries.map(({ name }) => name), ...this.#aliases.keys()]
+  }
+  #exactMatch(name: string): ModelMatch | undefined {
+    const key = this.#aliases.get(name) ?? name
+    return this.#exact.get(key) ?? this.#createMatch(key)
   }
   /** Undefined: no model has this exact name. */
   #createMatch(name: string): ModelMatch | undefined {
@@ -120,7 +135,7 @@ export class Catalogue {
   /** The targets of the models that `fallback` names, and of theirs. `visited`: keys of models. */
   #fallbackTargets({ options }: Entry, visited: Set<string>): readonly Target[] {
     return fallbacksOf(options).flatMap(name => {
-      const entry = (this.#exact.get(name) ?? this.#createMatch(name))?.entry
+      const entry = this.#exactMatch(name)?.entry
       const match = entry ? { entry, targets: entry.targets } : this.#findByPattern(name)
       if (!match || visited.has(match.entry.name)) return []
       visited.add(match.entry.name)

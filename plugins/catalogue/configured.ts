@@ -59,6 +59,10 @@ export const requestedModel = (
   return new URLSearchParams(search).get(by.query) ?? undefined
 }
 
+/** Keys and aliases. */
+export const namesIn = (section: Section): readonly string[] =>
+  Object.entries(section).flatMap(([name, { aliases = [] }]) => [name, ...aliases])
+
 /** The first of these names that no entry of `models:` offers. Without that section every name
  *  passes. */
 export const unknownModelIn = (
@@ -66,7 +70,7 @@ export const unknownModelIn = (
   host: Pick<HostBase, 'section'>,
 ): string | undefined => {
   if (names.length === 0) return undefined
-  const entries = Object.keys(modelsOf(host))
+  const entries = namesIn(modelsOf(host))
   if (entries.length === 0) return undefined
   const patterns = entries.filter(isPattern).map(parsePattern)
   return names.find(

@@ -12,6 +12,7 @@ export interface ModelOptions {
   readonly retry_on?: readonly number[]
   readonly fallback?: string | readonly string[]
   readonly affinity?: { readonly by?: readonly AffinitySource[] }
+  readonly aliases?: readonly string[]
   readonly accepts?: { readonly [route: string]: Json }
   readonly defaults?: RouteDefaults
   readonly only?: readonly string[]
@@ -48,6 +49,7 @@ export type Section = Readonly<Record<string, ModelOptions>>
 
 /** `upstream/name`, or the upstream alone, which then gets the name that the client sent. */
 const TARGET = '^[A-Za-z0-9][A-Za-z0-9._-]*(/\\S+)?$'
+const NAME = '^\\S{1,256}$'
 const to = {
   description:
     'An upstream and its name of the model; `*` and `{id}` take the values that matched in the key.',
@@ -142,6 +144,20 @@ const entry = {
       },
       examples: [{}, { by: ['session', 'key'] }],
     },
+    aliases: {
+      description:
+        'Further names of the model, such as the one of its provider, which agents know: the same targets, price and rights. Model lists show the model once: under its key, and to clients of Anthropic under its first alias, since agents hide names that they do not know. The aliases of a pattern are patterns with the same stars and placeholders.',
+      type: 'array',
+      minItems: 1,
+      uniqueItems: true,
+      items: {
+        description: 'A name, or a pattern with * or {id:expression}.',
+        type: 'string',
+        pattern: NAME,
+        examples: ['gpt-4.1'],
+      },
+      examples: [['gpt-4.1', 'gpt-4.1-2025-04-14']],
+    },
     accepts: {
       description:
         'JSON Schemas for request bodies of this model: route name, or * for every other route, to a schema, inline or a file. false: not served on that route.',
@@ -231,7 +247,7 @@ export const SECTION = {
   description:
     'The models that customers can request: a name, or a pattern with * or {id:expression}, to its targets.',
   type: 'object',
-  propertyNames: { pattern: '^\\S{1,256}$' },
+  propertyNames: { pattern: NAME },
   additionalProperties: entry,
   examples: [{ 'gp-4.1': { to: 'gp/gpt-4.1' } }],
 }

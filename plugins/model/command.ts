@@ -9,6 +9,7 @@ import { Endpoints } from '../catalogue/endpoints.ts'
 interface ModelRow {
   readonly name: string
   readonly to: readonly string[]
+  readonly aliases?: readonly string[]
   readonly fallback?: readonly string[]
   readonly endpoints: readonly string[]
   readonly price: Json
@@ -38,6 +39,7 @@ const rowOf =
   (entry: Entry): ModelRow => ({
     name: entry.name,
     to: entry.targets.map(nameOf),
+    ...(entry.options.aliases && { aliases: entry.options.aliases }),
     ...(entry.options.fallback && { fallback: fallbacksOf(entry.options) }),
     endpoints: endpoints.of(entry),
     price: entry.options.free === true ? 'free' : (entry.options.price ?? {}),

@@ -2,6 +2,7 @@
  *  adds the model's defaults to the body and validates it by the model's schema. Owns the `models:`
  *  section. */
 
+import { nearest } from '../../engine/config/nearest.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
 import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../catalogue/catalogue.ts'
@@ -21,7 +22,7 @@ const fault = errors({
   MODEL_MISSING: [400, "Missing required parameter: 'model'.", { param: 'model' }],
   MODEL_UNKNOWN: [
     404,
-    "The model '%s' does not exist or you do not have access to it.",
+    "The model '%s' does not exist or you do not have access to it.%s",
     { param: 'model' },
   ],
   MODEL_FORBIDDEN: [403, "This API key may not use the model '%s'.", { param: 'model' }],
@@ -193,10 +194,22 @@ const findPermitted = (
   account: Account | undefined,
 ): ModelMatch => {
   const match = catalogue.find(name)
-  if (!match) throw fault('MODEL_UNKNOWN', [shorten(name)])
+  if (!match) throw fault('MODEL_UNKNOWN', [shorten(name), hintFor(name, catalogue, account)])
   if (!mayUse(account, name, match.entry)) throw fault('MODEL_FORBIDDEN', [shorten(name)])
   return match
 }
+/** The nearest name that the key may use; a large catalogue is not searched for each wrong name. */
+const hintFor = (name: string, catalogue: Catalogue, account: Account | undefined): string => {
+  const names = [...catalogue.names]
+  if (names.length > HINT_NAMES) return ''
+  const permitted = names.filter(each => {
+    const entry = catalogue.find(each)?.entry
+    return entry !== undefined && mayUse(account, each, entry)
+  })
+  const suggestion = nearest(name, permitted)
+  return suggestion === undefined ? '' : ` Did you mean '${suggestion}'?`
+}
+const HINT_NAMES = 1_000
 /** The list of a key contains model names or keys of `models:`. */
 const mayUse = (account: Account | undefined, requestedName: string, { name }: Entry): boolean => {
   const models = account?.key?.models

@@ -95,7 +95,8 @@ const anthropic: Listing = {
     created_at: CREATED_AT,
   }),
   list(models, query) {
-    const candidates = pageBetween(models, query.get('after_id'), query.get('before_id'))
+    const named = models.map(withAlias)
+    const candidates = pageBetween(named, query.get('after_id'), query.get('before_id'))
     const limit = limitOf(query.get('limit'), 20)
     const selection = query.has('before_id') ? candidates.slice(-limit) : candidates.slice(0, limit)
     return {
@@ -105,6 +106,12 @@ const anthropic: Listing = {
       has_more: candidates.length > limit,
     }
   },
+}
+
+/** Claude Code shows only names with `claude` or `anthropic` in it. */
+const withAlias = (model: ListItem): ListItem => {
+  const [alias] = model.entry.options.aliases ?? []
+  return alias === undefined ? model : { ...model, id: alias }
 }
 
 const google: Listing = {
@@ -145,8 +152,10 @@ const pageBetween = (
   after: string | null,
   before: string | null,
 ): readonly ListItem[] => {
-  const start = models.findIndex(({ id }) => id === after) + 1
-  const end = models.findIndex(({ id }) => id === before)
+  const find = (name: string | null): number =>
+    models.findIndex(({ id, entry }) => id === name || entry.name === name)
+  const start = find(after) + 1
+  const end = find(before)
   return models.slice(start, end < 0 ? undefined : end)
 }
 const limitOf = (text: string | null, fallback: number): number => {

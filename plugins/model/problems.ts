@@ -4,10 +4,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { choicesFor, nearest } from '../../engine/config/nearest.ts'
 import type { CheckHostOf, Document, HostBase, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, fallbacksOf, targetsOf } from '../catalogue/catalogue.ts'
-import { modelsIn } from '../catalogue/configured.ts'
+import { modelsIn, namesIn } from '../catalogue/configured.ts'
 import { isPattern, type Pattern, parsePattern } from '../catalogue/pattern.ts'
 import type { ModelOptions } from '../catalogue/section.ts'
 import { validatorOf } from '../schema/compile.ts'
+import { checkAliases } from './alias-problems.ts'
 
 export const problemsIn = (
   document: Document,
@@ -20,6 +21,7 @@ export const problemsIn = (
   const known = before && hasSameNames(document, before) ? modelsIn(before) : {}
   checkNamedModels(document, section, report)
   if (known === section) return
+  checkAliases(section, report)
   const patterns: Pattern[] = []
   const schemas = sharedSchemas(memo)
   for (const [name, options] of Object.entries(section)) {
@@ -51,8 +53,9 @@ const checkNamedModels = (
 ): void => {
   for (const [index, { model }] of routesIn(document).entries()) {
     const { name } = Object(model) as { readonly name?: Json }
-    if (typeof name !== 'string' || Object.hasOwn(section, name)) continue
-    const names = Object.keys(section)
+    if (typeof name !== 'string') continue
+    const names = namesIn(section)
+    if (names.includes(name)) continue
     if (names.some(each => isPattern(each) && patternOf(each, ignore)?.match(name))) continue
     const { choices, suggestion } = choicesFor(name, 'models', names)
     const message = `there is no model named ${JSON.stringify(name)}${choices}`

@@ -11,7 +11,10 @@ import { blockOf, blocksOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 
 const FOLDER = fileURLToPath(new URL('../../docs/guides', import.meta.url))
-const GUIDES = readdirSync(FOLDER).map(name => name.replace(/\.md$/, ''))
+/** Guides with commands of a shell. */
+const GUIDES = readdirSync(FOLDER)
+  .map(name => name.replace(/\.md$/, ''))
+  .filter(name => blocksOf(`docs/guides/${name}.md`).some(({ language }) => language === 'sh'))
 const ALIAS = "alias tollgate='node engine/bin.cjs'\n"
 const server = await sharedPostgres()
 const copy = await clone(t)

@@ -16,7 +16,7 @@ const models = {
   'gp-4.1': { to: 'gp/gpt-4.1', title: 'GP 4.1', context: 1_000, output: 100, owner: 'us' },
   'cl-x': { to: ['cl/x', 'gp/x'] },
   'cl-*': { to: 'cl/*' },
-  'gx-2': { to: 'gx/2' },
+  'gx-2': { to: 'gx/2', aliases: ['gemini-2', 'gemini-2-001'] },
   'o-*': { to: 'gp/o', only: ['responses'] },
   'f-*': { to: 'gp/f', traits: { formats: ['anthropic-messages'] } },
   'e-*': { to: 'gp/e', traits: { formats: ['openai-embeddings'] } },
@@ -104,6 +104,33 @@ t.test('model list in openai: lists models, or shows one with its endpoints', as
   t.match(await read(one, { params: { model: 'cl-any' } }), { id: 'cl-any', owned_by: 'cl' })
   t.match(await read(one, { params: { model: 'nope' } }), { code: 'MODEL_UNKNOWN', status: 404 })
 })
+
+t.test(
+  'model list: shows a model with aliases once, to clients of Anthropic by the first',
+  async t => {
+    const ids = async (options: Options, headers = {}) => {
+      const { data } = (await read(options, { headers })) as { data: { id: string }[] }
+      return data.map(({ id }) => id)
+    }
+    t.same(await ids({ list: 'openai' }), ['gp-4.1', 'cl-x', 'gx-2'])
+    const headers = { 'anthropic-version': '2023-06-01' }
+    t.same(await ids({ list: 'openai' }, headers), ['gp-4.1', 'cl-x', 'gemini-2'])
+    t.match(await read({ list: 'anthropic' }, { search: 'after_id=gemini-2' }), { data: [] })
+    const one = { list: 'openai', one: 'model' } as const
+    t.match(await read(one, { params: { model: 'gemini-2-001' } }), { id: 'gemini-2-001' })
+    t.match(await read(one, { params: { model: 'gemini-2-001' } }, ['gx-2']), { owned_by: 'gx' })
+    t.match(await read(one, { params: { model: 'gemini-2' } }, ['cl-x']), {
+      code: 'MODEL_FORBIDDEN',
+    })
+    t.match(await read(one, { params: { model: 'gemini-3' } }), {
+      code: 'MODEL_UNKNOWN',
+      message: /Did you mean 'gemini-2'\?$/,
+    })
+    t.match(await read(one, { params: { model: 'gemini-3' } }, ['cl-x']), {
+      message: /do not have access to it\.$/,
+    })
+  },
+)
 
 t.test('model list in anthropic: is paged by after_id, before_id and limit', async t => {
   const page = (search: string) => read({ list: 'anthropic' }, { search })

@@ -21,7 +21,9 @@ const models = {
   'no-target-name': { to: 'gp' },
   'deep/name': { to: 'gp/org/model' },
   'gp-4-gizmo-g-{id:[A-Za-z0-9]+}': { to: 'gp/gpt-4-gizmo-g-{id}' },
-  'cl-*-thinking': { to: 'cl/claude-*' },
+  'cl-*-thinking': { to: 'cl/claude-*', aliases: ['claude-*-thinking'] },
+  second: { to: 'spare/second', aliases: ['second-name', 'third-name'], fallback: 'third' },
+  third: { to: 'gp/third', aliases: ['claude-x-thinking'] },
   'cl-*': { to: 'cl/plain-*' },
 }
 const document = { models, upstreams: { gp: {}, cl: {}, spare: {} } } as unknown as Document
@@ -54,6 +56,26 @@ t.test('model: finds the name in the body', async t => {
   )
   t.same(stage.explain?.(exchange), { asked: 'gp-4.1', entry: 'gp-4.1', targets: ['gp/gpt-4.1'] })
   t.same(stage.targets, ['cl', 'gp', 'spare'])
+})
+
+t.test('model: an alias has the targets and the rights of its model', async t => {
+  for (const name of ['second', 'second-name', 'third-name']) {
+    const { targets, exchange } = await askFor(name)
+    t.match(targets, [
+      { upstream: 'spare', name: 'second' },
+      { upstream: 'gp', name: 'third' },
+    ])
+    t.same(exchange.slots.get(MODEL), { asked: name, entry: 'second' }, 'priced by its model')
+  }
+  const { targets, exchange } = await askFor('claude-opus-thinking')
+  t.same(targets, [{ upstream: 'cl', name: 'claude-opus' }], 'the alias of a pattern')
+  t.match(exchange.slots.get(MODEL), { entry: 'cl-*-thinking' })
+  t.match((await askFor('claude-x-thinking')).targets, [{ name: 'third' }], 'a name comes first')
+  const keyOf = (...models: string[]) => ({ key: { id: 1, name: 'k', models } })
+  t.equal((await askFor('second-name', keyOf('second'))).fault, undefined)
+  t.equal((await askFor('second-name', keyOf('second-name'))).fault, undefined)
+  t.match((await askFor('second-name', keyOf('third'))).fault, { code: 'MODEL_FORBIDDEN' })
+  t.match((await askFor('secund-name')).fault, { message: /Did you mean 'second-name'\?$/ })
 })
 
 t.test('model: the targets of its fallbacks follow its own', async t => {

@@ -37,6 +37,36 @@ t.test('models check: reports nothing for a valid section', async t => {
 
 const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[] = [
   [
+    'an alias that is a model',
+    { a: { to: 'gp/a', aliases: ['b'] }, b: { to: 'gp/b' } },
+    /^models\.a\.aliases\.0 MODEL_ALIAS "b" is a name of the model "b"$/,
+  ],
+  [
+    'an alias of two models',
+    { a: { to: 'gp/a', aliases: ['c'] }, b: { to: 'gp/b', aliases: ['c'] } },
+    /^models\.b\.aliases\.0 MODEL_ALIAS "c" is a name of the model "a"$/,
+  ],
+  [
+    'a pattern as the alias of a name',
+    { a: { to: 'gp/a', aliases: ['b-*'] } },
+    /^models\.a\.aliases\.0 MODEL_ALIAS "a" is no pattern, so "b-\*" may be none$/,
+  ],
+  [
+    'a name as the alias of a pattern',
+    { 'a-*': { to: 'gp/a-*', aliases: ['b'] } },
+    /^models\.a-\*\.aliases\.0 MODEL_ALIAS "b" lacks a \* or a placeholder of "a-\*", or has more$/,
+  ],
+  [
+    'an alias with another placeholder',
+    { 'a-{id:[0-9]+}': { to: 'gp/{id}', aliases: ['b-{no:[0-9]+}'] } },
+    /MODEL_ALIAS "b-\{no/,
+  ],
+  [
+    'an alias that is no usable pattern',
+    { 'a-*': { to: 'gp/a-*', aliases: ['b-{x'] } },
+    /^models\.a-\*\.aliases\.0 MODEL_ALIAS /,
+  ],
+  [
     'an unknown upstream',
     { a: { to: 'gq/a' } },
     /^models\.a\.to UNKNOWN_UPSTREAM no upstream is named "gq" -> gp$/,
