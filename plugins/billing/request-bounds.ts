@@ -4,7 +4,12 @@ import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
 import type { Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
-import { type OfferedTool, offeredTools, offersHostedTools } from '../formats/hosted-tools.ts'
+import {
+  imageToolAttributes,
+  type OfferedTool,
+  offeredTools,
+  offersHostedTools,
+} from '../formats/hosted-tools.ts'
 import { formats } from '../formats/index.ts'
 import {
   type MediaKind,
@@ -321,13 +326,16 @@ export const requestFactsOf = (
 ): Facts => {
   // Attributes matter only to prices that depend on more than counts.
   if (rule.fastPrice && rule.tiers.size === 0) return { at }
-  if (open.length === 0 || rule.fastPrice) return factsOf(body, at, defaultTiers)
+  if (rule.fastPrice) return factsOf(body, at, defaultTiers)
+  const openValues = Object.fromEntries(open.map(name => [name, OPEN]))
+  const openEntries = Object.entries({ ...openValues, ...imageToolAttributes(body) })
+  if (openEntries.length === 0) return factsOf(body, at, defaultTiers)
   const names = new Set(
     rule.lines.flatMap(({ by, when }) => [
       ...by,
       ...when.map(each => ('name' in each ? each.name : '')),
     ]),
   )
-  const openValues = open.filter(name => names.has(name)).map(name => [name, OPEN] as const)
-  return factsOf(body, at, { ...Object.fromEntries(openValues), ...defaultTiers })
+  const absent = factsOf(Object.fromEntries(openEntries.filter(([name]) => names.has(name))), at)
+  return factsOf(body, at, { ...absent.attributes, ...defaultTiers })
 }

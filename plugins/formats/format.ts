@@ -1,7 +1,7 @@
 /** A wire format, as far as the gateway needs it to pass bytes through. Each format is a folder
  *  that implements this type. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
-import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
+import type { Attributes, Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Fields } from './fields.ts'
 import type { AutoCache } from './hub/auto-cache.ts'
 import type { Codec, TargetCodec, UpstreamError } from './hub/codec.ts'
@@ -135,6 +135,8 @@ export interface HostedUsage {
    *  once. */
   observe(body: Fields): void
   readonly meters: Meters
+  /** What the calls say about how they were made, by the names of attributes in prices. */
+  readonly attributes?: Attributes | undefined
 }
 /** Present if the format's usage counts omit hosted tools. */
 export interface HostedUsageFacts {

@@ -3,6 +3,7 @@
 import type { Json } from '../../engine/plugin.ts'
 import type { Meter } from '../slots.ts'
 import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from './fields.ts'
+import { OPEN } from './tiers.ts'
 
 interface HostedTool {
   /** What providers bill. `token`: the tokens of the answer's own usage, or those of `meters`. */
@@ -79,6 +80,15 @@ export const offeredTools = (body: Fields): readonly OfferedTool[] => {
     if (tool) offers.set(name, { name, tool })
   }
   return [...offers.values()]
+}
+/** Attributes of the images of a tool that prices may depend on. */
+export const IMAGE_TOOL_ATTRIBUTES = ['quality', 'size', 'background', 'output_format'] as const
+/** What a request asks of the images of a tool. The provider chooses what it does not say. */
+export const imageToolAttributes = (body: Json): Fields => {
+  const tools = isFields(body) ? listsOf(body) : []
+  const tool = tools.find(({ type }) => type === 'image_generation')
+  if (!tool) return {}
+  return Object.fromEntries(IMAGE_TOOL_ATTRIBUTES.map(name => [name, tool[name] ?? OPEN]))
 }
 /** Members that switch on a search: OpenAI's, xAI's and DashScope's. */
 const memberNames = ({

@@ -21,6 +21,7 @@ import {
   type OutputSoFar,
   USAGE,
 } from '../slots.ts'
+import { addServed } from './served-slot.ts'
 
 /** Bytes of a plain answer that are buffered before their text is read: most answers report counts,
  *  and then their text need not be read. */
@@ -100,6 +101,8 @@ export class AnswerUsage implements OutputSoFar {
     const { invalidNames, isInputReported, isOutputReported } = upstreamUsage
     if (invalidNames.length > 0) this.#warnOfCounts(id, invalidNames)
     const reportedMeters = { ...upstreamUsage.meters, ...this.#hostedUsage?.meters }
+    const attributes = this.#hostedUsage?.attributes
+    if (attributes) addServed(this.#attempt.exchange, { attributes })
     const uncountedTokens = this.#unreadChunks
       ? 0
       : (this.#outputText?.tokens ?? 0) - this.#countedTokens

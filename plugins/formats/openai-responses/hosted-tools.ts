@@ -1,7 +1,7 @@
 /** Hosted tools: converts their calls between the hub and the items of this format, and counts
  *  those of a response by the upstream's own number of searches if it is there. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Meter, Meters } from '../../slots.ts'
+import type { Attributes, Meter, Meters } from '../../slots.ts'
 import {
   count,
   type Fields,
@@ -13,8 +13,9 @@ import {
   parseJson,
 } from '../fields.ts'
 import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
-import { meterOfCall } from '../hosted-tools.ts'
+import { IMAGE_TOOL_ATTRIBUTES, meterOfCall } from '../hosted-tools.ts'
 import type { Citation, HostedCall } from '../hub/content.ts'
+import { servedOf } from '../served.ts'
 import { NAME } from './name.ts'
 
 /** Decodes the fields that other formats can express. `raw` keeps the whole item, which goes back
@@ -181,10 +182,15 @@ export const hostedUsage: HostedUsageFacts = {
 const startCounting = (): HostedUsage => {
   /** Item id -> meter. An item occurs twice: when it is done, and in the whole response. */
   const items = new Map<string, Meter>()
+  /** Attributes of the generated images, by item id. */
+  const images = new Map<string, Fields>()
   let reportedMeters: Meters = {}
   const add = (item: Json | undefined, position: number): void => {
     const meter = isFields(item) ? meterOf(item) : undefined
-    if (isFields(item) && meter) items.set(keyOf(item, meter, position), meter)
+    if (!isFields(item) || !meter) return
+    const key = keyOf(item, meter, position)
+    items.set(key, meter)
+    if (meter === 'image_generation') images.set(key, item)
   }
   return {
     observe(body) {
@@ -198,7 +204,19 @@ const startCounting = (): HostedUsage => {
       for (const meter of items.values()) meters[meter] = (meters[meter] ?? 0) + 1
       return omitZeroMeters({ ...meters, ...reportedMeters })
     },
+    get attributes() {
+      return sharedAttributes([...images.values()])
+    },
   }
+}
+/** A call has one value of an attribute: images that differ in it name none. */
+const sharedAttributes = (images: readonly Fields[]): Attributes | undefined => {
+  const [first = {}, ...others] = images
+  const shared = IMAGE_TOOL_ATTRIBUTES.filter(name =>
+    others.every(each => each[name] === first[name]),
+  )
+  const values = Object.fromEntries(shared.map(name => [name, first[name]]))
+  return servedOf(undefined, undefined, values).attributes
 }
 /** Programs in one container are one session. */
 const keyOf = (item: Fields, meter: Meter, position: number): string => {

@@ -69,9 +69,10 @@ const post = async (path: string, body: object) => {
   return { response, text: await response.text() }
 }
 const charge = async (id: string | null) => {
-  const text = 'SELECT state, amount, estimated, usage, lines FROM charges WHERE request = ?'
+  const text = 'SELECT state, amount, held, estimated, usage, lines FROM charges WHERE request = ?'
   const [row] = await database.read({ name: 'test: charge', text }, [id ?? ''])
-  return { ...row, usage: JSON.parse(String(row?.usage)), lines: JSON.parse(String(row?.lines)) }
+  const [usage, lines] = [row?.usage, row?.lines].map(each => JSON.parse(String(each)))
+  return { amount: row?.amount, held: row?.held, ...row, usage, lines }
 }
 const SETTLED = {
   state: 'settled',
@@ -259,3 +260,45 @@ t.test('hosted tools: images of a tool are charged by its tokens', async t => {
   })
   t.same(await receiptOf(response.headers.get('x-request-id')), [])
 })
+
+t.test(
+  'image tool: held at the dearest permitted price, charged by what the call names',
+  async t => {
+    const price =
+      '{ input: 0, output: 0, image_generation: { by: [quality, size], price: { low: { default: 1 }, high: { small: 4, default: 8 }, default: { default: 2 } } } }'
+    const draws = `  draws: { to: gp/there, price: ${price}, max_calls: { image_generation: 2 } }\n  unbound:`
+    await gateway.reload(ROUTES.replace('  unbound:', draws))
+    const cases: readonly (readonly [tool: object, images: readonly object[], cost: number])[] = [
+      [{}, [{ quality: 'high', size: 'small', output_format: 'png' }], 4],
+      [{ quality: 'auto' }, [{ quality: 'high', size: 'large' }], 8],
+      [{ quality: 'high' }, [{ quality: 'low', size: 'small' }], 1],
+      [{ quality: 'low' }, [{}], 1],
+      [{}, [{ quality: 'low' }, { quality: 'low' }], 2],
+      [{}, [{ quality: 'low' }, { quality: 'high' }], 4],
+    ]
+    for (const [tool, images, cost] of cases)
+      for (const isStream of [false, true]) {
+        const output = images.map((each, at) =>
+          item('image_generation_call', `i${at}`, { result: 'aGk=', ...each }),
+        )
+        const answer = { ...response, output }
+        const completed = { type: 'response.completed', sequence_number: 0, response: answer }
+        const text = `event: response.completed\ndata: ${JSON.stringify(completed)}\n\n`
+        const steps = isStream ? stream(text, { piece: 40 }) : [plain(answer)]
+        await upstream.script('gp', [{ do: 'body' }, ...steps])
+        const tools = [{ type: 'image_generation', ...tool }]
+        const reply = await post('/v1/responses', {
+          ...REQUEST,
+          model: 'draws',
+          tools,
+          stream: isStream,
+        })
+        t.equal(reply.response.status, 200, reply.text)
+        const id = reply.response.headers.get('x-request-id')
+        const row = await charge(id)
+        t.equal(Number(row.amount) / 1e9, cost, JSON.stringify([tool, images, isStream]))
+        const isCheap = 'quality' in tool && tool.quality === 'low'
+        t.equal(Number(row.held) / 1e9, isCheap ? 2 : 16)
+      }
+  },
+)
