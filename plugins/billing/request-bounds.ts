@@ -16,7 +16,7 @@ import {
   type MediaReferences,
   mediaReferencesIn,
 } from '../formats/media-references.ts'
-import { OPEN, requestedTiersOf } from '../formats/tiers.ts'
+import { headerTiersOf, OPEN, requestedTiersOf, usualName } from '../formats/tiers.ts'
 import { type Attributes, EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
 import { NO_TOOLS } from './meters.ts'
@@ -323,13 +323,15 @@ export const requestFactsOf = (
   at: number,
   { rule, defaultTiers }: { readonly rule: Rule; readonly defaultTiers: Attributes },
   open: readonly string[],
+  headers: Exchange['request']['headers'] = {},
 ): Facts => {
   // Attributes matter only to prices that depend on more than counts.
   if (rule.fastPrice && rule.tiers.size === 0) return { at }
-  if (rule.fastPrice) return factsOf(body, at, defaultTiers)
+  const defaults = { ...defaultTiers, ...pricedHeaderTiers(headers, rule) }
+  if (rule.fastPrice) return factsOf(body, at, defaults)
   const openValues = Object.fromEntries(open.map(name => [name, OPEN]))
   const openEntries = Object.entries({ ...openValues, ...imageToolAttributes(body) })
-  if (openEntries.length === 0) return factsOf(body, at, defaultTiers)
+  if (openEntries.length === 0) return factsOf(body, at, defaults)
   const names = new Set(
     rule.lines.flatMap(({ by, when }) => [
       ...by,
@@ -337,5 +339,12 @@ export const requestFactsOf = (
     ]),
   )
   const absent = factsOf(Object.fromEntries(openEntries.filter(([name]) => names.has(name))), at)
-  return factsOf(body, at, { ...absent.attributes, ...defaultTiers })
+  return factsOf(body, at, { ...absent.attributes, ...defaults })
 }
+/** Others are left out, refused, or cost what the standard costs. */
+const pricedHeaderTiers = (headers: Exchange['request']['headers'], { tiers }: Rule): Attributes =>
+  Object.fromEntries(
+    headerTiersOf(headers)
+      .filter(({ name, value }) => tiers.get(name)?.has(usualName(name, value)))
+      .map(({ name, value }) => [name, value]),
+  )

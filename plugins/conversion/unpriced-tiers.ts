@@ -3,7 +3,14 @@
 import { isFields } from '../../engine/kit.ts'
 import type { Attempt, Exchange, Json, Slot } from '../../engine/plugin.ts'
 import type { Fields } from '../formats/fields.ts'
-import { OPEN, type PricedTiers, requestedTiersOf, STANDARD, usualName } from '../formats/tiers.ts'
+import {
+  headerTiersOf,
+  OPEN,
+  type PricedTiers,
+  requestedTiersOf,
+  STANDARD,
+  usualName,
+} from '../formats/tiers.ts'
 import { EXPANDED_REQUEST } from '../slots.ts'
 import { editBody } from './body-edits.ts'
 import { membersIn } from './body-members.ts'
@@ -16,6 +23,8 @@ export interface UnpricedTiers {
   readonly changes: Fields
   /** The new value of the header `anthropic-beta`; null: it is left out. */
   readonly betas: string | null | undefined
+  /** Headers that hold such a tier alone. */
+  readonly headers: readonly string[]
   /** The names of all of these, for the client. */
   readonly names: readonly string[]
 }
@@ -39,18 +48,27 @@ export const unpricedTiersOf = (
   const members = requestedTiersOf(body)
     .filter(({ name, value }) => isUnpriced(name, value))
     .map(({ member }) => member)
+  const tierHeaders = headerTiersOf(headers)
+    .filter(({ name, value }) => isUnpriced(name, value))
+    .map(({ member }) => member)
   const changes = fallbacksOf(body, isUnpriced)
   const betas = headers[BETA_HEADER]?.split(',').map(each => each.trim()) ?? []
   const unpricedBetas = betas.filter(beta =>
     BETA_TIERS.some(each => each.beta.test(beta) && isUnpriced(each.name, each.value)),
   )
-  const names = [...members, ...Object.keys(changes).map(key => `${key}.speed`), ...unpricedBetas]
+  const names = [
+    ...members,
+    ...Object.keys(changes).map(key => `${key}.speed`),
+    ...tierHeaders,
+    ...unpricedBetas,
+  ]
   if (names.length === 0) return undefined
   const otherBetas = betas.filter(each => !unpricedBetas.includes(each)).join(',')
   return {
     members,
     changes,
     betas: unpricedBetas.length === 0 ? undefined : otherBetas || null,
+    headers: tierHeaders,
     names,
   }
 }
@@ -94,7 +112,8 @@ const withoutMembers = (body: Json, { members, changes }: UnpricedTiers): Json =
 export const editAttempt = ({ request, exchange }: Attempt): void => {
   const tiers = exchange.slots.get(UNPRICED_TIERS)
   if (!tiers) return
-  const { members, changes, betas } = tiers
+  const { members, changes, betas, headers } = tiers
+  for (const name of headers) delete request.headers[name]
   if (betas === null) delete request.headers[BETA_HEADER]
   else if (betas !== undefined && request.headers[BETA_HEADER] !== undefined)
     request.headers[BETA_HEADER] = betas

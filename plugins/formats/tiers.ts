@@ -14,6 +14,8 @@ const NAMES: Readonly<Record<string, ReadonlyMap<string, string>>> = {
     ['standard_only', STANDARD],
     ['on_demand', STANDARD],
     ['unspecified', STANDARD],
+    ['shared', STANDARD],
+    ['dedicated', 'provisioned'],
     ['fast', 'priority'],
   ]),
   speed: new Map([['standard', STANDARD]]),
@@ -76,3 +78,24 @@ export const requestedTiersOf = (body: Json): readonly RequestedTier[] => {
   return tiers ?? NO_TIERS
 }
 const NO_TIERS: readonly RequestedTier[] = []
+
+/** Headers of Vertex AI and Bedrock -> attribute. */
+const HEADERS: readonly (readonly [header: string, name: string])[] = [
+  ['x-vertex-ai-llm-request-type', 'service_tier'],
+  ['x-vertex-ai-llm-shared-request-type', 'service_tier'],
+  ['x-amzn-bedrock-service-tier', 'service_tier'],
+  ['x-amzn-bedrock-performanceconfig-latency', 'speed'],
+]
+/** The tiers that headers ask for; `member` is the header. */
+export const headerTiersOf = (
+  headers: Readonly<Record<string, string | undefined>>,
+): readonly RequestedTier[] => {
+  let tiers: RequestedTier[] | undefined
+  for (const [member, name] of HEADERS) {
+    const value = headers[member]
+    if (value === undefined) continue
+    tiers ??= []
+    tiers.push({ member, name, value: value.trim() })
+  }
+  return tiers ?? NO_TIERS
+}

@@ -93,7 +93,7 @@ export class CallAdmission {
     const at = Date.now()
     const isLive = exchange.kind === 'websocket'
     const { body, size } = request
-    const facts = requestFactsOf(body, at, price, this.#openAttributes)
+    const facts = requestFactsOf(body, at, price, this.#openAttributes, exchange.request.headers)
     const files = exchange.slots.get(FILES) ?? 0
     const bounds = requestBoundsOf(body, size, price, files, this.#limits)
     const worstCost = price.worstCase.of(bounds, facts)

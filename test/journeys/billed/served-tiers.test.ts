@@ -197,7 +197,7 @@ const SIZES = 'context: 1000000, output: 1000'
 const ROUTES = `
 pipeline: [errors, auth, account, model, meter, translate, embed]
 upstreams:
-${NAMES.map(name => `  ${name}: { url: '${upstream.url}/s/${name}', formats: [${name}], headers: { pass: [anthropic-*] } }`).join('\n')}
+${NAMES.map(name => `  ${name}: { url: '${upstream.url}/s/${name}', formats: [${name}], headers: { pass: [anthropic-*, x-vertex-*, x-amzn-*] } }`).join('\n')}
   project: { url: '${upstream.url}/s/openai-chat', formats: [openai-chat], default_tiers: { service_tier: priority } }
   broken: { url: '${upstream.url}/s/broken', formats: [openai-chat] }
 models:
@@ -511,3 +511,47 @@ t.test(
     t.equal(request.headers['anthropic-beta'], betas['anthropic-beta'])
   },
 )
+
+for (const [name, header, value, cost] of [
+  ['google-gemini', 'x-vertex-ai-llm-shared-request-type', 'priority', 4],
+  ['google-gemini', 'x-vertex-ai-llm-shared-request-type', 'flex', 1],
+  ['bedrock-converse', 'x-amzn-bedrock-service-tier', 'priority', 4],
+  ['bedrock-converse', 'x-amzn-bedrock-performanceconfig-latency', 'optimized', 6],
+] as const)
+  t.test(`tier in a header: ${header}: ${value} is priced, dropped, refused or sent`, async t => {
+    const provider = PROVIDERS[name] as Provider
+    for (const [clientName, client] of Object.entries(CLIENTS))
+      for (const isStream of [false, true]) {
+        const answer = isStream ? provider.stream({}) : provider.plain({})
+        await upstream.script(name, [WHOLE, ...answer])
+        const priced = await ask(client, `m-${name}`, isStream, {}, { [header]: value })
+        t.equal(priced.response.status, 200, `${clientName}: ${priced.body}`)
+        t.equal(priced.response.headers.get('x-tollgate-dropped'), null)
+        t.equal((await sentTo(name)).headers[header], value)
+        t.equal(units((await charge(priced.id))?.amount), cost)
+        const dropped = await ask(client, `plain-${name}`, isStream, {}, { [header]: value })
+        t.equal(dropped.response.headers.get('x-tollgate-dropped'), header)
+        t.equal((await sentTo(name)).headers[header], undefined)
+        t.equal(units((await charge(dropped.id))?.amount), 2)
+        const refused = await ask(client, `firm-${name}`, isStream, {}, { [header]: value })
+        t.equal(refused.response.status, 400)
+        t.match(refused.body, header)
+        await ask(client, `open-${name}`, isStream, {}, { [header]: value })
+        t.equal((await sentTo(name)).headers[header], value)
+        const standard = header.endsWith('latency') ? 'standard' : 'default'
+        const passed = await ask(client, `firm-${name}`, isStream, {}, { [header]: standard })
+        t.equal(passed.response.status, 200, passed.body)
+      }
+  })
+t.test('tier in a header: shared traffic is the standard, dedicated traffic is not', async t => {
+  const client = CLIENTS['google-gemini'] as Client
+  const header = 'x-vertex-ai-llm-request-type'
+  await upstream.script('google-gemini', [WHOLE, ...gemini.plain({})])
+  for (const [value, status] of [
+    ['shared', 200],
+    ['dedicated', 400],
+  ] as const) {
+    const { response } = await ask(client, 'firm-google-gemini', false, {}, { [header]: value })
+    t.equal(response.status, status, value)
+  }
+})
