@@ -16,7 +16,7 @@ import { type Framing, SSE_FRAMING } from '../formats/stream/framing.ts'
 import { MODEL } from '../slots.ts'
 import { decodeRequest } from './decode-request.ts'
 import { awaitAnswer, awaitContent } from './first-content.ts'
-import { fitTools } from './fit-tools.ts'
+import { fitPrompt } from './fit-prompt.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
 import { factsOf, preparePrompt } from './prepare-prompt.ts'
 import { contextOf, translateResponse } from './translate-response.ts'
@@ -50,7 +50,7 @@ export class Translator {
     const prompt = preparing instanceof Promise ? await preparing : preparing
     const facts = factsOf(attempt)
     const isSameFormat = this.#client.name === this.#target.name
-    const fittedPrompt = fitTools(prompt, target, facts, isSameFormat, droppedFields)
+    const fittedPrompt = fitPrompt(prompt, target, facts, isSameFormat, droppedFields)
     const upstreamRequest = target.encodePrompt(fittedPrompt.prompt, facts, droppedFields)
     if (isStrict(this.#context.strict, exchange))
       droppedFields.refuse(exchange.slots.get(MODEL)?.asked ?? '')

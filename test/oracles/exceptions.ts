@@ -48,18 +48,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'JSON beside functions before Gemini 3',
   },
   {
-    cells: /-> google-gemini\//,
-    rule: 'media',
-    message: /image\/gif/,
-    reason: 'GIF is no type of Gemini',
-  },
-  {
-    cells: /-> anthropic-messages\//,
-    rule: 'media',
-    message: /the url http:/,
-    reason: 'an http: image goes to Anthropic, which takes https only',
-  },
-  {
     cells: /-> anthropic-messages\/claude-(?:4-5|opus-4-5)/,
     rule: 'thinking',
     message: /the last calls have none/,

@@ -1,7 +1,7 @@
 /** Converts images and documents. */
 
 import { fault } from '../faults.ts'
-import { type Fields, isFields } from '../fields.ts'
+import type { Fields } from '../fields.ts'
 import type { Media, Source, Text } from '../hub/content.ts'
 import { dataUrl } from '../media/media.ts'
 import { blockInPayload, blockPayload, readCache, writeCache } from './cache.ts'
@@ -42,14 +42,28 @@ const readSource = (block: Fields, at: FieldPath): Source => {
   )
 }
 /** The text of a document whose content is a list of blocks. */
-const contentText = (source: Fields, at: FieldPath): string => {
-  if (typeof source.content === 'string') return source.content
-  return joinTexts(source, at)
+const contentText = (source: Fields, at: FieldPath): string =>
+  typeof source.content === 'string' ? source.content : joinTexts(readParts(source, at))
+const joinTexts = (parts: readonly (Text | Media)[]): string =>
+  parts.map(part => (part.type === 'text' ? part.text : '')).join('\n')
+
+/** Blocks inside a document or a search result. */
+const readParts = (fields: Fields, at: FieldPath): readonly (Text | Media)[] =>
+  objectsIn(listIn(fields, 'content', at) ?? [], memberPath(at, 'content')).flatMap(part => {
+    const type = requiredText(part.fields, 'type', part.at)
+    const read = PARTS[type]
+    if (read) return [read(part.fields, part.at)]
+    rejectValue(memberPath(part.at, 'type'), `'${type}' inside a document`)
+    return []
+  })
+const PARTS: Readonly<Record<string, (block: Fields, at: FieldPath) => Text | Media>> = {
+  text: (block, at) => ({
+    type: 'text',
+    text: requiredText(block, 'text', at),
+    ...readCache(block, at),
+  }),
+  image: (block, at) => readImage(block, at),
 }
-const joinTexts = (fields: Fields, at: FieldPath): string =>
-  objectsIn(listIn(fields, 'content', at) ?? [], memberPath(at, 'content'))
-    .map(part => textIn(part.fields, 'text', part.at) ?? '')
-    .join('\n')
 
 export const readImage = (block: Fields, at: FieldPath): Media => ({
   type: 'media',
@@ -68,7 +82,9 @@ export const readDocument = (block: Fields, at: FieldPath): Media => {
     memberPath(at, 'citations'),
   )
   const source = readSource(block, at)
-  const inBlocks = isFields(block.source) && block.source.type === 'content'
+  const content = objectIn(block, 'source', at) ?? {}
+  const inBlocks = content.type === 'content'
+  const isList = inBlocks && Array.isArray(content.content)
   return {
     type: 'media',
     kind: 'document',
@@ -78,21 +94,26 @@ export const readDocument = (block: Fields, at: FieldPath): Media => {
     ...(citationsEnabled !== undefined && { citationsEnabled }),
     ...readCache(block, at),
     ...(inBlocks && { payload: blockPayload(block) }),
+    ...(isList && { parts: readParts(content, memberPath(at, 'source')) }),
     ...(at !== undefined && { at }),
   }
 }
 
 /** A result of the client's own search; a document for other formats. */
-export const readSearchResult = (block: Fields, at: FieldPath): Media => ({
-  type: 'media',
-  kind: 'document',
-  source: { type: 'text', text: joinTexts(block, at) },
-  name: requiredText(block, 'title', at),
-  context: requiredText(block, 'source', at),
-  ...readCache(block, at),
-  payload: blockPayload(block),
-  ...(at !== undefined && { at }),
-})
+export const readSearchResult = (block: Fields, at: FieldPath): Media => {
+  const parts = readParts(block, at)
+  return {
+    type: 'media',
+    kind: 'document',
+    source: { type: 'text', text: joinTexts(parts) },
+    parts,
+    name: requiredText(block, 'title', at),
+    context: requiredText(block, 'source', at),
+    ...readCache(block, at),
+    payload: blockPayload(block),
+    ...(at !== undefined && { at }),
+  }
+}
 
 /** A file for the container in which the model runs code. */
 export const readUpload = (block: Fields, at: FieldPath): Media => ({
@@ -155,7 +176,10 @@ const documentSource = (media: Media): Fields => {
 const plainTextSource = (data: string): Fields => ({ type: 'text', media_type: 'text/plain', data })
 
 const remoteSource = (media: Media, source: Extract<Source, { type: 'url' | 'file' }>): Fields => {
-  if (source.type === 'url') return { type: 'url', url: source.url }
+  if (source.type === 'url') {
+    if (!/^https:/i.test(source.url)) throw unsupportedMedia(media, 'a URL without https')
+    return { type: 'url', url: source.url }
+  }
   if (source.origin !== NAME) throw unsupportedMedia(media, 'a file kept by another provider')
   return { type: 'file', file_id: source.file }
 }

@@ -94,10 +94,11 @@ export const writeMedia = (media: Media, levels: boolean, dropped: DroppedFields
 }
 const writeSource = (media: Media): Fields => {
   const { source } = media
-  if (source.type === 'data')
-    return {
-      inlineData: { mimeType: mimeFor(source.mime), data: source.data },
-    }
+  if (source.type === 'data') {
+    const mimeType = mimeFor(source.mime)
+    if (REFUSED.has(mimeType)) throw unsupportedMedia(media, mimeType)
+    return { inlineData: { mimeType, data: source.data } }
+  }
   if (source.type === 'text') {
     const base64 = Buffer.from(source.text).toString('base64')
     return { inlineData: { mimeType: 'text/plain', data: base64 } }
@@ -111,13 +112,20 @@ const writeSource = (media: Media): Fields => {
   const mimeType = mime === undefined ? undefined : mimeFor(mime)
   return { fileData: omitUndefined({ fileUri: source.url, mimeType }) }
 }
+/** Images that Google refuses. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'image/gif',
+  'image/bmp',
+  'image/tiff',
+  'image/svg+xml',
+  'image/x-icon',
+])
 /** Media types that Google names differently, or takes as text only. */
 const ALIASES: Readonly<Record<string, string>> = {
   'video/quicktime': 'video/mov',
   'video/x-msvideo': 'video/avi',
   'video/x-ms-wmv': 'video/wmv',
-  'audio/x-wav': 'audio/wav',
-  'image/jpg': 'image/jpeg',
+  'audio/mpeg': 'audio/mp3',
   'text/markdown': 'text/md',
   'application/json': 'text/plain',
   'application/jsonl': 'text/plain',

@@ -57,6 +57,8 @@ export interface Media extends WithPayload {
   readonly clip?: Json
   /** For a generated image: the prompt as revised by the model. */
   readonly revisedPrompt?: string
+  /** For a document that holds other content: `source` has its texts only. */
+  readonly parts?: readonly (Text | Media)[]
   /** True for the mask of an image edit, transparent where the image shall change. */
   readonly isMask?: boolean
   /** Chat clients of this model expect the bare URL or base64, without Markdown around it. */

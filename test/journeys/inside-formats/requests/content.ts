@@ -1,10 +1,39 @@
 /** Content nested in content, media types and empty turns. */
 import type { RequestCase } from './request-case.ts'
 
+const PNG = 'iVBORw0KGgo='
+const MEDIA_NAMES = [
+  ['image/pjpeg', 'image/jpeg'],
+  ['image/x-png', 'image/png'],
+  ['IMAGE/JPG', 'image/jpeg'],
+  ['application/octet-stream', 'image/png'],
+] as const
+const call = { type: 'tool_use', id: 'c1', name: 'f', input: {} }
+const resultWith = (block: object) => ({
+  type: 'tool_result',
+  tool_use_id: 'c1',
+  content: [block],
+})
+const imageBlock = (type: string) => ({
+  type: 'image',
+  source: { type: 'base64', media_type: type, data: PNG },
+})
+const NESTED = {
+  type: 'document',
+  title: 'T',
+  source: {
+    type: 'content',
+    content: [
+      { type: 'text', text: 'page one' },
+      imageBlock('image/png'),
+      { type: 'text', text: 'page two' },
+    ],
+  },
+}
+
 export const cases: readonly RequestCase[] = [
   {
     name: 'image/jpg is image/jpeg',
-    isWrong: true,
     client: 'openai-chat',
     model: 'claude-sonnet-4-5',
     request: {
@@ -19,7 +48,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'an image in a document goes to responses',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'resp',
     headers: { 'x-tollgate-strict': 'true' },
@@ -94,5 +122,123 @@ export const cases: readonly RequestCase[] = [
     model: 'gx25',
     request: { messages: [{ role: 'user', content: '' }] },
     check: ({ up, status }) => status === 400 || up.contents.length === 1,
+  },
+  ...MEDIA_NAMES.flatMap(([name, right]) =>
+    (['cl45', 'gx3', 'b-claude', 'resp', 'chat'] as const).map(
+      (model): RequestCase => ({
+        name: `${name} is ${right} (${model})`,
+        client: model === 'chat' ? 'anthropic-messages' : 'openai-chat',
+        model,
+        request:
+          model === 'chat'
+            ? {
+                max_tokens: 9,
+                messages: [
+                  { role: 'user', content: 'q' },
+                  { role: 'assistant', content: [call] },
+                  { role: 'user', content: [resultWith(imageBlock(name))] },
+                ],
+              }
+            : {
+                messages: [
+                  {
+                    role: 'user',
+                    content: [
+                      { type: 'text', text: 'q' },
+                      { type: 'image_url', image_url: { url: `data:${name};base64,${PNG}` } },
+                    ],
+                  },
+                ],
+              },
+        check: ({ upText, status }) =>
+          status === 200 &&
+          !upText.includes(name) &&
+          upText.includes(model === 'b-claude' ? right.slice(6) : right),
+      }),
+    ),
+  ),
+  ...(['audio/mp3', 'audio/x-mp3', 'audio/x-wav', 'audio/vnd.wave'] as const).map(
+    (name): RequestCase => ({
+      name: `${name} is a format of chat`,
+      client: 'google-gemini',
+      model: 'chat',
+      request: {
+        contents: [{ role: 'user', parts: [{ inlineData: { mimeType: name, data: 'eA==' } }] }],
+      },
+      check: ({ up }) =>
+        up.messages[0].content[0].input_audio.format === (/mp3/.test(name) ? 'mp3' : 'wav'),
+    }),
+  ),
+  ...(['resp', 'chat', 'gx3', 'b-claude'] as const).flatMap(model =>
+    [false, true].map(
+      (isResult): RequestCase => ({
+        name: `content in a document${isResult ? ' of a tool result' : ''} goes to ${model}`,
+        client: 'anthropic-messages',
+        model,
+        request: {
+          max_tokens: 9,
+          messages: isResult
+            ? [
+                { role: 'user', content: 'q' },
+                { role: 'assistant', content: [call] },
+                { role: 'user', content: [resultWith(NESTED)] },
+              ]
+            : [{ role: 'user', content: [NESTED, { type: 'text', text: 'q' }] }],
+        },
+        check: ({ upText, status }) => {
+          const hidden = Buffer.from('page one').toString('base64')
+          return (
+            status === 200 &&
+            (upText.includes('page one') || upText.includes(hidden)) &&
+            (upText.includes('page two') ||
+              upText.includes(Buffer.from('page two').toString('base64'))) &&
+            upText.includes(PNG)
+          )
+        },
+      }),
+    ),
+  ),
+  {
+    name: 'content of an unknown type in a document is refused at its place',
+    client: 'anthropic-messages',
+    model: 'resp',
+    request: {
+      max_tokens: 9,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'document', source: { type: 'content', content: [{ type: 'hologram' }] } },
+          ],
+        },
+      ],
+    },
+    check: ({ status, out, up }) =>
+      status === 400 &&
+      up === undefined &&
+      out.error.message.includes('messages[0].content[0].source.content[0]'),
+  },
+  {
+    name: 'an image by http is refused for Anthropic at its place',
+    client: 'openai-chat',
+    model: 'cl45',
+    request: {
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'image_url', image_url: { url: 'http://a.example/x.png' } }],
+        },
+      ],
+    },
+    check: ({ status, out, up }) =>
+      status === 400 && up === undefined && out.error.param === 'messages[0].content[0]',
+  },
+  {
+    name: 'a GIF is refused for Gemini at its place',
+    client: 'anthropic-messages',
+    model: 'gx3',
+    request: { max_tokens: 9, messages: [{ role: 'user', content: [imageBlock('image/gif')] }] },
+    check: ({ status, out, up }) =>
+      status === 400 && up === undefined && out.error.message.includes('messages[0].content[0]'),
   },
 ]

@@ -1,6 +1,7 @@
-/** Fits the tools of a prompt to a target: leaves out hosted tools that it cannot run, and converts
- *  names. */
+/** Fits a prompt to a target: names its media types, takes documents apart, leaves out hosted tools
+ *  that it cannot run, and converts names of tools. */
 import type { DroppedFields, TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
+import { fitContent } from '../formats/hub/fit-content.ts'
 import { withoutUnsupportedTools } from '../formats/hub/offered-tools.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { renameTools, restoreToolNames } from '../formats/hub/tool-names.ts'
@@ -12,14 +13,15 @@ interface FittedPrompt {
 }
 
 /** `isSameFormat`: client and target use one format, so names pass as the client wrote them. */
-export const fitTools = (
-  prompt: Prompt,
+export const fitPrompt = (
+  wholePrompt: Prompt,
   codec: TargetCodec,
   target: TargetFacts,
   isSameFormat: boolean,
   dropped: DroppedFields,
 ): FittedPrompt => {
   const { tools: support } = codec
+  const prompt = fitContent(wholePrompt, support?.format)
   if (!support) return { prompt, codec }
   if (!isSameFormat)
     for (const tool of prompt.tools)

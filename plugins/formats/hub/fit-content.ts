@@ -1,0 +1,65 @@
+/** Brings the content of a prompt into what every target knows: one name for each media type, and
+ *  documents that hold other content taken apart. One walk, also through tool results. Pure. */
+import { kindOfMime } from '../media/media.ts'
+import { mediaName } from '../media/media-names.ts'
+import type { Content, Media, Text } from './content.ts'
+import type { Prompt } from './prompt.ts'
+
+/** `format`: of the target; it gets its own documents as they are. */
+export const fitContent = (prompt: Prompt, format: string | undefined): Prompt => {
+  const fitPart = <Part extends Content>(part: Part): readonly (Part | Text | Media)[] => {
+    if (part.type !== 'media') return [part]
+    const isOwn = part.payload !== undefined && part.payload.origin === format
+    return part.parts && !isOwn ? partsOf(part, part.parts).map(withName) : [withName(part)]
+  }
+  const fit = (content: Content): readonly Content[] =>
+    content.type === 'result'
+      ? [{ ...content, content: content.content.flatMap(part => fitPart<Text | Media>(part)) }]
+      : fitPart(content)
+  if (!prompt.turns.some(({ content }) => content.some(hasMedia))) return prompt
+  const turns = prompt.turns.map(turn => ({ ...turn, content: turn.content.flatMap(fit) }))
+  return { ...prompt, turns }
+}
+const hasMedia = (content: Content): boolean =>
+  content.type === 'media' || (content.type === 'result' && content.content.some(hasMedia))
+
+/** The texts in a row become a document, with title and description at the first one; media follow
+ *  at their places. A document of media alone keeps its title as a text. */
+const partsOf = (whole: Media, parts: readonly (Text | Media)[]): readonly (Text | Media)[] => {
+  const { parts: _, payload: __, cache, ...head } = whole
+  const result: (Text | Media)[] = []
+  let texts: string[] = []
+  const endText = (): void => {
+    if (texts.length === 0) return
+    const source = { type: 'text', text: texts.join('\n') } as const
+    const isFirst = result.length === 0
+    result.push(isFirst ? { ...head, source } : { type: 'media', kind: 'document', source })
+    texts = []
+  }
+  for (const part of parts) {
+    if (part.type === 'text') texts.push(part.text)
+    else {
+      endText()
+      if (result.length === 0) result.push(...titleOf(whole))
+      result.push(part)
+    }
+  }
+  endText()
+  const last = result.at(-1)
+  const lastCache = cache ?? parts.findLast(part => part.cache)?.cache
+  if (last && lastCache) result[result.length - 1] = { ...last, cache: lastCache }
+  return result
+}
+const titleOf = ({ name, context }: Media): readonly Text[] =>
+  [name, context].flatMap(text => (text === undefined ? [] : [{ type: 'text', text } as const]))
+
+const withName = <Part extends Text | Media>(part: Part): Part => {
+  if (part.type !== 'media') return part
+  const { source } = part
+  if (source.type === 'text' || source.mime === undefined) return part
+  const mime = mediaName(source.mime, source.type === 'data' ? source.data : '')
+  if (mime === source.mime) return part
+  // A type that said nothing may have been taken for a document.
+  const kind = part.kind === 'document' ? kindOfMime(mime) : part.kind
+  return { ...part, kind, source: { ...source, mime } }
+}
