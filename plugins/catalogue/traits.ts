@@ -98,7 +98,10 @@ export const TRAITS = {
     system_turns: flag('It accepts system messages between other messages.', false),
     prefill: flag('false: a request may not end with an assistant message.', true),
     signatures: choice('required: it refuses tool calls without a signature.', 'required'),
-    mixed_tools: flag("It accepts hosted tools together with the client's functions.", false),
+    mixed_tools: flag(
+      "It accepts hosted tools together with the client's functions, and structured output beside tools.",
+      false,
+    ),
     json_schema: flag('false: it accepts only a subset of OpenAPI schemas.', true),
     tool_media: flag('It accepts images in tool results.', false),
     media_resolution: flag('It accepts a resolution for each image.', false),

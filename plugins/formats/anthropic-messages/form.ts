@@ -4,6 +4,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { subsetOf } from '../closed-schema.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import { JSON_REQUEST, schemaRequest } from '../hub/form-request.ts'
 import type { Form, Prompt } from '../hub/prompt.ts'
 import { objectIn, rejectValue, requiredObject, requiredText } from './members.ts'
 
@@ -37,8 +38,7 @@ export const writeForm = (
   dropped: DroppedFields,
 ): FormRequest => {
   if (!form) return {}
-  if (form.type === 'json')
-    return { instructions: 'Answer with one valid JSON object and nothing else.' }
+  if (form.type === 'json') return { instructions: JSON_REQUEST }
   const { schema } = form
   const subset = subsetOf(withDescription(schema, form))
   if (target.traits.structured !== false && subset.isEqual)
@@ -47,7 +47,7 @@ export const writeForm = (
   // A forced tool leaves no room for other tools or for thinking.
   if (thinks || tools.length > 0 || !isFields(schema) || schema.type !== 'object')
     return {
-      instructions: `Answer with JSON that fits this schema, and nothing else: ${JSON.stringify(schema)}`,
+      instructions: schemaRequest(schema),
     }
   const description = form.description ?? 'Gives the answer. It must be called once.'
   return { tool: { name: FORM_TOOL_NAME, description, input_schema: schema } }

@@ -1,5 +1,4 @@
 /** Converts tools and tool choice. */
-import type { Json } from '../../../engine/plugin.ts'
 import { subsetOf } from '../closed-schema.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
@@ -14,6 +13,7 @@ import type {
   Tool,
   ToolChoice,
 } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { readCache, writeCache } from './cache.ts'
 import { clientToolOf } from './client-tools.ts'
@@ -204,21 +204,15 @@ const writeFunction = (
 ): Fields => {
   const { name, description, schema, strict = false, native } = tool
   if (native?.origin === NAME && isFields(native.raw)) return native.raw
-  const subset =
-    strict && traits.structured !== false ? subsetOf(argumentSchema(schema)) : undefined
+  const subset = strict && traits.structured !== false ? subsetOf(objectSchema(schema)) : undefined
   if (strict && !subset?.isEqual) dropped.add('strict')
   return {
     name,
     ...(description !== undefined && { description }),
-    input_schema: subset?.isEqual ? subset.schema : argumentSchema(schema),
+    input_schema: subset?.isEqual ? subset.schema : objectSchema(schema),
     ...(subset?.isEqual && { strict }),
     ...writeCache(tool),
   }
-}
-/** Arguments must be an object, and their schema must declare it. */
-const argumentSchema = (schema: Json | undefined): Fields => {
-  if (!isFields(schema)) return { type: 'object', properties: {} }
-  return schema.type === undefined ? { type: 'object', ...schema } : schema
 }
 /** A tool with free text input becomes a function with one argument. */
 const writeFree = ({ name, description, grammar, cache }: FreeTool): Fields => {

@@ -4,6 +4,7 @@ import { subsetOf } from '../closed-schema.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'
 import { fitHints } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
+import { JSON_REQUEST, schemaRequest } from '../hub/form-request.ts'
 import { type Prompt, reportPrevious } from '../hub/prompt.ts'
 import { writeCachePoint } from './cache.ts'
 import { DocumentNames } from './media.ts'
@@ -69,8 +70,7 @@ const writeForm = (
   dropped: DroppedFields,
 ): FormRequest => {
   if (!form) return {}
-  if (form.type === 'json')
-    return { instructions: 'Answer with one valid JSON object and nothing else.' }
+  if (form.type === 'json') return { instructions: JSON_REQUEST }
   const { name, description, schema, strict } = form
   const subset = subsetOf(schema)
   if (traits.structured !== false && subset.isEqual && isFields(schema)) {
@@ -79,6 +79,6 @@ const writeForm = (
   }
   if (strict) dropped.add('form')
   return {
-    instructions: `Answer with JSON that fits this schema, and nothing else: ${JSON.stringify(schema)}`,
+    instructions: schemaRequest(schema),
   }
 }

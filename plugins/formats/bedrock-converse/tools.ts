@@ -1,10 +1,10 @@
 /** Encodes tools and the tool choice. A choice of some tools offers only these. */
-import type { Json } from '../../../engine/plugin.ts'
 import { subsetOf } from '../closed-schema.ts'
 import { fault } from '../faults.ts'
-import { type Fields, isFields, omitUndefined } from '../fields.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts, ToolSupport } from '../hub/codec.ts'
 import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { writeCachePoint } from './cache.ts'
 import { encodeToolName, NAME, NAME_RULE } from './name.ts'
@@ -89,7 +89,7 @@ const writeFunction = (
   { traits }: TargetFacts,
   dropped: DroppedFields,
 ): Fields => {
-  const json = argumentSchema(schema)
+  const json = objectSchema(schema)
   const subset = strict && traits.structured !== false ? subsetOf(json) : undefined
   if (strict && !subset?.isEqual) dropped.add('strict')
   return toolOf(
@@ -100,11 +100,6 @@ const writeFunction = (
       strict: subset?.isEqual || undefined,
     }),
   )
-}
-/** Arguments must be an object, and their schema must declare it. */
-const argumentSchema = (schema: Json | undefined): Fields => {
-  if (!isFields(schema)) return { type: 'object', properties: {} }
-  return schema.type === undefined ? { type: 'object', ...schema } : schema
 }
 /** A tool with free text input becomes a function with one argument. */
 const writeFree = (tool: FreeTool): Fields => {

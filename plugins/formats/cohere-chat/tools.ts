@@ -4,6 +4,7 @@ import { type Fields, omitUndefined } from '../fields.ts'
 import { dropCache } from '../hub/cache-hint.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { FunctionTool, Prompt, ToolChoice } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 
 export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): Fields => {
   const functions = tools.map(tool => {
@@ -42,6 +43,6 @@ const writeFunction = ({ name, description, schema }: FunctionTool): Fields => (
     name,
     description,
     // A function without parameters needs the member as well.
-    parameters: schema ?? { type: 'object', properties: {} },
+    parameters: objectSchema(schema),
   }),
 })

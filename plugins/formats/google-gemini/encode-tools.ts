@@ -6,6 +6,7 @@ import { dropCache } from '../hub/cache-hint.ts'
 import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { encodeToolName, NAME, NAME_RULE } from './name.ts'
 import { convertToOpenApi, isEmpty } from './schema.ts'
@@ -138,8 +139,9 @@ const declare = (tool: FunctionTool | FreeTool, traits: Traits, dropped: Dropped
   })
 }
 const parametersOf = (schema: Fields, traits: Traits, dropped: DroppedFields): Fields => {
-  if (traits.takesJsonSchema) return { parametersJsonSchema: schema }
-  const parameters = convertToOpenApi(schema, word => dropped.add(`parameters.${word}`))
+  const root = objectSchema(schema)
+  if (traits.takesJsonSchema) return { parametersJsonSchema: root }
+  const parameters = convertToOpenApi(root, word => dropped.add(`parameters.${word}`))
   return isEmpty(parameters) ? {} : { parameters }
 }
 /** The free text becomes the single argument of a function. */

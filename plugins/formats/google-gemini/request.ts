@@ -12,7 +12,7 @@ import { writeTurns } from './encode-messages.ts'
 import { writeTools } from './encode-tools.ts'
 import { NAME } from './name.ts'
 import { RequestObject, typeFault } from './request-object.ts'
-import { readForm, readSettings, writeForm, writeSettings } from './settings.ts'
+import { fitForm, readForm, readSettings, writeForm, writeSettings } from './settings.ts'
 import { readThinking, writeThinking } from './thinking.ts'
 import { traitsOf } from './traits.ts'
 
@@ -119,12 +119,13 @@ const limitOf = ({ maxOutputTokens: limit }: Fields): number | undefined =>
   typeof limit === 'number' ? limit : undefined
 
 export const encodePrompt = (
-  prompt: Prompt,
+  wholePrompt: Prompt,
   target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
-  const { form, thinking, settings } = prompt
   const traits = traitsOf(target)
+  const prompt = fitForm(wholePrompt, traits, dropped)
+  const { form, thinking, settings } = prompt
   const { config, beside } = writeSettings(settings, target, traits, dropped)
   const generationConfig: Fields = {
     ...config,

@@ -9,7 +9,8 @@ import {
   omitUndefined,
 } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
-import type { Form, Settings } from '../hub/prompt.ts'
+import { requestForm } from '../hub/form-request.ts'
+import type { Form, Prompt, Settings } from '../hub/prompt.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import { convertToJsonSchema } from './open-api.ts'
 import { type RequestObject, valueFault } from './request-object.ts'
@@ -178,6 +179,17 @@ export const readForm = (config: RequestObject, dropped: DroppedFields): Form | 
   else if (!TEXT_TYPES.has(type))
     throw valueFault(config.pathOf('responseMimeType'), `expected ${JSON_TYPE}`)
   return undefined
+}
+
+/** Models that take no JSON beside tools (before 3.x) are asked for it in words; where no tool may
+ *  be called, the tools are left out. */
+export const fitForm = (prompt: Prompt, { mixesTools }: Traits, dropped: DroppedFields): Prompt => {
+  const { form, tools, choice, turns } = prompt
+  if (!form || tools.length === 0 || mixesTools) return prompt
+  const hasCalls = turns.some(({ content }) => content.some(({ type }) => type === 'call'))
+  if (choice?.type === 'none' && !hasCalls) return { ...prompt, tools: [] }
+  if (form.type === 'schema' && !form.strict) dropped.add('form')
+  return requestForm(prompt, dropped)
 }
 
 export const writeForm = (

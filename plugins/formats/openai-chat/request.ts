@@ -3,6 +3,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, fieldsIn, flagIn, isFields, omitUndefined } from '../fields.ts'
 import { cacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
+import { fitForm } from '../hub/form-request.ts'
 import { type Prompt, reportPrevious } from '../hub/prompt.ts'
 import { clientNamesIn } from '../hub/setting-aliases.ts'
 import { isVideoPart } from './content.ts'
@@ -60,11 +61,12 @@ export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields
 }
 
 export const encodePrompt = (
-  prompt: Prompt,
+  wholePrompt: Prompt,
   target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
   const { name, traits } = target
+  const prompt = fitForm(wholePrompt, dropped)
   const { turns, form, thinking, stream, cache } = prompt
   reportPrevious(prompt, dropped)
   const writing = { dropped, hint: cacheWriter(traits.cache_control === true, dropped) }

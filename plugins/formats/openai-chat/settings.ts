@@ -13,6 +13,7 @@ import {
 } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
 import { shorten, userName } from '../openai-names.ts'
@@ -185,7 +186,7 @@ export const readForm = (body: Fields): Form | undefined => {
 export const writeForm = (form: Form, dropped: DroppedFields): Fields => {
   if (form.type === 'json') return { type: 'json_object' }
   const { name = 'answer', description } = form
-  const { schema, strict } = strictly(form.schema, form.strict, 'form', dropped)
+  const { schema, strict } = strictly(objectSchema(form.schema), form.strict, 'form', dropped)
   return { type: 'json_schema', json_schema: omitUndefined({ name, description, schema, strict }) }
 }
 

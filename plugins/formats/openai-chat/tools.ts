@@ -18,6 +18,7 @@ import { readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { strictly } from '../openai-strict.ts'
 import type { Writing } from './content.ts'
@@ -197,7 +198,12 @@ const writeFunction = (
   dropped: DroppedFields,
 ): Fields => {
   const { name, description, schema } = tool
-  const { schema: parameters, strict } = strictly(schema, tool.strict, 'strict', dropped)
+  const { schema: parameters, strict } = strictly(
+    schema === undefined ? undefined : objectSchema(schema),
+    tool.strict,
+    'strict',
+    dropped,
+  )
   return { type: 'function', function: omitUndefined({ name, description, parameters, strict }) }
 }
 /** The choice covers the client's own tools only; web search is always left to the model. */

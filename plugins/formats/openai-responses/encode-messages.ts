@@ -15,7 +15,7 @@ import type {
   Thought,
 } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
-import type { Turn } from '../hub/prompt.ts'
+import type { Prompt, Turn } from '../hub/prompt.ts'
 import { writePart } from './content.ts'
 import { originalItemOf } from './hosted-tools.ts'
 import { CALL_ID, NAME } from './name.ts'
@@ -91,6 +91,22 @@ const writeResult = (
 const ERROR_PREFIX = 'Error: '
 const text = (value: string): Text => ({ type: 'text', text: value })
 const isShort = (parts: readonly unknown[]): boolean => parts.length <= 1
+
+/** Reports what no item, part or tool of this format can express. */
+export const reportDropped = ({ turns }: Pick<Prompt, 'turns'>, dropped: DroppedFields): void => {
+  const contents = turns.flatMap(({ content }) => content)
+  if (turns.some(({ name }) => name !== undefined)) dropped.add('name')
+  const media = [...contents, ...inResults(contents)].filter(each => each.type === 'media')
+  const cites = contents.some(each => each.type === 'text' && each.citations?.length)
+  if (cites || media.some(({ citationsEnabled }) => citationsEnabled)) dropped.add('citations')
+  // Only a file with inline data has a name.
+  const isUntitled = ({ kind, source }: Media): boolean =>
+    kind !== 'document' || source.type !== 'data'
+  if (media.some(each => each.name !== undefined && isUntitled(each))) dropped.add('filename')
+  if (media.some(({ clip }) => clip !== undefined)) dropped.add('videoMetadata')
+}
+const inResults = (contents: readonly Content[]): readonly Content[] =>
+  contents.flatMap(each => (each.type === 'result' ? each.content : []))
 
 /** Encodes an assistant turn item by item. */
 class AssistantItems {

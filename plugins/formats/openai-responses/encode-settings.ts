@@ -3,6 +3,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import { shorten, userName } from '../openai-names.ts'
 import { strictly } from '../openai-strict.ts'
@@ -78,7 +79,12 @@ const writeText = (
 const writeForm = (form: Form, dropped: DroppedFields): Fields => {
   if (form.type === 'json') return { type: 'json_object' }
   const { name = 'answer', description } = form
-  const { schema, strict = false } = strictly(form.schema, form.strict, 'form', dropped)
+  const { schema, strict = false } = strictly(
+    objectSchema(form.schema),
+    form.strict,
+    'form',
+    dropped,
+  )
   return omitUndefined({ type: 'json_schema', name, description, schema, strict })
 }
 

@@ -4,13 +4,13 @@ import { type Fields, flagIn, omitUndefined, textIn } from '../fields.ts'
 import type { CountFacts } from '../format.ts'
 import { cacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
-import type { Content, Media } from '../hub/content.ts'
+import { fitForm, namesJson } from '../hub/form-request.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
 import { clientNamesIn } from '../hub/setting-aliases.ts'
 import { countSchema } from './about.ts'
 import { readItems } from './decode-messages.ts'
 import { ALIASES, readForm, readPrevious, readSettings, readThinking } from './decode-settings.ts'
-import { writeItems } from './encode-messages.ts'
+import { reportDropped, writeItems } from './encode-messages.ts'
 import { writeSettings } from './encode-settings.ts'
 import { fault as own } from './faults.ts'
 import { readChoice, readTools, writeTools } from './tools.ts'
@@ -52,11 +52,12 @@ const readTurns = (body: Fields, continues: boolean): readonly Turn[] => {
 }
 
 export const encodePrompt = (
-  prompt: Prompt,
+  wholePrompt: Prompt,
   target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
-  const { instructions, turns } = withInstructions(prompt.turns)
+  const prompt = fitForm(wholePrompt, dropped)
+  const { instructions, turns } = withInstructions(prompt)
   const hint = cacheWriter(target.traits.cache_control === true, dropped)
   reportDropped(prompt, dropped)
   return {
@@ -72,28 +73,15 @@ export const encodePrompt = (
     }),
   }
 }
-/** Reports what no item, part or tool of this format can express. */
-const reportDropped = ({ turns }: Prompt, dropped: DroppedFields): void => {
-  const contents = turns.flatMap(({ content }) => content)
-  if (turns.some(({ name }) => name !== undefined)) dropped.add('name')
-  const media = [...contents, ...inResults(contents)].filter(each => each.type === 'media')
-  const cites = contents.some(each => each.type === 'text' && each.citations?.length)
-  if (cites || media.some(({ citationsEnabled }) => citationsEnabled)) dropped.add('citations')
-  // Only a file with inline data has a name.
-  const isUntitled = ({ kind, source }: Media): boolean =>
-    kind !== 'document' || source.type !== 'data'
-  if (media.some(each => each.name !== undefined && isUntitled(each))) dropped.add('filename')
-  if (media.some(({ clip }) => clip !== undefined)) dropped.add('videoMetadata')
-}
-const inResults = (contents: readonly Content[]): readonly Content[] =>
-  contents.flatMap(each => (each.type === 'result' ? each.content : []))
-
-/** A leading system turn becomes the instructions, unless it is the only turn. */
-const withInstructions = (
-  turns: readonly Turn[],
-): { readonly instructions?: string; readonly turns: readonly Turn[] } => {
+/** A leading system turn becomes the instructions, unless it is the only turn, or the only one with
+ *  the word JSON: for a JSON object the provider looks for it in the input. */
+const withInstructions = ({
+  turns,
+  form,
+}: Prompt): { readonly instructions?: string; readonly turns: readonly Turn[] } => {
   const [first, ...rest] = turns
   if (first?.role !== 'system' || rest.length === 0) return { turns }
+  if (form?.type === 'json' && !namesJson(rest)) return { turns }
   // Instructions are a text: they carry no hint.
   const texts = first.content.flatMap(content =>
     content.type === 'text' && !content.cache ? [content.text] : [],

@@ -26,6 +26,7 @@ import type {
   ToolChoice,
   ToolNamespace,
 } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { strictly } from '../openai-strict.ts'
 import { reportUnknown } from './decode-settings.ts'
@@ -296,7 +297,7 @@ const writeFunction = (
   dropped: DroppedFields,
 ): Fields => {
   if (native?.origin === NAME && isFields(native.raw)) return native.raw
-  const parameters = ownSchema ?? { type: 'object', properties: {} }
+  const parameters = objectSchema(ownSchema)
   const { schema, strict } = strictly(parameters, isAsked, 'strict', dropped)
   return omitUndefined({
     type: 'function',

@@ -74,10 +74,6 @@ const refusalsOf = ({ client, model, request }: RequestCase, { up, upHeaders }: 
   const own = judgeByPath(PATHS[client](model, false), { model, ...request }, upHeaders)
   return findings.filter(({ rule }) => !own.some(each => each.rule === rule))
 }
-/** Cases whose request the provider still refuses, with the reason. */
-const REFUSED: Readonly<Record<string, string>> = {
-  'an image in a document goes to Gemini': 'parts inside of a document are lost',
-}
 const holds = (one: RequestCase, outcome: Outcome): boolean => {
   try {
     return one.check(outcome)
@@ -97,9 +93,7 @@ for (const path of globSync('*.ts', { cwd: FOLDER }).sort()) {
         if (one.isWrong) t.notOk(isRight, `still wrong: ${one.name}`)
         else {
           t.ok(isRight, one.name, { outcome })
-          const refusals = refusalsOf(one, outcome)
-          if (one.name in REFUSED) t.not(refusals.length, 0, `still refused: ${one.name}`)
-          else t.same(refusals, [], `no provider refuses: ${one.name}`)
+          t.same(refusalsOf(one, outcome), [], `no provider refuses: ${one.name}`)
         }
       }
     })

@@ -107,7 +107,8 @@ for (const target of [CHAT, RESPONSES])
     const closed = sendTool(whole)
     t.match(functionOf(closed.body), { strict: true, parameters: { additionalProperties: false } })
     t.same(closed.dropped, [])
-    for (const schema of [optional, { ...whole, additionalProperties: {} }, { allOf: [whole] }]) {
+    const nested = { type: 'object', properties: { b: { allOf: [whole] } }, required: ['b'] }
+    for (const schema of [optional, { ...whole, additionalProperties: {} }, nested]) {
       const loose = sendTool(schema)
       t.match(functionOf(loose.body), { strict: false, parameters: schema })
       t.same(loose.dropped, ['strict'])

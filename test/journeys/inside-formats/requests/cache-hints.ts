@@ -357,7 +357,7 @@ export const cases: readonly RequestCase[] = [
   {
     name: 'settings that responses and chat share, from chat, streamed',
     client: 'openai-chat',
-    model: 'resp4',
+    model: 'gpt-5.6-r',
     stream: true,
     headers: STRICT,
     request: { messages: [{ role: 'user', content: 'q' }], ...SHARED },

@@ -1,6 +1,32 @@
 /** Custom tools, grammars, and the order of calls and results. */
 import type { Body, RequestCase } from './request-case.ts'
 
+const A = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
+const B = { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] }
+/** Roots of schemas that providers refuse. */
+const ROOTS: Readonly<Record<string, object>> = {
+  'without a type': { properties: A.properties },
+  anyOf: { anyOf: [A, B] },
+  oneOf: { type: 'object', oneOf: [A, B, { type: 'null' }] },
+  allOf: { allOf: [A, B] },
+  $ref: { $ref: '#/$defs/A', $defs: { A } },
+  'nullable object': { ...A, type: ['object', 'null'] },
+  empty: {},
+}
+const ROOT_TARGETS = ['chat', 'resp', 'cl45', 'gx25', 'gx3', 'b-claude'] as const
+/** The schema that the only tool has upstream. */
+const schemaIn = (up: Body): Body => {
+  const tool = up.tools?.[0] ?? up.toolConfig.tools[0]
+  return (
+    tool.function?.parameters ??
+    tool.parameters ??
+    tool.input_schema ??
+    tool.functionDeclarations?.[0].parametersJsonSchema ??
+    tool.toolSpec?.inputSchema.json
+  )
+}
+const SCHEMA = { type: 'object', properties: { a: { type: 'string' } } }
+
 export const cases: readonly RequestCase[] = [
   {
     name: 'two calls that share an index and not an id are two calls',
@@ -173,7 +199,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a JSON schema beside functions at Gemini 2.5',
-    isWrong: true,
     client: 'openai-chat',
     model: 'gx25',
     request: {
@@ -260,5 +285,114 @@ export const cases: readonly RequestCase[] = [
       up.messages.every(
         (each: Body, at: number) => !each.tool_calls || up.messages[at + 1].role === 'tool',
       ),
+  },
+  ...Object.entries(ROOTS).flatMap(([title, root]) =>
+    ROOT_TARGETS.map(
+      (model): RequestCase => ({
+        name: `a tool schema whose root is ${title} is a plain object at ${model}`,
+        client: model === 'cl45' || model === 'gx3' ? 'openai-chat' : 'anthropic-messages',
+        model,
+        request: {
+          max_tokens: 9,
+          messages: [{ role: 'user', content: 'q' }],
+          tools:
+            model === 'cl45' || model === 'gx3'
+              ? [{ type: 'function', function: { name: 'f', parameters: root } }]
+              : [{ name: 'f', input_schema: root }],
+        },
+        check: ({ up }) => {
+          const schema = schemaIn(up)
+          return (
+            schema.type === 'object' &&
+            !['anyOf', 'oneOf', 'allOf', '$ref'].some(word => word in schema) &&
+            (title === 'empty' || 'a' in schema.properties) &&
+            (!/Of/.test(title) || 'b' in schema.properties) &&
+            (title !== 'anyOf' || (!schema.required && /"a".*"b"/.test(schema.description))) &&
+            (title !== 'allOf' || schema.required.join() === 'a,b')
+          )
+        },
+      }),
+    ),
+  ),
+  {
+    name: 'a root schema passes unchanged in the same format',
+    client: 'openai-chat',
+    model: 'chat',
+    request: {
+      messages: [{ role: 'user', content: 'q' }],
+      tools: [{ type: 'function', function: { name: 'f', parameters: ROOTS.anyOf } }],
+    },
+    check: ({ up }) => 'anyOf' in up.tools[0].function.parameters,
+  },
+  ...(['chat', 'resp'] as const).map(
+    (model): RequestCase => ({
+      name: `an answer that is a list is asked for in words at ${model}`,
+      client: 'google-gemini',
+      model,
+      stream: true,
+      request: {
+        contents: [{ role: 'user', parts: [{ text: 'q' }] }],
+        generationConfig: {
+          responseMimeType: 'application/json',
+          responseSchema: { type: 'ARRAY', items: { type: 'STRING' } },
+        },
+      },
+      check: ({ up, upText, dropped }) =>
+        !up.response_format &&
+        !up.text &&
+        /Answer with JSON/.test(upText) &&
+        /responseMimeType/.test(dropped),
+    }),
+  ),
+  {
+    name: 'a schema beside functions at Gemini 2.5 stands in the instructions and is named',
+    client: 'openai-responses',
+    model: 'gx25',
+    stream: true,
+    request: {
+      input: 'q',
+      tools: [{ type: 'function', name: 'f', parameters: SCHEMA, strict: false }],
+      text: { format: { type: 'json_schema', name: 'x', schema: SCHEMA } },
+    },
+    check: ({ up, dropped }) =>
+      up.tools &&
+      !up.generationConfig?.responseJsonSchema &&
+      /Answer with JSON/.test(up.systemInstruction.parts[0].text) &&
+      dropped === 'text.format',
+  },
+  {
+    name: 'a schema beside functions at Gemini 2.5 is refused in strict mode',
+    client: 'openai-chat',
+    model: 'gx25',
+    headers: { 'x-tollgate-strict': 'true' },
+    request: {
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: [{ type: 'function', function: { name: 'w', parameters: SCHEMA } }],
+      response_format: { type: 'json_schema', json_schema: { name: 'r', schema: SCHEMA } },
+    },
+    check: ({ status, out }) => status === 400 && out.error.param === 'response_format',
+  },
+  {
+    name: 'a schema beside functions that may not be called wins at Gemini 2.5',
+    client: 'openai-chat',
+    model: 'gx25',
+    request: {
+      messages: [{ role: 'user', content: 'hi' }],
+      tool_choice: 'none',
+      tools: [{ type: 'function', function: { name: 'w', parameters: SCHEMA } }],
+      response_format: { type: 'json_schema', json_schema: { name: 'r', schema: SCHEMA } },
+    },
+    check: ({ up }) => !up.tools && up.generationConfig.responseJsonSchema,
+  },
+  {
+    name: 'a schema beside functions goes to Gemini 3',
+    client: 'openai-chat',
+    model: 'gx3',
+    request: {
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: [{ type: 'function', function: { name: 'w', parameters: SCHEMA } }],
+      response_format: { type: 'json_schema', json_schema: { name: 'r', schema: SCHEMA } },
+    },
+    check: ({ up }) => up.tools && up.generationConfig.responseJsonSchema,
   },
 ]

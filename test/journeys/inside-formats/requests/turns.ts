@@ -67,7 +67,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'JSON asked for in the system prompt only',
-    isWrong: true,
     client: 'openai-chat',
     model: 'resp',
     request: {
@@ -89,5 +88,38 @@ export const cases: readonly RequestCase[] = [
       input: [{ role: 'user', content: 'long' }, { type: 'compaction_trigger' }],
     },
     check: ({ status, events }) => status === 400 || /"compaction"/.test(JSON.stringify(events)),
+  },
+  {
+    name: 'a JSON object without the word JSON at responses',
+    client: 'openai-chat',
+    model: 'resp',
+    stream: true,
+    request: {
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'largest city?' },
+      ],
+      response_format: { type: 'json_object' },
+    },
+    check: ({ up }) => up.instructions === 'Be brief.' && /JSON/.test(JSON.stringify(up.input)),
+  },
+  ...(['resp', 'chat'] as const).map(
+    (model): RequestCase => ({
+      name: `a JSON object of Gemini without the word JSON at ${model}`,
+      client: 'google-gemini',
+      model,
+      request: {
+        contents: [{ role: 'user', parts: [{ text: 'largest city?' }] }],
+        generationConfig: { responseMimeType: 'application/json' },
+      },
+      check: ({ up }) => /JSON/.test(JSON.stringify(up.input ?? up.messages)),
+    }),
+  ),
+  {
+    name: 'a JSON object asked for by the user: nothing is added',
+    client: 'openai-responses',
+    model: 'chat',
+    request: { input: 'largest city, as json', text: { format: { type: 'json_object' } } },
+    check: ({ up }) => up.messages.length === 1,
   },
 ]

@@ -2,6 +2,7 @@
  *  reason. */
 import type { Json } from '../../../../engine/plugin.ts'
 import { subsetOf } from '../../../../plugins/formats/closed-schema.ts'
+import { objectSchema } from '../../../../plugins/formats/hub/root-schema.ts'
 import { CHAT, GEMINI, involves, MESSAGES, RESPONSES, type RouteResult } from './route.ts'
 
 export interface Change {
@@ -141,6 +142,15 @@ export const CHANGES: readonly ChangeReason[] = [
     applies: (change, way) => isRemoved(change) && involves(way, CHAT, RESPONSES),
   },
   {
+    reason: 'Google takes no structured output beside tools before 3.x: instructions replace it',
+    fact: /^form\.(type|schema)$/,
+    applies: (change, way) =>
+      isRemoved(change) &&
+      involves(way, GEMINI) &&
+      !way.isCapable &&
+      [...change.source.keys()].some(fact => fact.startsWith('tool.')),
+  },
+  {
     reason: 'messages have no JSON mode: instructions replace it',
     fact: /^form\.type$/,
     applies: ({ before, after }, way) =>
@@ -268,5 +278,11 @@ export const CHANGES: readonly ChangeReason[] = [
     reason: 'responses send a document’s description as text before it',
     fact: /^media\.context$/,
     applies: (change, way) => isRemoved(change) && involves(way, RESPONSES),
+  },
+  {
+    reason: 'the root of a schema becomes a plain object',
+    fact: /^(form|tool)\.schema/,
+    applies: ({ before, after }) =>
+      isEqual(withoutClosing(after), withoutClosing(objectSchema(before))),
   },
 ]

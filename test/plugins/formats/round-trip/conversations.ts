@@ -2,6 +2,7 @@
  *  with its reason. */
 import { encodeCallId, PORTABLE_ID } from '../../../../plugins/formats/hub/call-id.ts'
 import type { Media } from '../../../../plugins/formats/hub/content.ts'
+import { JSON_REQUEST } from '../../../../plugins/formats/hub/form-request.ts'
 import { describeHostedCall } from '../../../../plugins/formats/hub/hosted-call-text.ts'
 import { mergeTexts, type Piece } from './prompt-facts.ts'
 import { CHAT, GEMINI, involves, MESSAGES, RESPONSES, type RouteResult } from './route.ts'
@@ -116,10 +117,10 @@ export const CONVERSATION_REASONS: readonly ConversationReason[] = [
     },
   },
   {
-    reason: 'instructions replace JSON mode',
-    applies: way => involves(way, MESSAGES),
+    reason: 'instructions stand beside JSON mode, or replace structured output',
+    applies: way => involves(way, CHAT, RESPONSES, MESSAGES, GEMINI),
     normalise: changeText('system', text =>
-      text.replace('Answer with one valid JSON object and nothing else.', ''),
+      text.replaceAll(JSON_REQUEST, '').replace(/Answer with JSON that fits this schema, .*$/s, ''),
     ),
   },
   {
