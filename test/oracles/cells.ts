@@ -77,6 +77,7 @@ export interface ClientRequest {
   readonly name: string
   readonly body: LooseObject
   readonly headers?: Readonly<Record<string, string>>
+  readonly isStreamed?: boolean
 }
 export interface Outcome {
   /** What the upstream got; undefined if the request was refused. */
@@ -112,7 +113,7 @@ const stageOf = (client: Client, { upstream, options, title }: CellTarget) => {
 export const send = async (request: ClientRequest, target: CellTarget): Promise<Outcome> => {
   const { client, body, headers = {} } = request
   const whole = client === 'google-gemini' ? body : { ...body, model: target.name }
-  const path = pathOf(client, false)
+  const path = pathOf(client, request.isStreamed ?? false)
   const exchange = fakeExchange({ body: whole as Json, path, headers })
   exchange.slots.set(MODEL, { asked: target.name, entry: target.name })
   Object.assign(exchange.request, { parsed: await exchange.request.json() })

@@ -1,6 +1,7 @@
 /** Writes a scenario as a request of each client format, as its SDKs write it. */
 import type { LooseObject } from '../helpers/formats/loose-json.ts'
 import type { Client, ClientRequest } from './cells.ts'
+import { withOddShape } from './odd-shapes.ts'
 import type { CallStep, Media, Scenario, Step, ToolPart } from './scenarios.ts'
 
 const PNG =
@@ -374,5 +375,9 @@ const BODIES: Readonly<Record<Client, (scenario: Scenario) => LooseObject>> = {
 export const render = (client: Client, scenario: Scenario, name: string): ClientRequest => ({
   client,
   name,
-  body: BODIES[client](scenario),
+  isStreamed: scenario.isStreamed,
+  body: {
+    ...withOddShape(client, scenario, BODIES[client](scenario)),
+    ...(scenario.isStreamed && client !== 'google-gemini' && { stream: true }),
+  },
 })

@@ -19,6 +19,24 @@ export interface ToolPart {
   readonly schema: object | undefined
   readonly strict?: boolean
 }
+/** Shapes that clients send and that few expect. */
+const ODD_SHAPES = [
+  // Two turns with a call each, then both results.
+  'late results',
+  // A system turn between a call and its result.
+  'note before the result',
+  'two user turns',
+  'an empty user turn',
+  'an empty assistant turn',
+  // Parts inside of a document, and a search result.
+  'nested parts',
+  // Tools that take free text.
+  'free tools',
+  // More hints about caching than a provider takes, of two lengths.
+  'many cache hints',
+  // Names of members in snake case.
+  'snake case',
+] as const
 export interface Scenario {
   readonly system: readonly string[]
   readonly steps: readonly Step[]
@@ -33,6 +51,8 @@ export interface Scenario {
   readonly user?: string
   readonly metadata?: Readonly<Record<string, string>>
   readonly isCached: boolean
+  readonly isStreamed: boolean
+  readonly odd?: (typeof ODD_SHAPES)[number]
   /** Contents as plain text where a format takes it. */
   readonly isShort: boolean
 }
@@ -158,5 +178,7 @@ export const scenarioOf = (index: number): Scenario => {
     ...(happens(0.1) && { metadata: { team: 'a' } }),
     isCached: happens(0.2),
     isShort: happens(0.5),
+    isStreamed: happens(0.25),
+    ...(happens(0.3) && { odd: pick(ODD_SHAPES) }),
   }
 }

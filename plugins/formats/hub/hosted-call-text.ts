@@ -27,8 +27,10 @@ const providerName = ({ raw, tool }: HostedCall): string => {
 
 const describe = ({ tool, input, output, sources = [], error }: HostedCall): Text => {
   const lines = [`[${tool}] ${asText(input)}`]
-  for (const { title, url } of sources)
-    lines.push(`- ${title ?? url ?? ''}${title && url ? `: ${url}` : ''}`)
+  for (const { title, url, file, quote } of sources) {
+    lines.push(`- ${title ?? url ?? file ?? ''}${title && url ? `: ${url}` : ''}`)
+    if (quote) lines.push(quote)
+  }
   if (output !== undefined) lines.push(asText(output))
   if (error !== undefined) lines.push(`failed: ${error}`)
   return { type: 'text', text: lines.join('\n') }

@@ -221,9 +221,8 @@ const writeAssistant = (
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...writeThoughts(ownThoughts(thoughts)),
   }
-  // The provider rejects an empty message: a turn whose content was all dropped is omitted.
-  if (allContent.length > 0 && members.content === null && Object.keys(members).length === 1)
-    return []
+  // The provider rejects an empty message: a turn without content is omitted.
+  if (members.content === null && Object.keys(members).length === 1) return []
   return [omitUndefined({ role: 'assistant', ...members, name })]
 }
 /** Text and calls; the text is null if there is none. `ownOnly`: include only payloads of this

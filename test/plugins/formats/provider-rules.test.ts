@@ -237,3 +237,27 @@ t.test('responses: settings of a container are named as dropped', t => {
   ])
   t.end()
 })
+t.test('responses: what a file search of a history found is text at other providers', t => {
+  const results = [
+    { file_id: 'file_1', filename: 'a.txt', text: 'Paris has 2 million people.', score: 0.9 },
+    { file_id: 'file_2', text: 'Lyon has less.' },
+  ]
+  const search = { type: 'file_search_call', id: 'fs_1', status: 'completed', queries: ['q'] }
+  const input = [
+    { role: 'user', content: 'hi' },
+    { ...search, results },
+  ]
+  const { body } = translate(RESPONSES, { model: 'm', input }, '/v1/responses', CHAT)
+  t.match(JSON.stringify(body.messages), /a\.txt\\nParis has.*- file_2\\nLyon has less/)
+  t.end()
+})
+t.test('chat: an empty turn of the assistant is not sent', t => {
+  const hi = { role: 'user', content: 'hi' }
+  const request = {
+    model: 'm',
+    max_tokens: 9,
+    messages: [hi, { role: 'assistant', content: '' }, hi],
+  }
+  t.same(translate(MESSAGES, request, '/v1/messages', CHAT).body.messages, [hi, hi])
+  t.end()
+})
