@@ -11,9 +11,9 @@ import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
 import { NO_QUOTA } from '../file-store/statements.ts'
 import { makeFileId } from '../file-store/stored-file.ts'
 import { writePages, writeWithRetry } from '../ledger/write-with-retry.ts'
-import { type Batch, batchOf, type Counts, type Ending, lineOf } from './batch.ts'
+import { type Batch, batchOf, type Counts, type Ending, lineOf, MESSAGES } from './batch.ts'
 import { BatchInput } from './input.ts'
-import { errorOutcome } from './outcome.ts'
+import { EXPIRED, errorOutcome } from './outcome.ts'
 import {
   ANY_RUNNING,
   ANY_UNFINISHED,
@@ -133,14 +133,17 @@ class BatchMover {
   /** Reserves the ids of the files, so that a repetition writes the same files. */
   async #finalize(ending: Ending, counts: Counts): Promise<void> {
     const isExpired = ending === 'expired'
-    const failed = isExpired ? counts.total - counts.completed : counts.failed
+    const unanswered = counts.total - counts.completed
+    // Anthropic counts requests that were not sent apart from those that failed.
+    const countsAll = isExpired && this.#batch.endpoint !== MESSAGES
+    const failed = countsAll ? unanswered : counts.failed
     const move = {
       state: 'finalizing' as const,
       ending,
       completed: counts.completed,
       failed,
       ...(counts.completed > 0 && { outputFile: makeFileId() }),
-      ...(failed > 0 && { errorFile: makeFileId() }),
+      ...((isExpired ? unanswered : failed) > 0 && { errorFile: makeFileId() }),
     }
     await this.#write([moveBatch(this.#batch, move, Date.now())])
   }
@@ -182,7 +185,7 @@ class BatchMover {
     if (ending !== 'expired') return
     const message = 'This request could not be executed before the completion window expired.'
     for await (const rows of this.#host.database.pages(UNSENT, [this.#batch.id, 0], PAGE))
-      yield* rows.map(row => errorOutcome(lineOf(row), 'batch_expired', message))
+      yield* rows.map(row => errorOutcome(lineOf(row), EXPIRED, message))
   }
   async #write(list: readonly Statement[]): Promise<void> {
     await writeWithRetry(this.#host.database, list)

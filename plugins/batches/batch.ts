@@ -63,6 +63,9 @@ export interface Line {
   readonly waits: number
 }
 
+/** The endpoint of batches of messages, which have endpoints of their own. */
+export const MESSAGES = '/v1/messages'
+
 export const makeBatchId = (): string => `batch_${randomBytes(16).toString('hex')}`
 
 const text = (value: Row[string] | undefined): string | undefined =>

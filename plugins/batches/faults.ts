@@ -15,6 +15,9 @@ export const fault = errors({
     "Invalid value: '%s'. Supported values are: %s.",
     { param: 'endpoint', as: code('invalid_value') },
   ],
+  BATCH_ID_TWICE: [400, "The custom_id '%s' occurs more than once.", { param: 'requests' }],
+  BATCH_RUNNING: [400, "The batch '%s' has not ended: cancel it before you delete it."],
+  BATCH_UNFINISHED: [404, "The batch '%s' has no results yet."],
   BATCH_ENDED: [
     409,
     "Cannot cancel a batch with status '%s'.",

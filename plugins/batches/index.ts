@@ -5,10 +5,13 @@ import { ABOUT } from './about.ts'
 import { moveBatches } from './batch-moves.ts'
 import { commands, offerToOperators } from './commands.ts'
 import { LineRunner } from './line-runner.ts'
+import { MESSAGE_VIEWS } from './messages.ts'
 import { BATCH_SETTINGS, batchSettingsOf, checkPrice } from './settings.ts'
 import { deleteOldBatches } from './statements.ts'
 import { migrations } from './tables.ts'
-import { batchEvents, VIEWS } from './views.ts'
+import { batchEvents, VIEWS as FILE_VIEWS } from './views.ts'
+
+const VIEWS = { ...FILE_VIEWS, ...MESSAGE_VIEWS }
 
 /** ms between two looks at the batches, and at their lines. */
 const BATCH_INTERVAL = 500
@@ -43,7 +46,7 @@ export default {
       }
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)
-    if (name === 'create') {
+    if (name === 'create' || name === 'create-messages') {
       offerToOperators(host)
       const runner = host.share('batches', '1', () => new LineRunner())
       const settings = batchSettingsOf(host)

@@ -18,7 +18,9 @@ interface Position {
 }
 
 /** Cuts the file into lines. The text of one line at a time is in memory. */
-async function* linesIn(file: AsyncIterable<Bytes>): AsyncGenerator<Position & { text: string }> {
+export async function* linesIn(
+  file: AsyncIterable<Bytes>,
+): AsyncGenerator<Position & { text: string }> {
   let start = 0
   let parts: Bytes[] = []
   const take = () => {

@@ -6,12 +6,12 @@ import { isCode, retryAfterIn } from '../../engine/kit.ts'
 import type { Exchange, Fault, Host, Json } from '../../engine/plugin.ts'
 import { BodyRecorder } from '../conversion/body-recorder.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
-import { bodyOf } from '../dialects/index.ts'
+import { bodyOf, dialectOf } from '../dialects/index.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { isFields } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { PRICE_FACTOR } from '../slots.ts'
-import { type Batch, batchOf, type Line, lineOf } from './batch.ts'
+import { type Batch, batchOf, type Line, lineOf, MESSAGES } from './batch.ts'
 import { answerOutcome, errorOutcome, parseBody } from './outcome.ts'
 import type { BatchSettings } from './settings.ts'
 import { ANY_DUE, claimLines, FIND_ANY, finishLine, OWNED, retryLine } from './statements.ts'
@@ -111,6 +111,8 @@ export class LineRunner {
 }
 const nameOf = ({ batch, line }: Line): string => `${batch} ${line}`
 
+type LineHeaders = Readonly<Record<string, string>>
+
 /** One attempt at a line. */
 class LineCall {
   readonly #host: Host
@@ -169,14 +171,18 @@ class LineCall {
       )
     }
     try {
-      const body = await this.#readBody()
+      const { body, headers } = await this.#readRequest()
       const reply = await this.#host.run(route, {
         after: 'auth',
         id: this.#requestId,
         request: {
           method: 'POST',
           path: endpoint,
-          headers: { 'content-type': 'application/json', 'content-length': String(body.length) },
+          headers: {
+            ...headers,
+            'content-type': 'application/json',
+            'content-length': String(body.length),
+          },
           body,
         },
         slots,
@@ -189,21 +195,27 @@ class LineCall {
     } catch (error) {
       const fault = asFault(error)
       if (isCode(error, 'LINE_MOVED', 'STORE_UNKNOWN')) throw error
-      const body = bodyOf('openai', fault, this.#requestId)
+      const { route } = this.#host.match('POST', endpoint)
+      const body = bodyOf((route && dialectOf(route)) ?? 'openai', fault, this.#requestId)
       const { code, status, headers = {} } = fault
       const mayPass = headers['retry-after'] !== undefined
       return { code, status, body, wait: this.#pause(headers), mayPass }
     }
   }
-  /** The member `body` of the line in the input file. */
-  async #readBody(): Promise<Buffer> {
+  /** The body of the line in the input file, and the headers of a file that the gateway wrote. */
+  async #readRequest(): Promise<{ readonly body: Buffer; readonly headers: LineHeaders }> {
     const store = fileStoreOf(this.#host)
-    const file = await store.find(this.#batch.inputFile, this.#batch.account)
+    const { inputFile, account, endpoint } = this.#batch
+    const file = await store.find(inputFile, account)
     const { start, size } = this.#line
     const chunks: Uint8Array[] = []
     for await (const chunk of await store.read(file, start, start + size)) chunks.push(chunk)
     const entry = JSON.parse(Buffer.concat(chunks).toString()) as Json
-    return Buffer.from(JSON.stringify(isFields(entry) ? entry.body : null))
+    const { body = null, headers = {} } = isFields(entry) ? entry : {}
+    return {
+      body: Buffer.from(JSON.stringify(body)),
+      headers: endpoint === MESSAGES ? (headers as LineHeaders) : {},
+    }
   }
   /** Another for each attempt: an earlier one may have left a hold that is not released yet. */
   get #requestId(): string {

@@ -3,6 +3,9 @@ import type { Bytes, Json } from '../../engine/plugin.ts'
 import { parseJson } from '../formats/fields.ts'
 import type { Line } from './batch.ts'
 
+/** The code of requests that were not sent in time. */
+export const EXPIRED = 'batch_expired'
+
 interface Answer {
   readonly status: number
   readonly request: string

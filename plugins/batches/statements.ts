@@ -3,7 +3,14 @@
 import type { Fault, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { withAccountNames } from '../credentials/statements.ts'
-import type { Batch, BatchState, Ending, Line, LineError } from './batch.ts'
+import {
+  type Batch,
+  type BatchState,
+  type Ending,
+  type Line,
+  type LineError,
+  MESSAGES,
+} from './batch.ts'
 
 const sql = (name: string, text: string, postgres?: string): Sql => ({
   name: `batches: ${name}`,
@@ -14,8 +21,8 @@ const sql = (name: string, text: string, postgres?: string): Sql => ({
 const CREATE = sql(
   'create',
   `INSERT INTO batches (id, account, slots, endpoint, route, input_file, metadata, output_lifetime,
-     state, times, created, expires, process)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'validating', '{}', ?, ?,
+     total, state, times, created, expires, process)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'validating', '{}', ?, ?,
      (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?))`,
 )
 /** It begins after `startBatch`, or after the end of the process `heldBy`. */
@@ -30,6 +37,7 @@ export const createBatch = (batch: Batch, heldBy: string): Statement => ({
     batch.inputFile,
     batch.metadata === null ? null : JSON.stringify(batch.metadata),
     batch.outputLifetime ?? null,
+    batch.total,
     batch.created,
     batch.expires,
     heldBy,
@@ -39,7 +47,7 @@ export const createBatch = (batch: Batch, heldBy: string): Statement => ({
 const START = sql('start', 'UPDATE batches SET process = NULL WHERE id = ?')
 export const startBatch = (id: string): Statement => ({ sql: START, values: [id] })
 const WITHDRAW = sql('withdraw', 'DELETE FROM batches WHERE id = ?')
-/** Removes a batch whose client was told that its create failed. */
+/** Removes a batch with its lines: its client was told that its create failed, or deletes it. */
 export const withdrawBatch = (id: string): Statement => ({ sql: WITHDRAW, values: [id] })
 
 const MOVE = sql(
@@ -91,11 +99,19 @@ export const cancelBatch = (batch: Batch, now: number, reason?: Fault): Statemen
 export const FIND = sql('find', 'SELECT * FROM batches WHERE id = ? AND account = ?')
 /** For the runner (id). */
 export const FIND_ANY = sql('find any', 'SELECT * FROM batches WHERE id = ?')
-/** Batches of an account behind a position, newest first (account, created, id, row count). */
+const OF_MESSAGES = `CASE WHEN endpoint = '${MESSAGES}' THEN 1 ELSE 0 END = ?`
+/** Batches of an account behind a position, newest first (account, 1: of messages, created, id, row
+ *  count). */
 export const PAGE = sql(
   'page',
-  `SELECT * FROM batches WHERE account = ? AND (created, id) < (?, ?)
+  `SELECT * FROM batches WHERE account = ? AND ${OF_MESSAGES} AND (created, id) < (?, ?)
    ORDER BY created DESC, id DESC LIMIT ?`,
+)
+/** Those before a position, oldest first (as `PAGE`). */
+export const PAGE_BEFORE = sql(
+  'page before',
+  `SELECT * FROM batches WHERE account = ? AND ${OF_MESSAGES} AND (created, id) > (?, ?)
+   ORDER BY created, id LIMIT ?`,
 )
 /** The latest batches (account or null, account, state or null, state, row count). */
 export const LIST_ANY = sql(

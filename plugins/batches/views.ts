@@ -8,7 +8,7 @@ import type { Fields } from '../formats/fields.ts'
 import { writeWhileAway, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT } from '../slots.ts'
 import { Undo } from '../undo/undo.ts'
-import { type Batch, batchOf, batchView, isFinal, makeBatchId } from './batch.ts'
+import { type Batch, batchOf, batchView, isFinal, MESSAGES, makeBatchId } from './batch.ts'
 import { fault } from './faults.ts'
 import {
   cancelBatch,
@@ -20,7 +20,7 @@ import {
   withdrawBatch,
 } from './statements.ts'
 
-type View = (exchange: Exchange, host: HostBase) => Promise<void>
+export type View = (exchange: Exchange, host: HostBase) => Promise<void>
 
 /** Endpoints whose requests a batch may hold, where the configuration serves them. */
 const ENDPOINTS = [
@@ -48,21 +48,37 @@ const create: View = async (exchange, host) => {
         : error
     })
   if (file.purpose !== 'batch') throw fault('BATCH_FILE_PURPOSE', [file.id, file.purpose])
-  const now = Date.now()
-  const batch: Batch = {
-    id: makeBatchId(),
-    account,
-    slots: slots.toJson(),
+  const batch = await beginBatch(exchange, host, {
     endpoint,
     route: route.name,
     inputFile: file.id,
     metadata: body.metadata ?? null,
     outputLifetime: lifetimeIn(body.output_expires_after),
+    total: 0,
+  })
+  exchange.answer(200, batchView(batch))
+}
+type NewBatch = Pick<
+  Batch,
+  'endpoint' | 'route' | 'inputFile' | 'metadata' | 'outputLifetime' | 'total'
+>
+/** Creates a batch of the calling account. It runs once its client is answered. */
+export const beginBatch = async (
+  exchange: Exchange,
+  host: HostBase,
+  fields: NewBatch,
+): Promise<Batch> => {
+  const { slots } = exchange
+  const now = Date.now()
+  const batch: Batch = {
+    ...fields,
+    id: makeBatchId(),
+    account: slots.need(ACCOUNT).id,
+    slots: slots.toJson(),
     state: 'validating',
     ending: undefined,
     times: {},
     errors: [],
-    total: 0,
     completed: 0,
     failed: 0,
     outputFile: undefined,
@@ -76,7 +92,7 @@ const create: View = async (exchange, host) => {
     onKept: () => void writeWhileAway(host.database, [startBatch(batch.id)], () => true),
   })
   exchange.writes.add(createBatch(batch, heldBy))
-  exchange.answer(200, batchView(batch))
+  return batch
 }
 const servedIn = (host: HostBase): readonly string[] =>
   ENDPOINTS.filter(endpoint => host.match('POST', endpoint).route).map(each => `'${each}'`)
@@ -84,9 +100,16 @@ const lifetimeIn = (value: Json | undefined): number | undefined => {
   const { seconds } = (value ?? {}) as { readonly seconds?: number }
   return seconds === undefined ? undefined : seconds * 1_000
 }
-const findBatch = async (id: string, { slots }: Exchange, host: HostBase): Promise<Batch> => {
+/** A batch of the calling account. `ofMessages`: the kind that the client knows. */
+export const findBatch = async (
+  id: string,
+  { slots }: Exchange,
+  host: HostBase,
+  ofMessages = false,
+): Promise<Batch> => {
   const [row] = await host.database.read(FIND, [id, slots.need(ACCOUNT).id])
-  if (!row) throw fault('BATCH_UNKNOWN', [id.slice(0, 100)])
+  if (!row || (row.endpoint === MESSAGES) !== ofMessages)
+    throw fault('BATCH_UNKNOWN', [id.slice(0, 100)])
   return batchOf(row)
 }
 const find = (exchange: Exchange, host: HostBase): Promise<Batch> =>
@@ -101,7 +124,7 @@ const list: View = async (exchange, host) => {
   const after = query.get('after')
   const last = after ? await findBatch(after, exchange, host) : undefined
   const position = [last?.created ?? Number.MAX_SAFE_INTEGER, last?.id ?? '']
-  const rows = await host.database.read(PAGE, [account, ...position, limit + 1])
+  const rows = await host.database.read(PAGE, [account, 0, ...position, limit + 1])
   const views = rows.slice(0, limit).map(row => batchView(batchOf(row)))
   exchange.answer(200, listPage(views, rows.length > limit))
 }
