@@ -66,3 +66,39 @@ export const prepareCustomer = async (routes: string, amount = 0n): Promise<Cust
   if (amount > 0n) await credit(amount)
   return { account, wallet, key: secret.text, credit }
 }
+
+/** Posts a body as JSON with this key. `id`: of the request, for `chargeOf`. */
+export const postJson = async (
+  key: string,
+  path: string,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  const id = response.headers.get('x-request-id') ?? ''
+  return { response, text: await response.text(), id }
+}
+const CHARGE = {
+  name: 'test: charge',
+  text: 'SELECT state, amount, held, uncollected, estimated, usage, lines FROM charges WHERE request = ?',
+}
+/** The charge of a request, with its counts and lines; amounts in nanos. */
+export const chargeOf = async (id: string | null) => {
+  const [row] = await database.read(CHARGE, [id ?? ''])
+  const [usage, lines] = [row?.usage, row?.lines].map(each => JSON.parse(String(each ?? null)))
+  return {
+    state: row?.state,
+    amount: row?.amount,
+    held: row?.held,
+    uncollected: row?.uncollected,
+    estimated: row?.estimated,
+    usage,
+    lines,
+  }
+}
+/** Nanos in units, to the thousandth. */
+export const units = (value: unknown): number => Math.round(Number(value) / 1e6) / 1e3

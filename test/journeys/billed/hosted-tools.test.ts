@@ -4,8 +4,9 @@ import t from 'tap'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import {
   type Customer,
-  database,
+  chargeOf,
   gateway,
+  postJson,
   prepareCustomer,
   UNIT,
   upstream,
@@ -60,20 +61,7 @@ const completedEvent = { type: 'response.completed', sequence_number: 0, respons
 const events = `event: response.completed\ndata: ${JSON.stringify(completedEvent)}\n\n`
 
 const REQUEST = { model: 'm', input: 'hi', max_output_tokens: 10, tools: [{ type: 'web_search' }] }
-const post = async (path: string, body: object) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  return { response, text: await response.text() }
-}
-const charge = async (id: string | null) => {
-  const text = 'SELECT state, amount, held, estimated, usage, lines FROM charges WHERE request = ?'
-  const [row] = await database.read({ name: 'test: charge', text }, [id ?? ''])
-  const [usage, lines] = [row?.usage, row?.lines].map(each => JSON.parse(String(each)))
-  return { amount: row?.amount, held: row?.held, ...row, usage, lines }
-}
+const post = (path: string, body: object) => postJson(customer.key, path, body)
 const SETTLED = {
   state: 'settled',
   amount: 3_000_000_000,
@@ -108,7 +96,7 @@ for (const [what, path, more, steps] of [
     await upstream.script('gp', [{ do: 'body' }, ...steps])
     const { response, text } = await post(path, { ...REQUEST, ...more })
     t.equal(response.status, 200, text)
-    t.match(await charge(response.headers.get('x-request-id')), SETTLED)
+    t.match(await chargeOf(response.headers.get('x-request-id')), SETTLED)
   })
 
 t.test('hosted tools: an unpriced tool costs nothing and is named', async t => {
@@ -123,7 +111,7 @@ t.test('hosted tools: an unpriced tool costs nothing and is named', async t => {
     t.equal(response.status, 200, text)
     t.equal(response.headers.get('x-tollgate-unpriced'), 'web_search')
     const id = response.headers.get('x-request-id') ?? ''
-    const row = await charge(id)
+    const row = await chargeOf(id)
     t.match(row, {
       state: 'settled',
       amount: 250_000_000,
@@ -168,7 +156,7 @@ t.test('hosted tools: counted in a pass-through body', async t => {
   const request = { contents: [{ parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] }
   const { response, text } = await post('/v1beta/models/g:generateContent', request)
   t.equal(response.status, 200, text)
-  t.match(await charge(response.headers.get('x-request-id')), {
+  t.match(await chargeOf(response.headers.get('x-request-id')), {
     state: 'settled',
     amount: 500_000_000,
     estimated: 0,
@@ -254,7 +242,7 @@ t.test('hosted tools: images of a tool are charged by its tokens', async t => {
   const { response, text } = await post('/v1/responses', { ...REQUEST, model: 'draws', tools })
   t.equal(response.status, 200, text)
   t.equal(response.headers.get('x-tollgate-unpriced'), null)
-  t.match(await charge(response.headers.get('x-request-id')), {
+  t.match(await chargeOf(response.headers.get('x-request-id')), {
     amount: 171 * 1_000_000 + 7024 * 10_000_000,
     usage: { image_generation: 1, image_generation_input: 171, image_generation_output: 7024 },
   })
@@ -295,7 +283,7 @@ t.test(
         })
         t.equal(reply.response.status, 200, reply.text)
         const id = reply.response.headers.get('x-request-id')
-        const row = await charge(id)
+        const row = await chargeOf(id)
         t.equal(Number(row.amount) / 1e9, cost, JSON.stringify([tool, images, isStream]))
         const isCheap = 'quality' in tool && tool.quality === 'low'
         t.equal(Number(row.held) / 1e9, isCheap ? 2 : 16)

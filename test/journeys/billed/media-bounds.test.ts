@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import {
   type Customer,
-  database,
-  gateway,
+  chargeOf,
+  postJson,
   prepareCustomer,
   UNIT,
   upstream,
@@ -40,19 +40,7 @@ t.test('setup: routes and a funded account', async () => {
   customer = await prepareCustomer(ROUTES, 1_000n * UNIT)
 })
 
-const post = async (path: string, body: object, key = customer.key) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  return { response, text: await response.text() }
-}
-const charge = async (id: string | null) => {
-  const text = 'SELECT state, amount, held, uncollected, usage FROM charges WHERE request = ?'
-  const [row] = await database.read({ name: 'test: media', text }, [id ?? ''])
-  return row
-}
+const post = (path: string, body: object, key = customer.key) => postJson(key, path, body)
 
 /** Holds round the bound of a prompt up to 256 tokens. */
 const checkHeld = (
@@ -214,7 +202,7 @@ for (const [what, { path, script, answer, model, most }, body] of CASES)
     await upstream.script(script, [{ do: 'body' }, plain(answer(most))])
     const { response, text } = await post(path, { ...body, ...(model && { model }) })
     t.equal(response.status, 200, text)
-    const row = await charge(response.headers.get('x-request-id'))
+    const row = await chargeOf(response.headers.get('x-request-id'))
     t.match(row, { state: 'settled', amount: most * 10_000 + 10 * 20_000, uncollected: 0 })
     t.ok(Number(row?.held) >= Number(row?.amount), 'the hold covers it')
   })
@@ -235,7 +223,7 @@ t.test('media: a request without any is held by its bytes', async t => {
   const body = { model: 'claude', max_tokens: 100, messages }
   const { response, text } = await post('/v1/messages', body)
   t.equal(response.status, 200, text)
-  const row = await charge(response.headers.get('x-request-id'))
+  const row = await chargeOf(response.headers.get('x-request-id'))
   checkHeld(t, row, JSON.stringify(body).length)
 })
 t.test('media: small images count as the largest picture', async t => {
@@ -243,7 +231,7 @@ t.test('media: small images count as the largest picture', async t => {
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${TINY}` } }
   const { response, text } = await post('/v1/chat/completions', { ...user(image), model: 'chat' })
   t.equal(response.status, 200, text)
-  const row = await charge(response.headers.get('x-request-id'))
+  const row = await chargeOf(response.headers.get('x-request-id'))
   t.match(row, { amount: 16_000 * 10_000 + 10 * 20_000, uncollected: 0 })
 })
 t.test('media: a bound of the model replaces the context', async t => {
@@ -253,14 +241,14 @@ t.test('media: a bound of the model replaces the context', async t => {
   const body = { ...user(document, document), model: 'known' }
   const { response, text } = await post('/v1/messages', body)
   t.equal(response.status, 200, text)
-  const row = await charge(response.headers.get('x-request-id'))
+  const row = await chargeOf(response.headers.get('x-request-id'))
   checkHeld(t, row, JSON.stringify(body).length + 2 * 5_000)
 })
 t.test('media: a model without a context has the largest one', async t => {
   await upstream.script('ch', [{ do: 'body' }, plain(completed(900_000))])
   const image = { type: 'image_url', image_url: { url: 'https://e.com/i.png' } }
   const { response } = await post('/v1/chat/completions', { ...user(image), model: 'bare' })
-  t.match(await charge(response.headers.get('x-request-id')), {
+  t.match(await chargeOf(response.headers.get('x-request-id')), {
     amount: 900_000 * 10_000 + 10 * 20_000,
     uncollected: 0,
   })
@@ -285,7 +273,7 @@ t.test('media: each input of embeddings has a context of its own', async t => {
     await upstream.script('em', [{ do: 'body' }, plain(answer(tokens, list.length))])
     const { response, text } = await post('/v1/embeddings', { model: 'vectors', input: list })
     t.equal(response.status, 200, text)
-    const row = await charge(response.headers.get('x-request-id'))
+    const row = await chargeOf(response.headers.get('x-request-id'))
     t.match(row, { amount: tokens * 10_000, uncollected: 0 })
     t.ok(Number(row?.held) >= Number(row?.amount))
   }
@@ -305,7 +293,7 @@ t.test('compaction: reads the prompt once more', async t => {
   await upstream.script('cl', [{ do: 'body' }, plain({ ...message(0), usage })])
   const { response, text } = await post('/v1/messages', body)
   t.equal(response.status, 200, text)
-  const row = await charge(response.headers.get('x-request-id'))
+  const row = await chargeOf(response.headers.get('x-request-id'))
   t.match(row, { amount: 73_000 * 10_000 + 1_800 * 20_000, uncollected: 0 })
   t.ok(Number(row?.held) >= Number(row?.amount))
 })
@@ -321,7 +309,7 @@ t.test('media: with a balance below the bound, what is available is held, and sa
   t.equal(response.status, 200, text)
   const covered = Number(response.headers.get('x-tollgate-input-covered'))
   t.ok(covered > 1_600 && covered < 50_000, String(covered))
-  t.match(await charge(response.headers.get('x-request-id')), {
+  t.match(await chargeOf(response.headers.get('x-request-id')), {
     held: Number(UNIT / 2n),
     amount: 3_000 * 10_000 + 10 * 20_000,
     uncollected: 0,
@@ -331,7 +319,7 @@ t.test('media: what the balance does not cover is uncollected', async t => {
   const poor = await prepareCustomer(ROUTES, UNIT / 2n)
   await upstream.script('cl', [{ do: 'body' }, plain(message(100_000))])
   const { response } = await post('/v1/messages', { ...DOCUMENT, model: 'claude' }, poor.key)
-  t.match(await charge(response.headers.get('x-request-id')), {
+  t.match(await chargeOf(response.headers.get('x-request-id')), {
     amount: Number(UNIT / 2n),
     uncollected: 100_000 * 10_000 + 10 * 20_000 - Number(UNIT / 2n),
   })
@@ -355,5 +343,5 @@ t.test('media: the output is lowered where the estimate leaves a part for it', a
   t.equal(response.status, 200, text)
   t.ok(Number(response.headers.get('x-tollgate-input-covered')) >= 1_100)
   t.ok(Number(response.headers.get('x-tollgate-output-limit')) >= 256)
-  t.match(await charge(response.headers.get('x-request-id')), { uncollected: 0 })
+  t.match(await chargeOf(response.headers.get('x-request-id')), { uncollected: 0 })
 })

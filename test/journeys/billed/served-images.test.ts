@@ -4,10 +4,11 @@ import t from 'tap'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import {
   type Customer,
-  database,
-  gateway,
+  chargeOf,
+  postJson,
   prepareCustomer,
   UNIT,
+  units,
   upstream,
 } from '../../helpers/money/billing-gateway.ts'
 
@@ -28,20 +29,10 @@ let customer: Customer
 t.test('setup: routes and a funded account', async () => {
   customer = await prepareCustomer(ROUTES, 1_000_000n * UNIT)
 })
-const post = async (path: string, body: object) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  return { status: response.status, text: await response.text(), headers: response.headers }
-}
-const chargeOf = async (headers: Headers) => {
-  const text = 'SELECT amount, held, uncollected FROM charges WHERE request = ?'
-  const id = headers.get('x-request-id') ?? ''
-  const [row] = await database.read({ name: 'test: charge', text }, [id])
-  const units = (value: unknown): number => Number(value) / 1e9
-  return [units(row?.amount), units(row?.held), units(row?.uncollected)]
+const post = (path: string, body: object) => postJson(customer.key, path, body)
+const costsOf = async (id: string) => {
+  const row = await chargeOf(id)
+  return [row.amount, row.held, row.uncollected].map(units)
 }
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -68,9 +59,9 @@ t.test('images: charged by the answer, held at the dearest permitted price', asy
           : [plain({ created: 1, data: [{ b64_json: PIXEL }], ...answer })],
       )
       const body = { model: 'm', prompt: 'x', ...request, ...(isStream && { stream: true }) }
-      const { status, text, headers } = await post('/v1/images/generations', body)
-      t.equal(status, 200, text)
-      t.same(await chargeOf(headers), [cost, hold, 0], JSON.stringify([request, answer, isStream]))
+      const { response, text, id } = await post('/v1/images/generations', body)
+      t.equal(response.status, 200, text)
+      t.same(await costsOf(id), [cost, hold, 0], JSON.stringify([request, answer, isStream]))
     }
 })
 
@@ -81,12 +72,12 @@ t.test('images: a table without a default costs its dearest where nothing is nam
   ] as const
   for (const [answer, cost] of rows) {
     await upstream.script('draw', [plain({ created: 1, data: [{ b64_json: PIXEL }], ...answer })])
-    const { status, text, headers } = await post('/v1/images/generations', {
+    const { response, text, id } = await post('/v1/images/generations', {
       model: 'holes',
       prompt: 'x',
     })
-    t.equal(status, 200, text)
-    t.same(await chargeOf(headers), [cost, 4, 0])
+    t.equal(response.status, 200, text)
+    t.same(await costsOf(id), [cost, 4, 0])
   }
 })
 
@@ -94,7 +85,7 @@ t.test('images through chat: charged by the answer of the image model', async t 
   const answer = { quality: 'high', size: 'wide' }
   await upstream.script('draw', [plain({ created: 1, data: [{ b64_json: PIXEL }], ...answer })])
   const messages = [{ role: 'user', content: 'draw' }]
-  const { status, text, headers } = await post('/v1/chat/completions', { model: 'm', messages })
-  t.equal(status, 200, text)
-  t.same(await chargeOf(headers), [8, 8, 0])
+  const { response, text, id } = await post('/v1/chat/completions', { model: 'm', messages })
+  t.equal(response.status, 200, text)
+  t.same(await costsOf(id), [8, 8, 0])
 })

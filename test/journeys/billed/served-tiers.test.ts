@@ -6,10 +6,13 @@ import { plain, stream, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
 import {
   type Customer,
+  chargeOf,
   database,
   gateway,
+  postJson,
   prepareCustomer,
   UNIT,
+  units,
   upstream,
 } from '../../helpers/money/billing-gateway.ts'
 
@@ -262,24 +265,11 @@ const ask = async (
   wish: object,
   headers: Readonly<Record<string, string>> = {},
 ) => {
-  const response = await fetch(gateway.url + client.path(model, isStream), {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${customer.key}`,
-      'content-type': 'application/json',
-      ...headers,
-    },
-    body: JSON.stringify({ ...client.body(model, isStream), ...wish }),
-  })
-  const body = await response.text()
-  return { response, body, id: response.headers.get('x-request-id') ?? '' }
+  const content = { ...client.body(model, isStream), ...wish }
+  const path = client.path(model, isStream)
+  const { response, text, id } = await postJson(customer.key, path, content, headers)
+  return { response, body: text, id }
 }
-const charge = async (id: string) => {
-  const text = 'SELECT state, amount, held, uncollected FROM charges WHERE request = ?'
-  const [row] = await database.read({ name: 'test: charge', text }, [id])
-  return row
-}
-const units = (value: unknown): number => Math.round(Number(value) / 1e6) / 1e3
 /** The last request that an upstream got. */
 const sentTo = async (script: string) => {
   const bodies = await upstream.events('body', script)
@@ -346,9 +336,9 @@ for (const [clientName, client] of Object.entries(CLIENTS))
           const request = tier === undefined ? {} : { [client.tier]: tier }
           const { response, body, id } = await ask(client, `m-${name}`, isStream, request)
           t.equal(response.status, 200, `${what}: ${body}`)
-          const row = await charge(id)
+          const row = await chargeOf(id)
           t.equal(units(row?.amount), cost, what)
-          t.equal(row?.uncollected, 0, what)
+          t.equal(row.uncollected, 0, what)
         }
       })
 
@@ -370,7 +360,7 @@ t.test('served speed and geography: the answer decides, plain and streamed', asy
       )
       const { id, body, response } = await ask(client, 'm-anthropic-messages', isStream, wish)
       t.equal(response.status, 200, body)
-      t.equal(units((await charge(id))?.amount), cost, JSON.stringify([wish, report, isStream]))
+      t.equal(units((await chargeOf(id)).amount), cost, JSON.stringify([wish, report, isStream]))
     }
   for (const isStream of [false, true]) {
     const report = { speed: 'optimized' }
@@ -379,7 +369,7 @@ t.test('served speed and geography: the answer decides, plain and streamed', asy
       isStream ? converse.stream(report) : converse.plain(report),
     )
     const { id } = await ask(client, 'm-bedrock-converse', isStream, {})
-    t.equal(units((await charge(id))?.amount), 6, 'latency-optimized')
+    t.equal(units((await chargeOf(id)).amount), 6, 'latency-optimized')
   }
 })
 
@@ -395,7 +385,7 @@ t.test('upstream whose project defaults to a tier: held and charged at it', asyn
   for (const [wish, report, cost] of rows) {
     await upstream.script('openai-chat', chat.plain(report))
     const { id } = await ask(client, 'by-project', false, { ...wish, pad: 'x'.repeat(10_000) })
-    const row = await charge(id)
+    const row = await chargeOf(id)
     t.equal(units(row?.amount), cost, JSON.stringify([wish, report]))
     heldUnits.push(units(row?.held))
   }
@@ -441,7 +431,7 @@ t.test('second target: its own tier counts, not that of the first', async t => {
   await upstream.script('openai-chat', chat.stream({}))
   const { id, body, response } = await ask(client, 'by-two', true, { service_tier: 'auto' })
   t.equal(response.status, 200, body)
-  t.equal(units((await charge(id))?.amount), 2)
+  t.equal(units((await chargeOf(id)).amount), 2)
 })
 
 /** Reads the request before the answer. */
@@ -466,7 +456,7 @@ for (const [clientName, client] of Object.entries(CLIENTS))
           t.equal(dropped.response.status, 200, dropped.body)
           t.equal(dropped.response.headers.get('x-tollgate-dropped'), client.tier)
           t.equal(tierIn((await sentTo(name)).body), undefined)
-          t.equal(units((await charge(dropped.id))?.amount), 2)
+          t.equal(units((await chargeOf(dropped.id))?.amount), 2)
           const refused = await ask(client, `firm-${name}`, isStream, wish)
           t.equal(refused.response.status, 400)
           t.match(refused.body, new RegExp(client.tier))
@@ -528,11 +518,11 @@ for (const [name, header, value, cost] of [
         t.equal(priced.response.status, 200, `${clientName}: ${priced.body}`)
         t.equal(priced.response.headers.get('x-tollgate-dropped'), null)
         t.equal((await sentTo(name)).headers[header], value)
-        t.equal(units((await charge(priced.id))?.amount), cost)
+        t.equal(units((await chargeOf(priced.id))?.amount), cost)
         const dropped = await ask(client, `plain-${name}`, isStream, {}, { [header]: value })
         t.equal(dropped.response.headers.get('x-tollgate-dropped'), header)
         t.equal((await sentTo(name)).headers[header], undefined)
-        t.equal(units((await charge(dropped.id))?.amount), 2)
+        t.equal(units((await chargeOf(dropped.id))?.amount), 2)
         const refused = await ask(client, `firm-${name}`, isStream, {}, { [header]: value })
         t.equal(refused.response.status, 400)
         t.match(refused.body, header)

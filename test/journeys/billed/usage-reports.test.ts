@@ -4,8 +4,9 @@ import t from 'tap'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import {
   type Customer,
-  database,
+  chargeOf,
   gateway,
+  postJson,
   prepareCustomer,
   UNIT,
   upstream,
@@ -37,19 +38,7 @@ t.test('setup: routes and a funded account', async () => {
   customer = await prepareCustomer(ROUTES, 1_000n * UNIT)
 })
 
-const post = async (path: string, body: object) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  return { response, text: await response.text() }
-}
-const charge = async (id: string | null) => {
-  const text = 'SELECT state, amount, uncollected, estimated, usage FROM charges WHERE request = ?'
-  const [row] = await database.read({ name: 'test: usage reports', text }, [id ?? ''])
-  return { ...row, usage: JSON.parse(String(row?.usage)) }
-}
+const post = (path: string, body: object) => postJson(customer.key, path, body)
 const metric = async (name: string) =>
   (await (await fetch(`${gateway.admin}/metrics`)).text())
     .split('\n')
@@ -118,7 +107,7 @@ for (const path of ['/v1/messages', '/v1/chat/completions'])
       await upstream.script('cl', [{ do: 'body' }, ...steps])
       const { response, text } = await post(path, { ...REQUEST, model: 'claude', stream: isStream })
       t.equal(response.status, 200, text)
-      t.match(await charge(response.headers.get('x-request-id')), {
+      t.match(await chargeOf(response.headers.get('x-request-id')), {
         state: 'settled',
         amount: (203_000 * 3 + 4_500 * 15) * 1_000,
         uncollected: 0,
@@ -171,7 +160,7 @@ for (const isStream of [false, true]) {
       await upstream.script('gx', [{ do: 'body' }, ...steps])
       const { response, text } = await ask('pictures')
       t.equal(response.status, 200, text)
-      t.match(await charge(response.headers.get('x-request-id')), {
+      t.match(await chargeOf(response.headers.get('x-request-id')), {
         state: 'settled',
         amount: (200 * 2 + 26 + 100 * 0.5 + 340 * 12 + 337 * 12 + 2_000 * 120) * 1_000,
         uncollected: 0,
@@ -186,7 +175,7 @@ for (const isStream of [false, true]) {
       })
       await upstream.script('gx', [{ do: 'body' }, ...steps])
       const bare = await ask('plain-pictures')
-      t.match(await charge(bare.response.headers.get('x-request-id')), {
+      t.match(await chargeOf(bare.response.headers.get('x-request-id')), {
         amount: (326 * 2 + 2_677 * 12) * 1_000,
       })
       const named = await metric('tollgate_unpriced_total')
@@ -223,7 +212,7 @@ for (const [what, chunks] of [
       await upstream.script('ms', [{ do: 'body' }, ...stream(events, { piece: 120 })])
       const { response, text } = await post(path, { ...REQUEST, model: 'kimi', stream: true })
       t.equal(response.status, 200, text)
-      t.match(await charge(response.headers.get('x-request-id')), {
+      t.match(await chargeOf(response.headers.get('x-request-id')), {
         state: 'settled',
         amount: (2_989 + 500 * 16) * 1_000,
         estimated: 0,
@@ -242,7 +231,7 @@ for (const path of ['/v1/chat/completions', '/v1/messages'])
     const answer = { id, created, model, object: 'chat.completion', choices: [choice] }
     await upstream.script('ms', [{ do: 'body' }, plain(answer)])
     const { response } = await post(path, { ...REQUEST, model: 'kimi' })
-    t.match(await charge(response.headers.get('x-request-id')), {
+    t.match(await chargeOf(response.headers.get('x-request-id')), {
       amount: (2_989 + 500 * 16) * 1_000,
       estimated: 0,
     })
@@ -265,14 +254,14 @@ for (const [what, report, usage] of [
     await upstream.script('vo', [{ do: 'body' }, plain({ ...VECTORS, ...report })])
     const { response, text } = await post('/v1/embeddings', { model: 'voyage', input: LARGE })
     t.equal(response.status, 200, text)
-    const row = await charge(response.headers.get('x-request-id'))
+    const row = await chargeOf(response.headers.get('x-request-id'))
     t.match(row, { state: 'settled', estimated: 0, uncollected: 0 })
     t.same(row.usage, usage)
   })
 t.test('embeddings: an estimate has no output', async t => {
   await upstream.script('vo', [{ do: 'body' }, plain(VECTORS)])
   const { response } = await post('/v1/embeddings', { model: 'voyage', input: 'hi there' })
-  const row = await charge(response.headers.get('x-request-id'))
+  const row = await chargeOf(response.headers.get('x-request-id'))
   t.match(row, { state: 'settled', estimated: 1 })
   t.same(row.usage, { input: 2 })
 })
