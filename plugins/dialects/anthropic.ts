@@ -1,6 +1,6 @@
 /** Errors in Anthropic's dialect: /v1/messages. */
 
-import { constant, object, text } from '../shapes.ts'
+import { constant, fields, object, text } from '../shapes.ts'
 import { type Dialect, isStreamInBody } from './dialect.ts'
 
 export const anthropic: Dialect = {
@@ -24,12 +24,12 @@ export const anthropic: Dialect = {
   },
   schema: object({
     type: constant('error'),
-    error: object({ type: text, message: text }),
+    error: object({ type: text, message: text }, { details: fields }),
     request_id: text,
   }),
-  body: ({ message, id }, { type }) => ({
+  body: ({ message, id }, { type, details }) => ({
     type: 'error',
-    error: { type, message },
+    error: { type, message, ...(details && { details }) },
     request_id: id,
   }),
   headers: ({ id }) => ({ 'request-id': id }),

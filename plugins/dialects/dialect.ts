@@ -19,6 +19,8 @@ export interface ErrorRow {
   readonly type: string
   readonly code?: string | number
   readonly status?: number
+  /** Machine-readable members, in dialects that have them. */
+  readonly details?: { readonly [key: string]: Json }
   /** Replaces the fault's message; `%s` is the field at fault. */
   readonly message?: string
   /** All fields at fault, for `%s`. */

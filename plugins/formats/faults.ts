@@ -14,5 +14,14 @@ export const fault = errors({
     { param: 'tools' },
   ],
   ANSWER_TANGLED: [502, 'The upstream interleaved too many parts of its answer.'],
+  // Its SDKs go on with the whole history and without a thread.
+  THREAD_UNSUPPORTED: [
+    400,
+    "'thread': this model keeps no threads. Send the whole conversation without 'thread'.",
+    {
+      param: 'thread',
+      as: { anthropic: { details: { error_code: 'thread_unsupported_request' } } },
+    },
+  ],
   CALL_UNKNOWN: [400, "'%s' answers a tool call that is not in the conversation."],
 })

@@ -1,7 +1,7 @@
 /** Decodes the turns of a client's request. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import type { Fields } from '../fields.ts'
+import { type Fields, isFields } from '../fields.ts'
 import type { Content } from '../hub/content.ts'
 import type { Turn } from '../hub/prompt.ts'
 import { readBlocks } from './decode-content.ts'
@@ -15,9 +15,11 @@ import {
   requiredText,
 } from './members.ts'
 
-/** The system prompt is the first turn. */
-export const readMessages = (body: Fields): readonly Turn[] =>
-  withToolNames([...readSystem(body), ...readTurns(body)])
+/** The system prompt is the first turn. Throws for a thread, whose turns are not in the request. */
+export const readMessages = (body: Fields): readonly Turn[] => {
+  if (isFields(body.thread)) throw fault('THREAD_UNSUPPORTED')
+  return withToolNames([...readSystem(body), ...readTurns(body)])
+}
 
 const readSystem = (body: Fields): readonly Turn[] => {
   if (body.system === undefined || body.system === null) return []

@@ -9,7 +9,7 @@ import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
 import { BlockWriter } from './answer/encode-block.ts'
 import { messageHead } from './response.ts'
 import { stopFields } from './stops.ts'
-import { countsOf, usageOf } from './usage.ts'
+import { countSearches, countsOf, isSearch, usageOf } from './usage.ts'
 
 export const encodeStream = (context: EncodeContext): StreamEncoder => new Encoder(context)
 
@@ -29,6 +29,7 @@ class Encoder implements StreamEncoder {
   #count = 0
   #block: BlockWriter | undefined
   #meters: Meters | undefined
+  #searches = 0
   #stop: Stop = { reason: 'end' }
 
   constructor(context: EncodeContext) {
@@ -72,6 +73,7 @@ class Encoder implements StreamEncoder {
   #change(part: PartOf<'open' | 'grow' | 'payload' | 'cite' | 'close'>): void {
     if (!this.#hasBegun) this.#begin({})
     if (part.type === 'open') {
+      if (isSearch(part.content)) this.#searches++
       this.#block = new BlockWriter(part.content, (type, fields) => this.#emit(type, fields))
       return this.#block.open()
     }
@@ -99,7 +101,8 @@ class Encoder implements StreamEncoder {
       return
     }
     const delta = { ...stopFields(this.#stop), container: null }
-    this.#out += encodeEvent('message_delta', { delta, usage: countsOf(this.#meters) })
+    const meters = countSearches(this.#meters, this.#searches)
+    this.#out += encodeEvent('message_delta', { delta, usage: countsOf(meters) })
     this.#out += encodeEvent('message_stop', {})
   }
 }

@@ -8,7 +8,7 @@ import { readBlocks } from './decode-content.ts'
 import { FORM_TOOL_NAME } from './form.ts'
 import { listIn, textIn } from './members.ts'
 import { callerIn, defaultStop, stopFields, stopOf } from './stops.ts'
-import { contextMetersOf, tierOf, usageOf } from './usage.ts'
+import { contextMetersOf, countSearches, isSearch, tierOf, usageOf } from './usage.ts'
 
 export const decodeAnswer = (body: Fields): Answer => {
   const id = textIn(body, 'id', undefined)
@@ -46,10 +46,11 @@ export const messageHead = (answer: Pick<Answer, 'id'>, context: EncodeContext):
 /** This format carries one answer: the first. No answer means that the prompt was refused. */
 export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => {
   const [choice] = answer.choices
+  const searches = choice?.content.filter(isSearch).length ?? 0
   return {
     ...messageHead(answer, context),
     content: choice ? choice.content.flatMap(answerBlocks) : [],
     ...stopFields(choice?.stop ?? { reason: 'refusal' }),
-    usage: usageOf(answer.meters, answer.tier),
+    usage: usageOf(countSearches(answer.meters, searches), answer.tier),
   }
 }

@@ -3,6 +3,7 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { meterOfCall } from '../hosted-tools.ts'
+import type { Content } from '../hub/content.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
@@ -105,6 +106,12 @@ export const countsOf = (meters: Meters = {}): Fields => {
       web_search > 0 ? { web_search_requests: web_search, web_fetch_requests: 0 } : null,
   }
 }
+
+/** Searches of an answer whose upstream did not count them: one for each call of the tool. */
+export const countSearches = (meters: Meters | undefined, calls: number): Meters | undefined =>
+  calls > (meters?.web_search ?? 0) ? { ...meters, web_search: calls } : meters
+export const isSearch = (content: Content): boolean =>
+  content.type === 'hostedCall' && content.tool === 'web_search'
 
 /** The shape in a whole message and at the start of a stream. */
 export const usageOf = (meters: Meters = {}, tier?: string): Fields => ({
