@@ -45,7 +45,10 @@ export const createAdapter = ({
       request.path = newPath + withParameters(search, parameters)
       if (!edits || !body.edit(edits)) return []
       const { parsed } = attempt.exchange.request
-      return isFields(parsed) ? [...edits.drops].filter(field => Object.hasOwn(parsed, field)) : []
+      const isInPath = (field: string): boolean => field === 'model' && namesModel(template)
+      return isFields(parsed)
+        ? [...edits.drops].filter(field => Object.hasOwn(parsed, field) && !isInPath(field))
+        : []
     },
   }
 }
@@ -70,6 +73,10 @@ const fill = (
       : (endpoint?.method ?? path.slice(path.lastIndexOf('/') + 1)),
   )
 }
+
+/** Whether the path carries the model, so that the body need not. */
+const namesModel = (template: PathTemplate | undefined): boolean =>
+  template !== undefined && JSON.stringify(template).includes('{model}')
 
 /** The model's name at the upstream; direct calls name it in their body only. */
 const modelOf = ({ target, exchange }: Attempt, body: BodyReader): string =>

@@ -25,6 +25,10 @@ export class DroppedFieldReport implements DroppedFields {
   add(field: string): void {
     this.#fields.add(this.#names[field] ?? field)
   }
+  /** `name`: as the client wrote it. It may also be the hub's name of another setting. */
+  addClientName(name: string): void {
+    this.#fields.add(name)
+  }
   get fields(): readonly string[] {
     return [...this.#fields]
   }

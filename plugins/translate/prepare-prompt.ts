@@ -23,7 +23,7 @@ export const preparePrompt = (
   const { exchange, target } = attempt
   const { imageGeneration } = codec
   for (const field of dropped)
-    if (!imageGeneration?.acceptedFields.has(field)) droppedFields.add(field)
+    if (!imageGeneration?.acceptedFields.has(field)) droppedFields.addClientName(field)
   droppedFields.useAliases(prompt.clientNames)
   const autoCache = autoCacheFor(target, context.autoCache)
   const cachedPrompt = autoCache ? addBreakpoints(prompt, autoCache) : prompt

@@ -33,7 +33,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a beta goes to Vertex with its member, or neither does',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'v-claude',
     headers: { 'anthropic-beta': 'context-management-2025-06-27' },
@@ -109,6 +108,42 @@ export const cases: readonly RequestCase[] = [
             up.audio.format === 'pcm16' &&
             /speechConfig/.test(dropped)
           : !up.modalities && !up.audio && /responseModalities/.test(dropped),
+    }),
+  ),
+  ...([true, undefined] as const).map(
+    (stream): RequestCase => ({
+      name: `a model in the path of Vertex is not reported${stream ? ', streamed' : ''}`,
+      client: 'anthropic-messages',
+      model: 'v-claude',
+      ...(stream && { stream }),
+      headers: {
+        'x-tollgate-strict': 'true',
+        'anthropic-beta': 'context-management-2025-06-27',
+      },
+      request: {
+        max_tokens: 9,
+        messages: [{ role: 'user', content: 'q' }],
+        context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
+      },
+      check: ({ status, dropped, up, upHeaders }) =>
+        status === 200 &&
+        dropped === '' &&
+        !('model' in up) &&
+        upHeaders['anthropic-beta'] === 'context-management-2025-06-27',
+    }),
+  ),
+  ...(['cl45', 'gx3', 'resp'] as const).map(
+    (model): RequestCase => ({
+      name: `an unknown member of chat has its own name (${model})`,
+      client: 'openai-chat',
+      model,
+      request: {
+        messages: [{ role: 'user', content: 'q' }],
+        thinking: { type: 'enabled' },
+        choice: 1,
+        form: 1,
+      },
+      check: ({ dropped }) => dropped === 'thinking, choice, form',
     }),
   ),
 ]
