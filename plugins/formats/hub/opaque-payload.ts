@@ -44,4 +44,10 @@ const decodeTagged = (text: string): OpaquePayload | undefined => {
 
 /** Whether a request holds a tagged payload of another provider, so that its bytes must not pass
  *  unchanged. */
-export const hasForeignPayload = (bytes: Bytes): boolean => asBuffer(bytes).includes(PREFIX_BYTES)
+export const hasForeignPayload = (bytes: Bytes): boolean => {
+  const buffer = asBuffer(bytes)
+  return buffer.includes(RARE_PART) && buffer.includes(PREFIX_BYTES)
+}
+/** A part that begins with a letter that is rare in text: Node finds it with vector instructions. A
+ *  pattern of eight bytes or more takes another search, 40 times as slow in prose. */
+const RARE_PART = PREFIX_BYTES.subarray(1, 8)

@@ -133,6 +133,31 @@ t.test('model rename: replaces only the value of the top-level model', async t =
   t.equal(rename('{"mod\\u0065l":"old","x":1}'), '{"model":"new","x":1}', 'a key with escapes')
 })
 
+t.test('model rename: finds the model at either end of a long body, and between them', async t => {
+  const long = JSON.stringify([{ role: 'user', content: 'say "model": "old" é漢 '.repeat(200) }])
+  const renames = (text: string): void => {
+    const renamed = Buffer.from(replaceModel(Buffer.from(text), 'new')).toString()
+    t.same(JSON.parse(renamed), { ...JSON.parse(text), model: 'new' }, text.slice(-80))
+    t.equal(renamed.replace(/\s/g, '').length, text.replace(/\s/g, '').length, 'nothing else')
+  }
+  const inner = '"model":"no"'
+  for (const text of [
+    `{"model":"old","messages":${long}}`,
+    `{"messages":${long},"model":"old","tools":${long}}`,
+    `{"messages":${long},"model":"old"}`,
+    `{"messages":${long} , "model" : "old" , "stream":true,"top_p":-1.5e-3,"user":"ü" }\n`,
+    `{"messages":${long},"model":"old","x":{${inner}}}`,
+    `{"messages":${long},"model":"old","x":[{${inner}}]}`,
+    `{"messages":${long},"model":"old","x":"\\"model\\":1"}`,
+    `{"messages":${long},"model":"old","stop":["model"]}`,
+    `{"messages":${long},"model":"old","stop":"model"}`,
+    `{"model":"old","messages":${long},"x":{${inner}}}`,
+    `{"model":"old","messages":${long},"x":{"y":1,${inner}}}`,
+    `{"x":{"y":${long},${inner}},"model":"old"}`,
+  ])
+    renames(text)
+})
+
 const recorded = recordings()
 t.test(
   'field extractor: reads recorded answers in chunks of every size',
