@@ -20,12 +20,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'thoughts of the history are not sent back; a history without thoughts has none',
   },
   {
-    cells: /-> anthropic-messages\/claude-(?:4-5|opus-4-5)/,
-    rule: 'thinking',
-    message: /the last calls have none/,
-    reason: 'thinking with a history of calls without thoughts',
-  },
-  {
     cells: /-> anthropic-messages\/claude-5/,
     rule: 'system-turns',
     reason: 'a system turn at a place where Anthropic refuses it',
@@ -35,12 +29,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     rule: 'types',
     message: /required property '(?:grammar|definition)'/,
     reason: 'the grammar of a free tool keeps the shape of the other format',
-  },
-  {
-    cells: /anthropic-messages -> google-gemini\//,
-    rule: 'media',
-    message: /no data/,
-    reason: 'parts inside of a document are lost',
   },
   {
     cells: /openai-responses -> openai-chat\//,
