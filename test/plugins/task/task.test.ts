@@ -257,13 +257,14 @@ t.test('task: a query waits for the next state', async t => {
 })
 
 t.test('task: a query waits for longer than a stage may take', async t => {
-  const gateway = await startTasks(t, 'sqlite', {}, { timeouts: { stage: '1s' } })
+  const limit = Math.min(scaled(1_000), 20_000)
+  const gateway = await startTasks(t, 'sqlite', {}, { timeouts: { stage: `${limit}ms` } })
   const { json } = await gateway.create()
   const id = String(json.task_id)
   await gateway.reach(id, 'queueing')
   const states = statesOf('queueing', 'success')
   // A stage is ended half a second after its time at the latest.
-  const end = Date.now() + 2_000
+  const end = Date.now() + limit + 1_000
   gateway.here.script = (request, count) =>
     Date.now() < end ? { json: { state: 'queueing' } } : states(request, count)
   const { status, json: result } = await gateway.call('GET', `/tasks/${id}/creations?wait=60`)
