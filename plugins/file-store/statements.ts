@@ -1,7 +1,7 @@
 /** Statements over stored files. A change of rows also changes what the account stores, if there is
  *  one. Pure. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import { NO_ACCOUNT, type StoredFile } from './stored-file.ts'
+import { NO_ACCOUNT, type StoredFile, UPLOAD_PART } from './stored-file.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `files: ${name}`, text })
 
@@ -105,6 +105,7 @@ export const EXPIRED = sql(
 const page = (order: 'ASC' | 'DESC'): string =>
   `SELECT ${COLUMNS} FROM stored_files
    WHERE account = ? AND (? = '' OR purpose = ?) AND (expires IS NULL OR expires > ?)
+     AND purpose <> '${UPLOAD_PART}'
      AND (created, id) ${order === 'ASC' ? '>' : '<'} (?, ?)
    ORDER BY created ${order}, id ${order} LIMIT ?`
 /** Files of an account behind a position (account, purpose or empty, the same, now, created, id,

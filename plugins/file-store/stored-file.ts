@@ -21,6 +21,9 @@ export interface StoredFile {
 /** The account of files that the gateway stores itself; no customer has it. */
 export const NO_ACCOUNT = 0
 
+/** The purpose of parts of a file, which lists leave out. */
+export const UPLOAD_PART = 'upload_part'
+
 const ID = /^file-[0-9a-f]{24,64}$/
 export const makeFileId = (): string => `file-${randomBytes(16).toString('hex')}`
 export const isFileId = (text: string): boolean => ID.test(text)

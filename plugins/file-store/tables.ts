@@ -20,4 +20,23 @@ const TABLES = `
     files BIGINT NOT NULL,
     bytes BIGINT NOT NULL)`
 
-export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]
+/** Files that arrive in parts. The parts are stored files of their own until they expire.
+ *  `lifetime`: ms that the file is kept; null: as usual. `file`: once it is complete. */
+const UPLOADS = `
+  CREATE TABLE uploads (
+    id TEXT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    purpose TEXT NOT NULL,
+    filename TEXT NOT NULL,
+    bytes BIGINT NOT NULL,
+    lifetime BIGINT,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'completed', 'cancelled')),
+    file TEXT,
+    created BIGINT NOT NULL,
+    expires BIGINT NOT NULL);
+  CREATE INDEX uploads_created ON uploads (created)`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, text: TABLES },
+  { number: 2, text: UPLOADS },
+]

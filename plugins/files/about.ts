@@ -36,7 +36,31 @@ const form = object(
   },
 )
 
+const upload = object({
+  id: text,
+  object: constant('upload'),
+  bytes: integer,
+  created_at: integer,
+  expires_at: integer,
+  filename: text,
+  purpose: text,
+  status: oneOf('pending', 'completed', 'cancelled', 'expired'),
+  file: nullable(file),
+})
+const UPLOADS: Readonly<Record<string, RouteDescription>> = {
+  'create-upload': { summary: 'Begins a file that arrives in parts', responses: json(upload) },
+  'add-part': {
+    summary: 'Adds a part to a file',
+    body: { 'multipart/form-data': object({ data: binary }) },
+    responses: json(
+      object({ id: text, object: constant('upload.part'), created_at: integer, upload_id: text }),
+    ),
+  },
+  'complete-upload': { summary: 'Stores the file of the parts', responses: json(upload) },
+  'cancel-upload': { summary: 'Cancels a file that arrives in parts', responses: json(upload) },
+}
 export const ABOUT: Readonly<Record<string, RouteDescription>> = {
+  ...UPLOADS,
   upload: {
     summary: 'Stores a file',
     body: { 'multipart/form-data': form },

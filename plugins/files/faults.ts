@@ -51,6 +51,14 @@ export const fault = errors({
     { param: 'expires_after[anchor]', as: code('invalid_value') },
   ],
 
+  UPLOAD_UNKNOWN: [404, 'No such Upload object: %s', { param: 'upload_id' }],
+  UPLOAD_ENDED: [400, "The upload takes no more parts: its status is '%s'."],
+  UPLOAD_BYTES: [400, 'The parts have %d bytes; the upload was created for %d.'],
+  UPLOAD_MD5: [400, 'The parts do not have the MD5 of the request.', { param: 'md5' }],
+  PART_UNKNOWN: [400, "The upload has no part '%s'.", { param: 'part_ids' }],
+  PART_TOO_LARGE: [413, 'The part is too large. The limit is %d bytes.', { param: 'data' }],
+  FORM_FILE_ONLY: [400, "'%s' is unknown: a part has the member 'data' only."],
+
   LIST_PURPOSE: [400, 'Invalid purpose: %s. Must be one of: (%s)', { param: 'purpose' }],
 
   LINK_INVALID: [403, 'This link has expired, or it is not a link of this service.'],

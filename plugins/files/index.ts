@@ -6,23 +6,32 @@ import { routeFormat } from '../conversion/route-format.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { FILES_SETTINGS } from '../file-store/settings.ts'
 import { migrations } from '../file-store/tables.ts'
+import { deleteOldUploads } from '../file-store/upload-rows.ts'
 import { ABOUT } from './about.ts'
 import { commands } from './commands.ts'
 import { checkBodyLimits } from './problems.ts'
 import { RequestFiles } from './request-files.ts'
 import { UploadStage } from './upload.ts'
-import { VIEWS } from './views.ts'
+import { UPLOAD_VIEWS } from './uploads.ts'
+import { VIEWS as FILE_VIEWS } from './views.ts'
+
+const VIEWS = { ...FILE_VIEWS, ...UPLOAD_VIEWS }
 
 /** The option of routes that do not name the plugin. */
 const INLINE = 'inline'
 /** ms between two removals of expired files, and of bytes without a file. */
 const EXPIRY_INTERVAL = 60_000
 const CLEANUP_INTERVAL = 3_600_000
+/** ms that an upload in parts is known; it takes parts for an hour. */
+const KEEP_UPLOADS = 86_400_000
 
 /** Removes what is over. Accounts upload files; the gateway stores others behind signed URLs. */
 const startCleanup = (host: Host): void => {
   const store = fileStoreOf(host)
   host.job('expired files', EXPIRY_INTERVAL, signal => store.removeExpired(signal))
+  host.job('old uploads', CLEANUP_INTERVAL, async () => {
+    await host.database.write([deleteOldUploads(Date.now() - KEEP_UPLOADS)])
+  })
   host.job('orphaned files', CLEANUP_INTERVAL, async signal => {
     const { unfinished, orphans, bytes } = await store.removeOrphans(signal)
     if (unfinished + orphans > 0)

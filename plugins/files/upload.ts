@@ -59,7 +59,7 @@ export class UploadStage implements Stage {
     return { view: 'upload', sizes: this.#store.settings.sizes }
   }
 }
-const boundaryIn = (type: string | undefined): string => {
+export const boundaryIn = (type: string | undefined): string => {
   const boundary = boundaryOf(type)
   if (boundary !== undefined) return boundary
   throw fault(/^\s*multipart\//i.test(type ?? '') ? 'FORM_UNREADABLE' : 'FORM_ONLY')
@@ -187,7 +187,7 @@ class Upload {
 type FormPartHead = Extract<FormEvent, { kind: 'part' }>['head']
 
 /** The file name without folders and control characters. */
-const nameOf = (filename: string): string =>
+export const nameOf = (filename: string): string =>
   basename(filename.replaceAll('\\', '/'))
     .replace(/[\x00-\x1f\x7f]/g, '')
     .toWellFormed()

@@ -12,7 +12,7 @@ import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
 import { deletedView, fileView } from './view.ts'
 
-type View = (exchange: Exchange, host: HostBase) => Promise<void>
+export type View = (exchange: Exchange, host: HostBase) => Promise<void>
 
 const MAX_LIMIT = 10_000
 /** Batches store their results with it; no upload may name it. */
