@@ -7,7 +7,7 @@ import type { Format, TargetFormat } from '../formats/format.ts'
 import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
 import { canReach, reachableFormats, targetFormatsOf } from '../formats/reachability.ts'
-import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
+import { supportedFormats, supportsFormat, translationOrder } from '../formats/supported-formats.ts'
 import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
 import { hasChanges, showParts, showPrompt } from './listeners/listening.ts'
 import { addCachedMembers, thinksByDefault } from './model-defaults.ts'
@@ -71,7 +71,7 @@ export class TranslationPlanner {
     const formatNames = this.#formatsOf(target)
     const { parsed } = exchange.request
     if (!this.#supportsClientFormat(formatNames))
-      return this.#translatorFor(formatNames, parsed) ?? this.#passThrough
+      return this.#translatorFor(this.#ordered(target, parsed), parsed) ?? this.#passThrough
     if (hasChanges(exchange)) return this.#rewriter()
     if (thinksByDefault(target.traits) || exchange.slots.get(EXPANDED_REQUEST)?.longer)
       return this.#rewriter()
@@ -95,7 +95,7 @@ export class TranslationPlanner {
       upstream: target.upstream,
       format: isSameFormat
         ? this.#format.name
-        : (formatNames.find(name => this.#translators.has(name)) ?? null),
+        : (this.#ordered(target, {}).find(name => this.#translators.has(name)) ?? null),
       bytes: isSameFormat ? "pass untouched except the model's name" : 'are translated',
     }
   }
@@ -118,6 +118,12 @@ export class TranslationPlanner {
       return first
     const translators = formatNames.map(name => this.#translators.get(name))
     return translators.find(each => each?.runsHostedTools) ?? first
+  }
+  /** OpenAI's own clients keep the order of the upstream. */
+  #ordered(target: Target, body: Json | undefined): readonly string[] {
+    const formatNames = this.#formatsOf(target)
+    if (this.#format.dialect === 'openai') return formatNames
+    return translationOrder(formatNames, body, target.traits)
   }
   #formatsOf(target: Target): readonly string[] {
     return supportedFormats(target, this.#upstreams[target.upstream])

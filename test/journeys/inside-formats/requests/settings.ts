@@ -1,6 +1,23 @@
 /** Settings that a target refuses: mapped, named or left out. */
 import type { RequestCase } from './request-case.ts'
 
+const QUESTION = { max_tokens: 9, messages: [{ role: 'user', content: 'q' }] }
+const contents = [{ role: 'user', parts: [{ text: 'q' }] }]
+const audio = [{ role: 'user', parts: [{ inlineData: { mimeType: 'audio/wav', data: 'eA==' } }] }]
+const BOTH_FORMATS: readonly (readonly [string, string, boolean, object])[] = [
+  ['responses for messages', 'both', false, { ...QUESTION, stop_sequences: [] }],
+  ['chat for stop sequences', 'both', true, { ...QUESTION, stop_sequences: ['X'] }],
+  [
+    'responses where the model takes no stop',
+    'both-r',
+    false,
+    { ...QUESTION, stop_sequences: ['X'] },
+  ],
+  ['responses for Gemini', 'both', false, { contents }],
+  ['chat for a seed', 'both', true, { contents, generationConfig: { seed: 1 } }],
+  ['chat for audio', 'both-r', true, { contents: audio }],
+]
+
 export const cases: readonly RequestCase[] = [
   {
     name: "gemini-cli's sampling at a reasoning model of chat",
@@ -144,6 +161,15 @@ export const cases: readonly RequestCase[] = [
         form: 1,
       },
       check: ({ dropped }) => dropped === 'thinking, choice, form',
+    }),
+  ),
+  ...BOTH_FORMATS.map(
+    ([title, model, isChat, request]): RequestCase => ({
+      name: `an upstream with both formats of OpenAI: ${title}`,
+      client: 'contents' in request ? 'google-gemini' : 'anthropic-messages',
+      model,
+      request,
+      check: ({ up }) => 'messages' in up === isChat && 'input' in up !== isChat,
     }),
   ),
 ]
