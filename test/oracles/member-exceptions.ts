@@ -101,8 +101,11 @@ export const MEMBER_EXCEPTIONS: readonly MemberException[] = [
     reason: 'files and codes of a program that the provider ran',
   },
   {
-    member:
-      /^anthropic-messages messages.*(?:transformations\.oversized_image|\[search_result\]\.source) ->/,
-    reason: 'the address of a search result; what happens to a large image',
+    member: /^anthropic-messages messages.*\[image\]\.transformations\.oversized_image ->/,
+    reason: 'what the provider does with a large image',
+  },
+  {
+    member: /^anthropic-messages messages.*\[search_result\]\.source ->/,
+    reason: 'it is named, as the context of a document',
   },
 ]
