@@ -10,7 +10,7 @@ import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
 import { NAME } from './members.ts'
-import { cachedMembers, decodePrompt, encodePrompt } from './request.ts'
+import { cachedMembers, decodePrompt, encodePrompt, needsTranslation } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { toolSupport } from './tools.ts'
@@ -95,6 +95,7 @@ export const anthropicMessages: Format = {
     decodeError,
     settings: SETTINGS,
     tools: toolSupport,
+    needsTranslation,
     expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     runsHostedTools: true,
   },

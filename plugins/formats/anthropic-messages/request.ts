@@ -17,6 +17,7 @@ import { planThinking, readThinking, removeConflicts } from './thinking.ts'
 import { offeredTools, readChoice, readTools, writeChoice, writeTools } from './tools.ts'
 
 export { cachedMembers } from './cache.ts'
+export { needsTranslation } from './thinking.ts'
 
 /** Fields that are decoded below or have no meaning of their own. */
 const DECODED_FIELDS: ReadonlySet<string> = new Set([

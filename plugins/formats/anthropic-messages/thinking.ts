@@ -1,6 +1,6 @@
 /** Converts the thinking settings, and resolves their conflicts with other settings. */
 
-import { type Fields, isFields } from '../fields.ts'
+import { type Fields, isFields, lenientObjects } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Prompt, Thinking } from '../hub/prompt.ts'
 import { type FieldPath, NAME, numberIn, objectIn, rejectValue, textIn } from './members.ts'
@@ -185,3 +185,21 @@ export const removeConflicts = (body: Fields, dropped: DroppedFields): Fields =>
   }
   return result
 }
+
+// ---------------------------------------------------------------- requests of this format
+
+/** Whether a model cannot take a request of this format as it is: agents decide by its name what
+ *  they send. Only traits that say so count; without them a request passes as it came. */
+export const needsTranslation = (body: Fields, traits: TargetFacts['traits']): boolean =>
+  (traits.thinking === 'budget' && asksForEffort(body)) ||
+  (traits.system_turns === false && hasSystemTurn(body))
+
+/** A model with thinking budgets knows no other mode, and an effort only beside a budget. */
+const asksForEffort = ({ thinking, output_config: config }: Fields): boolean => {
+  const { type } = isFields(thinking) ? thinking : {}
+  const effort = isFields(config) ? config.effort : undefined
+  if (type === 'adaptive' || type === 'between_tools') return true
+  return type !== 'enabled' && effort !== undefined && effort !== null
+}
+const hasSystemTurn = (body: Fields): boolean =>
+  lenientObjects(body, 'messages').some(({ role }) => role === 'system')

@@ -50,7 +50,57 @@ const threads: readonly RequestCase[] = [
     return [one, { ...one, name: `${one.name}, streamed`, stream: true }]
   }),
 )
+/** What Claude Code sends to a model whose name it does not know. */
+const unknownName = {
+  max_tokens: 32_000,
+  thinking: { type: 'adaptive' },
+  output_config: { effort: 'high' },
+  messages: [...messages, { role: 'system', content: 'note' }],
+}
+const agents: readonly RequestCase[] = [
+  {
+    name: 'adaptive thinking, an effort and a system turn fit a model with budgets',
+    client: 'anthropic-messages',
+    model: 'cl45b',
+    request: unknownName,
+    check: ({ up, status }) =>
+      status === 200 &&
+      up.thinking.type === 'enabled' &&
+      up.thinking.budget_tokens < up.max_tokens &&
+      up.output_config?.effort === undefined &&
+      up.messages.every(({ role }: { role: string }) => role !== 'system') &&
+      JSON.stringify(up).includes('note'),
+  },
+  {
+    name: 'an effort alone fits a model with budgets',
+    client: 'anthropic-messages',
+    model: 'cl45b',
+    stream: true,
+    request: { max_tokens: 32_000, output_config: { effort: 'low' }, messages },
+    check: ({ up }) => up.thinking.type === 'enabled' && up.output_config === undefined,
+  },
+  {
+    name: 'a budget passes to a model with budgets as it came',
+    client: 'anthropic-messages',
+    model: 'cl45b',
+    request: {
+      max_tokens: 3_000,
+      thinking: { type: 'enabled', budget_tokens: 2_000 },
+      x: 1,
+      messages,
+    },
+    check: ({ up }) => up.thinking.budget_tokens === 2_000 && up.x === 1,
+  },
+  {
+    name: 'a model without these traits gets adaptive thinking as it came',
+    client: 'anthropic-messages',
+    model: 'cl45',
+    request: unknownName,
+    check: ({ up }) => up.thinking.type === 'adaptive' && up.messages[1].role === 'system',
+  },
+]
 export const cases: readonly RequestCase[] = [
+  ...agents,
   ...threads,
   {
     name: 'a thread reaches Anthropic',
