@@ -30,7 +30,14 @@ const startBatches = async (t: Test, engine: Engine = 'sqlite', batch: object = 
       view('GET /v1/files/{file_id}/content', 'files', 'content'),
       view('DELETE /v1/files/{file_id}', 'files', 'delete'),
       view('POST /v1/batches', 'batches', 'create'),
+      view('GET /v1/batches', 'batches', 'list'),
       view('GET /v1/batches/{id}', 'batches', 'show'),
+      view('POST /v1/messages', 'batches', 'show'),
+      view('POST /v1/messages/batches', 'batches', 'create-messages'),
+      view('GET /v1/messages/batches', 'batches', 'list-messages'),
+      view('GET /v1/files', 'files', 'list'),
+      view('POST /v1/uploads', 'files', 'create-upload'),
+      view('POST /v1/uploads/{upload_id}/cancel', 'files', 'cancel-upload'),
       view('POST /v1/batches/{id}/cancel', 'batches', 'cancel'),
     ],
   })
@@ -315,3 +322,27 @@ t.test('batch: tollgate check reports a price with too many places', async t => 
   check(1e-12)
   t.same(problems, ['settings.batch.price PRICE_AMOUNT'])
 })
+
+for (const engine of ENGINES)
+  t.test(`${engine}: batches of files and of messages are listed apart`, async t => {
+    const { send, upload, start } = await startBatches(t, engine)
+    const body = { bytes: 5, filename: 'a.txt', mime_type: 'text/plain', purpose: 'user_data' }
+    const upload5 = JSON.parse((await send('POST', '/v1/uploads', {}, body)).text)
+    const cancelled = await send('POST', `/v1/uploads/${upload5.id}/cancel`, {}, {})
+    t.match(JSON.parse(cancelled.text), { status: 'cancelled' })
+    const file = await upload([{ custom_id: 'a' }])
+    t.match(JSON.parse((await send('GET', '/v1/files')).text), { data: [{ id: file }] })
+    const id = await start(file)
+    const requests = ['a', 'b'].map(custom_id => ({ custom_id, params: { model: 'm' } }))
+    const ids: string[] = []
+    for (const each of requests) {
+      const created = await send('POST', '/v1/messages/batches', {}, { requests: [each] })
+      ids.unshift(JSON.parse(created.text).id)
+    }
+    const list = async (path: string): Promise<readonly string[]> =>
+      JSON.parse((await send('GET', path)).text).data.map((each: Fields) => each.id)
+    t.same(await list('/v1/batches'), [id])
+    t.same(await list('/v1/messages/batches'), ids)
+    t.same(await list(`/v1/messages/batches?after_id=${ids[0]}`), [ids[1]])
+    t.same(await list(`/v1/messages/batches?before_id=${ids[1]}`), [ids[0]])
+  })
