@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { explainPresets, PRESETS } from './explained-presets.ts'
 
 const NAMES =
-  'openai anthropic gemini vertex azure bedrock deepseek mistral groq xai openrouter together fireworks cohere moonshot zhipu qwen volcengine siliconflow perplexity cerebras ollama vllm sglang'
+  'openai anthropic gemini vertex azure bedrock deepseek mistral groq xai openrouter together fireworks cohere moonshot zhipu qwen volcengine siliconflow perplexity cerebras ollama vllm sglang llama-cpp'
 
 t.test('presets: the shipped table has every provider', async t => {
   t.same(Object.keys(PRESETS), NAMES.split(' '))
