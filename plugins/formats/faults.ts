@@ -5,6 +5,11 @@ export const fault = errors({
   MEMBER_TYPE: [400, "Invalid type for '%s': expected %s."],
   MEMBER_MISSING: [400, "Missing required parameter: '%s'."],
   MEMBER_VALUE: [400, "Invalid value for '%s': %s."],
+  DATA_BROKEN: [
+    400,
+    "Invalid value for '%s': its data is not valid base64.",
+    { as: { vidu: { type: 'FieldInvalid', message: 'invalid field: %s (no valid base64)' } } },
+  ],
   CONTENT_UNSUPPORTED: [400, "'%s': %s cannot be sent to this model."],
   TOOL_UNSUPPORTED: [400, "The tool '%s' is not available with this model.", { param: 'tools' }],
   TOOL_LIMITED: [400, "The tool '%s' is not available with this model: %s.", { param: 'tools' }],

@@ -3,6 +3,7 @@
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
 import { sandboxHeaderOf } from '../conversion/sandbox-header.ts'
 import { checkImages } from '../file-store/image-places.ts'
+import { checkDataUrls } from '../formats/media/inline-data.ts'
 import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'
@@ -38,6 +39,7 @@ export class CreateStage implements Stage {
     const callbackRequest = await this.#readCallback(exchange, requestBody)
     const ownBody = withoutCallback(requestBody, dialect)
     const body = dialect.prepare?.(ownBody, request.path, Math.random()) ?? ownBody
+    checkDataUrls(body)
     if (dialect.images) await checkImages(this.#host, dialect.images, { body, account: account.id })
     const { database } = this.#host
     await limitOpen(database, account.id, this.#rule.open, dialect.faults.tooManyOpen)

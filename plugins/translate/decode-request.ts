@@ -4,7 +4,9 @@ import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { isFields } from '../formats/fields.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
+import { mediaIn } from '../formats/hub/prompt-media.ts'
 import { addFormFiles } from '../formats/media/form-body.ts'
+import { checkInlineMedia } from '../formats/media/inline-data.ts'
 import { boundaryOf } from '../formats/media/multipart.ts'
 import { EXPANDED_REQUEST, NAMED_FILES } from '../slots.ts'
 import { attachFiles } from './attach-files.ts'
@@ -33,6 +35,7 @@ export const decodeRequest = async (
   const boundary = boundaryOf(request.headers['content-type'])
   const bodyWithFiles = boundary ? addFormFiles(body, await request.bytes(), boundary) : body
   const decodedPrompt = codec.decodePrompt(bodyWithFiles, addressOf(exchange), droppedFields)
+  checkInlineMedia(mediaIn(decodedPrompt))
   const restoredPrompt = codec.losesSignatures
     ? thoughts.restore(decodedPrompt, accountIdOf(exchange))
     : decodedPrompt

@@ -2,6 +2,7 @@
  *  are durable before the client is answered. */
 import type { Exchange, Host, Job, Next, Stage } from '../../../engine/plugin.ts'
 import { forwardedHeadersOf } from '../../conversion/forwarded-headers.ts'
+import { checkDataUrls } from '../../formats/media/inline-data.ts'
 import { asksForStream } from '../../formats/stream-request.ts'
 import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../../slots.ts'
 import { limitOpen, newTask, saveTask } from '../new-task.ts'
@@ -40,6 +41,7 @@ export class CallCreateStage implements Stage {
     const { request, route, slots, targets, writes, signal } = exchange
     const account = slots.need(ACCOUNT)
     const body = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
+    checkDataUrls(body)
     const [target] = targets
     if (!target) throw new Error(`route "${route.name}" has no target for a task`)
     await limitOpen(this.#host.database, account.id, this.#rule.open, most =>

@@ -87,3 +87,22 @@ for (const engine of ENGINES) {
     t.equal(await gateway.spent(), PRICE)
   })
 }
+
+const BROKEN = ['data:image/png;base64,***', 'data:image/jpeg;base64,', 'data:;base64,abcde']
+for (const image of BROKEN)
+  t.test(`task requests: ${image} is refused before anything is held or sent`, async t => {
+    const gateway = await startTasks(t)
+    for (const [at, body] of [
+      ['images[1]', { images: [IMAGE, image] }],
+      ['subjects[0].images[0]', { subjects: [{ images: [image] }] }],
+    ] as const) {
+      const { status, json } = await gateway.create(body)
+      t.match({ status, json }, { status: 400, json: { reason: 'FieldInvalid' } })
+      t.ok(String(json.message).startsWith(`invalid field: ${at}`), String(json.message))
+    }
+    t.same(await gateway.rows('SELECT id FROM tasks'), [])
+    t.same([await gateway.spent(), await gateway.findings()], [0n, []])
+    t.same(gateway.requests, [])
+    const { status } = await gateway.create({ prompt: 'data: a cat', payload: image.slice(0, 10) })
+    t.equal(status, 200, 'a text that begins like one is none')
+  })
