@@ -182,6 +182,8 @@ export interface NamedFile {
   /** Media type without parameters. */
   readonly mime: string
   readonly filename: string
+  /** Bytes of the file as base64. */
+  readonly size: number
   /** The bytes; read once. */
   base64(): Promise<string>
 }

@@ -12,6 +12,7 @@ import {
 } from '../formats/hosted-tools.ts'
 import { formats } from '../formats/index.ts'
 import {
+  type KnownFile,
   type MediaKind,
   type MediaReferences,
   mediaReferencesIn,
@@ -112,13 +113,14 @@ interface TargetRequest {
 }
 
 /** `size`: bytes of the body; `files`: bytes of them that are form files; `format`: that of the
- *  route, which a plugin may have brought. A token has at least one byte. */
+ *  route, which a plugin may have brought; `named`: files of the gateway that it names. A token has at least one byte. */
 export const requestBoundsOf = (
   body: Json,
   size: number,
   capacity: Capacity,
   files = 0,
   format?: Limiting,
+  named?: ReadonlyMap<string, KnownFile>,
 ): RequestBounds => {
   const { output, context, rule } = capacity
   const fields = isFields(body) ? body : {}
@@ -129,7 +131,7 @@ export const requestBoundsOf = (
   const copies = copiesIn(fields, format)
   const tools = toolBounds(fields, rule)
   // Prices without tokens of the prompt need no bound of it.
-  const media = rule.pricingMeters.has('input') ? mediaReferencesIn(fields) : undefined
+  const media = rule.pricingMeters.has('input') ? mediaReferencesIn(fields, named) : undefined
   const inputs = Math.max(1, format?.inputsIn?.(fields) ?? 1)
   const passes = passesIn(fields)
   return {

@@ -39,7 +39,7 @@ export const findNamedFiles = async (
     files.set(id, named)
     if (isImage && !named.mime.startsWith('image/'))
       throw fault('FILE_NO_IMAGE', [at, id, named.mime], { param: at })
-    bytes += Math.ceil(file.bytes / 3) * 4
+    bytes += named.size
     const largest = Math.min(limit, fileStoreOf(host).settings.inlineLimit)
     if (bytes > largest) throw fault('FILES_TOO_LARGE', [at, largest], { param: at })
   }
@@ -63,6 +63,7 @@ const namedFileOf = (file: StoredFile, store: FileStore): NamedFile => {
   return {
     mime: file.type.split(';', 1)[0] ?? '',
     filename: file.filename,
+    size: Math.ceil(file.bytes / 3) * 4,
     base64: () => {
       base64 ??= readBase64(file, store)
       return base64

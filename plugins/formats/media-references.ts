@@ -5,6 +5,14 @@ import { type Fields, isFields } from './fields.ts'
 
 export type MediaKind = 'image' | 'video' | 'audio' | 'document'
 
+/** A file of the gateway that a request names: it is sent in place of its name. */
+export interface KnownFile {
+  readonly mime: string
+  /** Bytes as base64. */
+  readonly size: number
+}
+type KnownFiles = ReadonlyMap<string, KnownFile>
+
 export interface MediaReferences {
   /** The media that are elsewhere, one entry each. */
   readonly references: readonly MediaKind[]
@@ -75,9 +83,13 @@ interface Visit {
   readonly key: string
   readonly kind: MediaKind | undefined
 }
-/** Undefined: all media are as large as their bytes. */
-export const mediaReferencesIn = (body: Fields): MediaReferences | undefined => {
-  const media = new FoundMedia()
+/** Undefined: all media are as large as their bytes. `files`: known files, by the texts that name
+ *  them. */
+export const mediaReferencesIn = (
+  body: Fields,
+  files: KnownFiles = NO_FILES,
+): MediaReferences | undefined => {
+  const media = new FoundMedia(files)
   const queue: Visit[] = []
   for (const key in body)
     if (!SKIPPED.has(key) && isNested(key, body[key]))
@@ -88,6 +100,7 @@ export const mediaReferencesIn = (body: Fields): MediaReferences | undefined => 
     STORED_MEMBERS.some(name => isNamed(body[name])) || isStoredPrompt(body.prompt)
   return media.isEmpty ? undefined : media
 }
+const NO_FILES: KnownFiles = new Map()
 /** Text is no medium; most of a request is text. */
 const isNested = (key: string, value: Json | undefined): boolean =>
   typeof value === 'string' ? MEDIUM.test(key) : typeof value === 'object' && value !== null
@@ -103,11 +116,15 @@ interface NameFacts {
 }
 class FoundMedia implements MediaReferences {
   readonly #facts = new Map<string, NameFacts>()
+  readonly #files: KnownFiles
   readonly references: MediaKind[] = []
   readonly inlineImages: number[] = []
   inlineDocuments = 0
   isOpenEnded = false
 
+  constructor(files: KnownFiles) {
+    this.#files = files
+  }
   get isEmpty(): boolean {
     return (
       this.references.length === 0 &&
@@ -153,7 +170,7 @@ class FoundMedia implements MediaReferences {
       else if (URL_MEMBERS.has(name) && this.#factsOf(key).isMedium)
         this.#add('url', value, kind, mime)
       else if ((name === 'data' || name === 'bytes') && MEDIUM_DATA.test(key))
-        this.#addInline(value, kind, mime)
+        this.#addInline(value.length, kind, mime)
     }
   }
   /** A request repeats few names and types. */
@@ -170,19 +187,22 @@ class FoundMedia implements MediaReferences {
     return facts
   }
   #add(name: string, value: string, kind: MediaKind | undefined, mime: string): void {
-    if (value.startsWith('data:')) return this.#addInline(value, kind, value.slice(5, 64))
+    if (value.startsWith('data:')) return this.#addInline(value.length, kind, value.slice(5, 64))
+    const file = this.#files.get(value)
+    if (file) return this.#addInline(file.size, kind ?? 'document', file.mime)
     const isReference = ADDRESS.test(value.slice(0, 32)) || name === 'url' || ID_MEMBER.test(name)
     if (isReference && value !== '')
       this.references.push(kindOf(mime) ?? kind ?? kindOfAddress(value) ?? 'document')
-    else if (/_?data$/i.test(name)) this.#addInline(value, kind, mime)
+    else if (/_?data$/i.test(name)) this.#addInline(value.length, kind, mime)
   }
-  #addInline(value: string, inherited: MediaKind | undefined, mime: string): void {
+  #addInline(size: number, inherited: MediaKind | undefined, mime: string): void {
     const kind = kindOf(mime) ?? inherited
-    if (kind === 'image') this.inlineImages.push(value.length)
-    // Text is as long as its bytes.
-    else if (kind === 'document' && !/text\//.test(mime)) this.inlineDocuments++
+    if (kind === 'image') this.inlineImages.push(size)
+    else if (kind === 'document' && !TEXT_TYPE.test(mime)) this.inlineDocuments++
   }
 }
+/** Text is as long as its bytes. */
+const TEXT_TYPE = /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|jsonl|ndjson|xml|yaml)(?:[;,]|$))/
 const MEDIUM_DATA = /^(?:source|inline_?data|image|document|video|audio|input_audio|file)$/i
 const mimeIn = ({ mimeType, mime_type, media_type, format }: Fields): string => {
   const mime = mimeType ?? mime_type ?? media_type ?? format

@@ -13,7 +13,7 @@ import {
 
 const PRICE = 'price: { input: 10 / 1M, output: 20 / 1M }'
 const ROUTES = `
-pipeline: [errors, auth, account, model, meter, embed, translate]
+pipeline: [errors, auth, account, model, files, meter, embed, translate]
 upstreams:
   cl: { url: '${upstream.url}/s/cl', formats: [anthropic-messages] }
   gx: { url: '${upstream.url}/s/gx', formats: [google-gemini] }
@@ -29,6 +29,7 @@ models:
   bare: { to: ch/there, ${PRICE} }
   vectors: { to: em/there, context: 2000, ${PRICE} }
 routes:
+  - { path: POST /v1/files, auth: key, files: upload, body: { limit: 2GiB }, errors: openai }
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, errors: openai }
   - { path: 'POST /v1/responses', auth: key, model: body, translate: openai-responses, errors: openai }
   - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
@@ -225,6 +226,59 @@ t.test('media: a request without any is held by its bytes', async t => {
   t.equal(response.status, 200, text)
   const row = await chargeOf(response.headers.get('x-request-id'))
   checkHeld(t, row, JSON.stringify(body).length)
+})
+const storeFile = async (bytes: Uint8Array<ArrayBuffer>, name: string, type: string) => {
+  const form = new FormData()
+  form.set('purpose', 'user_data')
+  form.set('file', new File([bytes], name, { type }))
+  const headers = { authorization: `Bearer ${customer.key}` }
+  const response = await fetch(`${gateway.url}/v1/files`, { method: 'POST', headers, body: form })
+  const { id } = (await response.json()) as { readonly id: string }
+  return id
+}
+const base64Of = (bytes: number): number => Math.ceil(bytes / 3) * 4
+const PICTURE = new Uint8Array(Buffer.concat([Buffer.from(TINY, 'base64'), Buffer.alloc(2_000)]))
+const TEXT = new Uint8Array(Buffer.from('one two three '.repeat(500)))
+/** The place of an id in each format; what is held besides the bytes of the request. */
+const STORED = [
+  ['an image', CHAT, [PICTURE, 'a.png', 'image/png'], 16_384, 'file'],
+  ['a text', CHAT, [TEXT, 'a.txt', 'text/plain'], base64Of(TEXT.length), 'file'],
+  ['a table', RESPONSES, [TEXT, 'a.csv', 'text/csv'], base64Of(TEXT.length), 'input_file'],
+  ['JSON', RESPONSES, [TEXT, 'a.json', 'application/json'], base64Of(TEXT.length), 'input_file'],
+  ['an image', RESPONSES, [PICTURE, 'a.png', 'image/png'], 16_384, 'input_image'],
+  ['an image', MESSAGES, [PICTURE, 'a.png', 'image/png'], 16_384, 'image'],
+  ['a text', MESSAGES, [TEXT, 'a.txt', 'text/plain'], base64Of(TEXT.length), 'document'],
+  ['an image', GEMINI, [PICTURE, 'a.png', 'image/png'], 16_384, 'fileData'],
+] as const
+const withFile: Readonly<Record<(typeof STORED)[number][4], (id: string) => object>> = {
+  file: file_id => user({ type: 'file', file: { file_id } }),
+  input_file: file_id => input({ type: 'input_file', file_id }),
+  input_image: file_id => input({ type: 'input_image', file_id }),
+  image: file_id => user({ type: 'image', source: { type: 'file', file_id } }),
+  document: file_id => user({ type: 'document', source: { type: 'file', file_id } }),
+  fileData: id => parts({ fileData: { fileUri: `files/${id}` } }),
+}
+for (const [what, { path, script, answer, model }, file, tokens, place] of STORED)
+  t.test(`media: ${what} stored here is held at its size, ${path} ${place}`, async t => {
+    const id = await storeFile(file[0], file[1], file[2])
+    await upstream.script(script, [{ do: 'body' }, plain(answer(tokens))])
+    const body = { ...withFile[place](id), ...(model && { model }) }
+    const { response, text } = await post(path, body)
+    t.equal(response.status, 200, text)
+    const row = await charge(response.headers.get('x-request-id'))
+    t.match(row, { amount: tokens * 10_000 + 10 * 20_000, uncollected: 0 })
+    checkHeld(t, row, JSON.stringify(body).length + tokens)
+  })
+t.test('media: a compressed document stored here is held at the context', async t => {
+  const id = await storeFile(new Uint8Array(Buffer.from('%PDF-1.7 x')), 'a.pdf', 'application/pdf')
+  await upstream.script('cl', [{ do: 'body' }, plain(message(190_000))])
+  const { response, text } = await post('/v1/messages', {
+    ...withFile.document(id),
+    model: 'claude',
+  })
+  t.equal(response.status, 200, text)
+  const row = await charge(response.headers.get('x-request-id'))
+  t.match(row, { amount: 190_000 * 10_000 + 10 * 20_000, uncollected: 0 })
 })
 t.test('media: small images count as the largest picture', async t => {
   await upstream.script('ch', [{ do: 'body' }, plain(completed(16_000))])
