@@ -4,7 +4,7 @@ import type { TargetFormat } from '../format.ts'
 import { AWS_FRAMING } from '../stream/aws-event-stream.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
-import { answers, carriesContent, decodeError, errorOf } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
 import { NAME } from './name.ts'
 import { encodePrompt } from './request.ts'
 import { decodeAnswer } from './response.ts'
@@ -31,7 +31,7 @@ export const bedrockConverse: TargetFormat = {
     counts: ['input', 'cached', 'cache_write', 'cache_write_1h', 'output'],
   },
   served,
-  stream: { framing: AWS_FRAMING, error: errorOf, carriesContent },
+  stream: { framing: AWS_FRAMING, error: errorOf, carriesContent, failedEnd },
   answers,
   codec: { encodePrompt, decodeAnswer, decodeStream, decodeError, tools: toolSupport },
 }

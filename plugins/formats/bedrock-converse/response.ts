@@ -27,6 +27,9 @@ const STOPS: Readonly<Record<string, Stop['reason']>> = {
   malformed_model_output: 'broken',
   malformed_tool_use: 'broken',
 }
+/** Whether it means that the model failed. */
+export const isFailedReason = (reason: Json | undefined): boolean =>
+  typeof reason === 'string' && lookUp(STOPS, reason) === 'broken'
 /** Of an answer, or of the event `messageStop`. */
 export const stopOf = (fields: Fields, hasCalls: boolean): Stop => {
   const raw = lenientText(fields, 'stopReason')

@@ -13,7 +13,7 @@ import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { hasAny, isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
-import { isReason } from './stops.ts'
+import { isFailedReason, isReason } from './stops.ts'
 
 /** Reasons that are more specific than the HTTP status. */
 const STATUSES: Readonly<Record<string, number>> = {
@@ -52,7 +52,10 @@ export const carriesContent = (event: SseEvent): boolean => isAnswer(eventFields
 /** A refused prompt is an answer. */
 const isAnswer = (body: Fields): boolean =>
   !isEmpty(lenientObject(body, 'promptFeedback').blockReason) ||
-  lenientObjects(body, 'candidates').some(each => isReason(each.finishReason) || hasContent(each))
+  candidatesIn(body).some(each => hasEnded(each) || hasContent(each))
+const candidatesIn = (body: Fields): readonly Fields[] => lenientObjects(body, 'candidates')
+const hasEnded = ({ finishReason: reason }: Fields): boolean =>
+  isReason(reason) && !isFailedReason(reason)
 const hasContent = (candidate: Fields): boolean =>
   lenientObjects(lenientObject(candidate, 'content'), 'parts').some(part =>
     hasAny(
@@ -61,14 +64,29 @@ const hasContent = (candidate: Fields): boolean =>
     ),
   )
 
+/** A finish reason in place of an answer. */
+export const failedEnd = (event: SseEvent): ReportedError | undefined =>
+  failureOf(eventFields(event) ?? {})
+const failureOf = (body: Fields): ReportedError | undefined => {
+  const [first] = candidatesIn(body)
+  if (!first || candidatesIn(body).some(each => !isFailedReason(each.finishReason)))
+    return undefined
+  const text = lenientText(first, 'finishMessage')
+  const about = text === undefined ? '' : ` ${text}`
+  return failure(`The model failed to answer (${first.finishReason}).${about}`)
+}
+const failure = (message: string): ReportedError => ({
+  status: UNKNOWN_STATUS,
+  body: { error: { code: UNKNOWN_STATUS, message } },
+})
+
 export const answers: AnswerFacts = {
   marks: ['"finishReason":"STOP"', '"finishReason": "STOP"'],
   failure: body => {
-    if (lenientObjects(body, 'candidates').some(hasContent)) return undefined
+    if (candidatesIn(body).some(hasContent)) return undefined
     const error = errorIn(body)
     if (error || isAnswer(body)) return error
-    const message = NO_CONTENT
-    return { status: UNKNOWN_STATUS, body: { error: { code: UNKNOWN_STATUS, message } } }
+    return failureOf(body) ?? failure(NO_CONTENT)
   },
 }
 

@@ -9,7 +9,7 @@ import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
-import { answers, carriesContent, decodeError, errorOf } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { counting, decodePrompt, encodePrompt } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
@@ -82,6 +82,7 @@ export const googleGemini: Format = {
     completesWithoutTerminator: () => false,
     error: event => errorOf(event),
     carriesContent,
+    failedEnd,
   },
   answers,
   codec: {

@@ -23,6 +23,10 @@ const REASONS: Readonly<Record<string, Reason>> = {
   MISSING_THOUGHT_SIGNATURE: 'broken',
   MALFORMED_RESPONSE: 'broken',
 }
+/** Without content the model has failed, and another may answer. */
+const UNEXPLAINED: ReadonlySet<string> = new Set(['OTHER', 'IMAGE_OTHER', 'NO_IMAGE'])
+export const isFailedReason = (reason: unknown): reason is string =>
+  typeof reason === 'string' && (lookUp(REASONS, reason) === 'broken' || UNEXPLAINED.has(reason))
 /** Counts as no reason. */
 const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED'
 

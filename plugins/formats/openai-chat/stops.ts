@@ -34,6 +34,11 @@ const STOPS: Readonly<Record<string, Reason>> = {
   network_error: 'broken',
   insufficient_system_resource: 'broken',
   abort: 'broken',
+  aborted: 'broken',
+  failed: 'broken',
+  timeout: 'broken',
+  internal_error: 'broken',
+  server_error: 'broken',
   malformed_function_call: 'broken',
 }
 const reasonIn = (raw: string): Reason => lookUp(STOPS, raw.toLowerCase()) ?? 'end'

@@ -185,14 +185,18 @@ t.test('translator: a failed plain answer is an error for a streaming client', a
     headers: JSON_TYPE,
     body: JSON.stringify({ candidates: [{ content: { parts }, finishReason }] }),
   })
-  for (const parts of [[], [{ text: 'so far' }]]) {
+  const codes = new Map([
+    [[], 'UPSTREAM_REFUSED'],
+    [[{ text: 'so far' }], 'UPSTREAM_BROKE_OFF'],
+  ])
+  for (const [parts, code] of codes) {
     const failedAnswer = google('MALFORMED_FUNCTION_CALL', parts)
     const { output } = await translateAttempt({
       body: stream,
       target: 'google-gemini',
       upstreamReply: failedAnswer,
     })
-    t.match(output?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+    t.match(output?.fault, { code })
     t.equal(output?.text, '', 'nothing that looks like an end')
   }
   const queuedResponse = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
