@@ -113,7 +113,8 @@ interface TargetRequest {
 }
 
 /** `size`: bytes of the body; `files`: bytes of them that are form files; `format`: that of the
- *  route, which a plugin may have brought; `named`: files of the gateway that it names. A token has at least one byte. */
+ *  route, which a plugin may have brought; `named`: files of the gateway that it names. A
+ *  token has at least one byte. */
 export const requestBoundsOf = (
   body: Json,
   size: number,

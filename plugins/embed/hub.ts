@@ -4,6 +4,7 @@ import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
+import { checkInlineMedia } from '../formats/media/inline-media.ts'
 import type { Meters, Served } from '../slots.ts'
 
 /** A setting, and its path in the client's request: `requests[1].taskType`. */
@@ -32,6 +33,12 @@ export interface EmbeddingPrompt {
   readonly user?: string
   /** Whether the answer is a list even for one item. */
   readonly isList: boolean
+}
+/** Throws DATA_BROKEN. */
+export const checkInlineInputs = ({ items }: EmbeddingPrompt): void => {
+  for (const item of items)
+    if (item.type === 'content')
+      checkInlineMedia(item.content.filter(part => part.type === 'media'))
 }
 export interface EmbeddingAnswer {
   readonly vectors: readonly (readonly number[])[]

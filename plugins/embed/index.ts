@@ -19,18 +19,17 @@ import {
 } from '../conversion/upstream-error.ts'
 import { embeddingFormatFor, embeddingFormatNamed, embeddingNames } from '../formats/embedding.ts'
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
-import type { Media } from '../formats/hub/content.ts'
 import { formats } from '../formats/index.ts'
-import { checkInlineMedia } from '../formats/media/inline-data.ts'
 import { supportedFormats } from '../formats/supported-formats.ts'
 import { MODEL, SERVED, USAGE } from '../slots.ts'
 import { embeddingFormats } from './formats.ts'
-import type {
-  ClientRequest,
-  EmbeddingAnswer,
-  EmbeddingFormat,
-  EmbeddingInput,
-  EmbeddingPrompt,
+import {
+  type ClientRequest,
+  checkInlineInputs,
+  type EmbeddingAnswer,
+  type EmbeddingFormat,
+  type EmbeddingInput,
+  type EmbeddingPrompt,
 } from './hub.ts'
 
 const fault = errors({
@@ -181,7 +180,7 @@ const writeRequest = async (
     )
     Object.assign(request, { path, body })
   } else {
-    checkInlineMedia(prompt.items.flatMap(mediaOf))
+    checkInlineInputs(prompt)
     for (const field of dropped) droppedFields.add(field)
     const { path, body } = targetFormat.writeRequest(prompt, name, droppedFields, traits)
     if (isStrict(strict, exchange)) droppedFields.refuse(clientRequest.model)
@@ -190,9 +189,6 @@ const writeRequest = async (
   request.headers['content-type'] = 'application/json'
   delete request.headers['content-length']
 }
-
-const mediaOf = (item: EmbeddingInput): readonly Media[] =>
-  item.type === 'content' ? item.content.filter(part => part.type === 'media') : []
 
 /** Fetches images that the client named by URL, for upstreams that do not fetch. */
 const fetchImages = async (

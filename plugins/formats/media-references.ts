@@ -87,7 +87,7 @@ interface Visit {
  *  them. */
 export const mediaReferencesIn = (
   body: Fields,
-  files: KnownFiles = NO_FILES,
+  files?: KnownFiles,
 ): MediaReferences | undefined => {
   const media = new FoundMedia(files)
   const queue: Visit[] = []
@@ -100,7 +100,6 @@ export const mediaReferencesIn = (
     STORED_MEMBERS.some(name => isNamed(body[name])) || isStoredPrompt(body.prompt)
   return media.isEmpty ? undefined : media
 }
-const NO_FILES: KnownFiles = new Map()
 /** Text is no medium; most of a request is text. */
 const isNested = (key: string, value: Json | undefined): boolean =>
   typeof value === 'string' ? MEDIUM.test(key) : typeof value === 'object' && value !== null
@@ -116,13 +115,13 @@ interface NameFacts {
 }
 class FoundMedia implements MediaReferences {
   readonly #facts = new Map<string, NameFacts>()
-  readonly #files: KnownFiles
+  readonly #files: KnownFiles | undefined
   readonly references: MediaKind[] = []
   readonly inlineImages: number[] = []
   inlineDocuments = 0
   isOpenEnded = false
 
-  constructor(files: KnownFiles) {
+  constructor(files: KnownFiles | undefined) {
     this.#files = files
   }
   get isEmpty(): boolean {
@@ -188,7 +187,7 @@ class FoundMedia implements MediaReferences {
   }
   #add(name: string, value: string, kind: MediaKind | undefined, mime: string): void {
     if (value.startsWith('data:')) return this.#addInline(value.length, kind, value.slice(5, 64))
-    const file = this.#files.get(value)
+    const file = this.#files?.get(value)
     if (file) return this.#addInline(file.size, kind ?? 'document', file.mime)
     const isReference = ADDRESS.test(value.slice(0, 32)) || name === 'url' || ID_MEMBER.test(name)
     if (isReference && value !== '')

@@ -3,7 +3,7 @@
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
 import { sandboxHeaderOf } from '../conversion/sandbox-header.ts'
 import { checkImages } from '../file-store/image-places.ts'
-import { checkDataUrls } from '../formats/media/inline-data.ts'
+import { checkDataUrls } from '../formats/media/inline-media.ts'
 import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'

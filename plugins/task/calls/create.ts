@@ -2,7 +2,7 @@
  *  are durable before the client is answered. */
 import type { Exchange, Host, Job, Next, Stage } from '../../../engine/plugin.ts'
 import { forwardedHeadersOf } from '../../conversion/forwarded-headers.ts'
-import { checkDataUrls } from '../../formats/media/inline-data.ts'
+import { checkDataUrls } from '../../formats/media/inline-media.ts'
 import { asksForStream } from '../../formats/stream-request.ts'
 import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../../slots.ts'
 import { limitOpen, newTask, saveTask } from '../new-task.ts'

@@ -223,3 +223,16 @@ t.test('embeddings: a strict route rejects unsupported fields, others report the
   t.match([lenient.status, lenient.headers.get('x-tollgate-dropped')], [200, 'user'])
   t.equal((await ask('multi')).status, 200, 'no field is dropped')
 })
+
+t.test('embeddings: an image that is no base64 is refused where it is translated', async t => {
+  const image_url = { url: 'data:image/png;base64,***' }
+  const body = { model: 'gx-embedding', input: [{ type: 'image_url', image_url }] }
+  const response = await fetch(`${gateway.url}/v1/embeddings`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  t.equal(response.status, 400)
+  t.match(await response.json(), { error: { type: 'invalid_request_error', message: /base64/ } })
+  t.same(requests, [])
+})
