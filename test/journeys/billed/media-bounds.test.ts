@@ -5,6 +5,7 @@ import { plain } from '../../fixtures/upstream/scenarios.ts'
 import {
   type Customer,
   chargeOf,
+  gateway,
   postJson,
   prepareCustomer,
   UNIT,
@@ -263,21 +264,25 @@ for (const [what, { path, script, answer, model }, file, tokens, place] of STORE
     const id = await storeFile(file[0], file[1], file[2])
     await upstream.script(script, [{ do: 'body' }, plain(answer(tokens))])
     const body = { ...withFile[place](id), ...(model && { model }) }
-    const { response, text } = await post(path, body)
+    const { response, text, id: request } = await post(path, body)
     t.equal(response.status, 200, text)
-    const row = await charge(response.headers.get('x-request-id'))
+    const row = await chargeOf(request)
     t.match(row, { amount: tokens * 10_000 + 10 * 20_000, uncollected: 0 })
     checkHeld(t, row, JSON.stringify(body).length + tokens)
   })
 t.test('media: a compressed document stored here is held at the context', async t => {
   const id = await storeFile(new Uint8Array(Buffer.from('%PDF-1.7 x')), 'a.pdf', 'application/pdf')
   await upstream.script('cl', [{ do: 'body' }, plain(message(190_000))])
-  const { response, text } = await post('/v1/messages', {
+  const {
+    response,
+    text,
+    id: request,
+  } = await post('/v1/messages', {
     ...withFile.document(id),
     model: 'claude',
   })
   t.equal(response.status, 200, text)
-  const row = await charge(response.headers.get('x-request-id'))
+  const row = await chargeOf(request)
   t.match(row, { amount: 190_000 * 10_000 + 10 * 20_000, uncollected: 0 })
 })
 t.test('media: small images count as the largest picture', async t => {
