@@ -1,5 +1,5 @@
-/** Prepares a decoded prompt for one target: within the balance, with the model's default thinking,
- *  and with the media that the target does not fetch itself. */
+/** Prepares a decoded prompt for one target: within the balance, with results behind their calls,
+ *  with the model's default thinking, and with the media that the target does not fetch itself. */
 import type { Attempt, Exchange } from '../../engine/plugin.ts'
 import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { fetchMedia, namesMedia } from '../conversion/media-fetch.ts'
@@ -7,6 +7,7 @@ import { autoCacheFor } from '../conversion/prompt-cache-option.ts'
 import { addBreakpoints } from '../formats/hub/auto-cache.ts'
 import type { TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
+import { pairResults } from '../formats/hub/turn-order.ts'
 import { MODEL, OUTPUT_LIMIT } from '../slots.ts'
 import type { DecodedRequest } from './decode-request.ts'
 import { MediaUpload } from './media-upload.ts'
@@ -33,7 +34,8 @@ export const preparePrompt = (
     if (!namesMedia(imagePrompt, ['image'])) return imagePrompt
     return fetchMedia(imagePrompt, ['image'], context.host, exchange.signal)
   }
-  const thinkingPrompt = addDefaultThinking(boundPrompt, target.traits ?? {}, droppedFields)
+  const orderedPrompt = { ...boundPrompt, turns: pairResults(boundPrompt.turns) }
+  const thinkingPrompt = addDefaultThinking(orderedPrompt, target.traits ?? {}, droppedFields)
   const kinds = context.fetches.get(target.upstream)
   if (!kinds || !namesMedia(thinkingPrompt, kinds)) return thinkingPrompt
   const upload = uploadFor(attempt, codec, context)

@@ -6,6 +6,7 @@ import type { Fields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Content, Media } from '../hub/content.ts'
 import type { Turn } from '../hub/prompt.ts'
+import { fillLastTurn } from '../hub/turn-order.ts'
 import { textBlock, writeBlock } from './encode-content.ts'
 
 export interface MessageTurns {
@@ -29,7 +30,7 @@ export const writeTurns = (
   // A prompt of system turns only is sent as a user message.
   if (start < 0) return { system: [], messages: [{ role: 'user', content: system }] }
   const messageList = new MessageList(target.traits.system_turns === true, dropped)
-  for (const turn of turns.slice(start)) messageList.add(turn)
+  for (const turn of fillLastTurn(turns.slice(start))) messageList.add(turn)
   return { system, messages: messageList.messages(mayPrefill) }
 }
 
@@ -46,6 +47,8 @@ class MessageList {
   readonly #dropped: DroppedFields
   /** Media that the model sent: only user messages can hold them. */
   #media: Fields[] = []
+  /** Blocks of system turns that wait for the end of a user message. */
+  #system: Fields[] = []
 
   constructor(systemTurns: boolean, dropped: DroppedFields) {
     this.#systemTurns = systemTurns
@@ -62,6 +65,7 @@ class MessageList {
   }
   messages(mayPrefill: boolean): readonly Fields[] {
     if (this.#media.length > 0) this.#append('user', this.#userBlocks([]))
+    this.#writeSystem()
     const messages = this.#messages
     if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [textBlock('.')] })
     this.#prefill(mayPrefill)
@@ -71,8 +75,16 @@ class MessageList {
    *  text in a user message. */
   #addSystem(turn: Turn): void {
     const blocks = systemBlocks(turn, this.#dropped)
-    if (this.#systemTurns) return this.#append('system', blocks)
-    this.#append('user', blocks.map(markAsSystem))
+    if (this.#systemTurns) this.#system.push(...blocks)
+    else this.#append('user', blocks.map(markAsSystem))
+  }
+  /** The provider takes a system turn only behind a user turn, and last or before an assistant
+   *  turn. */
+  #writeSystem(): void {
+    const blocks = this.#system
+    this.#system = []
+    if (this.#messages.at(-1)?.role === 'user') this.#append('system', blocks)
+    else this.#append('user', blocks.map(markAsSystem))
   }
   #userBlocks(content: readonly Content[]): readonly Fields[] {
     const media = this.#media
@@ -84,6 +96,7 @@ class MessageList {
   }
   #append(role: Turn['role'], blocks: readonly Fields[]): void {
     if (blocks.length === 0) return
+    if (role === 'assistant') this.#writeSystem()
     const last = this.#messages.at(-1)
     if (last?.role !== role) this.#messages.push({ role, content: resultsFirst(role, blocks) })
     else last.content.splice(0, Infinity, ...resultsFirst(role, [...last.content, ...blocks]))

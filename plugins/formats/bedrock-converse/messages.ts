@@ -5,6 +5,7 @@ import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
 import type { Content } from '../hub/content.ts'
 import type { Turn } from '../hub/prompt.ts'
+import { fillLastTurn } from '../hub/turn-order.ts'
 import { type BlockContext, writeBlocks } from './content.ts'
 
 export interface MessageTurns {
@@ -28,7 +29,7 @@ export const writeTurns = (
   // A prompt of system turns only is sent as a user message.
   if (start < 0) return { system: [], messages: [{ role: 'user', content: system as Json }] }
   const list = new MessageList(context)
-  for (const turn of turns.slice(start)) list.add(turn)
+  for (const turn of fillLastTurn(turns.slice(start))) list.add(turn)
   return { system, messages: list.messages(mayPrefill) }
 }
 

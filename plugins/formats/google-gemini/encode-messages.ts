@@ -8,6 +8,7 @@ import type { DroppedFields } from '../hub/codec.ts'
 import type { Call, Content, HostedCall, Media, Result, Thought } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
+import { fillLastTurn } from '../hub/turn-order.ts'
 import { unsupportedMedia, writeMedia } from './content.ts'
 import { encodeToolName, NAME, PLACEHOLDER_SIGNATURE } from './name.ts'
 import { mediaIn, wrapResult } from './results.ts'
@@ -29,8 +30,8 @@ export const writeTurns = (
   const first = turns.findIndex(({ role }) => role !== 'system')
   const start = first < 0 ? turns.length : first
   const writer = new Writer(traits, dropped)
-  const system = turns.slice(0, start).flatMap(addTurn => writer.systemParts(addTurn))
-  for (const addTurn of turns.slice(start)) writer.addTurn(addTurn)
+  const system = turns.slice(0, start).flatMap(turn => writer.systemParts(turn))
+  for (const turn of fillLastTurn(turns.slice(start))) writer.addTurn(turn)
   const { contents, cachedContent } = writer
   // Google requires a user content, so a prompt of instructions only is sent as one.
   if (contents.length === 0 && cachedContent === undefined && system.length > 0)

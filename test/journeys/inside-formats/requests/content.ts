@@ -109,7 +109,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'an empty user turn is refused or filled',
-    isWrong: true,
     client: 'openai-chat',
     model: 'gemini-2.5-flash',
     request: { messages: [{ role: 'user', content: '' }] },
@@ -117,7 +116,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'an empty user text for Gemini',
-    isWrong: true,
     client: 'openai-chat',
     model: 'gx25',
     request: { messages: [{ role: 'user', content: '' }] },

@@ -259,7 +259,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'two assistant turns with a call each, then both results',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'chat',
     request: {

@@ -4,7 +4,6 @@ import type { Body, RequestCase } from './request-case.ts'
 export const cases: readonly RequestCase[] = [
   {
     name: 'a system turn behind an assistant turn',
-    isWrong: true,
     client: 'openai-chat',
     model: 'cl5',
     request: {
@@ -25,7 +24,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a system turn between a call and its result',
-    isWrong: true,
     client: 'openai-responses',
     model: 'cl5',
     request: {

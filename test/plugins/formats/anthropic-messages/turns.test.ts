@@ -45,9 +45,11 @@ t.test('messages encoder: later system turns keep their position (edge 21)', asy
   t.same(roles(remaining), [
     ['user', 'text'],
     ['assistant', 'text'],
-    ['system', 'text'],
     ['user', 'text'],
+    ['system', 'text'],
   ])
+  const last = encodeTurns([...HELLO, model(textPart('b')), system('now')], { system_turns: true })
+  t.match(JSON.stringify(last), /"role":"user","content":\[\{"type":"text","text":"<system>/)
 })
 t.test('messages encoder: a system turn separates no call from its result', async t => {
   const body = encodeTurns([...HELLO, model(call('1')), system('now'), user(result('1'))])

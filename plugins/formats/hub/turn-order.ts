@@ -1,0 +1,68 @@
+/** Brings turns into the order that providers demand: results directly behind their calls, and a
+ *  last user turn that is not empty. Pure. */
+import type { Content } from './content.ts'
+import type { Turn } from './prompt.ts'
+
+interface OpenTurn extends Turn {
+  readonly content: Content[]
+}
+
+/** Moves each result to the turn behind its call. What stood between them follows the results.
+ *  Consecutive assistant turns with calls become one turn. */
+export const pairResults = (turns: readonly Turn[]): readonly Turn[] => {
+  if (turns.every((turn, index) => isAnswered(turn, turns[index + 1]))) return turns
+  const ordered: Turn[] = []
+  /** Id of a call without a result so far -> the turn behind it. */
+  const openTurns = new Map<string, OpenTurn>()
+  for (const turn of turns) {
+    if (turn.role === 'assistant') addAssistant(turn, ordered, openTurns)
+    else addOther(turn, ordered, openTurns)
+  }
+  return ordered.filter(turn => turn.content.length > 0 || turns.includes(turn))
+}
+
+const callsOf = ({ role, content }: Turn) =>
+  role === 'assistant' ? content.filter(each => each.type === 'call') : []
+const isAnswered = (turn: Turn, next: Turn | undefined): boolean =>
+  callsOf(turn).every(({ id }) =>
+    next?.content.some(each => each.type === 'result' && each.id === id),
+  )
+
+const addAssistant = (turn: Turn, ordered: Turn[], openTurns: Map<string, OpenTurn>): void => {
+  const calls = callsOf(turn)
+  if (calls.length === 0) return void ordered.push(turn)
+  const results = ordered.at(-1)
+  const isDirectlyBehind =
+    results?.content.length === 0 && [...openTurns.values()].includes(results as OpenTurn)
+  const earlier = isDirectlyBehind ? ordered.splice(-2)[0] : undefined
+  ordered.push(earlier ? { ...earlier, content: [...earlier.content, ...turn.content] } : turn)
+  const open: OpenTurn = isDirectlyBehind ? (results as OpenTurn) : { role: 'user', content: [] }
+  for (const { id } of calls) openTurns.set(id, open)
+  ordered.push(open)
+}
+const addOther = (turn: Turn, ordered: Turn[], openTurns: Map<string, OpenTurn>): void => {
+  const rest: Content[] = []
+  let behind: OpenTurn | undefined
+  for (const each of turn.content) {
+    const open = each.type === 'result' ? openTurns.get(each.id) : undefined
+    if (each.type === 'result' && open) {
+      open.content.push(each)
+      openTurns.delete(each.id)
+      behind = open
+    } else rest.push(each)
+  }
+  if (!behind) return void ordered.push(turn)
+  if (rest.length === 0) return
+  if (behind === ordered.at(-1) && turn.name === undefined) behind.content.push(...rest)
+  else ordered.push({ ...turn, content: rest })
+}
+
+/** Fills a last user turn without content, which some providers refuse and others would take for
+ *  none: the model would then continue its own answer. */
+export const fillLastTurn = (turns: readonly Turn[]): readonly Turn[] => {
+  const last = turns.at(-1)
+  if (last?.role !== 'user' || turns.at(-2)?.role === 'user') return turns
+  const isBlank = last.content.every(each => each.type === 'text' && each.text.trim() === '')
+  if (!isBlank) return turns
+  return [...turns.slice(0, -1), { ...last, content: [{ type: 'text', text: '.' }] }]
+}
