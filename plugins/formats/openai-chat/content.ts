@@ -26,7 +26,7 @@ export const readContent = (message: Fields, at: string): readonly (Text | Media
   )
 }
 type Reader = (part: Fields, at: string) => Text | Media
-const readPart: Reader = (part, at) => {
+export const readPart: Reader = (part, at) => {
   const reader = lookUp(READERS, String(part.type))
   if (!reader)
     throw fault('MEMBER_VALUE', [`${at}.type`, `unknown part type ${String(part.type)}`], {

@@ -2,25 +2,33 @@
  *  where a block of another kind begins; calls end at the finish reason, because their fragments
  *  may interleave. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import {
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientObjects,
+  lenientText,
+  parseJson,
+} from '../fields.ts'
 import { eventFields } from '../format.ts'
 import type { Part } from '../hub/answer.ts'
 import { decodeCallId } from '../hub/call-id.ts'
 import type { StreamDecoder } from '../hub/codec.ts'
-import type { Content } from '../hub/content.ts'
+import type { Content, Thought } from '../hub/content.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { readCallPayload, readThoughts } from './reasoning.ts'
+import { readCallPayload, readContentList, readThoughts } from './reasoning.ts'
 import { readCitation, readImages } from './response.ts'
 import { stopOf } from './stops.ts'
 import { countsIn, metersOf } from './usage.ts'
 
 type Emit = (part: Part) => void
 
-/** Buffers the input of a call until its name arrives. */
 interface OpenCall {
-  readonly id: string
+  /** Empty: the upstream sent none. */
+  readonly sentId: string
   name: string
-  pendingInput: string
+  input: string
+  /** Undefined until the name arrives. */
   index: number | undefined
 }
 
@@ -76,7 +84,9 @@ export const decodeStream = (): StreamDecoder => {
 class ChoiceReader {
   readonly #number: number
   readonly #nextIndex: () => number
-  readonly #calls = new Map<number, OpenCall>()
+  readonly #calls: OpenCall[] = []
+  /** The upstream's index -> its latest call. */
+  readonly #callsByIndex = new Map<number, OpenCall>()
   /** The open text, thought or refusal. */
   #openBlock: { readonly type: 'text' | 'thought' | 'refusal'; readonly index: number } | undefined
   #hasCalls = false
@@ -90,32 +100,34 @@ class ChoiceReader {
     if (this.hasStopped) return
     const delta = lenientObject(chunk, 'delta')
     const logprobs = isFields(chunk.logprobs) ? chunk.logprobs : undefined
-    this.#readThoughts(delta, emit)
+    this.#readThoughts(readThoughts(delta), emit)
+    for (const part of readContentList(delta))
+      if (part.type === 'thought') this.#readThoughts([part], emit)
+      else this.#grow('text', part.text, emit, logprobs)
     this.#grow('text', lenientText(delta, 'content'), emit, logprobs)
     this.#grow('refusal', lenientText(delta, 'refusal'), emit)
     for (const annotation of lenientObjects(delta, 'annotations'))
       for (const citation of readCitation(annotation))
         emit({ type: 'cite', index: this.#ensureOpen('text', emit), citation })
     for (const image of readImages(delta)) this.#emitWhole(image, emit)
-    for (const [at, call] of lenientObjects(delta, 'tool_calls').entries())
-      this.#readCall(call, at, emit)
+    for (const call of lenientObjects(delta, 'tool_calls')) this.#readCall(call, emit)
     // The older form for a single call.
     const { function_call: functionCall } = delta
     if (isFields(functionCall))
-      this.#readCall({ index: 0, id: functionCall.name ?? '', function: functionCall }, 0, emit)
+      this.#readCall({ index: 0, id: functionCall.name ?? '', function: functionCall }, emit)
     if (typeof chunk.finish_reason === 'string') this.finish(chunk.finish_reason, emit)
   }
   finish(reason: Json, emit: Emit): void {
     if (this.hasStopped) return
     this.hasStopped = true
     this.#closeOpen(emit)
-    for (const call of this.#calls.values())
+    for (const call of this.#calls)
       if (call.index !== undefined) emit({ type: 'close', index: call.index })
     emit({ type: 'stop', choice: this.#number, stop: stopOf(reason, this.#hasCalls) })
   }
   /** Thoughts may come both as plain text and as details; only the details carry payloads. */
-  #readThoughts(delta: Fields, emit: Emit): void {
-    for (const { text, payload } of readThoughts(delta)) {
+  #readThoughts(thoughts: readonly Thought[], emit: Emit): void {
+    for (const { text, payload } of thoughts) {
       if (text !== '') this.#grow('thought', text, emit)
       if (!payload) continue
       emit({ type: 'payload', index: this.#ensureOpen('thought', emit), payload })
@@ -153,49 +165,60 @@ class ChoiceReader {
   }
   /** A fragment of a call. Usually only the first has id and name; some upstreams repeat them, some
    *  omit the index. */
-  #readCall(fragment: Fields, at: number, emit: Emit): void {
+  #readCall(fragment: Fields, emit: Emit): void {
     const isFreeText = isFields(fragment.custom)
     const fields = isFreeText
       ? lenientObject(fragment, 'custom')
       : lenientObject(fragment, 'function')
-    const number = this.#callNumber(fragment, at)
-    const call = this.#calls.get(number) ?? {
-      id: lenientText(fragment, 'id') || `call_${this.#number}_${number}`,
-      name: '',
-      pendingInput: '',
-      index: undefined,
-    }
-    this.#calls.set(number, call)
+    const call = this.#callOf(fragment, fields)
     if (call.name === '') call.name = lenientText(fields, 'name') ?? ''
     const text = lenientText(fields, isFreeText ? 'input' : 'arguments') ?? ''
+    call.input += text
     if (call.index !== undefined) {
       if (text !== '') emit({ type: 'grow', index: call.index, text })
       return
     }
-    call.pendingInput += text
     if (call.name === '') return
     this.#closeOpen(emit)
     this.#hasCalls = true
     const payload = readCallPayload(fragment)
-    const { id, name } = call
+    const id = call.sentId || `call_${this.#number}_${this.#calls.indexOf(call)}`
     call.index = this.#openContent(
       {
         type: 'call',
         id: decodeCallId(id),
-        name,
+        name: call.name,
         input: '',
         ...(isFreeText && { isFreeText }),
         ...(payload && { payload }),
       },
       emit,
     )
-    if (call.pendingInput !== '') emit({ type: 'grow', index: call.index, text: call.pendingInput })
+    if (call.input !== '') emit({ type: 'grow', index: call.index, text: call.input })
   }
-  #callNumber(fragment: Fields, at: number): number {
-    if (typeof fragment.index === 'number') return fragment.index
-    const id = lenientText(fragment, 'id')
-    if (!id) return Math.max(0, this.#calls.size - 1)
-    const match = [...this.#calls].find(([, call]) => call.id === id)
-    return match ? match[0] : this.#calls.size + at
+  #callOf(fragment: Fields, fields: Fields): OpenCall {
+    const id = lenientText(fragment, 'id') ?? ''
+    const { index } = fragment
+    const known =
+      typeof index === 'number'
+        ? this.#callsByIndex.get(index)
+        : id === ''
+          ? this.#calls.at(-1)
+          : this.#calls.find(({ sentId }) => sentId === id)
+    if (known && !(typeof index === 'number' && beginsAnother(known, id, fields))) return known
+    const call: OpenCall = { sentId: id, name: '', input: '', index: undefined }
+    this.#calls.push(call)
+    if (typeof index === 'number') this.#callsByIndex.set(index, call)
+    return call
   }
+}
+
+/** Whether a fragment with the index of a call is another call: some upstreams give all calls the
+ *  same index. It has a name and its own id; without ids, the call before it is complete. */
+const beginsAnother = (known: OpenCall, id: string, fields: Fields): boolean => {
+  const name = lenientText(fields, 'name') ?? ''
+  if (name === '' || known.name === '') return false
+  if (id !== '' && known.sentId !== '') return id !== known.sentId
+  const hasInput = Boolean(fields.arguments ?? fields.input)
+  return (hasInput || name !== known.name) && isFields(parseJson(known.input))
 }

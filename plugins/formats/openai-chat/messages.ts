@@ -19,12 +19,20 @@ import type { DroppedFields } from '../hub/codec.ts'
 import type { Call, Content, Media, Result, Text, Thought } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import type { Turn } from '../hub/prompt.ts'
-import { readContent, reportDropped, type Writing, writeContent, writePart } from './content.ts'
+import {
+  readContent,
+  readPart,
+  reportDropped,
+  type Writing,
+  writeContent,
+  writePart,
+} from './content.ts'
 import {
   isOwnPayload,
   ownThoughts,
   readCallPayload,
   readThoughts,
+  thinkingText,
   writeCallPayload,
   writeThoughts,
 } from './reasoning.ts'
@@ -111,11 +119,25 @@ const readAssistant: Reader = (message, at, names) => {
     calls.push(readFunctionCall(functionCall, String(functionCall.name), `${at}.function_call`))
   for (const { id, name } of calls) names.set(id, name)
   const name = textIn(message, 'name', `${at}.name`)
-  const parts = withHint(readContent(message, at), message, at)
+  const parts = withHint(readAssistantContent(message, at), message, at)
   const content: Content[] = [...readThoughts(message), ...parts]
   if (refusal) content.push({ type: 'refusal', text: refusal })
   return { role: 'assistant', content: [...content, ...calls], ...(name !== undefined && { name }) }
 }
+/** Some models' answers have thoughts among the parts. */
+const readAssistantContent = (message: Fields, at: string): readonly Content[] => {
+  const parts = listOf(message)
+  if (!parts.some(isThinking)) return readContent(message, at)
+  return parts.map((value, index) => {
+    const part = requireObject(value, `${at}.content[${index}]`)
+    return isThinking(part)
+      ? { type: 'thought', text: thinkingText(part) }
+      : readPart(part, `${at}.content[${index}]`)
+  })
+}
+const listOf = ({ content }: Fields): readonly Json[] => (Array.isArray(content) ? content : [])
+const isThinking = (part: Json): boolean => isFields(part) && part.type === 'thinking'
+
 const readCall = (call: Fields, at: string): Call => {
   const id = decodeCallId(requireMember(textIn(call, 'id', `${at}.id`), `${at}.id`))
   const payload = readCallPayload(call)

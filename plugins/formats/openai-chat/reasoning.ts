@@ -3,7 +3,7 @@
  *  messages. */
 
 import { type Fields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
-import type { OpaquePayload, Thought } from '../hub/content.ts'
+import type { OpaquePayload, Text, Thought } from '../hub/content.ts'
 import { decodePayload, encodePayload } from '../hub/opaque-payload.ts'
 
 const NAME = 'openai-chat'
@@ -17,6 +17,20 @@ export const readThoughts = (message: Fields): readonly Thought[] => {
   const text = lenientText(message, 'reasoning_content') ?? lenientText(message, 'reasoning')
   return text ? [{ type: 'thought', text }] : []
 }
+/** `content` as a list, as Mistral sends it: texts and `{type: 'thinking', thinking: [{type:
+ *  'text', text}]}`, in their order. Empty for a string. */
+export const readContentList = (message: Fields): readonly (Text | Thought)[] =>
+  lenientObjects(message, 'content').flatMap((part): readonly (Text | Thought)[] => {
+    const isThought = part.type === 'thinking'
+    const text = isThought ? thinkingText(part) : (lenientText(part, 'text') ?? '')
+    return text === '' ? [] : [{ type: isThought ? 'thought' : 'text', text }]
+  })
+/** The text of a part with thoughts: a list of texts, or one text. */
+export const thinkingText = (part: Fields): string =>
+  lenientText(part, 'thinking') ??
+  lenientObjects(part, 'thinking')
+    .map(each => lenientText(each, 'text') ?? '')
+    .join('')
 const readDetail = (detail: Fields): readonly Thought[] => {
   const text = lenientText(detail, 'text') ?? lenientText(detail, 'summary') ?? ''
   const encodedPayload = lenientText(detail, 'signature') ?? lenientText(detail, 'data')

@@ -14,7 +14,7 @@ import type { EncodeContext } from '../hub/codec.ts'
 import type { Citation, Content, Media, Text, Thought } from '../hub/content.ts'
 import { dataUrl, parseDataUrl } from '../media/media.ts'
 import { writeTextAndCalls } from './messages.ts'
-import { readCallPayload, readThoughts, writeThoughts } from './reasoning.ts'
+import { readCallPayload, readContentList, readThoughts, writeThoughts } from './reasoning.ts'
 import { reasonOf, refusalIn, stopOf } from './stops.ts'
 import { countsIn, countsOf, metersOf } from './usage.ts'
 
@@ -50,16 +50,21 @@ const readChoice = (choice: Fields): Choice => {
     ...(isFields(choice.logprobs) && { logprobs: choice.logprobs }),
   }
 }
-const readTexts = (message: Fields): readonly Text[] => {
-  const { content } = message
+/** Texts, and the thoughts between them if the content is a list. Consecutive texts are one. */
+const readTexts = (message: Fields): readonly (Text | Thought)[] => {
   const transcript = lenientText(lenientObject(message, 'audio'), 'transcript')
-  const parts = Array.isArray(content)
-    ? lenientObjects(message, 'content').map(part => part.text)
-    : [content ?? transcript]
-  const text = parts.filter(part => typeof part === 'string').join('')
-  if (text === '') return []
+  const text = lenientText(message, 'content') ?? transcript ?? ''
+  const parts: (Text | Thought)[] = text === '' ? [] : [{ type: 'text', text }]
+  for (const part of readContentList(message)) {
+    const last = parts.at(-1)
+    if (last?.type === part.type) parts[parts.length - 1] = { ...last, text: last.text + part.text }
+    else parts.push(part)
+  }
   const citations = lenientObjects(message, 'annotations').flatMap(readCitation)
-  return [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]
+  const cited = parts.findLastIndex(({ type }) => type === 'text')
+  return parts.map((part, index) =>
+    index === cited && citations.length > 0 ? { ...part, citations } : part,
+  )
 }
 export const readCitation = (annotation: Fields): readonly Citation[] => {
   const source = lenientObject(annotation, 'url_citation')

@@ -128,7 +128,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'lists as delta.content are text and thoughts',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'magistral',
     stream: true,
@@ -180,7 +179,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a list as the content of a message is text and thoughts',
-    isWrong: true,
     client: 'openai-responses',
     model: 'magistral',
     request: { input: 'q' },

@@ -30,7 +30,6 @@ const SCHEMA = { type: 'object', properties: { a: { type: 'string' } } }
 export const cases: readonly RequestCase[] = [
   {
     name: 'two calls that share an index and not an id are two calls',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'plain-chat',
     stream: true,
