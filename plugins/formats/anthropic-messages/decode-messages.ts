@@ -2,6 +2,7 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
+import type { DroppedFields } from '../hub/codec.ts'
 import type { Content } from '../hub/content.ts'
 import type { Turn } from '../hub/prompt.ts'
 import { readBlocks } from './decode-content.ts'
@@ -16,9 +17,9 @@ import {
 } from './members.ts'
 
 /** The system prompt is the first turn. Throws for a thread, whose turns are not in the request. */
-export const readMessages = (body: Fields): readonly Turn[] => {
+export const readMessages = (body: Fields, dropped: DroppedFields): readonly Turn[] => {
   if (isFields(body.thread)) throw fault('THREAD_UNSUPPORTED')
-  return withToolNames([...readSystem(body), ...readTurns(body)])
+  return withToolNames([...readSystem(body), ...readTurns(body, dropped)])
 }
 
 const readSystem = (body: Fields): readonly Turn[] => {
@@ -29,12 +30,18 @@ const readSystem = (body: Fields): readonly Turn[] => {
 const ROLES: readonly string[] = ['user', 'assistant', 'system'] satisfies readonly Turn['role'][]
 const isRole = (role: string): role is Turn['role'] => ROLES.includes(role)
 
-const readTurns = (body: Fields): readonly Turn[] =>
-  objectsIn(requiredReader(listIn, [])(body, 'messages', ''), 'messages').map(({ fields, at }) => {
-    const role = requiredText(fields, 'role', at)
-    if (!isRole(role)) rejectValue(memberPath(at, 'role'), `'${role}'`)
-    return { role: role as Turn['role'], content: readContent(fields, 'content', at) }
-  })
+const readTurns = (body: Fields, dropped: DroppedFields): readonly Turn[] =>
+  objectsIn(requiredReader(listIn, [])(body, 'messages', ''), 'messages').flatMap(
+    ({ fields, at }): readonly Turn[] => {
+      const role = requiredText(fields, 'role', at)
+      if (!isRole(role)) rejectValue(memberPath(at, 'role'), `'${role}'`)
+      const changesSettings = role === 'system' && isFields(fields.output_config)
+      if (changesSettings) dropped.add(memberPath(at, 'output_config') ?? '')
+      // A system turn may only change settings, which other providers cannot in mid-conversation.
+      if (changesSettings && fields.content === undefined) return []
+      return [{ role: role as Turn['role'], content: readContent(fields, 'content', at) }]
+    },
+  )
 
 /** A string or a list of blocks. */
 const readContent = (fields: Fields, key: string, at: FieldPath): readonly Content[] => {

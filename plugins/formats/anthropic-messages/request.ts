@@ -46,7 +46,7 @@ export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields
   dropOthers(body, 'output_config', ['effort', 'format'], dropped)
   dropOthers(body, 'metadata', ['user_id'], dropped)
   return {
-    turns: readMessages(body),
+    turns: readMessages(body, dropped),
     tools: readTools(body, dropped),
     ...readChoice(body),
     settings: readSettings(body),

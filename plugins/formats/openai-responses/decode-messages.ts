@@ -55,7 +55,8 @@ const resultsFirst = (turn: DecodedItem): DecodedItem => {
 }
 const typeOf = (item: Fields, at: string): string =>
   requireMember(
-    textIn(item, 'type', `${at}.type`) ?? ('role' in item ? 'message' : undefined),
+    textIn(item, 'type', `${at}.type`) ??
+      ('role' in item ? 'message' : 'id' in item ? 'item_reference' : undefined),
     `${at}.type`,
   )
 

@@ -13,6 +13,9 @@ const gemini = (more: { readonly [key: string]: Json }): Json => ({
 
 type Row = readonly [body: Json, code: string, param: string, words: RegExp]
 const TABLE: readonly Row[] = [
+  [{ contents: { role: 'user' } }, 'INVALID_VALUE', 'contents', /each with its parts/],
+  [{ contents: { parts: { text: 7 } } }, 'INVALID_VALUE', 'contents', /parts/],
+  [gemini({ tools: 7 }), 'INVALID_TYPE', 'tools', /an array/],
   [{ contents: [] }, 'INVALID_SIZE', 'contents', /at least one content/],
   [gemini({ generationConfig: 7 }), 'INVALID_TYPE', 'generationConfig', /an object/],
   [
@@ -69,5 +72,16 @@ t.test('Gemini schema: accepts client requests and unknown fields', t => {
   for (const { id, format, request } of recordings() ?? [])
     if (format.startsWith('gemini') && request)
       t.equal(validator.validate(request as Json), undefined, id)
+  t.end()
+})
+
+t.test('Gemini schema: takes an object in place of a list of one, as Google does', t => {
+  const body = {
+    contents: { role: 'user', parts: { text: 'hi' } },
+    tools: { functionDeclarations: { name: 'w' } },
+    safetySettings: { category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' },
+    toolConfig: { functionCallingConfig: { mode: 'validated' } },
+  }
+  t.equal(validator.validate(body), undefined)
   t.end()
 })

@@ -206,7 +206,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a thinking block without a signature member',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'chat-r',
     request: {
@@ -227,7 +226,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'thinking between tools',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'cl5',
     request: {

@@ -246,7 +246,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a calling mode in lower case',
-    isWrong: true,
     client: 'google-gemini',
     model: 'gx25',
     request: {

@@ -50,7 +50,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a system turn of settings only',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'cl5',
     headers: { 'anthropic-beta': 'mid-conversation-output-config-2026-07-01' },
@@ -119,5 +118,30 @@ export const cases: readonly RequestCase[] = [
     model: 'chat',
     request: { input: 'largest city, as json', text: { format: { type: 'json_object' } } },
     check: ({ up }) => up.messages.length === 1,
+  },
+  ...(['resp', 'chat', 'gx25', 'b-claude'] as const).map(
+    (model): RequestCase => ({
+      name: `a system turn of settings only is named: ${model}`,
+      client: 'anthropic-messages',
+      model,
+      request: {
+        max_tokens: 100,
+        messages: [
+          { role: 'user', content: 'hi' },
+          { role: 'system', output_config: { effort: 'low' } },
+        ],
+      },
+      check: ({ status, dropped }) => status === 200 && dropped === 'messages[1].output_config',
+    }),
+  ),
+  {
+    name: 'single objects in place of lists',
+    client: 'google-gemini',
+    model: 'cl45',
+    request: {
+      contents: { role: 'user', parts: { text: 'hi' } },
+      tools: { functionDeclarations: { name: 'w' } },
+    },
+    check: ({ up }) => up.messages[0].content[0].text === 'hi' && up.tools[0].name === 'w',
   },
 ]
