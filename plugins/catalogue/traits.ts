@@ -1,5 +1,6 @@
 /** `traits:` of a model and of a target: all traits that the gateway's plugins read, and x- names
  *  for plugins of operators. */
+import { RULES } from '../formats/hub/conversation-rules.ts'
 import { knownFormats } from '../formats/index.ts'
 
 const flag = (description: string, fallback: boolean) => ({
@@ -96,8 +97,7 @@ export const TRAITS = {
       false,
     ),
     system_turns: flag('It accepts system messages between other messages.', false),
-    prefill: flag('false: a request may not end with an assistant message.', true),
-    signatures: choice('required: it refuses tool calls without a signature.', 'required'),
+    ...RULES,
     mixed_tools: flag(
       "It accepts hosted tools together with the client's functions, and structured output beside tools.",
       false,

@@ -4,7 +4,7 @@ import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Attributes, Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Fields } from './fields.ts'
 import type { AutoCache } from './hub/auto-cache.ts'
-import type { Codec, TargetCodec, UpstreamError } from './hub/codec.ts'
+import type { Codec, TargetCodec, TargetFacts, UpstreamError } from './hub/codec.ts'
 import type { ServedFacts } from './served.ts'
 import type { Framing } from './stream/framing.ts'
 import type { SseEvent } from './stream/sse.ts'
@@ -56,6 +56,14 @@ export interface Format {
   /** Present if its upstreams have error replies of several shapes: those that are not in the
    *  client's dialect are written in it. */
   decodeError?(status: number, body: Json | undefined): UpstreamError
+  /** Returns the members of a request to replace for a target of this format: what another
+   *  provider's model left in the history and this one refuses. `contains`: whether the bytes of
+   *  the body have a text, which costs less than a walk. */
+  repairHistory?(
+    body: Fields,
+    target: TargetFacts,
+    contains: (text: string) => boolean,
+  ): readonly (readonly [key: string, value: Json])[]
   /** Translation to and from the hub. */
   readonly codec?: Codec
 }

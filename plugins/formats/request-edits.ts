@@ -1,7 +1,9 @@
 /** Edits of a request to a target of the client's own format; all other bytes stay as they are. */
 import { asBuffer } from '../../engine/kit.ts'
 import type { Attempt, Bytes, Exchange, Json } from '../../engine/plugin.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, isFields } from './fields.ts'
+import type { Format } from './format.ts'
+import type { TargetFacts } from './hub/codec.ts'
 import { setMember } from './json-member.ts'
 import { boundaryOf, partsIn } from './media/multipart.ts'
 import { replaceModel } from './model-name.ts'
@@ -29,6 +31,22 @@ export const setBodyMember = (
   request.body = setMember(request.body, body, key, value)
   delete request.headers['content-length']
   return true
+}
+
+/** Repairs the history of a request for its target. `body`: the body that is sent. */
+export const repairHistory = (
+  { repairHistory: repair }: Pick<Format, 'repairHistory'>,
+  request: Attempt['request'],
+  body: Json | undefined,
+  target: TargetFacts,
+): void => {
+  const { body: bytes } = request
+  if (!repair || !isFields(body) || !(bytes instanceof Uint8Array)) return
+  const contains = (text: string): boolean => asBuffer(bytes).includes(text)
+  if (repair(body, target, contains).length === 0) return
+  // The bytes may hold members that the client did not send.
+  const current = JSON.parse(asBuffer(bytes).toString()) as Fields
+  for (const member of repair(current, target, contains)) setBodyMember(request, current, member)
 }
 
 /** Whether the body is a form, which has no JSON members. */

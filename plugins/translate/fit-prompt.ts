@@ -1,7 +1,8 @@
 /** Fits a prompt to a target: names its media types, takes documents apart, leaves out hosted tools
- *  that it cannot run, and converts names of tools. */
+ *  that it cannot run, offers functions in place of free-text tools, and converts names of tools. */
 import type { DroppedFields, TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
 import { fitContent } from '../formats/hub/fit-content.ts'
+import { restoreFreeCalls, withFunctionsForFreeTools } from '../formats/hub/free-tools.ts'
 import { withoutUnsupportedTools } from '../formats/hub/offered-tools.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { renameTools, restoreToolNames } from '../formats/hub/tool-names.ts'
@@ -28,7 +29,11 @@ export const fitPrompt = (
       if (tool.type === 'function')
         for (const path of tool.native?.settings ?? []) dropped.add(path)
   const supportedPrompt = withoutUnsupportedTools(prompt, support, target, dropped)
-  if (isSameFormat) return { prompt: supportedPrompt, codec }
-  const { prompt: renamedPrompt, clientNames } = renameTools(supportedPrompt, support.names)
-  return { prompt: renamedPrompt, codec: restoreToolNames(codec, clientNames) }
+  const fittedPrompt = support.takesFreeText?.(target)
+    ? supportedPrompt
+    : withFunctionsForFreeTools(supportedPrompt)
+  if (isSameFormat) return { prompt: fittedPrompt, codec: restoreFreeCalls(codec, prompt.tools) }
+  const { prompt: renamedPrompt, clientNames } = renameTools(fittedPrompt, support.names)
+  const restored = restoreToolNames(codec, clientNames)
+  return { prompt: renamedPrompt, codec: restoreFreeCalls(restored, prompt.tools) }
 }

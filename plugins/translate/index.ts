@@ -8,6 +8,7 @@ import {
 } from '../conversion/client-format-option.ts'
 import { MEDIA_KINDS } from '../conversion/media-fetch.ts'
 import { PROMPT_CACHE, readPromptCache } from '../conversion/prompt-cache-option.ts'
+import { RULES } from '../formats/hub/conversation-rules.ts'
 import { formats, formatsOf, knownFormats } from '../formats/index.ts'
 import { operatorParts } from '../operator/contributions.ts'
 import { openListeners } from './listeners/chains.ts'
@@ -65,6 +66,15 @@ export default {
       items: { enum: MEDIA_KINDS, description: 'A kind of media.', examples: ['video'] },
       uniqueItems: true,
       examples: [['image', 'video']],
+    },
+    rules: {
+      description:
+        'What this upstream demands of conversations. Traits of a model win; without a rule, the family of the model decides by its name.',
+      type: 'object',
+      additionalProperties: false,
+      minProperties: 1,
+      properties: RULES,
+      examples: [{ call_ids: 9, user_after_results: false }],
     },
     upload: {
       description:

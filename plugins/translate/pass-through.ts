@@ -16,7 +16,7 @@ import type {
   UsageOption,
 } from '../formats/format.ts'
 import { offersHostedTools } from '../formats/hosted-tools.ts'
-import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
+import { isFormBody, renameModel, repairHistory, setBodyMember } from '../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { AnswerFilter } from '../formats/stream/answer-watch.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
@@ -26,11 +26,20 @@ import {
   type WatchedMarks,
   watchedMarksOf,
 } from '../formats/stream/stream-watch.ts'
-import { METERED, MODEL, OUTPUT_LIMIT, type PricedMeters, USAGE } from '../slots.ts'
+import {
+  EXPANDED_REQUEST,
+  METERED,
+  MODEL,
+  OUTPUT_LIMIT,
+  type PricedMeters,
+  USAGE,
+} from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
 import { awaitAnswer, awaitContent, awaitElement, holdOf } from './first-content.ts'
 import { watchHostedTools } from './hosted-tools.ts'
 import { PassThroughListener } from './pass-through-listener.ts'
+
+type Target = Parameters<typeof repairHistory>[3]
 
 export class PassThrough {
   readonly #format: Format
@@ -46,7 +55,10 @@ export class PassThrough {
     this.#namesAskedModel = namesAskedModel
     this.#marks = watchedMarksOf(format)
   }
-  forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
+  forward(attempt: Attempt, next: () => Promise<void>, target: Target): Promise<void> {
+    const { request, exchange } = attempt
+    const body = exchange.slots.get(EXPANDED_REQUEST)?.body ?? exchange.request.parsed
+    repairHistory(this.#format, request, body, target)
     const renaming = this.#renameModel(attempt)
     return renaming ? renaming.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
   }

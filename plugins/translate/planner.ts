@@ -14,6 +14,7 @@ import { addCachedMembers, thinksByDefault } from './model-defaults.ts'
 import { PassThrough } from './pass-through.ts'
 import { createContext, type RouteOptions } from './route-context.ts'
 import {
+  factsOf,
   isTranslatable,
   type TranslatableFormat,
   type TranslationContext,
@@ -63,11 +64,13 @@ export class TranslationPlanner {
   }
   #send(attempt: Attempt, next: Next): Promise<void> {
     const plan = this.#planFor(attempt)
-    const passes = plan === this.#passThrough
-    if (passes) addCachedMembers(attempt, this.#format, this.#context.autoCache)
-    return plan.forward(attempt, passes ? showParts(attempt, this.#format.codec, next) : next)
+    if (plan instanceof Translator) return plan.forward(attempt, next)
+    addCachedMembers(attempt, this.#format, this.#context.autoCache)
+    const facts = factsOf(attempt, this.#context)
+    return plan.forward(attempt, showParts(attempt, this.#format.codec, next), facts)
   }
-  #planFor({ target, exchange, request }: Attempt): PassThrough | Translator {
+  #planFor(attempt: Attempt): PassThrough | Translator {
+    const { target, exchange, request } = attempt
     const formatNames = this.#formatsOf(target)
     const { parsed } = exchange.request
     if (!this.#supportsClientFormat(formatNames))
@@ -75,7 +78,8 @@ export class TranslationPlanner {
     if (hasChanges(exchange)) return this.#rewriter()
     if (thinksByDefault(target.traits) || exchange.slots.get(EXPANDED_REQUEST)?.longer)
       return this.#rewriter()
-    if (isFields(parsed) && this.#format.codec?.needsTranslation?.(parsed, target.traits ?? {}))
+    const { traits } = factsOf(attempt, this.#context)
+    if (isFields(parsed) && this.#format.codec?.needsTranslation?.(parsed, traits))
       return (
         this.#translatorFor(
           formatNames.filter(name => name !== this.#format.name),

@@ -5,14 +5,14 @@ import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { fetchMedia, namesMedia } from '../conversion/media-fetch.ts'
 import { autoCacheFor } from '../conversion/prompt-cache-option.ts'
 import { addBreakpoints } from '../formats/hub/auto-cache.ts'
-import type { TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
+import type { TargetCodec } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { pairResults } from '../formats/hub/turn-order.ts'
-import { MODEL, OUTPUT_LIMIT } from '../slots.ts'
+import { OUTPUT_LIMIT } from '../slots.ts'
 import type { DecodedRequest } from './decode-request.ts'
 import { MediaUpload } from './media-upload.ts'
 import { addDefaultThinking } from './model-defaults.ts'
-import type { TranslationContext } from './translation-context.ts'
+import { factsOf, type TranslationContext } from './translation-context.ts'
 
 export const preparePrompt = (
   { prompt, dropped }: DecodedRequest,
@@ -30,7 +30,11 @@ export const preparePrompt = (
   const cachedPrompt = autoCache ? addBreakpoints(prompt, autoCache) : prompt
   const boundPrompt = applyOutputLimit(cachedPrompt, exchange)
   if (imageGeneration) {
-    const imagePrompt = imageGeneration.reducePrompt(boundPrompt, factsOf(attempt), droppedFields)
+    const imagePrompt = imageGeneration.reducePrompt(
+      boundPrompt,
+      factsOf(attempt, context),
+      droppedFields,
+    )
     if (!namesMedia(imagePrompt, ['image'])) return imagePrompt
     return fetchMedia(imagePrompt, ['image'], context.host, exchange.signal)
   }
@@ -56,13 +60,4 @@ const uploadFor = (
   const largest = uploads?.get(upstream)
   if (!codec.upload || largest === undefined) return undefined
   return new MediaUpload(codec.upload, { host, log, upstream, largest, exchange, codec })
-}
-
-export const factsOf = ({ target, exchange }: Attempt): TargetFacts => {
-  const { traits = {} } = target
-  return {
-    name: target.name ?? exchange.slots.get(MODEL)?.asked ?? '',
-    ...(typeof traits.output === 'number' && { maxOutput: traits.output }),
-    traits,
-  }
 }

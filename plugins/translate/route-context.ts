@@ -3,6 +3,7 @@ import { amountIn, SIZES } from '../../engine/kit.ts'
 import type { Host, Json } from '../../engine/plugin.ts'
 import type { MediaHost } from '../conversion/media-fetch.ts'
 import { servesSignedUrls } from '../file-store/signed-url.ts'
+import { isFields } from '../formats/fields.ts'
 import { ImageLinks } from './image-links.ts'
 import { ThoughtCache } from './thought-cache.ts'
 import type { TranslationContext } from './translation-context.ts'
@@ -13,6 +14,11 @@ export const createContext = (host: Host, options: RouteOptions): TranslationCon
   const { log, upstreams } = host
   const fetches = new Map(
     Object.entries(upstreams).map(([name, { options }]) => [name, listOf(options.fetch)]),
+  )
+  const rules = new Map(
+    Object.entries(upstreams).flatMap(([name, { options }]) =>
+      isFields(options.rules) ? [[name, options.rules] as const] : [],
+    ),
   )
   const uploads = new Map(
     Object.entries(upstreams).flatMap(([name, { options, inside }]) =>
@@ -31,7 +37,7 @@ export const createContext = (host: Host, options: RouteOptions): TranslationCon
     send: host.send,
     ...(imageLinks && { findStored: url => imageLinks.find(url) }),
   }
-  return { log, host: mediaHost, imageLinks, thoughts, fetches, uploads, ...options }
+  return { log, host: mediaHost, imageLinks, thoughts, rules, fetches, uploads, ...options }
 }
 
 const listOf = (value: Json | undefined): readonly string[] =>

@@ -1,9 +1,11 @@
 /** What a route's translators share, and the formats that can be translated. */
-import type { Log } from '../../engine/plugin.ts'
+import type { Attempt, Log } from '../../engine/plugin.ts'
 import type { MediaHost } from '../conversion/media-fetch.ts'
+import type { Fields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import type { AutoCache } from '../formats/hub/auto-cache.ts'
-import type { Codec } from '../formats/hub/codec.ts'
+import type { Codec, TargetFacts } from '../formats/hub/codec.ts'
+import { MODEL } from '../slots.ts'
 import type { ImageLinks } from './image-links.ts'
 import type { ThoughtCache } from './thought-cache.ts'
 
@@ -22,8 +24,23 @@ export interface TranslationContext {
   readonly strict: boolean
   /** Cache breakpoints for requests without any; of models that do not say it themselves. */
   readonly autoCache?: AutoCache | undefined
+  /** Upstream -> what it demands of conversations. */
+  readonly rules: ReadonlyMap<string, Fields>
   /** Upstream -> kinds of media that the gateway fetches for it. */
   readonly fetches: ReadonlyMap<string, readonly string[]>
   /** Upstream -> largest file that is uploaded to it, bytes. */
   readonly uploads?: ReadonlyMap<string, number>
+}
+
+/** Traits of the model win over the rules of its upstream. */
+export const factsOf = (
+  { target, exchange }: Attempt,
+  { rules }: Pick<TranslationContext, 'rules'>,
+): TargetFacts => {
+  const traits = { ...rules.get(target.upstream), ...target.traits }
+  return {
+    name: target.name ?? exchange.slots.get(MODEL)?.asked ?? '',
+    ...(typeof traits.output === 'number' && { maxOutput: traits.output }),
+    traits,
+  }
 }

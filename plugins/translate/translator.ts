@@ -18,9 +18,9 @@ import { decodeRequest } from './decode-request.ts'
 import { awaitAnswer, awaitContent } from './first-content.ts'
 import { fitPrompt } from './fit-prompt.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
-import { factsOf, preparePrompt } from './prepare-prompt.ts'
+import { preparePrompt } from './prepare-prompt.ts'
 import { contextOf, translateResponse } from './translate-response.ts'
-import type { TranslatableFormat, TranslationContext } from './translation-context.ts'
+import { factsOf, type TranslatableFormat, type TranslationContext } from './translation-context.ts'
 
 /** Translates from one client format to one target format. */
 export class Translator {
@@ -48,7 +48,7 @@ export class Translator {
     const preparing = preparePrompt(decodedRequest, attempt, target, this.#context, droppedFields)
     // Most prompts are ready at once, and a turn of the queue would cost a microsecond.
     const prompt = preparing instanceof Promise ? await preparing : preparing
-    const facts = factsOf(attempt)
+    const facts = factsOf(attempt, this.#context)
     const isSameFormat = this.#client.name === this.#target.name
     const fittedPrompt = fitPrompt(prompt, target, facts, isSameFormat, droppedFields)
     const upstreamRequest = target.encodePrompt(fittedPrompt.prompt, facts, droppedFields)

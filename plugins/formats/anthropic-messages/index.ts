@@ -10,7 +10,13 @@ import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
 import { NAME } from './members.ts'
-import { cachedMembers, decodePrompt, encodePrompt, needsTranslation } from './request.ts'
+import {
+  cachedMembers,
+  decodePrompt,
+  encodePrompt,
+  needsTranslation,
+  repairHistory,
+} from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { toolSupport } from './tools.ts'
@@ -85,6 +91,7 @@ export const anthropicMessages: Format = {
     carriesContent,
   },
   answers,
+  repairHistory,
   codec: {
     decodePrompt,
     encodePrompt,

@@ -13,11 +13,11 @@ import { mcpHeaders, mcpServerFields } from './mcp-servers.ts'
 import { flagIn, numberIn, objectIn, textIn, textsIn } from './members.ts'
 import { callName } from './names.ts'
 import { MEMBERS, TIERS } from './settings.ts'
-import { planThinking, readThinking, removeConflicts } from './thinking.ts'
+import { ownThoughts, planThinking, readThinking, removeConflicts } from './thinking.ts'
 import { offeredTools, readChoice, readTools, writeChoice, writeTools } from './tools.ts'
 
 export { cachedMembers } from './cache.ts'
-export { needsTranslation } from './thinking.ts'
+export { needsTranslation, repairHistory } from './thinking.ts'
 
 /** Fields that are decoded below or have no meaning of their own. */
 const DECODED_FIELDS: ReadonlySet<string> = new Set([
@@ -95,7 +95,7 @@ export const encodePrompt = (
   target: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
-  const prompt = fitBreakpoints(wholePrompt, dropped)
+  const prompt = ownThoughts(fitBreakpoints(wholePrompt, dropped), target)
   const { limit, thinking, effort, isOn } = planThinking(prompt, target, dropped)
   const form = writeForm(prompt, target, isOn, dropped)
   const { system, messages } = writeTurns(

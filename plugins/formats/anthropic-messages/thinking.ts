@@ -1,7 +1,10 @@
 /** Converts the thinking settings, and resolves their conflicts with other settings. */
 
+import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObjects } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import type { Content } from '../hub/content.ts'
+import { needsSignatures } from '../hub/conversation-rules.ts'
 import type { Prompt, Thinking } from '../hub/prompt.ts'
 import { type FieldPath, NAME, numberIn, objectIn, rejectValue, textIn } from './members.ts'
 
@@ -164,6 +167,57 @@ const resumesWithoutThought = ({ turns }: Prompt): boolean => {
   if (last < 0 || !hasResult) return false
   const first = turns[last]?.content.find(({ type }) => type === 'thought' || type === 'call')
   return !(first?.type === 'thought' && first.payload?.origin === NAME)
+}
+
+/** Targets that sign nothing get their unsigned thoughts back, with an empty signature. */
+export const ownThoughts = (prompt: Prompt, target: TargetFacts): Prompt => {
+  if (needsSignatures(target)) return prompt
+  const sign = (content: Content): Content =>
+    content.type === 'thought' && !content.payload
+      ? { ...content, payload: { origin: NAME, data: '' } }
+      : content
+  return {
+    ...prompt,
+    turns: prompt.turns.map(turn =>
+      turn.content.some(each => 'payload' in each && each.payload)
+        ? turn
+        : { ...turn, content: turn.content.map(sign) },
+    ),
+  }
+}
+
+/** The messages of a client's own request without unsigned thoughts, which the gateway made of
+ *  another provider's answer. `contains`: whether the bytes of the request have a text. */
+export const repairHistory = (
+  { messages, thinking }: Fields,
+  target: TargetFacts,
+  contains: (text: string) => boolean,
+): readonly (readonly [key: string, value: Json])[] => {
+  if (!needsSignatures(target) || !contains(MARK) || !Array.isArray(messages)) return []
+  if (!messages.some(message => contentOf(message).some(isUnsigned))) return []
+  const repaired = messages.flatMap((message): readonly Json[] => {
+    const content = contentOf(message)
+    if (!content.some(isUnsigned)) return [message]
+    const rest = content.filter(block => !isUnsigned(block))
+    return rest.length === 0 ? [] : [{ ...(message as Fields), content: rest }]
+  })
+  // With a budget, a turn with a call must begin with its thought.
+  const isOff = isFields(thinking) && thinking.type === 'enabled' && resumesCall(repaired)
+  return [['messages', repaired], ...(isOff ? [['thinking', { type: 'disabled' }] as const] : [])]
+}
+
+/** The end of `"thinking"`: a rare letter begins it, which makes the search fast. */
+const MARK = 'king"'
+const contentOf = (message: Json): readonly Json[] =>
+  isFields(message) && Array.isArray(message.content) ? message.content : []
+const isUnsigned = (block: Json): boolean =>
+  isFields(block) && block.type === 'thinking' && !block.signature
+const resumesCall = (messages: readonly Json[]): boolean => {
+  const last = messages.findLastIndex(message => isFields(message) && message.role === 'assistant')
+  const first = contentOf(messages[last] ?? null).find(
+    block => isFields(block) && /thinking$|^tool_use$/.test(String(block.type)),
+  )
+  return isFields(first) && first.type === 'tool_use'
 }
 
 /** Removes settings that conflict with thinking and reports them as dropped. */

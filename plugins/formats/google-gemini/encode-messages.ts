@@ -4,7 +4,7 @@ import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
 import { dropCache } from '../hub/cache-hint.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
-import type { DroppedFields } from '../hub/codec.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Call, Content, HostedCall, Media, Result, Thought } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
@@ -12,7 +12,7 @@ import { fillLastTurn } from '../hub/turn-order.ts'
 import { unsupportedMedia, writeMedia } from './content.ts'
 import { encodeToolName, NAME, PLACEHOLDER_SIGNATURE } from './name.ts'
 import { mediaIn, wrapResult } from './results.ts'
-import type { Traits } from './traits.ts'
+import { type Traits, traitsOf } from './traits.ts'
 
 type Part = { [key: string]: Json }
 interface Contents {
@@ -201,4 +201,27 @@ const addSignature = (parts: Part[], thoughtSignature: string): void => {
 const addPlaceholder = (parts: readonly Part[]): void => {
   const first = parts.find(part => 'functionCall' in part)
   if (first) first.thoughtSignature ??= PLACEHOLDER_SIGNATURE
+}
+
+/** The contents of a client's own request with a placeholder for the signature of calls that
+ *  another provider's model made. `contains`: whether the bytes of the request have a text. */
+export const repairHistory = (
+  { contents }: Fields,
+  target: TargetFacts,
+  contains: (text: string) => boolean,
+): readonly (readonly [key: string, value: Json])[] => {
+  if (!traitsOf(target).needsSignatures || !Array.isArray(contents)) return []
+  if (!contains('"functionCall"') && !contains('"function_call"')) return []
+  const repaired = contents.map(signCall)
+  return repaired.every((each, index) => each === contents[index]) ? [] : [['contents', repaired]]
+}
+/** Google checks the first of several parallel calls. */
+const signCall = (content: Json): Json => {
+  if (!isFields(content) || !Array.isArray(content.parts)) return content
+  const { parts } = content
+  const first = parts.findIndex(part => isFields(part) && (part.functionCall ?? part.function_call))
+  const call = parts[first]
+  if (!isFields(call) || call.thoughtSignature || call.thought_signature) return content
+  const signed = { ...call, thoughtSignature: PLACEHOLDER_SIGNATURE }
+  return { ...content, parts: parts.map((part, index) => (index === first ? signed : part)) }
 }

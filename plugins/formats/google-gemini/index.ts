@@ -11,7 +11,7 @@ import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
 import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
-import { counting, decodePrompt, encodePrompt } from './request.ts'
+import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { upload } from './upload.ts'
@@ -85,6 +85,7 @@ export const googleGemini: Format = {
     failedEnd,
   },
   answers,
+  repairHistory,
   codec: {
     decodePrompt,
     encodePrompt,

@@ -16,6 +16,8 @@ import { fitForm, readForm, readSettings, writeForm, writeSettings } from './set
 import { readThinking, writeThinking } from './thinking.ts'
 import { traitsOf } from './traits.ts'
 
+export { repairHistory } from './encode-messages.ts'
+
 export const decodePrompt = (fields: Fields, path: string, dropped: DroppedFields): Prompt => {
   const body = new RequestObject(fields)
   const config = body.object('generationConfig')

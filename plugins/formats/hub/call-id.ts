@@ -29,3 +29,9 @@ export const decodeCallId = (id: string): string => {
   const text = Buffer.from(id.slice(ENCODED_PREFIX.length), 'base64url').toString()
   return encodeCallId(text, PORTABLE_ID) === id ? text : id
 }
+
+/** An id of exactly so many letters and digits: the id itself, or a digest. */
+export const fixedLengthId = (id: string, length: number): string =>
+  id.length === length && /^[A-Za-z0-9]+$/.test(id)
+    ? id
+    : createHash('sha512').update(id).digest('base64').replace(/[+/=]/g, '').slice(0, length)

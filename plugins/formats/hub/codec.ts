@@ -34,6 +34,8 @@ export interface ToolSupport {
   readonly names: ToolNameRule
   /** Whether upstreams run this tool. */
   runs(tool: HostedTool): boolean
+  /** Whether this model accepts tools with free text. Absent: none does. */
+  takesFreeText?(target: TargetFacts): boolean
   /** Whether this model accepts hosted tools beside functions. Absent: every model does. */
   mixesTools?(target: TargetFacts): boolean
 }

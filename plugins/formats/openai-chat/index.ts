@@ -11,7 +11,7 @@ import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
-import { decodePrompt, encodePrompt, needsTranslation } from './request.ts'
+import { decodePrompt, encodePrompt, needsTranslation, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
 import { toolSupport } from './tools.ts'
@@ -79,6 +79,7 @@ export const openaiChat: Format = {
     failedEnd,
   },
   answers,
+  repairHistory,
   codec: {
     settings: NAMES,
     decodePrompt,

@@ -16,7 +16,7 @@ import {
 import { dropCache, readCacheHint } from '../hub/cache-hint.ts'
 import { decodeCallId, encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { DroppedFields } from '../hub/codec.ts'
-import type { Call, Content, Media, Result, Text, Thought } from '../hub/content.ts'
+import type { Call, Content, Media, Result, Text } from '../hub/content.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import type { Turn } from '../hub/prompt.ts'
 import {
@@ -236,15 +236,15 @@ const writeAssistant = (
     if (each.type !== 'media') reportDropped(each, dropped)
     if ('cache' in each) dropCache(each.cache, dropped)
   }
-  const thoughts = content.filter((each): each is Thought => each.type === 'thought')
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const members: Fields = {
     ...writeTextAndCalls(content, true),
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
-    ...writeThoughts(ownThoughts(thoughts)),
+    ...writeThoughts(ownThoughts(content)),
   }
   // The provider rejects an empty message: a turn without content is omitted.
-  if (members.content === null && Object.keys(members).length === 1) return []
+  const { content: text, tool_calls: calls, refusal, reasoning_details: details } = members
+  if (text === null && !(calls ?? refusal ?? details)) return []
   return [omitUndefined({ role: 'assistant', ...members, name })]
 }
 /** Text and calls; the text is null if there is none. `ownOnly`: include only payloads of this

@@ -3,7 +3,7 @@
  *  messages. */
 
 import { type Fields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
-import type { OpaquePayload, Text, Thought } from '../hub/content.ts'
+import type { Content, OpaquePayload, Text, Thought } from '../hub/content.ts'
 import { decodePayload, encodePayload } from '../hub/opaque-payload.ts'
 
 const NAME = 'openai-chat'
@@ -73,8 +73,17 @@ export const readCallPayload = (call: Fields): OpaquePayload | undefined => {
 export const writeCallPayload = (payload: OpaquePayload | undefined): Fields =>
   payload ? { extra_content: { google: { thought_signature: encodePayload(NAME, payload) } } } : {}
 
-/** An upstream of this format receives only payloads of its own. */
-export const ownThoughts = (thoughts: readonly Thought[]): readonly Thought[] =>
-  thoughts.filter(({ payload }) => isOwnPayload(payload))
+/** An upstream of this format receives only payloads of its own. Thoughts without payload are its
+ *  own too, unless the turn has payloads of another provider. */
+export const ownThoughts = (content: readonly Content[]): readonly Thought[] => {
+  const isForeign = content.some(
+    each => 'payload' in each && each.payload && !isOwnPayload(each.payload),
+  )
+  return content.flatMap(each =>
+    each.type === 'thought' && (each.payload ? isOwnPayload(each.payload) : !isForeign)
+      ? [each]
+      : [],
+  )
+}
 export const isOwnPayload = (payload: OpaquePayload | undefined): boolean =>
   payload?.origin === NAME

@@ -7,6 +7,7 @@ import { fitForm } from '../hub/form-request.ts'
 import { type Prompt, reportPrevious } from '../hub/prompt.ts'
 import { clientNamesIn } from '../hub/setting-aliases.ts'
 import { isVideoPart } from './content.ts'
+import { applyRules } from './message-rules.ts'
 import { readMessages, writeMessages } from './messages.ts'
 import {
   ALIASES,
@@ -19,6 +20,8 @@ import {
   writeThinking,
 } from './settings.ts'
 import { presetNameOf, readChoice, readTools, writeTools } from './tools.ts'
+
+export { repairHistory } from './message-rules.ts'
 
 /** Fields that are read; any other field is reported as dropped. */
 const DECODED_FIELDS: ReadonlySet<string> = new Set([
@@ -76,7 +79,7 @@ export const encodePrompt = (
     path: '/v1/chat/completions',
     body: omitUndefined({
       model: name,
-      messages: writeMessages(turns, writing) as Json,
+      messages: applyRules(writeMessages(turns, writing) as Json[], target, dropped),
       ...writeTools(prompt, writing),
       ...writeSettings(prompt, target, dropped),
       response_format: form && writeForm(form, dropped),
@@ -88,10 +91,21 @@ export const encodePrompt = (
   }
 }
 
-/** Preset tools and videos are extensions of the gateway: upstreams of this format have neither. */
-export const needsTranslation = ({ tools, messages }: Fields): boolean =>
-  (Array.isArray(tools) && tools.some(tool => presetNameOf(tool) !== undefined)) ||
-  (Array.isArray(messages) && messages.some(hasVideo))
+/** Preset tools and videos are extensions of the gateway: upstreams of this format have neither.
+ *  Not all of them have custom tools. */
+export const needsTranslation = (
+  { tools, messages }: Fields,
+  { custom_tools: takesCustom }: TargetFacts['traits'],
+): boolean =>
+  (Array.isArray(tools) &&
+    tools.some(
+      tool => presetNameOf(tool) !== undefined || (takesCustom === false && isCustom(tool)),
+    )) ||
+  (Array.isArray(messages) &&
+    messages.some(message => hasVideo(message) || (takesCustom === false && callsCustom(message))))
+const isCustom = (value: Json): boolean => isFields(value) && value.type === 'custom'
+const callsCustom = (message: Json): boolean =>
+  isFields(message) && Array.isArray(message.tool_calls) && message.tool_calls.some(isCustom)
 const hasVideo = (message: Json): boolean =>
   isFields(message) &&
   Array.isArray(message.content) &&

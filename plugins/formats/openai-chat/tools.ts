@@ -77,7 +77,7 @@ const readTool = (value: Json, at: string): Tool => {
       type: 'free',
       name: requireMember(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
       ...(description !== undefined && { description }),
-      ...(isFields(custom.format) && { grammar: custom.format }),
+      ...(isFields(custom.format) && { grammar: readGrammar(custom.format) }),
       ...readCacheHint(tool, at),
     }
   }
@@ -93,6 +93,14 @@ const readTool = (value: Json, at: string): Tool => {
     ...readCacheHint(tool, at),
   }
 }
+/** The hub has a grammar without the object that this format puts around it. */
+const readGrammar = ({ type = 'grammar', grammar, ...rest }: Fields): Fields => ({
+  type,
+  ...rest,
+  ...(isFields(grammar) && grammar),
+})
+const writeGrammar = ({ type = 'text', ...grammar }: Fields): Fields =>
+  type === 'grammar' ? { type, grammar } : { type, ...grammar }
 const readFunction = (declaration: Fields, at: string): Tool => {
   const description = textIn(declaration, 'description', `${at}.description`)
   const strict = flagIn(declaration, 'strict', `${at}.strict`)
@@ -159,6 +167,7 @@ export const toolSupport: ToolSupport = {
   format: 'openai-chat',
   names: { invalid: /[^A-Za-z0-9_-]/g, maxLength: 64 },
   runs: tool => runsTool(tool),
+  takesFreeText: ({ traits }) => traits.custom_tools !== false,
 }
 
 /** Fields of the body; web search is an option. */
@@ -172,7 +181,11 @@ export const writeTools = ({ tools, choice }: Prompt, { dropped, hint }: Writing
       const { name, description, grammar } = tool
       declarations.push({
         type: 'custom',
-        custom: omitUndefined({ name, description, format: grammar }),
+        custom: omitUndefined({
+          name,
+          description,
+          format: isFields(grammar) ? writeGrammar(grammar) : undefined,
+        }),
         ...hint(tool.cache),
       })
     } else if (tool.type === 'hosted' && runsTool(tool))

@@ -3,7 +3,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
 import { type CacheWriter, dropCache } from '../hub/cache-hint.ts'
 import { encodeCallId } from '../hub/call-id.ts'
-import type { DroppedFields } from '../hub/codec.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type {
   Call,
   Content,
@@ -14,6 +14,7 @@ import type {
   Text,
   Thought,
 } from '../hub/content.ts'
+import { needsSignatures } from '../hub/conversation-rules.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
 import { writePart } from './content.ts'
@@ -21,15 +22,17 @@ import { originalItemOf } from './hosted-tools.ts'
 import { CALL_ID, NAME } from './name.ts'
 import { searchItemIn } from './tool-search.ts'
 
+/** `signsNothing`: the upstream's thoughts have no payload, and go back as texts. */
 export const writeItems = (
   turns: readonly Turn[],
   hint: CacheWriter,
   dropped: DroppedFields,
+  signsNothing = false,
 ): readonly Fields[] => {
   const freeCallIds = new Set<string>()
   return turns.flatMap(turn => {
     if (turn.role === 'assistant')
-      return new AssistantItems(freeCallIds, hint, dropped).write(turn.content)
+      return new AssistantItems(freeCallIds, hint, dropped, signsNothing).write(turn.content)
     const results = turn.content.flatMap(content =>
       content.type === 'result'
         ? [searchItemIn(content) ?? writeResult(content, freeCallIds, hint)]
@@ -114,6 +117,7 @@ class AssistantItems {
   readonly #freeCallIds: Set<string>
   readonly #hint: CacheWriter
   readonly #dropped: DroppedFields
+  readonly #signsNothing: boolean
   /** Consecutive texts form one message. */
   #texts: string[] = []
   #phase: string | undefined
@@ -121,7 +125,13 @@ class AssistantItems {
    *  They belong to the next item. */
   readonly #payloads = new Map<string, string>()
 
-  constructor(freeCallIds: Set<string>, hint: CacheWriter, dropped: DroppedFields) {
+  constructor(
+    freeCallIds: Set<string>,
+    hint: CacheWriter,
+    dropped: DroppedFields,
+    signsNothing: boolean,
+  ) {
+    this.#signsNothing = signsNothing
     this.#freeCallIds = freeCallIds
     this.#hint = hint
     this.#dropped = dropped
@@ -167,6 +177,7 @@ class AssistantItems {
   }
   /** Omits thoughts of other providers. */
   #addThought({ text, payload }: Thought): void {
+    if (!payload && this.#signsNothing) return this.#addItem(unsigned(text, this.#items.length))
     if (payload?.origin !== NAME) return
     if (payload.kind !== undefined) {
       this.#payloads.set(payload.kind, payload.data)
@@ -205,6 +216,12 @@ class AssistantItems {
   }
 }
 
+const unsigned = (text: string, index: number): Fields => ({
+  type: 'reasoning',
+  id: `rs_${index}`,
+  summary: [],
+  content: [{ type: 'reasoning_text', text }],
+})
 const assistantMessage = (content: string, phase?: string): Fields =>
   omitUndefined({ type: 'message', role: 'assistant', content, phase })
 
@@ -224,3 +241,20 @@ const refusalMessage = (text: string, index: number): Fields => ({
   status: 'completed',
   content: [{ type: 'refusal', refusal: text }],
 })
+
+/** The input of a client's own request without thoughts that the provider does not store and cannot
+ *  read, which the gateway made of another provider's answer. `contains`: whether the bytes of the
+ *  request have a text. */
+export const repairHistory = (
+  { input, store }: Fields,
+  target: TargetFacts,
+  contains: (text: string) => boolean,
+): readonly (readonly [key: string, value: Json])[] => {
+  if (store !== false || !Array.isArray(input)) return []
+  if (!needsSignatures(target) || !MARKS.some(contains) || !input.some(isUnreadable)) return []
+  return [['input', input.filter(item => !isUnreadable(item))]]
+}
+/** Long texts are found fast. */
+const MARKS = ['"type":"reasoning"', '"type": "reasoning"']
+const isUnreadable = (item: Json): boolean =>
+  isFields(item) && item.type === 'reasoning' && !item.encrypted_content

@@ -12,7 +12,7 @@ import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { counting, decodePrompt, encodePrompt } from './request.ts'
+import { counting, decodePrompt, encodePrompt, needsTranslation, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
 import { metersOf, served } from './usage.ts'
@@ -83,8 +83,10 @@ export const openaiResponses = {
     encodeFailure: (body, last) => failure(body, last),
   },
   answers,
+  repairHistory,
   codec: {
     decodePrompt,
+    needsTranslation,
     encodePrompt,
     decodeAnswer,
     encodeAnswer,

@@ -1,6 +1,7 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. */
+import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import { type Fields, flagIn, omitUndefined, textIn } from '../fields.ts'
+import { type Fields, flagIn, isFields, omitUndefined, textIn } from '../fields.ts'
 import type { CountFacts } from '../format.ts'
 import { cacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
@@ -14,6 +15,8 @@ import { reportDropped, writeItems } from './encode-messages.ts'
 import { writeSettings } from './encode-settings.ts'
 import { fault as own } from './faults.ts'
 import { readChoice, readTools, writeTools } from './tools.ts'
+
+export { repairHistory } from './encode-messages.ts'
 
 export const decodePrompt = (body: Fields, _: string, dropped: DroppedFields): Prompt => {
   if ('messages' in body) throw own('UNSUPPORTED_PARAMETER')
@@ -65,7 +68,7 @@ export const encodePrompt = (
     body: omitUndefined({
       model: target.name,
       instructions,
-      input: writeItems(turns, hint, dropped),
+      input: writeItems(turns, hint, dropped, target.traits.signatures === 'none'),
       ...writeTools(prompt, hint, dropped),
       ...writeSettings(prompt, target, dropped),
       ...hint(prompt.cache),
@@ -97,3 +100,14 @@ export const counting: CountFacts = {
   renameModel: (body, model) => ({ ...body, model }),
   encodeCount: tokens => ({ object: 'response.input_tokens', input_tokens: tokens }),
 }
+
+/** Not all upstreams of this format have custom tools. */
+export const needsTranslation = (
+  { tools, input }: Fields,
+  { custom_tools: takesCustom }: TargetFacts['traits'],
+): boolean =>
+  takesCustom === false && [tools, input].some(list => Array.isArray(list) && list.some(isCustom))
+const isCustom = (value: Json): boolean =>
+  isFields(value) &&
+  (String(value.type).startsWith('custom') ||
+    (Array.isArray(value.tools) && value.tools.some(isCustom)))

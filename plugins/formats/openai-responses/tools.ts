@@ -243,6 +243,7 @@ export const toolSupport: ToolSupport = {
   format: NAME,
   names: { invalid: /[^A-Za-z0-9_-]/g, maxLength: 64 },
   runs: tool => runsTool(tool),
+  takesFreeText: ({ traits }) => traits.custom_tools !== false,
 }
 
 export const writeTools = (

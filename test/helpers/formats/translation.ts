@@ -71,6 +71,7 @@ export const translateAttempt = async (options: AttemptOptions) => {
     host,
     thoughts: new ThoughtCache(),
     strict: false,
+    rules: new Map(),
     fetches: new Map(),
     ...options.context,
   }

@@ -4,7 +4,6 @@ import type { Body, RequestCase } from './request-case.ts'
 export const cases: readonly RequestCase[] = [
   {
     name: 'unsigned thoughts go back to the chat upstream that made them, from messages',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'deepseek-v4',
     request: {
@@ -26,7 +25,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'unsigned thoughts go back to the chat upstream that made them, from responses',
-    isWrong: true,
     client: 'openai-responses',
     model: 'deepseek-v4',
     request: {
@@ -54,7 +52,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'unsigned thoughts go back to the chat upstream that made them, from Gemini',
-    isWrong: true,
     client: 'google-gemini',
     model: 'deepseek-v4',
     request: {
@@ -78,7 +75,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a thinking block without a signature is left out for Anthropic',
-    isWrong: true,
     client: 'anthropic-messages',
     model: 'claude-sonnet-4-5',
     request: {
@@ -100,7 +96,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a reasoning item of the gateway is left out for OpenAI',
-    isWrong: true,
     client: 'openai-responses',
     model: 'gpt-5.6-r',
     request: {

@@ -107,7 +107,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a grammar of responses in the form of chat',
-    isWrong: true,
     client: 'openai-responses',
     model: 'gpt-5.4',
     request: {
@@ -125,7 +124,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a call to a custom tool that the target knows as a function',
-    isWrong: true,
     client: 'openai-responses',
     model: 'plain-chat',
     request: { input: 'q', tools: [{ type: 'custom', name: 'apply_patch' }] },
@@ -160,7 +158,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a grammar of chat in the form of responses',
-    isWrong: true,
     client: 'openai-chat',
     model: 'resp',
     request: {
@@ -180,7 +177,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'a grammar of responses in the form of chat, for a reasoning model',
-    isWrong: true,
     client: 'openai-responses',
     model: 'chat-r',
     request: {

@@ -38,7 +38,7 @@ const TABLE: readonly Row[] = [
     /arguments/,
   ],
   [
-    replyTo({ type: 'function_call_output', output: '' }),
+    replyTo({ type: 'custom_tool_call_output', output: '' }),
     'REQUIRED_PARAMETER',
     'input[0].call_id',
     /call_id/,

@@ -1,0 +1,61 @@
+/** What a provider demands of a conversation: `rules:` of an upstream, and traits of its models,
+ *  which win. Without a rule the family of the model decides, by its name. */
+import type { TargetFacts } from './codec.ts'
+
+/** Schemas of the rules, for `rules:` and for `traits:`. */
+export const RULES = {
+  call_ids: {
+    description:
+      'Ids of tool calls have exactly this many letters and digits; the gateway converts others.',
+    type: 'integer',
+    minimum: 6,
+    maximum: 40,
+    examples: [9],
+  },
+  user_after_results: {
+    description:
+      'false: no message may follow the results of tools but one of the assistant; the gateway puts a short one between.',
+    type: 'boolean',
+    examples: [false],
+  },
+  prefill: {
+    description: 'false: a request may not end with an assistant message.',
+    type: 'boolean',
+    examples: [false],
+  },
+  reasoning: {
+    description:
+      'Of a target of openai-chat: whether assistant messages of the history must have `reasoning_content`, may have it, or may not. Without this rule: models of OpenAI may not, others may.',
+    enum: ['required', 'accepted', 'refused'],
+    examples: ['required'],
+  },
+  signatures: {
+    description:
+      'required: thoughts (anthropic-messages, openai-responses) or calls (google-gemini) without a signature are refused. none: the provider signs nothing, and gets its thoughts back as they are. Without this rule: models of Anthropic and OpenAI require them for thoughts, others do not.',
+    enum: ['required', 'none'],
+    examples: ['none'],
+  },
+  custom_tools: {
+    description: 'false: it has no custom tools; a function with one text stands for each.',
+    type: 'boolean',
+    examples: [false],
+  },
+} as const
+
+/** gpt-oss is an open model, which other providers serve. */
+const OPENAI = /(?:^|\/)(?:gpt-(?!oss)|chatgpt|codex|o\d)/i
+const ANTHROPIC = /claude/i
+
+type Rule = Pick<TargetFacts, 'name' | 'traits'>
+
+/** Whether assistant messages of a chat history have thoughts. */
+export const reasoningRule = ({ name, traits }: Rule): 'required' | 'accepted' | 'refused' => {
+  const rule = traits.reasoning
+  if (rule === 'required' || rule === 'accepted' || rule === 'refused') return rule
+  return OPENAI.test(name) ? 'refused' : 'accepted'
+}
+/** Whether thoughts without a signature are refused. */
+export const needsSignatures = ({ name, traits }: Rule): boolean =>
+  traits.signatures === undefined
+    ? ANTHROPIC.test(name) || OPENAI.test(name)
+    : traits.signatures === 'required'

@@ -1,0 +1,94 @@
+/** Brings messages into the form that the rules of a target demand: ids, order and thoughts. */
+import type { Json } from '../../../engine/plugin.ts'
+import { type Fields, isFields } from '../fields.ts'
+import { fixedLengthId } from '../hub/call-id.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import { reasoningRule } from '../hub/conversation-rules.ts'
+
+type Messages = readonly Json[]
+
+export const applyRules = (
+  messages: Messages,
+  target: TargetFacts,
+  dropped?: DroppedFields,
+): Messages => {
+  const { traits } = target
+  const reasoning = reasoningRule(target)
+  let result = messages
+  if (reasoning === 'refused') result = edit(result, withoutThoughts)
+  if (reasoning === 'required') result = edit(result, withThoughts)
+  const length = traits.call_ids
+  if (typeof length === 'number') result = edit(result, message => withIds(message, length))
+  if (traits.user_after_results === false) result = withoutMessagesAfterResults(result)
+  if (traits.prefill === false && isPrefill(result.at(-1))) {
+    dropped?.add('prefill')
+    result = [...result, { role: 'user', content: 'Continue.' }]
+  }
+  return result
+}
+
+/** The same list if no message changes. */
+const edit = (messages: Messages, change: (message: Fields) => Fields): Messages => {
+  const changed = messages.map(each => (isFields(each) ? change(each) : each))
+  return changed.every((each, index) => each === messages[index]) ? messages : changed
+}
+const THOUGHTS = ['reasoning_content', 'reasoning', 'reasoning_details']
+const withoutThoughts = (message: Fields): Fields => {
+  if (message.role !== 'assistant' || !THOUGHTS.some(key => key in message)) return message
+  return Object.fromEntries(Object.entries(message).filter(([key]) => !THOUGHTS.includes(key)))
+}
+/** Providers that demand thoughts take a space where the conversation has none, but no empty
+ *  text. */
+const withThoughts = (message: Fields): Fields =>
+  message.role !== 'assistant' || THOUGHTS.some(key => message[key])
+    ? message
+    : { ...message, reasoning_content: ' ' }
+
+const withIds = (message: Fields, length: number): Fields => {
+  const { tool_calls: calls, tool_call_id: id } = message
+  const convert = (value: Json | undefined): Json =>
+    typeof value === 'string' ? fixedLengthId(value, length) : (value ?? null)
+  if (Array.isArray(calls) && calls.some(call => isFields(call) && convert(call.id) !== call.id))
+    return {
+      ...message,
+      tool_calls: calls.map(call => (isFields(call) ? { ...call, id: convert(call.id) } : call)),
+    }
+  return typeof id === 'string' && convert(id) !== id
+    ? { ...message, tool_call_id: convert(id) }
+    : message
+}
+
+const roleOf = (message: Json | undefined): Json | undefined =>
+  isFields(message) ? message.role : undefined
+const withoutMessagesAfterResults = (messages: Messages): Messages => {
+  const mustAdd = (index: number): boolean =>
+    roleOf(messages[index - 1]) === 'tool' &&
+    !['tool', 'assistant'].includes(String(roleOf(messages[index])))
+  if (!messages.some((_, index) => mustAdd(index))) return messages
+  return messages.flatMap((message, index) =>
+    mustAdd(index) ? [{ role: 'assistant', content: 'Done.' }, message] : [message],
+  )
+}
+/** Mistral's `prefix` marks a start of the answer that it takes. */
+const isPrefill = (message: Json | undefined): boolean =>
+  isFields(message) &&
+  message.role === 'assistant' &&
+  !message.prefix &&
+  !(Array.isArray(message.tool_calls) && message.tool_calls.length > 0)
+
+/** The messages of a client's own request to a target of the same format, if rules change them.
+ *  `contains`: whether the bytes of the request have a text. */
+export const repairHistory = (
+  { messages }: Fields,
+  target: TargetFacts,
+  contains: (text: string) => boolean,
+): readonly (readonly [key: string, value: Json])[] => {
+  const { traits } = target
+  const hasRules = RULES.some(rule => traits[rule] !== undefined)
+  if (!hasRules && (reasoningRule(target) !== 'refused' || !contains('"reasoning_content"')))
+    return []
+  if (!Array.isArray(messages)) return []
+  const repaired = applyRules(messages, target)
+  return repaired === messages ? [] : [['messages', repaired as Json]]
+}
+const RULES = ['call_ids', 'user_after_results', 'prefill', 'reasoning']
