@@ -85,6 +85,8 @@ const FAMILIES: readonly (readonly [RegExp, Family])[] = [
   [/gemini-2\.5/, { name: 'gemini-2.5-flash', ...GOOGLE, generation: 2.5, budget: [0, 24_576] }],
   [/gemini-[34]/, { name: 'gemini-3', ...GOOGLE, generation: 3, budget: [0, 32_768] }],
   [/gemini/, { name: 'gemini-2', ...GOOGLE, generation: 2 }],
+  // An open model, which others serve.
+  [/gpt-oss/, { name: 'gpt-oss', provider: 'other' }],
   [/^(?:o\d|gpt-5|codex)/, { name: 'gpt-reasoning', provider: 'openai', reasons: true }],
   [/^(?:gpt-|chatgpt)/, { name: 'gpt', provider: 'openai' }],
   [/^(?:mistral|magistral|ministral|codestral|devstral)/, { name: 'mistral', provider: 'mistral' }],

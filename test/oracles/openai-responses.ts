@@ -43,7 +43,9 @@ const itemIds: Rule = ({ body }) =>
   })
 /** "Item with id 'rs_…' not found. Items are not persisted when store is set to false": a reasoning
  *  item is found or has its content. Items of other gateways are never found. */
-const reasoning: Rule = ({ body }) => {
+const reasoning: Rule = ({ body, family }) => {
+  // Others sign nothing.
+  if (family.provider !== 'openai') return []
   const items = itemsOf(body)
   return items.flatMap((each, index) => {
     if (each.type !== 'reasoning') return []

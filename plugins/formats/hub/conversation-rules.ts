@@ -25,7 +25,7 @@ export const RULES = {
   },
   reasoning: {
     description:
-      'Of a target of openai-chat: whether assistant messages of the history must have `reasoning_content`, may have it, or may not. Without this rule: models of OpenAI may not, others may.',
+      'Of a target of openai-chat: whether assistant messages of the history must have `reasoning_content`, may have it, or may not. Without this rule: models of OpenAI may not, those of DeepSeek and Kimi must, others may.',
     enum: ['required', 'accepted', 'refused'],
     examples: ['required'],
   },
@@ -45,6 +45,8 @@ export const RULES = {
 /** gpt-oss is an open model, which other providers serve. */
 const OPENAI = /(?:^|\/)(?:gpt-(?!oss)|chatgpt|codex|o\d)/i
 const ANTHROPIC = /claude/i
+/** Models that refuse a turn with calls without the thoughts before them. */
+const DEMANDING = /deepseek|kimi/i
 
 type Rule = Pick<TargetFacts, 'name' | 'traits'>
 
@@ -52,7 +54,8 @@ type Rule = Pick<TargetFacts, 'name' | 'traits'>
 export const reasoningRule = ({ name, traits }: Rule): 'required' | 'accepted' | 'refused' => {
   const rule = traits.reasoning
   if (rule === 'required' || rule === 'accepted' || rule === 'refused') return rule
-  return OPENAI.test(name) ? 'refused' : 'accepted'
+  if (OPENAI.test(name)) return 'refused'
+  return DEMANDING.test(name) ? 'required' : 'accepted'
 }
 /** Whether thoughts without a signature are refused. */
 export const needsSignatures = ({ name, traits }: Rule): boolean =>

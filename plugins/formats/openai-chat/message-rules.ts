@@ -84,9 +84,12 @@ export const repairHistory = (
   contains: (text: string) => boolean,
 ): readonly (readonly [key: string, value: Json])[] => {
   const { traits } = target
-  const hasRules = RULES.some(rule => traits[rule] !== undefined)
-  if (!hasRules && (reasoningRule(target) !== 'refused' || !contains('"reasoning_content"')))
-    return []
+  const reasoning = reasoningRule(target)
+  const mayChange =
+    reasoning === 'required' ||
+    RULES.some(rule => traits[rule] !== undefined) ||
+    (reasoning === 'refused' && contains('"reasoning_content"'))
+  if (!mayChange) return []
   if (!Array.isArray(messages)) return []
   const repaired = applyRules(messages, target)
   return repaired === messages ? [] : [['messages', repaired as Json]]

@@ -69,6 +69,9 @@ const withoutThoughts = ({ messages, ...rest }: Body): Body => ({
 
 const hasThought: RequestCase['check'] = ({ up }) =>
   up.messages[1].reasoning_content === 'deep thought'
+/** Models that demand thoughts get a space. */
+const hasSpace: RequestCase['check'] = ({ up, upText }) =>
+  up.messages[1].reasoning_content === ' ' && !/deep thought/.test(upText)
 const hasNone: RequestCase['check'] = ({ up, upText }) =>
   up !== undefined && !/deep thought|reasoning_content/.test(upText)
 
@@ -112,21 +115,21 @@ const THOUGHTS: readonly Row[] = [
     'anthropic-messages',
     'deepseek-v4',
     SIGNED,
-    hasNone,
+    hasSpace,
   ],
   [
     'thoughts that OpenAI encrypted to a chat backend',
     'openai-responses',
     'deepseek-v4',
     responsesWith({ encrypted_content: 'gAAAA' }),
-    hasNone,
+    hasSpace,
   ],
   [
     'thoughts before a call that Google signed to a chat backend',
     'google-gemini',
     'deepseek-v4',
     geminiWith({ thoughtSignature: 'CtwB' }),
-    hasNone,
+    hasSpace,
   ],
   [
     'a history without thoughts to a backend that demands them',

@@ -270,8 +270,8 @@ export const cases: readonly RequestCase[] = [
         },
       ],
       tools: [
-        { name: 'w', input_schema: { type: 'object' } },
-        { name: 'v', input_schema: { type: 'object' } },
+        { name: 'w', input_schema: { type: 'object', properties: {} } },
+        { name: 'v', input_schema: { type: 'object', properties: {} } },
       ],
     },
     check: ({ up }) =>
