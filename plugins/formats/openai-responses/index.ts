@@ -12,9 +12,9 @@ import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { counting, decodePrompt, encodePrompt, needsTranslation, repairHistory } from './request.ts'
+import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
-import { TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
+import { needsTranslation, TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
 import { metersOf, served } from './usage.ts'
 
 const ENDS: ReadonlySet<string> = new Set([

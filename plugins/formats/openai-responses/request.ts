@@ -1,7 +1,6 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. */
-import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import { type Fields, flagIn, isFields, omitUndefined, textIn } from '../fields.ts'
+import { type Fields, flagIn, omitUndefined, textIn } from '../fields.ts'
 import type { CountFacts } from '../format.ts'
 import { cacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
@@ -100,14 +99,3 @@ export const counting: CountFacts = {
   renameModel: (body, model) => ({ ...body, model }),
   encodeCount: tokens => ({ object: 'response.input_tokens', input_tokens: tokens }),
 }
-
-/** Not all upstreams of this format have custom tools. */
-export const needsTranslation = (
-  { tools, input }: Fields,
-  { custom_tools: takesCustom }: TargetFacts['traits'],
-): boolean =>
-  takesCustom === false && [tools, input].some(list => Array.isArray(list) && list.some(isCustom))
-const isCustom = (value: Json): boolean =>
-  isFields(value) &&
-  (String(value.type).startsWith('custom') ||
-    (Array.isArray(value.tools) && value.tools.some(isCustom)))

@@ -15,7 +15,7 @@ import {
   textIn,
 } from '../fields.ts'
 import { type CacheWriter, readCacheHint } from '../hub/cache-hint.ts'
-import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
+import type { DroppedFields, TargetFacts, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type {
   FreeTool,
@@ -354,3 +354,14 @@ const choiceOf = (name: string, tools: readonly Tool[]): Fields => {
   if (tool?.type === 'hosted') return { type: WIRE_TYPES[tool.tool] ?? name }
   return { type: tool?.type === 'free' ? 'custom' : 'function', name }
 }
+
+/** Not all upstreams of this format have custom tools. */
+export const needsTranslation = (
+  { tools, input }: Fields,
+  { custom_tools: takesCustom }: TargetFacts['traits'],
+): boolean =>
+  takesCustom === false && [tools, input].some(list => Array.isArray(list) && list.some(isCustom))
+const isCustom = (value: Json): boolean =>
+  isFields(value) &&
+  (String(value.type).startsWith('custom') ||
+    (Array.isArray(value.tools) && value.tools.some(isCustom)))
