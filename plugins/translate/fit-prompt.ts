@@ -1,5 +1,5 @@
 /** Fits a prompt to a target: names its media types, takes documents apart, leaves out hosted tools
- *  that it cannot run, offers functions in place of free-text tools, and converts names of tools. */
+ *  that it cannot run, offers functions in place of free-text tools, and converts names. */
 import type { DroppedFields, TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
 import { fitContent } from '../formats/hub/fit-content.ts'
 import { restoreFreeCalls, withFunctionsForFreeTools } from '../formats/hub/free-tools.ts'

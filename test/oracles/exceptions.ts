@@ -8,5 +8,4 @@ export interface Exception {
   readonly message?: RegExp
   readonly reason: string
 }
-export const EXCEPTIONS: readonly Exception[] = [
-]
+export const EXCEPTIONS: readonly Exception[] = []
