@@ -34,6 +34,14 @@ export const createGatewayServer = (
   resources.acceptInside = connection => void server.emit('connection', connection)
   let connections = 0
   let isChecking = false
+  let quietUntil = 0
+  const refuse = (socket: Socket): void => {
+    socket.destroy()
+    resources.metrics.count('connections_refused_total', {})
+    if (performance.now() < quietUntil) return
+    quietUntil = performance.now() + REFUSAL_NOTICE
+    resources.log.warn({ connections }, 'connections are refused: as many are open as may be')
+  }
   return {
     http: server,
     get openRequests() {
@@ -48,7 +56,7 @@ export const createGatewayServer = (
       return connections
     },
     serveConnection(socket) {
-      if (connections >= server.maxConnections) return void socket.destroy()
+      if (connections >= server.maxConnections) return refuse(socket)
       // Node checks header timeouts from `listening` on, which this server emits without a socket.
       if (!isChecking) isChecking = server.emit('listening')
       connections++
@@ -89,5 +97,7 @@ const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): htt
   return server
 }
 
+/** ms between two lines about refused connections. */
+const REFUSAL_NOTICE = 10_000
 /** Number of files that the process itself needs: the log, the store, pipes to other processes. */
 const RESERVED = 24

@@ -150,6 +150,9 @@ export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
   reloads_total: counter('Reloads, by outcome.', 'outcome'),
   workers: gauge('Workers that accept requests.'),
   worker_restarts_total: counter('Workers that were replaced, by reason.', 'reason'),
+  connections_refused_total: counter(
+    'Connections that were refused because as many were open as may be.',
+  ),
   unhandled_total: counter('Promise rejections without a handler.'),
   loop_delay_seconds: gauge(
     'Delay of the event loop in seconds since the last report.',

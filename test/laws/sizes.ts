@@ -25,7 +25,7 @@ const ENTRY_POINTS = [
   'server.ts',
 ]
 /** 65 more than before JSON keys had a table of hashes: many keys cost a third of it. */
-export const REQUEST_PART_LINES = 7_803
+export const REQUEST_PART_LINES = 7_813
 const FOLDER_FILES = 25
 
 /** A message for each exceeded limit, with its path. */
