@@ -12,7 +12,7 @@ import { readContent } from './content.ts'
 import { fault as own } from './faults.ts'
 import { decodeHostedCall } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { describeFound, isClientSearch, SEARCH, searchPayload } from './tool-search.ts'
+import { ADDITIONAL, describeFound, isClientSearch, SEARCH, searchPayload } from './tool-search.ts'
 
 type Role = Turn['role']
 interface DecodedItem {
@@ -202,6 +202,8 @@ const readSearchResult: Read = (item, at, names) => {
 }
 
 const READERS: Readonly<Record<string, Read>> = {
+  // Its tools stand among those of the request.
+  [ADDITIONAL]: () => ({ role: 'assistant', content: [] }),
   tool_search_call: readSearchCall,
   tool_search_output: readSearchResult,
   message: readMessage,

@@ -35,17 +35,21 @@ export const offersSearch = ({ tools }: Pick<Prompt, 'tools'>): boolean =>
     tool => tool.type === 'function' && tool.name === SEARCH && tool.native?.origin === NAME,
   )
 
-/** Tools that earlier searches found, each once, with their paths. */
+/** Tools that earlier searches found, or that the client added in the conversation, each once, with
+ *  their paths. */
 export const foundTools = (input: Json | undefined): readonly (readonly [Json, string])[] => {
   const toolsByName = new Map<string, readonly [Json, string]>()
   for (const [index, item] of (Array.isArray(input) ? input : []).entries())
-    if (isFields(item) && item.type === 'tool_search_output' && isClientSearch(item))
+    if (isFields(item) && addsTools(item))
       lenientObjects(item, 'tools').forEach((tool, number) => {
         const { defer_loading: _, ...rest } = tool
         toolsByName.set(`${tool.type} ${tool.name}`, [rest, `input[${index}].tools[${number}]`])
       })
   return [...toolsByName.values()]
 }
+export const ADDITIONAL = 'additional_tools'
+const addsTools = (item: Fields): boolean =>
+  item.type === ADDITIONAL || (item.type === 'tool_search_output' && isClientSearch(item))
 /** The whole item, for its own format. */
 export const searchPayload = (item: Fields): OpaquePayload => ({
   origin: NAME,

@@ -79,20 +79,28 @@ for (const [what, [path, body], type] of [
     t.match(await sentRequest(), { target: '/s/gp/v1/responses', tools: [{ type }] })
   })
 
-t.test('hosted tools: a request without them goes to its usual target', async t => {
-  const chat = plain({ choices: [{ message: { content: 'found' }, finish_reason: 'stop' }] })
-  for (const [path, body] of [
-    asMessage('gp-4.1', []),
-    asMessage('gp-4.1', [{ name: 'find', input_schema: { type: 'object' } }]),
-    asGoogle('gp-4.1', [{ functionDeclarations: [{ name: 'find' }] }]),
-  ]) {
-    await upstream.forget()
-    await upstream.script('gp', [{ do: 'body' }, chat])
-    const { status, text } = await post(path, body)
-    t.equal(status, 200, text)
-    t.match(await sentRequest(), { target: '/s/gp/v1/chat/completions' })
-  }
-})
+t.test(
+  'hosted tools: a request without them goes to the format that carries its settings',
+  async t => {
+    const chat = plain({ choices: [{ message: { content: 'found' }, finish_reason: 'stop' }] })
+    const [messagesPath, message] = asMessage('gp-4.1', [
+      { name: 'find', input_schema: { type: 'object' } },
+    ])
+    const [googlePath, google] = asGoogle('gp-4.1', [{ functionDeclarations: [{ name: 'find' }] }])
+    for (const [path, body, format] of [
+      [messagesPath, message, 'responses'],
+      [googlePath, google, 'responses'],
+      [messagesPath, { ...message, stop_sequences: ['END'] }, 'chat/completions'],
+      [googlePath, { ...google, generationConfig: { seed: 7 } }, 'chat/completions'],
+    ] as const) {
+      await upstream.forget()
+      await upstream.script('gp', [{ do: 'body' }, format === 'responses' ? answer : chat])
+      const { status, text } = await post(path, body)
+      t.equal(status, 200, text)
+      t.match(await sentRequest(), { target: `/s/gp/v1/${format}` })
+    }
+  },
+)
 
 t.test('hosted tools: research models are called in the responses format', async t => {
   for (const [path, body] of [asMessage, asGoogle].map(of =>

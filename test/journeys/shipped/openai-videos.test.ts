@@ -279,7 +279,7 @@ const REFUSED: readonly Row[] = [
     404,
     'model_not_found',
     'model',
-    "The model 'vdq9' does not exist or you do not have access to it.",
+    "The model 'vdq9' does not exist or you do not have access to it. Did you mean 'vdq3'?",
   ],
   [
     { model: 'audio1.0' },

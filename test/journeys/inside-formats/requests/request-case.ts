@@ -21,8 +21,6 @@ export interface Outcome {
 export interface RequestCase {
   /** What is right. */
   readonly name: string
-  /** The check fails so far: it must be mended, and this line removed. */
-  readonly isWrong?: true
   readonly client: FormatName
   /** Of models.yaml. */
   readonly model: string

@@ -216,7 +216,6 @@ export const cases: readonly RequestCase[] = [
   },
   {
     name: 'tools of an additional_tools item',
-    isWrong: true,
     client: 'openai-responses',
     model: 'cl5',
     request: {
