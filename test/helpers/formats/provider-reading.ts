@@ -99,6 +99,8 @@ const count = (out: Draft, format: string, usage: unknown): void => {
 const FINISH: Readonly<Record<string, AnswerReading['finish']>> = {
   length: 'length',
   max_tokens: 'length',
+  // Other formats have no word for an answer that goes on in a further call.
+  pause_turn: 'length',
   model_context_window_exceeded: 'length',
   max_output_tokens: 'length',
   MAX_TOKENS: 'length',
