@@ -1,5 +1,5 @@
 // A stand-in for a provider with OpenAI's API: node examples/provider.mjs PORT [STATUS]
-// It answers every chat completion, or refuses all with STATUS, and prints each request.
+// It answers in chat completions and in responses, or refuses all with STATUS, and prints each request.
 import { createServer } from 'node:http'
 
 const [port, status] = process.argv.slice(2).map(Number)
@@ -9,11 +9,12 @@ const server = createServer(async (request, response) => {
   console.log(request.method, request.url, text)
   response.writeHead(status ?? 200, { 'content-type': 'application/json' })
   const { model } = JSON.parse(text)
-  response.end(JSON.stringify(status ? { error: { message: 'Out of order' } } : answerOf(model)))
+  const answer = request.url.endsWith('/responses') ? responseOf(model) : completionOf(model)
+  response.end(JSON.stringify(status ? { error: { message: 'Out of order' } } : answer))
 })
 server.listen(port, '127.0.0.1', () => console.log('listens on', server.address().port))
 
-const answerOf = model => ({
+const completionOf = model => ({
   id: 'chatcmpl-1',
   object: 'chat.completion',
   created: 1_770_000_000,
@@ -27,4 +28,21 @@ const answerOf = model => ({
     },
   ],
   usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+})
+const responseOf = model => ({
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1_770_000_000,
+  status: 'completed',
+  model,
+  output: [
+    {
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: `Hello from ${model}.`, annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
 })

@@ -48,7 +48,7 @@ t.test('anthropic-on-openai: the answer of OpenAI is a message of Anthropic', as
     stop_reason: 'end_turn',
     usage: { input_tokens: 10, output_tokens: 5 },
   })
-  t.match(provider.requests(), [/^POST \/v1\/chat\/completions \{"model":"gpt-4\.1"/])
+  t.match(provider.requests(), [/^POST \/v1\/responses \{"model":"gpt-4\.1"/])
 })
 
 t.test('failover: the second provider answers what the first one refuses', async t => {

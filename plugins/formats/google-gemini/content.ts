@@ -105,7 +105,8 @@ const writeSource = (media: Media): Fields => {
   }
   if (source.type === 'file') {
     if (source.origin !== NAME) throw unsupportedMedia(media, 'a file of another provider')
-    return { fileData: omitUndefined({ fileUri: source.file, mimeType: source.mime }) }
+    const mimeType = source.mime && mimeFor(source.mime)
+    return { fileData: omitUndefined({ fileUri: source.file, mimeType }) }
   }
   if (!source.url.startsWith('https://')) throw unsupportedMedia(media, 'a URL without https')
   const mime = source.mime ?? mimeOfUrl(source.url)

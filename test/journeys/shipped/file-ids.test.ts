@@ -181,7 +181,7 @@ const CARRIED: Readonly<Record<string, readonly object[]>> = {
 for (const [client, ask] of Object.entries(CLIENTS))
   for (const [script, model] of Object.entries(MODELS))
     t.test(`file ids: ${client} sends an image, a page and a table to ${model}`, async t => {
-      const isResponses = client === 'responses' && script === 'gp'
+      const isResponses = client !== 'chat' && script === 'gp'
       const answer = isResponses ? RESPONSE : ANSWERS[script]
       await upstream.script(script, [BODY, plain(answer)])
       t.equal(await ask(model), 'seen')
