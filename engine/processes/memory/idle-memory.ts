@@ -8,7 +8,8 @@ const INTERVAL = 5_000
 /** Idle checks in a row before a collection: one for what the start left, later half a minute,
  *  since a collection drops the code of requests. Each stops the process for up to 60 ms. */
 const IDLE_CHECKS = { atStart: 1, later: 6 }
-/** The share of a core below which a process is idle. Timers alone take up to 1 %. */
+/** The share of time in the event loop below which a process is idle: on a busy machine a process
+ *  that has much to do gets little CPU. Timers alone take up to 1 %. */
 const IDLE_SHARE = 0.03
 /** Bytes by which the heap must have grown since the last collection. */
 const MIN_GROWTH = 4 * 1024 * 1024
@@ -16,13 +17,13 @@ const MIN_GROWTH = 4 * 1024 * 1024
 /** Checks every `interval` ms whether the process is idle, and collects garbage if the heap has
  *  grown since the last collection. The timer does not keep the process alive. */
 export const collectWhenIdle = (interval = INTERVAL): void => {
-  let cpu = process.cpuUsage()
+  let start = performance.eventLoopUtilization()
   const collectAll = createCollector()
   let [checks, idleChecks, collectedSize] = [0, 0, 0]
   const check = (): void => {
-    const { user, system } = process.cpuUsage(cpu)
-    cpu = process.cpuUsage()
-    idleChecks = (user + system) / 1_000 < IDLE_SHARE * interval ? idleChecks + 1 : 0
+    const { utilization } = performance.eventLoopUtilization(start)
+    start = performance.eventLoopUtilization()
+    idleChecks = utilization < IDLE_SHARE ? idleChecks + 1 : 0
     checks++
     const isStarting = collectedSize === 0 && checks <= IDLE_CHECKS.later
     if (idleChecks < (isStarting ? IDLE_CHECKS.atStart : IDLE_CHECKS.later)) return
@@ -30,7 +31,7 @@ export const collectWhenIdle = (interval = INTERVAL): void => {
     collectAll()
     collectedSize = heapSize()
     // The collection itself does not count.
-    cpu = process.cpuUsage()
+    start = performance.eventLoopUtilization()
   }
   setInterval(check, interval).unref()
 }
