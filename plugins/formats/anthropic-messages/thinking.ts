@@ -87,8 +87,8 @@ export const planThinking = (
   if (!thinking) return { limit, isOn: false }
   if (thinking.mode === 'off' || thinking.effort === 'none')
     return { limit, thinking: { type: 'disabled' }, isOn: false, ...effortMember(thinking) }
-  if (thinking.mode === 'effort' && forcesTool(prompt)) {
-    if (target.traits.thinking === 'adaptive')
+  if (forcesTool(prompt)) {
+    if (thinking.mode === 'effort' && target.traits.thinking === 'adaptive')
       return { limit, isOn: false, ...effortMember(thinking) }
     dropped.add('thinking')
     return { limit, isOn: false }
@@ -100,7 +100,7 @@ export const planThinking = (
   }
   return budgetThinking(thinking, clientLimit, limit, target, dropped)
 }
-/** A call that must come excludes thinking: an effort, which is a hint, gives way to it. */
+/** A call that must come excludes thinking, which gives way to it. */
 const forcesTool = ({ choice, tools }: Prompt): boolean =>
   tools.length > 0 &&
   (choice?.type === 'required' ||
@@ -231,12 +231,6 @@ export const removeConflicts = (body: Fields, dropped: DroppedFields): Fields =>
     drop('temperature', 'temperature')
   if (result.top_k !== undefined) drop('top_k', 'topK')
   if (typeof result.top_p === 'number' && result.top_p < 0.95) drop('top_p', 'topP')
-  const { tool_choice: choice } = result
-  if (isFields(choice) && (choice.type === 'any' || choice.type === 'tool')) {
-    const { disable_parallel_tool_use: isSequential } = choice
-    result.tool_choice = { type: 'auto', ...(isSequential && { disable_parallel_tool_use: true }) }
-    dropped.add('choice')
-  }
   return result
 }
 

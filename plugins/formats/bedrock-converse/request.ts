@@ -36,7 +36,7 @@ export const encodePrompt = (
       messages: withCache(messages, prompt, target, dropped) as Json,
       system: systemBlocks.length > 0 ? [...systemBlocks] : undefined,
       ...writeSettings(prompt.settings, plan, target, dropped),
-      toolConfig: writeToolConfig(prompt, plan.isOn, target, dropped),
+      toolConfig: writeToolConfig(prompt, target, dropped),
       outputConfig: Object.keys(outputConfig).length > 0 ? outputConfig : undefined,
     }),
   }

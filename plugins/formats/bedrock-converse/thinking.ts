@@ -47,8 +47,7 @@ export const planThinking = (
   const limit = settings.limit && Math.min(settings.limit, maxOutput ?? settings.limit)
   const off = { limit, isOn: false }
   if (!thinking || isOff(thinking)) return off
-  const isImpossible =
-    traits.thinking === false || (thinking.mode === 'effort' && forcesTool(prompt))
+  const isImpossible = traits.thinking === false || forcesTool(prompt)
   if (isImpossible || (traits.thinking !== 'level' && resumesWithoutThought(prompt))) {
     dropped.add('thinking')
     return off
@@ -58,7 +57,7 @@ export const planThinking = (
   return byBudget(thinking, limit, maxOutput, dropped)
 }
 const isOff = ({ mode, effort }: Thinking): boolean => mode === 'off' || effort === 'none'
-/** A call that must come excludes thinking: an effort, which is a hint, gives way to it. */
+/** A call that must come excludes thinking, which gives way to it. */
 const forcesTool = ({ choice, tools }: Prompt): boolean =>
   tools.length > 0 &&
   (choice?.type === 'required' ||

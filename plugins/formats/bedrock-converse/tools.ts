@@ -13,11 +13,9 @@ export const toolSupport: ToolSupport = { format: NAME, names: NAME_RULE, runs: 
 
 type ClientTool = FunctionTool | FreeTool
 
-/** Undefined if the request needs no tools. `isThinking`: a model that thinks cannot be forced to
- *  call. */
+/** Undefined if the request needs no tools. */
 export const writeToolConfig = (
   prompt: Prompt,
-  isThinking: boolean,
   target: TargetFacts,
   dropped: DroppedFields,
 ): Fields | undefined => {
@@ -28,16 +26,14 @@ export const writeToolConfig = (
     if (choice?.type === 'tool' || choice?.type === 'required') dropped.add('choice')
     return earlierTools(prompt)
   }
-  const isForced = isForcing(choice)
   // The format has no choice that forbids calls.
-  if (choice?.type === 'none' || (isForced && isThinking)) dropped.add('choice')
-  const toolChoice = choice && !(isForced && isThinking) ? writeChoice(choice, tools) : undefined
+  if (choice?.type === 'none') dropped.add('choice')
   return omitUndefined({
     tools: tools.flatMap(tool => [
       writeTool(tool, target, dropped),
       ...(tool.type === 'function' ? writeCachePoint(tool.cache, target, dropped) : []),
     ]),
-    toolChoice,
+    toolChoice: choice && writeChoice(choice, tools),
   })
 }
 

@@ -25,8 +25,10 @@ const providerName = ({ raw, tool }: HostedCall): string => {
   return typeof item.type === 'string' ? item.type : (Object.keys(item)[0] ?? tool)
 }
 
-const describe = ({ tool, input, output, sources = [], error }: HostedCall): Text => {
-  const lines = [`[${tool}] ${asText(input)}`]
+const describe = (call: HostedCall): Text => {
+  const { tool, mcp, input, output, sources = [], error } = call
+  const name = mcp ? `${mcp.server}: ${mcp.tool}` : tool === 'other' ? providerName(call) : tool
+  const lines = [input === null ? `[${name}]` : `[${name}] ${asText(input)}`]
   for (const { title, url, file, quote } of sources) {
     lines.push(`- ${title ?? url ?? file ?? ''}${title && url ? `: ${url}` : ''}`)
     if (quote) lines.push(quote)

@@ -230,21 +230,23 @@ t.test('stage timeout: an upstream that a plugin serves has its own time instead
 
 t.test('stage timeout: reading the body chunk by chunk is progress', async t => {
   let chunks = 0
+  let started = 0
   const slow: Stage = {
     async handle(exchange) {
       for await (const _ of exchange.request.stream()) {
         chunks++
-        await pause(scaled(20))
+        // Then it has taken long enough: how many chunks follow depends on the sockets.
+        if (performance.now() - started < scaled(1_200)) await pause(scaled(20))
       }
       exchange.answer(200, {})
     },
   }
   const { ask } = await arrange(t, { slow: pluginOf(slow) }, 0, scaled(1_000))
-  const started = performance.now()
+  started = performance.now()
   const body = Buffer.alloc(8 * 2 ** 20)
   t.equal((await ask('/x', { method: 'POST', body })).status, 200)
   t.ok(
-    chunks > 50 && performance.now() - started > scaled(1_000),
+    chunks > 20 && performance.now() - started > scaled(1_000),
     'it took longer than a stage may',
   )
 })

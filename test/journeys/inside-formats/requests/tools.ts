@@ -27,6 +27,13 @@ const schemaIn = (up: Body): Body => {
 }
 const SCHEMA = { type: 'object', properties: { a: { type: 'string' } } }
 
+const FIND = {
+  type: 'function',
+  name: 'find',
+  parameters: { type: 'object', properties: {} },
+  strict: false,
+}
+
 export const cases: readonly RequestCase[] = [
   {
     name: 'two calls that share an index and not an id are two calls',
@@ -386,5 +393,75 @@ export const cases: readonly RequestCase[] = [
       response_format: { type: 'json_schema', json_schema: { name: 'r', schema: SCHEMA } },
     },
     check: ({ up }) => up.tools && up.generationConfig.responseJsonSchema,
+  },
+  ...(['claude-sonnet-4-5', 'claude-opus-4-8', 'b-claude'] as const).map(
+    (model): RequestCase => ({
+      name: `a call that must come wins over thinking at ${model}`,
+      client: 'openai-responses',
+      model,
+      request: {
+        store: false,
+        input: 'q',
+        reasoning: { summary: 'auto', effort: 'high' },
+        tools: [FIND],
+        tool_choice: { type: 'function', name: 'find' },
+      },
+      check: ({ up, upText }) =>
+        /"(?:tool_choice|toolChoice)":\{[^}]*"name":"find"/.test(upText) &&
+        !['enabled', 'adaptive'].includes(up.thinking?.type),
+    }),
+  ),
+  {
+    name: 'a call that must come wins over a thinking budget of Gemini clients',
+    client: 'google-gemini',
+    model: 'claude-sonnet-4-5',
+    request: {
+      contents: [{ role: 'user', parts: [{ text: 'q' }] }],
+      tools: [{ functionDeclarations: [{ name: 'find' }] }],
+      toolConfig: { functionCallingConfig: { mode: 'ANY' } },
+      generationConfig: { thinkingConfig: { thinkingBudget: 2048 } },
+    },
+    check: ({ up, dropped }) =>
+      up.tool_choice.type === 'any' && !up.thinking && /thinkingConfig/.test(dropped),
+  },
+  {
+    name: 'a call of an MCP server in a history keeps the names of both',
+    client: 'anthropic-messages',
+    model: 'gpt-5.4',
+    request: {
+      max_tokens: 50,
+      messages: [
+        { role: 'user', content: 'q' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'mcp_tool_use', id: 'm1', name: 'look', server_name: 'maps', input: { a: 1 } },
+            {
+              type: 'mcp_tool_result',
+              tool_use_id: 'm1',
+              is_error: false,
+              content: [{ type: 'text', text: 'found' }],
+            },
+          ],
+        },
+        { role: 'user', content: 'r' },
+      ],
+    },
+    check: ({ upText }) => /\[maps: look\]/.test(upText) && /found/.test(upText),
+  },
+  {
+    name: 'an unknown block with a text is replayed under its own name',
+    client: 'anthropic-messages',
+    model: 'gpt-5.4',
+    request: {
+      max_tokens: 50,
+      messages: [
+        { role: 'user', content: 'q' },
+        { role: 'assistant', content: [{ type: 'compaction', content: 'so far' }] },
+        { role: 'user', content: 'r' },
+      ],
+    },
+    check: ({ upText, status, dropped }) =>
+      status === 200 && !/null|\[other\]/.test(upText) && /so far/.test(upText + dropped),
   },
 ]

@@ -46,18 +46,20 @@ t.test('messages encoder: fits budgets and removes conflicts (edge 27)', async t
   t.same(small.dropped, ['thinking'])
   t.same(think({ mode: 'off' }).body.thinking, { type: 'disabled' })
   t.same(think({ mode: 'effort', effort: 'none' }).body.thinking, { type: 'disabled' })
-  const forbidden = think(
-    { mode: 'budget', budget: 2_000 },
-    {
-      settings: { temperature: 0.2, topK: 3, topP: 0.1, parallel: false },
-      choice: { type: 'required' },
-      tools: [{ type: 'function', name: 'f' }],
-    },
-  )
-  t.same([...forbidden.dropped].sort(), ['choice', 'temperature', 'topK', 'topP'])
-  t.same(forbidden.body.tool_choice, { type: 'auto', disable_parallel_tool_use: true })
-  for (const member of ['temperature', 'top_k', 'top_p']) t.notOk(member in forbidden.body, member)
-  t.same(think({ mode: 'budget', budget: 2_000 }, { settings: { temperature: 1 } }).dropped, [])
+  const budget = { mode: 'budget', budget: 2_000 } as const
+  const refused = think(budget, {
+    settings: { temperature: 0.2, topK: 3, topP: 0.1, parallel: false },
+  })
+  t.same([...refused.dropped].sort(), ['temperature', 'topK', 'topP'])
+  for (const member of ['temperature', 'top_k', 'top_p']) t.notOk(member in refused.body, member)
+  const forced = think(budget, {
+    settings: { parallel: false },
+    choice: { type: 'required' },
+    tools: [{ type: 'function', name: 'f' }],
+  })
+  t.same(forced.dropped, ['thinking'], 'a call that must come wins')
+  t.same(forced.body.tool_choice, { type: 'any', disable_parallel_tool_use: true })
+  t.same(think(budget, { settings: { temperature: 1 } }).dropped, [])
 })
 t.test('messages encoder: uses adaptive thinking on models that support it', async t => {
   const adaptive = { thinking: 'adaptive' }
