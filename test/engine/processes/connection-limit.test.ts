@@ -3,9 +3,6 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { eventually, folderWith, startPrimary } from '../../helpers/gateway/primary.ts'
-import { scaled } from '../../helpers/machine-speed.ts'
-
-t.setTimeout(scaled(60_000))
 
 t.test('connections beyond the limit are refused, counted and logged', async t => {
   const files = folderWith('one', '  limits: { connections: 2 }\n')
