@@ -97,7 +97,8 @@ t.test(
       [event({ type: 'error', error: { message: base64 } }), base64.slice(0, 60)],
       [event({ type: 'server_error', message: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
       [event({ code: 'KeyError', message: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
-      // Of more bytes other texts are searched.
+      // The same in more bytes, also where nothing stands between the words.
+      [event({ p: 'x'.repeat(4_000), code: 'keyerror', m: base64 }), base64.slice(0, 60)],
       [event({ p: 'x'.repeat(4_000), error: { message: base64 } }), base64.slice(0, 60)],
       [event({ p: 'x'.repeat(4_000), code: 'a_error', m: base64 }), base64.slice(0, 60)],
       [event({ p: 'x'.repeat(4_000), code: 'KeyError', m: base64 }), base64.slice(0, 60)],
