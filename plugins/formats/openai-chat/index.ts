@@ -1,11 +1,9 @@
 /** OpenAI chat completions: events without names, `data: [DONE]` at the end, usage in the last
  *  chunk before it. */
 
-import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields } from '../fields.ts'
-import { eventFields, type Format } from '../format.ts'
+import type { Format } from '../format.ts'
 import { imageFormatIn } from '../images/image-prompt.ts'
-import type { SseEvent } from '../stream/sse.ts'
+import { CHUNKS } from '../stream/openai-chunks.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
@@ -64,16 +62,7 @@ export const openaiChat: Format = {
   },
   served,
   stream: {
-    usageMark: '_tokens"',
-    isCumulative: true,
-    endMarks: ['[DONE]'],
-    isEnd: ({ data }) => data?.trim() === '[DONE]',
-    afterEnd: 'dropped',
-    completesWithoutTerminator: event => isFinished(event),
-    usageOption: {
-      memberToAdd: body => memberToAdd(body),
-      isUsageOnly: event => isUsageOnly(event),
-    },
+    ...CHUNKS,
     error: event => errorOf(event),
     carriesContent,
     failedEnd,
@@ -94,28 +83,4 @@ export const openaiChat: Format = {
     losesSignatures: true,
     tools: toolSupport,
   },
-}
-
-/** All choices have a finish reason, or the chunk holds the usage that follows: compatible
- *  upstreams omit `[DONE]`. */
-const isFinished = (event: SseEvent): boolean => {
-  const { choices, usage } = eventFields(event) ?? {}
-  if (!Array.isArray(choices)) return false
-  if (choices.length === 0) return isFields(usage)
-  return choices.every((choice: Json) => isFields(choice) && Boolean(choice.finish_reason))
-}
-
-/** A chunk with usage and no choices is sent only if `stream_options.include_usage` is set. */
-const memberToAdd = ({
-  stream,
-  stream_options: options,
-}: Fields): readonly [string, Json] | undefined => {
-  if (stream !== true) return undefined
-  const current = isFields(options) ? options : {}
-  if (current.include_usage === true) return undefined
-  return ['stream_options', { ...current, include_usage: true }]
-}
-const isUsageOnly = (event: SseEvent): boolean => {
-  const { choices, usage } = eventFields(event) ?? {}
-  return Array.isArray(choices) && choices.length === 0 && isFields(usage)
 }

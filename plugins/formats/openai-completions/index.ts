@@ -1,12 +1,13 @@
 /** OpenAI's legacy completions: a text in, a text out. Targets of every chat format answer them. */
-import { type Fields, isFields, lenientObjects } from '../fields.ts'
+import { type Fields, lenientObjects } from '../fields.ts'
 import { type AnswerFacts, eventFields, type Format } from '../format.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { servedOf } from '../served.ts'
+import { CHUNKS } from '../stream/openai-chunks.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
 import { about } from './about.ts'
-import { answersIn, decodePrompt, encodePrompt, memberToAdd, NAMES } from './request.ts'
+import { answersIn, decodePrompt, encodePrompt, NAMES } from './request.ts'
 import { countsIn, decodeAnswer, encodeAnswer, metersOf } from './response.ts'
 import { decodeStream, encodeStream } from './stream.ts'
 
@@ -45,25 +46,7 @@ export const openaiCompletions: Format = {
   },
   served: { members: ['id', 'model'], read: ({ id, model }) => servedOf(id, model) },
   stream: {
-    usageMark: '_tokens"',
-    isCumulative: true,
-    endMarks: ['[DONE]'],
-    isEnd: ({ data }) => data?.trim() === '[DONE]',
-    afterEnd: 'dropped',
-    completesWithoutTerminator: event => {
-      const { choices, usage } = eventFields(event) ?? {}
-      if (!Array.isArray(choices)) return false
-      return choices.length === 0
-        ? isFields(usage)
-        : choices.every(each => isFields(each) && Boolean(each.finish_reason))
-    },
-    usageOption: {
-      memberToAdd,
-      isUsageOnly: event => {
-        const { choices, usage } = eventFields(event) ?? {}
-        return Array.isArray(choices) && choices.length === 0 && isFields(usage)
-      },
-    },
+    ...CHUNKS,
     error: event => openaiErrorInAnswer(eventFields(event) ?? {}),
     carriesContent: event =>
       choicesIn(eventFields(event) ?? {}).some(choice => hasText(choice) || hasEnded(choice)),

@@ -5,7 +5,6 @@ import {
   type Fields,
   fieldsIn,
   flagIn,
-  isFields,
   listIn,
   numberIn,
   omitUndefined,
@@ -159,12 +158,4 @@ export const answersIn = ({ prompt, n, best_of: best }: Fields): number => {
   const texts = Array.isArray(prompt) && typeof prompt[0] !== 'number' ? prompt.length : 1
   const counts = [n, best].map(Number).filter(value => value >= 1)
   return Math.max(1, texts) * Math.max(1, ...counts)
-}
-export const memberToAdd = ({
-  stream,
-  stream_options: options = null,
-}: Fields): readonly [string, Json] | undefined => {
-  const current = isFields(options) ? options : {}
-  if (stream !== true || current.include_usage === true) return undefined
-  return ['stream_options', { ...current, include_usage: true }]
 }
