@@ -1,20 +1,8 @@
 /** The check of JSON bodies in its first form, byte by byte: an oracle for the faster one. */
 import { isUtf8 } from 'node:buffer'
-import { errors } from '../../../../engine/errors.ts'
 import { asBuffer } from '../../../../engine/kit.ts'
 import type { Bytes, Json } from '../../../../engine/plugin.ts'
-
-const fault = errors({
-  BODY_NOT_UTF8: [400, 'The request body is not valid UTF-8.'],
-  BODY_NOT_JSON: [400, 'The request body is not valid JSON: %s.'],
-  BODY_EMPTY: [400, 'The request has no body; this route expects JSON.'],
-  BODY_TOO_DEEP: [400, 'The JSON body is nested deeper than %d levels.'],
-  BODY_TOO_MANY_KEYS: [400, 'The JSON body has more than %d keys %s.'],
-  BODY_DUPLICATE_KEY: [400, 'The JSON body has the key %s twice in one object.'],
-  BODY_FORBIDDEN_KEY: [400, 'The JSON body has the key %s, which is not accepted.'],
-})
-
-const LIMITS = { depth: 64, keysPerObject: 10_000, keys: 100_000 }
+import { fault, LIMITS } from '../../../../engine/request/json/faults.ts'
 
 export const parseSlowly = (bytes: Bytes, limits = LIMITS): Json => {
   if (bytes.length === 0) throw fault('BODY_EMPTY')
