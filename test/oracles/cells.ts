@@ -7,10 +7,10 @@ import { toReply } from '../../engine/request/exchange.ts'
 import { MODEL } from '../../plugins/slots.ts'
 import translate from '../../plugins/translate/index.ts'
 import { asList, asObject, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
+import { PLAIN_ANSWERS } from '../helpers/formats/plain-answers.ts'
 import { errorFrom, fakeAttempt, fakeExchange, fakeHost } from '../helpers/gateway/fake-exchange.ts'
 import { type Family, familyOf } from './families.ts'
 import { type Finding, judge } from './index.ts'
-import { PLAIN_ANSWERS } from './plain-answers.ts'
 
 export const CLIENTS = [
   'openai-chat',
@@ -119,7 +119,7 @@ export const send = async (request: ClientRequest, target: CellTarget): Promise<
   Object.assign(exchange.request, { parsed: await exchange.request.json() })
   const attempt = fakeAttempt(exchange, target, {
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(PLAIN_ANSWERS[target.format]),
+    body: JSON.stringify(PLAIN_ANSWERS[target.format as keyof typeof PLAIN_ANSWERS]),
   })
   let isSent = false
   const next = async (): Promise<void> => {

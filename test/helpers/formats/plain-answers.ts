@@ -1,7 +1,7 @@
 /** A short answer of each upstream format. */
 const usage = { input_tokens: 3, output_tokens: 2 }
 
-export const PLAIN_ANSWERS: Readonly<Record<string, object>> = {
+export const PLAIN_ANSWERS = {
   'openai-chat': {
     id: 'c',
     object: 'chat.completion',
@@ -48,4 +48,4 @@ export const PLAIN_ANSWERS: Readonly<Record<string, object>> = {
     stopReason: 'end_turn',
     usage: { inputTokens: 3, outputTokens: 2, totalTokens: 5 },
   },
-}
+} as const

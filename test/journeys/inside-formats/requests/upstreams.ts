@@ -1,58 +1,16 @@
 /** Upstreams of all formats for the request cases: they keep what they get, and give a short text
  *  or the answer of the case. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { PLAIN_ANSWERS } from '../../../helpers/formats/plain-answers.ts'
 
 export type FormatName = 'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-gemini'
 
-const usage = { input_tokens: 3, output_tokens: 2 }
-const content = [{ type: 'text', text: 'ok' }]
-const chat = {
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
-}
-const output = [
-  {
-    type: 'message',
-    id: 'msg_1',
-    role: 'assistant',
-    status: 'completed',
-    content: [{ type: 'output_text', text: 'ok', annotations: [] }],
-  },
-]
-const response = {
-  id: 'resp_1',
-  object: 'response',
-  created_at: 1,
-  status: 'completed',
-  model: 'm',
-  output,
-  usage: { ...usage, total_tokens: 5 },
-}
-const message = {
-  id: 'msg_1',
-  type: 'message',
-  role: 'assistant',
-  model: 'm',
-  content,
-  stop_reason: 'end_turn',
-  stop_sequence: null,
-  usage,
-}
-const candidates = {
-  candidates: [
-    { content: { role: 'model', parts: [{ text: 'ok' }] }, finishReason: 'STOP', index: 0 },
-  ],
-  usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
-}
-const converse = {
-  output: { message: { role: 'assistant', content: [{ text: 'ok' }] } },
-  stopReason: 'end_turn',
-  usage: { inputTokens: 3, outputTokens: 2, totalTokens: 5 },
-}
+const {
+  'openai-chat': chat,
+  'openai-responses': response,
+  'anthropic-messages': message,
+} = PLAIN_ANSWERS
+const { 'google-gemini': candidates, 'bedrock-converse': converse } = PLAIN_ANSWERS
 const chunk = { ...chat, object: 'chat.completion.chunk', usage: null }
 /** By the end of the path that a format calls: its plain answer, and the events of its stream. */
 const ANSWERS: readonly (readonly [RegExp, object, readonly object[]])[] = [
@@ -69,7 +27,7 @@ const ANSWERS: readonly (readonly [RegExp, object, readonly object[]])[] = [
     response,
     [
       { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
-      { type: 'response.output_item.done', output_index: 0, item: output[0] },
+      { type: 'response.output_item.done', output_index: 0, item: response.output[0] },
       { type: 'response.completed', response },
     ],
   ],
@@ -81,7 +39,7 @@ const ANSWERS: readonly (readonly [RegExp, object, readonly object[]])[] = [
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
       { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'ok' } },
       { type: 'content_block_stop', index: 0 },
-      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: message.usage },
       { type: 'message_stop' },
     ],
   ],
