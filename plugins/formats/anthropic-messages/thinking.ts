@@ -4,7 +4,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObjects } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Content } from '../hub/content.ts'
-import { needsSignatures } from '../hub/conversation-rules.ts'
+import { forcesTool, needsSignatures, resumesWithoutThought } from '../hub/conversation-rules.ts'
 import type { Prompt, Thinking } from '../hub/prompt.ts'
 import { type FieldPath, NAME, numberIn, objectIn, rejectValue, textIn } from './members.ts'
 
@@ -94,18 +94,12 @@ export const planThinking = (
     return { limit, isOn: false }
   }
   if (target.traits.thinking === 'adaptive') return adaptiveThinking(thinking, limit)
-  if (resumesWithoutThought(prompt)) {
+  if (resumesWithoutThought(prompt, NAME)) {
     dropped.add('thinking')
     return { limit, isOn: false }
   }
   return budgetThinking(thinking, clientLimit, limit, target, dropped)
 }
-/** A call that must come excludes thinking, which gives way to it. */
-const forcesTool = ({ choice, tools }: Prompt): boolean =>
-  tools.length > 0 &&
-  (choice?.type === 'required' ||
-    choice?.type === 'tool' ||
-    (choice?.type === 'some' && choice.mode === 'required'))
 const effortMember = ({ effort }: Thinking): { readonly effort?: string } =>
   effort === undefined || effort === 'none' ? {} : { effort: EFFORTS[effort] ?? effort }
 
@@ -155,18 +149,6 @@ const budgetThinking = (
     thinking: { type: 'enabled', budget_tokens: budget, ...displayMember(thinking, true) },
     ...effortMembers,
   }
-}
-
-/** With a budget, a turn that called a tool must begin with its thought. A turn of another provider
- *  has no thought that this provider can read. */
-const resumesWithoutThought = ({ turns }: Prompt): boolean => {
-  const last = turns.findLastIndex(({ role }) => role === 'assistant')
-  const hasResult = turns
-    .slice(last + 1)
-    .some(({ content }) => content.some(({ type }) => type === 'result'))
-  if (last < 0 || !hasResult) return false
-  const first = turns[last]?.content.find(({ type }) => type === 'thought' || type === 'call')
-  return !(first?.type === 'thought' && first.payload?.origin === NAME)
 }
 
 /** Targets that sign nothing get their unsigned thoughts back, with an empty signature. */

@@ -1,6 +1,7 @@
 /** Encodes thinking: members for the model itself, and an output limit that leaves room for it. */
 import type { Fields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import { forcesTool, resumesWithoutThought } from '../hub/conversation-rules.ts'
 import type { Prompt, Thinking } from '../hub/prompt.ts'
 import { NAME } from './name.ts'
 
@@ -48,7 +49,7 @@ export const planThinking = (
   const off = { limit, isOn: false }
   if (!thinking || isOff(thinking)) return off
   const isImpossible = traits.thinking === false || forcesTool(prompt)
-  if (isImpossible || (traits.thinking !== 'level' && resumesWithoutThought(prompt))) {
+  if (isImpossible || (traits.thinking !== 'level' && resumesWithoutThought(prompt, NAME))) {
     dropped.add('thinking')
     return off
   }
@@ -57,24 +58,6 @@ export const planThinking = (
   return byBudget(thinking, limit, maxOutput, dropped)
 }
 const isOff = ({ mode, effort }: Thinking): boolean => mode === 'off' || effort === 'none'
-/** A call that must come excludes thinking, which gives way to it. */
-const forcesTool = ({ choice, tools }: Prompt): boolean =>
-  tools.length > 0 &&
-  (choice?.type === 'required' ||
-    choice?.type === 'tool' ||
-    (choice?.type === 'some' && choice.mode === 'required'))
-
-/** A turn that called a tool must begin with its thought, which only its provider can read. */
-const resumesWithoutThought = ({ turns }: Prompt): boolean => {
-  const last = turns.findLastIndex(({ role }) => role === 'assistant')
-  const hasResult = turns
-    .slice(last + 1)
-    .some(({ content }) => content.some(({ type }) => type === 'result'))
-  if (last < 0 || !hasResult) return false
-  const first = turns[last]?.content.find(({ type }) => type === 'thought' || type === 'call')
-  return !(first?.type === 'thought' && first.payload?.origin === NAME)
-}
-
 const adaptive = (thinking: Thinking, limit: number | undefined): ThinkingPlan => {
   const effort = thinking.effort ?? effortOf(thinking.budget)
   const display = thinking.show === undefined ? undefined : displayOf(thinking.show)

@@ -3,6 +3,7 @@ import { subsetOf } from '../closed-schema.ts'
 import { fault } from '../faults.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts, ToolSupport } from '../hub/codec.ts'
+import { isForced } from '../hub/conversation-rules.ts'
 import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
 import { objectSchema } from '../hub/root-schema.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
@@ -62,13 +63,9 @@ const namesOfCalls = ({ turns }: Prompt): readonly string[] => [
   ),
 ]
 
-const isForcing = (choice: ToolChoice | undefined): boolean =>
-  choice?.type === 'required' ||
-  choice?.type === 'tool' ||
-  (choice?.type === 'some' && choice.mode === 'required')
 const writeChoice = (choice: ToolChoice, tools: readonly ClientTool[]): Fields | undefined => {
   if (choice.type === 'none') return undefined
-  if (!isForcing(choice)) return { auto: {} }
+  if (!isForced(choice)) return { auto: {} }
   if (choice.type !== 'tool') return { any: {} }
   const tool = tools.find(({ name }) => name === choice.name)
   if (!tool) throw fault('TOOL_UNSUPPORTED', [choice.name])

@@ -29,12 +29,10 @@ export const addBreakpoints = (prompt: Prompt, { ttl }: AutoCache): Prompt => {
   }
 }
 
-/** Marks the last content that can hold a breakpoint, unless it has one. */
-const markLast = (contents: readonly Content[], cache: Cache | undefined): readonly Content[] => {
-  const at = cache ? contents.findLastIndex(isMarkable) : -1
-  const content = contents[at]
-  if (!cache || !content || cacheOf(content)) return contents
-  return contents.with(at, { ...content, cache } as Content)
+/** Marks the last content that can hold a breakpoint. */
+const markLast = (contents: readonly Content[], cache: Cache): readonly Content[] => {
+  const at = contents.findLastIndex(isMarkable)
+  return at < 0 ? contents : contents.with(at, { ...contents[at], cache } as Content)
 }
 /** Providers refuse a breakpoint at an empty text. */
 const isMarkable = (content: Content): boolean =>

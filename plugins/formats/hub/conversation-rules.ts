@@ -1,6 +1,7 @@
 /** What a provider demands of a conversation: `rules:` of an upstream, and traits of its models,
  *  which win. Without a rule the family of the model decides, by its name. */
 import type { TargetFacts } from './codec.ts'
+import type { Prompt, ToolChoice } from './prompt.ts'
 
 /** Schemas of the rules, for `rules:` and for `traits:`. */
 export const RULES = {
@@ -62,3 +63,26 @@ export const needsSignatures = ({ name, traits }: Rule): boolean =>
   traits.signatures === undefined
     ? ANTHROPIC.test(name) || OPENAI.test(name)
     : traits.signatures === 'required'
+
+// ---------------------------------------------------------------- thinking, at models of Anthropic
+
+/** Whether a call must come. */
+export const isForced = (choice: ToolChoice | undefined): boolean =>
+  choice?.type === 'required' ||
+  choice?.type === 'tool' ||
+  (choice?.type === 'some' && choice.mode === 'required')
+/** A call that must come excludes thinking, which gives way to it. */
+export const forcesTool = ({ choice, tools }: Prompt): boolean =>
+  tools.length > 0 && isForced(choice)
+
+/** A turn that called a tool must begin with its thought. A turn of another provider has no thought
+ *  that this one can read. `origin`: the format of the provider's payloads. */
+export const resumesWithoutThought = ({ turns }: Prompt, origin: string): boolean => {
+  const last = turns.findLastIndex(({ role }) => role === 'assistant')
+  const hasResult = turns
+    .slice(last + 1)
+    .some(({ content }) => content.some(({ type }) => type === 'result'))
+  if (last < 0 || !hasResult) return false
+  const first = turns[last]?.content.find(({ type }) => type === 'thought' || type === 'call')
+  return !(first?.type === 'thought' && first.payload?.origin === origin)
+}
