@@ -21,8 +21,9 @@ export const collectWhenIdle = (interval = INTERVAL): void => {
   const collectAll = createCollector()
   let [checks, idleChecks, collectedSize] = [0, 0, 0]
   const check = (): void => {
-    const { utilization } = performance.eventLoopUtilization(start)
-    start = performance.eventLoopUtilization()
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, start)
+    start = now
     idleChecks = utilization < IDLE_SHARE ? idleChecks + 1 : 0
     checks++
     const isStarting = collectedSize === 0 && checks <= IDLE_CHECKS.later
