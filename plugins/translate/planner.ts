@@ -63,14 +63,16 @@ export class TranslationPlanner {
     return decoding ? decoding.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
   }
   #send(attempt: Attempt, next: Next): Promise<void> {
-    const plan = this.#planFor(attempt)
-    if (plan instanceof Translator) return plan.forward(attempt, next)
-    addCachedMembers(attempt, this.#format, this.#context.autoCache)
     const facts = factsOf(attempt, this.#context)
+    const plan = this.#planFor(attempt, facts)
+    if (plan instanceof Translator) return plan.forward(attempt, next, facts)
+    addCachedMembers(attempt, this.#format, this.#context.autoCache)
     return plan.forward(attempt, showParts(attempt, this.#format.codec, next), facts)
   }
-  #planFor(attempt: Attempt): PassThrough | Translator {
-    const { target, exchange, request } = attempt
+  #planFor(
+    { target, exchange, request }: Attempt,
+    { traits }: ReturnType<typeof factsOf>,
+  ): PassThrough | Translator {
     const formatNames = this.#formatsOf(target)
     const { parsed } = exchange.request
     if (!this.#supportsClientFormat(formatNames))
@@ -78,7 +80,6 @@ export class TranslationPlanner {
     if (hasChanges(exchange)) return this.#rewriter()
     if (thinksByDefault(target.traits) || exchange.slots.get(EXPANDED_REQUEST)?.longer)
       return this.#rewriter()
-    const { traits } = factsOf(attempt, this.#context)
     if (isFields(parsed) && this.#format.codec?.needsTranslation?.(parsed, traits))
       return (
         this.#translatorFor(

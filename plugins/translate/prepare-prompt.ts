@@ -5,19 +5,19 @@ import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { fetchMedia, namesMedia } from '../conversion/media-fetch.ts'
 import { autoCacheFor } from '../conversion/prompt-cache-option.ts'
 import { addBreakpoints } from '../formats/hub/auto-cache.ts'
-import type { TargetCodec } from '../formats/hub/codec.ts'
+import type { TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { pairResults } from '../formats/hub/turn-order.ts'
 import { OUTPUT_LIMIT } from '../slots.ts'
 import type { DecodedRequest } from './decode-request.ts'
 import { MediaUpload } from './media-upload.ts'
 import { addDefaultThinking } from './model-defaults.ts'
-import { factsOf, type TranslationContext } from './translation-context.ts'
+import type { TranslationContext } from './translation-context.ts'
 
 export const preparePrompt = (
   { prompt, dropped }: DecodedRequest,
   attempt: Attempt,
-  codec: TargetCodec,
+  { codec, facts }: { readonly codec: TargetCodec; readonly facts: TargetFacts },
   context: TranslationContext,
   droppedFields: DroppedFieldReport,
 ): Prompt | Promise<Prompt> => {
@@ -30,11 +30,7 @@ export const preparePrompt = (
   const cachedPrompt = autoCache ? addBreakpoints(prompt, autoCache) : prompt
   const boundPrompt = applyOutputLimit(cachedPrompt, exchange)
   if (imageGeneration) {
-    const imagePrompt = imageGeneration.reducePrompt(
-      boundPrompt,
-      factsOf(attempt, context),
-      droppedFields,
-    )
+    const imagePrompt = imageGeneration.reducePrompt(boundPrompt, facts, droppedFields)
     if (!namesMedia(imagePrompt, ['image'])) return imagePrompt
     return fetchMedia(imagePrompt, ['image'], context.host, exchange.signal)
   }

@@ -11,7 +11,7 @@ import {
 } from '../conversion/upstream-error.ts'
 import { render } from '../dialects/index.ts'
 import type { ReportedError, TargetFormat } from '../formats/format.ts'
-import type { EncodeContext, UpstreamRequest } from '../formats/hub/codec.ts'
+import type { EncodeContext, TargetFacts, UpstreamRequest } from '../formats/hub/codec.ts'
 import { type Framing, SSE_FRAMING } from '../formats/stream/framing.ts'
 import { MODEL } from '../slots.ts'
 import { decodeRequest } from './decode-request.ts'
@@ -20,7 +20,7 @@ import { fitPrompt } from './fit-prompt.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
 import { preparePrompt } from './prepare-prompt.ts'
 import { contextOf, translateResponse } from './translate-response.ts'
-import { factsOf, type TranslatableFormat, type TranslationContext } from './translation-context.ts'
+import type { TranslatableFormat, TranslationContext } from './translation-context.ts'
 
 /** Translates from one client format to one target format. */
 export class Translator {
@@ -39,16 +39,16 @@ export class Translator {
   get runsHostedTools(): boolean {
     return this.#target.codec.runsHostedTools === true
   }
-  async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
+  async forward(attempt: Attempt, next: () => Promise<void>, facts: TargetFacts): Promise<void> {
     const { exchange } = attempt
     const client = this.#client.codec
     const target = this.#target.codec
     const droppedFields = new DroppedFieldReport(client.settings)
     const decodedRequest = await decodeRequest(exchange, client, this.#context.thoughts)
-    const preparing = preparePrompt(decodedRequest, attempt, target, this.#context, droppedFields)
+    const goal = { codec: target, facts }
+    const preparing = preparePrompt(decodedRequest, attempt, goal, this.#context, droppedFields)
     // Most prompts are ready at once, and a turn of the queue would cost a microsecond.
     const prompt = preparing instanceof Promise ? await preparing : preparing
-    const facts = factsOf(attempt, this.#context)
     const isSameFormat = this.#client.name === this.#target.name
     const fittedPrompt = fitPrompt(prompt, target, facts, isSameFormat, droppedFields)
     const upstreamRequest = target.encodePrompt(fittedPrompt.prompt, facts, droppedFields)

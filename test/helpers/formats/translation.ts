@@ -7,6 +7,7 @@ import { ACCOUNT, MODEL } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { ThoughtCache } from '../../../plugins/translate/thought-cache.ts'
 import {
+  factsOf,
   isTranslatable,
   type TranslationContext,
 } from '../../../plugins/translate/translation-context.ts'
@@ -86,7 +87,9 @@ export const translateAttempt = async (options: AttemptOptions) => {
     options.upstreamReply,
   )
   const translator = new Translator(from, to, context)
-  const fault = await errorFrom(() => translator.forward(attempt, attempt.next))
+  const fault = await errorFrom(() =>
+    translator.forward(attempt, attempt.next, factsOf(attempt, context)),
+  )
   const request = attempt.request.body
   const text = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
   const reply = fault ? undefined : attempt.reply
