@@ -1,24 +1,8 @@
 /** Answers of chat upstreams in shapes of their own, for clients of all formats. */
+import { chatAnswer, chatStream } from './chat-answers.ts'
 import type { Body, RequestCase } from './request-case.ts'
 import type { FormatName } from './upstreams.ts'
 
-const frame = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' }
-const chunk = (delta: object, reason: string | null = null): object => ({
-  ...frame,
-  choices: [{ index: 0, delta, finish_reason: reason }],
-})
-const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
-const stream = (deltas: readonly object[], reason: string): readonly object[] => [
-  ...deltas.map(delta => chunk(delta)),
-  chunk({}, reason),
-  { ...frame, choices: [], usage },
-]
-const plain = (message: object, reason: string): object => ({
-  ...frame,
-  object: 'chat.completion',
-  choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: reason }],
-  usage,
-})
 const fragment = (name: string | undefined, input: string, id?: string): object => ({
   tool_calls: [
     { index: 0, ...(id && { id }), type: 'function', function: { name, arguments: input } },
@@ -88,11 +72,14 @@ const isBoth = (calls: readonly ReadCall[]): boolean =>
 const CALLS: readonly (readonly [name: string, answer: object])[] = [
   [
     'one index, two ids',
-    stream([fragment('read', '{"p":1}', 'c1'), fragment('write', '{"q":2}', 'c2')], 'tool_calls'),
+    chatStream(
+      [fragment('read', '{"p":1}', 'c1'), fragment('write', '{"q":2}', 'c2')],
+      'tool_calls',
+    ),
   ],
   [
     'one index, two ids, in fragments with repeated ids',
-    stream(
+    chatStream(
       [
         fragment('read', '', 'c1'),
         fragment('read', '{"p"', 'c1'),
@@ -105,7 +92,7 @@ const CALLS: readonly (readonly [name: string, answer: object])[] = [
   ],
   [
     'one index, two ids, in one event',
-    stream(
+    chatStream(
       [
         {
           tool_calls: [
@@ -119,11 +106,11 @@ const CALLS: readonly (readonly [name: string, answer: object])[] = [
   ],
   [
     'one index without ids',
-    stream([fragment('read', '{"p":1}'), fragment('write', '{"q":2}')], 'tool_calls'),
+    chatStream([fragment('read', '{"p":1}'), fragment('write', '{"q":2}')], 'tool_calls'),
   ],
   [
     'another id in each fragment of a call',
-    stream(
+    chatStream(
       [
         fragment('read', '{"p":', 'c1'),
         fragment(undefined, '1}', 'x1'),
@@ -143,7 +130,7 @@ const words = (text: string): object => ({ type: 'text', text })
 const LISTS: readonly (readonly [name: string, answer: object])[] = [
   [
     'streamed',
-    stream(
+    chatStream(
       [
         { role: 'assistant', content: [thinking('hm')] },
         { content: [thinking('m'), words('ans')] },
@@ -152,10 +139,10 @@ const LISTS: readonly (readonly [name: string, answer: object])[] = [
       'stop',
     ),
   ],
-  ['plain', plain({ content: [thinking('hmm'), words('ans'), words('wer')] }, 'stop')],
+  ['plain', chatAnswer({ content: [thinking('hmm'), words('ans'), words('wer')] }, 'stop')],
   [
     'plain, thoughts as text',
-    plain({ content: [{ type: 'thinking', thinking: 'hmm' }, words('answer')] }, 'stop'),
+    chatAnswer({ content: [{ type: 'thinking', thinking: 'hmm' }, words('answer')] }, 'stop'),
   ],
 ]
 /** The thoughts and texts of an answer: `hmm|answer`. */

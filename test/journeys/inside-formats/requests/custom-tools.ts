@@ -1,4 +1,5 @@
 /** Custom tools, which take free text: their grammars, and functions in their place. */
+import { chatAnswer, chatStream } from './chat-answers.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 const PATCH = '*** Begin Patch\n*** "End" Patch'
@@ -16,37 +17,24 @@ const chatTool = {
 const responses = { input: 'q', store: false, tools: [responsesTool] }
 const chat = { messages: [{ role: 'user', content: 'q' }], tools: [chatTool] }
 
-const frame = { id: 'c', object: 'chat.completion', created: 1, model: 'm' }
-const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 const functionOf = (input: string): object => ({ name: 'apply_patch', arguments: input })
-const plainAnswer = (input: string): object => ({
-  ...frame,
-  choices: [
-    {
-      index: 0,
-      message: {
-        role: 'assistant',
-        content: null,
-        tool_calls: [{ id: 'c1', type: 'function', function: functionOf(input) }],
-      },
-      finish_reason: 'tool_calls',
-    },
-  ],
-  usage,
+const callOf = (input: string): object => ({
+  id: 'c1',
+  type: 'function',
+  function: functionOf(input),
 })
-const chunk = (delta: object, reason: string | null): object => ({
-  ...frame,
-  object: 'chat.completion.chunk',
-  choices: [{ index: 0, delta, finish_reason: reason }],
-})
-const streamAnswer = (input: string): readonly object[] => [
-  chunk({ tool_calls: [{ index: 0, id: 'c1', type: 'function', function: functionOf('') }] }, null),
-  ...[input.slice(0, 12), input.slice(12)].map(text =>
-    chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }, null),
-  ),
-  chunk({}, 'tool_calls'),
-  { ...frame, object: 'chat.completion.chunk', choices: [], usage },
-]
+const plainAnswer = (input: string): object =>
+  chatAnswer({ content: null, tool_calls: [callOf(input)] }, 'tool_calls')
+const streamAnswer = (input: string): readonly object[] =>
+  chatStream(
+    [
+      { tool_calls: [{ index: 0, ...callOf('') }] },
+      ...[input.slice(0, 12), input.slice(12)].map(text => ({
+        tool_calls: [{ index: 0, function: { arguments: text } }],
+      })),
+    ],
+    'tool_calls',
+  )
 const geminiAnswer = {
   candidates: [
     {

@@ -1,5 +1,6 @@
 /** Endings that are no end of a turn: finish reasons of the backends for each client, plain and
  *  streamed; refusals with their explanation; pauses. */
+import { chatAnswer, chatStream } from './chat-answers.ts'
 import type { Body, Outcome, RequestCase } from './request-case.ts'
 import type { FormatName } from './upstreams.ts'
 
@@ -13,30 +14,7 @@ const REQUESTS: Readonly<Record<FormatName, object>> = {
 }
 const CLIENTS = Object.keys(REQUESTS) as FormatName[]
 
-const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
-const chat = (finish_reason: string) => ({
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'par' }, finish_reason }],
-  usage,
-})
-const chatStream = (finish_reason: string) => {
-  const chunk = (choices: readonly object[], more = {}) => ({
-    id: 'c',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: 'm',
-    choices,
-    ...more,
-  })
-  return [
-    chunk([{ index: 0, delta: { content: 'par' }, finish_reason: null }]),
-    chunk([{ index: 0, delta: {}, finish_reason }]),
-    chunk([], { usage }),
-  ]
-}
+const part = { content: 'par' }
 const explanation = 'No thanks.'
 const claude = (delta: object) => ({
   id: 'msg_1',
@@ -125,10 +103,10 @@ const ofChat: readonly RequestCase[] = KINDS.flatMap(([words, read]) =>
           client,
           model: 'plain-chat',
           request: REQUESTS[client],
-          answer: chat(word),
+          answer: chatAnswer(part, word),
           check: outcome => read[client].test(endingIn(outcome)),
         },
-        chatStream(word),
+        chatStream([part], word),
       ),
     ),
   ),

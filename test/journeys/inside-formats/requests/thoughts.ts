@@ -1,53 +1,58 @@
 /** Reasoning goes back to the backend that made it, and to no other. */
+import { chatAnswer, chatStream } from './chat-answers.ts'
 import type { Body, RequestCase } from './request-case.ts'
+
+/** A thought without a signature, a call and its result. */
+const MESSAGES = {
+  tools: [{ name: 'read', input_schema: { type: 'object', properties: {} } }],
+  messages: [
+    { role: 'user', content: 'q' },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: 'deep thought', signature: '' },
+        { type: 'tool_use', id: 'c9', name: 'read', input: {} },
+      ],
+    },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c9', content: 'r' }] },
+  ],
+}
+/** The same in Responses. */
+const RESPONSES = {
+  store: false,
+  tools: [{ type: 'function', name: 'read', parameters: { type: 'object', properties: {} } }],
+  input: [
+    { role: 'user', content: 'q' },
+    {
+      type: 'reasoning',
+      id: 'rs_gw_0',
+      summary: [{ type: 'summary_text', text: 'deep thought' }],
+    },
+    {
+      type: 'function_call',
+      id: 'fc_gw_1',
+      call_id: 'c9',
+      name: 'read',
+      arguments: '{}',
+      status: 'completed',
+    },
+    { type: 'function_call_output', call_id: 'c9', output: 'r' },
+  ],
+}
 
 export const cases: readonly RequestCase[] = [
   {
     name: 'unsigned thoughts go back to the chat upstream that made them, from messages',
     client: 'anthropic-messages',
     model: 'deepseek-v4',
-    request: {
-      max_tokens: 1000,
-      tools: [{ name: 'read', input_schema: { type: 'object', properties: {} } }],
-      messages: [
-        { role: 'user', content: 'q' },
-        {
-          role: 'assistant',
-          content: [
-            { type: 'thinking', thinking: 'deep thought', signature: '' },
-            { type: 'tool_use', id: 'c9', name: 'read', input: {} },
-          ],
-        },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c9', content: 'r' }] },
-      ],
-    },
+    request: { max_tokens: 1000, ...MESSAGES },
     check: ({ up }) => up.messages[1].reasoning_content === 'deep thought',
   },
   {
     name: 'unsigned thoughts go back to the chat upstream that made them, from responses',
     client: 'openai-responses',
     model: 'deepseek-v4',
-    request: {
-      store: false,
-      tools: [{ type: 'function', name: 'read', parameters: { type: 'object', properties: {} } }],
-      input: [
-        { role: 'user', content: 'q' },
-        {
-          type: 'reasoning',
-          id: 'rs_gw_0',
-          summary: [{ type: 'summary_text', text: 'deep thought' }],
-        },
-        {
-          type: 'function_call',
-          id: 'fc_gw_1',
-          call_id: 'c9',
-          name: 'read',
-          arguments: '{}',
-          status: 'completed',
-        },
-        { type: 'function_call_output', call_id: 'c9', output: 'r' },
-      ],
-    },
+    request: RESPONSES,
     check: ({ up }) => up.messages[1].reasoning_content === 'deep thought',
   },
   {
@@ -77,48 +82,14 @@ export const cases: readonly RequestCase[] = [
     name: 'a thinking block without a signature is left out for Anthropic',
     client: 'anthropic-messages',
     model: 'claude-sonnet-4-5',
-    request: {
-      max_tokens: 2000,
-      tools: [{ name: 'read', input_schema: { type: 'object', properties: {} } }],
-      messages: [
-        { role: 'user', content: 'q' },
-        {
-          role: 'assistant',
-          content: [
-            { type: 'thinking', thinking: 'deep thought', signature: '' },
-            { type: 'tool_use', id: 'c9', name: 'read', input: {} },
-          ],
-        },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c9', content: 'r' }] },
-      ],
-    },
+    request: { max_tokens: 2000, ...MESSAGES },
     check: ({ up }) => !/"thinking"/.test(JSON.stringify(up.messages)),
   },
   {
     name: 'a reasoning item of the gateway is left out for OpenAI',
     client: 'openai-responses',
     model: 'gpt-5.6-r',
-    request: {
-      store: false,
-      tools: [{ type: 'function', name: 'read', parameters: { type: 'object', properties: {} } }],
-      input: [
-        { role: 'user', content: 'q' },
-        {
-          type: 'reasoning',
-          id: 'rs_gw_0',
-          summary: [{ type: 'summary_text', text: 'deep thought' }],
-        },
-        {
-          type: 'function_call',
-          id: 'fc_gw_1',
-          call_id: 'c9',
-          name: 'read',
-          arguments: '{}',
-          status: 'completed',
-        },
-        { type: 'function_call_output', call_id: 'c9', output: 'r' },
-      ],
-    },
+    request: RESPONSES,
     check: ({ up }) => !up.input.some((i: Body) => i.type === 'reasoning'),
   },
   {
@@ -127,48 +98,16 @@ export const cases: readonly RequestCase[] = [
     model: 'magistral',
     stream: true,
     request: { max_tokens: 50, messages: [{ role: 'user', content: 'q' }] },
-    answer: [
-      {
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [
-          {
-            index: 0,
-            delta: {
-              role: 'assistant',
-              content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] }],
-            },
-            finish_reason: null,
-          },
-        ],
-      },
-      {
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [
-          { index: 0, delta: { content: [{ type: 'text', text: 'answer' }] }, finish_reason: null },
-        ],
-      },
-      {
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
-      },
-      {
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [],
-        usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-      },
-    ],
+    answer: chatStream(
+      [
+        {
+          role: 'assistant',
+          content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] }],
+        },
+        { content: [{ type: 'text', text: 'answer' }] },
+      ],
+      'stop',
+    ),
     check: ({ events }) =>
       /answer/.test(JSON.stringify(events)) && /hmm/.test(JSON.stringify(events)),
   },
@@ -177,26 +116,15 @@ export const cases: readonly RequestCase[] = [
     client: 'openai-responses',
     model: 'magistral',
     request: { input: 'q' },
-    answer: {
-      id: 'c',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: 'assistant',
-            content: [
-              { type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] },
-              { type: 'text', text: 'answer' },
-            ],
-          },
-          finish_reason: 'stop',
-        },
-      ],
-      usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-    },
+    answer: chatAnswer(
+      {
+        content: [
+          { type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] },
+          { type: 'text', text: 'answer' },
+        ],
+      },
+      'stop',
+    ),
     check: ({ out }) => /hmm/.test(JSON.stringify(out)),
   },
   {

@@ -1,4 +1,5 @@
 /** Custom tools, grammars, and the order of calls and results. */
+import { chatAnswer, chatStream } from './chat-answers.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 const A = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
@@ -48,67 +49,17 @@ export const cases: readonly RequestCase[] = [
       ],
       messages: [{ role: 'user', content: 'q' }],
     },
-    answer: [
-      {
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [
-          {
-            index: 0,
-            delta: {
-              tool_calls: [
-                {
-                  index: 0,
-                  id: 'c1',
-                  type: 'function',
-                  function: { name: 'read', arguments: '{"p":1}' },
-                },
-              ],
-            },
-            finish_reason: null,
-          },
+    answer: chatStream(
+      [
+        ['read', '{"p":1}'],
+        ['write', '{"q":2}'],
+      ].map(([name, input], at) => ({
+        tool_calls: [
+          { index: 0, id: `c${at + 1}`, type: 'function', function: { name, arguments: input } },
         ],
-      },
-      {
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [
-          {
-            index: 0,
-            delta: {
-              tool_calls: [
-                {
-                  index: 0,
-                  id: 'c2',
-                  type: 'function',
-                  function: { name: 'write', arguments: '{"q":2}' },
-                },
-              ],
-            },
-            finish_reason: null,
-          },
-        ],
-      },
-      {
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }],
-      },
-      {
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [],
-        usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-      },
-    ],
+      })),
+      'tool_calls',
+    ),
     check: ({ events }) =>
       events.filter((e: Body) => e?.content_block?.type === 'tool_use').length === 2,
   },
@@ -134,33 +85,22 @@ export const cases: readonly RequestCase[] = [
     client: 'openai-responses',
     model: 'plain-chat',
     request: { input: 'q', tools: [{ type: 'custom', name: 'apply_patch' }] },
-    answer: {
-      id: 'c',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: 'assistant',
-            content: null,
-            tool_calls: [
-              {
-                id: 'c1',
-                type: 'function',
-                function: {
-                  name: 'apply_patch',
-                  arguments: '{"input":"*** Begin Patch\\n*** End Patch"}',
-                },
-              },
-            ],
+    answer: chatAnswer(
+      {
+        content: null,
+        tool_calls: [
+          {
+            id: 'c1',
+            type: 'function',
+            function: {
+              name: 'apply_patch',
+              arguments: '{"input":"*** Begin Patch\\n*** End Patch"}',
+            },
           },
-          finish_reason: 'tool_calls',
-        },
-      ],
-      usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-    },
+        ],
+      },
+      'tool_calls',
+    ),
     check: ({ out }) => out.output[0].type === 'custom_tool_call',
   },
   {
