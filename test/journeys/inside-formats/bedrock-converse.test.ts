@@ -15,8 +15,8 @@ import {
 } from '../../fixtures/upstream/converse.ts'
 import { readAnswer, readStream, sendBySdk } from '../../helpers/formats/bedrock-sdk.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
+import { createUsageRecorder } from '../../helpers/gateway/usage-recorder.ts'
 
 interface UpstreamRequest {
   readonly path: string
@@ -55,18 +55,10 @@ const url = await startHttpUpstream(t, async (request, response) => {
   if (breaks) response.destroy()
   else response.end()
 })
-const usages: { readonly meters: object; readonly estimated: boolean }[] = []
-Object.assign(globalThis, { converseUsages: usages })
+const usages = createUsageRecorder()
 const gateway = await startGateway({
   inside: true,
-  files: {
-    'plugins/usage-recorder.ts': `import { METERED } from '${new URL('../../../plugins/slots.ts', import.meta.url).pathname}'
-    export default { schema: { type: 'object', description: 'x', examples: [{}] }, default: {}, setup: () => ({ handle(exchange, next) {
-      exchange.slots.set(METERED, { has: () => true })
-      exchange.onEnd(() => globalThis.converseUsages.push(exchange.slots.get({ name: 'usage' })))
-      return next()
-    } }) }`,
-  },
+  files: { 'plugins/usage-recorder.ts': usages.file },
   routes: `
 pipeline: [errors, model, usage-recorder, translate, adapt]
 upstreams:
@@ -84,10 +76,9 @@ routes:
 t.teardown(() => gateway.stop())
 t.beforeEach(() => {
   requests.length = 0
-  usages.length = 0
+  usages.clear()
   next = {}
 })
-const nextUsage = () => eventually(() => usages.pop())
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: 'k', maxRetries: 0 })
@@ -275,7 +266,7 @@ for (const [name, client] of Object.entries(CLIENTS))
       })
       const sdk = await sendBySdk('eu.anthropic.claude-x-v1:0', request?.body ?? {}, stream)
       t.same(sdk, request, 'the SDK sends the same request')
-      t.same(await nextUsage(), { meters, estimated: false })
+      t.same(await usages.next(), { meters, estimated: false })
       next = { json: PLAIN_CALLS, frames: CALLS }
       const called = await client(stream)
       t.equal(called.text, 'I look.')
@@ -283,7 +274,7 @@ for (const [name, client] of Object.entries(CLIENTS))
         ['get', { x: 1 }],
         ['get', {}],
       ])
-      await nextUsage()
+      await usages.next()
     }
   })
 
@@ -348,7 +339,7 @@ t.test('bedrock converse: an exception in a stream is an error of the client', a
   next = { frames: [...FRAMES.slice(0, 7), exception('modelStreamErrorException', 'no tea')] }
   for (const client of [CLIENTS['openai-chat'], CLIENTS['anthropic-messages']]) {
     t.match((await failure(client(true))) as Error, { message: /no tea/ })
-    const usage = await nextUsage()
+    const usage = await usages.next()
     t.match(usage, { estimated: true })
     t.ok(Object.keys(usage?.meters ?? {}).includes('output'), JSON.stringify(usage))
   }
@@ -385,7 +376,7 @@ t.test('bedrock converse: damaged and cut streams are errors, billed by what arr
     const text = await readInParts(rest, breaks)
     t.match(text, /"error"/, name)
     t.notMatch(text, /is old|\[DONE\]/, name)
-    const usage = (await nextUsage()) as { meters: { output: number }; estimated: boolean }
+    const usage = (await usages.next()) as { meters: { output: number }; estimated: boolean }
     t.ok(usage.estimated && usage.meters.output > 0, `${name}: ${JSON.stringify(usage)}`)
   }
   next = { frames: [damaged] }
@@ -397,7 +388,7 @@ t.test(
   async t => {
     next = { frames: FRAMES.slice(0, -1) }
     t.match(await CLIENTS['openai-chat'](true), { text: 'Rome is old.' })
-    t.match(await nextUsage(), { estimated: true })
+    t.match(await usages.next(), { estimated: true })
   },
 )
 
@@ -407,6 +398,6 @@ t.test('bedrock converse: a client that hangs up pays what it got', async t => {
   const reply = await fetch(`${gateway.url}/v1/chat/completions`, { ...CHAT, signal: abort.signal })
   await reply.body?.getReader().read()
   abort.abort()
-  const usage = (await nextUsage()) as { meters: { output: number }; estimated: boolean }
+  const usage = (await usages.next()) as { meters: { output: number }; estimated: boolean }
   t.ok(usage.estimated && usage.meters.output > 0, JSON.stringify(usage))
 })

@@ -6,8 +6,8 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { CALLS, EVENTS, PLAIN } from '../../fixtures/upstream/cohere.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
+import { createUsageRecorder } from '../../helpers/gateway/usage-recorder.ts'
 
 interface UpstreamRequest {
   readonly path: string
@@ -26,18 +26,10 @@ const url = await startHttpUpstream(t, async (request, response) => {
   })
   response.end(nextAnswer?.text ?? (isStream ? EVENTS : JSON.stringify(PLAIN)))
 })
-const usages: { readonly meters: object; readonly estimated: boolean }[] = []
-Object.assign(globalThis, { cohereUsages: usages })
+const usages = createUsageRecorder()
 const gateway = await startGateway({
   inside: true,
-  files: {
-    'plugins/usage-recorder.ts': `import { METERED } from '${new URL('../../../plugins/slots.ts', import.meta.url).pathname}'
-    export default { schema: { type: 'object', description: 'x', examples: [{}] }, default: {}, setup: () => ({ handle(exchange, next) {
-      exchange.slots.set(METERED, { has: () => true })
-      exchange.onEnd(() => globalThis.cohereUsages.push(exchange.slots.get({ name: 'usage' })))
-      return next()
-    } }) }`,
-  },
+  files: { 'plugins/usage-recorder.ts': usages.file },
   routes: `
 pipeline: [errors, model, usage-recorder, translate]
 upstreams:
@@ -55,10 +47,9 @@ routes:
 t.teardown(() => gateway.stop())
 t.beforeEach(() => {
   requests.length = 0
-  usages.length = 0
+  usages.clear()
   nextAnswer = undefined
 })
-const nextUsage = () => eventually(() => usages.pop())
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: 'k', maxRetries: 0 })
@@ -105,7 +96,7 @@ for (const [name, client] of Object.entries(CLIENTS))
     for (const stream of [false, true]) {
       t.equal(await client(stream), 'Rome is old.', `stream: ${stream}`)
       t.match(requests.at(-1), { path: '/v2/chat', body: { model: 'command-a', stream } })
-      t.same(await nextUsage(), {
+      t.same(await usages.next(), {
         meters: { input: 5, cached: 3, output: 4 },
         estimated: false,
       })
@@ -148,7 +139,7 @@ t.test('cohere chat: errors are in the dialect of the client', async t => {
 t.test('cohere chat: a stream that breaks off is an error, and its usage an estimate', async t => {
   nextAnswer = { status: 200, text: EVENTS.slice(0, EVENTS.indexOf('event: message-end')) }
   await t.rejects(CLIENTS['openai-chat'](true))
-  const usage = await nextUsage()
+  const usage = await usages.next()
   t.match(usage, { estimated: true })
   t.ok(Object.keys(usage?.meters ?? {}).length > 0, JSON.stringify(usage))
 })

@@ -3,8 +3,8 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
+import { createUsageRecorder } from '../../helpers/gateway/usage-recorder.ts'
 
 const USAGE = {
   prompt_tokens: 9,
@@ -83,18 +83,10 @@ const url = await startHttpUpstream(t, async (request, response) => {
   })
   response.end(text)
 })
-const usages: object[] = []
-Object.assign(globalThis, { completionUsages: usages })
+const usages = createUsageRecorder()
 const gateway = await startGateway({
   inside: true,
-  files: {
-    'plugins/usage-recorder.ts': `import { METERED } from '${new URL('../../../plugins/slots.ts', import.meta.url).pathname}'
-    export default { schema: { type: 'object', description: 'x', examples: [{}] }, default: {}, setup: () => ({ handle(exchange, next) {
-      exchange.slots.set(METERED, { has: () => true })
-      exchange.onEnd(() => globalThis.completionUsages.push(exchange.slots.get({ name: 'usage' })))
-      return next()
-    } }) }`,
-  },
+  files: { 'plugins/usage-recorder.ts': usages.file },
   routes: `
 pipeline: [errors, validate, model, usage-recorder, translate, sandbox]
 upstreams:
@@ -117,9 +109,8 @@ routes:
 t.teardown(() => gateway.stop())
 t.beforeEach(() => {
   requests.length = 0
-  usages.length = 0
+  usages.clear()
 })
-const nextUsage = () => eventually(() => usages.pop())
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 
 /** All texts of a stream, and its last usage. */
@@ -144,7 +135,7 @@ for (const model of ['chat', 'native'])
       choices: [{ index: 0, text: 'Rome is old.', finish_reason: 'stop' }],
       usage: { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 },
     })
-    t.same(await nextUsage(), { meters: METERS, estimated: false })
+    t.same(await usages.next(), { meters: METERS, estimated: false })
     const question =
       model === 'chat'
         ? { messages: [{ role: 'user', content: 'Where?' }], max_completion_tokens: 7 }
@@ -156,7 +147,7 @@ for (const model of ['chat', 'native'])
     const silent = await streamed({ model, prompt: 'Where?' })
     t.match(silent, { text: 'Rome is old.', reason: 'stop' })
     t.notOk(silent.usage, 'no counts that the client did not ask for')
-    t.same(await nextUsage(), { meters: METERS, estimated: false })
+    t.same(await usages.next(), { meters: METERS, estimated: false })
     const counted = await streamed({
       model,
       prompt: ['Where?'],

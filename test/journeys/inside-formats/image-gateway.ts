@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
+import { createUsageRecorder } from '../../helpers/gateway/usage-recorder.ts'
 
 type Body = Readonly<Record<string, unknown>>
 interface UpstreamRequest {
@@ -63,16 +64,10 @@ const url = await startHttpUpstream(t, async (request, response) => {
 })
 const schema = (name: string) =>
   fileURLToPath(new URL(`../../../schemas/${name}.json`, import.meta.url))
-const usages: { readonly meters: object; readonly estimated: boolean }[] = []
-Object.assign(globalThis, { usages })
+const usages = createUsageRecorder()
 export const gateway = await startGateway({
   inside: true,
-  files: {
-    'plugins/usage-recorder.ts': `export default { schema: { type: 'object', description: 'x', examples: [{}] }, default: {}, setup: () => ({ handle(exchange, next) {
-      exchange.onEnd(() => globalThis.usages.push(exchange.slots.get({ name: 'usage' })))
-      return next()
-    } }) }`,
-  },
+  files: { 'plugins/usage-recorder.ts': usages.file },
   routes: `
 pipeline: [errors, form, validate, model, usage-recorder, translate]
 upstreams:
@@ -103,16 +98,12 @@ routes:
 t.teardown(() => gateway.stop())
 t.beforeEach(() => {
   imageUpstream.requests.length = 0
-  usages.length = 0
+  usages.clear()
   imageUpstream.next = undefined
   imageUpstream.imageCount = 0
 })
 
-/** Returns the usage of the next call, which is known after its last byte. */
-export const nextUsage = async () => {
-  while (usages.length === 0) await new Promise(setImmediate)
-  return usages.pop()
-}
+export const nextUsage = usages.next
 /** Returns the error that the user of an SDK catches. */
 export const errorOf = (call: Promise<unknown>): Promise<object> =>
   call.then(
