@@ -30,6 +30,13 @@ const withTools =
   body =>
     asList(body.tools).length > 0 ? change(body) : body
 
+/** Turns of formats whose messages have a role and a text. */
+const turnsIn = (member: string): Changes => ({
+  'two user turns': before(member, () => [user, user]),
+  'an empty user turn': after(member, { role: 'user', content: '' }),
+  'an empty assistant turn': before(member, () => [user, { role: 'assistant', content: '' }, user]),
+})
+
 // ---------------------------------------------------------------- chat completions
 
 const nameOf = ({ tools }: LooseObject): string => {
@@ -60,13 +67,7 @@ const CHAT: Changes = {
       result('a'),
     ]),
   ),
-  'two user turns': before('messages', () => [user, user]),
-  'an empty user turn': after('messages', { role: 'user', content: '' }),
-  'an empty assistant turn': before('messages', () => [
-    user,
-    { role: 'assistant', content: '' },
-    user,
-  ]),
+  ...turnsIn('messages'),
   'free tools': after('tools', {
     type: 'custom',
     custom: { name: 'sql', format: { type: 'grammar', grammar: GRAMMAR } },
@@ -112,13 +113,7 @@ const RESPONSES: Changes = {
       output('a'),
     ]),
   ),
-  'two user turns': before('input', () => [user, user]),
-  'an empty user turn': after('input', { role: 'user', content: '' }),
-  'an empty assistant turn': before('input', () => [
-    user,
-    { role: 'assistant', content: '' },
-    user,
-  ]),
+  ...turnsIn('input'),
   'free tools': after('tools', {
     type: 'custom',
     name: 'sql',
@@ -126,7 +121,7 @@ const RESPONSES: Changes = {
   }),
 }
 
-// ---------------------------------------------------------------- messages
+// ---------------------------------------------------------------- Anthropic messages
 
 const image = {
   type: 'image',
@@ -139,13 +134,7 @@ const NESTED = [
   { type: 'search_result', source: 'https://example.com', title: 'a', content: [text] },
 ]
 const MESSAGES: Changes = {
-  'two user turns': before('messages', () => [user, user]),
-  'an empty user turn': after('messages', { role: 'user', content: '' }),
-  'an empty assistant turn': before('messages', () => [
-    user,
-    { role: 'assistant', content: '' },
-    user,
-  ]),
+  ...turnsIn('messages'),
   'nested parts': before('messages', () => [{ role: 'user', content: NESTED }]),
   'many cache hints': before('messages', () => [
     {
