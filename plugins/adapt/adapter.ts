@@ -74,7 +74,7 @@ const fill = (
   )
 }
 
-/** Whether the path carries the model, so that the body need not. */
+/** Whether the path names the model; the body then needs no `model`. */
 const namesModel = (template: PathTemplate | undefined): boolean =>
   template !== undefined && JSON.stringify(template).includes('{model}')
 

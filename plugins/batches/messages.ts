@@ -14,7 +14,7 @@ import { PAGE, PAGE_BEFORE, withdrawBatch } from './statements.ts'
 import { beginBatch, cancelFound, findBatch, type View } from './views.ts'
 
 const LIMIT = { usual: 20, largest: 1_000 }
-/** Headers of a create that belong to each of its requests. */
+/** Headers of the request that creates a batch; each request of the batch gets them too. */
 const REQUEST_HEADERS = ['anthropic-version', 'anthropic-beta']
 
 const viewOf = (batch: Batch, host: HostBase) =>

@@ -1,5 +1,5 @@
-/** What Anthropic refuses beyond the types. Most sources are the messages of its own 400 answers,
- *  quoted; the rest is platform.claude.com/docs. */
+/** Requests that Anthropic refuses although they fit its types. Most sources are the messages of
+ *  its own 400 answers, quoted; the rest is platform.claude.com/docs. */
 import {
   asList,
   asNumber,

@@ -1,5 +1,5 @@
-/** What Bedrock's Converse refuses beyond the types. Quoted texts are its own; patterns and lengths
- *  are those of docs.aws.amazon.com/bedrock/latest/APIReference. */
+/** Requests that Bedrock's Converse refuses although they fit its types. Quoted texts are its own;
+ *  patterns and lengths are those of docs.aws.amazon.com/bedrock/latest/APIReference. */
 import {
   asList,
   asNumber,

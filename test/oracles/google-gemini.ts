@@ -1,5 +1,5 @@
-/** What Google refuses at generateContent beyond the types. Quoted texts are messages of its
- *  own 400 answers; the rest is ai.google.dev/gemini-api/docs. */
+/** Requests of generateContent that Google refuses although they fit its types. Quoted texts are
+ *  messages of its own 400 answers; the rest is ai.google.dev/gemini-api/docs. */
 import {
   asList,
   asNumber,

@@ -1,4 +1,4 @@
-/** What the upstreams of chat completions refuse beyond the types: OpenAI, Mistral, DeepSeek. */
+/** Chat completions that OpenAI, Mistral or DeepSeek refuses although they fit the types. */
 import { asList, asObject, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
 import { longIds, OPENAI_RULES } from './openai.ts'
 import { duplicates, has, isEmptyList, type Rule, type Rules, when } from './rule.ts'

@@ -1,4 +1,4 @@
-/** What OpenAI's Responses refuses beyond the types. */
+/** Requests that OpenAI's Responses refuses although they fit its types. */
 import { asList, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
 import { longIds, OPENAI_RULES } from './openai.ts'
 import { duplicates, has, isEmptyList, type Rule, type Rules, when } from './rule.ts'

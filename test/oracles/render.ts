@@ -198,7 +198,7 @@ const responsesBody = (scenario: Scenario): LooseObject => {
   })
 }
 
-// ---------------------------------------------------------------- messages
+// ---------------------------------------------------------------- Anthropic messages
 
 const messagesMedia = (media: Media): LooseObject => {
   const type = isFile(media) ? 'document' : 'image'

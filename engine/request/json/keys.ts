@@ -16,7 +16,7 @@ export class OpenKeys {
   /** Three numbers a key: start, end, hash. Of all open objects, the innermost last. Starts of keys
    *  with escapes are inverted. */
   readonly #positions: number[] = []
-  /** Numbers in use: V8 would copy the array if it were shortened. */
+  /** How many numbers of `#positions` are in use; V8 would copy the array if it were shortened. */
   #used = 0
   /** Index of the innermost object's first key; its hashes if they are many; its names if they are
    *  compared. */

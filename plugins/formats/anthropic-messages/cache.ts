@@ -54,7 +54,7 @@ export const parseList = (text: string): readonly Json[] | undefined => {
   return Array.isArray(value) ? value : undefined
 }
 
-// ---------------------------------------------------------------- requests that pass through
+// ---------------------------------------------------------------- requests without translation
 
 type Member = readonly [key: string, value: Json]
 const CONTROL = 'cache_control'

@@ -67,7 +67,7 @@ const readTool = (tool: Fields, at: FieldPath, dropped: DroppedFields): Tool => 
   const hostedTool = HOSTED.find(([pattern]) => pattern.test(type))?.[1]
   if (type !== 'custom' && hostedTool === undefined) return readForeign(tool, type, at)
   for (const path of unsupportedIn(tool, at)) dropped.add(path)
-  // Only functions are strict at other providers.
+  // At other providers, `strict` is a member of functions only.
   if (hostedTool && (tool.strict ?? null) !== null)
     dropped.add(memberPath(at, 'strict') ?? 'strict')
   return hostedTool === undefined ? readFunction(tool, at) : readHosted(tool, hostedTool, type, at)

@@ -27,7 +27,7 @@ for (const agent of AGENTS)
     }
   })
 
-t.test('guide of agents: its models are in the catalogue', async t => {
+t.test('guide of agents: it names only models of the catalogue', async t => {
   const names = ['cl', 'gp', 'gx'].flatMap(family => {
     const { models } = parse(readFileSync(`models/${family}.yaml`, 'utf8')) as {
       models: Record<string, { aliases?: readonly string[] }>

@@ -64,7 +64,7 @@ t.test('input tokens: invalid requests are refused in the dialect of OpenAI', as
   })
 })
 
-t.test('compaction: the model writes a summary, which any target reads later', async t => {
+t.test('compaction: the model writes a summary that other models can read', async t => {
   await upstream.script('cl', plainReply(messageBody('They asked about Paris.')))
   const compacted = await ownClient.responses.compact({
     model: 'cl',

@@ -98,7 +98,7 @@ const many = (): string => {
   const count = pick([24, 25, 26, 9_999, 10_001])
   return `{${times(count, at => `"${random(count * 4) ? `n${at}` : 'n1'}":1`).join(',')}}`
 }
-/** Bytes that are changed, removed or cut off. */
+/** Changes one byte, removes a few or cuts off the rest. */
 const damage = (bytes: Buffer): Buffer => {
   const at = random(Math.max(1, bytes.length))
   const kind = random(4)

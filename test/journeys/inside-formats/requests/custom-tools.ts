@@ -57,7 +57,7 @@ const messageAnswer = {
   stop_sequence: null,
   usage: { input_tokens: 3, output_tokens: 2 },
 }
-/** The inputs of the custom calls that a client of responses or chat got. */
+/** The inputs of the calls of custom tools that a client of Responses or chat got. */
 const customInputs = ({ out, events }: { out: Body; events: readonly Body[] }): readonly Body[] => {
   if (out)
     return [...(out.output ?? []), ...(out.choices?.[0].message.tool_calls ?? [])].map(

@@ -12,7 +12,7 @@ export interface Outcome {
   readonly upText: string
   readonly upHeaders: Readonly<Record<string, string | string[] | undefined>>
   readonly status: number
-  /** The client's answer; undefined for a stream. */
+  /** The body that the client got; undefined for a stream, whose events are in `events`. */
   readonly out: Body
   readonly events: readonly Body[]
   /** The header `x-tollgate-dropped`, or ''. */
