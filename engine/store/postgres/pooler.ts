@@ -2,30 +2,34 @@
 import { fault } from '../faults.ts'
 import { Session, type SessionOptions } from './session.ts'
 
-/** Throws STORE_POOLER. Two clients hold a server connection each and give it back, in both orders:
- *  a pooler in transaction mode that hands out the latest or the oldest one gives the first client
- *  that of the second. */
+/** Clients that hold a transaction each. */
+const OTHERS = 3
+
+/** Throws STORE_POOLER. The first client is in no transaction, so a pooler in transaction mode may
+ *  give its server connection to one of the others, which take those that are idle one by one, in
+ *  whatever order. Without a pooler no two clients share one. */
 export const refusePooler = async (options: SessionOptions): Promise<void> => {
-  const [first, second] = await Promise.all([Session.open(options), Session.open(options)])
+  const sessions: Session[] = []
+  const open = async (): Promise<Session> => {
+    const session = await Session.open(options)
+    sessions.push(session)
+    return session
+  }
   try {
+    const first = await open()
     const own = await backendOf(first, options)
-    for (const order of [
-      [first, second],
-      [second, first],
-    ]) {
-      for (const session of [first, second]) {
-        await session.script('BEGIN')
-        await backendOf(session, options)
-      }
-      for (const session of order) await session.script('COMMIT')
-      if ((await backendOf(first, options)) !== own) throw fault('STORE_POOLER')
+    for (let count = 0; count < OTHERS; count++) {
+      const other = await open()
+      await other.script('BEGIN')
+      const isShared = (await backendOf(other, options)) === own
+      if (isShared || (await backendOf(first, options)) !== own) throw fault('STORE_POOLER')
     }
   } catch (error) {
     // PgBouncer refuses BEGIN in statement mode.
     const isOfPooler = /statement pooling/.test((error as Error).message)
     throw isOfPooler ? fault('STORE_POOLER') : error
   } finally {
-    await Promise.all([first.end(), second.end()])
+    await Promise.all(sessions.map(session => session.end()))
   }
 }
 const backendOf = async (session: Session, { within }: SessionOptions): Promise<number> => {

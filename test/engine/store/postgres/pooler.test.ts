@@ -16,7 +16,7 @@ const skip = !isInstalled && 'PgBouncer is not installed (apt-get install pgboun
 /** Root must not run it. */
 const NOBODY = 65_534
 
-const startPooler = async (t: Test, url: string, mode: string): Promise<string> => {
+const startPooler = async (t: Test, url: string, mode: string, more = ''): Promise<string> => {
   const { hostname, port: upstreamPort, username, password, pathname } = new URL(url)
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-pooler-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -25,7 +25,7 @@ const startPooler = async (t: Test, url: string, mode: string): Promise<string> 
   writeFileSync(join(folder, 'users.txt'), `"${username}" "${password}"\n`)
   writeFileSync(
     join(folder, 'pgbouncer.ini'),
-    `[databases]\n* = host=${hostname} port=${upstreamPort}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nauth_type = plain\nauth_file = ${folder}/users.txt\npool_mode = ${mode}\nunix_socket_dir =\nmax_client_conn = 200\ndefault_pool_size = 60\n`,
+    `[databases]\n* = host=${hostname} port=${upstreamPort}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nauth_type = plain\nauth_file = ${folder}/users.txt\npool_mode = ${mode}\nunix_socket_dir =\nmax_client_conn = 200\ndefault_pool_size = 60\n${more}`,
   )
   if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY)
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
@@ -57,12 +57,25 @@ t.test('PgBouncer in session mode: the store opens, migrates and writes', { skip
   t.match(await database.read(sum, []), [{ n: 6 }])
 })
 
-for (const mode of ['transaction', 'statement'])
-  t.test(`PgBouncer in ${mode} mode: the store says so and does not open`, { skip }, async t => {
-    const server = await sharedPostgres()
-    const pooled = await startPooler(t, await server.create(), mode)
-    await t.rejects(openAt(t, { url: pooled }).open(), {
-      code: 'STORE_POOLER',
-      message: /pool_mode = session/,
-    })
-  })
+/** Which idle connection a client gets, and how many there are. */
+const MODES = [
+  ['transaction', ''],
+  ['transaction', 'server_round_robin = 1\n'],
+  ['transaction', 'default_pool_size = 1\n'],
+  ['statement', ''],
+] as const
+for (const [mode, more] of MODES)
+  t.test(
+    `PgBouncer in ${mode} mode (${more.trim() || 'latest first'}): does not open`,
+    {
+      skip,
+    },
+    async t => {
+      const server = await sharedPostgres()
+      const pooled = await startPooler(t, await server.create(), mode, more)
+      await t.rejects(openAt(t, { url: pooled }).open(), {
+        code: 'STORE_POOLER',
+        message: /pool_mode = session/,
+      })
+    },
+  )
