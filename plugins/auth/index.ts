@@ -15,6 +15,7 @@ import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
 import { formatsOf } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
+import { importKeys } from '../operator/import-command.ts'
 import { checkModels, keySubcommands as moreSubcommands } from '../operator/key-commands.ts'
 import { authorizeOperator, shareLookups } from './operator.ts'
 import { AUTH_SCHEMA, checkModes } from './schema.ts'
@@ -40,7 +41,7 @@ export default {
     keys: {
       summary: 'Manages API keys and system tokens.',
       standalone: true,
-      subcommands: { ...keySubcommands(checkModels), ...moreSubcommands },
+      subcommands: { ...keySubcommands(checkModels), ...moreSubcommands, import: importKeys },
     },
   },
   welcome: (host, { url }) =>

@@ -50,7 +50,7 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
     return credential
   }
   const lookUp = async (credential: string, exchange: Exchange, next: Next): Promise<void> => {
-    const kind = claimedKind(credential) ?? firstKind
+    const kind = claimedKind(credential) ?? (kinds.has('key') ? 'key' : firstKind)
     const { address } = exchange.request.client
     const entry = await limiter.lookUp(address, isSuspect =>
       credentials.find(credential, kind, isSuspect),

@@ -51,6 +51,8 @@ export class Credentials {
   /** Counts checks that found changes. A lookup that overlaps such a check may be outdated and is
    *  not cached. */
   #changesFound = 0
+  /** Whether any key has a secret of another shape. Until then such texts need no read. */
+  #hasImported = false
 
   constructor(database: Database, now: () => number = () => performance.now()) {
     this.#database = database
@@ -73,11 +75,14 @@ export class Credentials {
   }
   /** `isSuspect`: many attempts of the caller's network failed; the lookup is batched. */
   async find(secret: string, kind: Kind, isSuspect = false): Promise<Entry> {
-    if (!isWellFormed(secret)) return MALFORMED
+    const isOwn = isWellFormed(secret)
+    if (!isOwn && kind !== 'key') return MALFORMED
     if (this.#age() > this.#lifetime())
       await this.#check().catch(error => {
-        if (!this.findCached(secret)) throw error
+        const isMalformed = !isOwn && this.#change !== undefined && !this.#hasImported
+        if (!isMalformed && !this.findCached(secret)) throw error
       })
+    if (!isOwn && !this.#hasImported) return MALFORMED
     return this.findCached(secret) ?? this.#load(secret, kind, isSuspect)
   }
 
@@ -117,6 +122,7 @@ export class Credentials {
     this.#lastCheckAt = startedAt
     if (this.#change === undefined) {
       const [last] = await this.#database.read(LAST_CHANGE, [])
+      this.#hasImported = last?.imported === 1
       this.#change = Number(last?.number ?? 0)
     } else {
       const rows = await this.#database.read(CHANGED, Array(CHANGED_PARAMETERS).fill(this.#change))
@@ -127,6 +133,7 @@ export class Credentials {
   }
   #dropCached(rows: readonly Row[]): void {
     this.#changesFound++
+    this.#hasImported ||= rows.some(({ imported }) => imported === 1)
     const digests = new Set<Value | undefined>(rows.map(({ digest }) => digest))
     for (const cache of [this.#accountEntries, this.#refusedEntries]) {
       for (const [secret, { digest }] of cache.entries()) {

@@ -35,6 +35,7 @@ export const fault = errors({
     409,
     'The account "%s" has %s. Settle that first, or add --force: the account ends anyway, and its ledger stays',
   ],
+  SECRET_EXISTS: [409, 'Another key has this secret'],
   KEY_REVOKED: [409, 'The %s %d is revoked and cannot be changed; create another'],
   KEY_CHANGED: [409, 'The %s %d was changed at the same time; look at it and repeat'],
   QUOTA_IN_USE: [

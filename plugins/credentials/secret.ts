@@ -40,8 +40,27 @@ export const claimedKind = (text: string): Kind | undefined => KINDS.get(text.sl
 export const isWellFormed = (text: string): boolean =>
   SHAPE.test(text) && checkOf(text.slice(0, -CHECK)) === text.slice(-CHECK)
 
-/** 256 random bits need no slow hash, and a lookup by digest leaks no timing about near guesses. */
-export const digestOf = (text: string): string => hash('sha256', text)
+/** A secret that another gateway or an operator chose: any text without white space. Found with and
+ *  without a leading `sk-`, since some gateways accept both. */
+export const importedSecret = (text: string): Secret => {
+  const visible = Math.min(4, Math.floor(text.length / 4))
+  return {
+    text,
+    digest: digestOf(text),
+    prefix: text.slice(0, visible),
+    lastFour: visible === 0 ? '' : text.slice(-visible),
+  }
+}
+/** Whether a key may have this text. Prefixes of other kinds would be looked up as those. */
+export const isImportable = (text: string): boolean =>
+  /^[\x21-\x7e]{1,512}$/.test(text) && (claimedKind(text) ?? 'key') === 'key' && text !== 'sk-'
+
+/** 256 random bits need no slow hash, and a lookup by digest leaks no timing about near guesses. A
+ *  leading `sk-` of an imported secret does not count. */
+export const digestOf = (text: string): string => {
+  const isOwn = isWellFormed(text) || !text.startsWith(PREFIXES.key)
+  return hash('sha256', isOwn ? text : text.slice(PREFIXES.key.length))
+}
 
 /** `sk-Ab3d…wxyz` */
 export const maskSecret = (prefix: string, lastFour: string): string => `${prefix}…${lastFour}`

@@ -34,9 +34,9 @@ const CREATE_FIRST = sql(
 const ADD_KEY = sql(
   'add key',
   `INSERT INTO api_keys (id, account, name, digest, prefix, last_four, created, expires, models, limits,
-     quota, quota_period, period_quota, period_start, change)
+     quota, quota_period, period_quota, period_start, imported, change)
    VALUES ((SELECT coalesce(max(id), 0) + 1 FROM api_keys), ?, ?, ?, ?, ?, ?, ?, ?, ?,
-     ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
+     ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
 )
 /** Credentials without limits. */
 const ADD = perKind(kind =>
@@ -173,10 +173,12 @@ export interface NewCredential extends Pick<AccountKey, 'name' | 'models' | 'lim
   readonly account: number
   readonly quota?: Quota | undefined
   readonly secret: Secret
+  /** Whether the secret was made elsewhere; of API keys only. */
+  readonly isImported?: boolean | undefined
   /** ms since 1970. */
   readonly expires?: number | undefined
 }
-/** Returns `id`. Rejects with ACCOUNT_UNKNOWN. */
+/** Returns `id`. Rejects with ACCOUNT_UNKNOWN, or SECRET_EXISTS for an imported secret. */
 export const addKey = (key: NewCredential, now: number): readonly Statement[] => [
   change,
   {
@@ -186,9 +188,10 @@ export const addKey = (key: NewCredential, now: number): readonly Statement[] =>
       key.models ? JSON.stringify(key.models) : null,
       key.limits ? JSON.stringify(key.limits) : null,
       ...quotaValues(key.quota ?? { total: null, period: null }),
+      key.isImported ? 1 : null,
     ],
     rows: 1,
-    violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
+    violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN', 'api_keys.digest': 'SECRET_EXISTS' },
   },
 ]
 const addOf =
@@ -380,16 +383,21 @@ export const LIST_CREDENTIALS_OF = perKind(kind =>
 )
 /** By number. */
 export const FIND_BY_ID = perKind(kind => sql(`id ${kind}`, `${select(kind)} WHERE c.id = ?`))
-export const LAST_CHANGE = sql('last change', 'SELECT number FROM credential_changes WHERE id = 1')
+/** `imported`: 1 if any key has a secret that was made elsewhere. */
+export const LAST_CHANGE = sql(
+  'last change',
+  `SELECT number, (SELECT max(imported) FROM api_keys WHERE imported IS NOT NULL) AS imported
+   FROM credential_changes WHERE id = 1`,
+)
 const changedEarlier = (kind: Rotated): string =>
-  `SELECT e.digest, c.change FROM ${TABLES[kind]} c
+  `SELECT e.digest, c.change, NULL AS imported FROM ${TABLES[kind]} c
    JOIN earlier_secrets e ON e.kind = '${kind}' AND e.credential = c.id WHERE c.change > ?`
 /** A change of a credential is one of its earlier secrets too. Each parameter: the last number. */
 export const CHANGED = sql(
   'changed',
-  `SELECT digest, change FROM api_keys WHERE change > ?
-   UNION ALL SELECT digest, change FROM system_tokens WHERE change > ?
-   UNION ALL SELECT digest, change FROM sessions WHERE change > ?
+  `SELECT digest, change, imported FROM api_keys WHERE change > ?
+   UNION ALL SELECT digest, change, NULL FROM system_tokens WHERE change > ?
+   UNION ALL SELECT digest, change, NULL FROM sessions WHERE change > ?
    UNION ALL ${changedEarlier('key')} UNION ALL ${changedEarlier('system-token')}`,
 )
 export const CHANGED_PARAMETERS = 5
@@ -405,6 +413,12 @@ export const accountNumbers = (joins: string, rest: string): string =>
 /** Parameters: the number to start after, row count. */
 export const accountPage = accountRows('a.id > ? ORDER BY a.id LIMIT ?')
 export const ACCOUNT_BY_ID = sql('account', accountRows('a.id = ?'))
+export const LAST_ACCOUNT = sql('last account', 'SELECT max(id) AS id FROM accounts')
+/** Changes nothing; updates no row unless the account of this name has this number. */
+export const HAS_NUMBER = sql(
+  'has number',
+  'UPDATE accounts SET name = name WHERE name = ? AND id = ?',
+)
 /** By name or by number. */
 export const FIND_ACCOUNT = sql(
   'find',

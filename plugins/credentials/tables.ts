@@ -73,4 +73,11 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX earlier_secrets_credential ON earlier_secrets (kind, credential);
   CREATE INDEX earlier_secrets_change ON earlier_secrets (change)`,
   },
+  {
+    // 1: the secret was made elsewhere, so its text has another shape.
+    number: 6,
+    text: `
+  ALTER TABLE api_keys ADD COLUMN imported BIGINT;
+  CREATE INDEX api_keys_imported ON api_keys (imported) WHERE imported IS NOT NULL`,
+  },
 ]
