@@ -97,6 +97,10 @@ export const TRAITS = {
       false,
     ),
     system_turns: flag('It accepts system messages between other messages.', false),
+    threads: flag(
+      'A target of anthropic-messages keeps threads itself: `thread` is passed to it if all targets of the model do.',
+      false,
+    ),
     ...RULES,
     mixed_tools: flag(
       "It accepts hosted tools together with the client's functions, and structured output beside tools.",

@@ -46,6 +46,10 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     responses: json(pageOf(item)),
     parameters: paging,
   },
+  'delete-message': {
+    summary: 'Deletes a message of a thread; the thread cannot be continued after it',
+    responses: json(object({ id: text, type: constant('message_deleted') })),
+  },
   'create-conversation': { summary: 'Creates a conversation', responses: json(conversation) },
   'show-conversation': { summary: 'Shows a conversation', responses: json(conversation) },
   'update-conversation': {

@@ -80,6 +80,7 @@ export class CreateStage implements Stage {
     delete reply.headers['content-length']
     if (isEventStream(reply)) return this.#recordStream(attempt, storage)
     const onResponse = (response: Fields): boolean => {
+      if (response.object !== 'response') return false
       const statements = this.#statements(exchange, storage, response)
       exchange.slots.set(PLAIN_STATEMENTS, statements)
       return statements.length > 0

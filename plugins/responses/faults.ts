@@ -80,6 +80,40 @@ export const fault = errors({
   SOCKET_DRAINED: [503, 'The gateway is shutting down. Open another connection to continue.'],
   SOCKET_PATH: [500, 'There is no route "POST %s" for the responses of this WebSocket.'],
 
+  // The SDKs of Anthropic begin the thread again with the whole conversation, or go on without it.
+  THREAD_UNKNOWN: [
+    404,
+    'There is no thread with the message \'%s\'. Send the whole conversation with `thread: {"type": "create"}`.',
+    {
+      param: 'thread.previous_message_id',
+      as: { anthropic: { details: { error_code: 'thread_not_found' } } },
+    },
+  ],
+  THREAD_TOO_LONG: [
+    400,
+    "This thread exceeds the limit of %d bytes or %d messages. Send the conversation without 'thread'.",
+    {
+      param: 'thread',
+      as: { anthropic: { details: { error_code: 'thread_unsupported_request' } } },
+    },
+  ],
+  THREAD_CHANGED: [
+    400,
+    '\'%s\' differs from that of the thread. Leave it out, or send the whole conversation with `thread: {"type": "create"}`.',
+    { as: { anthropic: { details: { error_code: 'thread_fingerprint_mismatch' } } } },
+  ],
+  THREAD_TYPE: [
+    400,
+    "Invalid value for 'thread.type': expected 'create' or 'continue'.",
+    { param: 'thread.type' },
+  ],
+  THREAD_PREVIOUS: [
+    400,
+    "Missing required parameter: 'thread.previous_message_id'.",
+    { param: 'thread.previous_message_id' },
+  ],
+  MESSAGE_UNKNOWN: [404, "There is no stored message with the id '%s'."],
+
   LIST_ORDER: [400, "'order' must be 'asc' or 'desc'.", { param: 'order' }],
   LIST_LIMIT: [400, "'limit' must be an integer from 1 to 100.", { param: 'limit' }],
   LIST_AFTER: [400, "There is no item with id '%s' in this list.", { param: 'after' }],

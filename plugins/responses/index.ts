@@ -12,6 +12,7 @@ import { deleteExpired } from './response-store.ts'
 import { SocketStage } from './socket/socket-stage.ts'
 import type { StorageLimits } from './storage-options.ts'
 import { migrations } from './tables.ts'
+import { ThreadStage } from './threads/thread-stage.ts'
 import { VIEWS } from './views.ts'
 
 const TIME = /^([1-9][0-9]{0,3})(h|d)$/
@@ -25,9 +26,10 @@ const RESUME_INTERVAL_MS = 1_000
 
 export default {
   schema: {
-    description: 'The operation of the route on stored responses and conversations.',
+    description:
+      'The operation of the route on stored responses, conversations and threads. threads: the gateway keeps threads of POST /v1/messages on every target.',
     type: 'string',
-    enum: ['create', 'expand', 'socket', ...Object.keys(VIEWS)],
+    enum: ['create', 'expand', 'socket', 'threads', ...Object.keys(VIEWS)],
     examples: ['create', 'show'],
   },
   // `meter` prices the expanded request, `count` counts it; the response that `translate` wrote is
@@ -36,12 +38,14 @@ export default {
   after: ['auth'],
   settings: {
     responses: {
-      description: 'How long responses and conversations are stored, and their size limit.',
+      description:
+        'How long responses, conversations and threads are stored, and their size limit.',
       type: 'object',
       additionalProperties: false,
       properties: {
         keep: {
-          description: 'Lifetime of a response, and of a conversation since its latest turn.',
+          description:
+            'Lifetime of a response or of a message in a thread, and of a conversation since its latest turn.',
           type: 'string',
           pattern: TIME.source,
           default: DEFAULTS.keep,
@@ -71,8 +75,14 @@ export default {
   setup(name, host): Stage {
     const limits = limitsOf(host)
     const { database } = host
-    if (name === 'create') {
+    const keepClean = () =>
       host.job('stored responses', CLEANUP_INTERVAL_MS, signal => deleteExpired(database, signal))
+    if (name === 'threads') {
+      keepClean()
+      return new ThreadStage(host, limits)
+    }
+    if (name === 'create') {
+      keepClean()
       const version = `1 ${JSON.stringify(limits)}`
       const calls = host.share('responses', version, () => new BackgroundCalls(host, limits))
       host.job('background responses', RESUME_INTERVAL_MS, () => calls.resume(host), { each: true })

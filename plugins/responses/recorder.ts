@@ -9,26 +9,38 @@ import { eventsIn, Splitter } from '../formats/stream/sse.ts'
 
 export const STORE_MEMBER: AnswerMember = { key: 'store', parents: ['response'] }
 
-/** Holds a plain answer until it is known whether it is stored, and says so in its `store`. An
+const UNCHANGED = {
+  write: (chunk: Bytes, out: Out): void => out.write(chunk),
+  end: (tail: Bytes | undefined, out: Out): void => out.end(tail),
+} satisfies Filter
+
+/** Holds a plain answer until it is known whether it is stored, and says so in a member of it. An
  *  answer above the size is not stored and not held. */
 export class PlainRecorder implements Filter {
   readonly #largest: number
   readonly #onResponse: (response: Fields) => boolean
+  readonly #member: AnswerMember | null
   #parts: Bytes[] = []
   #size = 0
   /** For the rest of an answer that is too large. */
-  #rest: PlainMemberFilter | undefined
-  /** `onResponse` returns whether the response is stored. */
-  constructor(largest: number, onResponse: (response: Fields) => boolean) {
+  #rest: PlainMemberFilter | typeof UNCHANGED | undefined
+  /** `onResponse` returns whether the response is stored. `member` null: the answer does not say
+   *  so. */
+  constructor(
+    largest: number,
+    onResponse: (response: Fields) => boolean,
+    member: AnswerMember | null = STORE_MEMBER,
+  ) {
     this.#largest = largest
     this.#onResponse = onResponse
+    this.#member = member
   }
   write(chunk: Bytes, out: Out): void {
     if (this.#rest) return this.#rest.write(chunk, out)
     this.#parts.push(chunk)
     this.#size += chunk.length
     if (this.#size <= this.#largest) return
-    this.#rest = new PlainMemberFilter(STORE_MEMBER, false)
+    this.#rest = this.#filter(false)
     this.#rest.write(this.#take(), out)
   }
   end(tail: Bytes | undefined, out: Out): void {
@@ -36,11 +48,13 @@ export class PlainRecorder implements Filter {
     if (tail) this.#parts.push(tail)
     const bytes = this.#take()
     const body = parseJson(Buffer.from(bytes).toString())
-    const isStored = isFields(body) && body.object === 'response' && this.#onResponse(body)
-    new PlainMemberFilter(STORE_MEMBER, isStored).end(bytes, out)
+    this.#filter(isFields(body) && this.#onResponse(body)).end(bytes, out)
   }
   fail(reason: Fault, out: Out): void {
     out.fail(reason)
+  }
+  #filter(isStored: boolean): PlainMemberFilter | typeof UNCHANGED {
+    return this.#member ? new PlainMemberFilter(this.#member, isStored) : UNCHANGED
   }
   #take(): Bytes {
     const bytes = Buffer.concat(this.#parts)

@@ -5,6 +5,7 @@ import { fault } from './faults.ts'
 import { listItems, listOf } from './listing.ts'
 import { findResponse, inputOf, responseOf } from './response-store.ts'
 import { cancelResponse, deleteResponse, forgetCall } from './statements.ts'
+import { deleteMessage } from './threads/thread-store.ts'
 import { idOf, ownerOf, type View } from './view.ts'
 
 const show: View = async (exchange, { database }) => {
@@ -31,10 +32,18 @@ const input: View = async (exchange, { database }) => {
   exchange.answer(200, listOf(listItems(inputOf(row), id), params))
 }
 
+/** Threads that contain the message cannot be continued after it. */
+const deleteThreadMessage: View = async (exchange, { database }) => {
+  const id = idOf(exchange)
+  await writeWithRetry(database, [await deleteMessage(database, ownerOf(exchange), id)])
+  exchange.answer(200, { id, type: 'message_deleted' })
+}
+
 export const VIEWS: Readonly<Record<string, View>> = {
   show,
   delete: deleteStored,
   cancel,
   input,
+  'delete-message': deleteThreadMessage,
   ...CONVERSATIONS,
 }

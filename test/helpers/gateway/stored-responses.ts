@@ -24,12 +24,17 @@ pipeline: [errors, auth, validate, model, limit, idempotency, responses, meter, 
 upstreams:
   gp: { url: '${upstream.url}/s/gp', formats: [openai-responses] }
   nc: { url: '${upstream.url}/s/nc', formats: [openai-responses, openai-compaction] }
-  cl: { url: '${upstream.url}/s/cl', formats: [anthropic-messages] }
+  cl: { url: '${upstream.url}/s/cl', formats: [anthropic-messages], headers: { pass: [anthropic-beta] } }
+  chat: { url: '${upstream.url}/s/chat', formats: [openai-chat] }
 models:
   nc: { to: nc/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   gp: { to: gp/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   cl: { to: cl/claude, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
+  native: { to: cl/claude, output: 100, traits: { threads: true }, price: { input: 1 / 1k, output: 1 / 1k } }
+  chat: { to: chat/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
 routes:
+  - { path: POST /v1/messages, model: body, validate: '${schema('messages')}', responses: threads, translate: anthropic-messages, errors: anthropic }
+  - { path: 'DELETE /v1/messages/{id}', responses: delete-message, errors: anthropic }
   - { path: POST /v1/responses, model: body, responses: create, translate: openai-responses }
   - { path: POST /v1/responses/input_tokens, model: body, validate: '${schema('responses')}', responses: expand, meter: { free: true }, count: openai-responses, errors: openai }
   - { path: POST /v1/responses/compact, model: body, validate: '${schema('responses')}', idempotency: true, responses: expand, translate: openai-compaction, errors: openai }

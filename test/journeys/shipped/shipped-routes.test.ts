@@ -243,7 +243,7 @@ t.test('shipped routes: unknown paths answer in the dialect of the nearest route
     return response.json()
   }
   t.match(await ask('/v1/x'), { error: { message: /^Invalid URL \(POST \/v1\/x\)/, param: null } })
-  t.match(await ask('/v1/messages/x'), { type: 'error', error: { type: 'not_found_error' } })
+  t.match(await ask('/v1/messages/x/y'), { type: 'error', error: { type: 'not_found_error' } })
   t.match(await ask('/v1beta/x'), { error: { code: 404, status: 'NOT_FOUND' } })
 })
 

@@ -4,6 +4,7 @@ import { startStored } from '../../helpers/gateway/stored-responses.ts'
 
 export const {
   upstream,
+  gateway,
   ownClient,
   otherClient,
   rows,
