@@ -1,9 +1,10 @@
 /** Plugin `errors`: renders every fault of a route in its clients' dialect, including 404, 405,
  *  drain and failed commits. */
 import { errors } from '../engine/errors.ts'
-import type { Attempt, Exchange, Fault, Host, Plugin } from '../engine/plugin.ts'
+import type { Attempt, Exchange, Fault, Host, Next, Plugin, Request } from '../engine/plugin.ts'
 import { blameIn, mayBlame } from './conversion/account-error.ts'
 import { accountFault, ERROR_LIMIT } from './conversion/upstream-error.ts'
+import { clientDialect } from './dialects/client-dialect.ts'
 import {
   type DialectName,
   dialects,
@@ -23,20 +24,28 @@ export default {
     examples: ['openai'],
   },
   default: 'openai',
-  setup: (dialect, host) => ({
-    streams: request => streams(dialect, request),
+  setup: (dialect, host) => createStage(dialect, host),
+} satisfies Plugin<DialectName>
+
+const createStage = (dialect: DialectName, host: Host) => {
+  const readsErrors = READERS.some(name => host.route.option(name) !== undefined)
+  // Clients of several kinds share these paths, such as /v1/models and those without a route.
+  const isShared = dialect === 'openai' && !readsErrors
+  return {
+    streams: (request: Request) => streams(dialect, request),
     ...pingOf(dialect),
-    fail: (fault, exchange) => {
+    fail: (fault: Fault, exchange: Exchange) => {
       const ownFault = exchange.slots.get(COMMIT_FAULTS)?.[fault.code] ?? fault
-      return render(dialect, withHint(ownFault, exchange, host), exchange.id)
+      const ownDialect = isShared ? (clientDialect(exchange.request) ?? dialect) : dialect
+      return render(ownDialect, withHint(ownFault, exchange, host), exchange.id)
     },
     describe: () => ({ error: errorSchema(dialect) }),
     explain: () => ({ dialect }),
-    ...(READERS.every(name => host.route.option(name) === undefined) && {
-      forward: (attempt, next) => next().then(() => checkAccount(attempt, host)),
+    ...(!readsErrors && {
+      forward: (attempt: Attempt, next: Next) => next().then(() => checkAccount(attempt, host)),
     }),
-  }),
-} satisfies Plugin<DialectName>
+  }
+}
 
 /** Plugins that read error responses of upstreams themselves. */
 const READERS = ['translate', 'embed', 'count', 'task', 'realtime']

@@ -49,6 +49,15 @@ export const MODEL: Slot<Model> = { name: 'model', keep: true }
  *  takes what identifies the conversation, the same for all of its calls. */
 export const KEEP_TOGETHER: Slot<(conversation: string) => void> = { name: 'keep together' }
 
+/** Set by `resources` where the request is about an object at a provider: `files` leaves it. */
+export const AT_PROVIDER: Slot<true> = { name: 'at provider' }
+
+/** Of a request that stores a cache at its provider: for how long, and the tokens if they are
+ *  known. Set by `resources` before `meter`. */
+export const CACHE_STORAGE: Slot<{ readonly hours: number; readonly tokens?: number }> = {
+  name: 'cache storage',
+}
+
 /** The paid quantities. They are disjoint: `input` excludes cached tokens, `output` excludes
  *  thinking. */
 export type Meter =
@@ -83,6 +92,7 @@ export type Meter =
   | 'transcription_output'
   | 'transcription_seconds'
   | 'search_units'
+  | 'cache_storage'
   | 'calls'
 export type Meters = Readonly<Partial<Record<Meter, number>>>
 /** Attributes that a price may depend on, by their names in prices: service_tier, speed,

@@ -7,6 +7,7 @@ const PIECE_METERS = [
   'characters',
   'seconds',
   'search_units',
+  'cache_storage',
   'calls',
 ] as const satisfies readonly Meter[]
 /** Transcripts of what a speaker says in a conversation: another model writes them. */

@@ -151,10 +151,31 @@ export const requestBoundsOf = (
         ...secondBounds(fields, files, rule),
         ...searchUnitBound(fields, rule),
         transcription_seconds: transcriptBound(rule),
+        cache_storage: 0, // only requests that store a cache have any
       },
     },
   }
 }
+
+/** Of a request that only stores a cache: its prompt, or the tokens of the cache, for those hours.
+ *  Token-hours. */
+export const storageBoundsOf = (
+  usual: RequestBounds,
+  { hours, tokens }: { readonly hours: number; readonly tokens?: number },
+): RequestBounds => ({
+  ...usual,
+  isWithoutTools: true,
+  hasHostedTools: false,
+  bounds: {
+    prompt: 0,
+    completion: 0,
+    meters: {
+      ...usual.bounds.meters,
+      ...NO_TOOLS,
+      cache_storage: Math.ceil((tokens ?? usual.bounds.prompt ?? 0) * hours),
+    },
+  },
+})
 
 /** Bounds of the pieces that have a price: image models count no characters, speech models no
  *  images. */

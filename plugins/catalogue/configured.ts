@@ -31,14 +31,19 @@ type ModelOption =
   | { readonly query: string }
   | { readonly name: string }
   | { readonly default: string }
+  | { readonly resource: string }
 /** Undefined if its requests name no model. */
 const modelOption = (route: Pick<Route, 'option'>): ModelOption | undefined => {
   const option = route.option('model')
   const lists = Object(option).list !== undefined
   return option === undefined || lists ? undefined : (option as ModelOption)
 }
-/** Whether the route has the plugin `model`. */
-export const hasModelStage = (route: Pick<Route, 'has'>): boolean => route.has('model')
+/** Whether a stage of the route finds the model: `model`, or the object that a request is about. */
+export const hasModelStage = (route: Pick<Route, 'has' | 'option'>): boolean =>
+  route.has('model') || route.option('resources') === 'update-cache'
+/** The model in a name such as models/NAME, or in a plain one. */
+export const withoutCollection = (name: unknown): unknown =>
+  typeof name === 'string' ? name.replace(/^models\//, '') : name
 export const namesModel = (route: Pick<Route, 'option'>): boolean =>
   modelOption(route) !== undefined
 /** The model name in a request of the route. */
@@ -53,6 +58,10 @@ export const requestedModel = (
     const name = (body as { readonly model?: Json } | null)?.model
     if (typeof name === 'string') return name
     return by === 'body' ? undefined : by.default
+  }
+  if ('resource' in by) {
+    const name = withoutCollection((body as Readonly<Record<string, Json>> | null)?.[by.resource])
+    return typeof name === 'string' ? name : undefined
   }
   if ('name' in by) return by.name
   if ('path' in by) return params[by.path]

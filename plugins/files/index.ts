@@ -7,6 +7,7 @@ import { fileStoreOf } from '../file-store/file-store.ts'
 import { FILES_SETTINGS } from '../file-store/settings.ts'
 import { migrations } from '../file-store/tables.ts'
 import { deleteOldUploads } from '../file-store/upload-rows.ts'
+import { AT_PROVIDER } from '../slots.ts'
 import { ABOUT } from './about.ts'
 import { commands } from './commands.ts'
 import { checkBodyLimits } from './problems.ts'
@@ -68,7 +69,8 @@ export default {
     return {
       answers: true,
       describe: () => ABOUT[name] ?? {},
-      handle: exchange => view(exchange, host),
+      // Google's clients use the same paths for files at the provider.
+      handle: (exchange, next) => (exchange.slots.get(AT_PROVIDER) ? next() : view(exchange, host)),
       explain: () => ({ view: name }),
     }
   },

@@ -6,7 +6,7 @@ import { nearest } from '../../engine/config/nearest.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
 import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../catalogue/catalogue.ts'
-import { catalogueOf, modelsIn } from '../catalogue/configured.ts'
+import { catalogueOf, modelsIn, withoutCollection } from '../catalogue/configured.ts'
 import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
 import { priceReview } from '../catalogue/price-review.ts'
 import { DEFAULT_AFFINITY, SECTION } from '../catalogue/section.ts'
@@ -14,7 +14,7 @@ import { ACCOUNT, type Account, MODEL } from '../slots.ts'
 import { withAffinity } from './affinity.ts'
 import { commands } from './command.ts'
 import { HINTS } from './hints.ts'
-import { type ListItem, type Listing, type ListingName, listings } from './listing.ts'
+import { type ListItem, type Listing, type ListingName, listingFor, listings } from './listing.ts'
 import { type BodyRules, prepareBody } from './prepare-body.ts'
 import { problemsIn } from './problems.ts'
 
@@ -36,6 +36,7 @@ export type Options =
   | { readonly query: string }
   | { readonly name: string }
   | { readonly default: string }
+  | { readonly resource: string }
   | { readonly list: ListingName; readonly one?: string }
 
 const parameter = (description: string) => ({
@@ -69,6 +70,9 @@ export default {
           examples: ['omni-moderation-latest'],
         },
       }),
+      objectOption('In the JSON body, as models/NAME or NAME.', 'resource', {
+        resource: parameter('The member of the body.'),
+      }),
       objectOption('The route lists the models.', 'list', {
         list: {
           description:
@@ -87,6 +91,7 @@ export default {
       { query: 'model' },
       { name: 'audio-tts' },
       { default: 'omni-moderation-latest' },
+      { resource: 'model' },
       { list: 'openai' },
     ],
   },
@@ -113,6 +118,11 @@ const modelReader = (options: Exclude<Options, { readonly list: ListingName }>):
   if (options === 'body') return ({ request }) => withBody(request, modelInBody)
   if ('default' in options)
     return ({ request }) => withBody(request, body => modelInBody(body) ?? options.default)
+  if ('resource' in options)
+    return ({ request }) =>
+      withBody(request, body =>
+        withoutCollection((body as Readonly<Record<string, Json>> | null)?.[options.resource]),
+      )
   if ('name' in options) return () => options.name
   if ('path' in options) return ({ params }) => params[options.path]
   return ({ request }) => request.query.get(options.query)
@@ -273,12 +283,4 @@ const listStage = (
       exchange.answer(200, listing.list(models, request.query))
     },
   }
-}
-
-/** The dialect of a list: one path serves three dialects, and clients are recognised by their
- *  headers. */
-const listingFor = (list: ListingName, headers: Exchange['request']['headers']): ListingName => {
-  if (list !== 'openai') return list
-  if (headers['anthropic-version'] !== undefined) return 'anthropic'
-  return headers['x-goog-api-key'] === undefined ? list : 'google'
 }

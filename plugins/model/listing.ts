@@ -1,7 +1,8 @@
 /** Model lists in the shape of each client dialect. Pure. */
 
-import type { Json, RouteDescription } from '../../engine/plugin.ts'
+import type { Json, Request, RouteDescription } from '../../engine/plugin.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
+import { clientDialect } from '../dialects/client-dialect.ts'
 import {
   boolean,
   constant,
@@ -161,4 +162,11 @@ const pageBetween = (
 const limitOf = (text: string | null, fallback: number): number => {
   const limit = Number(text)
   return Number.isInteger(limit) && limit >= 1 ? Math.min(limit, 1_000) : fallback
+}
+
+/** The dialect of a list: one path serves three dialects, and clients are recognised by their
+ *  headers. */
+export const listingFor = (list: ListingName, headers: Request['headers']): ListingName => {
+  const dialect = list === 'openai' ? clientDialect({ headers }) : undefined
+  return dialect !== undefined && dialect in listings ? (dialect as ListingName) : list
 }

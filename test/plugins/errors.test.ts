@@ -93,6 +93,24 @@ for (const dialect of Object.keys(dialects) as DialectName[])
     }
   })
 
+t.test('errors: paths of several kinds of clients speak the dialect of the client', async t => {
+  const rendered = (
+    headers: Readonly<Record<string, string>>,
+    options: { translate?: string } = {},
+  ) => {
+    const route = {
+      option: (name: string) => (name === 'translate' ? options.translate : undefined),
+    }
+    const { fail } = errors.setup('openai', fakeHost({ document: { routes }, route }))
+    return read(fail(unknown, fakeExchange({ headers })))
+  }
+  const google = { 'x-goog-api-key': 'sk-x' }
+  t.match(rendered(google), { error: { code: 404, status: 'NOT_FOUND' } })
+  t.match(rendered({ 'anthropic-version': '1' }), { error: { type: 'not_found_error' } })
+  t.match(rendered({ authorization: 'Bearer x' }), { error: { param: 'model', code: String } })
+  t.match(rendered(google, { translate: 'openai-chat' }), { error: { code: 'model_not_found' } })
+})
+
 t.test('errors: each dialect recognises its stream requests', async t => {
   const streams = (dialect: DialectName, body: Json, path = '/v1/x') => {
     const [, query = ''] = path.split('?')

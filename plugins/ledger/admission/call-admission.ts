@@ -7,6 +7,7 @@ import {
   namesOfUnknownTools,
   requestBoundsOf,
   requestFactsOf,
+  storageBoundsOf,
   targetRequestOf,
   toolNamesOf,
 } from '../../billing/request-bounds.ts'
@@ -14,7 +15,7 @@ import { missingPrices } from '../../billing/worst-case.ts'
 import { isForEmbeddings, openAttributesOf, routeFormat } from '../../conversion/route-format.ts'
 import { TierGate } from '../../conversion/tier-gate.ts'
 import { asksForStream } from '../../formats/stream-request.ts'
-import { type Account, COVERED_INPUT, FILES, NAMED_FILES } from '../../slots.ts'
+import { type Account, CACHE_STORAGE, COVERED_INPUT, FILES, NAMED_FILES } from '../../slots.ts'
 import { chargeLimit, type LedgerContext } from '../call-charge.ts'
 import type { Ledger } from '../ledger.ts'
 import { createLedgerContext } from '../ledger-context.ts'
@@ -96,7 +97,9 @@ export class CallAdmission {
     const facts = requestFactsOf(body, at, price, this.#openAttributes, exchange.request.headers)
     const files = exchange.slots.get(FILES) ?? 0
     const named = exchange.slots.get(NAMED_FILES)
-    const bounds = requestBoundsOf(body, size, price, files, this.#limits, named)
+    const storage = exchange.slots.get(CACHE_STORAGE)
+    const usual = requestBoundsOf(body, size, price, files, this.#limits, named)
+    const bounds = storage ? storageBoundsOf(usual, storage) : usual
     const worstCost = price.worstCase.of(bounds, facts)
     const { nanos: cost } = worstCost
     const { missingMeters, unpricedTools } = missingPrices(worstCost, price)

@@ -33,6 +33,7 @@ const MODEL = 'gp-4.1'
 const messages = [{ role: 'user', content: 'hi' }]
 const content = { parts: [{ text: 'hi' }] }
 const GENERATION: Row = { body: { contents: [content] }, wrong: { contents: 7 } }
+const CACHE = { body: { ttl: '60s' }, wrong: { ttl: 60 } }
 const EMBEDDING: Row = { body: { content }, wrong: { content: 7 } }
 const IMAGE = 'https://files.example/a.png'
 const PROMPT: Row = { body: { prompt: 'a cat' }, wrong: { prompt: 7 } }
@@ -49,6 +50,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   ':streamGenerateContent': GENERATION,
   ':embedContent': EMBEDDING,
   ':batchEmbedContents': { body: { requests: [{ content }] }, wrong: { requests: {} } },
+  '/v1beta/cachedContents': CACHE,
+  '/v1/cachedContents': CACHE,
   '/v1/embeddings': { body: { input: 'hi' }, wrong: { input: 7 } },
   '/v1/rerank': { body: { query: 'q', documents: ['d'] }, wrong: { documents: 'd' } },
   '/v1/moderations': { body: { input: 'hi' }, wrong: { input: 7 } },
@@ -122,7 +125,8 @@ const invalidRequests = (
   route: Route,
   row: Row,
 ): Readonly<Record<string, [TestRequest, status: number]>> => {
-  const isInBody = route.model === 'body' || Object(route.model).default !== undefined
+  const { default: usual, resource } = Object(route.model)
+  const isInBody = [route.model === 'body', usual, resource].some(Boolean)
   const modelField = isInBody ? { model: MODEL } : {}
   const encode = (fields: object): TestRequest =>
     route.form

@@ -1,0 +1,63 @@
+/** Finds the objects of a provider that a request names, and the upstream, address and key that
+ *  keep them. */
+import type { Exchange, HostBase, Json, Target } from '../../engine/plugin.ts'
+import { isFields } from '../formats/fields.ts'
+import { ACCOUNT, MODEL } from '../slots.ts'
+import { fault } from './faults.ts'
+import { FIND_NAMED, type Resource, resourceOf, targetOf } from './rows.ts'
+
+/** A text that is a name, or a URL that ends in one. */
+const NAME = /(?:^|\/)((?:files|cachedContents)\/[A-Za-z0-9_-]{1,64})(?:[:?#].*)?$/
+/** Longer texts are no URLs of objects. */
+const MOST = 1_024
+/** Without any of these no text of the JSON is a name; a letter of it may be escaped. */
+const MARKS = ['files', 'cachedContents', '\\u00'].map(mark => Buffer.from(mark))
+const mayName = (bytes: Uint8Array): boolean => {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return MARKS.some(mark => buffer.includes(mark))
+}
+
+/** The names in all texts of a body. */
+const namesIn = (body: Json): ReadonlySet<string> => {
+  const names = new Set<string>()
+  const pending: Json[] = [body]
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    if (typeof value === 'string') {
+      const name = value.length <= MOST ? NAME.exec(value)?.[1] : undefined
+      if (name !== undefined) names.add(name)
+    } else if (Array.isArray(value)) for (const each of value) pending.push(each)
+    else if (isFields(value)) for (const key in value) pending.push(value[key] ?? null)
+  }
+  return names
+}
+
+/** The objects of the account that the request names. Throws RESOURCE_UNKNOWN for those of other
+ *  accounts. Names that no account has made here pass: they may be the operator's own. */
+export const namedResources = async (
+  { request, slots }: Exchange,
+  host: HostBase,
+): Promise<readonly Resource[]> => {
+  if (!mayName(await request.bytes())) return []
+  const names = namesIn(request.parsed ?? (await request.json()))
+  if (names.size === 0) return []
+  const rows = await host.database.read(FIND_NAMED, [JSON.stringify([...names])])
+  const account = slots.get(ACCOUNT)?.id
+  const resources = rows.map(resourceOf)
+  const own = new Map(resources.filter(each => each.account === account).map(r => [r.name, r]))
+  const foreign = resources.find(({ name }) => !own.has(name))
+  if (foreign) throw fault('RESOURCE_UNKNOWN', [foreign.name])
+  return [...own.values()]
+}
+/** Sets the targets to those with the address and the key that keep the objects. */
+export const keepTogether = (exchange: Exchange, resources: readonly Resource[]): void => {
+  const [first] = resources
+  if (!first) return
+  const place = JSON.stringify(targetOf(first))
+  const apart = resources.find(each => JSON.stringify(targetOf(each)) !== place)
+  if (apart) throw fault('RESOURCES_APART', [first.name, apart.name])
+  exchange.targets = exchange.targets
+    .filter(({ upstream }) => upstream === first.upstream)
+    .map(({ rules: _, affinity: __, ...target }): Target => ({ ...target, ...targetOf(first) }))
+  if (exchange.targets.length === 0)
+    throw fault('RESOURCE_ELSEWHERE', [exchange.slots.get(MODEL)?.asked ?? '', first.name])
+}

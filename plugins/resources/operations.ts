@@ -1,0 +1,237 @@
+/** The operations on objects that a provider keeps: where each request goes, and what the row of
+ *  the object becomes after the response. */
+import type { Attempt, Exchange, Headers, Host, Target, UpstreamView } from '../../engine/plugin.ts'
+import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
+import { supportedFormats } from '../formats/supported-formats.ts'
+import { ACCOUNT, CACHE_STORAGE, MODEL, USAGE } from '../slots.ts'
+import { fault } from './faults.ts'
+import {
+  createdLifetime,
+  expiryOf,
+  FILE_LIFETIME,
+  hoursOf,
+  requestedLifetime,
+  tokenHours,
+  tokensOf,
+} from './lifetime.ts'
+import { keepTogether, namedResources } from './named-resources.ts'
+import {
+  FIND,
+  type Kind,
+  putResource,
+  type Resource,
+  removeResource,
+  resourceOf,
+  targetOf,
+} from './rows.ts'
+import { resumedUpload, uploadHeaders, withUploadUrl } from './upload-protocol.ts'
+
+export interface Operation {
+  /** Sets the target. Returns the object that the request is about, if there is one. */
+  start(exchange: Exchange, host: Host): Promise<Resource | undefined>
+  /** Changes the request to the upstream. */
+  send?(attempt: Attempt, resource: Resource | undefined): void
+  /** Reads the successful response. */
+  finish?(attempt: Attempt, resource: Resource | undefined, host: Host): Promise<unknown>
+}
+export const FORMAT = 'google-gemini'
+/** Whether requests to the upstream may name objects that it keeps. */
+export const keepsObjects = (upstream: UpstreamView | undefined): boolean =>
+  supportedFormats({}, upstream).includes(FORMAT)
+/** Bytes of the description of an object. */
+const MOST_BYTES = 4 * 1024 * 1024
+
+// ---------------------------------------------------------------- places
+
+/** The object of the account that the path names. Throws RESOURCE_UNKNOWN. */
+const findNamed = (kind: Kind, parameter: string) => async (exchange: Exchange, host: Host) => {
+  const resource = await findOwn(`${kind}/${exchange.params[parameter] ?? ''}`, exchange, host)
+  exchange.targets = [targetOf(resource)]
+  return resource
+}
+const findOwn = async (name: string, { slots }: Exchange, host: Host): Promise<Resource> => {
+  const [row] = await host.database.read(FIND, [slots.need(ACCOUNT).id, name])
+  if (!row) throw fault('RESOURCE_UNKNOWN', [name.slice(0, 100)])
+  return resourceOf(row)
+}
+/** One address and key of the first target. Each account has its own, so that a request may name
+ *  all of its objects. */
+const placeOf = ({ targets, slots }: Exchange, host: Host): readonly Target[] => {
+  const [first] = targets
+  if (!first) return []
+  const { affinity: _, ...target } = host.pin({
+    ...first,
+    affinity: `resources ${slots.need(ACCOUNT).id}`,
+  })
+  return [target]
+}
+
+// ---------------------------------------------------------------- responses
+
+const bodyOf = async ({ reply }: Attempt, what: string): Promise<Fields> => {
+  const body = parseJson(Buffer.from(await reply.bytes(MOST_BYTES)).toString())
+  if (!isFields(body)) throw fault('RESOURCE_UNREADABLE', [what])
+  return body
+}
+const BODY_HEADERS = ['content-type', 'content-length', 'content-encoding', 'etag']
+const answerWith = (attempt: Attempt, body: Fields): void => {
+  const headers: Headers = { ...attempt.reply.headers }
+  for (const name of BODY_HEADERS) delete headers[name]
+  attempt.answer(attempt.reply.status, body, headers)
+}
+const rowOf = (
+  { exchange, target }: Attempt,
+  kind: Kind,
+  name: string,
+  details: Fields,
+  lifetime: number,
+): Resource => {
+  const created = Date.now()
+  const model = kind === 'cachedContents' ? exchange.slots.get(MODEL) : undefined
+  return {
+    account: exchange.slots.need(ACCOUNT).id,
+    name,
+    kind,
+    upstream: target.upstream,
+    pin: target.pin,
+    ...(model && { model: { asked: model.asked, entry: model.entry } }),
+    details,
+    created,
+    expires: expiryOf(details) ?? created + lifetime,
+  }
+}
+/** The provider's answer says what became of the object. */
+const remember = async (attempt: Attempt, resource: Resource | undefined) => {
+  if (!resource) return undefined
+  const details = clientView(await bodyOf(attempt, resource.name), resource)
+  const expires = expiryOf(details) ?? resource.expires
+  attempt.exchange.writes.add(putResource({ ...resource, details, expires }))
+  answerWith(attempt, details)
+  return details
+}
+/** A cache has the name of the model that its client asked for. */
+const clientView = (details: Fields, { model }: Pick<Resource, 'model'>): Fields =>
+  model ? { ...details, model: `models/${model.asked}` } : details
+const forget = async ({ exchange }: Attempt, resource: Resource | undefined): Promise<void> => {
+  if (resource) exchange.writes.add(removeResource(resource))
+}
+
+// ---------------------------------------------------------------- files
+
+const upload: Operation = {
+  async start(exchange, host) {
+    const id = exchange.request.query.get('upload_id')
+    if (id !== null) {
+      const session = await findOwn(`uploads/${id}`, exchange, host)
+      exchange.targets = [targetOf(session)]
+      return session
+    }
+    exchange.targets = placeOf(exchange, host)
+    return undefined
+  },
+  send(attempt, session) {
+    Object.assign(attempt.request.headers, uploadHeaders(attempt.exchange.request.headers))
+    if (session) attempt.request.path = resumedUpload(session)
+  },
+  async finish(attempt, session, host) {
+    const { exchange, reply } = attempt
+    const started = withUploadUrl(reply, host)
+    if (started) {
+      const { id, details } = started
+      exchange.writes.add(
+        putResource(rowOf(attempt, 'uploads', `uploads/${id}`, details, FILE_LIFETIME)),
+      )
+      return
+    }
+    const bytes = await reply.bytes(MOST_BYTES)
+    const body = parseJson(Buffer.from(bytes).toString())
+    const details = isFields(body) ? lenientObject(body, 'file') : {}
+    const name = lenientText(details, 'name')
+    if (name === undefined) return // a part of a file
+    if (session) exchange.writes.add(removeResource(session))
+    exchange.writes.add(putResource(rowOf(attempt, 'files', name, details, FILE_LIFETIME)))
+  },
+}
+
+// ---------------------------------------------------------------- caches
+
+const createCache: Operation = {
+  async start(exchange, host) {
+    const { slots, request } = exchange
+    const { upstreams } = host
+    exchange.targets = exchange.targets.filter(each => keepsObjects(upstreams[each.upstream]))
+    if (exchange.targets.length === 0)
+      throw fault('RESOURCE_ELSEWHERE', [slots.get(MODEL)?.asked ?? '', 'cached contents'])
+    const body = await request.json()
+    const lifetime = createdLifetime(isFields(body) ? body : {}, Date.now())
+    const resources = await namedResources(exchange, host)
+    keepTogether(exchange, resources)
+    exchange.targets = resources.length > 0 ? exchange.targets.slice(0, 1) : placeOf(exchange, host)
+    slots.set(CACHE_STORAGE, { hours: hoursOf(lifetime) })
+    return undefined
+  },
+  send({ exchange, request, target }) {
+    const body = exchange.request.parsed
+    if (!isFields(body)) return
+    const name = target.name ?? exchange.slots.get(MODEL)?.asked ?? ''
+    request.body = Buffer.from(JSON.stringify({ ...body, model: `models/${name}` }))
+    delete request.headers['content-length']
+  },
+  async finish(attempt) {
+    const { exchange } = attempt
+    const body = await bodyOf(attempt, 'cached content')
+    const name = lenientText(body, 'name')
+    if (name === undefined) throw fault('RESOURCE_UNREADABLE', ['cached content'])
+    const requested = exchange.request.parsed
+    const now = Date.now()
+    const lifetime = createdLifetime(isFields(requested) ? requested : {}, now)
+    const resource = rowOf(attempt, 'cachedContents', name, body, lifetime)
+    const details = clientView(body, resource)
+    exchange.writes.add(putResource({ ...resource, details }))
+    setStorage(attempt, tokensOf(details), lifetime)
+    answerWith(attempt, details)
+  },
+}
+/** The storage is charged for the whole lifetime, as the provider bills it. */
+const setStorage = ({ exchange }: Attempt, tokens: number, ms: number): void => {
+  const meters = { cache_storage: tokenHours(tokens, ms) }
+  exchange.slots.set(USAGE, { meters, estimated: false })
+}
+/** Charged for the time by which the lifetime grows. */
+const updateCache: Operation = {
+  async start(exchange, host) {
+    const resource = await findNamed('cachedContents', 'cache')(exchange, host)
+    const body = await exchange.request.json()
+    const now = Date.now()
+    const lifetime = requestedLifetime(isFields(body) ? body : {}, now) ?? 0
+    const hours = hoursOf(now + lifetime - Math.max(now, resource.expires))
+    exchange.slots.set(CACHE_STORAGE, { hours, tokens: tokensOf(resource.details) })
+    if (resource.model) exchange.slots.set(MODEL, resource.model)
+    return resource
+  },
+  async finish(attempt, resource) {
+    if (!resource) return
+    const details = await remember(attempt, resource)
+    const expires = details && expiryOf(details)
+    setStorage(attempt, tokensOf(resource.details), (expires ?? 0) - resource.expires)
+  },
+}
+
+const about = (kind: Kind, parameter: string) => ({
+  show: { start: findNamed(kind, parameter), finish: remember } satisfies Operation,
+  delete: { start: findNamed(kind, parameter), finish: forget } satisfies Operation,
+  download: { start: findNamed(kind, parameter) } satisfies Operation,
+})
+const file = about('files', 'file_id')
+const cache = about('cachedContents', 'cache')
+
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  'upload-file': upload,
+  'show-file': file.show,
+  'download-file': file.download,
+  'delete-file': file.delete,
+  'create-cache': createCache,
+  'show-cache': cache.show,
+  'update-cache': updateCache,
+  'delete-cache': cache.delete,
+}

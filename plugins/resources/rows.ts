@@ -1,0 +1,98 @@
+/** Rows of objects that upstreams keep for accounts, and the statements over them. Pure. */
+import type { Row, Sql, Statement, Target, TargetPin } from '../../engine/plugin.ts'
+import { type Fields, isFields, parseJson } from '../formats/fields.ts'
+import type { Model } from '../slots.ts'
+
+export type Kind = 'files' | 'cachedContents' | 'uploads'
+export interface Resource {
+  readonly account: number
+  /** Such as files/abc. */
+  readonly name: string
+  readonly kind: Kind
+  readonly upstream: string
+  readonly pin: TargetPin | undefined
+  /** Of a cache. */
+  readonly model?: Model | undefined
+  readonly details: Fields
+  /** ms since 1970. */
+  readonly created: number
+  readonly expires: number
+}
+const sql = (name: string, text: string, postgres?: string): Sql => ({
+  name: `resources: ${name}`,
+  text,
+  ...(postgres !== undefined && { postgres }),
+})
+
+const fieldsOf = (text: unknown): Fields => {
+  const value = typeof text === 'string' ? parseJson(text) : undefined
+  return isFields(value) ? value : {}
+}
+export const resourceOf = (row: Row): Resource => ({
+  account: Number(row.account),
+  name: String(row.name),
+  kind: String(row.kind) as Kind,
+  upstream: String(row.upstream),
+  pin: row.pin === null ? undefined : (fieldsOf(row.pin) as TargetPin),
+  ...(row.model !== null && { model: { asked: String(row.model), entry: String(row.entry) } }),
+  details: fieldsOf(row.details),
+  created: Number(row.created),
+  expires: Number(row.expires),
+})
+/** The target with the address and the key that keep the object. */
+export const targetOf = ({ upstream, pin }: Resource): Target => ({
+  upstream,
+  ...(pin && { pin }),
+})
+
+const PUT = sql(
+  'put',
+  `INSERT INTO provider_resources (account, name, kind, upstream, pin, model, entry, details, created,
+     expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+   ON CONFLICT (account, name) DO UPDATE SET upstream = excluded.upstream, pin = excluded.pin,
+     model = excluded.model, entry = excluded.entry, details = excluded.details,
+     created = excluded.created, expires = excluded.expires`,
+)
+export const putResource = (resource: Resource): Statement => ({
+  sql: PUT,
+  values: [
+    resource.account,
+    resource.name,
+    resource.kind,
+    resource.upstream,
+    resource.pin ? JSON.stringify(resource.pin) : null,
+    resource.model?.asked ?? null,
+    resource.model?.entry ?? null,
+    JSON.stringify(resource.details),
+    resource.created,
+    resource.expires,
+  ],
+})
+const REMOVE = sql('remove', 'DELETE FROM provider_resources WHERE account = ? AND name = ?')
+export const removeResource = ({ account, name }: Resource): Statement => ({
+  sql: REMOVE,
+  values: [account, name],
+})
+const REMOVE_EXPIRED = sql('remove expired', 'DELETE FROM provider_resources WHERE expires <= ?')
+export const removeExpired = (before: number): Statement => ({
+  sql: REMOVE_EXPIRED,
+  values: [before],
+})
+
+/** An object of an account (account, name). */
+export const FIND = sql('find', 'SELECT * FROM provider_resources WHERE account = ? AND name = ?')
+const named = (list: string): string =>
+  `SELECT * FROM provider_resources WHERE name IN (SELECT ${list})`
+/** The objects of any account that have these names (JSON list). */
+export const FIND_NAMED = sql(
+  'find named',
+  named('value FROM json_each(?)'),
+  named('json_array_elements_text(CAST(? AS JSON))'),
+)
+/** Objects of an account behind a position, newest first (account, kind, now, created, name, row
+ *  count). */
+export const PAGE = sql(
+  'page',
+  `SELECT * FROM provider_resources WHERE account = ? AND kind = ? AND expires > ?
+     AND (created, name) < (?, ?) ORDER BY created DESC, name DESC LIMIT ?`,
+)
