@@ -1,5 +1,6 @@
-// A stand-in for a provider with OpenAI's API: node examples/provider.mjs PORT [STATUS]
-// It answers in chat completions and in responses, or refuses all with STATUS, and prints each request.
+/** A stand-in for a provider with OpenAI's API: node examples/provider.mjs PORT [STATUS]
+ *  It answers in chat completions and in responses, or refuses all with STATUS, and prints each
+ *  request. */
 import { createServer } from 'node:http'
 
 const [port, status] = process.argv.slice(2).map(Number)

@@ -1,5 +1,5 @@
-/** `tollgate/testing`: runs one plugin alone: a handmade host, exchange and attempt, without server, router or
- *  dispatch. */
+/** `tollgate/testing`: runs one plugin alone: a handmade host, exchange and attempt, without
+ *  server, router or dispatch. */
 import { readFileSync } from 'node:fs'
 import { locate, PROGRAM } from '../engine/config/plugins/program.ts'
 import type {

@@ -12,7 +12,7 @@ import { browserPrograms } from '../engine/config/plugins/browser-program.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLIENT = 'plugins/console/client'
 /** Files beside the code, at the same paths in dist/. */
-const DATA = [
+const PLAIN_FILES = [
   'engine/config/plugins/load-script.cjs',
   'plugins/shipped.json',
   'presets.yaml',
@@ -32,7 +32,7 @@ const main = async (folder: string): Promise<void> => {
   await compile(sources, dist)
   await bundleClient(dist)
   emitTypes(dist)
-  for (const path of globSync(DATA, { cwd: ROOT }))
+  for (const path of globSync(PLAIN_FILES, { cwd: ROOT }))
     cpSync(join(ROOT, path), join(dist, path), { recursive: true })
   const { name, version, type } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify({ name, version, type })}\n`)

@@ -1,6 +1,6 @@
-/** Writes what a release says of itself: an SBOM (CycloneDX), its provenance (in-toto, SLSA v1), and
- *  the answer of `npm audit`. `node release/documents.ts ARCHIVE FOLDER`: the archive of `npm pack`,
- *  and the folder that gets the files. */
+/** Writes what a release says of itself: an SBOM (CycloneDX), its provenance (in-toto, SLSA
+ *  v1), and the answer of `npm audit`. `node release/documents.ts ARCHIVE FOLDER`: the archive
+ *  of `npm pack`, and the folder that gets the files. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /** Prepares the program of a clone for fast starts (`npm ci` runs it): makes one script of each
  *  process, bundles the shipped plugins, compiles schemas and keeps compiled code, all below
- *  node_modules/.cache/tollgate. A start uses them while the sources are the same, and works without
- *  them. */
+ *  node_modules/.cache/tollgate. A start uses them while the sources are the same, and works
+ *  without them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
@@ -23,17 +23,17 @@ const main = async (): Promise<void> => {
   const code = join(dirname(PREBUILT), 'code')
   for (const folder of [PREBUILT, code]) mkdirSync(folder, { recursive: true })
   await buildScripts(ROOT, join(dirname(PREBUILT), 'program'))
-  const data = mkdtempSync(join(tmpdir(), 'tollgate-prebuild-'))
-  symlinkSync(PREBUILT, join(data, 'cache'))
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-prebuild-'))
+  symlinkSync(PREBUILT, join(folder, 'cache'))
   try {
     // The second start runs what a start with everything prebuilt runs.
     for (const command of ['start', 'start', 'check']) {
       forgetStart()
-      await run(command, { TOLLGATE_DATA: data, NODE_COMPILE_CACHE: code })
+      await run(command, { TOLLGATE_DATA: folder, NODE_COMPILE_CACHE: code })
     }
   } finally {
     forgetStart()
-    rmSync(data, { recursive: true, force: true })
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 /** The record of a start would name the data folder. */
@@ -51,7 +51,7 @@ const run = async (command: string, env: Readonly<Record<string, string>>): Prom
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT)
-  const text = readText(child, written => command === 'start' && / serves$/m.test(written))
+  const text = readText(child, output => command === 'start' && / serves$/m.test(output))
   const [exit] = await once(child, 'exit')
   clearTimeout(timer)
   if (exit !== 0) throw new Error(`tollgate ${command} ended with ${exit}:\n${text()}`)

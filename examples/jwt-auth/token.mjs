@@ -1,4 +1,4 @@
-// Signs a token as an identity provider does (HS256): node token.mjs ACCOUNT SECRET
+/** Signs a token as an identity provider does (HS256): node token.mjs ACCOUNT SECRET */
 import { createHmac } from 'node:crypto'
 
 const [account, secret] = process.argv.slice(2)

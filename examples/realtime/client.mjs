@@ -1,4 +1,4 @@
-// Asks one question in a realtime session and prints the answer: node client.mjs KEY
+/** Asks one question in a realtime session and prints the answer: node client.mjs KEY */
 import { WebSocket } from 'ws'
 
 const socket = new WebSocket('ws://127.0.0.1:8080/v1/realtime?model=gpt-realtime', {

@@ -1,4 +1,5 @@
-// Prints each callback, and whether its signature was made with the API key: node receiver.mjs KEY
+/** Prints each callback, and whether its signature was made with the API key:
+ *  node receiver.mjs KEY */
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 

@@ -6,6 +6,11 @@ export interface SourceFile {
   readonly path: string
   readonly text: string
 }
+export interface Breach {
+  readonly path: string
+  readonly line: number
+  readonly message: string
+}
 export interface Import {
   readonly from: string
   readonly line: number

@@ -1,4 +1,5 @@
 /** Each law finds its breaches, and the source tree has none. */
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { coverageOf } from './coverage.ts'
@@ -201,6 +202,8 @@ t.test(
       Array.from({ length: count }, (_, index) => imports(`./b${index}.ts`)).join('')
     t.same(one(needs(15)), [])
     t.same(one(needs(16)), ['engine/request/a.ts:1 shapes'])
+    t.same(one('const f = (a: 1, b: 1, c: 1, d: 1) => {}'), [])
+    t.same(one('const f = (a: 1, b: 1, c: 1, d: 1, e: 1) => {}'), ['engine/request/a.ts:2 shapes'])
   },
 )
 
@@ -272,4 +275,60 @@ t.test('coverage: counts one folder and lists the files that miss most first', a
     ],
   })
   t.same(coverageOf({}, '/p', 'engine', 'lines'), { percent: 0, missing: [] })
+})
+
+t.test('every law reads .tsx, exports/, release/ and examples/', async t => {
+  const long = `export const f = () => {\n${'g()\n'.repeat(60)}}\nconst told = 1\n`
+  const glossary = { 'docs/glossary.md': '## Banned as whole names\n\n`told`\n' }
+  const client = 'plugins/console/client'
+  for (const path of [`${client}/a.tsx`, 'exports/a.ts', 'release/a.ts', 'examples/b/a.mjs'])
+    t.same(breachesOf({ ...glossary, [path]: long }), [`${path}:2 shapes`, `${path}:64 glossary`])
+  const paths = sourceFiles(fileURLToPath(new URL('../..', import.meta.url))).map(
+    ({ path }) => path,
+  )
+  for (const kind of [/\.tsx$/, /^exports\//, /^release\//, /^examples\/.*\.mjs$/])
+    t.ok(
+      paths.some(path => kind.test(path)),
+      String(kind),
+    )
+})
+
+t.test('ratchet: an exception that its file no longer needs is refused', async t => {
+  t.same(breachesOf({ 'exports/testing.ts': 'const f = () => {}\n' }), [
+    'exports/testing.ts:1 shapes',
+  ])
+  const imported = Array.from({ length: 15 }, (_, index) => imports(`./b${index}.ts`)).join('')
+  const page = 'plugins/console/client/pages/account.tsx'
+  t.same(breachesOf({ [page]: imported }), [`${page}:1 shapes`])
+  t.same(breachesOf({ 'plugins/form.ts': 'const f = () => {}\n' }), ['plugins/form.ts:1 shapes'])
+})
+
+t.test('readmes: a table names each entry of its folder, and no other', async t => {
+  const law = (readme: string): string[] =>
+    breachesIn([
+      { path: 'plugins/README.md', text: readme },
+      { path: 'plugins/auth/index.ts', text: OPENING },
+      { path: 'plugins/form.ts', text: OPENING },
+    ]).map(({ path, line, law, message }) => `${path}:${line} ${law}: ${message}`)
+  t.same(
+    law('| `auth/`, `form.ts` | plugins |\n').filter(text => /README/.test(text)),
+    [],
+  )
+  t.match(
+    law('| `auth/` | plugin |\n| `old/` | plugin |\n').join('\n'),
+    /README.md:1 readmes: no row names form.ts\n.*README.md:2 readmes: old\/ does not exist/,
+  )
+})
+
+t.test('readmes: the rule on imports lists what layers.ts allows', async t => {
+  const engine = readFileSync(new URL('../../engine/README.md', import.meta.url), 'utf8')
+  const law = (text: string): string[] =>
+    breachesIn([{ path: 'engine/README.md', text }])
+      .map(({ message }) => message)
+      .filter(message => message.startsWith('the rule'))
+  t.same(law(engine), [])
+  t.match(law(engine.replace('`cli/kit.ts`, ', '')), [/does not list engine\/cli\/kit.ts/])
+  t.match(law(engine.replace('`cli/kit.ts`', '`cli/kit.ts`, `server.ts`')), [
+    /lists engine\/server.ts/,
+  ])
 })

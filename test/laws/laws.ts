@@ -2,19 +2,15 @@
  *  test/laws/laws.test.ts shows that each law finds its breaches. */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { cyclesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
+import { type Breach, cyclesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
 import { bannedNames, GLOSSARY, spreadLiterals, wideComments } from './language.ts'
 import { findClientBreach, findLayerBreach, pluginFolders } from './layers.ts'
 import { optionBreaches } from './options.ts'
+import { readmeBreaches } from './readmes.ts'
 import { shapeBreaches } from './shapes.ts'
 import { sizeBreaches } from './sizes.ts'
 import { tableBreaches } from './tables.ts'
 
-export interface Breach {
-  readonly path: string
-  readonly line: number
-  readonly message: string
-}
 type Law = (files: readonly SourceFile[]) => Breach[]
 
 const DEPENDENCIES = 18
@@ -76,6 +72,8 @@ export const laws: Readonly<Record<string, Law>> = {
   sizes: files => sizeBreaches(files).map(breach => ({ line: 1, ...breach })),
 
   shapes: shapeBreaches,
+
+  readmes: readmeBreaches,
 
   glossary: bannedNames,
 
@@ -173,8 +171,8 @@ export const laws: Readonly<Record<string, Law>> = {
 }
 type Packages = Record<string, { optionalDependencies?: Record<string, string> }>
 
-const OF_ALL_FILES = ['dependencies', 'lock', 'glossary', 'registry']
-const CODE = /\.(?:ts|cjs)$/
+const OF_ALL_FILES = ['dependencies', 'lock', 'glossary', 'readmes', 'registry']
+const CODE = /\.(?:tsx?|[cm]js)$/
 /** Every breach of every law. Most laws check code only. */
 export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: string })[] => {
   const code = files.filter(file => CODE.test(file.path))
@@ -189,10 +187,9 @@ export const sourceFiles = (root: string): SourceFile[] =>
       'package.json',
       'package-lock.json',
       GLOSSARY,
-      '{commands,engine,plugins,test}/**/*.{ts,cjs}',
+      '{commands,engine,examples,exports,plugins,release,test}/**/*.{ts,tsx,cjs,mjs}',
       '{README.md,{deploy,docs,engine,examples,plugins,test}/**/*.{md,yaml,yml,txt,service}}',
       'deploy/Dockerfile',
-      'release/*.cjs',
     ],
     {
       cwd: root,

@@ -24,7 +24,7 @@ const CONTRACT_PARTS = [
 /** Small functions that the engine and plugins share. */
 const KITS = ['engine/kit.ts', 'engine/cli/kit.ts', 'engine/config/nearest.ts']
 /** Files that every plugin and every shared folder may import. */
-const PUBLIC = [
+export const PUBLIC = [
   'engine/plugin.ts',
   ...CONTRACT_PARTS,
   ...KITS,

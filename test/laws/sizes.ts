@@ -24,8 +24,12 @@ const ENTRY_POINTS = [
   'plugin.ts',
   'server.ts',
 ]
-/** 65 more than before JSON keys had a table of hashes: many keys cost a third of it. */
-export const REQUEST_PART_LINES = 7_813
+/** A ratchet: a change that needs more lines adds a row with its reason. */
+const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = [
+  [7_748, 'the sum when this table began'],
+  [65, 'JSON keys have a table of hashes: many keys cost a third of it'],
+]
+export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25
 
 /** A message for each exceeded limit, with its path. */
@@ -48,7 +52,7 @@ const requestPart = (files: readonly SourceFile[]) => {
   const lines = files
     .filter(({ path }) => ['', ...REQUEST_PART].includes(engineFolder(path) ?? 'none'))
     .reduce((sum, { text }) => sum + text.trimEnd().split('\n').length, 0)
-  const message = `the request part has ${lines} lines; at most ${REQUEST_PART_LINES}`
+  const message = `the request part has ${lines} lines; at most ${REQUEST_PART_LINES}; more needs a row in test/laws/sizes.ts`
   return lines <= REQUEST_PART_LINES ? [] : [{ path: 'engine', message }]
 }
 

@@ -12,13 +12,18 @@ export interface Syntax {
   readonly names: readonly Declaration[]
   /** Classes with the number of fields that may change. */
   readonly classes: readonly (Declaration & { readonly mutableFields: number })[]
-  /** Functions of any kind, with the lines they take. */
-  readonly functions: readonly { readonly offset: number; readonly lines: number }[]
+  /** Functions of any kind, with their lines and their number of parameters. */
+  readonly functions: readonly FunctionShape[]
   /** Spreads of an object or array literal: `...{ a, b }`. */
   readonly literalSpreads: readonly number[]
   readonly comments: readonly { readonly offset: number; readonly text: string }[]
 }
 
+interface FunctionShape {
+  readonly offset: number
+  readonly lines: number
+  readonly parameters: number
+}
 interface Node {
   readonly type: string
   readonly start: number
@@ -32,7 +37,7 @@ export const syntaxOf = (file: SourceFile): Syntax => {
   const { program, comments } = parseSync(file.path.replace(/\.cjs$/, '.js'), file.text)
   const names: Declaration[] = []
   const classes: (Declaration & { mutableFields: number })[] = []
-  const functions: { offset: number; lines: number }[] = []
+  const functions: FunctionShape[] = []
   const literalSpreads: number[] = []
   const declare = (node: NamedNode | null | undefined): void => {
     if (node?.name !== undefined) names.push({ name: node.name, offset: node.start })
@@ -53,7 +58,12 @@ export const syntaxOf = (file: SourceFile): Syntax => {
     declare(node.id)
     for (const parameter of node.params) bind(parameter)
     const text = file.text.slice(node.start, node.end)
-    functions.push({ offset: node.start, lines: text.split('\n').length })
+    const parameters = node.params.filter(each => !(each && 'name' in each && each.name === 'this'))
+    functions.push({
+      offset: node.start,
+      lines: text.split('\n').length,
+      parameters: parameters.length,
+    })
   }
   const onClass = (node: ClassNode): void => {
     declare(node.id)

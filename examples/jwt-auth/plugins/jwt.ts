@@ -1,4 +1,5 @@
-/** Accepts signed tokens (JWT, HS256) of an identity provider; its claim `sub` names the account. */
+/** Accepts signed tokens (JWT, HS256) of an identity provider; its claim `sub` names the
+ *  account. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { errors, type Plugin } from 'tollgate/plugin'
 import { ACCOUNT, ensureAccount } from 'tollgate/slots'

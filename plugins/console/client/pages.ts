@@ -2,8 +2,6 @@
 import { OPERATOR_PAGES } from './operator-pages.ts'
 import type { Page } from './page.ts'
 
-export type { PageProps } from './page.ts'
-
 /** By the first part of the address; its title is the text `page.NAME`. */
 export const PAGES = {
   overview: {

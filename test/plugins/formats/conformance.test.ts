@@ -2,8 +2,9 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { endpointNames } from '../../../plugins/adapt/endpoints.ts'
 import type { Format, TargetFormat } from '../../../plugins/formats/format.ts'
-import { formats, targetFormats } from '../../../plugins/formats/index.ts'
+import { formats, knownFormats, targetFormats } from '../../../plugins/formats/index.ts'
 import { checkFormat } from '../../helpers/formats/conformance.ts'
 
 /** Files of a format that translates; a large one is split into `decode-NAME` and `encode-NAME`. */
@@ -44,4 +45,18 @@ for (const { name: key } of chats)
         `the format ${key} owes ${name}.ts: the file that every chat format has`,
       )
     t.end()
+  })
+
+/** Formats that `paths:` and `body:` do not name, with the reason. */
+const WITHOUT_ENDPOINT: Readonly<Record<string, string>> = {
+  'openai-compaction': 'an operator writes its path: /v1/responses/compact',
+  recraft: 'its path is the one of openai-images',
+}
+for (const name of knownFormats)
+  t.test(`format ${name}: its endpoint`, async t => {
+    const hasEndpoint = (endpointNames as readonly string[]).includes(name)
+    t.ok(
+      hasEndpoint !== (WITHOUT_ENDPOINT[name] !== undefined),
+      `the format ${name} owes its path in plugins/adapt/endpoints.ts, or a reason here`,
+    )
   })

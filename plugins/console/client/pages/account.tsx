@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
 import { formatNumber, formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import {
   LIMIT_PARAMS,
@@ -342,6 +342,10 @@ const columnsOf = (
     isNumber: true,
     isWide: true,
   },
+  actionsColumn(onOpen),
+]
+
+const actionsColumn = (onOpen: (key: Key, kind: 'limits' | 'revoke') => void): Column<Key> =>
   actionColumn(
     ({ name }) => name,
     key =>
@@ -351,8 +355,7 @@ const columnsOf = (
             { label: text('account.limits'), run: () => onOpen(key, 'limits') },
             { label: text('keys.revoke'), isDanger: true, run: () => onOpen(key, 'revoke') },
           ],
-  ),
-]
+  )
 
 interface KeyDialogProps {
   readonly of: Key

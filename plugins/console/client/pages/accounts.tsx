@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
 import { formatMoney, formatTime } from '../format.ts'
 import { useAction } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
@@ -31,7 +31,8 @@ export interface Link {
 }
 type Open =
   | { readonly kind: 'create' }
-  | { readonly kind: 'credit' | 'suspend'; readonly account: Account }
+  | { readonly kind: 'credit'; readonly account: Account }
+  | { readonly kind: 'suspend'; readonly account: Account }
   | { readonly kind: 'link'; readonly account: Account; readonly link: Link }
 
 const Accounts = ({ place }: PageProps) => {
@@ -62,8 +63,8 @@ const Accounts = ({ place }: PageProps) => {
     } else
       setOpen({ kind, account, link: await callData('POST', '/api/admin/accounts/link', body) })
   }
-  const start = (kind: 'link' | 'resume', account: Account) =>
-    act(kind, account).catch(error => toast(error.message))
+  const start: Start = (kind, account) =>
+    void act(kind, account).catch(error => toast(error.message))
   return (
     <>
       <PageHead title={text('page.accounts')}>{create}</PageHead>
@@ -88,21 +89,50 @@ const Accounts = ({ place }: PageProps) => {
           </Empty>
         }
       />
-      {open?.kind === 'create' && <Create onClose={close} onDone={onDone} />}
-      {open?.kind === 'credit' && <Credit of={open.account} onClose={close} onDone={onDone} />}
-      {open?.kind === 'suspend' && <Suspend of={open.account} onClose={close} onDone={onDone} />}
-      {open?.kind === 'link' && <LinkDialog of={open.account} link={open.link} onClose={close} />}
+      {open && <Opened open={open} onClose={close} onDone={onDone} />}
     </>
   )
 }
 export default Accounts
 
+const Opened = ({ open, ...rest }: Part & { readonly open: Open }) => {
+  if (open.kind === 'create') return <Create {...rest} />
+  if (open.kind === 'credit') return <Credit of={open.account} {...rest} />
+  if (open.kind === 'suspend') return <Suspend of={open.account} {...rest} />
+  return <LinkDialog of={open.account} link={open.link} onClose={rest.onClose} />
+}
+type Start = (kind: 'link' | 'resume', account: Account) => void
+
 const columnsOf = (
   currency: string,
   own: number | undefined,
   onOpen: (open: Open) => void,
-  start: (kind: 'link' | 'resume', account: Account) => void,
+  start: Start,
 ): readonly Column<Account>[] => [
+  ...nameColumns(),
+  ...sumColumns(currency),
+  actionColumn(
+    ({ name }) => name,
+    account => [
+      { label: text('accounts.credit'), run: () => onOpen({ kind: 'credit', account }) },
+      { label: text('accounts.link'), run: () => start('link', account) },
+      ...(account.state === 'suspended'
+        ? [{ label: text('accounts.resume'), run: () => start('resume', account) }]
+        : []),
+      ...(account.state !== 'suspended' && account.id !== own
+        ? [
+            {
+              label: text('accounts.suspend'),
+              isDanger: true,
+              run: () => onOpen({ kind: 'suspend', account }),
+            },
+          ]
+        : []),
+    ],
+  ),
+]
+
+const nameColumns = (): readonly Column<Account>[] => [
   {
     title: '#',
     cell: ({ id }) => id,
@@ -134,6 +164,9 @@ const columnsOf = (
     csv: ({ state }) => state,
     isWide: true,
   },
+]
+
+const sumColumns = (currency: string): readonly Column<Account>[] => [
   {
     title: text('page.keys'),
     cell: ({ keys }) => keys,
@@ -162,25 +195,6 @@ const columnsOf = (
     csv: ({ created }) => created,
     isWidest: true,
   },
-  actionColumn(
-    ({ name }) => name,
-    account => [
-      { label: text('accounts.credit'), run: () => onOpen({ kind: 'credit', account }) },
-      { label: text('accounts.link'), run: () => start('link', account) },
-      ...(account.state === 'suspended'
-        ? [{ label: text('accounts.resume'), run: () => start('resume', account) }]
-        : []),
-      ...(account.state !== 'suspended' && account.id !== own
-        ? [
-            {
-              label: text('accounts.suspend'),
-              isDanger: true,
-              run: () => onOpen({ kind: 'suspend', account }),
-            },
-          ]
-        : []),
-    ],
-  ),
 ]
 
 interface Part {

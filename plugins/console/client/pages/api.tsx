@@ -15,7 +15,7 @@ import {
   type Schema,
   successesOf,
 } from '../openapi.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Filter, wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, View } from '../parts/states.tsx'

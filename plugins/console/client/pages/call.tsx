@@ -3,7 +3,7 @@
 import { useContext } from 'preact/hooks'
 import { formatMoney } from '../format.ts'
 import { useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Price, type PriceLine } from '../parts/price.tsx'
@@ -58,7 +58,7 @@ const OwnCall = ({ id }: { id: string }) => {
   const receipt = useData<{ data: Receipt }>(`/api/usage/${encodeURIComponent(id)}`)
   return (
     <View of={receipt} rows={8}>
-      {({ data }) => <Shown receipt={data} />}
+      {({ data }) => <ReceiptView receipt={data} />}
     </View>
   )
 }
@@ -78,7 +78,7 @@ const stepsOf = (receipt: Receipt, currency: string): readonly Step[] => {
   ]
 }
 
-const Shown = ({ receipt }: { receipt: Receipt }) => {
+const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
   const currency = useCurrency()
   const { model, route, key, state, estimated, task_id, unpriced, settings } = receipt
   const { tier, speed, geography, first_content_ms: first, ms } = receipt

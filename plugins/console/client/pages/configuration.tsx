@@ -2,7 +2,7 @@
 import { useContext, useState } from 'preact/hooks'
 import { callData } from '../api.ts'
 import { useAction, useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Diff, type FileDiff } from '../parts/diff.tsx'
 import { Confirm } from '../parts/form.tsx'
 import { wholeList } from '../parts/list.tsx'

@@ -1,7 +1,7 @@
 /** Deliveries of webhooks, for operators, with replay. */
 import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'

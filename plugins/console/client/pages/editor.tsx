@@ -5,7 +5,7 @@ import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { callData } from '../api.ts'
 import { type Completion, completionsAt } from '../completion.ts'
 import { toApiError, useAction, useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { useUnsaved } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, FormError, View } from '../parts/states.tsx'
@@ -128,8 +128,8 @@ const useProblems = (file: string, content: string) => {
     const timer = setTimeout(() => {
       const body = { file, text: content }
       callData<readonly Problem[]>('POST', '/api/admin/editor/check', body, abort.signal)
-        .then(found => {
-          setProblems(found)
+        .then(list => {
+          setProblems(list)
           setChecking(false)
         })
         .catch(error => {
@@ -172,7 +172,6 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
   const gutter = useRef<HTMLPreElement>(null)
   const [completions, setCompletions] = useState<readonly Completion[]>([])
   const schema = useData<{ data: unknown }>('/api/admin/editor/schema')
-  const marked = new Map(problems.map(each => [each.line, sentenceOf(each)]))
   const complete = ({ insert }: Completion) => {
     const element = area.current
     if (!element) return
@@ -186,12 +185,7 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
     const element = event.currentTarget as HTMLTextAreaElement
     const { selectionStart: offset } = element
     if (event.key === 'Escape') setCompletions([])
-    if (event.key === 'Enter') {
-      // The next line begins below this one.
-      const line = content.slice(content.lastIndexOf('\n', offset - 1) + 1, offset)
-      event.preventDefault()
-      type(element, `\n${/^ */.exec(line)?.[0] ?? ''}`)
-    }
+    if (event.key === 'Enter') breakLine(event, element, content)
     if (event.key !== ' ' || !event.ctrlKey) return
     event.preventDefault()
     setCompletions(completionsAt(content, offset, schema.data?.data).completions)
@@ -200,15 +194,7 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
     <>
       <div class="editor">
         <pre class="editor-lines" ref={gutter} aria-hidden="true">
-          {content.split('\n').map((_, index) => (
-            <span
-              key={index}
-              class={marked.has(index + 1) ? 'error' : ''}
-              title={marked.get(index + 1) ?? ''}
-            >
-              {`${marked.has(index + 1) ? '▸' : ' '}${index + 1}\n`}
-            </span>
-          ))}
+          <LineNumbers content={content} problems={problems} />
         </pre>
         <textarea
           ref={area}
@@ -239,6 +225,31 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
           }}
         />
       )}
+    </>
+  )
+}
+
+/** Begins the next line below the first character of this one. */
+const breakLine = (event: KeyboardEvent, element: HTMLTextAreaElement, content: string): void => {
+  const { selectionStart: offset } = element
+  const line = content.slice(content.lastIndexOf('\n', offset - 1) + 1, offset)
+  event.preventDefault()
+  type(element, `\n${/^ */.exec(line)?.[0] ?? ''}`)
+}
+
+const LineNumbers = ({ content, problems }: Pick<AreaProps, 'content' | 'problems'>) => {
+  const marked = new Map(problems.map(each => [each.line, sentenceOf(each)]))
+  return (
+    <>
+      {content.split('\n').map((_, index) => (
+        <span
+          key={index}
+          class={marked.has(index + 1) ? 'error' : ''}
+          title={marked.get(index + 1) ?? ''}
+        >
+          {`${marked.has(index + 1) ? '▸' : ' '}${index + 1}\n`}
+        </span>
+      ))}
     </>
   )
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { useStream } from '../events.ts'
 import { formatNumber, formatTime, shortenId } from '../format.ts'
 import { useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Filter, wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
@@ -102,64 +102,69 @@ const Stream = ({ search, before }: StreamProps) => {
 const clock = (time: number): string => new Date(time).toLocaleTimeString('en-GB')
 const useColumns = (): readonly Column<RequestRecord>[] => {
   const currency = useCurrency()
-  return [
-    {
-      title: text('column.time'),
-      cell: ({ time, id }) => (
-        <a href={hrefOf('call', id)}>
-          <time title={formatTime(time)}>{clock(time)}</time>
-        </a>
-      ),
-      csv: ({ time }) => new Date(time).toISOString(),
-    },
-    {
-      title: text('column.status'),
-      cell: ({ status, code }) => <StatusCode status={status} code={code} />,
-      csv: ({ status }) => status,
-    },
-    {
-      title: text('column.id'),
-      cell: ({ id }) => (
-        <a class="mono" href={hrefOf('call', id)} title={id}>
-          {shortenId(id)}
-        </a>
-      ),
-      csv: ({ id }) => id,
-      isWidest: true,
-    },
-    {
-      title: text('column.account'),
-      cell: row => <span class="ellipsis">{row.account_name ?? '–'}</span>,
-      csv: row => row.account_name,
-      isWide: true,
-    },
-    {
-      title: text('column.model'),
-      cell: ({ model, method, path }) => (
-        <span class="ellipsis" title={`${method} ${path}`}>
-          {model ?? `${method} ${path}`}
-        </span>
-      ),
-      csv: ({ model, method, path }) => model ?? `${method} ${path}`,
-    },
-    {
-      title: text('column.upstream'),
-      cell: ({ upstream }) => upstream ?? '–',
-      csv: ({ upstream }) => upstream,
-      isWidest: true,
-    },
-    {
-      title: text('column.ms'),
-      cell: ({ ms }) => formatNumber(ms, ms < 10 ? 1 : 0),
-      csv: ({ ms }) => ms,
-      isNumber: true,
-    },
-    {
-      title: `${text('column.cost')} (${currency})`,
-      cell: ({ cost }) => (cost === undefined ? '–' : <Money amount={cost} />),
-      csv: ({ cost }) => cost,
-      isNumber: true,
-      isWide: true,
-    },
-  ]
+  return [...idColumns(), ...callColumns(currency)]
 }
+
+const idColumns = (): readonly Column<RequestRecord>[] => [
+  {
+    title: text('column.time'),
+    cell: ({ time, id }) => (
+      <a href={hrefOf('call', id)}>
+        <time title={formatTime(time)}>{clock(time)}</time>
+      </a>
+    ),
+    csv: ({ time }) => new Date(time).toISOString(),
+  },
+  {
+    title: text('column.status'),
+    cell: ({ status, code }) => <StatusCode status={status} code={code} />,
+    csv: ({ status }) => status,
+  },
+  {
+    title: text('column.id'),
+    cell: ({ id }) => (
+      <a class="mono" href={hrefOf('call', id)} title={id}>
+        {shortenId(id)}
+      </a>
+    ),
+    csv: ({ id }) => id,
+    isWidest: true,
+  },
+]
+
+const callColumns = (currency: string): readonly Column<RequestRecord>[] => [
+  {
+    title: text('column.account'),
+    cell: row => <span class="ellipsis">{row.account_name ?? '–'}</span>,
+    csv: row => row.account_name,
+    isWide: true,
+  },
+  {
+    title: text('column.model'),
+    cell: ({ model, method, path }) => (
+      <span class="ellipsis" title={`${method} ${path}`}>
+        {model ?? `${method} ${path}`}
+      </span>
+    ),
+    csv: ({ model, method, path }) => model ?? `${method} ${path}`,
+  },
+  {
+    title: text('column.upstream'),
+    cell: ({ upstream }) => upstream ?? '–',
+    csv: ({ upstream }) => upstream,
+    isWidest: true,
+  },
+  {
+    title: text('column.ms'),
+    cell: ({ ms }) => formatNumber(ms, ms < 10 ? 1 : 0),
+    csv: ({ ms }) => ms,
+    isNumber: true,
+  },
+  {
+    title: `${text('column.cost')} (${currency})`,
+    cell: ({ cost }) => (cost === undefined ? '–' : <Money amount={cost} />),
+    csv: ({ cost }) => cost,
+    isNumber: true,
+    isWide: true,
+  },
+]

@@ -2,7 +2,7 @@
 import { useContext, useState } from 'preact/hooks'
 import { videoCurlOf } from '../formats.ts'
 import { useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
@@ -14,7 +14,7 @@ import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
 const Models = ({ place: { query } }: PageProps) => {
-  const [shown, setShown] = useState<Model>()
+  const [model, setModel] = useState<Model>()
   const search = (query.get('search') ?? '').toLowerCase()
   const models = useData<{ data: readonly Model[] }>('/api/pricing')
   const matches = ({ model_name, description = '' }: Model): boolean =>
@@ -33,9 +33,9 @@ const Models = ({ place: { query } }: PageProps) => {
         />
       </div>
       <View of={models} rows={10}>
-        {({ data }) => <Shown models={data.filter(matches)} onSnippets={setShown} />}
+        {({ data }) => <ModelList models={data.filter(matches)} onSnippets={setModel} />}
       </View>
-      {shown && <Snippets model={shown} onClose={() => setShown(undefined)} />}
+      {model && <Snippets model={model} onClose={() => setModel(undefined)} />}
     </>
   )
 }
@@ -45,7 +45,7 @@ interface ShownProps {
   readonly models: readonly Model[]
   onSnippets(model: Model): void
 }
-const Shown = ({ models, onSnippets }: ShownProps) => {
+const ModelList = ({ models, onSnippets }: ShownProps) => {
   const currency = useCurrency()
   return (
     <Table

@@ -55,14 +55,11 @@ const Editor = ({ saved, of }: { saved: Settings; of: Loaded<unknown> }) => {
   useUnsaved(isChanged)
   const saveAndTest = useAction(async () => {
     setResult(undefined)
-    const body = {
-      url: url.trim() === '' ? null : url.trim(),
-      threshold: threshold.trim() === '' ? null : threshold.trim(),
-    }
+    const body = { url: url.trim() || null, threshold: threshold.trim() || null }
     const after = await callData<Settings>('PUT', '/api/notifications', body)
     setUrl(after.url ?? '')
     setThreshold(after.threshold === null ? '' : `${after.threshold}`)
-    if (after.secret?.startsWith('whsec_') && !after.secret.includes('…')) setSecret(after.secret)
+    if (isWhole(after.secret)) setSecret(after.secret)
     if (after.url) setResult(await call<TestResult>('POST', '/api/notifications/test'))
     else toast(text('saved'))
     of.reload()
@@ -107,6 +104,9 @@ const Editor = ({ saved, of }: { saved: Settings; of: Loaded<unknown> }) => {
     </>
   )
 }
+/** Only a new secret is whole; later it is shortened. */
+const isWhole = (secret: string | null | undefined): secret is string =>
+  secret?.startsWith('whsec_') === true && !secret.includes('…')
 
 const Result = ({ result: { success, message, data } }: { result: TestResult }) => (
   <div class={`notice ${success ? 'ok' : 'error'}`} role="status" data-test-result>

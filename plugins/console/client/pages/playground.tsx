@@ -1,5 +1,5 @@
-/** The playground: a chat in any of the four formats, streamed, or a video task, with what was sent,
- *  what came back and what it cost. */
+/** The playground: a chat in any of the four formats, streamed, or a video task, with what was
+ *  sent, what came back and what it cost. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, call, callData, errorOf, send } from '../api.ts'
 import {
@@ -11,7 +11,7 @@ import {
   readEvents,
 } from '../formats.ts'
 import { toApiError, useAction, useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'

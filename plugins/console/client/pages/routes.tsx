@@ -1,6 +1,6 @@
 /** Routes, for operators: the pipeline of each as compiled, with its options and its place. */
 import { useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Filter, wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, View } from '../parts/states.tsx'

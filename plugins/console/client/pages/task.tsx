@@ -4,7 +4,7 @@ import { callData } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Confirm } from '../parts/form.tsx'
 import { Media } from '../parts/media.tsx'
 import { PageHead } from '../parts/page.tsx'
@@ -39,7 +39,7 @@ const TaskPage = ({ place }: PageProps) => {
         )}
       </PageHead>
       <View of={task} rows={6}>
-        {({ data }) => <Shown task={data} />}
+        {({ data }) => <TaskView task={data} />}
       </View>
       {isAsking && (
         <Confirm
@@ -55,7 +55,7 @@ const TaskPage = ({ place }: PageProps) => {
 }
 export default TaskPage
 
-const Shown = ({ task }: { task: Task }) => {
+const TaskView = ({ task }: { task: Task }) => {
   const { state, progress, model, route, created, changed, expires, error, results } = task
   return (
     <>

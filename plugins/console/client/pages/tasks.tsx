@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { useChanges } from '../events.ts'
 import { shortenId } from '../format.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'

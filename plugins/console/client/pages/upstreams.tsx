@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
 import { useEvery } from '../events.ts'
 import { toApiError, useData } from '../loading.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, View } from '../parts/states.tsx'
@@ -145,21 +145,24 @@ const UpstreamRows = ({ upstream }: { upstream: Upstream }) => {
             .join('; ')}
         />
       ))}
-      {findings?.map(({ address, key, answer, fails }) => (
-        <tr key={`${address} ${key}`} data-test>
-          <td />
-          <td class="wide-only" />
-          <td colSpan={4}>
-            <span class={`badge ${fails ? 'error' : 'ok'}`}>{answer}</span>{' '}
-            <span class="muted mono anywhere">
-              {address} {key !== '-' && key}
-            </span>
-          </td>
-        </tr>
+      {findings?.map(each => (
+        <FindingRow key={`${each.address} ${each.key}`} of={each} />
       ))}
     </>
   )
 }
+const FindingRow = ({ of: { address, key, answer, fails } }: { readonly of: Finding }) => (
+  <tr data-test>
+    <td />
+    <td class="wide-only" />
+    <td colSpan={4}>
+      <span class={`badge ${fails ? 'error' : 'ok'}`}>{answer}</span>{' '}
+      <span class="muted mono anywhere">
+        {address} {key !== '-' && key}
+      </span>
+    </td>
+  </tr>
+)
 interface SubRowProps {
   readonly label: string
   readonly state: string

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { addressOf } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatNumber, shortenId } from '../format.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page.ts'
 import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
@@ -207,9 +207,23 @@ const NoUsage = () => (
 
 const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
   const rows = useRows<Call>(path, envelopePage, round)
+  return (
+    <Table
+      name={text('page.usage')}
+      of={rows}
+      {...table}
+      columns={useCallColumns()}
+      keyOf={call => call.request_id}
+      hrefOf={call => hrefOf('call', call.request_id)}
+      empty={<NoUsage />}
+    />
+  )
+}
+
+const useCallColumns = (): readonly Column<Call>[] => {
   const currency = useCurrency()
   const keys = useKeyNames()
-  const columns: readonly Column<Call>[] = [
+  return [
     {
       title: text('column.time'),
       cell: ({ at, request_id: id }) => (
@@ -255,17 +269,6 @@ const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
       isNumber: true,
     },
   ]
-  return (
-    <Table
-      name={text('page.usage')}
-      of={rows}
-      {...table}
-      columns={columns}
-      keyOf={call => call.request_id}
-      hrefOf={call => hrefOf('call', call.request_id)}
-      empty={<NoUsage />}
-    />
-  )
 }
 
 const nameOf = ({ day, model, key, name }: Sum): string =>

@@ -3,23 +3,8 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { text } from '../texts.ts'
+import { type ChartData, variableOf } from './chart-series.ts'
 
-export interface Series {
-  readonly name: string
-  readonly values: readonly number[]
-  /** Of something that went wrong. */
-  readonly isError?: boolean
-}
-/** The variable of its colour. */
-export const variableOf = ({ isError = false }: Series, index: number): string =>
-  isError ? '--error' : `--series-${index + 1}`
-export interface ChartData {
-  /** Seconds since 1970, at midnight UTC. */
-  readonly days: readonly number[]
-  readonly series: readonly Series[]
-  readonly kind: 'bars' | 'lines'
-  format(value: number): string
-}
 interface ChartProps {
   readonly title: string
   readonly data: ChartData

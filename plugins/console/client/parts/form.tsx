@@ -67,13 +67,7 @@ export const Field = (props: FieldProps) => {
           autofocus={props.hasFocus ?? false}
         />
       )}
-      {props.suggestions && (
-        <datalist id={`${id}-list`}>
-          {props.suggestions.map(each => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      )}
+      {props.suggestions && <Suggestions id={`${id}-list`} of={props.suggestions} />}
       {help && (
         <p class="field-help" id={`${id}-help`}>
           {help}
@@ -87,6 +81,14 @@ export const Field = (props: FieldProps) => {
     </div>
   )
 }
+
+const Suggestions = ({ id, of }: { readonly id: string; readonly of: readonly string[] }) => (
+  <datalist id={id}>
+    {of.map(each => (
+      <option key={each} value={each} />
+    ))}
+  </datalist>
+)
 
 interface FormProps {
   readonly action: Action

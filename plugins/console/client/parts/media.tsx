@@ -1,5 +1,5 @@
-/** A result of a task, played inline: video, audio or image. Its file comes through the gateway: the
- *  page loads nothing from elsewhere, so that its policy can forbid it. */
+/** A result of a task, played inline: video, audio or image. Its file comes through the
+ *  gateway: the page loads nothing from elsewhere, so that its policy can forbid it. */
 import { useEffect, useState } from 'preact/hooks'
 import { addressOf } from '../api.ts'
 import { text } from '../texts.ts'

@@ -2,7 +2,7 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { formatDay } from '../format.ts'
-import { type ChartData, variableOf } from './chart.tsx'
+import { type ChartData, variableOf } from './chart-series.ts'
 
 const HEIGHT = 220
 /** s */

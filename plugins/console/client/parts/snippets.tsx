@@ -46,10 +46,10 @@ interface SnippetTabsProps {
 }
 export const SnippetTabs = ({ model, secret }: SnippetTabsProps) => {
   const formats = formatsOf(model)
-  const [chosen, setChosen] = useState(formats[0])
+  const [choice, setChoice] = useState(formats[0])
   const [language, setLanguage] = useState<LanguageName>('curl')
   const base = useContext(SessionContext)?.url ?? ''
-  const format = chosen && formats.includes(chosen) ? chosen : formats[0]
+  const format = choice && formats.includes(choice) ? choice : formats[0]
   if (!format) return null
   const code = snippetOf(language, { base, model: model.model_name }, format)
   return (
@@ -61,7 +61,7 @@ export const SnippetTabs = ({ model, secret }: SnippetTabsProps) => {
           names={formats}
           present={format}
           titleOf={name => FORMATS[name].title}
-          onChoose={setChosen}
+          onChoose={setChoice}
         />
         <Segments<LanguageName>
           isSmall

@@ -48,7 +48,7 @@ export interface RequestRecord {
   readonly code?: string
   readonly attempts: number
   readonly tries?: readonly Attempt[]
-  /** Of a single attempt that succeeded: its start, in ms, and the id of the upstream's response. */
+  /** Of a single attempt that succeeded: its start, in ms, and the id of its response. */
   readonly sent_ms?: number
   readonly upstream_id?: string
   readonly upstream?: string
@@ -116,12 +116,12 @@ export const Story = ({ id }: { id: string }) => {
   const story = useData<{ data: StoryData }>(path)
   return (
     <View of={story} rows={10}>
-      {({ data }) => <Shown story={data} onChange={story.reload} />}
+      {({ data }) => <StoryView story={data} onChange={story.reload} />}
     </View>
   )
 }
 
-const Shown = ({ story, onChange }: { story: StoryData; onChange(): void }) => {
+const StoryView = ({ story, onChange }: { story: StoryData; onChange(): void }) => {
   const { request, charges, task } = story
   const charge = charges[0]
   return (

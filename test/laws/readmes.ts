@@ -1,0 +1,54 @@
+/** The tables of plugins/README.md and engine/README.md name what exists, and no more; so does the
+ *  list of the files that plugins may import. */
+import type { Breach, SourceFile } from './imports.ts'
+import { PUBLIC } from './layers.ts'
+
+/** Entries that no row names. */
+const UNLISTED: Readonly<Record<string, true>> = { 'README.md': true, 'shipped.json': true }
+
+export const readmeBreaches = (files: readonly SourceFile[]): Breach[] =>
+  ['engine', 'plugins'].flatMap(folder => {
+    const readme = files.find(({ path }) => path === `${folder}/README.md`)
+    return readme ? [...rowBreaches(readme, folder, files), ...importableBreaches(readme)] : []
+  })
+
+const rowBreaches = (readme: SourceFile, folder: string, files: readonly SourceFile[]) => {
+  const entries = new Set(
+    files.flatMap(({ path }) => {
+      const [top, name = '', ...rest] = path.split('/')
+      if (top !== folder || UNLISTED[name]) return []
+      return [rest.length > 0 ? `${name}/` : name]
+    }),
+  )
+  const rows = readme.text.split('\n').flatMap((text, index) => {
+    const [, first = ''] = /^\| (`[^|]*) \|/.exec(text) ?? []
+    return [...first.matchAll(/`([^`]+)`/g)].map(([, name = '']) => ({ name, line: index + 1 }))
+  })
+  const named = new Set(rows.map(({ name }) => name))
+  return [
+    ...[...entries]
+      .filter(name => !named.has(name))
+      .map(name => ({ path: readme.path, line: 1, message: `no row names ${name}` })),
+    ...rows
+      .filter(({ name }) => !entries.has(name))
+      .map(({ name, line }) => ({ path: readme.path, line, message: `${name} does not exist` })),
+  ]
+}
+
+/** The line of the rules that lists the files of the engine that plugins may import. */
+const IMPORTABLE = /^- Of the engine, plugins import only (.*)\.$/m
+const importableBreaches = (readme: SourceFile): Breach[] => {
+  if (readme.path !== 'engine/README.md') return []
+  const [, list = ''] = IMPORTABLE.exec(readme.text) ?? []
+  const named = [...list.matchAll(/`([^`]+)`/g)].map(([, name = '']) => `engine/${name}`)
+  const allowed = PUBLIC.filter(path => path.startsWith('engine/'))
+  const differing = [
+    ...allowed.filter(path => !named.includes(path)).map(path => `does not list ${path}`),
+    ...named.filter(path => !allowed.includes(path)).map(path => `lists ${path}`),
+  ]
+  return differing.map(text => ({
+    path: readme.path,
+    line: 1,
+    message: `the rule on imports of plugins ${text}; test/laws/layers.ts decides`,
+  }))
+}
