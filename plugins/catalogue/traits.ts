@@ -87,14 +87,9 @@ export const TRAITS = {
       'false: it does not accept temperature, top_p, top_k, penalties and logprobs, nor stop and logit_bias at openai-chat. true: a target of anthropic-messages or bedrock-converse accepts temperature together with top_p, of which otherwise only temperature is sent, and bedrock-converse also top_k.',
       true,
     ),
-    structured: flag('false: it supports neither structured output nor strict tools.', true),
     cache_points: flag(
       'false: a target of bedrock-converse has no prompt cache and refuses cache points.',
       true,
-    ),
-    cache_control: flag(
-      'A target of an OpenAI format accepts cache_control beside parts and tools, as OpenRouter does.',
-      false,
     ),
     system_turns: flag('It accepts system messages between other messages.', false),
     threads: flag(

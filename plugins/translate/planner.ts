@@ -87,6 +87,8 @@ export class TranslationPlanner {
           parsed,
         ) ?? this.#rewriter()
       )
+    if (isFields(parsed) && this.#format.codec?.needsRewriting?.(parsed, traits))
+      return this.#rewriter()
     // Stored files become data; opaque payloads of another provider must not reach this one.
     if (exchange.slots.get(NAMED_FILES)) return this.#rewriter()
     const hasForeign = request.body instanceof Uint8Array && hasForeignPayload(request.body)

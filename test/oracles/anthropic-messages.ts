@@ -7,6 +7,7 @@ import {
   asString,
   type LooseObject,
 } from '../helpers/formats/loose-json.ts'
+import type { Family } from './families.ts'
 import { duplicates, has, objectsIn, type Rule, type Rules, rootProblems, when } from './rule.ts'
 
 const messagesOf = (body: LooseObject): readonly LooseObject[] => asList(body.messages)
@@ -133,6 +134,8 @@ const systemTurns: Rule = ({ body, family }) => {
     ]
   })
 }
+/** Others serve the format without signatures, and think as they name it. */
+const isAnthropic = ({ provider }: Family): boolean => provider === 'anthropic'
 /** "`max_tokens` must be greater than `thinking.budget_tokens`", "budget_tokens: Input should be
  *  greater than or equal to 1024", "adaptive thinking is not supported on this model",
  *  "`temperature` may only be set to 1 when thinking is enabled", "`top_k` must be unset when
@@ -144,7 +147,10 @@ const thinking: Rule = ({ body, family, headers }) => {
   const forced = ['any', 'tool'].includes(asString(asObject(body.tool_choice).type))
   const { temperature, top_k: topK, top_p: topP } = body
   return [
-    ...when(!family.thinking?.includes(type), `thinking: ${type} at ${family.name}`),
+    ...when(
+      isAnthropic(family) && !family.thinking?.includes(type),
+      `thinking: ${type} at ${family.name}`,
+    ),
     ...when(type === 'enabled' && asNumber(budget) < 1_024, `thinking: a budget of ${budget}`),
     ...when(
       type === 'enabled' && !interleaved && asNumber(budget) >= asNumber(body.max_tokens),
@@ -173,9 +179,9 @@ const unthoughtCalls = (body: LooseObject, type: string): readonly string[] => {
 }
 /** "thinking.signature: Field required", "Invalid `signature` in `thinking` block",
  *  "Invalid `data` in `redacted_thinking` block". */
-const signatures: Rule = ({ body }) => [
+const signatures: Rule = ({ body, family }) => [
   ...all(body, 'thinking')
-    .filter(each => asString(each.signature) === '')
+    .filter(each => isAnthropic(family) && asString(each.signature) === '')
     .map(() => 'thinking without a signature'),
   ...all(body, 'redacted_thinking')
     .filter(each => asString(each.data) === '')

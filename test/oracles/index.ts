@@ -23,13 +23,15 @@ export const RULES: Readonly<Record<string, Rules>> = {
   'bedrock-converse': CONVERSE_RULES,
 }
 /** Members that chat upstreams other than OpenAI take: thoughts, signatures, hints about
- *  caching. */
+ *  caching, settings with other names. */
 const COMPATIBLE = [
   'reasoning_content',
   'reasoning_details',
   'extra_content',
   'cache_control',
   'top_k',
+  'user_id',
+  'random_seed',
 ]
 const validators = new Map<string, (body: unknown) => string | undefined>()
 const typeErrorIn = (format: string, isCompatible: boolean, body: unknown): string | undefined => {

@@ -1,7 +1,9 @@
 /** The oracles: each rule finds a request that breaks it, and a correct conversation passes. */
 import t from 'tap'
+import type { LooseObject } from '../helpers/formats/loose-json.ts'
 import { familyOf } from './families.ts'
 import { judge, judgeByPath, RULES } from './index.ts'
+import { judgeProvider, PROVIDERS, type ProviderFacts } from './providers.ts'
 import { MESSAGES_CASES } from './rule-cases/anthropic-messages.ts'
 import { CONVERSE_CASES } from './rule-cases/bedrock-converse.ts'
 import { GEMINI_CASES } from './rule-cases/google-gemini.ts'
@@ -41,6 +43,28 @@ for (const [format, { model, good, broken }] of Object.entries(CASES)) {
     t.end()
   })
 }
+/** By fact of a provider: a request that breaks it. */
+const user = (...content: readonly object[]) => ({ messages: [{ role: 'user', content }] })
+const BREAKS: Readonly<Record<keyof Omit<ProviderFacts, 'source'>, LooseObject>> = {
+  members: { unheard_of: 1 },
+  refused: { presence_penalty: 1, user: 'u', store: true },
+  messageMembers: { messages: [{ role: 'user', content: 'hi', unheard_of: 1 }] },
+  roles: { messages: [{ role: 'developer', content: 'hi' }] },
+  parts: user({ type: 'file' }),
+  forms: { response_format: { type: 'json_schema' } },
+  choices: { tool_choice: 'required' },
+  efforts: { reasoning_effort: 'low' },
+  inlineImages: user({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }),
+}
+t.test('providers: each fact refuses what breaks it, and nothing else', t => {
+  for (const [preset, { source: _, ...facts }] of Object.entries(PROVIDERS)) {
+    t.same(judgeProvider(preset, user({ type: 'text', text: 'hi' })), [], preset)
+    for (const fact of Object.keys(facts) as (keyof typeof facts)[])
+      t.not(judgeProvider(preset, BREAKS[fact]).length, 0, `${preset}: ${fact}`)
+  }
+  t.same(judgeProvider('openai', BREAKS.roles), [])
+  t.end()
+})
 t.test('requests by path: the format and the model are those of the path', t => {
   const body = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }
   const thinkingConfig = { thinkingLevel: 'HIGH' }

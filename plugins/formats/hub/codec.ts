@@ -58,6 +58,8 @@ export interface Codec extends TargetCodec {
    *  format: it uses the gateway's own extensions (a preset tool, a video given as an image URL),
    *  or asks for more than this target does in one call. */
   needsTranslation?(body: Fields, traits: TargetFacts['traits']): boolean
+  /** Whether a target of this format needs the request in another form of the same format. */
+  needsRewriting?(body: Fields, traits: TargetFacts['traits']): boolean
   /** Whether the client of this request expects generated images as URLs. Absent: in the form that
    *  the target sends. */
   expectsImageUrls?(body: Fields): boolean

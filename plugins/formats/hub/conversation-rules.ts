@@ -36,6 +36,37 @@ export const RULES = {
     enum: ['required', 'none'],
     examples: ['none'],
   },
+  developer: {
+    description:
+      'false: a target of openai-chat has no role `developer`; its messages are sent with the role `system`.',
+    type: 'boolean',
+    examples: [false],
+  },
+  tool_choices: {
+    description:
+      'Of a target of openai-chat: the values of `tool_choice` that it takes, if not all; `tool` is a named one. Others become `auto` and are reported; without `none` the request is sent without tools.',
+    type: 'array',
+    minItems: 1,
+    uniqueItems: true,
+    items: {
+      description: 'A value of `tool_choice`.',
+      enum: ['auto', 'none', 'required', 'tool'],
+      examples: ['auto'],
+    },
+    examples: [['auto', 'none']],
+  },
+  structured: {
+    description:
+      'false: it supports neither structured output nor strict tools; a JSON schema is requested in the prompt, by a tool at anthropic-messages.',
+    type: 'boolean',
+    examples: [false],
+  },
+  cache_control: {
+    description:
+      'A target of an OpenAI format accepts cache_control beside parts and tools, as OpenRouter does.',
+    type: 'boolean',
+    examples: [true],
+  },
   custom_tools: {
     description: 'false: it has no custom tools; a function with one text stands for each.',
     type: 'boolean',

@@ -1,7 +1,7 @@
 /** Structured output that a provider has no field for, or takes only beside a word in the
  *  conversation. Pure. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields } from './codec.ts'
+import type { DroppedFields, TargetFacts } from './codec.ts'
 import type { Content } from './content.ts'
 import type { Prompt, Turn } from './prompt.ts'
 import { describesObject } from './root-schema.ts'
@@ -31,9 +31,16 @@ export const requestForm = (prompt: Prompt, dropped: DroppedFields): Prompt => {
   if (form.strict) dropped.add('form')
   return withSystem(rest, schemaRequest(form.schema))
 }
-/** For OpenAI's formats: JSON needs the word, and a schema describes an object. */
-export const fitForm = (prompt: Prompt, dropped: DroppedFields): Prompt => {
+/** For OpenAI's formats: JSON needs the word, and a schema describes an object. A target without
+ *  schemas is asked for JSON. */
+export const fitForm = (
+  prompt: Prompt,
+  dropped: DroppedFields,
+  traits: TargetFacts['traits'] = {},
+): Prompt => {
   const { form, turns } = prompt
+  if (form?.type === 'schema' && traits.structured === false && describesObject(form.schema))
+    return { ...requestForm(prompt, dropped), form: { type: 'json' } }
   if (form?.type === 'json') return namesJson(turns) ? prompt : withSystem(prompt, JSON_REQUEST)
   return !form || describesObject(form.schema) ? prompt : requestForm(prompt, dropped)
 }

@@ -9,7 +9,13 @@ import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
-import { decodePrompt, encodePrompt, needsTranslation, repairHistory } from './request.ts'
+import {
+  decodePrompt,
+  encodePrompt,
+  needsRewriting,
+  needsTranslation,
+  repairHistory,
+} from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
 import { toolSupport } from './tools.ts'
@@ -79,6 +85,7 @@ export const openaiChat: Format = {
     encodeStream,
     decodeError,
     needsTranslation,
+    needsRewriting,
     expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     losesSignatures: true,
     tools: toolSupport,

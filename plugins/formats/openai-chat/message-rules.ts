@@ -14,7 +14,7 @@ export const applyRules = (
 ): Messages => {
   const { traits } = target
   const reasoning = reasoningRule(target)
-  let result = messages
+  let result = traits.developer === false ? edit(messages, withoutDeveloper) : messages
   if (reasoning === 'refused') result = edit(result, withoutThoughts)
   if (reasoning === 'required') result = edit(result, withThoughts)
   const length = traits.call_ids
@@ -32,6 +32,8 @@ const edit = (messages: Messages, change: (message: Fields) => Fields): Messages
   const changed = messages.map(each => (isFields(each) ? change(each) : each))
   return changed.every((each, index) => each === messages[index]) ? messages : changed
 }
+const withoutDeveloper = (message: Fields): Fields =>
+  message.role === 'developer' ? { ...message, role: 'system' } : message
 const THOUGHTS = ['reasoning_content', 'reasoning', 'reasoning_details']
 const withoutThoughts = (message: Fields): Fields => {
   if (message.role !== 'assistant' || !THOUGHTS.some(key => key in message)) return message
@@ -88,6 +90,7 @@ export const repairHistory = (
   const mayChange =
     reasoning === 'required' ||
     RULES.some(rule => traits[rule] !== undefined) ||
+    (traits.developer === false && contains('"developer"')) ||
     (reasoning === 'refused' && contains('"reasoning_content"'))
   if (!mayChange) return []
   if (!Array.isArray(messages)) return []

@@ -19,6 +19,7 @@ import {
   writeSettings,
   writeThinking,
 } from './settings.ts'
+import { fitChoice, takesChoice } from './tool-choices.ts'
 import { presetNameOf, readChoice, readTools, writeTools } from './tools.ts'
 
 export { repairHistory } from './message-rules.ts'
@@ -69,7 +70,7 @@ export const encodePrompt = (
   dropped: DroppedFields,
 ): UpstreamRequest => {
   const { name, traits } = target
-  const prompt = fitForm(wholePrompt, dropped)
+  const prompt = fitForm(wholePrompt, dropped, traits)
   const { turns, form, thinking, stream, cache } = prompt
   reportPrevious(prompt, dropped)
   const writing = { dropped, hint: cacheWriter(traits.cache_control === true, dropped) }
@@ -80,7 +81,7 @@ export const encodePrompt = (
     body: omitUndefined({
       model: name,
       messages: applyRules(writeMessages(turns, writing) as Json[], target, dropped),
-      ...writeTools(prompt, writing),
+      ...writeTools(fitChoice(prompt, traits, dropped), writing),
       ...writeSettings(prompt, target, dropped),
       response_format: form && writeForm(form, dropped),
       reasoning_effort: traits.thinking === false ? undefined : effort,
@@ -90,6 +91,11 @@ export const encodePrompt = (
     }),
   }
 }
+
+/** A schema or a choice of tools that the target does not take. */
+export const needsRewriting = (body: Fields, traits: TargetFacts['traits']): boolean =>
+  (traits.structured === false && readForm(body)?.type === 'schema') ||
+  (traits.tool_choices !== undefined && !takesChoice(readChoice(body), traits))
 
 /** Preset tools and videos are extensions of the gateway: upstreams of this format have neither.
  *  Not all of them have custom tools. */

@@ -71,7 +71,8 @@ const eventsIn = (text: string): unknown[] =>
 const refusalsOf = ({ client, model, request }: RequestCase, { up, upHeaders }: Outcome) => {
   if (up === undefined) return []
   const findings = judgeByPath(receivedPath, up, upHeaders)
-  const own = judgeByPath(PATHS[client](model, false), { model, ...request }, upHeaders)
+  const named = { model: up.model ?? model, ...request }
+  const own = judgeByPath(PATHS[client](model, false), named, upHeaders)
   return findings.filter(({ rule }) => !own.some(each => each.rule === rule))
 }
 const holds = (one: RequestCase, outcome: Outcome): boolean => {

@@ -1,6 +1,7 @@
 /** Upstreams of all formats for the request cases: they keep what they get, and give a short text
  *  or the answer of the case. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { writeFrame } from '../../../../plugins/formats/stream/aws-event-stream.ts'
 import { PLAIN_ANSWERS } from '../../../helpers/formats/plain-answers.ts'
 
 export type FormatName = 'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-gemini'
@@ -44,8 +45,17 @@ const ANSWERS: readonly (readonly [RegExp, object, readonly object[]])[] = [
     ],
   ],
   [/:(generateContent|streamGenerateContent)$/, candidates, [candidates]],
-  [/converse$/, converse, [converse]],
+  [/converse$/, converse, []],
 ]
+
+/** The stream of Bedrock, which is no text. */
+const CONVERSE_STREAM = Buffer.concat([
+  writeFrame('messageStart', { role: 'assistant' }),
+  writeFrame('contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'ok' } }),
+  writeFrame('contentBlockStop', { contentBlockIndex: 0 }),
+  writeFrame('messageStop', { stopReason: 'end_turn' }),
+  writeFrame('metadata', { usage: { ...converse.usage }, metrics: {} }),
+])
 
 /** The latest request. */
 export interface Received {
@@ -74,7 +84,10 @@ export const serve = async (
   const body = Buffer.concat(chunks).toString()
   const path = (request.url ?? '').split('?')[0] ?? ''
   const reply = answer ?? answerOf(path, isStream(path, body))
-  if (Array.isArray(reply)) {
+  if (/converse-stream$/.test(path)) {
+    response.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' })
+    response.end(CONVERSE_STREAM)
+  } else if (Array.isArray(reply)) {
     const done = /chat\/completions$/.test(path) ? 'data: [DONE]\n\n' : ''
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.end(reply.map(eventText).join('') + done)
