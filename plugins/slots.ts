@@ -1,6 +1,6 @@
 /** The slots that plugins share: their names and types, the plugin that sets each, and when its
  *  value is final. */
-import type { Bytes, Fault, Json, Slot } from '../engine/plugin.ts'
+import type { Bytes, Fault, Headers, Json, Slot } from '../engine/plugin.ts'
 
 /** The calling account. JSON, since durable tasks store it. */
 export interface Account {
@@ -167,6 +167,17 @@ export interface HoldOwner {
 }
 /** The hold of a metered call. Set by `meter` before the request is forwarded. */
 export const HOLD: Slot<HoldOwner> = { name: 'hold' }
+
+/** A reply as `exchange.answer` takes it. */
+export interface EarlyReply {
+  readonly status: number
+  readonly body: Json
+  readonly headers?: Headers
+}
+/** Adds, to the writes whose effect cannot be taken back before the reply, what a repetition of the
+ *  request gets from then on; the reply itself replaces it. Set by `idempotency` for a request with
+ *  a key. */
+export const EARLY_REPLY: Slot<(reply: EarlyReply) => void> = { name: 'early-reply' }
 
 /** What a call was charged. */
 export interface Charge {

@@ -17,6 +17,10 @@ export class BodyRecorder implements Filter {
     this.#largest = largest
     this.#listener = listener
   }
+  /** Whether a part of the body was passed on. */
+  get hasBegun(): boolean {
+    return this.#size > 0
+  }
   write(chunk: Bytes, out: Out): void {
     this.#record(chunk)
     out.write(chunk)

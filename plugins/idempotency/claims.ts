@@ -16,7 +16,11 @@ import { fault } from './faults.ts'
 import { claimKey, cleanKeys, expireKey, freeKey, type KeyName, replay } from './statements.ts'
 
 type Store = Pick<Database, 'write' | 'read' | 'now'>
-type Claimant = Pick<Exchange, 'id' | 'cut'>
+interface Claimant extends Pick<Exchange, 'id' | 'cut'> {
+  /** Whether it goes on without its claim. `isLost`: the claim is lost for certain, and not only
+   *  perhaps. */
+  goesOn?(isLost: boolean): boolean
+}
 
 export interface StoredResponse {
   readonly status: number
@@ -48,8 +52,10 @@ export class Claims {
     this.#membership = membership
     // When this process may have been reaped, cut the requests that hold a claim: a reap deletes
     // the claims by a foreign key, and another process may then run the same request.
-    const cutClaims = (): void => this.#cutRunning()
-    membership.listen('idempotency', { onExpelled: cutClaims, onSuspect: cutClaims })
+    membership.listen('idempotency', {
+      onExpelled: () => this.#cutRunning(true),
+      onSuspect: () => this.#cutRunning(false),
+    })
   }
   /** The stored response of the key; undefined: the key is claimed for this exchange, and the
    *  caller must release it. */
@@ -80,6 +86,14 @@ export class Claims {
     if (!unwritten) return
     this.#unwritten.set(request, unwritten)
     void this.#write(request, unwritten)
+  }
+  /** Writes what replaces the early response of a request. False: the store is away. */
+  replace(statement: Statement): Promise<boolean> {
+    const write = writeWithRetry(this.#database, [statement], ADMISSION_TIMEOUT)
+    return write.then(
+      () => true,
+      () => false,
+    )
   }
   /** Deletes expired responses. */
   async clean(signal: AbortSignal): Promise<void> {
@@ -139,8 +153,9 @@ export class Claims {
       }
     )
   }
-  #cutRunning(): void {
-    for (const exchange of [...this.#running.values()]) exchange.cut(fault('IDEMPOTENCY_LOST'))
+  #cutRunning(isLost: boolean): void {
+    for (const exchange of [...this.#running.values()])
+      if (!exchange.goesOn?.(isLost)) exchange.cut(fault('IDEMPOTENCY_LOST'))
   }
   async #writeAll(): Promise<void> {
     this.#timer = undefined

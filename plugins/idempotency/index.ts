@@ -3,18 +3,20 @@
 import { amountIn, SIZES } from '../../engine/kit.ts'
 import type {
   Exchange,
+  Fault,
   Next,
   Outcome,
   Plugin,
   RouteDescription,
   Statement,
 } from '../../engine/plugin.ts'
-import { ACCOUNT, STREAM_ERRORED } from '../slots.ts'
+import type { BodyRecorder } from '../conversion/body-recorder.ts'
+import { ACCOUNT, EARLY_REPLY, STREAM_ERRORED } from '../slots.ts'
 import { isUndelivered, Undo } from '../undo/undo.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
 import { digestOf } from './request-digest.ts'
-import { responseRecorder } from './response-recorder.ts'
+import { earlyResponse, laterResponse, responseRecorder } from './response-recorder.ts'
 import { forgetKey, freeKey } from './statements.ts'
 import { migrations } from './tables.ts'
 
@@ -103,19 +105,22 @@ const runOnce = async (
 ): Promise<void> => {
   const { id, route, slots, writes } = exchange
   const body = await digestOf(exchange.request)
-  const call: Call = { isClaimed: false, hasReply: false }
+  const call: Call = { isClaimed: false, hasReply: false, isEarly: false }
   Undo.of(exchange)
   exchange.onEnd(outcome => {
     call.outcome = outcome
     if (call.isClaimed) endClaim(claims, exchange, call, outcome)
   })
+  const claimant = {
+    id,
+    cut: (reason: Fault) => exchange.cut(reason),
+    // A client that has a part of the response gets the rest, unless another request may run.
+    goesOn: (isLost: boolean) =>
+      (call.isEarly && writes.isConfirmed) || (!isLost && call.recorder?.hasBegun === true),
+  }
   // Not in `exchange.writes`: a claimed key must not fail the exchange's transaction.
-  const storedResponse = await claims.claim(
-    { account, route: route.name, key },
-    body,
-    exchange,
-    largest,
-  )
+  const name = { account, route: route.name, key }
+  const storedResponse = await claims.claim(name, body, claimant, largest)
   if (storedResponse) {
     exchange.answer(storedResponse.status, storedResponse.body, {
       ...storedResponse.headers,
@@ -128,23 +133,44 @@ const runOnce = async (
     claims.release(id, freeKey(id))
     throw fault('IDEMPOTENCY_LOST')
   }
+  slots.set(EARLY_REPLY, reply => {
+    call.isEarly = true
+    call.hasReply = true
+    writes.add(earlyResponse(id, reply))
+  })
+  try {
+    await next()
+  } catch (error) {
+    if (!call.isEarly) writes.add(freeKey(id))
+    throw error
+  }
+  await storeReply(claims, exchange, call, largest)
+}
+
+/** The response is stored at its end, in one transaction with what the stages have written; one
+ *  that has an early reply, before it begins. */
+const storeReply = async (
+  claims: Claims,
+  { id, reply, attempts, slots, writes }: Exchange,
+  call: Call,
+  largest: number,
+): Promise<void> => {
+  // The response of a stage, not of an upstream: reading it early costs no streaming.
+  const ownBody = attempts === 0 && reply.body instanceof Uint8Array ? reply.body : undefined
+  if (call.isEarly) {
+    const bytes = await reply.bytes(ownBody?.length ?? largest)
+    const later = laterResponse({ request: id, reply, largest }, bytes)
+    if (later && !(await claims.replace(later))) call.later = later
+    return
+  }
   const add = (statement: Statement): void => {
     call.hasReply = statement.rows !== undefined
     writes.add(statement)
   }
-  try {
-    await next()
-  } catch (error) {
-    add(freeKey(id))
-    throw error
-  }
-  const { reply } = exchange
-  // The response of a stage, not of an upstream: reading it early costs no streaming.
-  const ownBody = exchange.attempts === 0 ? reply.body : undefined
   const hasFailed = () => slots.get(STREAM_ERRORED) === true
-  reply.through(responseRecorder({ request: id, reply, largest, hasFailed, add }))
-  // It is stored in one transaction with what the stage has written.
-  if (ownBody instanceof Uint8Array) await reply.bytes(ownBody.length)
+  call.recorder = responseRecorder({ request: id, reply, largest, hasFailed, add })
+  reply.through(call.recorder)
+  if (ownBody) await reply.bytes(ownBody.length)
 }
 
 interface Call {
@@ -153,18 +179,23 @@ interface Call {
   outcome?: Outcome
   /** Whether the response is written, or was. */
   hasReply: boolean
+  /** Whether a repetition of the request gets a response before this one has ended. */
+  isEarly: boolean
+  /** What replaces that response, where the store was away. */
+  later?: Statement
+  recorder?: BodyRecorder
 }
 /** A refused client runs the request again: its key is freed in the transaction that undoes the
  *  call. Where a repetition of the request has got the response by then, call and response stay. */
 const endClaim = (
   claims: Claims,
   exchange: Exchange,
-  { hasReply }: Call,
+  { hasReply, later }: Call,
   outcome: Outcome,
 ): void => {
   const { id, writes } = exchange
   const release = (): void => claims.release(id)
   if (isUndelivered(outcome) && (hasReply || !writes.isConfirmed))
     Undo.of(exchange).addGuard({ undo: forgetKey(id), onUndo: release, onKept: release })
-  else claims.release(id, outcome.end === 'complete' ? undefined : freeKey(id))
+  else claims.release(id, later ?? (outcome.end === 'complete' ? undefined : freeKey(id)))
 }

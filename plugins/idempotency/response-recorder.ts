@@ -1,7 +1,8 @@
 /** Stores a response under its Idempotency-Key at its end, or frees the key. */
 import type { Bytes, Headers, Reply, Statement } from '../../engine/plugin.ts'
 import { BodyRecorder } from '../conversion/body-recorder.ts'
-import { freeKey, storeResponse } from './statements.ts'
+import type { EarlyReply } from '../slots.ts'
+import { forgetUnseen, freeKey, replaceResponse, storeResponse } from './statements.ts'
 
 export interface RecorderOptions {
   readonly request: string
@@ -22,9 +23,34 @@ const isFinal = (status: number): boolean => status < 500 && !RETRYABLE.has(stat
 /** Headers that frame a message or describe one call only. */
 const OF_ONE_CALL =
   /^(?:connection|content-length|date|retry-after|transfer-encoding|x-request-id|(?:x|anthropic)-ratelimit-.*|x-tollgate-.*)$/
-const replayableHeaders = (headers: Headers): Headers =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_ONE_CALL.test(name)))
+/** JSON. */
+const headersOf = ({ headers }: { readonly headers: Headers }): string =>
+  JSON.stringify(
+    Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_ONE_CALL.test(name))),
+  )
 
+/** What replaces an early reply once the request has ended. Undefined: it stays, as the response is
+ *  too large. */
+export const laterResponse = (
+  { request, reply, largest }: Pick<RecorderOptions, 'request' | 'reply' | 'largest'>,
+  body: Bytes,
+): Statement | undefined => {
+  if (!isFinal(reply.status)) return forgetUnseen(request)
+  if (body.length > largest) return undefined
+  return replaceResponse(request, reply.status, headersOf(reply), body)
+}
+export const earlyResponse = (
+  request: string,
+  { status, body, headers }: EarlyReply,
+): Statement => {
+  const all = { 'content-type': 'application/json', ...headers }
+  return storeResponse(
+    request,
+    status,
+    headersOf({ headers: all }),
+    Buffer.from(JSON.stringify(body)),
+  )
+}
 export const responseRecorder = (options: RecorderOptions): BodyRecorder => {
   const { request, reply, largest, add } = options
   return new BodyRecorder(isFinal(reply.status) ? largest : 0, {
@@ -38,6 +64,5 @@ const statementOf = (
   body: Bytes | undefined,
 ): Statement => {
   if (!isFinal(reply.status) || hasFailed()) return freeKey(request)
-  const headers = JSON.stringify(replayableHeaders(reply.headers))
-  return storeResponse(request, reply.status, headers, body)
+  return storeResponse(request, reply.status, headersOf(reply), body)
 }

@@ -40,6 +40,10 @@ const STORE = sql(
   `UPDATE idempotency_keys SET process = NULL, status = ?, headers = ?, reply = ?
    WHERE request = ? AND process IS NOT NULL`,
 )
+const REPLACE = sql(
+  'replace',
+  'UPDATE idempotency_keys SET status = ?, headers = ?, reply = ? WHERE request = ? AND status IS NOT NULL',
+)
 const DELETE_CLAIM = sql(
   'free',
   'DELETE FROM idempotency_keys WHERE request = ? AND process IS NOT NULL',
@@ -84,15 +88,24 @@ export const storeResponse = (
   rows: 1,
   otherwise: 'IDEMPOTENCY_LOST',
 })
+/** Replaces a stored response by a later one of the same request. */
+export const replaceResponse = (
+  request: string,
+  status: number,
+  headers: string,
+  reply: Bytes,
+): Statement => ({ sql: REPLACE, values: [status, headers, reply, request] })
 /** Frees a claimed key, so that its next request runs. Keeps a stored response. */
 export const freeKey = (request: string): Statement => ({ sql: DELETE_CLAIM, values: [request] })
 /** Returns the response that a request has stored, if any. From then on its effects cannot be
  *  undone: a client has the response. */
 export const replay = (request: string): Statement => ({ sql: REPLAY, values: [request] })
+/** Frees a key together with its stored response, unless another request has got that. */
+export const forgetUnseen = (request: string): Statement => ({ sql: FORGET, values: [request] })
 /** Frees a key together with its stored response. Rejects with IDEMPOTENCY_REPLAYED where another
  *  request has got that response. */
 export const forgetKey = (request: string): readonly Statement[] => [
-  { sql: FORGET, values: [request] },
+  forgetUnseen(request),
   // In its own statement: PostgreSQL has waited for a replay under way by now.
   { sql: IS_REPLAYED, values: [request], rows: 0, otherwise: 'IDEMPOTENCY_REPLAYED' },
 ]

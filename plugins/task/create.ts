@@ -4,7 +4,7 @@ import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
 import { sandboxHeaderOf } from '../conversion/sandbox-header.ts'
 import { checkImages } from '../file-store/image-places.ts'
 import { checkDataUrls } from '../formats/media/inline-media.ts'
-import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
+import { ACCOUNT, EARLY_REPLY, EXPANDED_REQUEST } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
@@ -70,9 +70,12 @@ export class CreateStage implements Stage {
     const storage = { version, callbackKey, ...queue, ...start }
     const task = await saveTask(this.#host, exchange, draft, storage)
     // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
+    const credits = creditsOf(task, this.#host)
+    const headers = sandboxHeaderOf(this.#host, first.upstream)
+    const viewOf = (state: Task) => dialect.create(state, { credits })
+    if (isAwaited) slots.get(EARLY_REPLY)?.({ status: 200, body: viewOf(task), headers })
     const shownTask = isAwaited ? await this.#waitForEnd(task, exchange) : task
-    const view = dialect.create(shownTask, { credits: creditsOf(task, this.#host) })
-    exchange.answer(200, view, sandboxHeaderOf(this.#host, first.upstream))
+    exchange.answer(200, viewOf(shownTask), headers)
   }
   /** The task as it is at its end, or after the longest wait. */
   async #waitForEnd(task: Task, { writes, signal }: Exchange): Promise<Task> {

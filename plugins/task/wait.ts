@@ -1,5 +1,6 @@
 /** Waits for a change of a task, which any process may make. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { isCode } from '../../engine/kit.ts'
 import type { Database, Host } from '../../engine/plugin.ts'
 import { FIND } from './statements.ts'
 import { type Task, taskOf } from './task.ts'
@@ -33,10 +34,15 @@ export const waitForTask = async (
   }
   return latest
 }
-/** Reads the task again; its last known state where it is gone. */
+/** Reads the task again; as it is in `task` where it is gone, or the store is away. */
 export const taskReader =
   (database: Pick<Database, 'read'>, task: Task): (() => Promise<Task>) =>
   async () => {
-    const [row] = await database.read(FIND, [task.id, task.account])
-    return row ? taskOf(row) : task
+    try {
+      const [row] = await database.read(FIND, [task.id, task.account])
+      return row ? taskOf(row) : task
+    } catch (error) {
+      if (isCode(error, 'STORE_UNAVAILABLE')) return task
+      throw error
+    }
   }

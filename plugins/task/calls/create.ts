@@ -4,7 +4,7 @@ import type { Exchange, Host, Job, Next, Stage } from '../../../engine/plugin.ts
 import { forwardedHeadersOf } from '../../conversion/forwarded-headers.ts'
 import { checkDataUrls } from '../../formats/media/inline-media.ts'
 import { asksForStream } from '../../formats/stream-request.ts'
-import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../../slots.ts'
+import { ACCOUNT, EARLY_REPLY, EXPANDED_REQUEST, MODEL } from '../../slots.ts'
 import { limitOpen, newTask, saveTask } from '../new-task.ts'
 import { type Fields, isFinal } from '../task.ts'
 import { taskReader, waitForTask } from '../wait.ts'
@@ -12,7 +12,7 @@ import { CALL_REQUEST } from './call-tasks.ts'
 import { fault } from './faults.ts'
 import type { CallRule } from './options.ts'
 import { preferenceOf } from './preference.ts'
-import { answerWithTask } from './view.ts'
+import { answerWithTask, progressOf } from './view.ts'
 
 export class CallCreateStage implements Stage {
   readonly #host: Host
@@ -63,7 +63,9 @@ export class CallCreateStage implements Stage {
     const start = { job: this.#job, isAwaited }
     const task = await saveTask(this.#host, exchange, draft, { version, ...start })
     // Without a wait it is written together with the answer.
+    const address = `${request.path}/${task.id}`
     if (isAwaited) {
+      slots.get(EARLY_REPLY)?.(progressOf(task, address))
       await writes.commit()
       this.#job.wake()
     }
@@ -75,6 +77,6 @@ export class CallCreateStage implements Stage {
       isEnough: ({ state }) => isFinal(state),
       read: taskReader(database, task),
     })
-    answerWithTask(exchange, latest, `${request.path}/${task.id}`)
+    answerWithTask(exchange, latest, address)
   }
 }

@@ -35,11 +35,8 @@ export class ReplyStage implements Stage {
  *  result. */
 export const answerWithTask = (exchange: Exchange, task: Task, address: string): void => {
   if (!isFinal(task.state)) {
-    exchange.answer(202, statusOf(task), {
-      location: address,
-      'preference-applied': 'respond-async',
-      'retry-after': RETRY_AFTER,
-    })
+    const { status, body, headers } = progressOf(task, address)
+    exchange.answer(status, body, headers)
     return
   }
   const storedReply = storedReplyOf(task)
@@ -50,6 +47,17 @@ export const answerWithTask = (exchange: Exchange, task: Task, address: string):
     'content-type': type,
   })
 }
+
+/** The answer while the call runs. */
+export const progressOf = (task: Task, address: string) => ({
+  status: 202,
+  body: statusOf(task),
+  headers: {
+    location: address,
+    'preference-applied': 'respond-async',
+    'retry-after': RETRY_AFTER,
+  },
+})
 
 const STATUSES: Readonly<Partial<Record<State, string>>> = {
   accepted: 'queued',

@@ -4,6 +4,7 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { patient, TIMEOUTS } from '../../../engine/store/timeouts.ts'
 import { text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -131,6 +132,8 @@ const CASES: Readonly<Record<string, StreamCase>> = {
     terminal: /"finishReason": ?"STOP".*\n\n$/,
   },
 }
+/** ms: longer than the store has to answer, and than a process trusts its Idempotency-Keys. */
+const OUTAGE = patient(TIMEOUTS.suspect) + 1_500
 /** 7 tokens of 0.001 in, 5 of 0.002 out, in nanos. */
 const COST = 7 * 1_000_000 + 5 * 2_000_000
 
@@ -189,13 +192,18 @@ const OPEN: Readonly<Record<string, () => Promise<Store>>> = {
   },
 }
 
+const headersOf = (key: string) => ({
+  authorization: `Bearer ${key}`,
+  'content-type': 'application/json',
+  'idempotency-key': 'once',
+})
 const startStreams = async (tree: Tree, key: string) =>
   Promise.all(
     Object.entries(CASES).map(async ([name, { path, body }]) => {
       const reply = await fetch(tree.url() + path, {
         method: 'POST',
         body: JSON.stringify({ model: name, ...body }),
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        headers: headersOf(key),
       })
       const reader = (reply.body as ReadableStream<Uint8Array>).getReader()
       const first = await reader.read()
@@ -211,6 +219,15 @@ const startStreams = async (tree: Tree, key: string) =>
       return { name, end }
     }),
   )
+
+const sendAgain = (tree: Tree, key: string, name: string): Promise<Response> => {
+  const { path = '', body } = CASES[name] ?? {}
+  return fetch(tree.url() + path, {
+    method: 'POST',
+    body: JSON.stringify({ model: name, ...body }),
+    headers: headersOf(key),
+  })
+}
 
 const runStreams = async (t: Test, open: () => Promise<Store>, isKilled: boolean) => {
   const upstream = await startUpstream()
@@ -230,8 +247,7 @@ const runStreams = async (t: Test, open: () => Promise<Store>, isKilled: boolean
   await before.close()
   const streams = await startStreams(tree, key)
   await store.away(tree)
-  // Longer than the store has to answer.
-  await pause(1_500)
+  await pause(OUTAGE)
   await upstream.open('end')
   for (const { name, end } of streams) {
     const received = await end
@@ -254,6 +270,11 @@ const runStreams = async (t: Test, open: () => Promise<Store>, isKilled: boolean
   const expected = streams.map(() => ({ state: 'settled', amount: COST, estimated: 0 }))
   t.match(settled, expected, 'each is charged what its upstream reported')
   await eventually(() => globSync(join(tree.data, 'owed', '*', '*.json')).length === 0 || undefined)
+  for (const { name, end } of streams) {
+    const again = await sendAgain(tree, key, name)
+    t.equal(again.headers.get('idempotent-replayed'), 'true', `${name} is stored under its key`)
+    t.equal(await again.text(), await end, name)
+  }
   await database.close()
 }
 
