@@ -46,6 +46,7 @@ const FAMILIES: readonly (readonly [RegExp, Family])[] = [
     { name: 'claude-5', ...ADAPTIVE, systemTurns: true },
   ],
   [/claude-opus-4-7/, { name: 'claude-opus-4-7', ...ADAPTIVE }],
+  [/claude-haiku-5-5/, { name: 'claude-haiku-5-5', ...ADAPTIVE }],
   [
     /claude-(?:opus|sonnet)-4-6/,
     {

@@ -119,6 +119,22 @@ t.test('shipped catalogue: the maximum cost of a plain call is known for each mo
     t.same([...unpriced, ...unbounded], [], name)
   }
 })
+t.test('shipped catalogue: generations of Claude cost what their sibling of 4.5 costs', async t => {
+  const prices = new Prices({ models: document.models, settings: document.settings })
+  const names = Object.keys(sectionsIn('models/cl-current.yaml').models)
+  t.ok(names.length > 0)
+  const meters = { input: 7, cached: 11, cache_write: 13, cache_write_1h: 17, output: 19 }
+  const costOf = (name: string): bigint | undefined => {
+    const rule = prices.of(name)?.rule
+    return rule && priceUsage({ meters, estimated: false }, { rule, facts: { at: 0 } }).nanos
+  }
+  for (const name of names) {
+    const [family, ...version] = name.replace('cl-', '').replace('-thinking', '').split('-')
+    t.equal(costOf(name), costOf(`cl-${family}-4-5`), name)
+    const own = `claude-${family}-${version.join('-')}`
+    t.equal(catalogue.find(own)?.targets[0]?.name, own, `${own} is a name of it`)
+  }
+})
 t.test('shipped catalogue: tiers that a provider sells have their price', async t => {
   const prices = new Prices({ models: document.models, settings: document.settings })
   /** What a million tokens of input and of output cost, relative to the standard. */
@@ -144,6 +160,7 @@ t.test('shipped catalogue: tiers that a provider sells have their price', async 
   t.equal(ratioOf('cl-*-thinking', { speed: 'fast' }), 6)
   t.equal(ratioOf('cl-*-thinking', { inference_geo: 'us' }), 1.1)
   t.equal(ratioOf('cl-*-thinking', { speed: 'fast', inference_geo: 'us' }), 6.6)
+  t.equal(ratioOf('cl-opus-5', { speed: 'fast', inference_geo: 'us' }), 6.6)
   for (const name of ['gp-4.1', 'cl-opus-4-5', 'cl-*-thinking', 'gx-2.5-flash'])
     t.ok(prices.of(name)?.rule.fastPrice, `${name} keeps the fast path of its standard`)
   t.same([...(prices.of('cl-opus-4-5')?.rule.tiers ?? [])], [], 'the 4.5 generation sells none')
