@@ -1,5 +1,6 @@
 /** Reads one entry of `model_list`: its upstream, its name there, price and limits. */
 import type { Json } from '../../engine/plugin.ts'
+import { usd } from '../starter/usd.ts'
 import type { LitellmSource, Path } from './source.ts'
 
 /** providers.yaml. */
@@ -118,11 +119,7 @@ const urlOf = (address: string, base: string): string => {
 }
 
 const MILLION = 1e6
-/** A decimal without an exponent and without the errors of binary fractions. */
-const perMillion = (price: number): string =>
-  `${Number((price * MILLION).toPrecision(12))
-    .toFixed(9)
-    .replace(/\.?0+$/, '')} USD / 1M`
+const perMillion = (price: number): string => `${usd(price * MILLION)} USD / 1M`
 
 /** Meters by the members of `model_info` and `litellm_params`. */
 const PRICES: Readonly<Record<string, string>> = {

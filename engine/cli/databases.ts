@@ -1,8 +1,9 @@
 /** The databases of commands: an existing store, or a read-only one. */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { errors } from '../errors.ts'
 import { isCode } from '../kit.ts'
 import { findRunning, isAlive } from '../processes/running-gateway.ts'
+import { LEASE_TABLES } from '../quota/statements.ts'
 import type { Sql } from '../store/contract.ts'
 import {
   isPostgres,
@@ -14,6 +15,7 @@ import {
   withoutPassword,
 } from '../store/database.ts'
 import { createLazyDatabase } from '../store/lazy-database.ts'
+import { MEMBERSHIP_TABLES } from '../store/membership.ts'
 import { refuseMoved } from '../store/move/mark.ts'
 import { PROCESSES_TABLE } from '../store/while-registered.ts'
 import type { Terminal } from './command.ts'
@@ -73,6 +75,18 @@ const openExisting = async (url: string, data: string): Promise<OpenDatabase> =>
     throw isTableMissing(error) ? fault('STORE_EMPTY', [placeOf(url, data)]) : error
   }
 }
+
+/** A store that the command makes, with the tables of the engine: for an import before the first
+ *  start. Loading the configuration makes those of plugins. */
+export const newDatabase: Open = ({ database: url, data }) =>
+  createLazyDatabase(async () => {
+    mkdirSync(data, { recursive: true, mode: 0o700 })
+    const database = await openDatabase({ url, data, start: true, writeTimeout: WRITE_TIMEOUT })
+    await database.migrate('standing', MEMBERSHIP_TABLES)
+    await database.migrate('allowance', LEASE_TABLES)
+    return database
+  })
+
 const HAS_TABLES: Sql = {
   name: 'command: has tables',
   text: `SELECT id FROM ${PROCESSES_TABLE} LIMIT 1`,

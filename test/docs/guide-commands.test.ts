@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { certificateOf } from '../helpers/gateway/certificate.ts'
+import { channel, option, token, user, writeDatabase } from '../helpers/import/new-api.ts'
 import { sharedPostgres } from '../helpers/store/postgres.ts'
 import { blockOf, blocksOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
@@ -84,6 +85,24 @@ t.test('guides: from LiteLLM', async t => {
       .replace(/^.* start$/m, START),
   )
   t.match(out, /no problems[\s\S]*tollgate \d[\s\S]* serves/)
+})
+
+t.test('guides: from new-api', async t => {
+  const folder = join(copy.folder, 'from-new-api')
+  mkdirSync(folder)
+  writeDatabase(join(folder, 'one-api.db'), 'new-api', {
+    users: [user(1, { username: 'root', role: 100 })],
+    tokens: [token(1, 1)],
+    channels: [channel(1, 1, { models: 'gpt-4o' })],
+    options: [option('ModelRatio', { 'gpt-4o': 1.25 })],
+  })
+  const out = await run('from-new-api', text =>
+    `cd from-new-api\nunset TOLLGATE_PLUGINS\nexport TOLLGATE_DATA=data\n${text}`
+      .replaceAll('tollgate ', 'node ../engine/bin.cjs ')
+      .replace(/^.* start$/m, START.replace('System token', ' serves')),
+  )
+  t.match(out, /no problems[\s\S]*console#link=sl-[\s\S]*tollgate \d[\s\S]* serves/)
+  t.match(out, /\n0 +0 +1 +1 +0\n/, 'the second import adds nothing')
 })
 
 t.test('guides: all have run', async t => {
