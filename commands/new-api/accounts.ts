@@ -43,7 +43,7 @@ export const accountsOf = (tables: Tables, scale: Scale, report: Report): readon
     }
     const own = tokens.get(id) ?? []
     tokens.delete(id)
-    return [accountOf(user, own, used, scale, report)]
+    return [accountOf(user, own, used, { ...scale, report })]
   })
   for (const token of [...tokens.values()].flat())
     if (!isDeleted(token))
@@ -55,9 +55,9 @@ const accountOf = (
   user: TableRow,
   tokens: readonly TableRow[],
   used: UsedTexts,
-  scale: Scale,
-  report: Report,
+  to: Scale & { readonly report: Report },
 ): Fields => {
+  const { report, ...scale } = to
   const id = numberIn(user.id)
   const name = nameOf(textIn(user.username), id, used.names)
   if (name !== textIn(user.username))

@@ -55,7 +55,7 @@ export const catalogueOf = (
       continue
     }
     const name = nameOf(channel, upstreams)
-    upstreams[name] = upstreamOf(channel, type, name, variables, report)
+    upstreams[name] = upstreamOf({ name, channel, variables }, type, report)
     noteSettings(channel, report)
     for (const [model, to] of modelsOf(channel)) {
       const { priority, weight } = {
@@ -93,18 +93,18 @@ const nameOf = (channel: TableRow, upstreams: Fields): string => {
 /** A `{` would begin a pattern. */
 const modelName = (name: string): string => name.replace(/[{}\s]/g, '-')
 
-const upstreamOf = (
-  channel: TableRow,
-  type: ChannelType,
-  name: string,
-  variables: Map<string, string>,
-  report: Report,
-): Json => {
+interface Upstream {
+  readonly name: string
+  readonly channel: TableRow
+  readonly variables: Map<string, string>
+}
+const upstreamOf = (upstream: Upstream, type: ChannelType, report: Report): Json => {
+  const { name, channel, variables } = upstream
   const { preset, formats, path = '' } = type
   const address = (textIn(channel.base_url) || type.url)?.replace(/\/+$/, '')
   const keys = keysOf(channel)
   const [first = ''] = keys
-  if (preset === 'bedrock') return bedrockOf(first, name, variables, report, channel)
+  if (preset === 'bedrock') return bedrockOf(first, upstream, report)
   const texts = keys.map((key, at) =>
     variableOf(name, keys.length > 1 ? at + 1 : 0, key, variables),
   )
@@ -135,13 +135,7 @@ const variableOf = (
   return `\${${name}:-}`
 }
 /** `apikey|region` or `ak|sk|region`. */
-const bedrockOf = (
-  key: string,
-  name: string,
-  variables: Map<string, string>,
-  report: Report,
-  channel: TableRow,
-): Json => {
+const bedrockOf = (key: string, { name, channel, variables }: Upstream, report: Report): Json => {
   const parts = key.split('|')
   const region = parts.at(-1) ?? ''
   if (parts.length === 2)
