@@ -1,6 +1,7 @@
 /** Parses command arguments: names, numbers, expiry, limits. Throws a UsageError that describes the
  *  valid values. */
 import { instantIn, UsageError } from '../../engine/cli/kit.ts'
+import { RATE } from '../../engine/config/shape.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
 import type { PeriodName } from './quota.ts'
 
@@ -46,7 +47,7 @@ export const modelsOf = (text: string | undefined): readonly string[] | undefine
   throw new UsageError('--models must be a comma-separated list of names')
 }
 const rateOf = (text: string, what: string): string => {
-  if (/^[1-9]\d{0,8}\/(s|min|h)$/.test(text)) return text
+  if (new RegExp(RATE).test(text)) return text
   throw new UsageError(`${what} must be a rate such as 60/min`)
 }
 export const limitsOf = ({

@@ -1,9 +1,11 @@
 /** The kinds of limits: concurrency, tokens, requests. A gate takes units from an allowance and
  *  returns the unused ones at the end of the exchange. */
+
+import { type Rate, rateOf } from '../../engine/config/shape.ts'
 import type { Allowance, Fault, HostBase } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import type { CountedUnit, WindowState } from './headers.ts'
-import { type Limits, type Rate, rateOf } from './section.ts'
+import type { Limits } from './section.ts'
 
 /** The subject that a limit counts. */
 export type Scope = 'key' | 'account' | 'model'

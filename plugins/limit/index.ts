@@ -13,7 +13,7 @@ import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './s
 const HINT = 'rate limits are `limit: { requests: 60/min }` on a route, or `limits:` for all routes'
 
 export default {
-  schema: ROUTE,
+  schema: ROUTE.schema,
   hints: {
     rate_limit: HINT,
     rate_limits: HINT,
@@ -24,7 +24,7 @@ export default {
   },
   // These plugins set the account, the bytes of files, and the model.
   after: ['auth', 'form', 'model'],
-  sections: { limits: SECTION },
+  sections: { limits: SECTION.schema },
   check: problemsIn,
   // The limits of a key apply on every route.
   default: {},

@@ -22,7 +22,12 @@ const CONTRACT_PARTS = [
   'engine/request/contract.ts',
 ]
 /** Small functions that the engine and plugins share. */
-const KITS = ['engine/kit.ts', 'engine/cli/kit.ts', 'engine/config/nearest.ts']
+const KITS = [
+  'engine/kit.ts',
+  'engine/config/shape.ts',
+  'engine/cli/kit.ts',
+  'engine/config/nearest.ts',
+]
 /** Files that every plugin and every shared folder may import. */
 export const PUBLIC = [
   'engine/plugin.ts',

@@ -1,6 +1,7 @@
 /** The form of the endpoints of operators. One table of them serves `/api/admin/*` and the admin
  *  listener. */
 
+import { RATE as RATE_PATTERN } from '../../../engine/config/shape.ts'
 import { asFault } from '../../../engine/errors.ts'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { parseMoney } from '../../billing/money.ts'
@@ -50,7 +51,7 @@ export const bodyOf = (
   properties: { readonly [name: string]: Json },
   required: readonly string[],
 ) => ({ type: 'object', additionalProperties: false, required, properties })
-const RATE = { type: 'string', maxLength: 16, pattern: '^[1-9][0-9]{0,8}/(s|min|h)$' }
+const RATE = { type: 'string', maxLength: 16, pattern: RATE_PATTERN }
 /** JSON Schema of the limits of a key or an account; null removes them. */
 export const LIMITS = {
   type: ['object', 'null'],

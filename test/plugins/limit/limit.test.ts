@@ -105,7 +105,8 @@ t.test('concurrency limit: a refused request does not count against the rate', a
 })
 
 t.test('limit schema: refuses invalid limits', async t => {
-  const pattern = new RegExp(limit.schema.properties.requests.pattern)
+  const { requests } = limit.schema.properties as Readonly<Record<string, { pattern: string }>>
+  const pattern = new RegExp(requests?.pattern ?? '')
   for (const wrong of ['60', '0/min', '-1/s', '60/day', '1.5/s', '60/min ', 'x/min'])
     t.notMatch(wrong, pattern, wrong)
   for (const right of ['1/s', '60/min', '5000/h']) t.match(right, pattern, right)

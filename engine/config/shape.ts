@@ -1,0 +1,194 @@
+/** Shapes: one definition of an option gives its JSON Schema, the type of the valid raw value, and
+ *  a reader with defaults. Validation is that of the schema; readers get valid values. */
+import { amountIn, DURATIONS, SIZES } from '../kit.ts'
+
+/** Whether a member must be there, may be left out, or has a default. */
+type Presence = 'required' | 'optional' | 'default'
+/** `read` gets a raw value that fits the schema. */
+export interface Shape<Raw, Value = Raw, P extends Presence = Presence> {
+  readonly schema: { readonly description: string; readonly [keyword: string]: unknown }
+  readonly presence: P
+  /** What is read for a member that is left out; undefined: nothing. */
+  readonly fallback: unknown
+  readonly read: (raw: Raw) => Value
+}
+type AnyShape = Shape<never, unknown>
+type Fields = Readonly<Record<string, AnyShape>>
+/** The value as the schema accepts it, and as the reader returns it. */
+export type RawOf<S extends AnyShape> = Parameters<S['read']>[0]
+export type ValueOf<S extends AnyShape> = ReturnType<S['read']>
+
+/** Further keywords of the schema, in the order in which it has them. */
+type Notes = { readonly default?: unknown; readonly [keyword: string]: unknown }
+type PresenceBy<N> = N extends { readonly default: unknown } ? 'default' : 'optional'
+/** The names of fields that have one of these presences. */
+type Named<F extends Fields, P extends Presence> = {
+  [K in keyof F]: F[K]['presence'] extends P ? K : never
+}[keyof F]
+type Flat<T> = { readonly [K in keyof T]: T[K] }
+type RawFields<F extends Fields> = Flat<
+  { readonly [K in Named<F, 'required'>]: RawOf<F[K]> } & {
+    readonly [K in Named<F, 'optional' | 'default'>]?: RawOf<F[K]>
+  }
+>
+type ValueFields<F extends Fields> = Flat<
+  { readonly [K in Named<F, 'required' | 'default'>]: ValueOf<F[K]> } & {
+    readonly [K in Named<F, 'optional'>]?: ValueOf<F[K]>
+  }
+>
+
+const create = <Raw, Value, const N extends Notes>(
+  description: string,
+  checks: object,
+  notes: N,
+  read: (raw: Raw) => Value,
+): Shape<Raw, Value, PresenceBy<N>> => ({
+  schema: { description, ...checks, ...notes },
+  presence: ('default' in notes ? 'default' : 'optional') as PresenceBy<N>,
+  fallback: notes.default,
+  read,
+})
+const same = <T>(value: T): T => value
+
+export const text = <const N extends Notes>(description: string, notes: N) =>
+  create<string, string, N>(description, { type: 'string' }, notes, same)
+export const integer = <const N extends Notes>(description: string, notes: N) =>
+  create<number, number, N>(description, { type: 'integer' }, notes, same)
+export const flag = <const N extends Notes>(description: string, notes: N) =>
+  create<boolean, boolean, N>(description, { type: 'boolean' }, notes, same)
+/** One of some words. */
+export const oneOf = <const W extends string, const N extends Notes>(
+  description: string,
+  words: readonly W[],
+  notes: N,
+) => create<W, W, N>(description, { enum: words }, notes, same)
+
+/** A text with a value of its own, such as a call or an interval. `parse` gets a valid text. */
+const parsed = <Value, const N extends Notes>(
+  description: string,
+  pattern: string,
+  parse: (text: string) => Value,
+  notes: N,
+) => create<string, Value, N>(description, { type: 'string', pattern }, notes, parse)
+
+/** The grammar of times that are stored in the database, and hence may be longer than a timer. */
+const TIME = '^([1-9][0-9]{0,4})(ms|s|m|h|d)$'
+/** Reads ms. */
+export const duration = <const N extends Notes>(description: string, notes: N, pattern = TIME) =>
+  parsed(description, pattern, raw => amountIn(raw, DURATIONS), notes)
+/** Reads bytes. A number is bytes as well. */
+export const size = <const N extends Notes>(description: string, checks: object, notes: N) =>
+  create<string | number, number, N>(description, checks, notes, raw =>
+    amountIn(String(raw), SIZES),
+  )
+
+/** `60/min`: an amount in each second, minute or hour. */
+export interface Rate {
+  readonly amount: bigint
+  readonly per: string
+  readonly ms: number
+}
+export const RATE = '^([1-9][0-9]{0,8})\\/(s|min|h)$'
+const PERIODS: Readonly<Record<string, number>> = { s: 1_000, min: 60_000, h: 3_600_000 }
+/** `text`: fits `RATE`. */
+export const rateOf = (text: string): Rate => {
+  const [amount = '1', per = 'min'] = text.split('/')
+  return { amount: BigInt(amount), per, ms: PERIODS[per] ?? 60_000 }
+}
+export const rate = <const N extends Notes>(description: string, notes: N) =>
+  parsed(description, RATE, rateOf, notes)
+
+/** `checks`: keywords between the type and the items. */
+export const list = <S extends AnyShape, const N extends Notes>(
+  description: string,
+  items: S,
+  notes: N,
+  checks: object = {},
+) =>
+  create<readonly RawOf<S>[], readonly ValueOf<S>[], N>(
+    description,
+    { type: 'array', ...checks, items: items.schema },
+    notes,
+    raw => raw.map(each => items.read(each as never) as ValueOf<S>),
+  )
+
+/** Members of any name. `checks`: keywords between the type and the members. */
+export const map = <S extends AnyShape, const N extends Notes>(
+  description: string,
+  members: S,
+  notes: N,
+  checks: object = {},
+) =>
+  create<Readonly<Record<string, RawOf<S>>>, Readonly<Record<string, ValueOf<S>>>, N>(
+    description,
+    { type: 'object', ...checks, additionalProperties: members.schema },
+    notes,
+    raw =>
+      Object.fromEntries(
+        Object.entries(raw).map(([name, each]) => [name, members.read(each as never)]),
+      ) as Record<string, ValueOf<S>>,
+  )
+
+/** Members with names; others are refused. */
+export const object = <const F extends Fields, const N extends Notes>(
+  description: string,
+  fields: F,
+  notes: N,
+) => {
+  const names = Object.keys(fields).filter(name => fields[name]?.presence === 'required')
+  const checks = {
+    type: 'object',
+    ...(names.length > 0 && { required: names }),
+    additionalProperties: false,
+    properties: schemasOf(fields),
+  }
+  return create<RawFields<F>, ValueFields<F>, N>(description, checks, notes, readerOf(fields))
+}
+const schemasOf = (fields: Fields): Readonly<Record<string, object>> =>
+  Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema]))
+
+/** Members that are left out without a default stay left out. */
+const readerOf = <F extends Fields>(fields: F) => {
+  const entries = Object.entries(fields)
+  return (raw: RawFields<F>): ValueFields<F> => {
+    const value: Record<string, unknown> = {}
+    for (const [name, { fallback, read }] of entries) {
+      const each = (raw as Readonly<Record<string, unknown>>)[name] ?? fallback
+      if (each !== undefined) value[name] = read(each as never)
+    }
+    return value as ValueFields<F>
+  }
+}
+
+/** The first shape whose kind of JSON value it is reads it; words come before texts. */
+export const anyOf = <const S extends readonly AnyShape[], const N extends Notes>(
+  description: string,
+  shapes: S,
+  notes: N,
+) =>
+  create<RawOf<S[number]>, ValueOf<S[number]>, N>(
+    description,
+    { anyOf: shapes.map(({ schema }) => schema) },
+    notes,
+    raw => {
+      const shape = shapes.find(({ schema }) => isOfKind(raw, schema))
+      return (shape?.read(raw) ?? raw) as ValueOf<S[number]>
+    },
+  )
+const isOfKind = (value: unknown, { enum: words, type }: AnyShape['schema']): boolean => {
+  if (Array.isArray(words)) return words.includes(value)
+  const kind = Array.isArray(value) ? 'array' : typeof value
+  return type === kind || (type === 'integer' && kind === 'number')
+}
+
+/** A member that must be there. */
+export const required = <Raw, Value>(shape: Shape<Raw, Value>): Shape<Raw, Value, 'required'> => ({
+  ...shape,
+  presence: 'required',
+})
+/** A member that reads as `fallback` if it is left out, without a default in the schema: the
+ *  description says it, or it is an object whose members have defaults. */
+export const orElse = <Raw, Value>(
+  shape: Shape<Raw, Value>,
+  fallback: Raw,
+): Shape<Raw, Value, 'default'> => ({ ...shape, presence: 'default', fallback })
