@@ -288,7 +288,7 @@ const time = (description: string, example: string) => ({
 const object = (description: string, required: readonly string[], properties: object) => ({
   description,
   type: 'object',
-  required,
+  ...(required.length > 0 && { required }),
   additionalProperties: false,
   properties,
   examples: [{}],
