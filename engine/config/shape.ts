@@ -56,6 +56,12 @@ export const integer = <const N extends Notes>(description: string, notes: N) =>
   create<number, number, N>(description, { type: 'integer' }, notes, same)
 export const flag = <const N extends Notes>(description: string, notes: N) =>
   create<boolean, boolean, N>(description, { type: 'boolean' }, notes, same)
+/** One word. */
+export const constant = <const W extends string, const N extends Notes>(
+  description: string,
+  word: W,
+  notes: N,
+) => create<W, W, N>(description, { const: word }, notes, same)
 /** One of some words. */
 export const oneOf = <const W extends string, const N extends Notes>(
   description: string,
@@ -64,7 +70,7 @@ export const oneOf = <const W extends string, const N extends Notes>(
 ) => create<W, W, N>(description, { enum: words }, notes, same)
 
 /** A text with a value of its own, such as a call or an interval. `parse` gets a valid text. */
-const parsed = <Value, const N extends Notes>(
+export const parsed = <Value, const N extends Notes>(
   description: string,
   pattern: string,
   parse: (text: string) => Value,
@@ -72,7 +78,7 @@ const parsed = <Value, const N extends Notes>(
 ) => create<string, Value, N>(description, { type: 'string', pattern }, notes, parse)
 
 /** The grammar of times that are stored in the database, and hence may be longer than a timer. */
-const TIME = '^([1-9][0-9]{0,4})(ms|s|m|h|d)$'
+export const TIME = '^([1-9][0-9]{0,4})(ms|s|m|h|d)$'
 /** Reads ms. */
 export const duration = <const N extends Notes>(description: string, notes: N, pattern = TIME) =>
   parsed(description, pattern, raw => amountIn(raw, DURATIONS), notes)

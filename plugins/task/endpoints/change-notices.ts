@@ -1,6 +1,7 @@
 /** Change notices: an upstream calls a signed address when a task has changed, and the task is
  *  polled at once. What the call says is not read, so that a forged one is harmless. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { constant, object, required } from '../../../engine/config/shape.ts'
 import { errors } from '../../../engine/errors.ts'
 import type { Bytes, Exchange, Host, Job, Stage } from '../../../engine/plugin.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
@@ -13,19 +14,11 @@ const SECRET = 'task change notices'
 /** The path of the route with `view: changed`, without the name. */
 const PATH = '/task-changes/'
 
-export interface ChangeOptions {
-  readonly view: 'changed'
-}
-export const CHANGE_SCHEMA = {
-  description: 'The route takes notices of upstreams: the task is polled at once.',
-  type: 'object',
-  required: ['view'],
-  additionalProperties: false,
-  properties: {
-    view: { description: 'What the route does.', const: 'changed', examples: ['changed'] },
-  },
-  examples: [{ view: 'changed' }],
-}
+export const CHANGE = object(
+  'The route takes notices of upstreams: the task is polled at once.',
+  { view: required(constant('What the route does.', 'changed', { examples: ['changed'] })) },
+  { examples: [{ view: 'changed' }] },
+)
 
 /** Whether a route takes notices. */
 export const takesNotices = (routes: unknown): boolean =>

@@ -22,5 +22,5 @@ export const viewStageOf = (
   if (isAccountView(options)) return new AccountTasksStage(host, runner, options)
   return isResultView(options)
     ? new ResultStage(host, runner, options)
-    : new ViewStage(host, runner, options)
+    : new ViewStage(host, runner, { dialect: options.dialect, view: options.view })
 }

@@ -10,7 +10,7 @@ import type { Fields, Task } from '../task.ts'
 /** Adds what the upstream is told about the task: its id, and the address for notices. */
 export const withOwnMembers = async (
   host: Host,
-  { submit: { ownId, callback } }: Pick<TaskRule, 'submit'>,
+  { submit: { own_id: ownId, callback } }: Pick<TaskRule, 'submit'>,
   members: Fields,
   id: string,
 ): Promise<Json> => {
