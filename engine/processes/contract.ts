@@ -90,6 +90,8 @@ export interface RouteDescription {
   }[]
   /** Calls without a credential are served too. */
   readonly isOpen?: boolean
+  /** Only accounts with this role may call it. */
+  readonly role?: string
   /** What a call costs. */
   readonly price?: Json
   /** The calls one by one, where a route serves several. `path` is of the route's pattern. */

@@ -107,6 +107,7 @@ const CSRF = {
 const describeCredentials = ({ modes, role, isRead, url }: AuthStageOptions): RouteDescription => ({
   credentials: modes.flatMap(mode => placesOf(hasSecureUrl({ url }))[mode]),
   ...(modes.includes('none') && { isOpen: true }),
+  ...(role === 'admin' && { role }),
   ...(modes.includes('session') && !isRead && { parameters: [CSRF] }),
   refusals: {
     401: 'No credential, or one that is not valid',

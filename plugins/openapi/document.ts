@@ -7,15 +7,13 @@ import { Components } from './body-schemas.ts'
 import {
   describeOperation,
   type Operation,
-  operationsOf,
   parametersOf,
   type SecuritySchemes,
   securityOf,
   tagOf,
 } from './operations.ts'
 
-export const documentOf = (host: HostBase): Json => {
-  const operations = operationsOf(host.gateway.routes)
+export const documentOf = (host: HostBase, operations: readonly Operation[]): Json => {
   const [sockets, calls] = partition(operations, ({ method }) => method === 'WS')
   const components = new Components()
   const schemes: SecuritySchemes = new Map()

@@ -1,23 +1,26 @@
 /** Plugin `openapi`: documents that are derived from the running configuration: OpenAPI 3.1, and
- *  llms.txt. Each is built once for a configuration, when it is first asked for. */
+ *  llms.txt. Each is built once for a configuration and a kind of reader, when it is first asked
+ *  for: only operators see the calls of operators. */
 import { createHash } from 'node:crypto'
 import type { Bytes, Exchange, Headers, Host, HostBase, Plugin } from '../../engine/plugin.ts'
 import { fields, text } from '../shapes.ts'
+import { ACCOUNT } from '../slots.ts'
 import { documentOf } from './document.ts'
 import { llmsText } from './llms.ts'
+import { customerOperationsOf, type Operation, operationsOf } from './operations.ts'
 
 interface Kind {
   readonly summary: string
   readonly type: string
   readonly schema: typeof fields
-  write(host: HostBase): string
+  write(host: HostBase, operations: readonly Operation[]): string
 }
 const KINDS: Readonly<Record<string, Kind>> = {
   document: {
     summary: 'This document: the calls of the gateway as OpenAPI 3.1',
     type: 'application/vnd.oai.openapi+json',
     schema: fields,
-    write: host => JSON.stringify(documentOf(host)),
+    write: (host, operations) => JSON.stringify(documentOf(host, operations)),
   },
   llms: {
     summary: 'Shows endpoints, models and prices as text for language models',
@@ -40,11 +43,18 @@ export default {
     if (!kind) throw new Error(`there is no document "${name}"`)
     const { hash } = host.config
     const { summary, type, schema } = kind
-    const pages = host.share(`openapi/${name}`, hash, () => new Page(host, kind))
+    const pageFor = (reader: string, choose: typeof operationsOf): Page =>
+      host.share(`openapi/${name} for ${reader}`, hash, () => new Page(host, kind, choose))
+    const ofCustomers = pageFor('customers', customerOperationsOf)
+    const ofOperators = pageFor('operators', operationsOf)
     return {
       answers: true,
       describe: () => ({ summary, responses: { [type]: schema } }),
-      handle: async exchange => pages.send(exchange),
+      async handle(exchange) {
+        const isOperator = exchange.slots.get(ACCOUNT)?.role === 'admin'
+        const page = isOperator ? ofOperators : ofCustomers
+        page.send(exchange)
+      },
       explain: () => ({ document: name }),
     }
   },
@@ -53,15 +63,22 @@ export default {
 class Page {
   readonly #host: Host
   readonly #kind: Kind
+  readonly #choose: typeof operationsOf
   #content: { readonly bytes: Bytes; readonly etag: string } | undefined
-  constructor(host: Host, kind: Kind) {
+  constructor(host: Host, kind: Kind, choose: typeof operationsOf) {
     this.#host = host
     this.#kind = kind
+    this.#choose = choose
   }
   send(exchange: Exchange): void {
     this.#content ??= this.#write()
     const { bytes, etag } = this.#content
-    const headers: Headers = { etag, 'cache-control': 'public, max-age=60' }
+    const isShared = exchange.slots.get(ACCOUNT) === undefined
+    const headers: Headers = {
+      etag,
+      'cache-control': `${isShared ? 'public' : 'private'}, max-age=60`,
+      vary: 'authorization, cookie',
+    }
     const known = exchange.request.headers['if-none-match']?.split(/\s*,\s*/)
     if (known?.some(each => each.replace(/^W\//, '') === etag))
       return void exchange.answer(304, undefined, headers)
@@ -69,7 +86,8 @@ class Page {
     exchange.answer(200, bytes, { ...headers, 'content-type': type })
   }
   #write() {
-    const bytes = Buffer.from(this.#kind.write(this.#host))
+    const operations = this.#choose(this.#host.gateway.routes)
+    const bytes = Buffer.from(this.#kind.write(this.#host, operations))
     const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
     return { bytes, etag }
   }

@@ -5,10 +5,9 @@ import { configuredCurrency } from '../billing/currency.ts'
 import { catalogueOf } from '../catalogue/configured.ts'
 import { Endpoints } from '../catalogue/endpoints.ts'
 import { readablePattern } from '../catalogue/pattern.ts'
-import { type Operation, operationsOf, securityOf } from './operations.ts'
+import { type Operation, securityOf } from './operations.ts'
 
-export const llmsText = (host: HostBase): string => {
-  const operations = operationsOf(host.gateway.routes)
+export const llmsText = (host: HostBase, operations: readonly Operation[]): string => {
   return [
     '# Tollgate',
     '',
@@ -54,16 +53,14 @@ const keysOf = (operations: readonly Operation[], host: HostBase): readonly stri
   ])
 }
 
-const OPERATOR = /^\/api\/admin\//
 const endpointLines = (operations: readonly Operation[]): readonly string[] =>
   section(
     'Endpoints',
-    operations
-      .filter(({ path }) => !OPERATOR.test(path))
-      .map(({ method, path, about }) => {
-        const isPublic = (securityOf(about, new Map()) as readonly Json[]).length === 0
-        return `- \`${method} ${path}\`: ${about.summary ?? ''}${isPublic ? ' (public)' : ''}`
-      }),
+    operations.map(({ method, path, about }) => {
+      const isPublic =
+        about.isOpen || (securityOf(about, new Map()) as readonly Json[]).length === 0
+      return `- \`${method} ${path}\`: ${about.summary ?? ''}${isPublic ? ' (public)' : ''}`
+    }),
   )
 
 const modelLines = (host: HostBase): readonly string[] => {

@@ -12,7 +12,10 @@ export interface Operation {
   readonly about: RouteDescription
 }
 
-/** The calls of all routes, in the order of routes.yaml. */
+/** The calls that customers can use, in the order of routes.yaml. */
+export const customerOperationsOf = (routes: readonly RouteView[]): readonly Operation[] =>
+  operationsOf(routes).filter(({ about }) => about.role !== 'admin')
+/** The calls of all routes. */
 export const operationsOf = (routes: readonly RouteView[]): readonly Operation[] =>
   routes.flatMap(({ name, method, path, about }) => {
     const { operations, ...shared } = about

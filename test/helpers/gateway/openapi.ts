@@ -24,8 +24,11 @@ export interface OpenApiDocument {
   readonly 'x-prices': Readonly<Record<string, unknown>>
 }
 
-export const readDocument = async (url: string): Promise<OpenApiDocument> => {
-  const response = await fetch(`${url}/openapi.json`)
+/** `token`: of an operator; without one it is the document of customers. */
+export const readDocument = async (url: string, token?: string): Promise<OpenApiDocument> => {
+  const headers: Record<string, string> =
+    token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const response = await fetch(`${url}/openapi.json`, { headers })
   return (await response.json()) as OpenApiDocument
 }
 

@@ -19,7 +19,7 @@ const gateway = await startGateway()
 t.teardown(() => gateway.stop())
 const key = await gateway.key()
 const systemToken = /\b(st-[A-Za-z0-9]{20,})/.exec(gateway.output())?.[1] ?? ''
-const document = await readDocument(gateway.url)
+const document = await readDocument(gateway.url, systemToken)
 const check = createChecker(document)
 
 interface Route {
@@ -107,6 +107,24 @@ t.test('OpenAPI: credentials, prices, files and the admin API are described', as
   t.notOk(at('/v1/audio/transcriptions', 'post')?.requestBody?.content['application/json'])
   t.match(at('/api/admin/accounts/credit', 'post')?.requestBody, { content: Object })
   t.notMatch(JSON.stringify(document), /errorMessage|maxTotal|notAbove|#\/\$defs/)
+})
+
+t.test('OpenAPI: only an operator sees the calls of operators', async t => {
+  const ofStranger = await readDocument(gateway.url)
+  const ofKey = await readDocument(gateway.url, key)
+  t.same(ofKey.paths, document.paths, 'an API key of an operator, as its account has the role')
+  const hidden = Object.keys(document.paths).filter(path => !ofStranger.paths[path])
+  t.ok(hidden.length > 10)
+  for (const path of hidden) t.match(path, /^\/api\/admin\//)
+  t.notMatch(JSON.stringify(ofStranger), /api\/admin/)
+  const wrong = await fetch(`${gateway.url}/openapi.json`, {
+    headers: { authorization: 'Bearer st-wrong' },
+  })
+  t.equal(wrong.status, 401)
+  const own = await fetch(`${gateway.url}/openapi.json`, {
+    headers: { authorization: `Bearer ${systemToken}` },
+  })
+  t.match(own.headers.get('cache-control'), /^private/)
 })
 
 /** Requests with a JSON body in the commands of the documentation. */
