@@ -4,10 +4,16 @@ export const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 /** Escaped quotes that follow each other within CLOSE bytes: after FEW_CLOSE of them the next FAR
  *  bytes are read singly, since each search costs more than such a step. */
 const [CLOSE, FEW_CLOSE, FAR] = [24, 4, 256]
+/** Strings of fewer bytes are read singly: a search costs as much as so many steps. */
+const SHORT = 8
 
 /** Finds the closing quote from `at` on, where no escape is open; -1 when there is none. */
 export const closingQuote = (bytes: Buffer, text: string, at: number): number => {
-  if (bytes[at] === QUOTE) return at
+  for (let near = at, end = Math.min(at + SHORT, bytes.length); near < end; near++) {
+    const byte = bytes[near]
+    if (byte === QUOTE) return near
+    if (byte === BACKSLASH) break
+  }
   const quote = text.indexOf('"', at)
   return quote < 0 || bytes[quote - 1] !== BACKSLASH ? quote : nextClosing(bytes, text, at, quote)
 }

@@ -85,10 +85,21 @@ const object = (depth: number): string => {
 }
 const value = (depth: number): string => {
   const kind = random(8)
+  if (random(24) === 0) return plainList()
   if (depth <= 0 || kind < 3) return `"${text()}"`
   if (kind === 3) return pick(['1', '-0.5e3', 'true', 'null', '12345678901234567890', '01', '+1'])
   if (kind < 6) return `[${times(random(4), () => value(depth - 1)).join(`${blank()},`)}]`
   return object(depth)
+}
+/** Many bytes that do nothing, or nearly: numbers and literals of one length or several. */
+const plainList = (): string => {
+  const items = times(1 + random(2), () =>
+    pick(['1', '123', '1234567', 'true', 'null', '"a"', ' ']),
+  )
+  const list = `${items.join(',')},`.repeat(random(100))
+  return random(3) === 0
+    ? `{"n":[${list}0],${list}"n":1}`
+    : `[${list}{"m":${' '.repeat(random(300))}1}]`
 }
 const deep = (): string => {
   const depth = 62 + random(5)
