@@ -6,6 +6,7 @@ import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { Undo } from '../undo/undo.ts'
+import { checkItems } from './check-items.ts'
 import {
   addTurn,
   changeTurn,
@@ -16,6 +17,7 @@ import {
   withdrawTurn,
 } from './conversation-statements.ts'
 import { fault } from './faults.ts'
+import { resolveReferences } from './item-references.ts'
 import { listItem, listItems, listOf } from './listing.ts'
 import { findConversation, readTurnRows } from './response-store.ts'
 import type { StorageLimits } from './storage-options.ts'
@@ -24,17 +26,18 @@ import { idOf, ownerOf, type View } from './view.ts'
 /** Attempts to change a turn that other requests change at the same time. */
 const MAX_ATTEMPTS = 10
 
-const createView: View = async (exchange, { limits }) => {
-  const { items, metadata = {} } = await bodyOf(exchange)
+const createView: View = async (exchange, { database, limits }) => {
+  const { items: givenItems, metadata = {} } = await bodyOf(exchange)
   const account = ownerOf(exchange)
   if (account === undefined) throw fault('CONVERSATION_UNKNOWN', [''])
+  const items = await usableItems(database, account, givenItems)
   const [created, name] = [Date.now(), nameOf(exchange)]
   const conversation = { account, id: `conv_${name}`, created, expires: created + limits.lifetime }
   const turn = { id: name, created, items: encodeItems(items, limits) }
   Undo.of(exchange).add({ undo: withdrawConversation(account, conversation.id) })
   exchange.writes.add(
     openConversation({ ...conversation, metadata: JSON.stringify(metadata ?? {}) }),
-    ...(itemsOf(items).length > 0 ? addTurn(conversation, turn) : []),
+    ...(items.length > 0 ? addTurn(conversation, turn) : []),
   )
   exchange.answer(200, conversationObject(conversation.id, created, metadata ?? {}))
 }
@@ -62,8 +65,10 @@ const listItemsView: View = async (exchange, { database }) => {
   exchange.answer(200, listOf(turns.flatMap(listedItems), exchange.request.query))
 }
 const createItemsView: View = async (exchange, { database, limits }) => {
-  const { items } = await bodyOf(exchange)
-  await requireConversation(exchange, database)
+  const body = await bodyOf(exchange)
+  const turns = await requireTurns(exchange, database)
+  const earlier = turns.flatMap(turn => itemsOf([...parseItems(turn)]))
+  const items = await usableItems(database, ownerOf(exchange), body.items, earlier)
   const [created, name] = [Date.now(), nameOf(exchange)]
   const conversation = {
     account: Number(ownerOf(exchange)),
@@ -74,7 +79,7 @@ const createItemsView: View = async (exchange, { database, limits }) => {
   exchange.writes.add(
     ...addTurn(conversation, { id: name, created, items: encodeItems(items, limits) }),
   )
-  exchange.answer(200, listPage(listItems(itemsOf(items), name), false))
+  exchange.answer(200, listPage(listItems(items, name), false))
 }
 const showItem: View = async (exchange, { database }) => {
   exchange.answer(200, findItem(exchange, await requireTurns(exchange, database)).item)
@@ -128,8 +133,20 @@ const bodyOf = async ({ request }: Exchange): Promise<Fields> => {
   const body = await request.json()
   return isFields(body) ? body : {}
 }
-const encodeItems = (items: Json | undefined, { largest }: StorageLimits): string => {
-  const text = JSON.stringify(itemsOf(items))
+/** The items, with those in place of references to them. Throws for an item that no request can
+ *  use. */
+const usableItems = async (
+  database: Database,
+  account: number | undefined,
+  value: Json | undefined,
+  earlier: readonly Fields[] = [],
+): Promise<readonly Fields[]> => {
+  const items = (await resolveReferences(database, account, value, [], 'items')) ?? itemsOf(value)
+  checkItems(earlier, items)
+  return items
+}
+const encodeItems = (items: readonly Fields[], { largest }: StorageLimits): string => {
+  const text = JSON.stringify(items)
   if (text.length > largest) throw fault('ITEMS_TOO_LARGE', [largest])
   return text
 }

@@ -55,6 +55,10 @@ export const fault = errors({
   CONVERSATION_UNKNOWN: [404, "Conversation with id '%s' not found."],
   ITEM_NOT_HERE: [404, "Item with id '%s' not found in conversation '%s'."],
   ITEM_CONTESTED: [409, "Other requests are changing the item with id '%s'. Try again."],
+  ITEM_ORPHAN: [
+    400,
+    "No tool call found with call_id '%s': add the call before its output, or together with it.",
+  ],
   ITEMS_TOO_LARGE: [400, 'These items exceed the limit of %d bytes.', { param: 'items' }],
   FRAME_INVALID: [400, 'A message of this WebSocket is a text frame with a JSON object.'],
   FRAME_UNKNOWN: [

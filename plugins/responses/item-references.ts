@@ -16,12 +16,13 @@ import { FIND, FIND_ITEM } from './statements.ts'
 import { isId } from './storage-options.ts'
 
 /** The input with all references resolved; undefined if it has none. `context`: the history before
- *  it. */
+ *  it. `param`: the member that has the input. */
 export const resolveReferences = async (
   database: Pick<Database, 'read'>,
   account: number | undefined,
   input: Json | undefined,
   context: readonly StoredExchange[],
+  param = 'input',
 ): Promise<readonly Fields[] | undefined> => {
   const items = itemsOf(input)
   if (items.every(item => referenceOf(item) === undefined)) return undefined
@@ -35,12 +36,12 @@ export const resolveReferences = async (
     if (id !== undefined && historyIds.has(id)) continue
     const target =
       id === undefined ? item : (itemsById.get(id) ?? (await findItem(database, account, id)))
-    if (!target) throw fault('ITEM_MISSING', [id])
+    if (!target) throw fault('ITEM_MISSING', [id], { param })
     if (id !== undefined) itemsById.set(id, target)
     // A request may refer to one item many times.
     size += JSON.stringify(target).length
     if (size > MAX_BYTES || itemsById.size > MAX_RESPONSES)
-      throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES], { param: 'input' })
+      throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES], { param })
     result.push(target)
   }
   return result

@@ -2,7 +2,7 @@
 import type { Content, Media, Source, Text } from './content.ts'
 import type { Prompt } from './prompt.ts'
 
-export const mediaIn = ({ turns }: Prompt): readonly Media[] =>
+export const mediaIn = ({ turns }: Pick<Prompt, 'turns'>): readonly Media[] =>
   turns.flatMap(({ content }) => content.flatMap(mediaOf))
 const mediaOf = (content: Content): readonly Media[] => {
   if (content.type === 'media') return [content]

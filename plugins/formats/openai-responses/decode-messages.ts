@@ -22,16 +22,17 @@ interface DecodedItem {
 /** `names`: tool names by the ids of the calls so far. */
 type Read = (item: Fields, at: string, names: Map<string, string>) => DecodedItem
 
-/** Merges consecutive items of one side into a turn; consecutive messages stay separate turns. */
-export const readItems = (input: Json | undefined): readonly Turn[] => {
+/** Merges consecutive items of one side into a turn; consecutive messages stay separate turns.
+ *  `path`: the member that contains the items. */
+export const readItems = (input: Json | undefined, path = 'input'): readonly Turn[] => {
   if (typeof input === 'string') return [{ role: 'user', content: [{ type: 'text', text: input }] }]
   if (!Array.isArray(input))
-    throw fault('MEMBER_TYPE', ['input', 'a string or an array'], { param: 'input' })
+    throw fault('MEMBER_TYPE', [path, 'a string or an array'], { param: path })
   const turns: DecodedItem[] = []
   const names = new Map<string, string>()
   let previousType: string | undefined
   input.forEach((value: Json, index) => {
-    const at = `input[${index}]`
+    const at = `${path}[${index}]`
     const item = requireObject(value, at)
     const type = typeOf(item, at)
     const decodedItem = (READERS[type] ?? readHostedCall)(item, at, names)

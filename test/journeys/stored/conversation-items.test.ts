@@ -119,3 +119,48 @@ t.test('conversation: refuses invalid requests and other accounts', async t => {
     await rejectsWith(t, call(), 404)
   t.same(await allTexts(id), ['mine'])
 })
+
+const call = { type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{}' } as const
+const output = { type: 'function_call_output', call_id: 'call_1', output: 'x' } as const
+const content = (part: object) => ({ type: 'message', role: 'user', content: [part] })
+/** Items that every response of their conversation would refuse, and the member at fault. */
+const UNUSABLE: readonly (readonly [item: object, param: string])[] = [
+  [{ type: 'message', role: 'user' }, 'items[1].content'],
+  [content({ type: 'weird', text: 'x' }), 'items[1].content[0]'],
+  [content({ type: 'input_text' }), 'items[1].content[0].text'],
+  [content({ type: 'input_image', image_url: 'data:image/png;base64,@@' }), 'items[1].content[0]'],
+  [content({ type: 'input_file' }), 'items[1].content[0].file_data'],
+  [{ type: 'function_call', call_id: 'c' }, 'items[1].name'],
+  [{ ...call, arguments: 7 }, 'items[1].arguments'],
+  [output, 'items[1].call_id'],
+  [{ ...output, type: 'custom_tool_call_output' }, 'items[1].call_id'],
+  [{ type: 'computer_call_output', call_id: 'call_0', output: {} }, 'items[1].call_id'],
+  [{ type: 'reasoning', summary: 7 }, 'items[1].summary'],
+  [{ type: 'image_generation_call', result: 7 }, 'items[1].result'],
+  [{ type: 'compaction', encrypted_content: 7 }, 'items[1].encrypted_content'],
+]
+
+t.test('conversation items: an item that no request can use is refused', async t => {
+  const { id } = await ownClient.conversations.create()
+  for (const [item, param] of UNUSABLE) {
+    const list = [messageItem('user', 'x'), item] as never
+    await rejectsWith(t, items.create(id, { items: list }), 400, { param })
+    await rejectsWith(t, ownClient.conversations.create({ items: list }), 400, { param })
+  }
+  const reference = { type: 'item_reference', id: 'msg_none' } as never
+  await rejectsWith(t, items.create(id, { items: [reference] }), 404, { param: 'items' })
+  t.same(await allTexts(id), [])
+})
+
+t.test(
+  'conversation items: results of calls before, and items by reference, are taken',
+  async t => {
+    const { id } = await ownClient.conversations.create({ items: [call] })
+    t.equal((await items.create(id, { items: [output] })).data.length, 1)
+    t.equal((await items.create(id, { items: [call, output] })).data.length, 2)
+    const [first] = (await items.create(id, { items: [messageItem('user', 'one')] })).data
+    const reference = { type: 'item_reference', id: first?.id } as never
+    t.match((await items.create(id, { items: [reference] })).data, [{ role: 'user' }])
+    await rejectsWith(t, otherClient.conversations.create({ items: [reference] }), 404)
+  },
+)
