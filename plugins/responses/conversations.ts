@@ -141,7 +141,8 @@ const usableItems = async (
   value: Json | undefined,
   earlier: readonly Fields[] = [],
 ): Promise<readonly Fields[]> => {
-  const items = (await resolveReferences(database, account, value, [], 'items')) ?? itemsOf(value)
+  const items =
+    (await resolveReferences(database, account, value, { param: 'items' })) ?? itemsOf(value)
   checkItems(earlier, items)
   return items
 }

@@ -27,7 +27,9 @@ export const expandRequest = async (
 ): Promise<Expansion> => {
   const history = isContinued(options) ? await readHistory(database, account, options) : undefined
   const context = history?.exchanges
-  const resolvedInput = await resolveReferences(database, account, body.input, context ?? [])
+  const resolvedInput = await resolveReferences(database, account, body.input, {
+    ...(context && { context }),
+  })
   const resolvedBody = resolvedInput ? { ...body, input: resolvedInput } : body
   const isExpanded = context !== undefined || resolvedInput !== undefined
   const targetBody = targetRequest(resolvedBody, options, context, isExpanded)

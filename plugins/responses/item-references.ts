@@ -15,14 +15,18 @@ import { inputOf, MAX_BYTES, MAX_RESPONSES, responseOf } from './response-store.
 import { FIND, FIND_ITEM } from './statements.ts'
 import { isId } from './storage-options.ts'
 
-/** The input with all references resolved; undefined if it has none. `context`: the history before
- *  it. `param`: the member that has the input. */
+interface ReferencePlace {
+  /** The history before the input. */
+  readonly context?: readonly StoredExchange[]
+  /** The member that has the input. */
+  readonly param?: string
+}
+/** The input with all references resolved; undefined if it has none. */
 export const resolveReferences = async (
   database: Pick<Database, 'read'>,
   account: number | undefined,
   input: Json | undefined,
-  context: readonly StoredExchange[],
-  param = 'input',
+  { context = [], param = 'input' }: ReferencePlace = {},
 ): Promise<readonly Fields[] | undefined> => {
   const items = itemsOf(input)
   if (items.every(item => referenceOf(item) === undefined)) return undefined

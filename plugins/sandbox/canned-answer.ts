@@ -1,14 +1,19 @@
 /** The sandbox's answers to conversations: deterministic, and they say that no upstream was called.
  *  Pure. */
 import { createHash } from 'node:crypto'
+import { parseJson } from '../formats/fields.ts'
 import { omitZeroMeters } from '../formats/format.ts'
 import type { Answer, Stop } from '../formats/hub/answer.ts'
 import type { Citation, Content, Media, OpaquePayload, Text } from '../formats/hub/content.ts'
+import { JSON_REQUEST, schemaRequest } from '../formats/hub/form-request.ts'
 import type { FreeTool, FunctionTool, Prompt } from '../formats/hub/prompt.ts'
 import { itemId } from '../formats/openai-responses/name.ts'
 import { hostedContents, sourcesOf } from './hosted-tools.ts'
 import { sampleValue } from './sample-value.ts'
 import { wordsOf } from './words.ts'
+
+/** The words before the schema in `schemaRequest`. */
+const SCHEMA_REQUEST = schemaRequest('').slice(0, -'""'.length)
 
 /** A request, decoded by its format. */
 export interface Question {
@@ -127,7 +132,8 @@ const offeredTools = ({ tools, choice }: Prompt): readonly (FunctionTool | FreeT
 /** `spent`: tokens of the output limit that thoughts have used. */
 const textOf = (question: Question, spent: number): FinalDraft => {
   const { prompt, id, format } = question
-  const { tools, choice, form, settings } = prompt
+  const { tools, choice, settings } = prompt
+  const form = formOf(prompt)
   const context = { text: userText(prompt), id, format }
   const hosted = choice?.type === 'none' ? [] : hostedContents(tools, context)
   const sources = form ? [] : sourcesOf(hosted)
@@ -160,6 +166,19 @@ const textContent = (
   return [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]
 }
 
+/** The form of the answer: a member of the request, or what the gateway asks models for in words
+ *  that have no such member. */
+const formOf = ({ form, turns }: Prompt): Prompt['form'] => {
+  if (form) return form
+  for (const { role, content } of turns) {
+    const text = role === 'system' ? joinTexts(content) : ''
+    if (text.includes(JSON_REQUEST)) return { type: 'json' }
+    const [, schema] = text.split(SCHEMA_REQUEST)
+    const value = schema === undefined ? undefined : parseJson(schema.split('\n', 1)[0] ?? '')
+    if (value !== undefined) return { type: 'schema', schema: value }
+  }
+  return undefined
+}
 const formText = (form: NonNullable<Prompt['form']>): string =>
   JSON.stringify(form.type === 'schema' ? sampleValue(form.schema) : { answer: 'sandbox' })
 

@@ -1,6 +1,7 @@
 /** The sandbox in the formats of conversations: the formats of the gateway decode the request and
  *  encode the answer. */
 import type { Attempt, Bytes } from '../../engine/plugin.ts'
+import { fault } from '../formats/faults.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Answer, Part } from '../formats/hub/answer.ts'
 import { partsOf } from '../formats/hub/answer-parts.ts'
@@ -119,6 +120,7 @@ export const answerConversation = (
   const { codec } = conversation
   const { path } = request
   const prompt = codec.decodePrompt(body, path)
+  checkResults(prompt)
   const model = target.name ?? textIn(body.model)
   const answer = cannedAnswer({
     prompt,
@@ -133,6 +135,16 @@ export const answerConversation = (
   const encoder = codec.streamEncoder(answer, context)
   const chunks = streamedParts(answer).flatMap(part => encoder.push(part))
   return { chunks: chunks.filter(({ length }) => length > 0), type: encoder.type }
+}
+
+/** Throws CALL_UNKNOWN: providers refuse the result of a call that no turn before has. */
+const checkResults = ({ turns }: Prompt): void => {
+  const calls = new Set<string>()
+  for (const { content } of turns)
+    for (const each of content) {
+      if (each.type === 'call') calls.add(each.id)
+      if (each.type === 'result' && !calls.has(each.id)) throw fault('CALL_UNKNOWN', [each.id])
+    }
 }
 
 /** The parts of a stream, word by word. Its first part counts the input, as providers do. */

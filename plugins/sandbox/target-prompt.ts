@@ -13,16 +13,19 @@ interface TargetPrompt {
   readonly limit: number | undefined
   readonly thinks: boolean
   readonly schema: Json | undefined
+  /** The answer is JSON of any form. */
+  readonly json?: boolean
   readonly stream: boolean
 }
 const promptOf = (body: Fields, members: TargetPrompt): Prompt => {
-  const { turns, tools, choice, limit, thinks, schema, stream } = members
+  const { turns, tools, choice, limit, thinks, schema, json = false, stream } = members
   return {
     turns,
     tools,
     ...(choice && { choice }),
     settings: limit === undefined ? {} : { limit },
     ...(thinks && { thinking: { mode: 'adaptive', show: true } }),
+    ...(json && { form: { type: 'json' } }),
     ...(schema !== undefined && { form: { type: 'schema', schema } }),
     stream,
     includeUsage: true,
@@ -50,10 +53,12 @@ export const readConverse = (body: Fields, path: string): Prompt => {
   const structure = fieldsIn(fieldsIn(fieldsIn(body.outputConfig).textFormat).structure)
   const schema = textIn(fieldsIn(structure.jsonSchema).schema)
   return promptOf(body, {
-    turns: listIn(body.messages).map(message => {
-      const { role, content } = fieldsIn(message)
-      return { role: roleOf(role), content: listIn(content).flatMap(each => converseBlock(each)) }
-    }),
+    turns: [{ role: 'system', content: body.system ?? [] }, ...listIn(body.messages)].map(
+      message => {
+        const { role, content } = fieldsIn(message)
+        return { role: roleOf(role), content: listIn(content).flatMap(each => converseBlock(each)) }
+      },
+    ),
     tools: listIn(toolConfig.tools).flatMap(tool => {
       const { toolSpec } = fieldsIn(tool)
       const fields = fieldsIn(toolSpec)
@@ -106,6 +111,7 @@ export const readCohere = (body: Fields): Prompt =>
     choice: COHERE_CHOICES[textIn(body.tool_choice)],
     limit: numberIn(body.max_tokens),
     thinks: fieldsIn(body.thinking).type === 'enabled',
+    json: fieldsIn(body.response_format).type === 'json_object',
     schema: fieldsIn(body.response_format).json_schema,
     stream: body.stream === true,
   })

@@ -145,7 +145,7 @@ for (const { engine, database } of await startBoth(t, [
     await database.write([...list])
     t.match(await readTurns(database, 1, 'v'), [{ input: [{ content: 'hi' }, { id: 'm' }] }])
     const resolve = (id: string, account = 1) =>
-      resolveReferences(database, account, [{ type: 'item_reference', id }], [])
+      resolveReferences(database, account, [{ type: 'item_reference', id }])
     const recent = { account: 1, created: Date.now(), input: '"ho"' }
     const output = [{ type: 'message', id: 'm3' }]
     await database.write(storeStatements(recent, { id: 'v3', output }, LIMITS))

@@ -1,6 +1,8 @@
 /** The sandbox: valid in each format, plain and streamed, and marked by a header. */
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
+import { JSON_REQUEST, schemaRequest } from '../../../plugins/formats/hub/form-request.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { eventsIn } from '../../../plugins/formats/stream/sse.ts'
 import { imageTaskAnswer } from '../../../plugins/sandbox/image-tasks.ts'
@@ -605,3 +607,108 @@ t.test('sandbox: serves the files that its results refer to', async t => {
   for (const name of ['__proto__', '0a1b2c.gif', 'red.png', '0a1b2c.svg/x'])
     t.match((await read(name)).fault, { code: 'SANDBOX_FILE', status: 404 }, name)
 })
+
+t.test('sandbox: sample values follow references, allOf, bounds and formats', t => {
+  const $defs = {
+    step: {
+      type: 'object',
+      required: ['note', 'next'],
+      properties: {
+        note: { type: 'string', minLength: 9 },
+        next: { anyOf: [{ $ref: '#/$defs/step' }, { type: 'null' }] },
+      },
+    },
+    name: { type: 'string', enum: ['ann'] },
+  }
+  const schema = {
+    $defs,
+    allOf: [{ properties: { who: { $ref: '#/$defs/name' } }, required: ['who'] }],
+    type: 'object',
+    required: ['steps', 'at', 'count', 'pair'],
+    properties: {
+      steps: { type: 'array', minItems: 2, items: { $ref: '#/$defs/step' } },
+      at: { type: 'string', format: 'date-time' },
+      count: { type: 'integer', exclusiveMinimum: 4, multipleOf: 5 },
+      pair: { prefixItems: [{ const: 1 }, { $ref: '#/properties/at' }], type: 'array' },
+    },
+  } as const
+  const validate = new Ajv2020({ formats: { 'date-time': true } }).compile(schema)
+  t.ok(validate(sampleValue(schema as never)), JSON.stringify(validate.errors))
+  t.match(sampleValue(schema as never), {
+    who: 'ann',
+    steps: [{ note: 'sandboxxx' }, {}],
+    count: 5,
+  })
+  t.same(sampleValue({ $ref: '#' }), {}, 'a reference to itself')
+  t.same(sampleValue({ $ref: '#/$defs/none' }), {})
+  t.end()
+})
+
+const callOf = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } })
+/** Requests with the result of a call: the call is in the conversation or not. */
+const RESULTS: Readonly<Record<string, (id: string) => Json>> = {
+  '/v1/chat/completions': id => ({
+    messages: [
+      ...hello,
+      { role: 'assistant', content: null, tool_calls: [callOf('c1')] },
+      { role: 'tool', tool_call_id: id, content: 'x' },
+    ],
+  }),
+  '/v1/responses': id => ({
+    input: [
+      { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' },
+      { type: 'function_call_output', call_id: id, output: 'x' },
+    ],
+  }),
+  '/v1/messages': id => ({
+    max_tokens: 50,
+    messages: [
+      ...hello,
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'f', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'x' }] },
+    ],
+  }),
+  '/v1beta/models/gx:generateContent': id => ({
+    contents: [
+      { role: 'model', parts: [{ functionCall: { id: 'c1', name: 'f', args: {} } }] },
+      { role: 'user', parts: [{ functionResponse: { id, name: 'f', response: {} } }] },
+    ],
+  }),
+  '/model/x/converse': id => ({
+    messages: [
+      { role: 'assistant', content: [{ toolUse: { toolUseId: 'c1', name: 'f', input: {} } }] },
+      { role: 'user', content: [{ toolResult: { toolUseId: id, content: [{ text: 'x' }] } }] },
+    ],
+  }),
+  '/v2/chat': id => ({
+    messages: [
+      ...hello,
+      { role: 'assistant', tool_calls: [callOf('c1')] },
+      { role: 'tool', tool_call_id: id, content: 'x' },
+    ],
+  }),
+}
+for (const [path, bodyOf] of Object.entries(RESULTS))
+  t.test(`sandbox: ${path} takes results of its calls alone`, async t => {
+    t.equal((await ask(path, bodyOf('c1'))).status, 200)
+    t.match(await errorFrom(() => ask(path, bodyOf('c2'))), { status: 400, code: 'CALL_UNKNOWN' })
+  })
+
+const JSON_MODES: Readonly<Record<string, Json>> = {
+  '/v1/chat/completions': { messages: hello, response_format: { type: 'json_object' } },
+  '/v1/responses': { input: 'hello', text: { format: { type: 'json_object' } } },
+  '/v1/messages': { max_tokens: 50, messages: hello, system: JSON_REQUEST },
+  '/v1beta/models/gx:generateContent': {
+    contents: [{ parts: [{ text: 'hello' }] }],
+    generationConfig: { responseMimeType: 'application/json' },
+  },
+  '/model/x/converse': {
+    system: [{ text: schemaRequest({ const: { answer: 'sandbox' } }) }],
+    messages: [{ role: 'user', content: [{ text: 'hello' }] }],
+  },
+  '/v2/chat': { messages: hello, response_format: { type: 'json_object' } },
+}
+for (const [path, body] of Object.entries(JSON_MODES))
+  t.test(`sandbox: ${path} answers with JSON in JSON mode`, async t => {
+    t.match((await ask(path, body)).text, '{\\"answer\\":\\"sandbox\\"}')
+  })
