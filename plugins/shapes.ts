@@ -8,6 +8,11 @@ type Shapes = Readonly<Record<string, Shape>>
 export const any: Shape = {}
 export const text: Shape = { type: 'string' }
 export const integer: Shape = { type: 'integer' }
+export const between = (minimum: number, maximum: number): Shape => ({
+  type: 'integer',
+  minimum,
+  maximum,
+})
 export const number: Shape = { type: 'number' }
 export const boolean: Shape = { type: 'boolean' }
 export const time: Shape = { type: 'string', format: 'date-time' }

@@ -2,6 +2,7 @@
 import type { RouteDescription } from '../../engine/plugin.ts'
 import {
   any,
+  between,
   boolean,
   constant,
   described,
@@ -26,7 +27,7 @@ const PERIOD = [
   query('to', 'The end, exclusive; now by default'),
 ]
 const PAGING = [
-  query('limit', 'The number of rows of a page', integer),
+  query('limit', 'The number of rows of a page, from 1 to 1,000', between(1, 1_000)),
   query('cursor', '`next` of the page before'),
 ]
 const next = { next: nullable(text) }
@@ -228,7 +229,10 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   },
   usage: {
     summary: 'Lists calls and what they cost',
-    responses: json(envelopeOf(list(usage), { ...bounds, ...next })),
+    responses: {
+      ...json(envelopeOf(list(usage), { ...bounds, ...next })),
+      'text/csv': described('With format=csv: RFC 4180, with a header row', text),
+    },
     parameters: [
       query('by', 'What a row sums up; call by default', oneOf('call', 'day', 'model', 'key')),
       query('model', 'Only calls of this model, with by=call'),

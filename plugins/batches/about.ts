@@ -1,6 +1,7 @@
 /** What clients are told of the endpoints over batches. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import {
+  between,
   boolean,
   constant,
   described,
@@ -72,7 +73,7 @@ const MESSAGES: Readonly<Record<string, RouteDescription>> = {
       }),
     ),
     parameters: [
-      query('limit', 'The number of batches, from 1 to 1000; 20 by default', integer),
+      query('limit', 'The number of batches, from 1 to 1000; 20 by default', between(1, 1_000)),
       query('after_id', '`last_id` of the page before'),
       query('before_id', '`first_id` of the page behind'),
     ],
@@ -98,7 +99,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     summary: 'Lists the batches, the latest first',
     responses: json(pageOf(batch)),
     parameters: [
-      query('limit', 'The number of batches, from 1 to 100; 20 by default', integer),
+      query('limit', 'The number of batches, from 1 to 100; 20 by default', between(1, 100)),
       query('after', '`last_id` of the page before'),
     ],
   },

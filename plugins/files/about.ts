@@ -2,6 +2,7 @@
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { PURPOSES } from '../file-store/settings.ts'
 import {
+  between,
   binary,
   boolean,
   constant,
@@ -71,7 +72,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     responses: json(pageOf(file)),
     parameters: [
       query('purpose', 'Only files of this purpose'),
-      query('limit', 'The number of files, from 1 to 10,000', integer),
+      query('limit', 'The number of files, from 1 to 10,000', between(1, 10_000)),
       query('order', 'The latest first by default', oneOf('asc', 'desc')),
       query('after', '`last_id` of the page before'),
     ],

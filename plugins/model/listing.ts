@@ -4,6 +4,7 @@ import type { Json, Request, RouteDescription } from '../../engine/plugin.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
 import { clientDialect } from '../dialects/client-dialect.ts'
 import {
+  between,
   boolean,
   constant,
   integer,
@@ -85,7 +86,7 @@ const anthropic: Listing = {
     }),
   },
   parameters: [
-    query('limit', 'The number of models, from 1 to 1,000', integer),
+    query('limit', 'The number of models, from 1 to 1,000', between(1, 1_000)),
     query('after_id', 'The models after this one'),
     query('before_id', 'The models before this one'),
   ],
@@ -121,7 +122,7 @@ const google: Listing = {
     list: object({ models: listOf(GOOGLE_MODEL) }, { nextPageToken: text }),
   },
   parameters: [
-    query('pageSize', 'The number of models, from 1 to 1,000', integer),
+    query('pageSize', 'The number of models, from 1 to 1,000', between(1, 1_000)),
     query('pageToken', '`nextPageToken` of the page before'),
   ],
   shows: model => model.methods().length > 0,

@@ -2,6 +2,7 @@
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { responseSchema } from '../formats/openai-responses/about.ts'
 import {
+  between,
   boolean,
   constant,
   fields,
@@ -29,7 +30,7 @@ const conversation = object({
 const deleted = (name: string) =>
   json(object({ id: text, object: constant(name), deleted: boolean }))
 const paging = [
-  query('limit', 'The number of items, from 1 to 100; 20 by default', integer),
+  query('limit', 'The number of items, from 1 to 100; 20 by default', between(1, 100)),
   query('order', 'The latest first by default', oneOf('asc', 'desc')),
   query('after', '`last_id` of the page before'),
 ]

@@ -35,10 +35,10 @@ const sampleOf = (context: Context, value: Json | undefined, depth: number): Jso
 
 /** The schema with those that it refers to, and those of `allOf`, merged into it. */
 const resolved = (context: Context, schema: Fields): Fields => {
-  const seen = new Set<string>()
+  const followed = new Set<string>()
   let { $ref, ...merged } = schema
-  while (typeof $ref === 'string' && !seen.has($ref)) {
-    seen.add($ref)
+  while (typeof $ref === 'string' && !followed.has($ref)) {
+    followed.add($ref)
     const target = fieldsIn(pointed(context.root, $ref))
     const { $ref: next, ...rest } = target
     merged = mergeSchemas(rest, merged)
@@ -47,13 +47,15 @@ const resolved = (context: Context, schema: Fields): Fields => {
   const { allOf, ...rest } = merged
   return listIn(allOf).reduce<Fields>(
     (whole, part) =>
-      whole === part ? whole : mergeSchemas(whole, resolvedPart(context, part, seen)),
+      whole === part ? whole : mergeSchemas(whole, resolvedPart(context, part, followed)),
     rest,
   )
 }
-const resolvedPart = (context: Context, part: Json, seen: ReadonlySet<string>): Fields => {
+const resolvedPart = (context: Context, part: Json, followed: ReadonlySet<string>): Fields => {
   const fields = fieldsIn(part)
-  return typeof fields.$ref === 'string' && seen.has(fields.$ref) ? {} : resolved(context, fields)
+  return typeof fields.$ref === 'string' && followed.has(fields.$ref)
+    ? {}
+    : resolved(context, fields)
 }
 const mergeSchemas = (one: Fields, other: Fields): Fields => ({
   ...one,

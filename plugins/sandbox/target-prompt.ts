@@ -119,12 +119,20 @@ const COHERE_CHOICES: Readonly<Record<string, ToolChoice>> = {
   REQUIRED: { type: 'required' },
   NONE: { type: 'none' },
 }
-const cohereTurn = ({ role, content, tool_call_id: id }: Fields): Turn => {
+const cohereTurn = ({ role, content, tool_call_id: id, tool_calls: calls }: Fields): Turn => {
   const contents = typeof content === 'string' ? [{ type: 'text', text: content }] : listIn(content)
   const parts = contents.flatMap(each => coherePart(fieldsIn(each)))
-  if (role !== 'tool') return { role: roleOf(role), content: parts }
+  if (role !== 'tool')
+    return {
+      role: roleOf(role),
+      content: [...parts, ...listIn(calls).map(each => cohereCall(fieldsIn(each)))],
+    }
   const texts = parts.filter(part => part.type === 'text')
   return { role: 'user', content: [{ type: 'result', id: textIn(id), content: texts }] }
+}
+const cohereCall = ({ id, function: called }: Fields): Content => {
+  const { name, arguments: input } = fieldsIn(called)
+  return { type: 'call', id: textIn(id), name: textIn(name), input: textIn(input) }
 }
 const coherePart = ({ text, image_url: picture }: Fields): readonly (Text | Media)[] => {
   if (typeof text === 'string') return [{ type: 'text', text }]

@@ -1,6 +1,7 @@
 /** JSON Schemas of what clients of each dialect get, and the parameters of their lists. */
 import type { RouteDescription } from '../../../engine/plugin.ts'
 import {
+  between,
   boolean,
   constant,
   fields,
@@ -68,7 +69,7 @@ export const viduSchemas: TaskSchemas = {
   }),
   cancelled: object({}),
   paging: [
-    query('pager.pagesz', 'The number of tasks, from 1 to 100; 10 by default', integer),
+    query('pager.pagesz', 'The number of tasks, from 1 to 100; 10 by default', between(1, 100)),
     query('pager.page', 'The number of the page, from 0', integer),
     query('pager.page_token', '`next_page_token` of the page before'),
     query('created_at.from', 'The begin; 7 days ago by default', time),
@@ -105,7 +106,7 @@ export const videoSchemas: TaskSchemas = {
   cancelled: video,
   deleted: object({ id: text, object: constant('video.deleted'), deleted: boolean }),
   paging: [
-    query('limit', 'The number of videos, from 1 to 100; 20 by default', integer),
+    query('limit', 'The number of videos, from 1 to 100; 20 by default', between(1, 100)),
     query('order', 'The latest first by default', oneOf('asc', 'desc')),
     query('after', '`last_id` of the page before'),
   ],

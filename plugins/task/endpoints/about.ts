@@ -2,6 +2,7 @@
 import type { RouteDescription } from '../../../engine/plugin.ts'
 import {
   any,
+  between,
   binary,
   boolean,
   constant,
@@ -36,7 +37,11 @@ const PREFER = {
   description: 'respond-async: the answer is 202 and the address of the result',
   schema: text,
 } as const
-const wait = query('wait', 'Seconds that the answer waits for a change, from 1 to 60', integer)
+const wait = query(
+  'wait',
+  'Seconds that the answer waits for a change, from 1 to 60',
+  between(1, 60),
+)
 
 /** By `view`. */
 const VIEWS: Readonly<Record<string, (schemas: TaskSchemas) => RouteDescription>> = {
