@@ -72,13 +72,13 @@ export const TRAITS = {
     },
     thinking_most: count('Maximum thinking budget in tokens.', 32_768),
     thinking_levels: {
-      description: 'The thinking levels it accepts, if not all four.',
+      description: 'The thinking levels it accepts, if not MINIMAL to HIGH.',
       type: 'array',
       minItems: 1,
       uniqueItems: true,
       items: {
         description: 'A thinking level.',
-        enum: ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'],
+        enum: ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH', 'XHIGH'],
         examples: ['LOW'],
       },
       examples: [['LOW', 'HIGH']],

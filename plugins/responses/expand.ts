@@ -43,7 +43,7 @@ const targetRequest = (
   context: readonly StoredExchange[] | undefined,
   isExpanded: boolean,
 ): Fields | undefined => {
-  const { store, background: _, ...rest } = body
+  const { store, background: _, background_options: __, ...rest } = body
   if (context) return prependHistory(rest, context)
   return isExpanded || store === true || options.background ? rest : undefined
 }

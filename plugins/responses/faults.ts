@@ -32,6 +32,11 @@ export const fault = errors({
     "A background response cannot be streamed: poll it with GET until it is finished, or leave out 'background'.",
     { param: 'stream' },
   ],
+  BACKGROUND_WINDOW: [
+    400,
+    "Background responses run at once, at the standard price: leave out 'completion_window', or set it to 'soonest'.",
+    { param: 'background_options.completion_window' },
+  ],
   BACKGROUND_NOBODY: [
     400,
     'A background response needs an account, and this route does not authenticate.',

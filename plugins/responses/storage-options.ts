@@ -1,6 +1,6 @@
 /** Storage options of a request, and the statements that store its response. Pure. */
 import type { Exchange, Json, Slot, Statement } from '../../engine/plugin.ts'
-import { type Fields, isFields, lenientText } from '../formats/fields.ts'
+import { type Fields, isFields, lenientObject, lenientText } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
 import { Undo } from '../undo/undo.ts'
 import { addTurn, withdrawTurn } from './conversation-statements.ts'
@@ -37,6 +37,8 @@ export const readStorageOptions = (body: Fields): StorageOptions => {
   if (previous !== undefined && conversation !== undefined) throw fault('CONTEXT_TWICE')
   if (background && !store) throw fault('BACKGROUND_UNSTORED')
   if (background && body.stream === true) throw fault('BACKGROUND_STREAM')
+  const window = lenientText(lenientObject(body, 'background_options'), 'completion_window')
+  if (background && window !== undefined && window !== 'soonest') throw fault('BACKGROUND_WINDOW')
   return {
     store,
     background,

@@ -13,8 +13,8 @@ const EFFORTS: Readonly<Record<string, readonly [budget: number, level: string]>
   low: [1024, 'LOW'],
   medium: [8192, 'MEDIUM'],
   high: [24576, 'HIGH'],
-  xhigh: [24576, 'HIGH'],
-  max: [24576, 'HIGH'],
+  xhigh: [24576, 'XHIGH'],
+  max: [24576, 'XHIGH'],
 }
 /** The maximum budget of each level. */
 const LEVELS: readonly (readonly [most: number, level: string])[] = [
@@ -24,7 +24,7 @@ const LEVELS: readonly (readonly [most: number, level: string])[] = [
   [Number.POSITIVE_INFINITY, 'HIGH'],
 ]
 const DYNAMIC = -1
-const NAMED_LEVELS = new Set(['minimal', 'low', 'medium', 'high'])
+const NAMED_LEVELS = new Set(['minimal', 'low', 'medium', 'high', 'xhigh'])
 
 export const readThinking = (
   config: RequestObject,
@@ -42,7 +42,7 @@ export const readThinking = (
   if (level !== undefined && NAMED_LEVELS.has(level))
     return { mode: 'effort', effort: level, ...showMember }
   if (level !== undefined && level !== 'thinking_level_unspecified')
-    throw valueFault(object.pathOf('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
+    throw valueFault(object.pathOf('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM, HIGH or XHIGH')
   if (budget === 0) return { mode: 'off', ...showMember }
   if (budget !== undefined && budget > 0) return { mode: 'budget', budget, ...showMember }
   return { mode: 'adaptive', ...showMember }

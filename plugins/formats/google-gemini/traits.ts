@@ -29,7 +29,9 @@ export interface Traits {
 }
 
 /** In ascending order. */
-export const THINKING_LEVELS: readonly string[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH']
+export const THINKING_LEVELS: readonly string[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH', 'XHIGH']
+/** Those of a model that names none. */
+const USUAL_LEVELS = THINKING_LEVELS.slice(0, -1)
 
 export const traitsOf = ({ traits }: TargetFacts): Traits => ({
   needsSignatures: traits.signatures === 'required',
@@ -42,7 +44,7 @@ export const traitsOf = ({ traits }: TargetFacts): Traits => ({
     typeof traits.thinking_most === 'number' ? traits.thinking_most : Number.POSITIVE_INFINITY,
   acceptedLevels: Array.isArray(traits.thinking_levels)
     ? THINKING_LEVELS.filter(each => (traits.thinking_levels as readonly Json[]).includes(each))
-    : THINKING_LEVELS,
+    : USUAL_LEVELS,
   takesToolMedia: traits.tool_media === true,
   takesResolution: traits.media_resolution === true,
   isVertex: traits.vertex === true,

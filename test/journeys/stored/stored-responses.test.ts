@@ -266,6 +266,15 @@ t.test('stored response: refuses invalid requests', async t => {
   })
   await rejectsWith(t, create({ background: true, store: false }), 400, { param: 'store' })
   await rejectsWith(t, create({ background: true, stream: true }), 400, { param: 'stream' })
+  for (const completion_window of ['2h', '8h'])
+    await rejectsWith(
+      t,
+      create({ background: true, background_options: { completion_window } }),
+      400,
+      {
+        param: 'background_options.completion_window',
+      },
+    )
   await rejectsWith(t, create({ conversation: 'conv_none' }), 400, {
     code: 'conversation_not_found',
   })

@@ -42,6 +42,9 @@ t.test('Gemini encoder: writes thinking as a budget or a level, never both (edge
     t.same(encodeThinking(thinking, LEVEL), [{ thinkingLevel }, []], `${budget} as a level`)
     t.same(encodeThinking(thinking, BUDGET), [{ thinkingBudget: budget }, []], `${budget} tokens`)
   }
+  const highest = { ...LEVEL, thinking_levels: ['LOW', 'HIGH', 'XHIGH'] }
+  for (const effort of ['xhigh', 'max'])
+    t.same(encodeThinking({ mode: 'effort', effort }, highest), [{ thinkingLevel: 'XHIGH' }, []])
   t.same(encodeThinking({ mode: 'off' }, BUDGET), [{ thinkingBudget: 0 }, []])
   t.same(encodeThinking({ mode: 'off' }, LEVEL), [{ thinkingLevel: 'MINIMAL' }, []])
   t.same(encodeThinking({ mode: 'adaptive', show: true }, BUDGET), [
