@@ -1,15 +1,17 @@
-/** The schema of routes.yaml: the keys of the engine (schemas/engine.json) and of all plugins. */
+/** The schema of routes.yaml: the keys of the engine (schemas/engine.json, settings.ts)
+ *  and of all plugins. */
 import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
 import { formatsIn } from './compile/snapshot-members.ts'
 import { editorSchema } from './editor-schema.ts'
+import { SETTINGS } from './settings.ts'
 
 export type Plugins = ReadonlyMap<string, Plugin>
-const { settings, upstreams, presets, routes } = engine.properties
+const { upstreams, presets, routes } = engine.properties
 /** Names that a plugin cannot have, since they are keys of routes. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(Object.keys(routes.items.properties))
 /** Sections that no plugin can own. */
-export const SECTIONS: readonly string[] = Object.keys(engine.properties)
+export const SECTIONS: readonly string[] = ['settings', ...Object.keys(engine.properties)]
 
 /** `brokenNames`: plugins that could not be loaded. Their keys are accepted, since their problems
  *  are reported already. */
@@ -31,10 +33,10 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
     properties: { ...upstream.properties, ...presets.additionalProperties.properties },
   }
   const settingsSchema = {
-    ...settings,
+    ...SETTINGS.schema,
     additionalProperties,
     properties: Object.assign(
-      { ...settings.properties },
+      { ...(SETTINGS.schema.properties as object) },
       ...sortedPlugins.map(([, plugin]) => plugin.settings),
     ),
   }
@@ -53,8 +55,8 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
     ...engine,
     additionalProperties,
     properties: Object.assign(
-      { ...engine.properties },
       { settings: settingsSchema },
+      engine.properties,
       { pipeline: { ...engine.properties.pipeline, items: order } },
       { upstreams: { ...upstreams, additionalProperties: upstream } },
       { presets: { ...presets, additionalProperties: preset } },

@@ -6,7 +6,7 @@ import { amountIn, DURATIONS, SIZES } from '../kit.ts'
 type Presence = 'required' | 'optional' | 'default'
 /** `read` gets a raw value that fits the schema. */
 export interface Shape<Raw, Value = Raw, P extends Presence = Presence> {
-  readonly schema: { readonly description: string; readonly [keyword: string]: unknown }
+  readonly schema: { readonly description?: string; readonly [keyword: string]: unknown }
   readonly presence: P
   /** What is read for a member that is left out; undefined: nothing. */
   readonly fallback: unknown
@@ -37,13 +37,14 @@ type ValueFields<F extends Fields> = Flat<
   }
 >
 
+/** Without a description: an alternative that the text around it describes. */
 const create = <Raw, Value, const N extends Notes>(
-  description: string,
+  description: string | undefined,
   checks: object,
   notes: N,
   read: (raw: Raw) => Value,
 ): Shape<Raw, Value, PresenceBy<N>> => ({
-  schema: { description, ...checks, ...notes },
+  schema: { ...(description !== undefined && { description }), ...checks, ...notes },
   presence: ('default' in notes ? 'default' : 'optional') as PresenceBy<N>,
   fallback: notes.default,
   read,
@@ -53,7 +54,7 @@ const same = <T>(value: T): T => value
 export const text = <const N extends Notes>(description: string, notes: N) =>
   create<string, string, N>(description, { type: 'string' }, notes, same)
 export const integer = <const N extends Notes>(description: string, notes: N) =>
-  create<number, number, N>(description, { type: 'integer' }, notes, same)
+  create<number, number, N>(description, { type: 'integer' }, notes, Number)
 export const flag = <const N extends Notes>(description: string, notes: N) =>
   create<boolean, boolean, N>(description, { type: 'boolean' }, notes, same)
 /** One word. */
@@ -64,7 +65,7 @@ export const constant = <const W extends string, const N extends Notes>(
 ) => create<W, W, N>(description, { const: word }, notes, same)
 /** One of some words. */
 export const oneOf = <const W extends string, const N extends Notes>(
-  description: string,
+  description: string | undefined,
   words: readonly W[],
   notes: N,
 ) => create<W, W, N>(description, { enum: words }, notes, same)
@@ -82,11 +83,15 @@ export const TIME = '^([1-9][0-9]{0,4})(ms|s|m|h|d)$'
 /** Reads ms. */
 export const duration = <const N extends Notes>(description: string, notes: N, pattern = TIME) =>
   parsed(description, pattern, raw => amountIn(raw, DURATIONS), notes)
+/** `checks`: its types, and the keywords before the notes. */
+export const textOrNumber = <const N extends Notes>(
+  description: string,
+  checks: object,
+  notes: N,
+) => create<string | number, string | number, N>(description, checks, notes, same)
 /** Reads bytes. A number is bytes as well. */
 export const size = <const N extends Notes>(description: string, checks: object, notes: N) =>
-  create<string | number, number, N>(description, checks, notes, raw =>
-    amountIn(String(raw), SIZES),
-  )
+  reading(textOrNumber(description, checks, notes), raw => amountIn(String(raw), SIZES))
 
 /** `60/min`: an amount in each second, minute or hour. */
 export interface Rate {
@@ -137,7 +142,7 @@ export const map = <S extends AnyShape, const N extends Notes>(
 
 /** Members with names; others are refused. */
 export const object = <const F extends Fields, const N extends Notes>(
-  description: string,
+  description: string | undefined,
   fields: F,
   notes: N,
 ) => {
@@ -187,6 +192,11 @@ const isOfKind = (value: unknown, { enum: words, type }: AnyShape['schema']): bo
   return type === kind || (type === 'integer' && kind === 'number')
 }
 
+/** The same schema, with a reader of what its reader returns. */
+export const reading = <Raw, Value, P extends Presence, Result>(
+  shape: Shape<Raw, Value, P>,
+  read: (value: Value) => Result,
+): Shape<Raw, Result, P> => ({ ...shape, read: raw => read(shape.read(raw)) })
 /** A member that must be there. */
 export const required = <Raw, Value>(shape: Shape<Raw, Value>): Shape<Raw, Value, 'required'> => ({
   ...shape,

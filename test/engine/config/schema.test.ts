@@ -64,8 +64,7 @@ t.test('engine schema: durability has two values', async t => {
 })
 
 t.test('engine schema: patterns of durations and sizes equal those of the parsers', async t => {
-  const text = readFileSync(join(ROOT, 'schemas/engine.json'), 'utf8')
-  for (const [path, schema] of keys(JSON.parse(text))) {
+  for (const [path, schema] of keys(assembleSchema(new Map()) as Schema)) {
     const [example] = (schema.examples ?? []) as readonly string[]
     if (/^\d+m?s$/.test(String(example))) t.equal(schema.pattern, DURATION_PATTERN, path)
     if (/^\d+[KM]i?B$/.test(String(example))) t.equal(schema.pattern, SIZE_PATTERN, path)

@@ -1,7 +1,7 @@
 /** The `settings:` section: defaults, environment variables and units. */
 import '../../helpers/environment.ts'
 import t from 'tap'
-import { readSettings } from '../../../engine/config/settings.ts'
+import { readSettings, SETTINGS } from '../../../engine/config/settings.ts'
 
 t.test('settings: missing values have defaults', async t => {
   t.same(readSettings(undefined, {}), {
@@ -105,4 +105,17 @@ t.test('settings: the public URL follows the listener, and the request log can b
     public_url: 'https://127.0.0.1:8443',
     request_log: undefined,
   })
+})
+
+t.test('settings: a default of the schema reads as a missing value does', async t => {
+  type Schema = { readonly default?: unknown; readonly properties?: Record<string, Schema> }
+  const defaults = (schema: Schema): readonly (readonly [string, unknown])[] =>
+    Object.entries(schema.properties ?? {}).flatMap(([name, each]) => {
+      if ('default' in each) return [[name, each.default] as const]
+      return defaults(each).map(([inner, value]) => [name, { [inner]: value }] as const)
+    })
+  const all = defaults(SETTINGS.schema as Schema)
+  t.ok(all.length > 20, `${all.length} defaults`)
+  for (const [name, value] of all)
+    t.same(readSettings({ [name]: value }, {}), readSettings({}, {}), `${name} ${String(value)}`)
 })
