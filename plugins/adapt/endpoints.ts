@@ -10,6 +10,7 @@ const ENDPOINTS = {
   'anthropic-messages': /^\/v1\/(messages)$/,
   'google-gemini':
     /^\/v1(?:beta)?\/models\/[^/]+:(generateContent|streamGenerateContent|countTokens)$/,
+  'google-interactions': /^\/v1(?:beta)?\/(interactions)$/,
   'openai-images': /^\/v1\/images\/(generations|edits)$/,
   'openai-speech': /^\/v1\/audio\/(speech)$/,
   'openai-transcription': /^\/v1\/audio\/(transcriptions|translations)$/,

@@ -8,6 +8,7 @@ import { cohereRerank } from './cohere-rerank/index.ts'
 import { embeddingFormats } from './embedding.ts'
 import type { Format, TargetFormat } from './format.ts'
 import { googleGemini } from './google-gemini/index.ts'
+import { googleInteractions } from './google-interactions/index.ts'
 import { openaiChat } from './openai-chat/index.ts'
 import { openaiCompletions } from './openai-completions/index.ts'
 import { openaiImages } from './openai-images/index.ts'
@@ -27,6 +28,7 @@ export const formats: ReadonlyMap<string, Format> = byName([
   openaiResponses,
   anthropicMessages,
   googleGemini,
+  googleInteractions,
   openaiCompletions,
   openaiCompaction,
   openaiImages,

@@ -29,6 +29,7 @@ const STORED_MEMBERS = [
   'cachedContent',
   'cached_content',
   'previous_response_id',
+  'previous_interaction_id',
   'conversation',
   'container',
 ] as const

@@ -4,7 +4,7 @@ import type { Exchange, Host } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../formats/fields.ts'
 import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
-import { type Kind, PAGE, putResource, type Resource, resourceOf } from './rows.ts'
+import { PAGE, putResource, type Resource, resourceOf } from './rows.ts'
 
 const PAGE_SIZE = { usual: 10, most: 100 }
 const MOST_BYTES = 1024 * 1024
@@ -13,21 +13,22 @@ const STATE_TIMEOUT = 10_000
 const WHOLE = /^\d{1,9}$/
 const TOKEN = /^(\d{1,16}) (.{1,100})$/
 
-export const list = (kind: Exclude<Kind, 'uploads'>) => async (exchange: Exchange, host: Host) => {
-  const { query } = exchange.request
-  const account = exchange.slots.need(ACCOUNT).id
-  const size = sizeIn(query.get('pageSize') ?? query.get('page_size'))
-  const position = positionIn(query.get('pageToken') ?? query.get('page_token'))
-  const values = [account, kind, Date.now(), ...position, size + 1]
-  const resources = (await host.database.read(PAGE, values)).map(resourceOf)
-  const page = resources.slice(0, size)
-  const last = resources.length > size ? page.at(-1) : undefined
-  const items = await Promise.all(page.map(each => currentDetails(each, host)))
-  exchange.answer(200, {
-    ...(items.length > 0 && { [kind]: items }),
-    ...(last && { nextPageToken: tokenOf(last) }),
-  })
-}
+export const list =
+  (kind: 'files' | 'cachedContents') => async (exchange: Exchange, host: Host) => {
+    const { query } = exchange.request
+    const account = exchange.slots.need(ACCOUNT).id
+    const size = sizeIn(query.get('pageSize') ?? query.get('page_size'))
+    const position = positionIn(query.get('pageToken') ?? query.get('page_token'))
+    const values = [account, kind, Date.now(), ...position, size + 1]
+    const resources = (await host.database.read(PAGE, values)).map(resourceOf)
+    const page = resources.slice(0, size)
+    const last = resources.length > size ? page.at(-1) : undefined
+    const items = await Promise.all(page.map(each => currentDetails(each, host)))
+    exchange.answer(200, {
+      ...(items.length > 0 && { [kind]: items }),
+      ...(last && { nextPageToken: tokenOf(last) }),
+    })
+  }
 /** 0 and absent: the usual size; the provider caps larger ones as well. */
 const sizeIn = (text: string | null): number => {
   if (text !== null && !WHOLE.test(text)) throw fault('RESOURCE_PAGE', ['pageSize', 'a number'])

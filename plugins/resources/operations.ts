@@ -1,10 +1,10 @@
 /** The operations on objects that a provider keeps: where each request goes, and what the row of
  *  the object becomes after the response. */
-import type { Attempt, Exchange, Headers, Host, Target, UpstreamView } from '../../engine/plugin.ts'
+import type { Attempt, Headers } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
-import { supportedFormats } from '../formats/supported-formats.ts'
-import { ACCOUNT, CACHE_STORAGE, MODEL, USAGE } from '../slots.ts'
+import { CACHE_STORAGE, MODEL, USAGE } from '../slots.ts'
 import { fault } from './faults.ts'
+import { createInteraction } from './interactions.ts'
 import {
   createdLifetime,
   expiryOf,
@@ -15,56 +15,12 @@ import {
   tokensOf,
 } from './lifetime.ts'
 import { keepTogether, namedResources } from './named-resources.ts'
-import {
-  FIND,
-  type Kind,
-  putResource,
-  type Resource,
-  removeResource,
-  resourceOf,
-  targetOf,
-} from './rows.ts'
+import { findNamed, findOwn, keepsObjects, type Operation, placeOf, rowOf } from './places.ts'
+import { type Kind, putResource, type Resource, removeResource, targetOf } from './rows.ts'
 import { resumedUpload, uploadHeaders, withUploadUrl } from './upload-protocol.ts'
 
-export interface Operation {
-  /** Sets the target. Returns the object that the request is about, if there is one. */
-  start(exchange: Exchange, host: Host): Promise<Resource | undefined>
-  /** Changes the request to the upstream. */
-  send?(attempt: Attempt, resource: Resource | undefined): void
-  /** Reads the successful response. */
-  finish?(attempt: Attempt, resource: Resource | undefined, host: Host): Promise<unknown>
-}
-export const FORMAT = 'google-gemini'
-/** Whether requests to the upstream may name objects that it keeps. */
-export const keepsObjects = (upstream: UpstreamView | undefined): boolean =>
-  supportedFormats({}, upstream).includes(FORMAT)
 /** Bytes of the description of an object. */
 const MOST_BYTES = 4 * 1024 * 1024
-
-// ---------------------------------------------------------------- places
-
-/** The object of the account that the path names. Throws RESOURCE_UNKNOWN. */
-const findNamed = (kind: Kind, parameter: string) => async (exchange: Exchange, host: Host) => {
-  const resource = await findOwn(`${kind}/${exchange.params[parameter] ?? ''}`, exchange, host)
-  exchange.targets = [targetOf(resource)]
-  return resource
-}
-const findOwn = async (name: string, { slots }: Exchange, host: Host): Promise<Resource> => {
-  const [row] = await host.database.read(FIND, [slots.need(ACCOUNT).id, name])
-  if (!row) throw fault('RESOURCE_UNKNOWN', [name.slice(0, 100)])
-  return resourceOf(row)
-}
-/** One address and key of the first target. Each account has its own, so that a request may name
- *  all of its objects. */
-const placeOf = ({ targets, slots }: Exchange, host: Host): readonly Target[] => {
-  const [first] = targets
-  if (!first) return []
-  const { affinity: _, ...target } = host.pin({
-    ...first,
-    affinity: `resources ${slots.need(ACCOUNT).id}`,
-  })
-  return [target]
-}
 
 // ---------------------------------------------------------------- responses
 
@@ -78,27 +34,6 @@ const answerWith = (attempt: Attempt, body: Fields): void => {
   const headers: Headers = { ...attempt.reply.headers }
   for (const name of BODY_HEADERS) delete headers[name]
   attempt.answer(attempt.reply.status, body, headers)
-}
-const rowOf = (
-  { exchange, target }: Attempt,
-  kind: Kind,
-  name: string,
-  details: Fields,
-  lifetime: number,
-): Resource => {
-  const created = Date.now()
-  const model = kind === 'cachedContents' ? exchange.slots.get(MODEL) : undefined
-  return {
-    account: exchange.slots.need(ACCOUNT).id,
-    name,
-    kind,
-    upstream: target.upstream,
-    pin: target.pin,
-    ...(model && { model: { asked: model.asked, entry: model.entry } }),
-    details,
-    created,
-    expires: expiryOf(details) ?? created + lifetime,
-  }
 }
 /** The provider's answer says what became of the object. */
 const remember = async (attempt: Attempt, resource: Resource | undefined) => {
@@ -139,7 +74,14 @@ const upload: Operation = {
     if (started) {
       const { id, details } = started
       exchange.writes.add(
-        putResource(rowOf(attempt, 'uploads', `uploads/${id}`, details, FILE_LIFETIME)),
+        putResource(
+          rowOf(attempt, {
+            kind: 'uploads',
+            name: `uploads/${id}`,
+            details,
+            lifetime: FILE_LIFETIME,
+          }),
+        ),
       )
       return
     }
@@ -149,7 +91,9 @@ const upload: Operation = {
     const name = lenientText(details, 'name')
     if (name === undefined) return // a part of a file
     if (session) exchange.writes.add(removeResource(session))
-    exchange.writes.add(putResource(rowOf(attempt, 'files', name, details, FILE_LIFETIME)))
+    exchange.writes.add(
+      putResource(rowOf(attempt, { kind: 'files', name, details, lifetime: FILE_LIFETIME })),
+    )
   },
 }
 
@@ -185,7 +129,7 @@ const createCache: Operation = {
     const requested = exchange.request.parsed
     const now = Date.now()
     const lifetime = createdLifetime(isFields(requested) ? requested : {}, now)
-    const resource = rowOf(attempt, 'cachedContents', name, body, lifetime)
+    const resource = rowOf(attempt, { kind: 'cachedContents', name, details: body, lifetime })
     const details = clientView(body, resource)
     exchange.writes.add(putResource({ ...resource, details }))
     setStorage(attempt, tokensOf(details), lifetime)
@@ -225,6 +169,8 @@ const about = (kind: Kind, parameter: string) => ({
 const file = about('files', 'file_id')
 const cache = about('cachedContents', 'cache')
 
+const interaction = about('interactions', 'id')
+
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'upload-file': upload,
   'show-file': file.show,
@@ -234,4 +180,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'show-cache': cache.show,
   'update-cache': updateCache,
   'delete-cache': cache.delete,
+  'create-interaction': createInteraction,
+  'show-interaction': interaction.download,
+  'cancel-interaction': interaction.download,
+  'delete-interaction': interaction.delete,
 }

@@ -3,7 +3,7 @@ import type { Row, Sql, Statement, Target, TargetPin } from '../../engine/plugin
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import type { Model } from '../slots.ts'
 
-export type Kind = 'files' | 'cachedContents' | 'uploads'
+export type Kind = 'files' | 'cachedContents' | 'interactions' | 'uploads'
 export interface Resource {
   readonly account: number
   /** Such as files/abc. */
@@ -11,7 +11,7 @@ export interface Resource {
   readonly kind: Kind
   readonly upstream: string
   readonly pin: TargetPin | undefined
-  /** Of a cache. */
+  /** Of a cache and of an interaction. */
   readonly model?: Model | undefined
   readonly details: Fields
   /** ms since 1970. */

@@ -49,7 +49,6 @@ export const PARAMETER_EXCEPTIONS: Readonly<Record<string, number>> = {
   'plugins/meter.ts': 1,
   'plugins/model/problems.ts': 2,
   'plugins/operator/import.ts': 1,
-  'plugins/resources/operations.ts': 1,
   'plugins/responses/background-calls.ts': 1,
   'plugins/sandbox/index.ts': 1,
   'plugins/task/commands.ts': 1,

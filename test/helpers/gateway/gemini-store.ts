@@ -92,6 +92,42 @@ export const startGeminiStore = async () => {
       usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 2, totalTokenCount: 12 },
     })
   }
+  /** Ten tokens in, four from the cache; two of text and three of thoughts out; two searches. */
+  const usage = {
+    total_input_tokens: 10,
+    total_cached_tokens: 4,
+    total_output_tokens: 2,
+    total_thought_tokens: 3,
+    total_tokens: 15,
+    grounding_tool_count: [{ type: 'google_search', count: 2 }],
+  }
+  const interact = (call: Call, response: ServerResponse): void => {
+    const { model, stream, previous_interaction_id: previous, input } = JSON.parse(call.body)
+    if (previous && !objects.has(`${call.key} interactions/${previous}`))
+      return refuse(response, 404, `no ${previous}`)
+    if (input === 'fail')
+      return send(response, 400, {
+        error: { code: 400, message: 'bad', status: 'INVALID_ARGUMENT' },
+      })
+    const id = `i${++count}`
+    const steps = [{ type: 'model_output', content: [{ type: 'text', text: 'Good day.' }] }]
+    const whole = { id, model, status: 'completed', steps, usage }
+    objects.set(`${call.key} interactions/${id}`, whole)
+    if (!stream) return send(response, 200, whole)
+    const events = [
+      { event_type: 'interaction.created', interaction: { id, model, status: 'in_progress' } },
+      { event_type: 'step.start', index: 0, step: { type: 'model_output' } },
+      { event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'Good day.' } },
+      { event_type: 'step.stop', index: 0 },
+      ...(input === 'break'
+        ? [{ event_type: 'error', error: { code: 503, message: 'gone' } }]
+        : [{ event_type: 'interaction.completed', interaction: { ...whole, steps: undefined } }]),
+    ]
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const each of events)
+      response.write(`event: ${each.event_type}\ndata: ${JSON.stringify(each)}\n\n`)
+    response.end()
+  }
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -104,6 +140,7 @@ export const startGeminiStore = async () => {
     if (pathname.startsWith('/upload/'))
       return upload(call, searchParams.get('upload_id'), response)
     if (pathname.endsWith('/cachedContents')) return cache(call, response)
+    if (pathname.endsWith('/interactions')) return interact(call, response)
     if (pathname.includes(':generate')) return generate(call, response)
     answerObject(call, pathname.replace(/^\/v1(?:beta)?\//, ''), response)
   })

@@ -1,5 +1,5 @@
-/** Files and cached contents of Gemini over three keys of an upstream, by the official SDK: each
- *  stays with its account and key, and storage is charged. */
+/** Files, cached contents and interactions of Gemini over three keys of an upstream, by the
+ *  official SDK: each stays with its account and key, and is charged. */
 import { readFileSync } from 'node:fs'
 import { type ApiError, GoogleGenAI } from '@google/genai'
 import t from 'tap'
@@ -17,7 +17,7 @@ const routesIn = (text: string): string =>
   text
     .split(/\n(?= {2}- )/)
     .filter(route =>
-      /\/(?:v1|v1beta)\/(?:files|cachedContents|models\/\{model\}:(?:stream)?[gG]enerateContent)/.test(
+      /\/(?:v1|v1beta)\/(?:files|cachedContents|interactions|models\/\{model\}:(?:stream)?[gG]enerateContent)/.test(
         route,
       ),
     )
@@ -33,10 +33,10 @@ upstreams:
     url: ${upstream.url}
     key: [first, second, third]
     auth: { header: x-goog-api-key }
-    formats: [google-gemini]
+    formats: [google-gemini, google-interactions]
   other: { url: '${upstream.url}', formats: [openai-chat] }
 models:
-  gem: { to: gx/gemini, price: { input: 1 / 1M, output: 1 / 1M, cache_storage: 2 / 1M } }
+  gem: { to: gx/gemini, price: { input: 1 / 1M, output: 1 / 1M, cache_storage: 2 / 1M, web_search: 5 / 1k }, max_calls: { web_search: 3 } }
   poor: { to: gx/gemini, price: { input: 1 / 1M, output: 1 / 1M, cache_storage: 1000 } }
   chat: { to: other/chat, free: true }
 routes:
@@ -46,7 +46,7 @@ ${routesIn(SHIPPED)}
 const gateway = await startGateway({
   routes: ROUTES.replaceAll(/\n *ping:.*/g, ''),
   files: Object.fromEntries(
-    ['generate-content', 'cached-content', 'cached-content-update'].map(schema),
+    ['generate-content', 'cached-content', 'cached-content-update', 'interactions'].map(schema),
   ),
 })
 t.teardown(async () => {
@@ -65,6 +65,7 @@ const run = async (...argv: readonly string[]): Promise<string> => {
 const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 60_000 })
 t.teardown(() => database.close())
 const ids: Record<string, number> = {}
+const apiKeys: Record<string, string> = {}
 const clientFor = async (name: string): Promise<GoogleGenAI> => {
   await run('accounts', 'create', name)
   const [apiKey = ''] = /sk-\w+/.exec(await run('keys', 'create', name)) ?? []
@@ -73,6 +74,7 @@ const clientFor = async (name: string): Promise<GoogleGenAI> => {
     [name],
   )
   ids[name] = Number(row?.id)
+  apiKeys[name] = apiKey
   await giveCredit(database, Number(row?.id), 10n * 10n ** 9n)
   return new GoogleGenAI({
     apiKey,
@@ -152,7 +154,7 @@ t.test('provider files: another account has none of them', async t => {
 })
 
 t.test('provider files: a multipart upload, and a state that changes', async t => {
-  const headers = { 'x-goog-api-key': String(Reflect.get(ann, 'apiKey')) }
+  const headers = { 'x-goog-api-key': apiKeys.ann ?? '' }
   const path = `${gateway.url}/upload/v1beta/files`
   const response = await fetch(path, {
     method: 'POST',
@@ -237,6 +239,104 @@ t.test('cached contents: what cannot be stored is refused before it is sent', as
     t.match(JSON.parse(error.message).error.message, message)
   }
   t.equal(upstream.calls.length, before)
+})
+
+/** Usage and cost of the last charge of interactions. */
+const lastInteraction = async (name: string) => {
+  const rows = await database.read(
+    sql(
+      'charges of interactions',
+      `SELECT usage, amount FROM charges WHERE account = ? AND state = 'settled'
+       AND route LIKE 'interactions%' ORDER BY opened DESC LIMIT 1`,
+    ),
+    [ids[name] ?? 0],
+  )
+  return { usage: JSON.parse(String(rows[0]?.usage)), nanos: Number(rows[0]?.amount) }
+}
+const METERS = { input: 6, cached: 4, output: 2, thinking: 3, web_search: 1 }
+const COST = 15_000 + 5_000_000
+
+t.test('interactions: pass plain and streamed, and are charged by their usage', async t => {
+  const plain = await ann.interactions.create({
+    model: 'gem',
+    input: 'Hello',
+    tools: [{ type: 'google_search' }],
+  })
+  t.match(plain, { model: 'gem', status: 'completed', usage: { total_tokens: 15 } })
+  t.match(await lastInteraction('ann'), { usage: METERS, nanos: COST })
+  const stream = await ann.interactions.create({
+    model: 'gem',
+    input: 'Hello',
+    stream: true,
+    tools: [{ type: 'google_search' }],
+  })
+  const events: { event_type?: string }[] = []
+  for await (const event of stream) events.push(event)
+  t.same(
+    events.map(event => event.event_type),
+    ['interaction.created', 'step.start', 'step.delta', 'step.stop', 'interaction.completed'],
+  )
+  t.match(events.at(-1), { interaction: { model: 'gem' } })
+  t.match(await lastInteraction('ann'), { usage: METERS, nanos: COST })
+})
+
+t.test('interactions: are continued and read at the key that stores them', async t => {
+  const start = upstream.calls.length
+  const { id } = await ann.interactions.create({ model: 'gem', input: 'Hello' })
+  const streamed = await ann.interactions.create({ model: 'gem', input: 'Hello', stream: true })
+  let second = ''
+  for await (const event of streamed)
+    if (event.event_type === 'interaction.created') second = event.interaction.id
+  for (const previous of [id, second]) {
+    const next = { model: 'gem', input: 'And?', previous_interaction_id: previous }
+    t.match(await ann.interactions.create(next), { status: 'completed' })
+    t.match(await ann.interactions.get(previous), { id: previous })
+    const before = upstream.calls.length
+    for (const call of [
+      () => bob.interactions.create(next),
+      () => bob.interactions.get(previous),
+      () => bob.interactions.delete(previous),
+      () => bob.interactions.cancel(previous),
+    ])
+      t.equal(Reflect.get(await failure(call()), 'status'), 404)
+    t.equal(upstream.calls.length, before)
+  }
+  t.equal(keysSince(start).size, 1)
+  await ann.interactions.delete(id)
+  t.equal(Reflect.get(await failure(ann.interactions.get(id)), 'status'), 404)
+})
+
+t.test("interactions: errors are in Google's dialect", async t => {
+  const post = async (body: object) => {
+    const response = await fetch(`${gateway.url}/v1beta/interactions`, {
+      method: 'POST',
+      headers: { 'x-goog-api-key': apiKeys.ann ?? '', 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  const before = upstream.calls.length
+  const input = 'Hello'
+  for (const [body, status, message] of [
+    [{ input }, 400, /model/],
+    [{ model: 'gem', input: 7 }, 400, /input/],
+    [{ model: 'gem', input, background: true }, 400, /background/],
+    [{ model: 'gem', input, agent: 'deep-research' }, 400, /agent/],
+    [{ model: 'none', input }, 404, /none/],
+    [{ model: 'chat', input }, 404, /chat/],
+    [{ model: 'gem', input, previous_interaction_id: 'x' }, 404, /x/],
+  ] as const) {
+    const answer = await post(body)
+    t.equal(answer.status, status)
+    t.match(JSON.parse(answer.text), { error: { code: status, message, status: String } })
+  }
+  t.equal(upstream.calls.length, before)
+  t.match(JSON.parse((await post({ model: 'gem', input: 'fail' })).text), {
+    error: { message: 'bad' },
+  })
+  const { text: stream } = await post({ model: 'gem', input: 'break', stream: true })
+  t.match(stream, /step\.delta[\s\S]*"event_type":"error"/)
+  t.notMatch(stream, /interaction\.completed/)
 })
 
 t.test('OpenAPI: shows the routes of files and caches', async t => {

@@ -50,6 +50,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   ':streamGenerateContent': GENERATION,
   ':embedContent': EMBEDDING,
   ':batchEmbedContents': { body: { requests: [{ content }] }, wrong: { requests: {} } },
+  '/v1beta/interactions': { body: { input: 'hi' }, wrong: { input: 7 } },
+  '/v1/interactions': { body: { input: 'hi' }, wrong: { input: 7 } },
   '/v1beta/cachedContents': CACHE,
   '/v1/cachedContents': CACHE,
   '/v1/embeddings': { body: { input: 'hi' }, wrong: { input: 7 } },

@@ -6,8 +6,8 @@ import { gateway } from './shipped-console.ts'
 
 /** As they stand in JSON: beyond 2^63, beyond what is exact, and beyond any integer type. */
 const HUGE = ['9223372036854775808', '99999999999999999999999', '1e300']
-/** Among them uploads, which the sandbox does not take. */
-const LEFT_OUT = /^\/upload\/|\/session$|configuration\/(?:reload|rollback)$/
+/** Among them uploads and interactions, which the sandbox does not take. */
+const LEFT_OUT = /^\/upload\/|\/interactions$|\/session$|configuration\/(?:reload|rollback)$/
 
 interface Schema {
   readonly type?: string | readonly string[]

@@ -253,6 +253,51 @@ const TABLE: readonly Row[] = [
     { input: 1, cache_write: 40, cache_write_1h: 60, output: 1 },
   ],
   [
+    'google-interactions',
+    'cached is part of the input; thoughts and what tools added stand beside',
+    {
+      total_input_tokens: 100,
+      total_cached_tokens: 60,
+      total_tool_use_tokens: 15,
+      total_output_tokens: 20,
+      total_thought_tokens: 30,
+      total_tokens: 165,
+    },
+    { input: 55, cached: 60, output: 20, thinking: 30 },
+  ],
+  [
+    'google-interactions',
+    'audio, images and video by their modality',
+    {
+      total_input_tokens: 100,
+      total_cached_tokens: 50,
+      input_tokens_by_modality: [
+        { modality: 'text', tokens: 20 },
+        { modality: 'audio', tokens: 80 },
+      ],
+      cached_tokens_by_modality: [
+        { modality: 'audio', tokens: 30 },
+        { modality: 'image', tokens: 5 },
+      ],
+      total_output_tokens: 40,
+      output_tokens_by_modality: [
+        { modality: 'audio', tokens: 9 },
+        { modality: 'image', tokens: 10 },
+        { modality: 'video', tokens: 11 },
+      ],
+    },
+    {
+      cached: 15,
+      cached_audio: 30,
+      cached_image: 5,
+      audio_input: 50,
+      output: 10,
+      audio_output: 9,
+      image_output: 10,
+      video_output: 11,
+    },
+  ],
+  [
     'google-gemini',
     'cached is part of the prompt; thoughts and what tools added stand beside',
     {
