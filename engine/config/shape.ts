@@ -55,6 +55,8 @@ export const text = <const N extends Notes>(description: string, notes: N) =>
   create<string, string, N>(description, { type: 'string' }, notes, same)
 export const integer = <const N extends Notes>(description: string, notes: N) =>
   create<number, number, N>(description, { type: 'integer' }, notes, Number)
+export const number = <const N extends Notes>(description: string, notes: N) =>
+  create<number, number, N>(description, { type: 'number' }, notes, Number)
 export const flag = <const N extends Notes>(description: string, notes: N) =>
   create<boolean, boolean, N>(description, { type: 'boolean' }, notes, same)
 /** One word. */
