@@ -26,7 +26,7 @@ export default {
     enum: Object.keys(VIEWS),
     examples: ['page'],
   },
-  sections: { console: SECTION },
+  sections: { console: SECTION.schema },
   // `auth` sets the account and owns the sessions; `meter` owns the balances.
   after: ['auth', 'validate'],
   needs: ['auth', 'meter'],
