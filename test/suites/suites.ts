@@ -26,7 +26,7 @@ const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test
 /** Tests that mostly wait for polls. */
 const TASKS = ['plugins/task/*.test.ts']
 const TASK_ENDPOINTS = ['plugins/task/{calls,copies,midjourney,modes,videos}.test.ts']
-const FILES = ['plugins/{batches,files,file-store}/*.test.ts']
+const FILES = ['plugins/{batches,files,file-store,resources}/*.test.ts']
 const PRICES = ['plugins/{billing,limit}/*.test.ts']
 /** Tests of formats and of translations between them. */
 const FORMATS = [
