@@ -9,7 +9,7 @@ import {
   listAccounts,
   renameAccount,
 } from '../operator/accounts.ts'
-import type { KeyView } from '../operator/keys.ts'
+import type { KeyView } from '../views.ts'
 
 const MAX_CALLS = 1_000
 

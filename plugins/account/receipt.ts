@@ -7,9 +7,10 @@ import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
 import { ACCOUNT, type Meter, type Meters } from '../slots.ts'
+import type { Receipt } from '../views.ts'
 import { fault } from './faults.ts'
 import { answerSuccess, isoTime, moneyNumber, type ViewFactory } from './response.ts'
-import { amountsOf, type Fields, GROUPINGS } from './usage-pages.ts'
+import { amountsOf, GROUPINGS } from './usage-pages.ts'
 
 /** The id of a request or a task. Some databases reject other characters. */
 const CHARGE_ID = /^[\w.:-]{1,128}$/
@@ -59,7 +60,7 @@ const unpricedToolsOf = (meters: Meters, lines: readonly Line[]): readonly strin
   )
 }
 
-const receiptOf = (row: Row): Fields => {
+const receiptOf = (row: Row): Receipt => {
   const lines = parseOr<readonly Line[]>(row.lines, [])
   return {
     ...GROUPINGS.call.name(row),
@@ -71,7 +72,7 @@ const receiptOf = (row: Row): Fields => {
     ...amountsOf(row),
     held: moneyNumber(nanosOf(row.held)),
     uncollected: moneyNumber(nanosOf(row.uncollected)),
-    usage: parseOr<Json>(row.usage, null),
+    usage: parseOr<Meters | null>(row.usage, null),
     lines: lines.map(({ nanos: each, ...line }) => ({
       ...line,
       amount: moneyNumber(BigInt(each)),

@@ -17,9 +17,9 @@ export const answerSuccess = (
 }
 
 // The runtime has JSON.rawJSON; the type library does not declare it yet.
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): Json }
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): number }
 
 /** A decimal as a JSON number with all digits, without a conversion to float. */
-export const exactNumber = (decimal: string | bigint): Json => rawJSON(String(decimal))
-export const moneyNumber = (nanos: bigint): Json => exactNumber(printMoney(nanos))
+export const exactNumber = (decimal: string | bigint): number => rawJSON(String(decimal))
+export const moneyNumber = (nanos: bigint): number => exactNumber(printMoney(nanos))
 export const isoTime = (at: unknown): string => new Date(Number(at)).toISOString()

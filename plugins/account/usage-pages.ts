@@ -10,7 +10,7 @@ import { cursorOf, markOf, type Period } from './input.ts'
 import { isoTime, moneyNumber } from './response.ts'
 import { BY_KEY } from './statements.ts'
 
-export type Fields = { readonly [name: string]: Json }
+type Fields = { readonly [name: string]: Json }
 export interface Grouping {
   /** By sort and order, such as `time desc`. */
   readonly statements: Readonly<Record<string, Sql>>
@@ -163,7 +163,7 @@ const restOf = ({ from, to, by }: UsageQuery, sort: Sort, at: number): Period =>
     ? { from, to: Math.min(to, at + 1) }
     : { from: Math.max(from, at), to }
 }
-export const amountsOf = (row: Row): Fields => ({
+export const amountsOf = (row: Row) => ({
   ...(row.calls !== undefined && { calls: Number(row.calls) }),
   cost: moneyNumber(nanosOf(row.amount)),
   refunded: moneyNumber(nanosOf(row.refunded ?? 0)),

@@ -8,6 +8,7 @@ import { BY_DAY_AND_MODEL } from '../ledger/views/overview.ts'
 import { CALL_STATES } from '../ledger/views/usage.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { ACCOUNT } from '../slots.ts'
+import type { UsageCell } from '../views.ts'
 import { csvHead, csvRows } from './csv.ts'
 import { fault } from './faults.ts'
 import { limitOf, periodOf, singleParameter } from './input.ts'
@@ -137,13 +138,16 @@ export const overview: ViewFactory<Host> =
     const { from, to } = periodOf(range, now)
     const values = accountValuesIn(id, { from, to }, now)
     const rows = await database.read(BY_DAY_AND_MODEL, [...values, MOST_CELLS])
-    const cells = rows.map(row => ({
-      day: isoTime(Number(row.day) * 86_400_000).slice(0, 10),
-      model: String(row.model),
-      ...amountsOf(row),
-      failed: Number(row.failed),
-      input: Number(row.input),
-      cached: Number(row.cached),
-    }))
+    const cells = rows.map(
+      (row): UsageCell => ({
+        day: isoTime(Number(row.day) * 86_400_000).slice(0, 10),
+        model: String(row.model),
+        calls: Number(row.calls),
+        ...amountsOf(row),
+        failed: Number(row.failed),
+        input: Number(row.input),
+        cached: Number(row.cached),
+      }),
+    )
     answerSuccess(exchange, { data: cells, from: isoTime(from), to: isoTime(to) })
   }

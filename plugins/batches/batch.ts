@@ -1,6 +1,7 @@
 /** A batch, its lines, and how clients see it. Pure but for new ids. */
 import { randomBytes } from 'node:crypto'
 import type { Json, Row } from '../../engine/plugin.ts'
+import type { BatchView } from '../views.ts'
 
 export const STATES = [
   'validating',
@@ -112,7 +113,7 @@ const seconds = (ms: number | undefined): number | null =>
 export const batchView = (batch: Batch) => {
   const { times, errors } = batch
   const isEnded = isFinal(batch)
-  return {
+  const view = {
     id: batch.id,
     object: 'batch',
     endpoint: batch.endpoint,
@@ -122,7 +123,7 @@ export const batchView = (batch: Batch) => {
     status: batch.state,
     output_file_id: isEnded ? (batch.outputFile ?? null) : null,
     error_file_id: isEnded ? (batch.errorFile ?? null) : null,
-    created_at: seconds(batch.created),
+    created_at: Math.floor(batch.created / 1_000),
     in_progress_at: seconds(times.in_progress),
     expires_at: seconds(batch.expires),
     finalizing_at: seconds(times.finalizing),
@@ -138,4 +139,5 @@ export const batchView = (batch: Batch) => {
     },
     metadata: batch.metadata,
   }
+  return view satisfies BatchView
 }

@@ -12,6 +12,7 @@ import {
 import { addSession, FIND, revoke } from '../credentials/statements.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
+import type { SessionView } from '../views.ts'
 import { fault } from './faults.ts'
 import { consoleSettings } from './section.ts'
 import { SignInLimits } from './sign-in-limits.ts'
@@ -84,7 +85,7 @@ const sessionView = (
   host: Host,
   { id, name, role }: Pick<Account, 'id' | 'name'> & { readonly role: string },
   secret: string,
-): Json => {
+): SessionView => {
   const { admin, edit } = consoleSettings(host)
   const isAdmin = role === 'admin'
   return {

@@ -2,6 +2,7 @@
 
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
 import { ACCOUNT } from '../slots.ts'
+import type { TestDelivery } from '../views.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { ABOUT } from './about.ts'
 import { commands } from './commands.ts'
@@ -59,7 +60,7 @@ const ACTIONS: Readonly<Record<Action, ActionHandler>> = {
     const delivery = showDelivery(await tryDelivery(database, account))
     const message =
       delivery.state === 'pending' ? 'Not sent yet: the delivery is queued.' : delivery.message
-    return { success: delivery.state !== 'failed', message, data: delivery }
+    return { success: delivery.state !== 'failed', message, data: delivery } satisfies TestDelivery
   },
 }
 

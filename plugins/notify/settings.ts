@@ -1,8 +1,9 @@
 /** Reads, changes and shows the webhook settings of an account. */
 import { errors } from '../../engine/errors.ts'
-import type { Database, HostBase, Json, Row, Sql, Statement } from '../../engine/plugin.ts'
+import type { Database, HostBase, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { balanceInSql, lockWallet } from '../ledger/views/wallets.ts'
+import type { NotificationSettings, OwnDelivery } from '../views.ts'
 import { admitAddress } from '../webhooks/address.ts'
 import { messageOf } from '../webhooks/delivery.ts'
 import { isSecret, makeSecret, maskSecret } from '../webhooks/signature.ts'
@@ -124,7 +125,7 @@ export const showSettings = async (
   database: Reader,
   account: number,
   secret?: string,
-): Promise<Json> => {
+): Promise<NotificationSettings> => {
   const settings = await readSettings(database, account)
   const rows = await database.read(LIST_OF, [account, MAX_DELIVERIES])
   return {
@@ -136,7 +137,7 @@ export const showSettings = async (
   }
 }
 /** The state of an outbox event. */
-export const showDelivery = (row: Row) => {
+export const showDelivery = (row: Row): OwnDelivery => {
   const outcome = row.outcome === null ? undefined : String(row.outcome)
   const status = row.status === null ? undefined : Number(row.status)
   return {

@@ -2,7 +2,9 @@
 import { printable } from '../../engine/cli/kit.ts'
 import type { Json, RequestRecord, SingleCommand } from '../../engine/plugin.ts'
 import { printFormula } from '../billing/formula.ts'
-import { type ChargeView, type RequestDetails, requestDetails } from '../operator/requests.ts'
+import type { Line } from '../billing/sum.ts'
+import { type RequestDetails, requestDetails } from '../operator/requests.ts'
+import type { ChargeView } from '../views.ts'
 
 export const requestCommand: SingleCommand = {
   arguments: 'ID',
@@ -152,7 +154,7 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
     ),
     field('', `opened ${charge.opened}, closed ${charge.closed ?? 'not yet'}`),
     ...servedLines(charge),
-    ...charge.lines.map(line => field('', printFormula([line]))),
+    ...charge.lines.map(line => field('', printFormula([line as Line]))),
     ...(charge.formula === null ? [] : [field('formula', show(charge.formula))]),
   ]
 }

@@ -15,7 +15,8 @@ import { LAST_CALLS, OPEN_HOLDS, SPENT } from '../ledger/views/usage.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { balanceInSql, readWallet } from '../ledger/views/wallets.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
-import { type KeyView, listKeys } from './keys.ts'
+import type { KeyView } from '../views.ts'
+import { listKeys } from './keys.ts'
 import { isoTime, readAll, whenCode } from './rows.ts'
 
 type Reads = Pick<Database, 'read' | 'pages'>

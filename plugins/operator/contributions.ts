@@ -1,6 +1,7 @@
 /** What plugins do for operators: each adds its part at its setup, and endpoints of operators use
  *  the parts, since no plugin imports another. One object per process. */
 import type { HostBase, Json } from '../../engine/plugin.ts'
+import type { TaskRow } from '../views.ts'
 
 type Fields = { readonly [name: string]: Json }
 export interface BatchFilter {
@@ -12,7 +13,7 @@ export interface OperatorParts {
   /** Absent where no route creates tasks. Rejects with the faults of `tollgate tasks`. */
   tasks?: {
     /** The latest ones, newest first. */
-    list(host: HostBase, state: string | null): Promise<readonly Fields[]>
+    list(host: HostBase, state: string | null): Promise<readonly Omit<TaskRow, 'account_name'>[]>
     show(host: HostBase, id: string): Promise<Fields>
     retry(host: HostBase, id: string): Promise<Fields>
     resolve(host: HostBase, id: string, isCharged: boolean): Promise<Fields>

@@ -14,7 +14,8 @@ import {
 } from '../credentials/input.ts'
 import type { QuotaChange } from '../credentials/quota.ts'
 import type { CredentialChanges, Rotated } from '../credentials/statements.ts'
-import { changeKey, type KeyView, keyDetails, listKeys, NOUNS, rotateKey } from './keys.ts'
+import type { KeyView } from '../views.ts'
+import { changeKey, keyDetails, listKeys, NOUNS, rotateKey } from './keys.ts'
 
 type Values = CommandArguments['values']
 const SYSTEM = { type: 'boolean', summary: 'a system token instead of an API key' } as const

@@ -3,7 +3,7 @@
 import type { Database, Row, Sql, Value } from '../../engine/plugin.ts'
 import { parseQuota, printMoney, quotaOf } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
-import { type PeriodName, type QuotaChange, quotaSettingOf } from '../credentials/quota.ts'
+import { type QuotaChange, quotaSettingOf } from '../credentials/quota.ts'
 import { makeSecret, maskSecret } from '../credentials/secret.ts'
 import {
   type CredentialChanges,
@@ -19,7 +19,7 @@ import { nanosOf } from '../ledger/statements.ts'
 import { changeKeyQuota } from '../ledger/views/key-quotas.ts'
 import { withFunds } from '../ledger/views/wallets.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
-import type { AccountKey } from '../slots.ts'
+import type { KeyView, Limits } from '../views.ts'
 import { isoTime, jsonOf, readAll, whenCode } from './rows.ts'
 
 type Reads = Pick<Database, 'read' | 'pages'>
@@ -28,26 +28,6 @@ type Writes = Pick<Database, 'read' | 'pages' | 'write' | 'now'>
 export const NOUNS: Readonly<Record<Rotated, string>> = {
   key: 'API key',
   'system-token': 'system token',
-}
-/** A credential without its secret. */
-export interface KeyView {
-  readonly id: number
-  readonly account: string
-  readonly name: string
-  /** Its beginning and its end. */
-  readonly key: string
-  readonly state: 'active' | 'expired' | 'revoked' | 'suspended'
-  readonly created: string
-  readonly expires: string | null
-  readonly models: readonly string[] | null
-  readonly limits: AccountKey['limits'] | null
-  /** What it may spend in its life or in each period, and what is left, in quota units; null:
-   *  no quota. */
-  readonly quota: number | null
-  readonly quota_period: PeriodName | null
-  readonly remaining: number | null
-  /** What it spent, in units of the currency; null for a system token. */
-  readonly used: string | null
 }
 
 const PAGE = 'k.id > ? ORDER BY k.id LIMIT ?'
@@ -103,7 +83,7 @@ const viewOf = (row: Row, funds: Row | undefined, now: number): KeyView => ({
   created: isoTime(row.created),
   expires: row.expires === null ? null : isoTime(row.expires),
   models: jsonOf<readonly string[]>(row.models),
-  limits: jsonOf<NonNullable<AccountKey['limits']>>(row.limits),
+  limits: jsonOf<Limits>(row.limits),
   ...quotaSettingOf(row),
   remaining: row.quota === null ? null : Number(quotaOf(remainingOf(row, funds))),
   used: funds ? printMoney(nanosOf(funds.own_used)) : null,

@@ -7,35 +7,12 @@ import { fault as accountFault } from '../credentials/faults.ts'
 import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import { type ServedView, servedView } from '../ledger/views/served-by.ts'
+import { servedView } from '../ledger/views/served-by.ts'
 import { CHARGES_OF } from '../ledger/views/usage.ts'
 import type { Meters } from '../slots.ts'
+import type { ChargeView } from '../views.ts'
 import { isoTime, jsonOf } from './rows.ts'
 
-/** Amounts are decimals in units of the currency. */
-export interface ChargeView extends ServedView {
-  readonly request: string
-  readonly account: number
-  readonly account_name: string | null
-  readonly key: number | null
-  readonly route: string
-  readonly model: string
-  /** Version of the configuration. */
-  readonly version: number
-  readonly state: string
-  readonly opened: string
-  readonly closed: string | null
-  readonly hold: string
-  readonly cost: string
-  readonly uncollected: string
-  readonly refunded: string
-  readonly estimated: boolean
-  readonly usage: Meters | null
-  readonly lines: readonly Line[]
-  readonly formula: string | null
-  readonly task: string | null
-  readonly settings: Json
-}
 export interface RequestDetails {
   /** Undefined where this machine has no line of it. */
   readonly record: RequestRecord | undefined

@@ -38,6 +38,7 @@ export const PUBLIC = [
   'engine/store/while-registered.ts',
   'plugins/slots.ts',
   'plugins/shapes.ts',
+  'plugins/views.ts',
 ]
 
 /** Folders whose index exports a plugin: `plugins/NAME/index.ts`. Plugins share the others. */
@@ -67,7 +68,7 @@ export const findLayerBreach = (
       ? findSubsystemBreach(from, to, typeOnly)
       : `the engine must not import ${to}`
   if (!from.startsWith('plugins/')) return undefined
-  const [, shared] = /^plugins\/((?:slots|shapes)\.ts)$/.exec(from) ?? []
+  const [, shared] = /^plugins\/((?:slots|shapes|views)\.ts)$/.exec(from) ?? []
   if (shared && to !== 'engine/plugin.ts')
     return `${shared} is for all plugins and may import nothing but engine/plugin.ts`
   if (PUBLIC.includes(to)) return undefined

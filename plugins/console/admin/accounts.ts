@@ -15,7 +15,8 @@ import {
 import { nanosOf } from '../../ledger/statements.ts'
 import { JOIN_WALLETS, withBalances } from '../../ledger/views/wallets.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
-import { integer, list as listOf, nullable, number, object, text, time } from '../../shapes.ts'
+import { described, integer, list as listOf, nullable, object, text, time } from '../../shapes.ts'
+import type { AccountRow } from '../../views.ts'
 import { fault } from '../faults.ts'
 import {
   type AdminCall,
@@ -70,16 +71,16 @@ const BY_NAME = sql('account', withBalances(accountRows('a.name = ? OR a.id = CA
 const STATES = ['active', 'suspended'] as const
 const SORT_NAMES: readonly Sort[] = ['number', 'balance', 'used']
 
-const viewOf = (row: Row): { readonly [name: string]: Json } => ({
+const viewOf = (row: Row): AccountRow => ({
   id: Number(row.id),
   name: String(row.name),
   role: String(row.role),
   state: row.suspended === null ? 'active' : 'suspended',
   keys: Number(row.keys),
   created: new Date(Number(row.created)).toISOString(),
-  balance: Number(printMoney(nanosOf(row.balance ?? 0))),
-  used: Number(printMoney(nanosOf(row.used ?? 0))),
-  overdraft: Number(printMoney(nanosOf(row.overdraft ?? 0))),
+  balance: printMoney(nanosOf(row.balance ?? 0)),
+  used: printMoney(nanosOf(row.used ?? 0)),
+  overdraft: printMoney(nanosOf(row.overdraft ?? 0)),
   limits: typeof row.limits === 'string' ? JSON.parse(row.limits) : null,
 })
 
@@ -165,6 +166,8 @@ const link = async ({ body, actor }: AdminCall, host: HostBase): Promise<AdminRe
   return { data: { url, expires: time }, change: { before: null, after } }
 }
 
+/** Exact: a JSON number is a float. */
+export const MONEY = described('Units of the currency.', text)
 const LIMITS_VIEW = object({}, { requests: text, tokens: text, concurrency: integer })
 export const ACCOUNT = object({
   id: integer,
@@ -173,9 +176,9 @@ export const ACCOUNT = object({
   state: text,
   keys: integer,
   created: time,
-  balance: number,
-  used: number,
-  overdraft: number,
+  balance: MONEY,
+  used: MONEY,
+  overdraft: MONEY,
   limits: nullable(LIMITS_VIEW),
 })
 export const ACCOUNT_NAME = { type: ['string', 'integer'], maxLength: 64 } as const

@@ -1,6 +1,6 @@
 /** Endpoints of operators for the configuration: routes as compiled, versions, reload, rollback. */
 import { isAbsolute } from 'node:path'
-import type { HostBase, Json, ProblemView, ReloadReport } from '../../../engine/plugin.ts'
+import type { HostBase, ProblemView, ReloadReport } from '../../../engine/plugin.ts'
 import {
   boolean,
   described,
@@ -13,37 +13,49 @@ import {
   text,
   time,
 } from '../../shapes.ts'
+import type { ConfigurationView, RouteRow, VersionChange } from '../../views.ts'
 import { fault } from '../faults.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
   type AdminResult,
+  asJson,
   bodyOf,
   textIn,
 } from './endpoint.ts'
 
-/** A view of the contract as JSON: members that are undefined are absent. */
-const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
-
+/** Before it is JSON, an absent member may be undefined. */
+type Unchecked<Row> = { readonly [Name in keyof Row]: Row[Name] | undefined }
 const routes = async (_: AdminCall, { gateway }: HostBase): Promise<AdminResult> => ({
   data: asJson(
-    gateway.routes.map(({ name, method, path, stages, options, upstreams, place, about }) => ({
-      name,
-      method,
-      path,
-      stages,
-      options,
-      upstreams,
-      place,
-      summary: about.summary,
-    })),
+    gateway.routes.map(
+      ({ name, method, path, stages, options, upstreams, place, about }): Unchecked<RouteRow> => ({
+        name,
+        method,
+        path,
+        stages,
+        options,
+        upstreams,
+        place,
+        summary: about.summary,
+      }),
+    ),
   ),
 })
 
 const status = async (_: AdminCall, { gateway }: HostBase): Promise<AdminResult> => {
   const [live, versions] = await Promise.all([gateway.status(), gateway.history()])
   const { url, version, hash, workers, unready, failure } = live
-  const view = { url, version, hash, time: live.time, workers, unready, failure, versions }
+  const view: ConfigurationView = {
+    url,
+    version,
+    hash,
+    time: live.time,
+    workers,
+    unready,
+    failure,
+    versions,
+  }
   return { data: asJson(view) }
 }
 
@@ -66,7 +78,7 @@ const change = async ({ query }: AdminCall, { gateway }: HostBase): Promise<Admi
   const before = versions[versions.indexOf(version) - 1]
   if (!versions.includes(version)) await gateway.diff(version, version)
   const files = before === undefined ? [] : await gateway.diff(before, version)
-  return { data: asJson({ version, before: before ?? null, files }) }
+  return { data: asJson({ version, before: before ?? null, files } satisfies VersionChange) }
 }
 
 /** A version with problems is not live: the answer has all of them. */

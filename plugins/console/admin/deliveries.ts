@@ -1,5 +1,5 @@
 /** Endpoints of operators for webhooks: the last events, and a replay. */
-import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
+import type { HostBase, Row, Sql } from '../../../engine/plugin.ts'
 import { withAccountNames } from '../../credentials/statements.ts'
 import {
   described,
@@ -11,6 +11,7 @@ import {
   text,
   time,
 } from '../../shapes.ts'
+import type { DeliveryRow } from '../../views.ts'
 import { hostOf } from '../../webhooks/address.ts'
 import { ATTEMPTS } from '../../webhooks/schedule.ts'
 import { EVENTS, replay } from '../../webhooks/statements.ts'
@@ -44,7 +45,7 @@ const FIND = events('event', 'e.id = ?')
 const timeOf = (value: unknown): string | null =>
   value === null || value === undefined ? null : new Date(Number(value)).toISOString()
 /** Without the path and the query of the URL, which may contain secrets. */
-const rowOf = (row: Row): { readonly [name: string]: Json } => ({
+const rowOf = (row: Row): DeliveryRow => ({
   id: String(row.id),
   account: Number(row.endpoint),
   account_name: row.account_name === null ? null : String(row.account_name),

@@ -62,6 +62,8 @@ export const LIMITS = {
     concurrency: { type: 'integer', minimum: 1, maximum: 1_000_000 },
   },
 } as const
+/** A view of the contract as JSON: members that are undefined are absent. */
+export const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
 /** A text of a query: undefined where it is missing or empty. */
 export const textIn = (query: URLSearchParams, name: string): string | undefined =>
   query.get(name)?.trim() || undefined

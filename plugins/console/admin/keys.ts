@@ -2,7 +2,7 @@
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { revoke } from '../../credentials/statements.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
-import { changeKey, type KeyView, keyDetails, listKeys, rotateKey } from '../../operator/keys.ts'
+import { changeKey, keyDetails, listKeys, rotateKey } from '../../operator/keys.ts'
 import {
   described,
   integer,
@@ -13,6 +13,7 @@ import {
   text,
   time,
 } from '../../shapes.ts'
+import type { KeyView } from '../../views.ts'
 import { fault } from '../faults.ts'
 import { findAccountView } from './accounts.ts'
 import {

@@ -1,5 +1,5 @@
 /** Endpoints of operators for the ledger: audit, and charges of all accounts. */
-import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
+import type { HostBase, Row, Sql } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { FIND_BY_ID, withAccountNames } from '../../credentials/statements.ts'
 import { audit } from '../../ledger/audit.ts'
@@ -10,14 +10,14 @@ import {
   integer,
   list as listOf,
   nullable,
-  number,
   object,
   oneOf,
   text,
   time,
 } from '../../shapes.ts'
+import type { AuditReport, ChargeRow } from '../../views.ts'
 import { fault } from '../faults.ts'
-import { findAccountView } from './accounts.ts'
+import { findAccountView, MONEY } from './accounts.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -32,17 +32,16 @@ const STATES: readonly string[] = ['open', 'settled', 'released']
 const runAudit = async (_: AdminCall, { database }: HostBase): Promise<AdminResult> => {
   const findings = await audit(database)
   const now = new Date(await database.now()).toISOString()
-  return {
-    data: {
-      balanced: findings.length === 0,
-      time: now,
-      findings: findings.map(each => ({ ...each })),
-    },
+  const report: AuditReport = {
+    balanced: findings.length === 0,
+    time: now,
+    findings: findings.map(each => ({ ...each })),
   }
+  return { data: report }
 }
 
-const chargeOf = (row: Row): { readonly [name: string]: Json } => {
-  const amount = (value: unknown) => Number(printMoney(nanosOf((value as Row[string]) ?? 0)))
+const chargeOf = (row: Row): ChargeRow => {
+  const amount = (value: Row[string] | undefined) => printMoney(nanosOf(value ?? 0))
   return {
     request: String(row.request),
     at: new Date(Number(row.opened)).toISOString(),
@@ -133,10 +132,10 @@ const CHARGE = object({
   model: text,
   state: oneOf(...STATES),
   task: nullable(text),
-  cost: number,
-  held: number,
-  refunded: number,
-  uncollected: number,
+  cost: MONEY,
+  held: MONEY,
+  refunded: MONEY,
+  uncollected: MONEY,
 })
 
 export const ledgerEndpoints: AdminEndpoints = {

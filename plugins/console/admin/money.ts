@@ -2,9 +2,9 @@
 import type { HostBase } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { addMoney, changeOverdraft, refundCall, takeMoney } from '../../operator/money.ts'
-import { number, object, text } from '../../shapes.ts'
+import { object, text } from '../../shapes.ts'
 import { fault } from '../faults.ts'
-import { ACCOUNT, ACCOUNT_NAME, findAccountView } from './accounts.ts'
+import { ACCOUNT, ACCOUNT_NAME, findAccountView, MONEY } from './accounts.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -45,8 +45,8 @@ const overdraft = async (call: AdminCall, host: HostBase): Promise<AdminResult> 
 const refund = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
   const request = String(call.body.request)
   const { account, amount } = await refundCall(host.database, request, noteOf(call))
-  const after = { request, account: account.name, refunded: Number(printMoney(amount)) }
-  return { data: after, change: { before: { request, refunded: 0 }, after } }
+  const after = { request, account: account.name, refunded: printMoney(amount) }
+  return { data: after, change: { before: { request, refunded: '0' }, after } }
 }
 
 const CHANGE = bodyOf(
@@ -83,7 +83,7 @@ export const moneyEndpoints: AdminEndpoints = {
   'POST charges/refund': {
     summary: 'Refunds the charge of a call, once.',
     body: bodyOf({ request: { type: 'string', maxLength: 128 }, note: NOTE }, ['request']),
-    data: object({ request: text, account: text, refunded: number }),
+    data: object({ request: text, account: text, refunded: MONEY }),
     run: refund,
   },
 }

@@ -13,20 +13,29 @@ import {
   oneOf,
   text,
 } from '../../shapes.ts'
+import type { UpstreamRow } from '../../views.ts'
 import { fault } from '../faults.ts'
-import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
+import {
+  type AdminCall,
+  type AdminEndpoints,
+  type AdminResult,
+  asJson,
+  bodyOf,
+} from './endpoint.ts'
 
 const list = async (_: AdminCall, host: HostBase): Promise<AdminResult> => {
   const { upstreams, keys } = await host.gateway.status()
   const names = Object.keys(host.upstreams)
-  const views = names.map(name => ({
-    name,
-    inside: host.upstreams[name]?.inside ?? null,
-    formats: host.upstreams[name]?.options.formats ?? null,
-    addresses: (upstreams[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
-    keys: (keys[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
-  }))
-  return { data: views }
+  const views = names.map(
+    (name): UpstreamRow => ({
+      name,
+      inside: host.upstreams[name]?.inside ?? null,
+      formats: (host.upstreams[name]?.options.formats ?? null) as UpstreamRow['formats'],
+      addresses: (upstreams[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
+      keys: (keys[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
+    }),
+  )
+  return { data: asJson(views) }
 }
 
 const test = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {

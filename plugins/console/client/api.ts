@@ -1,18 +1,9 @@
 /** Calls the HTTP APIs of the gateway with the session of the browser. */
+import type { SessionView } from '../../views.ts'
 
 /** The path prefix of the gateway, for one behind `PUBLIC_URL` with a path. */
 const PREFIX = location.pathname.replace(/\/console\/?$/, '')
 
-export interface Session {
-  readonly account: { readonly id: number; readonly name: string; readonly role: string }
-  readonly csrf: string
-  /** The public address of the gateway. */
-  readonly url: string
-  readonly currency: string
-  /** Whether the pages of operators are served. */
-  readonly admin: boolean
-  readonly edit: boolean
-}
 /** A refusal, with the API's own message. */
 export class ApiError extends Error {
   readonly status: number
@@ -29,7 +20,7 @@ export class ApiError extends Error {
 
 // The token of the session; a page has one session.
 const state: { csrf: string; onSignedOut: () => void } = { csrf: '', onSignedOut: () => {} }
-export const useSession = (session: Session | undefined, onSignedOut: () => void): void => {
+export const useSession = (session: SessionView | undefined, onSignedOut: () => void): void => {
   state.csrf = session?.csrf ?? ''
   state.onSignedOut = onSignedOut
 }

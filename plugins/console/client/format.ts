@@ -38,17 +38,17 @@ export const formatPercent = (share: number): string =>
 
 const PLACES = 6
 /** An amount with six places, split so that the zeros at its end can be dimmed. At least two places
- *  stay. */
-export const splitMoney = (amount: number): readonly [digits: string, zeros: string] => {
+ *  stay. A decimal text keeps all its digits. */
+export const splitMoney = (amount: number | string): readonly [digits: string, zeros: string] => {
   const whole = numbers('money', {
     minimumFractionDigits: PLACES,
     maximumFractionDigits: PLACES,
-  }).format(amount)
+  }).format(amount as number | `${number}`)
   const zeros = Math.min(/0*$/.exec(whole)?.[0].length ?? 0, PLACES - 2)
   return [whole.slice(0, whole.length - zeros), whole.slice(whole.length - zeros)]
 }
 /** An amount with two to six places and its currency. */
-export const formatMoney = (amount: number, currency: string): string =>
+export const formatMoney = (amount: number | string, currency: string): string =>
   `${splitMoney(amount)[0]} ${currency}`
 
 export const formatTime = (at: string | number): string =>

@@ -1,7 +1,8 @@
 /** Starts the console: finds the session, shows the sign-in page or the page of the address. */
 import { type ComponentType, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { type ApiError, call, callData, type Session, useSession } from './api.ts'
+import type { SessionView } from '../../views.ts'
+import { type ApiError, call, callData, useSession } from './api.ts'
 import { clearCache, toApiError } from './loading.ts'
 import type { PageProps } from './page.ts'
 import { HOME, pageOf } from './pages.ts'
@@ -15,7 +16,7 @@ import { presentLanguage, text } from './texts.ts'
 import './tokens.css'
 
 type Present = {
-  readonly session?: Session
+  readonly session?: SessionView
   readonly hasEnded?: boolean
   readonly error?: ApiError
 }
@@ -24,7 +25,7 @@ const App = () => {
   const [present, setPresent] = useState<Present>()
   const [, setLanguageRound] = useState(0)
   const load = () =>
-    callData<Session>('GET', '/api/session')
+    callData<SessionView>('GET', '/api/session')
       .then(session => setPresent({ session }))
       .catch(error => {
         const failure = toApiError(error)
@@ -45,7 +46,7 @@ const App = () => {
     setLanguageRound(round => round + 1)
   }
   if (!session) {
-    const onSession = (session: Session) => setPresent({ session })
+    const onSession = (session: SessionView) => setPresent({ session })
     return <SignIn hasEnded={hasEnded} onSession={onSession} onLanguage={onLanguage} />
   }
   const signOut = async () => {
@@ -57,7 +58,7 @@ const App = () => {
 }
 
 interface SignedInProps {
-  readonly session: Session
+  readonly session: SessionView
   onSignOut(): void
   onLanguage(): void
 }

@@ -1,7 +1,7 @@
 /** The frame of every page: navigation, title, keyboard, theme and language. */
 import type { ComponentChildren } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
-import type { Session } from './api.ts'
+import type { SessionView } from '../../views.ts'
 import { PAGES, pageOf, pagesOf } from './pages.ts'
 import { Dialog } from './parts/form.tsx'
 import { Icon, type IconName } from './parts/icon.tsx'
@@ -12,7 +12,7 @@ import { setLanguage, type TextKey, text } from './texts.ts'
 
 interface ShellProps {
   readonly place: Place
-  readonly session: Session
+  readonly session: SessionView
   onSignOut(): void
   onLanguage(): void
   readonly children: ComponentChildren

@@ -1,6 +1,7 @@
 /** The sign-in page: a system token, or the secret of a one-time link in the address. */
 import { useEffect, useState } from 'preact/hooks'
-import { callData, type Session } from './api.ts'
+import type { SessionView } from '../../views.ts'
+import { callData } from './api.ts'
 import { useAction } from './loading.ts'
 import { Field, Form } from './parts/form.tsx'
 import { Icon } from './parts/icon.tsx'
@@ -11,14 +12,14 @@ const LINK = /^#link=(sl-\w+)$/
 
 interface SignInProps {
   readonly hasEnded: boolean
-  onSession(session: Session): void
+  onSession(session: SessionView): void
   onLanguage(): void
 }
 export const SignIn = ({ hasEnded, onSession, onLanguage }: SignInProps) => {
   const [token, setToken] = useState('')
   const [link, setLink] = useState(LINK.exec(location.hash)?.[1])
   const signIn = async (credential: object) =>
-    onSession(await callData<Session>('POST', '/api/session', credential))
+    onSession(await callData<SessionView>('POST', '/api/session', credential))
   const byToken = useAction(() => signIn({ token: token.trim() }))
   const byLink = useAction(async () => {
     // The secret leaves the address before it is used, and so the history.

@@ -1,6 +1,7 @@
 /** What served a call: the column `served` of its charge, one JSON text, and how it is shown. */
 import type { Exchange, Row, Target } from '../../../engine/plugin.ts'
 import { SERVED, type Served } from '../../slots.ts'
+import type { ServedFacts, ServedView } from '../../views.ts'
 
 /** Members that are not known are absent. `first` and `ms`: from the head of the request to the
  *  first content, and to the charge. */
@@ -51,14 +52,6 @@ const read = ({ served }: Row): ServedBy =>
 const textIn = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
 
-/** What a customer sees of it: nothing that names the provider. */
-export interface ServedFacts {
-  readonly tier: string | null
-  readonly speed: string | null
-  readonly geography: string | null
-  readonly first_content_ms: number | null
-  readonly ms: number | null
-}
 export const servedFacts = (row: Row): ServedFacts => {
   const { attributes = {}, first, ms } = read(row)
   return {
@@ -70,14 +63,6 @@ export const servedFacts = (row: Row): ServedFacts => {
   }
 }
 
-/** What an operator sees. */
-export interface ServedView extends ServedFacts {
-  readonly upstream: string | null
-  readonly target: string | null
-  readonly upstream_key: string | null
-  readonly served_model: string | null
-  readonly response_id: string | null
-}
 export const servedView = (row: Row): ServedView => {
   const { upstream, target, key, model, id } = read(row)
   return {

@@ -4,6 +4,7 @@ import type { Exchange, Host, Json, Sql, Stage } from '../../../engine/plugin.ts
 import { accountEvents } from '../../account-events/account-events.ts'
 import { mediaTypeOf } from '../../formats/media/media-type.ts'
 import { ACCOUNT } from '../../slots.ts'
+import type { OwnTask } from '../../views.ts'
 import { TASK_COLUMNS, TASKS } from '../requests/statements.ts'
 import { dataOf, isWebUrl, sourcesIn } from '../results/results.ts'
 import { showListed, showWhole } from '../results/shown.ts'
@@ -136,7 +137,7 @@ export class AccountTasksStage implements Stage {
   }
 }
 
-const viewOf = (task: Task): Json => {
+const viewOf = (task: Task): OwnTask => {
   const { id, request, route, model, state, progress, error, results, body } = task
   return {
     id,
@@ -146,7 +147,7 @@ const viewOf = (task: Task): Json => {
     state,
     progress: state === 'succeeded' ? 100 : progress,
     error: error ? { code: error.code, message: error.message } : null,
-    results,
+    results: results as OwnTask['results'],
     request: body,
     created: new Date(task.created).toISOString(),
     changed: new Date(task.changed).toISOString(),

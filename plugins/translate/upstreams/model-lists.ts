@@ -15,6 +15,7 @@ import type {
 import { readCatalogue } from '../../catalogue/configured.ts'
 import { isFields, parseJson } from '../../formats/fields.ts'
 import { formatsOf } from '../../formats/index.ts'
+import type { UpstreamFinding } from '../../views.ts'
 
 interface Finding {
   readonly upstream: string
@@ -83,7 +84,9 @@ const ask = async (host: HostBase, only: string | undefined) => {
 export const testUpstream = async (host: HostBase, name: string) => {
   if (!Object.hasOwn(host.upstreams, name)) throw unknownUpstream(name, host)
   const findings = await check(name, host)
-  return findings.map(({ models, ...finding }) => ({ ...finding, models: models?.length ?? null }))
+  return findings.map(
+    ({ models, ...finding }): UpstreamFinding => ({ ...finding, models: models?.length ?? null }),
+  )
 }
 
 const fault = errors({ UPSTREAM_UNKNOWN: [404, 'there is no upstream named "%s"%s'] })

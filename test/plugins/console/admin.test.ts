@@ -148,7 +148,11 @@ t.test('money: debit, overdraft and refund change the ledger, and are logged', a
   const { balance } = (await read('account?account=ann')).data
   const debited = await change('accounts/debit', { account: 'ann', amount: '2', note: 'mistake' })
   t.equal(Number(debited.balance), Number((Number(balance) - 2).toFixed(9)))
-  t.match(await change('accounts/overdraft', { account: 'ann', amount: 5 }), { overdraft: 5 })
+  const amount = '90071992.547409931'
+  await change('accounts', { name: 'exact' })
+  const credited = await change('accounts/credit', { account: 'exact', amount })
+  t.equal(credited.balance, amount, 'a float would not have its digits')
+  t.match(await change('accounts/overdraft', { account: 'ann', amount: 5 }), { overdraft: '5' })
   const { data } = await read('charges?account=ann&state=settled')
   const { request, cost } = data[0] ?? {}
   t.match(await change('charges/refund', { request }), { request, account: 'ann', refunded: cost })

@@ -1,20 +1,14 @@
 /** One account, for operators: money, limits and keys. */
 import { useState } from 'preact/hooks'
+import type { AccountRow, KeyView, SignInLinkView } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { formatNumber, formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
-import {
-  LIMIT_PARAMS,
-  LimitFields,
-  type Limits,
-  limitsBody,
-  limitsDraft,
-  limitsText,
-} from '../parts/limits.tsx'
+import { LIMIT_PARAMS, LimitFields, limitsBody, limitsDraft, limitsText } from '../parts/limits.tsx'
 import { PageHead } from '../parts/page.tsx'
-import { type Quota, QuotaFields, quotaBody, quotaDraft, quotaText } from '../parts/quota.tsx'
+import { QuotaFields, quotaBody, quotaDraft, quotaText } from '../parts/quota.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
@@ -22,28 +16,8 @@ import { toast } from '../parts/toast.tsx'
 import { Money, State, useCurrency, useOwnAccount } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { type TextKey, text, textOr } from '../texts.ts'
-import { type Link, LinkDialog, Suspend } from './accounts.tsx'
+import { LinkDialog, Suspend } from './accounts.tsx'
 
-interface Account {
-  readonly id: number
-  readonly name: string
-  readonly role: string
-  readonly state: string
-  readonly created: string
-  readonly balance: number
-  readonly used: number
-  readonly overdraft: number
-  readonly limits: Limits | null
-}
-interface Key extends Quota {
-  readonly id: number
-  readonly name: string
-  readonly key: string
-  readonly state: string
-  readonly limits: Limits | null
-  readonly remaining: number | null
-  readonly used: string | null
-}
 type MoneyKind = 'credit' | 'debit' | 'overdraft'
 const MONEY: readonly MoneyKind[] = ['credit', 'debit', 'overdraft']
 const LABELS: Readonly<Record<MoneyKind, TextKey>> = {
@@ -51,12 +25,12 @@ const LABELS: Readonly<Record<MoneyKind, TextKey>> = {
   debit: 'account.debit',
   overdraft: 'account.overdraft.set',
 }
-type Open = MoneyKind | 'limits' | 'suspend' | Link
+type Open = MoneyKind | 'limits' | 'suspend' | SignInLinkView
 
 const AccountPage = ({ place }: PageProps) => {
   const [open, setOpen] = useState<Open>()
   const name = place.id ?? ''
-  const account = useData<{ data: Account }>(
+  const account = useData<{ data: AccountRow }>(
     `/api/admin/account?${new URLSearchParams({ account: name })}`,
   )
   return (
@@ -93,7 +67,7 @@ const AccountPage = ({ place }: PageProps) => {
 export default AccountPage
 
 interface ActionsProps {
-  readonly of: Account
+  readonly of: AccountRow
   onOpen(open: Open): void
   onChange(): void
 }
@@ -102,7 +76,7 @@ const Actions = ({ of: { id, name, state }, onOpen, onChange }: ActionsProps) =>
     callData<T>('POST', `/api/admin/accounts/${path}`, { account: id })
   const isOwn = useOwnAccount() === id
   const fail = (error: Error) => toast(error.message)
-  const makeLink = () => void post<Link>('link').then(onOpen, fail)
+  const makeLink = () => void post<SignInLinkView>('link').then(onOpen, fail)
   const resume = () =>
     void post('resume').then(() => {
       toast(text('accounts.resumed', { name }))
@@ -142,7 +116,7 @@ const Actions = ({ of: { id, name, state }, onOpen, onChange }: ActionsProps) =>
 
 interface OpenedProps {
   readonly open: Open
-  readonly of: Account
+  readonly of: AccountRow
   onClose(): void
   onDone(message: string): void
 }
@@ -153,7 +127,7 @@ const Opened = ({ open, ...rest }: OpenedProps) => {
   return <MoneyDialog kind={open} {...rest} />
 }
 
-const Facts = ({ account }: { account: Account }) => {
+const Facts = ({ account }: { account: AccountRow }) => {
   const currency = useCurrency()
   const { id, role, state, created, balance, used, overdraft, limits } = account
   return (
@@ -194,7 +168,7 @@ const Facts = ({ account }: { account: Account }) => {
 
 interface MoneyDialogProps {
   readonly kind: MoneyKind
-  readonly of: Account
+  readonly of: AccountRow
   onClose(): void
   onDone(message: string): void
 }
@@ -269,8 +243,8 @@ const AccountLimits = ({
 
 const Keys = ({ account }: { account: number }) => {
   const [round, setRound] = useState(0)
-  const [open, setOpen] = useState<{ key: Key; kind: 'limits' | 'revoke' }>()
-  const rows = useRows<Key>(`/api/admin/keys?account=${account}`, envelopePage, round)
+  const [open, setOpen] = useState<{ key: KeyView; kind: 'limits' | 'revoke' }>()
+  const rows = useRows<KeyView>(`/api/admin/keys?account=${account}`, envelopePage, round)
   const close = () => setOpen(undefined)
   const onDone = () => {
     toast(text('saved'))
@@ -294,8 +268,8 @@ const Keys = ({ account }: { account: number }) => {
 
 const columnsOf = (
   currency: string,
-  onOpen: (key: Key, kind: 'limits' | 'revoke') => void,
-): readonly Column<Key>[] => [
+  onOpen: (key: KeyView, kind: 'limits' | 'revoke') => void,
+): readonly Column<KeyView>[] => [
   { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWidest: true },
   {
     title: text('column.name'),
@@ -345,7 +319,9 @@ const columnsOf = (
   actionsColumn(onOpen),
 ]
 
-const actionsColumn = (onOpen: (key: Key, kind: 'limits' | 'revoke') => void): Column<Key> =>
+const actionsColumn = (
+  onOpen: (key: KeyView, kind: 'limits' | 'revoke') => void,
+): Column<KeyView> =>
   actionColumn(
     ({ name }) => name,
     key =>
@@ -358,7 +334,7 @@ const actionsColumn = (onOpen: (key: Key, kind: 'limits' | 'revoke') => void): C
   )
 
 interface KeyDialogProps {
-  readonly of: Key
+  readonly of: KeyView
   onClose(): void
   onDone(): void
 }
@@ -366,7 +342,13 @@ const KeyLimits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
   const [limits, setLimits] = useState(() => limitsDraft(key.limits))
   const [quota, setQuota] = useState(() => quotaDraft(key))
   const action = useAction(async () => {
-    const body = { key: key.id, ...quotaBody(quota), limits: limitsBody(limits) }
+    const isChanged = (draft: object, before: object) =>
+      JSON.stringify(draft) !== JSON.stringify(before)
+    const body = {
+      key: key.id,
+      ...(isChanged(quota, quotaDraft(key)) && quotaBody(quota)),
+      ...(isChanged(limits, limitsDraft(key.limits)) && { limits: limitsBody(limits) }),
+    }
     await callData('POST', '/api/admin/keys/limits', body)
     onDone()
   })

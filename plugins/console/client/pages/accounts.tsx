@@ -1,5 +1,6 @@
 /** Accounts, for operators: create, credit, suspend, resume, sign-in links. */
 import { useState } from 'preact/hooks'
+import type { AccountRow, SignInLinkView } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { formatMoney, formatTime } from '../format.ts'
 import { useAction } from '../loading.ts'
@@ -15,25 +16,11 @@ import { Money, Secret, State, Time, useCurrency, useOwnAccount } from '../parts
 import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
-interface Account {
-  readonly id: number
-  readonly name: string
-  readonly role: string
-  readonly state: string
-  readonly keys: number
-  readonly created: string
-  readonly balance: number
-  readonly used: number
-}
-export interface Link {
-  readonly url: string
-  readonly expires: string
-}
 type Open =
   | { readonly kind: 'create' }
-  | { readonly kind: 'credit'; readonly account: Account }
-  | { readonly kind: 'suspend'; readonly account: Account }
-  | { readonly kind: 'link'; readonly account: Account; readonly link: Link }
+  | { readonly kind: 'credit'; readonly account: AccountRow }
+  | { readonly kind: 'suspend'; readonly account: AccountRow }
+  | { readonly kind: 'link'; readonly account: AccountRow; readonly link: SignInLinkView }
 
 const Accounts = ({ place }: PageProps) => {
   const [round, setRound] = useState(0)
@@ -43,7 +30,7 @@ const Accounts = ({ place }: PageProps) => {
   const sort = place.query.get('sort') ?? 'number'
   const order = place.query.get('order') === 'desc' ? 'desc' : 'asc'
   const path = `/api/admin/accounts?${new URLSearchParams({ search, state, sort, order })}`
-  const rows = useRows<Account>(path, envelopePage, round)
+  const rows = useRows<AccountRow>(path, envelopePage, round)
   const close = () => setOpen(undefined)
   const onDone = (message: string) => {
     toast(message)
@@ -55,7 +42,7 @@ const Accounts = ({ place }: PageProps) => {
       {text('accounts.create')}
     </button>
   )
-  const act = async (kind: 'link' | 'resume', account: Account) => {
+  const act = async (kind: 'link' | 'resume', account: AccountRow) => {
     const body = { account: account.id }
     if (kind === 'resume') {
       await callData('POST', '/api/admin/accounts/resume', body)
@@ -101,14 +88,14 @@ const Opened = ({ open, ...rest }: Part & { readonly open: Open }) => {
   if (open.kind === 'suspend') return <Suspend of={open.account} {...rest} />
   return <LinkDialog of={open.account} link={open.link} onClose={rest.onClose} />
 }
-type Start = (kind: 'link' | 'resume', account: Account) => void
+type Start = (kind: 'link' | 'resume', account: AccountRow) => void
 
 const columnsOf = (
   currency: string,
   own: number | undefined,
   onOpen: (open: Open) => void,
   start: Start,
-): readonly Column<Account>[] => [
+): readonly Column<AccountRow>[] => [
   ...nameColumns(),
   ...sumColumns(currency),
   actionColumn(
@@ -132,7 +119,7 @@ const columnsOf = (
   ),
 ]
 
-const nameColumns = (): readonly Column<Account>[] => [
+const nameColumns = (): readonly Column<AccountRow>[] => [
   {
     title: '#',
     cell: ({ id }) => id,
@@ -166,7 +153,7 @@ const nameColumns = (): readonly Column<Account>[] => [
   },
 ]
 
-const sumColumns = (currency: string): readonly Column<Account>[] => [
+const sumColumns = (currency: string): readonly Column<AccountRow>[] => [
   {
     title: text('page.keys'),
     cell: ({ keys }) => keys,
@@ -235,14 +222,14 @@ const Create = ({ onClose, onDone }: Part) => {
   )
 }
 
-const Credit = ({ of: account, onClose, onDone }: Part & { of: Account }) => {
+const Credit = ({ of: account, onClose, onDone }: Part & { of: AccountRow }) => {
   const [amount, setAmount] = useState('')
   const [note, setNote] = useState('')
   const currency = useCurrency()
   const { name, id } = account
   const action = useAction(async () => {
     const body = { account: id, amount, ...(note !== '' && { note }) }
-    const { balance } = await callData<Account>('POST', '/api/admin/accounts/credit', body)
+    const { balance } = await callData<AccountRow>('POST', '/api/admin/accounts/credit', body)
     onDone(text('accounts.credited', { name, amount: formatMoney(balance, currency) }))
   })
   return (
@@ -275,7 +262,7 @@ const Credit = ({ of: account, onClose, onDone }: Part & { of: Account }) => {
   )
 }
 
-type Named = Pick<Account, 'id' | 'name'>
+type Named = Pick<AccountRow, 'id' | 'name'>
 export const Suspend = ({ of: { id, name }, onClose, onDone }: Part & { of: Named }) => {
   const action = useAction(async () => {
     await callData('POST', '/api/admin/accounts/suspend', { account: id })
@@ -294,7 +281,7 @@ export const Suspend = ({ of: { id, name }, onClose, onDone }: Part & { of: Name
 
 interface LinkDialogProps {
   readonly of: Named
-  readonly link: Link
+  readonly link: SignInLinkView
   onClose(): void
 }
 export const LinkDialog = ({ of: { name }, link: { url, expires }, onClose }: LinkDialogProps) => (

@@ -1,5 +1,6 @@
 /** Batches: create from a file, watch, cancel, download the output. */
 import { useState } from 'preact/hooks'
+import type { BatchView } from '../../../views.ts'
 import { addressOf, call } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { shortenId } from '../format.ts'
@@ -14,15 +15,6 @@ import { Id, Live, State, Time } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
 
-interface Batch {
-  readonly id: string
-  readonly endpoint: string
-  readonly status: string
-  readonly created_at: number
-  readonly output_file_id: string | null
-  readonly error_file_id: string | null
-  readonly request_counts: { readonly total: number; completed: number; failed: number }
-}
 const ENDPOINTS = [
   '/v1/chat/completions',
   '/v1/responses',
@@ -30,12 +22,12 @@ const ENDPOINTS = [
   '/v1/images/generations',
 ]
 const FINAL = ['completed', 'failed', 'cancelled', 'expired']
-const isRunning = ({ status }: Batch): boolean => !FINAL.includes(status)
+const isRunning = ({ status }: BatchView): boolean => !FINAL.includes(status)
 
 const Batches = () => {
   const [round, setRound] = useState(0)
   const [isCreate, setCreate] = useState(false)
-  const rows = useRows<Batch>('/v1/batches?limit=50', openaiPage, round)
+  const rows = useRows<BatchView>('/v1/batches?limit=50', openaiPage, round)
   const reload = () => setRound(round => round + 1)
   const live = useChanges('/api/batches/events', reload)
   const [cancelled, setCancelled] = useState<string>()
@@ -93,7 +85,7 @@ export default Batches
 
 const downloadOf = (id: string | null, label: string) =>
   id ? [{ label, href: addressOf(`/v1/files/${id}/content`) }] : []
-const columnsOf = (cancel: (id: string) => void): readonly Column<Batch>[] => [
+const columnsOf = (cancel: (id: string) => void): readonly Column<BatchView>[] => [
   {
     title: text('column.created'),
     cell: ({ created_at }) => <Time at={created_at * 1_000} />,

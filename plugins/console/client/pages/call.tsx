@@ -1,44 +1,19 @@
 /** A call's own page: when it ran, who made it, what it cost and why. */
 
 import { useContext } from 'preact/hooks'
+import type { Receipt } from '../../../views.ts'
 import { formatMoney } from '../format.ts'
 import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
 import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
 import { PageHead } from '../parts/page.tsx'
-import { Price, type PriceLine } from '../parts/price.tsx'
+import { Price } from '../parts/price.tsx'
 import { View } from '../parts/states.tsx'
 import { Story } from '../parts/story.tsx'
 import { type Step, TimeLine } from '../parts/time-line.tsx'
 import { Id, SessionContext, State, useCurrency } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
-
-interface Receipt {
-  readonly request_id: string
-  readonly at: string
-  readonly closed: string | null
-  readonly route: string
-  readonly model: string
-  readonly key: number | null
-  readonly state: string
-  readonly estimated: boolean
-  readonly cost: number
-  readonly refunded: number
-  readonly held: number
-  readonly uncollected: number
-  readonly task_id?: string
-  readonly settings?: Readonly<Record<string, unknown>>
-  readonly usage: Readonly<Record<string, number>> | null
-  readonly lines: readonly PriceLine[]
-  readonly unpriced: readonly string[]
-  readonly formula: string | null
-  readonly tier: string | null
-  readonly speed: string | null
-  readonly geography: string | null
-  readonly first_content_ms: number | null
-  readonly ms: number | null
-}
 
 const Call = ({ place }: PageProps) => {
   const session = useContext(SessionContext)

@@ -1,9 +1,15 @@
 /** The configuration, for operators: live version, failed reload, history with differences. */
 import { useContext, useState } from 'preact/hooks'
+import type {
+  ConfigurationView,
+  ReloadOutcome,
+  VersionChange,
+  VersionView,
+} from '../../../views.ts'
 import { callData } from '../api.ts'
 import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
-import { Diff, type FileDiff } from '../parts/diff.tsx'
+import { Diff } from '../parts/diff.tsx'
 import { Confirm } from '../parts/form.tsx'
 import { wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
@@ -15,40 +21,13 @@ import { SessionContext, State, Time } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text, textOr } from '../texts.ts'
 
-interface Version {
-  readonly version: number
-  readonly hash: string
-  readonly time: string
-  readonly from?: number
-  readonly change?: string
-  readonly isLive: boolean
-}
-interface Status {
-  readonly version: number
-  readonly hash: string
-  readonly time: string
-  readonly workers: readonly {
-    readonly number: number
-    readonly pid: number
-    readonly state: string
-    readonly version: number
-  }[]
-  readonly unready: readonly string[]
-  readonly failure: { readonly time: string; readonly text: string } | null
-  readonly versions: readonly Version[]
-}
-interface Report {
-  readonly outcome: string
-  readonly version: number
-}
-
 const Configuration = ({ place: { query } }: PageProps) => {
-  const status = useData<{ data: Status }>('/api/admin/configuration')
+  const status = useData<{ data: ConfigurationView }>('/api/admin/configuration')
   const session = useContext(SessionContext)
   const version = query.get('version')
   const reload = useAction(async () => {
     try {
-      const report = await callData<Report>('POST', '/api/admin/configuration/reload', {})
+      const report = await callData<ReloadOutcome>('POST', '/api/admin/configuration/reload', {})
       toast(textOr(`configuration.${report.outcome}`, report.outcome))
     } finally {
       // Also after a refusal: the page shows the problems with their lines.
@@ -89,7 +68,7 @@ const Configuration = ({ place: { query } }: PageProps) => {
 export default Configuration
 
 const SOURCE_LINE = /^\s*\d* \|/
-const Failure = ({ failure }: { failure: NonNullable<Status['failure']> }) => (
+const Failure = ({ failure }: { failure: NonNullable<ConfigurationView['failure']> }) => (
   <section class="card notice error" aria-label={text('configuration.failure')}>
     <h2>
       {text('configuration.failure')} <Time at={failure.time} />
@@ -107,7 +86,7 @@ const Failure = ({ failure }: { failure: NonNullable<Status['failure']> }) => (
   </section>
 )
 
-const LiveVersion = ({ status }: { status: Status }) => (
+const LiveVersion = ({ status }: { status: ConfigurationView }) => (
   <section class="card" aria-label={text('configuration.live')}>
     <dl class="facts">
       <dt>{text('configuration.live')}</dt>
@@ -141,7 +120,7 @@ const LiveVersion = ({ status }: { status: Status }) => (
 
 const Change = ({ version }: { version: string }) => {
   const path = `/api/admin/configuration/change?${new URLSearchParams({ version })}`
-  const change = useData<{ data: { before: number | null; files: readonly FileDiff[] } }>(path)
+  const change = useData<{ data: VersionChange }>(path)
   return (
     <section class="card" aria-label={text('configuration.change', { n: version })}>
       <div class="card-head">
@@ -163,8 +142,8 @@ const Change = ({ version }: { version: string }) => {
   )
 }
 
-const History = ({ status, onChange }: { status: Status; onChange(): void }) => {
-  const [target, setTarget] = useState<Version>()
+const History = ({ status, onChange }: { status: ConfigurationView; onChange(): void }) => {
+  const [target, setTarget] = useState<VersionView>()
   const { versions } = status
   return (
     <>
@@ -190,7 +169,7 @@ const History = ({ status, onChange }: { status: Status; onChange(): void }) => 
   )
 }
 
-const columnsOf = (onRollback: (version: Version) => void): readonly Column<Version>[] => [
+const columnsOf = (onRollback: (version: VersionView) => void): readonly Column<VersionView>[] => [
   {
     title: text('configuration.version'),
     cell: ({ version, isLive }) => (
@@ -247,7 +226,7 @@ interface RollbackProps {
 const Rollback = ({ to, onClose, onDone }: RollbackProps) => {
   const action = useAction(async () => {
     const body = { version: to }
-    const report = await callData<Report>('POST', '/api/admin/configuration/rollback', body)
+    const report = await callData<ReloadOutcome>('POST', '/api/admin/configuration/rollback', body)
     toast(textOr(`configuration.${report.outcome}`, report.outcome))
     onDone()
   })

@@ -1,5 +1,6 @@
 /** Deliveries of webhooks, for operators, with replay. */
 import { useState } from 'preact/hooks'
+import type { DeliveryRow } from '../../../views.ts'
 import { callData } from '../api.ts'
 import type { PageProps } from '../page.ts'
 import { Filter } from '../parts/list.tsx'
@@ -11,18 +12,6 @@ import { toast } from '../parts/toast.tsx'
 import { AccountLink, Id, State, Time } from '../parts/values.tsx'
 import { type TextKey, text } from '../texts.ts'
 
-interface Delivery {
-  readonly id: string
-  readonly account: number
-  readonly account_name: string | null
-  readonly receiver: string
-  readonly state: string
-  readonly attempts: number
-  readonly created: string
-  readonly last: string | null
-  readonly outcome: string | null
-  readonly status: number | null
-}
 const STATES = ['pending', 'delivered', 'failed'] as const
 
 const Deliveries = ({ place: { query } }: PageProps) => {
@@ -30,7 +19,7 @@ const Deliveries = ({ place: { query } }: PageProps) => {
   const state = query.get('state') ?? ''
   const account = query.get('account') ?? ''
   const path = `/api/admin/deliveries?${new URLSearchParams({ state, account })}`
-  const rows = useRows<Delivery>(path, envelopePage, round)
+  const rows = useRows<DeliveryRow>(path, envelopePage, round)
   const replay = (event: string) =>
     callData('POST', '/api/admin/deliveries/replay', { event })
       .then(() => {
@@ -62,7 +51,7 @@ const Deliveries = ({ place: { query } }: PageProps) => {
 }
 export default Deliveries
 
-const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] => [
+const columnsOf = (onReplay: (id: string) => void): readonly Column<DeliveryRow>[] => [
   {
     title: text('column.created'),
     cell: ({ created }) => <Time at={created} />,

@@ -2,6 +2,7 @@
  *  typed, completion of keys and values, a save that overwrites no change of another editor. */
 import type { RefObject } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import type { ProblemView } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { type Completion, completionsAt } from '../completion.ts'
 import { toApiError, useAction, useData } from '../loading.ts'
@@ -15,19 +16,7 @@ import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
 type Files = Readonly<Record<string, string>>
-interface Problem {
-  readonly message: string
-  /** With the suggestion, as `tollgate check` prints it. */
-  readonly text?: string
-  /** The allowed keys, where one is unknown. */
-  readonly hint?: string
-  readonly file: string
-  readonly line: number
-  readonly column: number
-  readonly length?: number
-  readonly suggestion?: string
-}
-const sentenceOf = ({ message, text = message }: Problem): string => text
+const sentenceOf = ({ message, text = message }: ProblemView): string => text
 /** ms without a key before the text is checked. */
 const PAUSE = 400
 
@@ -120,21 +109,22 @@ const FileEditor = ({ names, file, before, onSaved }: FileEditorProps) => {
 
 /** The problems of the last text that was checked. */
 const useProblems = (file: string, content: string) => {
-  const [problems, setProblems] = useState<readonly Problem[]>([])
+  const [problems, setProblems] = useState<readonly ProblemView[]>([])
   const [isChecking, setChecking] = useState(true)
   useEffect(() => {
     const abort = new AbortController()
     setChecking(true)
     const timer = setTimeout(() => {
       const body = { file, text: content }
-      callData<readonly Problem[]>('POST', '/api/admin/editor/check', body, abort.signal)
+      callData<readonly ProblemView[]>('POST', '/api/admin/editor/check', body, abort.signal)
         .then(list => {
           setProblems(list)
           setChecking(false)
         })
         .catch(error => {
           if (abort.signal.aborted) return
-          setProblems([{ message: toApiError(error).message, file, line: 1, column: 1 }])
+          const { message } = toApiError(error)
+          setProblems([{ code: '', message, file, line: 1, column: 1 }])
           setChecking(false)
         })
     }, PAUSE)
@@ -153,7 +143,7 @@ const type = (area: HTMLTextAreaElement, content: string): void => {
 }
 const LINE_HEIGHT = 19
 /** Selects what a problem means and scrolls there. */
-const select = (area: HTMLTextAreaElement, { line, column, length = 0 }: Problem): void => {
+const select = (area: HTMLTextAreaElement, { line, column, length = 0 }: ProblemView): void => {
   const before = area.value.split('\n').slice(0, line - 1)
   const start = before.reduce((sum, each) => sum + each.length + 1, 0) + column - 1
   area.focus()
@@ -165,7 +155,7 @@ interface AreaProps {
   readonly area: RefObject<HTMLTextAreaElement | null>
   readonly file: string
   readonly content: string
-  readonly problems: readonly Problem[]
+  readonly problems: readonly ProblemView[]
   onChange(content: string): void
 }
 const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
@@ -289,7 +279,7 @@ const Completions = ({ of, onChoose, onClose }: CompletionsProps) => {
 interface ProblemsProps {
   readonly file: string
   readonly area: RefObject<HTMLTextAreaElement | null>
-  readonly problems: readonly Problem[]
+  readonly problems: readonly ProblemView[]
   readonly isChecking: boolean
 }
 const Problems = ({ file, area, problems, isChecking }: ProblemsProps) => (
@@ -309,7 +299,7 @@ const Problems = ({ file, area, problems, isChecking }: ProblemsProps) => (
 )
 
 interface ProblemLineProps {
-  readonly of: Problem
+  readonly of: ProblemView
   readonly area: RefObject<HTMLTextAreaElement | null>
   /** Whether it is in the file that is shown. */
   readonly isHere: boolean

@@ -1,5 +1,6 @@
 /** Files of the account: upload, download, delete. */
 import { useRef, useState } from 'preact/hooks'
+import type { FileView } from '../../../views.ts'
 import { ApiError, addressOf, call } from '../api.ts'
 import { formatBytes } from '../format.ts'
 import { useAction } from '../loading.ts'
@@ -12,21 +13,13 @@ import { toast } from '../parts/toast.tsx'
 import { Id, Time } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
-interface StoredFile {
-  readonly id: string
-  readonly filename: string
-  readonly purpose: string
-  readonly bytes: number
-  readonly created_at: number
-  readonly expires_at?: number | null
-}
 const PURPOSES = ['assistants', 'fine-tune', 'vision', 'batch']
 
 const Files = () => {
   const [round, setRound] = useState(0)
-  const [deleted, setDeleted] = useState<StoredFile>()
+  const [deleted, setDeleted] = useState<FileView>()
   const [isUpload, setUpload] = useState(false)
-  const rows = useRows<StoredFile>('/v1/files?limit=100', openaiPage, round)
+  const rows = useRows<FileView>('/v1/files?limit=100', openaiPage, round)
   const close = () => {
     setDeleted(undefined)
     setUpload(false)
@@ -61,7 +54,7 @@ const Files = () => {
 }
 export default Files
 
-const columnsOf = (onDelete: (file: StoredFile) => void): readonly Column<StoredFile>[] => [
+const columnsOf = (onDelete: (file: FileView) => void): readonly Column<FileView>[] => [
   {
     title: text('column.name'),
     cell: ({ filename }) => (
@@ -141,7 +134,7 @@ const Upload = ({ onClose, onDone }: Part) => {
   )
 }
 
-const Delete = ({ of: { id, filename }, onClose, onDone }: Part & { of: StoredFile }) => {
+const Delete = ({ of: { id, filename }, onClose, onDone }: Part & { of: FileView }) => {
   const action = useAction(async () => {
     await call('DELETE', `/v1/files/${id}`)
     onDone()

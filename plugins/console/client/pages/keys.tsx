@@ -1,11 +1,12 @@
 /** API keys: create, limit, rotate, revoke. A key is shown once. */
 import { useState } from 'preact/hooks'
+import type { OwnKey } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { formatNumber, formatTime } from '../format.ts'
 import { type Action, useAction, useData } from '../loading.ts'
 import { Confirm, Dialog, Field, Form, useUnsaved } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
-import { type Quota, QuotaFields, quotaBody, quotaDraft, quotaText } from '../parts/quota.tsx'
+import { QuotaFields, quotaBody, quotaDraft, quotaText } from '../parts/quota.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
@@ -13,31 +14,15 @@ import { toast } from '../parts/toast.tsx'
 import { Secret, State, Time } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
-interface Key extends Quota {
-  readonly id: number
-  readonly name: string
-  readonly key: string
-  readonly state: string
-  readonly created: string
-  readonly expires: string | null
-  readonly models: readonly string[] | null
-  readonly limits: {
-    readonly requests?: string
-    readonly tokens?: string
-    readonly concurrency?: number
-  } | null
-  readonly remaining_quota: number | null
-  readonly used_quota: number
-}
 type Open =
   | { readonly kind: 'create' }
-  | { readonly kind: 'edit' | 'rotate' | 'revoke'; readonly key: Key }
+  | { readonly kind: 'edit' | 'rotate' | 'revoke'; readonly key: OwnKey }
   | { readonly kind: 'created'; readonly secret: string }
 
 const Keys = () => {
   const [round, setRound] = useState(0)
   const [open, setOpen] = useState<Open>()
-  const rows = useRows<Key>('/api/keys?limit=100', envelopePage, round)
+  const rows = useRows<OwnKey>('/api/keys?limit=100', envelopePage, round)
   const close = () => setOpen(undefined)
   const onDone = (next?: Open) => {
     setRound(round => round + 1)
@@ -72,7 +57,7 @@ const Keys = () => {
 }
 export default Keys
 
-const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
+const columnsOf = (onOpen: (open: Open) => void): readonly Column<OwnKey>[] => [
   {
     title: text('column.name'),
     cell: ({ name, created }) => (
@@ -132,7 +117,7 @@ interface Part {
 type Draft = Readonly<
   Record<'name' | 'models' | 'quota' | 'period' | 'expires' | 'requests' | 'concurrency', string>
 >
-const draftOf = (key?: Key): Draft => ({
+const draftOf = (key?: OwnKey): Draft => ({
   name: key?.name ?? '',
   models: key?.models?.join(', ') ?? '',
   ...quotaDraft(key),
@@ -142,7 +127,7 @@ const draftOf = (key?: Key): Draft => ({
 })
 const namesIn = (models: string): readonly string[] => models.split(/[\s,]+/).filter(Boolean)
 /** The limits of the form beside those that it does not show. */
-const limitsOf = ({ requests, concurrency }: Draft, before?: Key) => {
+const limitsOf = ({ requests, concurrency }: Draft, before?: OwnKey) => {
   const { requests: _, concurrency: __, ...others } = before?.limits ?? {}
   const limits = {
     ...others,
@@ -152,7 +137,7 @@ const limitsOf = ({ requests, concurrency }: Draft, before?: Key) => {
   return Object.keys(limits).length > 0 ? limits : null
 }
 /** What the API takes, of an existing key only what was changed; an empty field removes a limit. */
-const bodyOf = (draft: Draft, before?: Key) => {
+const bodyOf = (draft: Draft, before?: OwnKey) => {
   const { name, models, expires } = draft
   const earlier = draftOf(before)
   const isChanged = (...fields: readonly (keyof Draft)[]): boolean =>
@@ -177,7 +162,7 @@ const PARAMS = [
   'limits.requests',
   'limits.concurrency',
 ]
-const KeyDialog = ({ edited, onClose, onDone }: Part & { edited?: Key }) => {
+const KeyDialog = ({ edited, onClose, onDone }: Part & { edited?: OwnKey }) => {
   const [draft, setDraft] = useState(() => draftOf(edited))
   const isChanged = JSON.stringify(draft) !== JSON.stringify(draftOf(edited))
   useUnsaved(isChanged)
@@ -188,7 +173,7 @@ const KeyDialog = ({ edited, onClose, onDone }: Part & { edited?: Key }) => {
       toast(text('saved'))
       onDone()
     } else {
-      const { key } = await callData<Key>('POST', '/api/keys', body)
+      const { key } = await callData<OwnKey>('POST', '/api/keys', body)
       onDone({ kind: 'created', secret: key })
     }
   })
@@ -265,9 +250,9 @@ const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
   )
 }
 
-const Rotate = ({ of: key, onClose, onDone }: Part & { of: Key }) => {
+const Rotate = ({ of: key, onClose, onDone }: Part & { of: OwnKey }) => {
   const action = useAction(async () => {
-    const { key: secret } = await callData<Key>('POST', `/api/keys/${key.id}/rotate`, {})
+    const { key: secret } = await callData<OwnKey>('POST', `/api/keys/${key.id}/rotate`, {})
     onDone({ kind: 'created', secret })
   })
   const { name } = key
@@ -282,7 +267,7 @@ const Rotate = ({ of: key, onClose, onDone }: Part & { of: Key }) => {
   )
 }
 
-const Revoke = ({ of: { id, name }, onClose, onDone }: Part & { of: Key }) => {
+const Revoke = ({ of: { id, name }, onClose, onDone }: Part & { of: OwnKey }) => {
   const action = useAction(async () => {
     await callData('DELETE', `/api/keys/${id}`)
     toast(text('keys.revoked', { name }))

@@ -1,5 +1,6 @@
 /** The ledger, for operators: charges of all accounts, audit, and tasks in an unknown state. */
 import { useState } from 'preact/hooks'
+import type { AuditReport, ChargeRow, TaskRow } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { formatTime, shortenId } from '../format.ts'
 import { useAction } from '../loading.ts'
@@ -16,17 +17,6 @@ import { AccountLink, Money, State, Time, useCurrency } from '../parts/values.ts
 import { hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
-interface Charge {
-  readonly request: string
-  readonly at: string
-  readonly account: number
-  readonly account_name: string | null
-  readonly key: number | null
-  readonly model: string
-  readonly state: string
-  readonly cost: number
-  readonly uncollected: number
-}
 const VIEWS = ['charges', 'audit', 'tasks'] as const
 
 const Ledger = ({ place: { query } }: PageProps) => {
@@ -54,7 +44,7 @@ const FILTERS = ['account', 'key', 'model', 'state', 'uncollected'] as const
 const Charges = ({ query }: { query: URLSearchParams }) => {
   const pairs = FILTERS.map(name => [name, query.get(name) ?? ''] as [string, string])
   const search = new URLSearchParams(pairs.filter(([, value]) => value !== ''))
-  const rows = useRows<Charge>(`/api/admin/charges?${search}`, envelopePage)
+  const rows = useRows<ChargeRow>(`/api/admin/charges?${search}`, envelopePage)
   return (
     <>
       <div class="filters">
@@ -90,7 +80,7 @@ const Charges = ({ query }: { query: URLSearchParams }) => {
 }
 
 /** `isUncollected`: narrow screens show what was not collected in place of the cost. */
-const useChargeColumns = (isUncollected: boolean): readonly Column<Charge>[] => {
+const useChargeColumns = (isUncollected: boolean): readonly Column<ChargeRow>[] => {
   const currency = useCurrency()
   return [
     { title: text('column.time'), cell: ({ at }) => <Time at={at} />, csv: ({ at }) => at },
@@ -138,19 +128,10 @@ const useChargeColumns = (isUncollected: boolean): readonly Column<Charge>[] => 
   ]
 }
 
-interface AuditResult {
-  readonly balanced: boolean
-  readonly time: string
-  readonly findings: readonly {
-    readonly rule: string
-    readonly subject: string
-    readonly detail: string
-  }[]
-}
 const Audit = () => {
-  const [result, setResult] = useState<AuditResult>()
+  const [result, setResult] = useState<AuditReport>()
   const run = useAction(async () =>
-    setResult(await callData<AuditResult>('GET', '/api/admin/ledger/audit')),
+    setResult(await callData<AuditReport>('GET', '/api/admin/ledger/audit')),
   )
   return (
     <section class="card" aria-label={text('ledger.audit')}>
@@ -181,21 +162,11 @@ const Audit = () => {
   )
 }
 
-interface UnknownTask {
-  readonly id: string
-  readonly account: number
-  readonly account_name: string | null
-  readonly model: string
-  readonly state: string
-  readonly held: string
-  readonly created: string
-  readonly upstream: string
-}
 type Outcome = 'charge' | 'refund' | 'retry'
 const UnknownTasks = () => {
   const [round, setRound] = useState(0)
-  const [open, setOpen] = useState<{ task: UnknownTask; outcome: Outcome }>()
-  const rows = useRows<UnknownTask>('/api/admin/tasks?state=unknown', envelopePage, round)
+  const [open, setOpen] = useState<{ task: TaskRow; outcome: Outcome }>()
+  const rows = useRows<TaskRow>('/api/admin/tasks?state=unknown', envelopePage, round)
   const action = useAction(async () => {
     if (!open) return
     const { task, outcome } = open
@@ -229,8 +200,8 @@ const UnknownTasks = () => {
 const OUTCOMES: readonly Outcome[] = ['charge', 'refund', 'retry']
 const taskColumns = (
   currency: string,
-  onResolve: (task: UnknownTask, outcome: Outcome) => void,
-): readonly Column<UnknownTask>[] => [
+  onResolve: (task: TaskRow, outcome: Outcome) => void,
+): readonly Column<TaskRow>[] => [
   {
     title: text('page.task'),
     cell: ({ id }) => (

@@ -1,5 +1,6 @@
 /** Requests as they end, for operators. */
 import { useState } from 'preact/hooks'
+import type { RequestLine } from '../../../views.ts'
 import { useStream } from '../events.ts'
 import { formatNumber, formatTime, shortenId } from '../format.ts'
 import { useData } from '../loading.ts'
@@ -8,7 +9,6 @@ import { Filter, wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
-import type { RequestRecord } from '../parts/story.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Money, StatusCode, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
@@ -26,7 +26,7 @@ const Live = ({ place: { query } }: PageProps) => {
   // Pages and lists of the console are requests too, and far more than calls.
   if (kind === 'calls') parameters.set('calls', 'yes')
   const search = parameters.toString()
-  const before = useData<{ data: readonly RequestRecord[] }>(`/api/admin/requests?${search}`)
+  const before = useData<{ data: readonly RequestLine[] }>(`/api/admin/requests?${search}`)
   return (
     <>
       <PageHead title={text('page.live')}>
@@ -52,7 +52,7 @@ const Live = ({ place: { query } }: PageProps) => {
       {before.error ? (
         <Table
           name={text('page.live')}
-          of={wholeList<RequestRecord>(before, undefined)}
+          of={wholeList<RequestLine>(before, undefined)}
           columns={[]}
           keyOf={({ id }) => id}
           empty={null}
@@ -67,11 +67,11 @@ export default Live
 
 interface StreamProps {
   readonly search: string
-  readonly before: ReturnType<typeof useData<{ data: readonly RequestRecord[] }>>
+  readonly before: ReturnType<typeof useData<{ data: readonly RequestLine[] }>>
 }
 const Stream = ({ search, before }: StreamProps) => {
-  const [added, setAdded] = useState<readonly RequestRecord[]>([])
-  const onEvent = ({ rows }: { readonly rows: readonly RequestRecord[] }) => {
+  const [added, setAdded] = useState<readonly RequestLine[]>([])
+  const onEvent = ({ rows }: { readonly rows: readonly RequestLine[] }) => {
     setAdded(all => [...rows.toReversed(), ...all].slice(0, MOST))
   }
   const { isOpen, lastAt } = useStream(`/api/admin/requests/live?${search}`, onEvent, before.reload)
@@ -100,12 +100,12 @@ const Stream = ({ search, before }: StreamProps) => {
 }
 
 const clock = (time: number): string => new Date(time).toLocaleTimeString('en-GB')
-const useColumns = (): readonly Column<RequestRecord>[] => {
+const useColumns = (): readonly Column<RequestLine>[] => {
   const currency = useCurrency()
   return [...idColumns(), ...callColumns(currency)]
 }
 
-const idColumns = (): readonly Column<RequestRecord>[] => [
+const idColumns = (): readonly Column<RequestLine>[] => [
   {
     title: text('column.time'),
     cell: ({ time, id }) => (
@@ -132,7 +132,7 @@ const idColumns = (): readonly Column<RequestRecord>[] => [
   },
 ]
 
-const callColumns = (currency: string): readonly Column<RequestRecord>[] => [
+const callColumns = (currency: string): readonly Column<RequestLine>[] => [
   {
     title: text('column.account'),
     cell: row => <span class="ellipsis">{row.account_name ?? '–'}</span>,

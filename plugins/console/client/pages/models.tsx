@@ -1,12 +1,13 @@
 /** Models and prices: search, and snippets to paste. */
 import { useContext, useState } from 'preact/hooks'
+import type { PricedModel } from '../../../views.ts'
 import { videoCurlOf } from '../formats.ts'
 import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
 import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
-import { formatsOf, type Model, Snippet, SnippetTabs } from '../parts/snippets.tsx'
+import { formatsOf, Snippet, SnippetTabs } from '../parts/snippets.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Money, SessionContext, useCurrency } from '../parts/values.tsx'
@@ -14,10 +15,10 @@ import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
 const Models = ({ place: { query } }: PageProps) => {
-  const [model, setModel] = useState<Model>()
+  const [model, setModel] = useState<PricedModel>()
   const search = (query.get('search') ?? '').toLowerCase()
-  const models = useData<{ data: readonly Model[] }>('/api/pricing')
-  const matches = ({ model_name, description = '' }: Model): boolean =>
+  const models = useData<{ data: readonly PricedModel[] }>('/api/pricing')
+  const matches = ({ model_name, description = '' }: PricedModel): boolean =>
     `${model_name} ${description}`.toLowerCase().includes(search)
   return (
     <>
@@ -42,8 +43,8 @@ const Models = ({ place: { query } }: PageProps) => {
 export default Models
 
 interface ShownProps {
-  readonly models: readonly Model[]
-  onSnippets(model: Model): void
+  readonly models: readonly PricedModel[]
+  onSnippets(model: PricedModel): void
 }
 const ModelList = ({ models, onSnippets }: ShownProps) => {
   const currency = useCurrency()
@@ -84,14 +85,14 @@ const standardOf = (price: string | object | undefined): string => {
   return standardOf((price as { readonly default?: string | object }).default)
 }
 /** The price of a million; undefined: none, or one that depends on the request. */
-const millionOf = ({ prices, free }: Model, name: string): number | undefined => {
+const millionOf = ({ prices, free }: PricedModel, name: string): number | undefined => {
   const price = free ? undefined : prices.find(({ meter }) => meter === name)?.price
   const [, amount] = PER_MILLION.exec(standardOf(price)) ?? []
   return amount === undefined ? undefined : Number(amount)
 }
 /** The prices of meters that `isShown` accepts. */
 const pricesOf = (
-  { prices, video_prices = [], free }: Model,
+  { prices, video_prices = [], free }: PricedModel,
   isShown: (meter: string) => boolean = () => true,
 ): readonly string[] => {
   if (free) return [text('models.free')]
@@ -105,7 +106,7 @@ const pricesOf = (
     .flatMap(({ meter, price }) => pricesIn(meter, price))
 }
 /** Those without a column of their own. */
-const otherPricesOf = (model: Model): readonly string[] =>
+const otherPricesOf = (model: PricedModel): readonly string[] =>
   pricesOf(
     model,
     meter => !COMPARED.some(each => each === meter) || millionOf(model, meter) === undefined,
@@ -119,7 +120,7 @@ const PriceList = ({ of: prices }: { of: readonly string[] }) => (
     ))}
   </span>
 )
-const priceColumn = (name: (typeof COMPARED)[number], currency: string): Column<Model> => ({
+const priceColumn = (name: (typeof COMPARED)[number], currency: string): Column<PricedModel> => ({
   // The unit stays together where the header has two lines.
   title: `${text(`models.${name}`)} (${currency}\u00a0/\u00a01M)`,
   cell: model => {
@@ -132,8 +133,8 @@ const priceColumn = (name: (typeof COMPARED)[number], currency: string): Column<
 })
 const columnsOf = (
   currency: string,
-  onSnippets: (model: Model) => void,
-): readonly Column<Model>[] => [
+  onSnippets: (model: PricedModel) => void,
+): readonly Column<PricedModel>[] => [
   {
     title: text('column.model'),
     cell: model => (
@@ -170,7 +171,7 @@ const columnsOf = (
   ),
 ]
 
-const Snippets = ({ model, onClose }: { model: Model; onClose(): void }) => {
+const Snippets = ({ model, onClose }: { model: PricedModel; onClose(): void }) => {
   const { model_name: name } = model
   const base = useContext(SessionContext)?.url ?? ''
   const [format] = formatsOf(model)

@@ -1,5 +1,6 @@
 /** Notification settings: the webhook's URL and the balance threshold; save and test. */
 import { useState } from 'preact/hooks'
+import type { NotificationSettings, OwnDelivery, TestDelivery } from '../../../views.ts'
 import { call, callData } from '../api.ts'
 import { type Loaded, useAction, useData } from '../loading.ts'
 import { Confirm, Field, Form, useUnsaved } from '../parts/form.tsx'
@@ -10,30 +11,8 @@ import { toast } from '../parts/toast.tsx'
 import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
-interface Delivery {
-  readonly id: string
-  readonly state: string
-  readonly attempts: number
-  readonly created: string
-  readonly next: string | null
-  readonly status: number | null
-  readonly message: string
-}
-interface Settings {
-  readonly url: string | null
-  readonly threshold: number | null
-  readonly secret: string | null
-  readonly disabled: string | null
-  readonly deliveries: readonly Delivery[]
-}
-interface TestResult {
-  readonly success: boolean
-  readonly message: string
-  readonly data: Delivery
-}
-
 const Notifications = () => {
-  const settings = useData<{ data: Settings }>('/api/notifications')
+  const settings = useData<{ data: NotificationSettings }>('/api/notifications')
   return (
     <>
       <PageHead title={text('page.notifications')} />
@@ -45,22 +24,22 @@ const Notifications = () => {
 }
 export default Notifications
 
-const Editor = ({ saved, of }: { saved: Settings; of: Loaded<unknown> }) => {
+const Editor = ({ saved, of }: { saved: NotificationSettings; of: Loaded<unknown> }) => {
   const currency = useCurrency()
   const [url, setUrl] = useState(saved.url ?? '')
   const [threshold, setThreshold] = useState(saved.threshold === null ? '' : `${saved.threshold}`)
   const [secret, setSecret] = useState<string>()
-  const [result, setResult] = useState<TestResult>()
+  const [result, setResult] = useState<TestDelivery>()
   const isChanged = url !== (saved.url ?? '') || threshold !== `${saved.threshold ?? ''}`
   useUnsaved(isChanged)
   const saveAndTest = useAction(async () => {
     setResult(undefined)
     const body = { url: url.trim() || null, threshold: threshold.trim() || null }
-    const after = await callData<Settings>('PUT', '/api/notifications', body)
+    const after = await callData<NotificationSettings>('PUT', '/api/notifications', body)
     setUrl(after.url ?? '')
     setThreshold(after.threshold === null ? '' : `${after.threshold}`)
     if (isWhole(after.secret)) setSecret(after.secret)
-    if (after.url) setResult(await call<TestResult>('POST', '/api/notifications/test'))
+    if (after.url) setResult(await call<TestDelivery>('POST', '/api/notifications/test'))
     else toast(text('saved'))
     of.reload()
   })
@@ -108,7 +87,7 @@ const Editor = ({ saved, of }: { saved: Settings; of: Loaded<unknown> }) => {
 const isWhole = (secret: string | null | undefined): secret is string =>
   secret?.startsWith('whsec_') === true && !secret.includes('…')
 
-const Result = ({ result: { success, message, data } }: { result: TestResult }) => (
+const Result = ({ result: { success, message, data } }: { result: TestDelivery }) => (
   <div class={`notice ${success ? 'ok' : 'error'}`} role="status" data-test-result>
     <p>
       <State state={data.state} />
@@ -119,7 +98,7 @@ const Result = ({ result: { success, message, data } }: { result: TestResult }) 
 )
 
 interface SigningSecretProps {
-  readonly saved: Settings
+  readonly saved: NotificationSettings
   readonly of: Loaded<unknown>
   onNew(secret: string): void
 }
@@ -127,7 +106,7 @@ const SigningSecret = ({ saved, of, onNew }: SigningSecretProps) => {
   const [isOpen, setOpen] = useState(false)
   const renew = useAction(async () => {
     const body = { secret: null }
-    const { secret } = await callData<Settings>('PUT', '/api/notifications', body)
+    const { secret } = await callData<NotificationSettings>('PUT', '/api/notifications', body)
     if (secret) onNew(secret)
     setOpen(false)
     of.reload()
@@ -157,7 +136,7 @@ const SigningSecret = ({ saved, of, onNew }: SigningSecretProps) => {
   )
 }
 
-const Deliveries = ({ list }: { list: readonly Delivery[] }) => (
+const Deliveries = ({ list }: { list: readonly OwnDelivery[] }) => (
   <section class="card" aria-label={text('notifications.deliveries')}>
     <h2>{text('notifications.deliveries')}</h2>
     <TableBox name={text('notifications.deliveries')}>

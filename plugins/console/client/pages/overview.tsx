@@ -1,5 +1,6 @@
 /** The overview of an account: balance, spend by day and by model, calls, errors, cached share. */
 import { useMemo, useState } from 'preact/hooks'
+import type { PricedModel, Profile, UsageCell } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatMoney, formatNumber, formatPercent } from '../format.ts'
@@ -10,26 +11,13 @@ import type { ChartData, Series } from '../parts/chart-series.ts'
 import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
-import { formatsOf, type Model, SnippetTabs } from '../parts/snippets.tsx'
+import { formatsOf, SnippetTabs } from '../parts/snippets.tsx'
 import { Empty, FormError, View } from '../parts/states.tsx'
 import { TableBox } from '../parts/table.tsx'
 import { Live, Money, Secret, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
-interface Cell {
-  readonly day: string
-  readonly model: string
-  readonly calls: number
-  readonly failed: number
-  readonly cost: number
-  readonly input: number
-  readonly cached: number
-}
-interface Profile {
-  readonly balance: number
-  readonly held: number
-}
 interface Day {
   readonly day: string
   readonly cost: number
@@ -45,7 +33,7 @@ const Overview = ({ place }: PageProps) => {
   const period = Number(place.query.get('days')) || 30
   const today = new Date().toISOString().slice(0, 10)
   const from = new Date(Date.parse(today) - (period - 1) * DAY).toISOString().slice(0, 10)
-  const usage = useData<{ data: readonly Cell[] }>(`/api/usage/overview?from=${from}`)
+  const usage = useData<{ data: readonly UsageCell[] }>(`/api/usage/overview?from=${from}`)
   const profile = useData<{ data: Profile }>('/api/user/info')
   const [secret, setSecret] = useState<string>()
   const reload = () => {
@@ -102,7 +90,7 @@ const NoCalls = ({ onKey }: { onKey(secret: string): void }) => {
   )
 }
 const FirstCall = ({ secret, onClose }: { secret: string; onClose(): void }) => {
-  const pricing = useData<{ data: readonly Model[] }>('/api/pricing')
+  const pricing = useData<{ data: readonly PricedModel[] }>('/api/pricing')
   const model = pricing.data?.data.find(
     each => !each.model_name.includes('*') && formatsOf(each).length > 0,
   )
@@ -120,10 +108,10 @@ const FirstCall = ({ secret, onClose }: { secret: string; onClose(): void }) => 
   )
 }
 
-const sum = (cells: readonly Cell[], name: 'calls' | 'failed' | 'cost' | 'input' | 'cached') =>
-  cells.reduce((total, cell) => total + cell[name], 0)
+const sum = (cells: readonly UsageCell[], name: 'calls' | 'failed' | 'cost' | 'input' | 'cached') =>
+  cells.reduce((total, cell) => total + Number(cell[name]), 0)
 
-const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly Cell[] }) => {
+const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly UsageCell[] }) => {
   const currency = useCurrency()
   const [input, cached] = [sum(cells, 'input'), sum(cells, 'cached')]
   const tiles = [
@@ -166,7 +154,7 @@ const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly Cell[] })
   )
 }
 
-const daysOf = (cells: readonly Cell[], from: string): readonly Day[] => {
+const daysOf = (cells: readonly UsageCell[], from: string): readonly Day[] => {
   const byDay = Map.groupBy(cells, ({ day }) => day)
   const days: Day[] = []
   for (let at = Date.parse(from); at <= Date.now(); at += DAY) {
@@ -182,7 +170,7 @@ const daysOf = (cells: readonly Cell[], from: string): readonly Day[] => {
   return days
 }
 
-const Charts = ({ cells, from }: { cells: readonly Cell[]; from: string }) => {
+const Charts = ({ cells, from }: { cells: readonly UsageCell[]; from: string }) => {
   const currency = useCurrency()
   const charts = useMemo(() => {
     const days = daysOf(cells, from)
@@ -236,7 +224,7 @@ const Charts = ({ cells, from }: { cells: readonly Cell[]; from: string }) => {
 }
 
 /** The models that cost most, and one series of all others. */
-const seriesByModel = (cells: readonly Cell[], days: readonly Day[]): readonly Series[] => {
+const seriesByModel = (cells: readonly UsageCell[], days: readonly Day[]): readonly Series[] => {
   const byModel = [...Map.groupBy(cells, ({ model }) => model)]
     .map(([model, list]) => ({ model, list, cost: sum(list, 'cost') }))
     .sort((a, b) => b.cost - a.cost)
@@ -290,7 +278,7 @@ const DayTable = ({ days }: { days: readonly Day[] }) => (
 )
 const nextDay = (day: string): string => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10)
 
-const ModelTable = ({ cells }: { cells: readonly Cell[] }) => {
+const ModelTable = ({ cells }: { cells: readonly UsageCell[] }) => {
   const currency = useCurrency()
   const rows = [...Map.groupBy(cells, ({ model }) => model)]
     .map(([model, list]) => ({ model, cost: sum(list, 'cost'), calls: sum(list, 'calls') }))

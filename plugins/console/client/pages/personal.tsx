@@ -1,5 +1,6 @@
 /** The personal center: the account, its system tokens, and where it is signed in. */
 import { useState } from 'preact/hooks'
+import type { OwnToken, Profile } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { browserOf, formatMoney } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
@@ -11,33 +12,17 @@ import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
-interface Token {
-  readonly id: number
-  readonly name: string
-  readonly token?: string
-  readonly session?: string
-  readonly state: string
-  readonly created: string
-  readonly expires: string | null
-}
-interface Profile {
-  readonly id: number
-  readonly username: string
-  readonly role: string
-  readonly balance: number
-  readonly quota: number
-}
 type Open =
   | { readonly kind: 'create' }
-  | { readonly kind: 'revoke'; readonly token: Token }
-  | { readonly kind: 'end'; readonly token: Token }
+  | { readonly kind: 'revoke'; readonly token: OwnToken }
+  | { readonly kind: 'end'; readonly token: OwnToken }
   | { readonly kind: 'created'; readonly secret: string }
 
 const Personal = () => {
   const [round, setRound] = useState(0)
   const [open, setOpen] = useState<Open>()
-  const tokens = useRows<Token>('/api/system-tokens?limit=100', envelopePage, round)
-  const sessions = useRows<Token>('/api/sessions?limit=100', envelopePage, round)
+  const tokens = useRows<OwnToken>('/api/system-tokens?limit=100', envelopePage, round)
+  const sessions = useRows<OwnToken>('/api/sessions?limit=100', envelopePage, round)
   const close = () => setOpen(undefined)
   const onDone = (next?: Open) => {
     setRound(round => round + 1)
@@ -111,11 +96,11 @@ const Account = () => {
 }
 
 /** A session is named by what its browser says it is. */
-const nameOf = ({ name, session }: Token): string => {
+const nameOf = ({ name, session }: OwnToken): string => {
   const browser = session === undefined ? undefined : browserOf(name)
   return browser ? text('personal.browser', browser) : name
 }
-const columnsOf = (onRevoke: (token: Token) => void): readonly Column<Token>[] => [
+const columnsOf = (onRevoke: (token: OwnToken) => void): readonly Column<OwnToken>[] => [
   {
     title: text('column.name'),
     cell: token => (
@@ -175,7 +160,7 @@ const Create = ({ onClose, onDone }: Part) => {
       ...(name !== '' && { name }),
       ...(expires !== '' && { expires: `${expires}T23:59:59Z` }),
     }
-    const { token = '' } = await callData<Token>('POST', '/api/system-tokens', body)
+    const { token = '' } = await callData<OwnToken>('POST', '/api/system-tokens', body)
     onDone({ kind: 'created', secret: token })
   })
   return (
@@ -211,7 +196,7 @@ const Create = ({ onClose, onDone }: Part) => {
 
 interface RevokeProps extends Part {
   readonly kind: 'revoke' | 'end'
-  readonly of: Token
+  readonly of: OwnToken
 }
 const Revoke = ({ kind, of: { id, name }, onClose, onDone }: RevokeProps) => {
   const action = useAction(async () => {

@@ -1,6 +1,7 @@
 /** The playground: a chat in any of the four formats, streamed, or a video task, with what was
  *  sent, what came back and what it cost. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { PricedModel, Receipt } from '../../../views.ts'
 import { ApiError, call, callData, errorOf, send } from '../api.ts'
 import {
   type ChatFormat,
@@ -15,7 +16,6 @@ import type { PageProps } from '../page.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
-import type { Model } from '../parts/snippets.tsx'
 import { FormError } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
 import { CodeBox, Id, jsonOf, Money, useCurrency } from '../parts/values.tsx'
@@ -30,7 +30,7 @@ const endpointOf = (kind: Kind): string =>
 
 const Playground = ({ place: { query } }: PageProps) => {
   const kind = KINDS.find(each => each === query.get('format')) ?? 'openai'
-  const models = useData<{ data: readonly Model[] }>('/api/pricing')
+  const models = useData<{ data: readonly PricedModel[] }>('/api/pricing')
   const usable = (models.data?.data ?? []).filter(
     ({ model_name, supported_endpoint_types, video_prices }) =>
       supported_endpoint_types.includes(endpointOf(kind)) &&
@@ -170,11 +170,6 @@ const Answer = ({ run, onStop }: { run: Run | undefined; onStop(): void }) => (
   </section>
 )
 
-interface Receipt {
-  readonly state: string
-  readonly cost: number
-  readonly formula: string | null
-}
 /** ms between two looks for the receipt, and how many. */
 const [INTERVAL, LOOKS] = [300, 30]
 const Charge = ({ run: { requestId, isOver } }: { run: Run }) => {

@@ -1,4 +1,6 @@
 /** Routes, for operators: the pipeline of each as compiled, with its options and its place. */
+
+import type { RouteRow } from '../../../views.ts'
 import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
 import { Filter, wholeList } from '../parts/list.tsx'
@@ -9,19 +11,8 @@ import { MethodPath } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
 
-interface Route {
-  readonly name: string
-  readonly method: string
-  readonly path: string
-  readonly stages: readonly string[]
-  readonly options: Readonly<Record<string, unknown>>
-  readonly upstreams: readonly string[]
-  readonly place?: { readonly file: string; readonly line: number }
-  readonly summary?: string
-}
-
 const Routes = ({ place: { id, query } }: PageProps) => {
-  const routes = useData<{ data: readonly Route[] }>('/api/admin/routes')
+  const routes = useData<{ data: readonly RouteRow[] }>('/api/admin/routes')
   if (id !== undefined)
     return (
       <View of={routes} rows={8}>
@@ -52,8 +43,8 @@ const Routes = ({ place: { id, query } }: PageProps) => {
 }
 export default Routes
 
-const placeOf = ({ place }: Route): string => (place ? `${place.file}:${place.line}` : '')
-const columns = (): readonly Column<Route>[] => [
+const placeOf = ({ place }: RouteRow): string => (place ? `${place.file}:${place.line}` : '')
+const columns = (): readonly Column<RouteRow>[] => [
   {
     title: text('column.route'),
     cell: ({ name }) => <a href={hrefOf('routes', name)}>{name}</a>,
@@ -82,7 +73,7 @@ const columns = (): readonly Column<Route>[] => [
   },
 ]
 
-const RouteView = ({ name, route }: { name: string; route: Route | undefined }) => {
+const RouteView = ({ name, route }: { name: string; route: RouteRow | undefined }) => {
   if (!route)
     return (
       <>

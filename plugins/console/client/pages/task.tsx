@@ -1,5 +1,6 @@
 /** One task: its state as it moves, its results played inline, its request; cancel. */
 import { useState } from 'preact/hooks'
+import type { OwnTask } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatTime } from '../format.ts'
@@ -12,11 +13,11 @@ import { View } from '../parts/states.tsx'
 import { CodeBox, Id, jsonOf, Live, State } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
-import { isOpen, type Task } from './tasks.tsx'
+import { isOpen } from './tasks.tsx'
 
 const TaskPage = ({ place }: PageProps) => {
   const id = encodeURIComponent(place.id ?? '')
-  const task = useData<{ data: Task }>(`/api/tasks/${id}`)
+  const task = useData<{ data: OwnTask }>(`/api/tasks/${id}`)
   const running = task.data && isOpen(task.data.data)
   const live = useChanges('/api/tasks/events', ({ rows }) => {
     if (rows.length === 0 || rows.some(row => row.id === place.id)) task.reload()
@@ -55,7 +56,7 @@ const TaskPage = ({ place }: PageProps) => {
 }
 export default TaskPage
 
-const TaskView = ({ task }: { task: Task }) => {
+const TaskView = ({ task }: { task: OwnTask }) => {
   const { state, progress, model, route, created, changed, expires, error, results } = task
   return (
     <>

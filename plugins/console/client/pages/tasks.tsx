@@ -1,5 +1,6 @@
 /** Tasks: their states, live while any of them runs. */
 import { useState } from 'preact/hooks'
+import type { OwnTask } from '../../../views.ts'
 import { useChanges } from '../events.ts'
 import { shortenId } from '../format.ts'
 import type { PageProps } from '../page.ts'
@@ -11,28 +12,19 @@ import { Live, State, Time } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
-export interface Task {
-  readonly id: string
-  readonly request_id: string
-  readonly route: string
-  readonly model: string
-  readonly state: string
-  readonly progress: number
-  readonly error: { readonly code: string; readonly message: string } | null
-  readonly results: readonly Readonly<Record<string, unknown>>[]
-  readonly request: Readonly<Record<string, unknown>>
-  readonly created: string
-  readonly changed: string
-  readonly expires: string | null
+export const isOpen = ({ state }: OwnTask): boolean => state !== 'succeeded' && state !== 'failed'
+
+const promptOf = ({ request }: OwnTask): string => {
+  const { prompt } = request as { readonly prompt?: unknown }
+  return typeof prompt === 'string' ? prompt : ''
 }
-export const isOpen = ({ state }: Task): boolean => state !== 'succeeded' && state !== 'failed'
 
 const FILTERS = ['', 'open', 'succeeded', 'failed'] as const
 
 const Tasks = ({ place: { query } }: PageProps) => {
   const [round, setRound] = useState(0)
   const state = FILTERS.find(each => each === query.get('state')) ?? ''
-  const rows = useRows<Task>(`/api/tasks${state && `?state=${state}`}`, envelopePage, round)
+  const rows = useRows<OwnTask>(`/api/tasks${state && `?state=${state}`}`, envelopePage, round)
   const live = useChanges('/api/tasks/events', () => setRound(round => round + 1))
   return (
     <>
@@ -65,7 +57,7 @@ const Tasks = ({ place: { query } }: PageProps) => {
 }
 export default Tasks
 
-const COLUMNS = (): readonly Column<Task>[] => [
+const COLUMNS = (): readonly Column<OwnTask>[] => [
   {
     title: text('column.created'),
     cell: ({ created }) => <Time at={created} />,
@@ -88,10 +80,8 @@ const COLUMNS = (): readonly Column<Task>[] => [
   },
   {
     title: text('tasks.prompt'),
-    cell: ({ request: { prompt } }) => (
-      <span class="ellipsis long">{typeof prompt === 'string' ? prompt : ''}</span>
-    ),
-    csv: ({ request: { prompt } }) => (typeof prompt === 'string' ? prompt : ''),
+    cell: task => <span class="ellipsis long">{promptOf(task)}</span>,
+    csv: promptOf,
     isWide: true,
   },
   {

@@ -1,5 +1,6 @@
 /** Upstreams, for operators: health over all workers, keys at rest, and a test. */
 import { useState } from 'preact/hooks'
+import type { UpstreamFinding, UpstreamRow } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { useEvery } from '../events.ts'
 import { toApiError, useData } from '../loading.ts'
@@ -12,35 +13,11 @@ import { State } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
 type Workers = Readonly<Record<string, number>>
-interface Upstream {
-  readonly name: string
-  readonly inside: string | null
-  readonly formats: readonly string[] | null
-  readonly addresses: readonly {
-    readonly address: string
-    readonly state: string
-    readonly busy: number
-    readonly workers: Workers
-  }[]
-  readonly keys: readonly {
-    readonly key: string
-    readonly state: string
-    readonly seconds: number
-    readonly limited: readonly string[]
-    readonly workers: Workers
-  }[]
-}
-interface Finding {
-  readonly address: string
-  readonly key: string
-  readonly answer: string
-  readonly fails: boolean
-}
 /** ms between two looks at the health. */
 const LIVE = 5_000
 
 const Upstreams = ({ place: { query } }: PageProps) => {
-  const upstreams = useData<{ data: readonly Upstream[] }>('/api/admin/upstreams')
+  const upstreams = useData<{ data: readonly UpstreamRow[] }>('/api/admin/upstreams')
   useEvery(LIVE, upstreams.reload)
   const search = (query.get('search') ?? '').toLowerCase()
   return (
@@ -64,7 +41,7 @@ const Upstreams = ({ place: { query } }: PageProps) => {
 }
 export default Upstreams
 
-const List = ({ rows }: { rows: readonly Upstream[] }) => (
+const List = ({ rows }: { rows: readonly UpstreamRow[] }) => (
   <TableBox name={text('page.upstreams')}>
     <table>
       <thead>
@@ -97,17 +74,18 @@ const workersOf = (workers: Workers): string =>
     .map(([state, count]) => `${count} × ${state}`)
     .join(', ')
 
-const UpstreamRows = ({ upstream }: { upstream: Upstream }) => {
-  const [findings, setFindings] = useState<readonly Finding[]>()
+const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
+  const [findings, setFindings] = useState<readonly UpstreamFinding[]>()
   const [isBusy, setBusy] = useState(false)
   const { name, formats, addresses, keys } = upstream
   const test = () => {
     setBusy(true)
-    callData<readonly Finding[]>('POST', '/api/admin/upstreams/test', { upstream: name })
+    callData<readonly UpstreamFinding[]>('POST', '/api/admin/upstreams/test', { upstream: name })
       .then(setFindings)
       .catch(error => {
         const answer = toApiError(error).message
-        setFindings([{ address: name, key: '-', answer, fails: true }])
+        const finding = { upstream: name, address: name, key: '-', models: null }
+        setFindings([{ ...finding, answer, fails: true }])
       })
       .finally(() => setBusy(false))
   }
@@ -151,7 +129,7 @@ const UpstreamRows = ({ upstream }: { upstream: Upstream }) => {
     </>
   )
 }
-const FindingRow = ({ of: { address, key, answer, fails } }: { readonly of: Finding }) => (
+const FindingRow = ({ of: { address, key, answer, fails } }: { readonly of: UpstreamFinding }) => (
   <tr data-test>
     <td />
     <td class="wide-only" />

@@ -1,5 +1,6 @@
 /** Usage: every call of the account, filtered, page by page. */
 import { useState } from 'preact/hooks'
+import type { UsageCall, UsageSum } from '../../../views.ts'
 import { addressOf } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatNumber, shortenId } from '../format.ts'
@@ -13,26 +14,6 @@ import { Live, Money, State, Time, useCurrency } from '../parts/values.tsx'
 import { go, hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
-interface Call {
-  readonly request_id: string
-  readonly at: string
-  readonly route: string
-  readonly model: string
-  readonly key: number | null
-  readonly state: string
-  readonly estimated: boolean
-  readonly cost: number
-  readonly refunded: number
-}
-interface Sum {
-  readonly day?: string
-  readonly model?: string
-  readonly key?: number | null
-  readonly name?: string | null
-  readonly calls: number
-  readonly cost: number
-  readonly refunded: number
-}
 const GROUPS = ['call', 'day', 'model', 'key'] as const
 /** The parameters of the address that are parameters of the API. */
 const FILTERS = ['from', 'to', 'model', 'key', 'state'] as const
@@ -206,7 +187,7 @@ const NoUsage = () => (
 )
 
 const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
-  const rows = useRows<Call>(path, envelopePage, round)
+  const rows = useRows<UsageCall>(path, envelopePage, round)
   return (
     <Table
       name={text('page.usage')}
@@ -220,7 +201,7 @@ const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
   )
 }
 
-const useCallColumns = (): readonly Column<Call>[] => {
+const useCallColumns = (): readonly Column<UsageCall>[] => {
   const currency = useCurrency()
   const keys = useKeyNames()
   return [
@@ -271,16 +252,16 @@ const useCallColumns = (): readonly Column<Call>[] => {
   ]
 }
 
-const nameOf = ({ day, model, key, name }: Sum): string =>
+const nameOf = ({ day, model, key, name }: UsageSum): string =>
   day ?? model ?? name ?? (key === null ? text('usage.console') : `#${key}`)
 interface SumsProps {
   readonly list: List
   readonly by: 'day' | 'model' | 'key'
 }
 const Sums = ({ list: { path, round, ...table }, by }: SumsProps) => {
-  const rows = useRows<Sum>(path, envelopePage, round)
+  const rows = useRows<UsageSum>(path, envelopePage, round)
   const currency = useCurrency()
-  const columns: readonly Column<Sum>[] = [
+  const columns: readonly Column<UsageSum>[] = [
     {
       title: text(`column.${by}`),
       cell: sum => <span class="ellipsis">{nameOf(sum)}</span>,

@@ -1,10 +1,8 @@
 /** Differences of configuration files, as lines of a unified diff. */
+
+import type { FileDiff } from '../../../views.ts'
 import { text } from '../texts.ts'
 
-export interface FileDiff {
-  readonly file: string
-  readonly lines: readonly string[]
-}
 const KINDS: Readonly<Record<string, string>> = { '+': 'added', '-': 'removed', '@': 'hunk' }
 
 export const Diff = ({ files }: { files: readonly FileDiff[] }) =>

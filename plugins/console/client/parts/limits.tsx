@@ -1,13 +1,10 @@
 /** The limits of a key or an account, for operators: rates and concurrency. */
+
+import type { Limits } from '../../../views.ts'
 import type { ApiError } from '../api.ts'
 import { text } from '../texts.ts'
 import { Field } from './form.tsx'
 
-export interface Limits {
-  readonly requests?: string
-  readonly tokens?: string
-  readonly concurrency?: number
-}
 export const limitsText = (limits: Limits | null): string =>
   Object.entries(limits ?? {})
     .map(([name, limit]) => `${name} ${limit}`)

@@ -1,17 +1,11 @@
 /** The price of a call: its lines, the formula, and what was given back or not covered. */
+import type { ReceiptLine } from '../../../views.ts'
 import { text } from '../texts.ts'
 import { TableBox } from './table.tsx'
 import { CodeBox, Money, useCurrency } from './values.tsx'
 
-export interface PriceLine {
-  readonly meter: string
-  readonly quantity?: number | string
-  readonly price?: string
-  readonly per?: string
-  readonly amount: number
-}
 interface PriceProps {
-  readonly lines: readonly PriceLine[]
+  readonly lines: readonly ReceiptLine[]
   readonly formula: string | null
   readonly cost: number
   readonly refunded: number

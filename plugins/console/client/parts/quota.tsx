@@ -1,15 +1,13 @@
 /** The quota of an API key: for life, or for each day or month. */
+
+import type { QuotaSetting } from '../../../views.ts'
 import type { ApiError } from '../api.ts'
 import { formatNumber } from '../format.ts'
 import { text } from '../texts.ts'
 import { Field } from './form.tsx'
 import { useCurrency } from './values.tsx'
 
-export interface Quota {
-  readonly quota: number | null
-  readonly quota_period: 'day' | 'month' | null
-}
-export const quotaText = ({ quota, quota_period: period }: Quota): string => {
+export const quotaText = ({ quota, quota_period: period }: QuotaSetting): string => {
   if (quota === null) return text('none')
   const number = formatNumber(quota)
   return period === null ? number : text(`keys.period.of.${period}`, { quota: number })
@@ -20,7 +18,7 @@ export interface QuotaDraft {
   readonly quota: string
   readonly period: string
 }
-export const quotaDraft = (key?: Quota): QuotaDraft => ({
+export const quotaDraft = (key?: QuotaSetting): QuotaDraft => ({
   quota: key?.quota == null ? '' : String(key.quota),
   period: key?.quota_period ?? '',
 })

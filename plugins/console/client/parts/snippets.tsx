@@ -1,5 +1,6 @@
 /** Code to paste that calls a model: in each format that it answers, by curl and by SDKs. */
 import { useContext, useState } from 'preact/hooks'
+import type { PricedModel } from '../../../views.ts'
 import {
   FORMAT_NAMES,
   FORMATS,
@@ -13,21 +14,8 @@ import { text } from '../texts.ts'
 import { Segments } from './segments.tsx'
 import { CodeBox, copyText, SessionContext } from './values.tsx'
 
-export interface Model {
-  readonly model_name: string
-  readonly description?: string
-  readonly supported_endpoint_types: readonly string[]
-  readonly free?: boolean
-  readonly prices: readonly { readonly meter: string; readonly price: string | object }[]
-  readonly video_prices?: readonly {
-    readonly resolution: string
-    readonly duration: number
-    readonly credits: number
-  }[]
-}
-
 /** The formats of chat that a model answers. */
-export const formatsOf = ({ supported_endpoint_types }: Model): readonly FormatName[] =>
+export const formatsOf = ({ supported_endpoint_types }: PricedModel): readonly FormatName[] =>
   FORMAT_NAMES.filter(name => supported_endpoint_types.includes(FORMATS[name].endpoint))
 
 export const Snippet = ({ code }: { code: string }) => (
@@ -40,7 +28,7 @@ export const Snippet = ({ code }: { code: string }) => (
 )
 
 interface SnippetTabsProps {
-  readonly model: Model
+  readonly model: PricedModel
   /** A key to run the code with; without it the code reads the variable KEY. */
   readonly secret?: string
 }

@@ -1,5 +1,6 @@
 /** One request's whole story, for operators: its log line, its charges and its task. */
 import { useContext, useState } from 'preact/hooks'
+import type { ChargeView, RequestLine, RequestStory, Try } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { formatMoney, formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
@@ -23,97 +24,10 @@ import {
 } from './values.tsx'
 
 type Fields = Readonly<Record<string, unknown>>
-interface Attempt {
-  readonly upstream?: string
-  readonly target?: string
-  readonly result?: string | number
-  readonly ms?: number
-  /** ms after the head of the request. */
-  readonly start?: number
-  readonly id?: string
-  readonly retry_after?: string
-}
-export interface RequestRecord {
-  readonly id: string
-  readonly request_id?: string
-  readonly time: number
-  readonly status: number
-  readonly end: string
-  readonly ms: number
-  readonly added: number
-  readonly bytes?: number
-  readonly method: string
-  readonly path: string
-  readonly route?: string
-  readonly code?: string
-  readonly attempts: number
-  readonly tries?: readonly Attempt[]
-  /** Of a single attempt that succeeded: its start, in ms, and the id of its response. */
-  readonly sent_ms?: number
-  readonly upstream_id?: string
-  readonly upstream?: string
-  readonly target?: string
-  readonly account?: number
-  readonly account_name?: string
-  readonly key?: number
-  readonly token?: number
-  readonly model?: string
-  readonly cost?: number
-  readonly first_byte?: number
-  readonly version: number
-  readonly trace?: string
-  readonly process?: string
-  readonly dropped?: unknown
-  readonly details?: unknown
-}
-interface Charge {
-  readonly request: string
-  readonly account_name: string | null
-  readonly account: number
-  readonly key: number | null
-  readonly route: string
-  readonly model: string
-  readonly version: number
-  readonly state: string
-  readonly opened: string
-  readonly closed: string | null
-  readonly hold: string
-  readonly cost: string
-  readonly uncollected: string
-  readonly refunded: string
-  readonly estimated: boolean
-  readonly usage: Readonly<Record<string, number>> | null
-  readonly lines: readonly {
-    readonly meter: string
-    readonly quantity?: string
-    readonly price?: string
-    readonly per?: string
-    readonly nanos: string
-  }[]
-  readonly formula: string | null
-  readonly task: string | null
-  readonly upstream: string | null
-  readonly target: string | null
-  readonly upstream_key: string | null
-  readonly served_model: string | null
-  readonly response_id: string | null
-  readonly tier: string | null
-  readonly speed: string | null
-  readonly geography: string | null
-  readonly first_content_ms: number | null
-  readonly ms: number | null
-}
-interface StoryData {
-  readonly request: RequestRecord | null
-  readonly key_name: string | null
-  /** Latest first. */
-  readonly charges: readonly Charge[]
-  readonly task: Fields | null
-}
 
 export const Story = ({ id }: { id: string }) => {
   const path = `/api/admin/requests/story?${new URLSearchParams({ id })}`
-  const story = useData<{ data: StoryData }>(path)
+  const story = useData<{ data: RequestStory }>(path)
   return (
     <View of={story} rows={10}>
       {({ data }) => <StoryView story={data} onChange={story.reload} />}
@@ -121,7 +35,7 @@ export const Story = ({ id }: { id: string }) => {
   )
 }
 
-const StoryView = ({ story, onChange }: { story: StoryData; onChange(): void }) => {
+const StoryView = ({ story, onChange }: { story: RequestStory; onChange(): void }) => {
   const { request, charges, task } = story
   const charge = charges[0]
   return (
@@ -133,7 +47,7 @@ const StoryView = ({ story, onChange }: { story: StoryData; onChange(): void }) 
       </div>
       {charges.length === 0 && <p class="notice">{text('call.no-charge')}</p>}
       {charges.map(each => (
-        <ChargeView key={each.request} charge={each} onChange={onChange} />
+        <ChargeBox key={each.request} charge={each} onChange={onChange} />
       ))}
       {task && <TaskView task={task} />}
       {request?.dropped !== undefined && <Json title="call.dropped" value={request.dropped} />}
@@ -156,10 +70,10 @@ const What = ({
   charge,
 }: {
   keyName: string | null
-  request: RequestRecord | null
-  charge?: Charge | undefined
+  request: RequestLine | null
+  charge?: ChargeView | undefined
 }) => {
-  const source = { ...charge, ...request } as Partial<RequestRecord & Charge>
+  const source = { ...charge, ...request } as Partial<RequestLine & ChargeView>
   const {
     account_name: name,
     account,
@@ -218,7 +132,7 @@ const Facts = ({ facts }: { facts: readonly Fact[] }) => (
   </dl>
 )
 
-const isFailed = (result: Attempt['result']): boolean =>
+const isFailed = (result: Try['result']): boolean =>
   typeof result !== 'number' ? result !== 'ok' && result !== undefined : result >= 400
 
 /** Its status and duration are those of the request. */
@@ -227,7 +141,7 @@ const onlyAttemptOf = ({
   target,
   sent_ms: start,
   upstream_id: id,
-}: RequestRecord): Attempt => ({
+}: RequestLine): Try => ({
   ...(upstream !== undefined && { upstream }),
   ...(target !== undefined && { target }),
   ...(start !== undefined && { start }),
@@ -236,14 +150,14 @@ const onlyAttemptOf = ({
 
 /** The log line has the end and durations; the ledger has its own times. */
 const stepsOf = (
-  request: RequestRecord | null,
-  charges: readonly Charge[],
+  request: RequestLine | null,
+  charges: readonly ChargeView[],
   currency: string,
 ): readonly Step[] => {
   const money = (amount: string) => formatMoney(Number(amount), currency)
   const first = charges.at(-1)
   const start = request ? request.time - request.ms : first && Date.parse(first.opened)
-  const tries: readonly Attempt[] =
+  const tries: readonly Try[] =
     request?.tries ?? (request && request.attempts > 0 ? [onlyAttemptOf(request)] : [])
   return [
     { title: text('call.accepted'), at: start },
@@ -306,7 +220,7 @@ const inOrder = (steps: readonly Step[]): readonly Step[] => {
 }
 
 /** What the ledger says about who served the call: it stays when the log line is gone. */
-const ServedBy = ({ charge }: { charge: Charge }) => {
+const ServedBy = ({ charge }: { charge: ChargeView }) => {
   const { upstream, target, ms, first_content_ms: first } = charge
   if (!upstream) return null
   const facts: readonly Fact[] = [
@@ -328,7 +242,7 @@ const ServedBy = ({ charge }: { charge: Charge }) => {
 }
 
 const NANOS = 1e9
-const ChargeView = ({ charge, onChange }: { charge: Charge; onChange(): void }) => {
+const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void }) => {
   const [isAsking, setAsking] = useState(false)
   const currency = useCurrency()
   const { request, state, cost, refunded, uncollected, formula, usage, estimated } = charge

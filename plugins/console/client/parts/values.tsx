@@ -2,19 +2,25 @@
 
 import { createContext, Fragment } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
-import type { Session } from '../api.ts'
+import type { SessionView } from '../../../views.ts'
 import { formatRelative, formatTime, shortenId, splitMoney } from '../format.ts'
 import { hrefOf } from '../router.ts'
 import { text, textOr } from '../texts.ts'
 import { toast } from './toast.tsx'
 
-export const SessionContext = createContext<Session | undefined>(undefined)
+export const SessionContext = createContext<SessionView | undefined>(undefined)
 export const useCurrency = (): string => useContext(SessionContext)?.currency ?? ''
 /** The number of the account that is signed in. */
 export const useOwnAccount = (): number | undefined => useContext(SessionContext)?.account.id
 
 /** An amount with six places, so that points stand below each other. */
-export const Money = ({ amount, isShort = false }: { amount: number; isShort?: boolean }) => {
+export const Money = ({
+  amount,
+  isShort = false,
+}: {
+  amount: number | string
+  isShort?: boolean
+}) => {
   const [digits, zeros] = splitMoney(amount)
   return (
     <span class="nowrap">

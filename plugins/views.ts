@@ -1,0 +1,418 @@
+/** Rows of the APIs as their readers get them, types only: endpoints return them, and the console
+ *  imports them. Money is in units of the currency, for operators as a decimal text. Times are ISO
+ *  8601 in UTC. */
+import type {
+  AddressStatus,
+  RouteView as CompiledRoute,
+  FileDiff,
+  Json,
+  KeyStatus,
+  LiveView,
+  ProblemView,
+  ReloadReport,
+  VersionView,
+} from '../engine/plugin.ts'
+
+export type { FileDiff, ProblemView, VersionView }
+
+/** `GET /api/session` */
+export type SessionView = {
+  readonly account: { readonly id: number; readonly name: string; readonly role: string }
+  /** The token that a change needs. */
+  readonly csrf: string
+  /** The public address of the gateway. */
+  readonly url: string
+  readonly currency: string
+  /** Whether the pages of operators are served. */
+  readonly admin: boolean
+  readonly edit: boolean
+}
+
+// ---------------------------------------------------------------- accounts and credentials
+
+export type Limits = {
+  readonly requests?: string
+  readonly tokens?: string
+  readonly concurrency?: number
+}
+/** In quota units; null: no quota, or one for life. */
+export type QuotaSetting = {
+  readonly quota: number | null
+  readonly quota_period: 'day' | 'month' | null
+}
+/** An account in lists of operators. */
+export type AccountRow = {
+  readonly id: number
+  readonly name: string
+  readonly role: string
+  readonly state: 'active' | 'suspended' | 'deleted'
+  readonly keys: number
+  readonly created: string
+  readonly balance: string
+  readonly used: string
+  readonly overdraft: string
+  readonly limits: Limits | null
+}
+export type SignInLinkView = { readonly url: string; readonly expires: string }
+
+type CredentialState = 'active' | 'expired' | 'revoked'
+/** A credential without its secret, for operators. */
+export type KeyView = QuotaSetting & {
+  readonly id: number
+  readonly account: string
+  readonly name: string
+  /** Its beginning and its end. */
+  readonly key: string
+  readonly state: CredentialState | 'suspended'
+  readonly created: string
+  readonly expires: string | null
+  readonly models: readonly string[] | null
+  readonly limits: Limits | null
+  /** What is left of the quota, in quota units. */
+  readonly remaining: number | null
+  /** What it spent; null for a system token. */
+  readonly used: string | null
+}
+type OwnCredential = {
+  readonly id: number
+  readonly name: string
+  readonly state: CredentialState
+  readonly created: string
+  readonly expires: string | null
+}
+/** An API key of the calling account. `key`: its beginning and its end, once the whole secret. */
+export type OwnKey = OwnCredential &
+  QuotaSetting & {
+    readonly key: string
+    readonly models: readonly string[] | null
+    readonly limits: Limits | null
+    /** In quota units. */
+    readonly remaining_quota: number | null
+    readonly used_quota: number
+  }
+/** A system token or a session of the calling account. */
+export type OwnToken = OwnCredential & { readonly token?: string; readonly session?: string }
+
+/** `GET /api/user/info`: the specification has its amounts as numbers. */
+export type Profile = {
+  readonly id: number
+  readonly username: string
+  readonly display_name: string
+  readonly role: string
+  readonly group: string
+  readonly balance: number
+  readonly quota: number
+  readonly used_quota: number
+  readonly held: number
+}
+
+// ---------------------------------------------------------------- usage and charges
+
+/** How a provider served a call, without its name. */
+export type ServedFacts = {
+  readonly tier: string | null
+  readonly speed: string | null
+  readonly geography: string | null
+  readonly first_content_ms: number | null
+  readonly ms: number | null
+}
+type Amounts = { readonly cost: string; readonly refunded: string }
+type OwnAmounts = { readonly cost: number; readonly refunded: number }
+type NamedCall = ServedFacts & {
+  readonly request_id: string
+  readonly at: string
+  readonly route: string
+  readonly model: string
+  readonly key: number | null
+  readonly state: string
+  readonly estimated: boolean
+}
+/** A call of the calling account. */
+export type UsageCall = NamedCall & OwnAmounts
+/** The calls of a day, a model or a key. */
+export type UsageSum = OwnAmounts & {
+  readonly day?: string
+  readonly model?: string
+  readonly key?: number | null
+  readonly name?: string | null
+  readonly masked?: string | null
+  readonly calls: number
+}
+/** Usage of a model on a day. */
+export type UsageCell = OwnAmounts & {
+  readonly day: string
+  readonly model: string
+  readonly calls: number
+  readonly failed: number
+  readonly input: number
+  readonly cached: number
+}
+type PriceLine = {
+  readonly meter: string
+  readonly quantity: string
+  readonly price: string
+  readonly per: string
+}
+export type ReceiptLine = PriceLine & { readonly amount: number }
+export type Receipt = UsageCall & {
+  readonly task_id?: string
+  readonly settings?: Json
+  readonly closed: string | null
+  readonly held: number
+  readonly uncollected: number
+  readonly usage: Readonly<Record<string, number>> | null
+  readonly lines: readonly ReceiptLine[]
+  readonly unpriced: readonly string[]
+  readonly formula: string | null
+}
+/** A charge in lists of operators. */
+export type ChargeRow = Amounts & {
+  readonly request: string
+  readonly at: string
+  readonly account: number
+  readonly account_name: string | null
+  readonly key: number | null
+  readonly route: string
+  readonly model: string
+  readonly state: string
+  readonly task: string | null
+  readonly held: string
+  readonly uncollected: string
+}
+/** How a provider served a call, for operators. */
+export type ServedView = ServedFacts & {
+  readonly upstream: string | null
+  readonly target: string | null
+  readonly upstream_key: string | null
+  readonly served_model: string | null
+  readonly response_id: string | null
+}
+/** A charge with all that the ledger has of it. */
+export type ChargeView = ServedView &
+  Amounts & {
+    readonly request: string
+    readonly account: number
+    readonly account_name: string | null
+    readonly key: number | null
+    readonly route: string
+    readonly model: string
+    /** Version of the configuration. */
+    readonly version: number
+    readonly state: string
+    readonly opened: string
+    readonly closed: string | null
+    readonly hold: string
+    readonly uncollected: string
+    readonly estimated: boolean
+    readonly usage: Readonly<Record<string, number>> | null
+    /** `nanos`: the amount in 1e-9 of a unit. */
+    readonly lines: readonly (PriceLine & { readonly nanos: string })[]
+    readonly formula: string | null
+    readonly task: string | null
+    readonly settings: Json
+  }
+export type AuditReport = {
+  readonly balanced: boolean
+  readonly time: string
+  readonly findings: readonly {
+    readonly rule: string
+    readonly subject: string
+    readonly detail: string
+  }[]
+}
+
+// ---------------------------------------------------------------- requests and tasks
+
+/** One try of an upstream. `start`: ms after the head of the request. */
+export type Try = {
+  readonly upstream?: string
+  readonly target?: string
+  readonly result?: string | number
+  readonly ms?: number
+  readonly start?: number
+  readonly id?: string
+  readonly retry_after?: string
+}
+/** A line of the request log with the fields that the shipped plugins add. */
+export type RequestLine = {
+  readonly id: string
+  readonly request_id?: string
+  readonly time: number
+  readonly status: number
+  readonly end: string
+  readonly ms: number
+  readonly added: number
+  readonly bytes?: number
+  readonly method: string
+  readonly path: string
+  readonly route?: string
+  readonly code?: string
+  readonly attempts: number
+  readonly tries?: readonly Try[]
+  /** Of a single attempt that succeeded: its start, in ms, and the id of its response. */
+  readonly sent_ms?: number
+  readonly upstream_id?: string
+  readonly upstream?: string
+  readonly target?: string
+  readonly account?: number
+  readonly account_name?: string
+  readonly key?: number
+  readonly token?: number
+  readonly model?: string
+  readonly cost?: number
+  readonly first_byte?: number
+  readonly version: number
+  readonly trace?: string
+  readonly process?: string
+  readonly dropped?: Json
+  readonly details?: Json
+}
+/** `GET /api/admin/requests/story` */
+export type RequestStory = {
+  /** null: this machine has no line of it. */
+  readonly request: RequestLine | null
+  readonly key_name: string | null
+  /** Latest first: a late charge of a task is one more. */
+  readonly charges: readonly ChargeView[]
+  readonly task: { readonly [name: string]: Json } | null
+}
+/** A task in lists of operators. */
+export type TaskRow = {
+  readonly id: string
+  readonly account: number
+  readonly account_name: string | null
+  readonly model: string
+  readonly state: string
+  readonly held: string
+  readonly created: string
+  readonly upstream: string
+  readonly upstream_id: string
+  readonly error: string
+}
+/** A task of the calling account. */
+export type OwnTask = {
+  readonly id: string
+  readonly request_id: string
+  readonly route: string
+  readonly model: string
+  readonly state: string
+  readonly progress: number | null
+  readonly error: { readonly code: string; readonly message: string } | null
+  readonly results: readonly Readonly<Record<string, Json>>[]
+  readonly request: Json
+  readonly created: string
+  readonly changed: string
+  readonly expires: string | null
+}
+/** A batch as OpenAI's clients see it: times are seconds since 1970. */
+export type BatchView = {
+  readonly id: string
+  readonly endpoint: string
+  readonly status: string
+  readonly created_at: number
+  readonly output_file_id: string | null
+  readonly error_file_id: string | null
+  readonly request_counts: {
+    readonly total: number
+    readonly completed: number
+    readonly failed: number
+  }
+}
+/** A file as OpenAI's clients see it: times are seconds since 1970. */
+export type FileView = {
+  readonly id: string
+  readonly filename: string
+  readonly purpose: string
+  readonly bytes: number
+  readonly created_at: number
+  readonly expires_at?: number
+}
+
+// ---------------------------------------------------------------- webhooks
+
+/** An event of a webhook of the calling account. */
+export type OwnDelivery = {
+  readonly id: string
+  readonly state: string
+  readonly attempts: number
+  readonly created: string
+  readonly next: string | null
+  readonly status: number | null
+  readonly message: string
+}
+/** `GET /api/notifications` */
+export type NotificationSettings = {
+  readonly url: string | null
+  readonly threshold: number | null
+  readonly secret: string | null
+  readonly disabled: string | null
+  readonly deliveries: readonly OwnDelivery[]
+}
+/** `POST /api/notifications/test` */
+export type TestDelivery = {
+  readonly success: boolean
+  readonly message: string
+  readonly data: OwnDelivery
+}
+/** An event of a webhook in lists of operators. */
+export type DeliveryRow = {
+  readonly id: string
+  readonly account: number
+  readonly account_name: string | null
+  /** The host of its URL. */
+  readonly receiver: string
+  readonly state: string
+  readonly attempts: number
+  readonly created: string | null
+  readonly last: string | null
+  readonly next: string | null
+  readonly outcome: string | null
+  readonly status: number | null
+}
+
+// ---------------------------------------------------------------- configuration
+
+/** `GET /api/admin/configuration` */
+export type ConfigurationView = Pick<
+  LiveView,
+  'url' | 'version' | 'hash' | 'time' | 'workers' | 'unready' | 'failure'
+> & { readonly versions: readonly VersionView[] }
+/** `GET /api/admin/configuration/change` */
+export type VersionChange = {
+  readonly version: number
+  readonly before: number | null
+  readonly files: readonly FileDiff[]
+}
+export type ReloadOutcome = Pick<ReloadReport, 'outcome' | 'version'>
+export type RouteRow = Omit<CompiledRoute, 'schema' | 'about'> & { readonly summary?: string }
+export type UpstreamRow = {
+  readonly name: string
+  /** The plugin that answers for it. */
+  readonly inside: string | null
+  readonly formats: readonly string[] | null
+  readonly addresses: readonly AddressStatus[]
+  readonly keys: readonly KeyStatus[]
+}
+/** What an upstream answered to one of its keys. */
+export type UpstreamFinding = {
+  readonly upstream: string
+  readonly address: string
+  readonly key: string
+  readonly answer: string
+  readonly fails: boolean
+  /** How many it has. */
+  readonly models: number | null
+}
+/** A model of `GET /api/models`. */
+export type PricedModel = {
+  readonly model_name: string
+  readonly description?: string
+  readonly supported_endpoint_types: readonly string[]
+  readonly free?: boolean
+  readonly prices: readonly { readonly meter: string; readonly price: string | object }[]
+  readonly video_prices?: readonly {
+    readonly resolution: string
+    readonly duration: number
+    readonly credits: number
+  }[]
+}
