@@ -1,6 +1,7 @@
 /** Plugin `form`: parses multipart forms into a JSON body for other plugins, with type and size of
  *  files; the bytes stay as the client sent them. With `inline` that body has the files too, and
  *  stands for the form. */
+import { flag, list, object, type RawOf, required, text } from '../engine/config/shape.ts'
 import { errors } from '../engine/errors.ts'
 import type { Bytes, Json, Plugin } from '../engine/plugin.ts'
 import { mediaTypeOf } from './formats/media/media-type.ts'
@@ -25,55 +26,35 @@ const UNKNOWN_TYPE = 'application/octet-stream'
 /** Size limit of a text field, bytes. */
 const MAX_FIELD_BYTES = 256 * 1024
 
-interface Options {
-  readonly files: readonly string[]
-  readonly numbers?: readonly string[]
-  readonly flags?: readonly string[]
-  readonly lists?: readonly string[]
-  readonly inline?: string
-  readonly only?: boolean
-}
-const fieldNames = (description: string, example: string) => ({
-  description,
-  type: 'array',
-  items: { type: 'string', minLength: 1, description: 'The name of a field.', examples: [example] },
-  uniqueItems: true,
-  examples: [[example]],
-})
+const fieldNames = (description: string, example: string) =>
+  list(description, text('The name of a field.', { minLength: 1, examples: [example] }), {
+    uniqueItems: true,
+    examples: [[example]],
+  })
+const FORM = object(
+  'The route accepts multipart forms, with or without JSON. Lists the fields that are not text.',
+  {
+    files: required(
+      fieldNames('File fields; `image` also matches `image[]`, and may be repeated.', 'image'),
+    ),
+    numbers: fieldNames('Number fields.', 'n'),
+    flags: fieldNames('Boolean fields: true or false.', 'stream'),
+    lists: fieldNames(
+      'Text fields that may be repeated, as `include[]` or as `include`.',
+      'include',
+    ),
+    inline: text(
+      'Files become objects whose member of this name is their data URL, as JSON bodies have them; `image[MEMBER]` sets another member. The form is then read as that JSON body.',
+      { pattern: NAME.source, examples: ['image_url'] },
+    ),
+    only: flag('true: the route accepts no JSON bodies.', { examples: [true] }),
+  },
+  { examples: [{ files: ['image', 'mask'], numbers: ['n'], flags: ['stream'] }] },
+)
+type Options = RawOf<typeof FORM>
 
 export default {
-  schema: {
-    description:
-      'The route accepts multipart forms, with or without JSON. Lists the fields that are not text.',
-    type: 'object',
-    required: ['files'],
-    additionalProperties: false,
-    properties: {
-      files: fieldNames(
-        'File fields; `image` also matches `image[]`, and may be repeated.',
-        'image',
-      ),
-      numbers: fieldNames('Number fields.', 'n'),
-      flags: fieldNames('Boolean fields: true or false.', 'stream'),
-      lists: fieldNames(
-        'Text fields that may be repeated, as `include[]` or as `include`.',
-        'include',
-      ),
-      inline: {
-        description:
-          'Files become objects whose member of this name is their data URL, as JSON bodies have them; `image[MEMBER]` sets another member. The form is then read as that JSON body.',
-        type: 'string',
-        pattern: NAME.source,
-        examples: ['image_url'],
-      },
-      only: {
-        description: 'true: the route accepts no JSON bodies.',
-        type: 'boolean',
-        examples: [true],
-      },
-    },
-    examples: [{ files: ['image', 'mask'], numbers: ['n'], flags: ['stream'] }],
-  },
+  schema: FORM.schema,
   setup: options => ({
     describe: () => ({ form: { files: options.files, isOnly: options.only === true } }),
     async handle({ request, slots }, next) {
