@@ -334,3 +334,21 @@ t.test('readmes: the rule on imports lists what layers.ts allows', async t => {
     /lists engine\/server.ts/,
   ])
 })
+
+t.test(
+  'decisions: more than 12 lines, or a sentence of more than 25 words, are refused',
+  async t => {
+    const law = (body: string): string[] =>
+      breachesIn([
+        { path: 'docs/decisions/store.md', text: `# Decisions\n\n## One\n\n${body}\n` },
+      ]).map(({ law, line }) => `${law}:${line}`)
+    const sentence = (words: number): string => `${'word '.repeat(words).trim()}.`
+    t.same(law('A line.\n'.repeat(12)), [])
+    t.same(law('A line.\n'.repeat(13)), ['decisions:3'])
+    t.same(law(`A line.\n${'| a | b |\n'.repeat(20)}`), [], 'rows of a table')
+    t.same(law(sentence(25)), [])
+    t.same(law(sentence(26)), ['decisions:3'])
+    t.same(law(`${sentence(20)} Another ${sentence(20)}`), [])
+    t.same(law(`${sentence(25).slice(0, -1)} (more than 12) 12 13.`), [], 'figures')
+  },
+)

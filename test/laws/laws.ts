@@ -6,7 +6,7 @@ import { type Breach, cyclesIn, importsOf, lineAt, type SourceFile } from './imp
 import { bannedNames, GLOSSARY, spreadLiterals, wideComments } from './language.ts'
 import { findClientBreach, findLayerBreach, pluginFolders } from './layers.ts'
 import { optionBreaches } from './options.ts'
-import { readmeBreaches } from './readmes.ts'
+import { decisionBreaches, readmeBreaches } from './pages.ts'
 import { shapeBreaches } from './shapes.ts'
 import { sizeBreaches } from './sizes.ts'
 import { tableBreaches } from './tables.ts'
@@ -74,6 +74,8 @@ export const laws: Readonly<Record<string, Law>> = {
   shapes: shapeBreaches,
 
   readmes: readmeBreaches,
+
+  decisions: decisionBreaches,
 
   glossary: bannedNames,
 
@@ -171,7 +173,7 @@ export const laws: Readonly<Record<string, Law>> = {
 }
 type Packages = Record<string, { optionalDependencies?: Record<string, string> }>
 
-const OF_ALL_FILES = ['dependencies', 'lock', 'glossary', 'readmes', 'registry']
+const OF_ALL_FILES = ['decisions', 'dependencies', 'lock', 'glossary', 'readmes', 'registry']
 const CODE = /\.(?:tsx?|[cm]js)$/
 /** Every breach of every law. Most laws check code only. */
 export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: string })[] => {

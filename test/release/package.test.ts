@@ -125,7 +125,7 @@ const edit = (folder: string, file: string, from: string, to: string): void => {
 t.test('package: has at most 18 runtime packages, each exact and with its reason', async t => {
   const names = Object.keys(manifest.dependencies)
   t.ok(names.length <= 18, `${names.length} packages`)
-  const decisions = readFileSync(join(ROOT, 'docs/decisions.md'), 'utf8')
+  const decisions = readFileSync(join(ROOT, 'docs/decisions/packages.md'), 'utf8')
   const rows = decisions.slice(decisions.indexOf('## Runtime packages'))
   for (const version of Object.values(manifest.dependencies)) t.match(version, /^\d+\.\d+\.\d+$/)
   for (const name of names) t.match(rows, new RegExp(`^\\| \`${name}\` \\|`, 'm'))

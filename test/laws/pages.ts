@@ -1,11 +1,12 @@
-/** The tables of plugins/README.md and engine/README.md name what exists, and no more; so does the
- *  list of the files that plugins may import. */
+/** Laws of pages: what README files list exists, and decisions are short. */
 import type { Breach, SourceFile } from './imports.ts'
 import { PUBLIC } from './layers.ts'
 
 /** Entries that no row names. */
 const UNLISTED: Readonly<Record<string, true>> = { 'README.md': true, 'shipped.json': true }
 
+/** The tables of plugins/README.md and engine/README.md name what exists, and no more; so does the
+ *  list of the files that plugins may import. */
 export const readmeBreaches = (files: readonly SourceFile[]): Breach[] =>
   ['engine', 'plugins'].flatMap(folder => {
     const readme = files.find(({ path }) => path === `${folder}/README.md`)
@@ -52,3 +53,54 @@ const importableBreaches = (readme: SourceFile): Breach[] => {
     message: `the rule on imports of plugins ${text}; test/laws/layers.ts decides`,
   }))
 }
+
+const LINES = 12
+const WORDS = 25
+
+/** Decisions in docs/decisions/ stay short: lines of one decision, words of one sentence. Lines of
+ *  tables do not count. */
+export const decisionBreaches = (files: readonly SourceFile[]): Breach[] =>
+  files
+    .filter(({ path }) => /^docs\/decisions\/.*\.md$/.test(path))
+    .flatMap(file => decisionsOf(file).flatMap(each => decisionBreach(file.path, each)))
+
+interface Decision {
+  readonly title: string
+  readonly line: number
+  readonly body: readonly string[]
+}
+const decisionsOf = ({ text }: SourceFile): readonly Decision[] => {
+  const decisions: { title: string; line: number; body: string[] }[] = []
+  for (const [index, line] of text.split('\n').entries())
+    if (line.startsWith('## ')) decisions.push({ title: line.slice(3), line: index + 1, body: [] })
+    else if (!line.startsWith('|')) decisions.at(-1)?.body.push(line)
+  return decisions
+}
+
+const decisionBreach = (path: string, { title, line, body }: Decision): Breach[] => {
+  const lines = body.filter(each => each.trim() !== '').length
+  const sentences = body
+    .join('\n')
+    .split(/\n\s*\n/)
+    .flatMap(paragraph => paragraph.replaceAll('\n', ' ').split(/(?<=[.!?]) (?=[A-Z0-9`"(])/))
+  return [
+    ...(lines <= LINES
+      ? []
+      : [{ path, line, message: `"${title}": ${lines} lines, not ${LINES}` }]),
+    ...sentences
+      .filter(sentence => wordsIn(sentence) > WORDS)
+      .map(sentence => ({
+        path,
+        line,
+        message: `${wordsIn(sentence)} words, not ${WORDS}: "${sentence.trim().slice(0, 60)}…"`,
+      })),
+  ]
+}
+
+/** Code is one word; what is in parentheses and numbers do not count. */
+const wordsIn = (sentence: string): number =>
+  sentence
+    .replaceAll(/`[^`]*`/g, 'code')
+    .replaceAll(/\([^()]*\)/g, '')
+    .split(/\s+/)
+    .filter(word => /[A-Za-z]/.test(word)).length
