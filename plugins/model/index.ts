@@ -14,7 +14,14 @@ import { ACCOUNT, type Account, MODEL } from '../slots.ts'
 import { withAffinity } from './affinity.ts'
 import { commands } from './command.ts'
 import { HINTS } from './hints.ts'
-import { type ListItem, type Listing, type ListingName, listingFor, listings } from './listing.ts'
+import {
+  type ListItem,
+  type Listing,
+  type ListingName,
+  listingFor,
+  listings,
+  shapeFor,
+} from './listing.ts'
 import { type BodyRules, prepareBody } from './prepare-body.ts'
 import { problemsIn } from './problems.ts'
 
@@ -256,12 +263,12 @@ const listStage = (
     all ??= catalogue.exactEntries.map(entry => listItem(entry.name, entry))
     return all
   }
-  const { schemas, parameters } = listings[list]
+  const { parameters } = listings[list]
   return {
     answers: true,
     describe: () => ({
       summary: one === undefined ? 'Lists the models that the key may use' : 'Shows a model',
-      responses: { 'application/json': one === undefined ? schemas.list : schemas.one },
+      responses: { 'application/json': shapeFor(list, one === undefined ? 'list' : 'one') },
       parameters: one === undefined ? parameters : [],
     }),
     async handle(exchange) {

@@ -171,3 +171,8 @@ export const listingFor = (list: ListingName, headers: Request['headers']): List
   const dialect = list === 'openai' ? clientDialect({ headers }) : undefined
   return dialect !== undefined && dialect in listings ? (dialect as ListingName) : list
 }
+/** The schemas of a list, or of one model of it, by all dialects that its path serves. */
+export const shapeFor = (list: ListingName, what: 'one' | 'list'): Shape => {
+  if (list !== 'openai') return listings[list].schemas[what]
+  return { anyOf: Object.values(listings).map(({ schemas }) => schemas[what]) }
+}

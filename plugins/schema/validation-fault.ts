@@ -254,7 +254,7 @@ const kindOf = (value: unknown): string => {
 /** A value for a message: shortened, and objects only by their type. */
 const printValue = (value: unknown): string => {
   if (typeof value === 'object' && value !== null) return kindOf(value)
-  if (typeof value === 'number') return String(value)
+  if (typeof value !== 'string') return String(value)
   const text = String(value)
   return `'${text.length > 64 ? `${text.slice(0, 61)}…` : text}'`
 }

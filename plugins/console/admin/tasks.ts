@@ -91,7 +91,7 @@ export const TASK = object(
     started: nullable(number),
     callback: any,
     callbacks: any,
-    held: text,
+    held: nullable(text),
   },
 )
 

@@ -187,6 +187,12 @@ t.test('validation fault: each keyword has a message', async t => {
       'INVALID_VALUE',
       /'kind': 'd'. Supported values are: 'a', 'b', 'c'/,
     ],
+    [
+      { properties: { kind: { enum: ['a', null, true] } } },
+      { kind: 'null' },
+      'INVALID_VALUE',
+      /'kind': 'null'. Supported values are: 'a', null, true/,
+    ],
   ]
   for (const [schema, body, code, words] of rows)
     t.match(
