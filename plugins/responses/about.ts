@@ -19,7 +19,11 @@ import {
 
 const item = object(
   { type: text, id: text },
-  { role: text, status: nullable(text), content: nullable(list(fields)) },
+  {
+    role: text,
+    status: nullable(text),
+    content: { anyOf: [list(fields), text, { type: 'null' }] },
+  },
 )
 const conversation = object({
   id: text,
