@@ -9,8 +9,9 @@ export interface TaskImages {
   readonly count: number
   /** Bytes of the image of each task. */
   readonly size: number
-  /** Calls with no task, and with all of them unfinished. */
-  readonly calls: readonly [before: Outcome, after: Outcome]
+  /** Calls with no task; with as many unfinished tasks of small images, whose polls cost the same;
+   *  and with those of large ones. */
+  readonly calls: readonly [none: Outcome, small: Outcome, large: Outcome]
   readonly refusedCreates: number
   readonly burst: Burst
 }
@@ -24,14 +25,16 @@ export interface Burst {
 }
 
 export const taskImagesTable = ({ count, size, calls, refusedCreates, burst }: TaskImages) => {
-  const [before, after] = calls
-  const times = (name: 'p50' | 'p99'): string =>
-    `${figure(before[name])} / ${figure(after[name])} (× ${figure(after[name] / before[name], 2)})`
+  const [none, small, large] = calls
+  const times = (name: 'p50' | 'p99'): string => {
+    const ratios = [none, small].map(each => `× ${figure(large[name] / each[name], 2)}`)
+    return `${calls.map(each => figure(each[name])).join(' / ')} (${ratios.join(', ')})`
+  }
   return table(
     [
       'tasks with images',
       'MB each',
-      'call p50 ms before/after',
+      'call p50 ms: no task / small images / these (× of each)',
       'call p99 ms',
       'calls refused',
       'creates refused',
@@ -43,7 +46,7 @@ export const taskImagesTable = ({ count, size, calls, refusedCreates, burst }: T
         figure(size / 1e6, 1),
         times('p50'),
         times('p99'),
-        String(after.failed),
+        String(large.failed),
         String(refusedCreates),
         `${burst.refused}, ${figure(burst.duration)}, ${figure(burst.silence)}`,
       ],

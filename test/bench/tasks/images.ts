@@ -1,6 +1,8 @@
 /** Measures what tasks with images cost the calls beside them, and how long a burst of large
  *  creates silences a worker. */
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { findRunning } from '../../../engine/processes/running-gateway.ts'
 import { requestBody } from '../answers.ts'
@@ -13,32 +15,51 @@ import { BURST, type Burst, type TaskImages } from './images-report.ts'
 interface Gateway extends Subject {
   /** The data folder. */
   readonly store: string
+  readonly child: ChildProcess
 }
+/** A new gateway with an upstream of its own. */
+type Start = () => Promise<{ readonly gateway: Gateway; readonly load: Load }>
 
 const CREATE = '/ent/v2/img2video'
 const LANES = 4
+/** Bytes of an image that costs nothing: its tasks are polled as those with large ones. */
+const SMALL_IMAGE = 1_000
 const CALLS = { connections: 16, seconds: 15, rate: 40 }
 /** ms: longer than a worker keeps its metrics. */
 const REPORTED = 3_000
 
 export const measureTaskImages = async (
-  gateway: Gateway,
-  load: Load,
+  start: Start,
   { count, size }: { readonly count: number; readonly size: number },
 ): Promise<TaskImages> => {
-  const request = requestOf(gateway, PATH, requestBody('plain'))
-  const call = (): Promise<Outcome> => load({ port: gateway.port, request, ...CALLS })
-  await load({ port: gateway.port, request, ...CALLS, seconds: 5 })
-  const before = await call()
+  const small = await start()
+  const none = await measureCalls(small)
+  await createTasks(small.gateway, count, SMALL_IMAGE)
+  const polled = await measureCalls(small)
+  const ended = once(small.gateway.child, 'exit')
+  small.gateway.child.kill('SIGTERM')
+  await ended
+  const large = await start()
+  const refusedCreates = await createTasks(large.gateway, count, size)
+  const after = await measureCalls(large)
+  const calls = [none, polled, after] as const
+  return { count, size, calls, refusedCreates, burst: await burst(large.gateway) }
+}
+const measureCalls = async ({ gateway, load }: Awaited<ReturnType<Start>>): Promise<Outcome> => {
+  const options = { port: gateway.port, request: requestOf(gateway, PATH, requestBody('plain')) }
+  await load({ ...options, ...CALLS, seconds: 5 })
+  return load({ ...options, ...CALLS })
+}
+/** Returns how many creates were refused. */
+const createTasks = async (gateway: Gateway, count: number, size: number): Promise<number> => {
   const body = createBody(size)
   let next = 0
-  let refusedCreates = 0
+  let refused = 0
   const lane = async (): Promise<void> => {
-    while (next++ < count) if (!(await create(gateway, body))) refusedCreates++
+    while (next++ < count) if (!(await create(gateway, body))) refused++
   }
   await Promise.all(Array.from({ length: LANES }, lane))
-  const after = await call()
-  return { count, size, calls: [before, after], refusedCreates, burst: await burst(gateway) }
+  return refused
 }
 
 const createBody = (size: number): string => {
