@@ -127,8 +127,9 @@ const DECODERS: Readonly<Record<string, Read>> = {
 }
 /** A block of an unknown type concerns its provider only, such as a compaction summary or a switch
  *  of models. */
-const unknownBlock: Read = (block): HostedCall => ({
+const unknownBlock: Read = (block, at): HostedCall => ({
   type: 'hostedCall',
+  ...(at !== undefined && { at }),
   tool: 'other',
   id: '',
   input: null,

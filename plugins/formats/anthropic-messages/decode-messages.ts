@@ -39,9 +39,22 @@ const readTurns = (body: Fields, dropped: DroppedFields): readonly Turn[] =>
       if (changesSettings) dropped.add(memberPath(at, 'output_config') ?? '')
       // A system turn may only change settings, which other providers cannot in mid-conversation.
       if (changesSettings && fields.content === undefined) return []
-      return [{ role: role as Turn['role'], content: readContent(fields, 'content', at) }]
+      const content = readContent(fields, 'content', at)
+      return [
+        {
+          role: role as Turn['role'],
+          content: role === 'user' ? content : content.map(withoutPlace),
+        },
+      ]
     },
   )
+
+/** A block of an unknown type that the model wrote concerns its provider only. */
+const withoutPlace = (content: Content): Content => {
+  if (content.type !== 'hostedCall') return content
+  const { at: _, ...call } = content
+  return call
+}
 
 /** A string or a list of blocks. */
 const readContent = (fields: Fields, key: string, at: FieldPath): readonly Content[] => {

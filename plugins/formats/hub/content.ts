@@ -123,6 +123,8 @@ export interface HostedCall extends WithPayload {
   readonly error?: string
   /** The provider's own items, sent back to this provider only. */
   readonly raw?: { readonly origin: string; readonly items: readonly Json[] }
+  /** The place of a user's content of an unknown type; it is refused for other providers. */
+  readonly at?: string
 }
 /** The source of a span of text. Offsets count UTF-16 units of that text. */
 export interface Citation {

@@ -13,6 +13,8 @@ export const describeHostedCall = (call: HostedCall, dropped: DroppedFields): Te
   if (COMMANDS.has(name))
     throw fault('CONTENT_UNSUPPORTED', [name, 'A command to the provider'], { param: name })
   if (tool !== 'other' || output !== undefined || sources !== undefined) return describe(call)
+  if (call.at !== undefined)
+    throw fault('CONTENT_UNSUPPORTED', [call.at, `A part of type ${name}`], { param: call.at })
   dropped.add(name)
   return undefined
 }

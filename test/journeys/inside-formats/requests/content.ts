@@ -1,5 +1,6 @@
 /** Content nested in content, media types and empty turns. */
 import type { RequestCase } from './request-case.ts'
+import type { FormatName } from './upstreams.ts'
 
 const PNG = 'iVBORw0KGgo='
 const MEDIA_NAMES = [
@@ -29,6 +30,41 @@ const NESTED = {
       { type: 'text', text: 'page two' },
     ],
   },
+}
+
+const UNKNOWN = { type: 'hologram', x: 1 }
+/** A request with a part that no format has, and the place that the refusal names. */
+const UNKNOWN_PARTS: Readonly<
+  Record<FormatName, { readonly request: object; readonly at: string }>
+> = {
+  'openai-chat': {
+    request: { messages: [{ role: 'user', content: [{ type: 'text', text: 'q' }, UNKNOWN] }] },
+    at: 'messages[0].content[1]',
+  },
+  'openai-responses': {
+    request: {
+      store: false,
+      input: [{ role: 'user', content: [{ type: 'input_text', text: 'q' }, UNKNOWN] }],
+    },
+    at: 'input[0].content[1]',
+  },
+  'anthropic-messages': {
+    request: {
+      max_tokens: 9,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'q' }, UNKNOWN] }],
+    },
+    at: 'messages[0].content[1]',
+  },
+  'google-gemini': {
+    request: { contents: [{ role: 'user', parts: [{ text: 'q' }, { hologram: { x: 1 } }] }] },
+    at: 'contents[0].parts[1]',
+  },
+}
+const OWN_MODELS: Readonly<Record<FormatName, string>> = {
+  'openai-chat': 'chat',
+  'openai-responses': 'resp',
+  'anthropic-messages': 'cl45',
+  'google-gemini': 'gx3',
 }
 
 export const cases: readonly RequestCase[] = [
@@ -195,6 +231,23 @@ export const cases: readonly RequestCase[] = [
         },
       }),
     ),
+  ),
+  ...Object.entries(UNKNOWN_PARTS).flatMap(([client, { request, at }]) =>
+    ['chat', 'resp', 'cl45', 'gx3', 'b-claude']
+      .filter(model => model !== OWN_MODELS[client as FormatName])
+      .flatMap(model =>
+        [undefined, true as const].map(
+          (stream): RequestCase => ({
+            name: `a part of an unknown type is refused at its place: ${client} to ${model}${stream ? ', streamed' : ''}`,
+            client: client as FormatName,
+            model,
+            ...(stream && { stream }),
+            request,
+            check: ({ status, out, up }) =>
+              status === 400 && up === undefined && out.error.message.includes(at),
+          }),
+        ),
+      ),
   ),
   {
     name: 'content of an unknown type in a document is refused at its place',
