@@ -9,6 +9,7 @@ import {
   type Primary,
   startPrimary,
 } from '../helpers/gateway/primary.ts'
+import { scaled } from '../helpers/machine-speed.ts'
 import { createChance, LONG, seed, shortOrLong } from '../helpers/run-settings.ts'
 
 /** `CRASHES=20 LONG=1 node …` runs fewer crashes. */
@@ -20,7 +21,7 @@ const PAUSE = shortOrLong(0, 8_000)
 const GAP = shortOrLong(30, 10)
 const KINDS = ['segv', 'throw', 'memory']
 /** Milliseconds by which a client may notice a failure before or after its process ends. */
-const TOLERANCE = 5_000
+const TOLERANCE = scaled(5_000)
 
 /** `pid` is the worker of the connection, as far as the client could know. */
 interface Failure {
