@@ -24,7 +24,7 @@ export const readMessages = (body: Fields, dropped: DroppedFields): readonly Tur
 
 const readSystem = (body: Fields): readonly Turn[] => {
   if (body.system === undefined || body.system === null) return []
-  const content = readContent(body, 'system', '')
+  const content = readContent(body, 'system', '').map(withoutPlace)
   return content.length > 0 ? [{ role: 'system', content }] : []
 }
 const ROLES: readonly string[] = ['user', 'assistant', 'system'] satisfies readonly Turn['role'][]

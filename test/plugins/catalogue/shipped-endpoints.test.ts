@@ -99,7 +99,7 @@ t.test('model list: text, image, embedding and audio models list their endpoints
   for (const [name, expected] of [
     ['gp-4.1', text],
     ['cl-haiku-4-5', text],
-    ['gx-2.5-flash', text],
+    ['gx-2.5-flash', [...text, 'interactions']],
     ['rc-v3', imageEndpoints],
     ['rc-v3-svg', imageEndpoints],
     ['gp-4o-image', imageEndpoints],

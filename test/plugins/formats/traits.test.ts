@@ -16,7 +16,7 @@ t.test('table of traits: is complete and has no extra rows', async t => {
       .flatMap(line => [...(line.split('|')[1] ?? '').matchAll(/`([a-z_]+)[:`]/g)])
       .map(([, name]) => name),
   )
-  const files = globSync('plugins/{conversion,embed,formats,task,translate}/**/*.ts', {
+  const files = globSync('plugins/{conversion,embed,formats,responses,task,translate}/**/*.ts', {
     cwd: root.pathname,
   })
   const text = files.map(read).join('\n')

@@ -99,7 +99,10 @@ const pieces = ({ role, content }: Turn): readonly Piece[] =>
     }
     if (each.type === 'result')
       return [{ role, type: 'result', id: each.id, ...resultContent(each) }]
-    return each.type === 'hostedCall' ? [{ role, type: 'hostedCall', work: each }] : []
+    if (each.type !== 'hostedCall') return []
+    // The place is one of the request, not of the conversation.
+    const { at: _, ...work } = each
+    return [{ role, type: 'hostedCall', work }]
   })
 const source = ({ kind, source: { ...from } }: Media): Media => {
   // Omits media types of URLs, which formats name differently or derive from the URL.
