@@ -27,6 +27,8 @@ interface UsedTexts {
 }
 
 const ON = 1
+/** Seconds since 1970 from which a time is no longer one of four digits: the key does not expire. */
+const NEVER = Date.UTC(9999, 0) / 1_000
 const EXHAUSTED = 4
 const ADMIN = 10
 /** Quota units here of one unit of the currency. */
@@ -66,11 +68,7 @@ const accountOf = (
   if (quota < 0) report.add('users', 'a balance below 0 became 0', id)
   const group = textIn(user.group)
   if (group !== '' && group !== 'default')
-    report.add(
-      'users',
-      `the group "${group}" is not carried: prices are those of the group default`,
-      id,
-    )
+    report.add('users', `the group "${group}" is not carried: prices are those of the ratio 1`, id)
   return {
     name,
     role: numberIn(user.role) >= ADMIN ? 'admin' : 'customer',
@@ -91,7 +89,9 @@ const nameOf = (username: string, id: number, names: Set<string>): string => {
     .slice(0, LONGEST)
     .trim()
   const base = valid === '' || /^\d+$/.test(valid) ? `user-${valid || id}` : valid
-  const name = names.has(base) ? `${base.slice(0, LONGEST - 1 - String(id).length)}-${id}` : base
+  let name = base
+  for (let number = id; names.has(name); number++)
+    name = `${base.slice(0, LONGEST - 1 - String(number).length)}-${number}`
   names.add(name)
   return name
 }
@@ -123,7 +123,7 @@ const keyOf = (
   return {
     name: /^[\p{L}\p{N}](?=.{0,63}$)/u.test(name) && !/^\d+$/.test(name) ? name : `key-${id}`,
     secret: `sk-${text}`,
-    ...(expires > 0 && { expires: new Date(expires * 1_000).toISOString() }),
+    ...(expires > 0 && expires < NEVER && { expires: new Date(expires * 1_000).toISOString() }),
     ...(models && { models }),
     ...(!flagIn(token.unlimited_quota) && {
       quota: Math.max(

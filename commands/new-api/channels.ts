@@ -1,4 +1,5 @@
 /** Channels of new-api or one-api as upstreams, and their models with prices. Pure. */
+import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { type CompletionRatios, priceOf, type Ratios } from './prices.ts'
 import type { Report } from './report.ts'
@@ -88,7 +89,10 @@ const nameOf = (channel: TableRow, upstreams: Fields): string => {
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '')
   const base = /^[a-z]/.test(text) ? text : `channel-${numberIn(channel.id)}`
-  return Object.hasOwn(upstreams, base) ? `${base}-${numberIn(channel.id)}` : base
+  let name = base
+  for (let number = numberIn(channel.id); Object.hasOwn(upstreams, name); number++)
+    name = `${base}-${number}`
+  return name
 }
 /** A `{` would begin a pattern. */
 const modelName = (name: string): string => name.replace(/[{}\s]/g, '-')
@@ -102,9 +106,13 @@ const upstreamOf = (upstream: Upstream, type: ChannelType, report: Report): Json
   const { name, channel, variables } = upstream
   const { preset, formats, path = '' } = type
   const address = (textIn(channel.base_url) || type.url)?.replace(/\/+$/, '')
-  const keys = keysOf(channel)
+  const keys = keysOf(channel, report)
   const [first = ''] = keys
-  if (preset === 'bedrock') return bedrockOf(first, upstream, report)
+  if (preset === 'bedrock') {
+    if (keys.length > 1)
+      report.add('channels', 'only its first key is carried', numberIn(channel.id))
+    return bedrockOf(first, upstream, report)
+  }
   const texts = keys.map((key, at) =>
     variableOf(name, keys.length > 1 ? at + 1 : 0, key, variables),
   )
@@ -119,10 +127,18 @@ const upstreamOf = (upstream: Upstream, type: ChannelType, report: Report): Json
     ...(texts.length > 0 && { key: texts.length === 1 ? (texts[0] ?? '') : texts }),
   }
 }
-const keysOf = (channel: TableRow): readonly string[] => {
+/** Without those that are switched off. */
+const keysOf = (channel: TableRow, report: Report): readonly string[] => {
   const text = textIn(channel.key)
-  const isMany = jsonIn(channel.channel_info).is_multi_key === true
-  return (isMany ? text.split('\n') : [text]).map(key => key.trim()).filter(Boolean)
+  const { is_multi_key, multi_key_status_list } = jsonIn(channel.channel_info)
+  if (is_multi_key !== true) return text === '' ? [] : [text]
+  const statuses = isFields(multi_key_status_list) ? multi_key_status_list : {}
+  return text.split('\n').flatMap((line, at) => {
+    const key = line.trim()
+    if (key === '' || (statuses[at] ?? 1) === 1) return key === '' ? [] : [key]
+    report.add('channels', 'some of its keys are switched off', numberIn(channel.id))
+    return []
+  })
 }
 const variableOf = (
   upstream: string,
@@ -187,11 +203,12 @@ const targetsOf = (name: string, list: readonly Target[], report: Report): Field
     return { to: sorted.map(({ to }) => to), balance: 'first' }
   }
   if (!isWeighted) return { to: sorted.map(({ to }) => to), balance: 'round-robin' }
-  // A weight of 0 beside others is never picked at random there.
-  return {
-    to: sorted.map(({ to, weight }) => ({ to, weight: Math.max(1, weight) })),
-    balance: 'weighted',
-  }
+  const used = sorted.filter(({ weight }) => weight > 0)
+  if (used.length < sorted.length)
+    report.add('models', 'channels of weight 0 beside others are never picked: left out', name)
+  const [only] = used
+  if (used.length === 1 && only) return { to: only.to }
+  return { to: used.map(({ to, weight }) => ({ to, weight })), balance: 'weighted' }
 }
 
 const SETTINGS: Readonly<Record<string, string>> = {

@@ -90,7 +90,9 @@ const rowsIn = (path: string, value: unknown): readonly TableRow[] => {
 /** RFC 4180; the first line names the columns. `\N` and NULL are null. */
 export const csvRows = (text: string): readonly TableRow[] => {
   const [header = [], ...rows] = [
-    ...text.matchAll(/(?:^|\n)((?:"(?:[^"]|"")*"|[^"\r\n])*)(?=\r?\n|\r?$)/g),
+    ...text
+      .replace(/^\uFEFF/, '')
+      .matchAll(/(?:^|\n)((?:"(?:[^"]|"")*"|[^"\r\n])*)(?=\r?\n|\r?$)/g),
   ]
     .map(([, line = '']) => line)
     .filter(line => line !== '')

@@ -73,7 +73,7 @@ const accountOf = (value: Json): ImportedAccount => {
     name: nameOf(textIn(name, 'name'), '`name`'),
     role: roleOf(role === undefined ? undefined : textIn(role, 'role')),
     balance: balance === undefined ? 0n : moneyOf(balance),
-    isSuspended: suspended === true,
+    isSuspended: flagOf(suspended),
     keys: list.map((key, at) => atPath(`keys[${at}]`, () => keyOf(key))),
   }
 }
@@ -85,6 +85,8 @@ const keyOf = (value: Json): ImportedKey => {
     throw new UsageError(
       '`secret` must have 1 to 512 visible ASCII characters, and begin with none of st-, ss- and sl-, which are other kinds of credentials',
     )
+  if (quota_period !== undefined && quota === undefined)
+    throw new UsageError('`quota_period` needs a `quota`')
   return {
     name: nameOf(name === undefined ? 'unnamed' : textIn(name, 'name'), '`name`'),
     secret: text,
@@ -107,6 +109,10 @@ const refuseOthers = (rest: Fields): void => {
 const textIn = (value: Json | undefined, name: string): string => {
   if (typeof value === 'string') return value
   throw new UsageError(`\`${name}\` must be a text`)
+}
+const flagOf = (value: Json | undefined): boolean => {
+  if (value === undefined || typeof value === 'boolean') return value === true
+  throw new UsageError('`suspended` must be true or false')
 }
 const moneyOf = (value: Json): bigint => {
   try {
@@ -150,7 +156,8 @@ const atPath = <T>(path: string, read: () => T): T => {
   try {
     return read()
   } catch (error) {
-    throw new UsageError(`${path}${path.includes(':') ? ': ' : '.'}${(error as Error).message}`)
+    const { message } = error as Error
+    throw new UsageError(`${path}${message.startsWith('keys[') ? '.' : ': '}${message}`)
   }
 }
 const checkUnique = <T>(
@@ -163,7 +170,10 @@ const checkUnique = <T>(
   for (const [at, each] of list.entries()) {
     const key = keyOf(each)
     // A secret is not printed.
-    if (keys.has(key)) throw new UsageError(`${file}: the ${noun} ${at + 1} is there twice`)
+    if (keys.has(key))
+      throw new UsageError(
+        `${file}: two of its entries have the same ${noun}; the second is number ${at + 1}`,
+      )
     keys.add(key)
   }
 }

@@ -67,15 +67,20 @@ export const importAccounts = async (
   let done = 0
   for (const part of partsOf(accounts)) {
     await importPart(database, part, imported)
-    done += part.length
+    done += wholeOf(part)
     report('import', done, accounts.length, 'accounts')
   }
   return imported
 }
 
-/** An account with more keys than a transaction takes comes again, when it exists. */
-function* partsOf(accounts: readonly ImportedAccount[]): Generator<readonly ImportedAccount[]> {
-  let part: ImportedAccount[] = []
+/** An account of a transaction with some of its keys. */
+interface Part extends ImportedAccount {
+  /** Whether its first keys were in an earlier transaction, so that it exists. */
+  readonly isRest: boolean
+}
+/** Splits accounts into transactions: one with more keys than `KEYS` is in several. */
+function* partsOf(accounts: readonly ImportedAccount[]): Generator<readonly Part[]> {
+  let part: Part[] = []
   let keys = 0
   for (const account of accounts) {
     for (let from = 0; from === 0 || from < account.keys.length; from += KEYS) {
@@ -85,17 +90,19 @@ function* partsOf(accounts: readonly ImportedAccount[]): Generator<readonly Impo
         part = []
         keys = 0
       }
-      part.push({ ...account, keys: some })
+      part.push({ ...account, keys: some, isRest: from > 0 })
       keys += some.length
     }
   }
   if (part.length > 0) yield part
 }
 
+const wholeOf = (part: readonly Part[]): number => part.filter(({ isRest }) => !isRest).length
+
 const ATTEMPTS = 5
 const importPart = async (
   database: Store,
-  part: readonly ImportedAccount[],
+  part: readonly Part[],
   imported: Imported,
 ): Promise<void> => {
   for (let attempt = 1; ; attempt++) {
@@ -117,7 +124,7 @@ const importPart = async (
     }
     imported.accounts += plan.accounts
     imported.keys += plan.keys
-    imported.knownAccounts += part.length - plan.accounts
+    imported.knownAccounts += wholeOf(part) - plan.accounts
     imported.knownKeys += plan.knownKeys
     imported.conflicts.push(...plan.conflicts)
     return

@@ -83,6 +83,7 @@ for (const { engine, database } of await startBoth(t, [])) {
     const { exit, out } = await run(t, 'keys', 'import', FILE)
     t.equal(exit, 1)
     t.match(out, /Another account has the secret of these keys, which were left out:\ncem: stolen/)
+    t.match(out, /^1 +451 +1 +0 +1$/m, 'an account of several transactions counts once')
     t.equal(await call('more'), 'ann')
     t.equal(await call('many-449'), 'cem')
     t.equal(await call(SECRET), 'ann')
@@ -114,11 +115,22 @@ t.test('keys import: says what is wrong in the file, and where, and writes nothi
     [{ accounts: [] }, /at least one account/],
     [{ accounts: [{ name: '7' }] }, /accounts\[0\]: `name` needs a name of 1 to 64 letters/],
     [{ accounts: [{ name: 'a', gold: 1 }] }, /accounts\[0\]: there is no member `gold`/],
+    [
+      { accounts: [{ name: 'a', suspended: 'true' }] },
+      /accounts\[0\]: `suspended` must be true or/,
+    ],
+    [
+      { accounts: [{ name: 'a', keys: [{ secret: 'x', quota_period: 'day' }] }] },
+      /accounts\[0\]\.keys\[0\]: `quota_period` needs a `quota`/,
+    ],
     [{ accounts: [{ name: 'a', balance: '-1' }] }, /accounts\[0\]: `balance` must be a decimal/],
-    [{ accounts: [{ name: 'a' }, { name: 'a' }] }, /the account 2 is there twice/],
+    [
+      { accounts: [{ name: 'a' }, { name: 'a' }] },
+      /two of its entries have the same account; the second is number 2/,
+    ],
     ...['', 'two words', 'st-abc', 'x'.repeat(513)].map((secret): [unknown, RegExp] => [
       { accounts: [{ name: 'a', keys: [{ secret }] }] },
-      /accounts\[0\]: keys\[0\]\.`secret` must have 1 to 512 visible/,
+      /accounts\[0\]\.keys\[0\]: `secret` must have 1 to 512 visible/,
     ]),
     [
       { accounts: [{ name: 'a', keys: [{ secret: 'x', limits: { requests: 'many' } }] }] },
@@ -128,7 +140,7 @@ t.test('keys import: says what is wrong in the file, and where, and writes nothi
     [{ accounts: [{ name: 'a', keys: [{ secret: 'x', quota: -1 }] }] }, /`quota` must be/],
     [
       { accounts: [{ name: 'a', keys: [{ secret: 'x' }, { secret: 'sk-x' }] }] },
-      /the secret 2 is there twice/,
+      /two of its entries have the same secret; the second is number 2/,
     ],
   ]
   for (const [document, message] of wrong) {

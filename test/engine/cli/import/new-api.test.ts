@@ -77,6 +77,7 @@ const ROWS: Rows = {
     channel(10, 8, {
       models: 'free-model',
       base_url: 'http://10.0.0.2:9000',
+      weight: 1,
       header_override: '{"a":"b"}',
     }),
   ],
@@ -291,7 +292,7 @@ t.test('import new-api: a dump of PostgreSQL or MySQL as JSON, or as a folder of
   const results = await Promise.all([run('import', 'new-api', json), run('import', 'new-api', csv)])
   t.match(results[0], { code: 0, out: /input: 1\.25 USD/ })
   t.equal(results[1]?.out, results[0]?.out)
-  t.same(csvRows('a,b\n1,\n,"x\ny"\n"",\\N\n'), [
+  t.same(csvRows('\uFEFFa,b\n1,\n,"x\ny"\n"",\\N\n'), [
     { a: '1', b: '' },
     { a: '', b: 'x\ny' },
     { a: '', b: null },
@@ -335,6 +336,54 @@ t.test('import new-api: 10,000 users with 50,000 tokens, whole and once', async 
   const keys = JSON.parse((await run('keys', 'list', '--json')).out) as { account: string }[]
   t.equal(keys.length, 50_000)
   t.equal(keys.filter(({ account }) => account === 'user9999').length, 5)
+})
+
+t.test('import new-api: odd rows are named, and none stops the import', async t => {
+  const { folder, config, run } = prepare(t)
+  const file = join(folder, 'one-api.db')
+  const models = { models: 'm', base_url: 'http://10.0.0.1' }
+  writeDatabase(file, 'new-api', {
+    users: [user(1, { username: 'a' }), user(2, { username: 'a-3' }), user(3, { username: 'a' })],
+    tokens: [token(1, 1, { expired_time: 4_102_444_800_000 }), token(2, 3)],
+    channels: [
+      channel(1, 8, { ...models, name: 'a', weight: 1 }),
+      channel(2, 8, { ...models, name: 'a-3' }),
+      channel(3, 8, {
+        ...models,
+        name: 'a',
+        weight: 2,
+        key: 'on\noff',
+        channel_info: '{"is_multi_key":true,"multi_key_status_list":{"1":2}}',
+      }),
+      channel(4, 33, { models: 'b', key: 'k|eu\nl|us', channel_info: '{"is_multi_key":true}' }),
+    ],
+    options: [option('ModelRatio', { m: 1, b: 1 })],
+  })
+  const { code, err } = await run('import', 'new-api', file, '--write', config)
+  t.equal(code, 0, err)
+  const document = parse(readFileSync(config, 'utf8'))
+  t.match(document.upstreams, {
+    a: { key: '${A_KEY:-}' },
+    'a-3': { key: '${A_3_KEY:-}' },
+    'a-4': { key: '${A_4_KEY:-}' },
+  })
+  t.match(document.models.m.to, [
+    { to: 'a-4/m', weight: 2 },
+    { to: 'a/m', weight: 1 },
+  ])
+  const variables = readFileSync(join(folder, '.env'), 'utf8')
+  t.match(variables, /^A_3_KEY="upstream-key-2"$/m)
+  t.match(variables, /^A_4_KEY="on"$/m)
+  t.notMatch(variables, /off/)
+  t.match(err, /^channels 3: some of its keys are switched off$/m)
+  t.match(err, /^channels 4: only its first key is carried$/m)
+  t.match(err, /^models m: channels of weight 0 beside others/m)
+  t.match(JSON.parse((await run('accounts', 'list', '--json')).out), [
+    { name: 'a' },
+    { name: 'a-3' },
+    { name: 'a-4' },
+  ])
+  t.match(JSON.parse((await run('keys', 'list', 'a', '--json')).out), [{ expires: null }])
 })
 
 t.test('import new-api: refuses what it cannot read, and says why', async t => {
