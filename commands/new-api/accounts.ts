@@ -27,7 +27,7 @@ interface UsedTexts {
 }
 
 const ON = 1
-/** Seconds since 1970 from which a time is no longer one of four digits: the key does not expire. */
+/** Seconds since 1970. From then on a year has more than four digits: the key does not expire. */
 const NEVER = Date.UTC(9999, 0) / 1_000
 const EXHAUSTED = 4
 const ADMIN = 10
