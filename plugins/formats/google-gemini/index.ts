@@ -6,6 +6,7 @@ import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
+import { MODALITY_METERS } from '../token-meters.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
@@ -58,18 +59,7 @@ export const googleGemini: Format = {
       output: ['candidatesTokenCount', 'thoughtsTokenCount', 'responseTokenCount'],
     },
     text: { plain: TEXT, events: TEXT },
-    counts: [
-      'input',
-      'cached',
-      'cached_audio',
-      'cached_image',
-      'audio_input',
-      'output',
-      'thinking',
-      'audio_output',
-      'image_output',
-      'video_output',
-    ],
+    counts: MODALITY_METERS,
     hostedTools: hostedUsage,
   },
   served,

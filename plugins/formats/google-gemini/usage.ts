@@ -6,47 +6,26 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, omitUndefined } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
-import { cachedTokensOf, cacheWriteTokensOf } from '../token-meters.ts'
+import { cachedTokensOf, cacheWriteTokensOf, metersByModality } from '../token-meters.ts'
 
-/** Uncached images and video count as `input`: their price is that of text. */
-export const metersOf = (usage: Fields): Meters => {
-  const prompt = count(usage.promptTokenCount)
-  const cached = Math.min(count(usage.cachedContentTokenCount), prompt)
-  const cachedAudio = Math.min(tokensOfModality(usage.cacheTokensDetails, 'AUDIO'), cached)
-  const cachedImage = Math.min(
-    tokensOfModality(usage.cacheTokensDetails, 'IMAGE'),
-    cached - cachedAudio,
-  )
-  const inputTokens = prompt + count(usage.toolUsePromptTokenCount) - cached
-  const audioTokens =
-    tokensOfModality(usage.promptTokensDetails, 'AUDIO') +
-    tokensOfModality(usage.toolUsePromptTokensDetails, 'AUDIO') -
-    cachedAudio
-  const audioInput = Math.min(Math.max(0, audioTokens), inputTokens)
-  return omitZeroMeters({
-    input: inputTokens - audioInput,
-    cached: cached - cachedAudio - cachedImage,
-    cached_audio: cachedAudio,
-    cached_image: cachedImage,
-    audio_input: audioInput,
-    ...outputMetersOf(usage),
-    thinking: count(usage.thoughtsTokenCount),
-  })
-}
 /** Live answers count under `response…`. */
-const outputMetersOf = (usage: Fields): Meters => {
-  const tokens = count(usage.candidatesTokenCount) || count(usage.responseTokenCount)
-  const details = usage.candidatesTokensDetails ?? usage.responseTokensDetails
-  const audio = Math.min(tokensOfModality(details, 'AUDIO'), tokens)
-  const image = Math.min(tokensOfModality(details, 'IMAGE'), tokens - audio)
-  const video = Math.min(tokensOfModality(details, 'VIDEO'), tokens - audio - image)
-  return {
-    output: tokens - audio - image - video,
-    audio_output: audio,
-    image_output: image,
-    video_output: video,
-  }
-}
+export const metersOf = (usage: Fields): Meters =>
+  omitZeroMeters(
+    metersByModality({
+      prompt: counted(usage.promptTokenCount, usage.promptTokensDetails),
+      cached: counted(usage.cachedContentTokenCount, usage.cacheTokensDetails),
+      tools: counted(usage.toolUsePromptTokenCount, usage.toolUsePromptTokensDetails),
+      output: counted(
+        count(usage.candidatesTokenCount) || usage.responseTokenCount,
+        usage.candidatesTokensDetails ?? usage.responseTokensDetails,
+      ),
+      thinking: count(usage.thoughtsTokenCount),
+    }),
+  )
+const counted = (tokens: Json | undefined, details: Json | undefined) => ({
+  tokens: count(tokens),
+  of: (modality: string) => tokensOfModality(details, modality.toUpperCase()),
+})
 const tokensOfModality = (details: Json | undefined, name: string): number => {
   if (!Array.isArray(details)) return 0
   return details.reduce<number>(

@@ -5,6 +5,7 @@ import { type AnswerFacts, eventFields, type Format, type ReportedError } from '
 import { type ServedFacts, servedOf } from '../served.ts'
 import { type SseEvent, writeEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
+import { MODALITY_METERS } from '../token-meters.ts'
 import { isEmpty, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
 import { about } from './about.ts'
 import { hostedUsage, interactionIn, metersOf } from './usage.ts'
@@ -70,18 +71,7 @@ export const googleInteractions: Format = {
       output: ['total_output_tokens', 'total_thought_tokens'],
     },
     text: { plain: TEXT, events: TEXT },
-    counts: [
-      'input',
-      'cached',
-      'cached_audio',
-      'cached_image',
-      'audio_input',
-      'output',
-      'thinking',
-      'audio_output',
-      'image_output',
-      'video_output',
-    ],
+    counts: MODALITY_METERS,
     hostedTools: hostedUsage,
   },
   served,

@@ -1,6 +1,5 @@
 /** Converts usage counts to the gateway's meters, and counts hosted tools. The input includes
  *  cached tokens; thoughts and the tokens that tools added are counted beside it and the output. */
-import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import {
   count,
@@ -11,42 +10,25 @@ import {
   lenientText,
 } from '../fields.ts'
 import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
+import { metersByModality } from '../token-meters.ts'
 
-export const metersOf = (usage: Fields): Meters => {
-  const prompt = count(usage.total_input_tokens)
-  const cached = Math.min(count(usage.total_cached_tokens), prompt)
-  const cachedAudio = Math.min(tokensOf(usage.cached_tokens_by_modality, 'audio'), cached)
-  const cachedImage = Math.min(
-    tokensOf(usage.cached_tokens_by_modality, 'image'),
-    cached - cachedAudio,
+export const metersOf = (usage: Fields): Meters =>
+  omitZeroMeters(
+    metersByModality({
+      prompt: counted(usage, 'total_input_tokens', 'input_tokens_by_modality'),
+      cached: counted(usage, 'total_cached_tokens', 'cached_tokens_by_modality'),
+      tools: counted(usage, 'total_tool_use_tokens', 'tool_use_tokens_by_modality'),
+      output: counted(usage, 'total_output_tokens', 'output_tokens_by_modality'),
+      thinking: count(usage.total_thought_tokens),
+    }),
   )
-  const input = prompt - cached + count(usage.total_tool_use_tokens)
-  const audioTokens =
-    tokensOf(usage.input_tokens_by_modality, 'audio') +
-    tokensOf(usage.tool_use_tokens_by_modality, 'audio') -
-    cachedAudio
-  const audioInput = Math.min(Math.max(0, audioTokens), input)
-  const output = count(usage.total_output_tokens)
-  const audio = Math.min(tokensOf(usage.output_tokens_by_modality, 'audio'), output)
-  const image = Math.min(tokensOf(usage.output_tokens_by_modality, 'image'), output - audio)
-  const video = Math.min(tokensOf(usage.output_tokens_by_modality, 'video'), output - audio - image)
-  return omitZeroMeters({
-    input: input - audioInput,
-    cached: cached - cachedAudio - cachedImage,
-    cached_audio: cachedAudio,
-    cached_image: cachedImage,
-    audio_input: audioInput,
-    output: output - audio - image - video,
-    audio_output: audio,
-    image_output: image,
-    video_output: video,
-    thinking: count(usage.total_thought_tokens),
-  })
-}
-const tokensOf = (list: Json | undefined, modality: string): number =>
-  lenientObjects({ list: list ?? null }, 'list')
-    .filter(each => lenientText(each, 'modality')?.toLowerCase() === modality)
-    .reduce((sum, { tokens }) => sum + count(tokens), 0)
+const counted = (usage: Fields, total: string, list: string) => ({
+  tokens: count(usage[total]),
+  of: (modality: string) =>
+    lenientObjects(usage, list)
+      .filter(each => lenientText(each, 'modality')?.toLowerCase() === modality)
+      .reduce((sum, { tokens }) => sum + count(tokens), 0),
+})
 
 /** The interaction in a whole answer or in an event. */
 export const interactionIn = (body: Fields): Fields =>
