@@ -10,7 +10,7 @@ import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../slots.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { expandRequest } from './expand.ts'
 import { fault } from './faults.ts'
-import { PlainRecorder, STORE_MEMBER, StreamRecorder } from './recorder.ts'
+import { PlainRecorder, STORE_MEMBER, streamRecorder } from './recorder.ts'
 import {
   readStorageOptions,
   STORAGE,
@@ -94,9 +94,7 @@ export class CreateStage implements Stage {
       statements = this.#statements(exchange, storage, response)
       if (statements.length === 0) storeMember.setValue(false)
     }
-    reply.through(
-      new StreamRecorder({ onResponse, onEnd: () => exchange.writes.add(...statements) }),
-    )
+    reply.through(streamRecorder(onResponse, () => exchange.writes.add(...statements)))
     reply.through(storeMember)
   }
   explain(): Json {

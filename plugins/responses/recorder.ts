@@ -71,18 +71,21 @@ export const FINAL_EVENTS: ReadonlySet<string> = new Set([
 /** Bytes that only events with a complete response contain. */
 const RESPONSE_MEMBER = Buffer.from('"response":')
 
-export interface StreamListener {
-  /** Called with the complete response, before the event that has it is passed on. */
-  onResponse(response: Fields): void
-  /** Called before the last byte is passed on. */
+export interface EventListener {
+  /** Called with the JSON of each event, before the event is passed on. */
+  onEvent(event: Fields): void
+  /** Called before the last byte is passed on; not for a stream that ends early. */
   onEnd(): void
 }
-/** Reads the response in the event that ends a stream. Does not parse other events. */
-export class StreamRecorder implements Filter {
-  readonly #listener: StreamListener
+/** Reads the events of a stream, and passes them on. `mark`: events without these bytes are not
+ *  parsed. */
+export class EventRecorder implements Filter {
+  readonly #listener: EventListener
+  readonly #mark: Buffer | undefined
   readonly #splitter = new Splitter()
-  constructor(listener: StreamListener) {
+  constructor(listener: EventListener, mark?: Buffer) {
     this.#listener = listener
+    this.#mark = mark
   }
   write(chunk: Bytes, out: Out): void {
     this.#read(this.#splitter.push(chunk))
@@ -98,11 +101,24 @@ export class StreamRecorder implements Filter {
     out.fail(reason)
   }
   #read(whole: Bytes | undefined): void {
-    if (!whole || !asBuffer(whole).includes(RESPONSE_MEMBER)) return
+    if (!whole || (this.#mark && !asBuffer(whole).includes(this.#mark))) return
     for (const { data } of eventsIn(whole)) {
       const event = data === undefined ? undefined : parseJson(data)
-      if (!isFields(event) || !FINAL_EVENTS.has(String(event.type))) continue
-      if (isFields(event.response)) this.#listener.onResponse(event.response)
+      if (isFields(event)) this.#listener.onEvent(event)
     }
   }
 }
+/** Reads the response in the event that ends a stream. Does not parse other events. */
+export const streamRecorder = (
+  onResponse: (response: Fields) => void,
+  onEnd: () => void,
+): EventRecorder =>
+  new EventRecorder(
+    {
+      onEvent({ type, response }) {
+        if (FINAL_EVENTS.has(String(type)) && isFields(response)) onResponse(response)
+      },
+      onEnd,
+    },
+    RESPONSE_MEMBER,
+  )

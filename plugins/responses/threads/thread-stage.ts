@@ -1,25 +1,13 @@
 /** Threads on POST /v1/messages: a request that continues a thread is sent with its whole
  *  conversation, whatever target answers, and its message is stored in the transaction of its
  *  charge. */
-import type {
-  Attempt,
-  Bytes,
-  Exchange,
-  Fault,
-  Filter,
-  Host,
-  Json,
-  Next,
-  Out,
-  Slot,
-  Stage,
-} from '../../../engine/plugin.ts'
-import { type Fields, isFields, parseJson } from '../../formats/fields.ts'
-import { eventsIn, isEventStream, Splitter } from '../../formats/stream/sse.ts'
+import type { Attempt, Exchange, Host, Json, Next, Slot, Stage } from '../../../engine/plugin.ts'
+import { type Fields, isFields } from '../../formats/fields.ts'
+import { isEventStream } from '../../formats/stream/sse.ts'
 import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../../slots.ts'
 import { Undo } from '../../undo/undo.ts'
 import { fault } from '../faults.ts'
-import { PlainRecorder } from '../recorder.ts'
+import { EventRecorder, PlainRecorder } from '../recorder.ts'
 import type { StorageLimits } from '../storage-options.ts'
 import { PLAIN_STATEMENTS, storeWithCharge } from '../store-with-charge.ts'
 import { MessageAssembler } from './message-assembler.ts'
@@ -87,10 +75,15 @@ export class ThreadStage implements Stage {
         Undo.of(exchange).add({ undo: [withdrawMessage(storage.account, String(message.id))] })
       return statements
     }
-    if (isEventStream(reply))
+    if (isEventStream(reply)) {
+      const assembler = new MessageAssembler()
+      const onEnd = () => {
+        if (assembler.message) exchange.writes.add(...store(assembler.message))
+      }
       return void reply.through(
-        new MessageRecorder(message => void exchange.writes.add(...store(message))),
+        new EventRecorder({ onEvent: event => assembler.add(event), onEnd }),
       )
+    }
     const onMessage = (message: Fields): boolean => {
       exchange.slots.set(PLAIN_STATEMENTS, store(message))
       return true
@@ -137,36 +130,4 @@ const dropBeta = (headers: Attempt['request']['headers']): void => {
   if (others.length === names.length) return
   if (others.length > 0) headers['anthropic-beta'] = others.join(',')
   else delete headers['anthropic-beta']
-}
-
-/** Reads the message of a stream, and passes each event on. */
-class MessageRecorder implements Filter {
-  readonly #onMessage: (message: Fields) => void
-  readonly #splitter = new Splitter()
-  readonly #assembler = new MessageAssembler()
-  /** Called before the last byte is passed on; not for a stream that ends early. */
-  constructor(onMessage: (message: Fields) => void) {
-    this.#onMessage = onMessage
-  }
-  write(chunk: Bytes, out: Out): void {
-    this.#read(this.#splitter.push(chunk))
-    out.write(chunk)
-  }
-  end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#read(this.#splitter.push(tail))
-    this.#read(this.#splitter.take())
-    const { message } = this.#assembler
-    if (message) this.#onMessage(message)
-    out.end(tail)
-  }
-  fail(reason: Fault, out: Out): void {
-    out.fail(reason)
-  }
-  #read(whole: Bytes | undefined): void {
-    if (!whole) return
-    for (const { data } of eventsIn(whole)) {
-      const event = data === undefined ? undefined : parseJson(data)
-      if (isFields(event)) this.#assembler.add(event)
-    }
-  }
 }
