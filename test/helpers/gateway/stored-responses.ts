@@ -139,18 +139,18 @@ export const streamedReply = (...events: { readonly type: string }[]) =>
     { do: 'close' },
   ] as const
 
-export const rejectsWith = async (
-  t: Test,
-  call: PromiseLike<unknown>,
-  status: number,
-  match: object = {},
-) => {
-  try {
-    await call
-    t.fail(`expected ${status}`)
-  } catch (error) {
-    if (!(error instanceof APIError)) throw error
-    t.equal(error.status, status, error.message)
-    t.match(error, match)
+type ApiErrors = abstract new (...args: never) => Error & { readonly status: number | undefined }
+/** Asserts that a call of an SDK, whose errors have this class, rejects with a status. */
+export const rejectsBy =
+  (ApiError: ApiErrors) =>
+  async (t: Test, call: PromiseLike<unknown>, status: number, match: object = {}) => {
+    try {
+      await call
+      t.fail(`expected ${status}`)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      t.equal(error.status, status, error.message)
+      t.match(error, match)
+    }
   }
-}
+export const rejectsWith = rejectsBy(APIError)

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
+import { plainAnswers } from '../../helpers/formats/plain-answers.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { sql } from '../../helpers/store/store.ts'
@@ -51,49 +52,13 @@ const ids = {
 // ---------------------------------------------------------------- clients and upstreams
 
 const BODY = { do: 'body' } as const
-const usage = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 }
-const CHAT_ANSWER = {
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'seen' }, finish_reason: 'stop' }],
-  usage,
-}
-const RESPONSE = {
-  id: 'resp_1',
-  object: 'response',
-  created_at: 1,
-  status: 'completed',
-  model: 'm',
-  output: [
-    {
-      type: 'message',
-      id: 'msg_1',
-      role: 'assistant',
-      status: 'completed',
-      content: [{ type: 'output_text', text: 'seen', annotations: [] }],
-    },
-  ],
-  usage: { input_tokens: 9, output_tokens: 1, total_tokens: 10 },
-}
-const ANSWERS: Readonly<Record<string, object>> = {
-  gp: CHAT_ANSWER,
-  cl: {
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    model: 'm',
-    content: [{ type: 'text', text: 'seen' }],
-    stop_reason: 'end_turn',
-    stop_sequence: null,
-    usage: { input_tokens: 9, output_tokens: 1 },
-  },
-  gx: {
-    candidates: [{ content: { role: 'model', parts: [{ text: 'seen' }] }, finishReason: 'STOP' }],
-    usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1, totalTokenCount: 10 },
-  },
-}
+const {
+  'openai-chat': CHAT_ANSWER,
+  'openai-responses': RESPONSE,
+  'anthropic-messages': message,
+  'google-gemini': content,
+} = plainAnswers('seen', 9, 1)
+const ANSWERS: Readonly<Record<string, object>> = { gp: CHAT_ANSWER, cl: message, gx: content }
 const MODELS: Readonly<Record<string, string>> = {
   gp: 'gp-4.1',
   cl: 'cl-sonnet-4-5',
@@ -471,7 +436,7 @@ t.test('file ids: a background response with an unknown file is refused at once'
 })
 
 t.test('file ids: a stream and an image edit carry their files', async t => {
-  const chunk = { ...CHAT_ANSWER, object: 'chat.completion.chunk', usage }
+  const chunk = { ...CHAT_ANSWER, object: 'chat.completion.chunk' }
   const choices = [{ index: 0, delta: { content: 'seen' }, finish_reason: 'stop' }]
   const events = `data: ${JSON.stringify({ ...chunk, choices })}\n\ndata: [DONE]\n\n`
   await upstream.script('gp', [BODY, ...stream(events)])

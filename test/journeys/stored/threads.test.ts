@@ -2,8 +2,13 @@
  *  tool runner, plain and streamed. */
 import Anthropic, { APIError } from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
-import t, { type Test } from 'tap'
-import { messageBody, plainReply, streamedReply } from '../../helpers/gateway/stored-responses.ts'
+import t from 'tap'
+import {
+  messageBody,
+  plainReply,
+  rejectsBy,
+  streamedReply,
+} from '../../helpers/gateway/stored-responses.ts'
 import { gateway, otherClient, ownClient, rows, sentBody, upstream } from './stored-gateway.ts'
 
 const clientOf = (apiKey: string | null) =>
@@ -76,16 +81,7 @@ const textsOf = (
   messages: readonly { readonly content: readonly { readonly text?: string }[] }[],
 ) => messages.map(({ content }) => content[0]?.text ?? '')
 
-const rejects = async (t: Test, call: PromiseLike<unknown>, status: number, match: object) => {
-  try {
-    await call
-    t.fail(`expected ${status}`)
-  } catch (error) {
-    if (!(error instanceof APIError)) throw error
-    t.equal(error.status, status, error.message)
-    t.match(error, match)
-  }
-}
+const rejects = rejectsBy(APIError)
 const code = (error_code: string) => ({ error: { error: { details: { error_code } } } })
 
 for (const model of ['cl', 'chat'])
