@@ -5,24 +5,15 @@ import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { compileTextPattern } from '../stream/text-pattern.ts'
-import { MODALITY_METERS } from '../token-meters.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
 import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
-import { hostedUsage } from './hosted-tools.ts'
 import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { upload } from './upload.ts'
-import { metersOf, served } from './usage.ts'
-
-const TEXT = compileTextPattern({
-  text: ['text', 'code'],
-  objects: ['args'],
-  exclusions: ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'],
-})
+import { served, usage } from './usage.ts'
 
 export const googleGemini: Format = {
   name: 'google-gemini',
@@ -48,20 +39,7 @@ export const googleGemini: Format = {
     path: ':generateContent',
     body: () => ({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }),
   },
-  usage: {
-    key: 'usageMetadata',
-    // Some events carry a traffic type without counts, so events are merged and do not replace each
-    // other.
-    inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
-    meters: usage => metersOf(usage),
-    sums: {
-      input: ['promptTokenCount'],
-      output: ['candidatesTokenCount', 'thoughtsTokenCount', 'responseTokenCount'],
-    },
-    text: { plain: TEXT, events: TEXT },
-    counts: MODALITY_METERS,
-    hostedTools: hostedUsage,
-  },
+  usage,
   served,
   stream: {
     usageMark: 'TokenCount"',

@@ -4,9 +4,16 @@
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, omitUndefined } from '../fields.ts'
-import { omitZeroMeters } from '../format.ts'
+import { omitZeroMeters, type UsageFacts } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
-import { cachedTokensOf, cacheWriteTokensOf, metersByModality } from '../token-meters.ts'
+import { compileTextPattern } from '../stream/text-pattern.ts'
+import {
+  cachedTokensOf,
+  cacheWriteTokensOf,
+  MODALITY_METERS,
+  metersByModality,
+} from '../token-meters.ts'
+import { hostedUsage } from './hosted-tools.ts'
 
 /** Live answers count under `response…`. */
 export const metersOf = (usage: Fields): Meters =>
@@ -33,6 +40,26 @@ const tokensOfModality = (details: Json | undefined, name: string): number => {
       isFields(each) && each.modality === name ? sum + count(each.tokenCount) : sum,
     0,
   )
+}
+
+const TEXT = compileTextPattern({
+  text: ['text', 'code'],
+  objects: ['args'],
+  exclusions: ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'],
+})
+export const usage: UsageFacts = {
+  key: 'usageMetadata',
+  // Some events carry a traffic type without counts, so events are merged and do not replace each
+  // other.
+  inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
+  meters: metersOf,
+  sums: {
+    input: ['promptTokenCount'],
+    output: ['candidatesTokenCount', 'thoughtsTokenCount', 'responseTokenCount'],
+  },
+  text: { plain: TEXT, events: TEXT },
+  counts: MODALITY_METERS,
+  hostedTools: hostedUsage,
 }
 
 /** Some events of a stream carry a traffic type without counts. */

@@ -1,14 +1,12 @@
 /** Gemini's interactions: steps in place of messages, stored at the provider. Bytes pass to
  *  upstreams that list the format; there is no translation. */
-import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import { type Fields, isFields, lenientObjects, lenientText } from '../fields.ts'
 import { type AnswerFacts, eventFields, type Format, type ReportedError } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
 import { type SseEvent, writeEvent } from '../stream/sse.ts'
-import { compileTextPattern } from '../stream/text-pattern.ts'
-import { MODALITY_METERS } from '../token-meters.ts'
 import { isEmpty, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
 import { about } from './about.ts'
-import { hostedUsage, interactionIn, metersOf } from './usage.ts'
+import { interactionIn, usage } from './usage.ts'
 
 const END = 'interaction.complete'
 const typeOf = (event: SseEvent): string =>
@@ -40,12 +38,6 @@ const served: ServedFacts = {
   },
 }
 const configOf = ({ generation_config: config }: Fields): Fields => (isFields(config) ? config : {})
-const TEXT = compileTextPattern({
-  text: ['text', 'code'],
-  objects: ['arguments'],
-  exclusions: ['annotations', 'input', 'system_instruction', 'tools', 'result'],
-})
-
 export const googleInteractions: Format = {
   name: 'google-interactions',
   dialect: 'google',
@@ -59,21 +51,7 @@ export const googleInteractions: Format = {
   ],
   limitField: 'max_output_tokens',
   limitsIn: body => [configOf(body).max_output_tokens],
-  usage: {
-    key: 'usage',
-    inEvent: event => {
-      const { usage } = lenientObject(event, 'interaction')
-      return isFields(usage) ? usage : undefined
-    },
-    meters: metersOf,
-    sums: {
-      input: ['total_input_tokens'],
-      output: ['total_output_tokens', 'total_thought_tokens'],
-    },
-    text: { plain: TEXT, events: TEXT },
-    counts: MODALITY_METERS,
-    hostedTools: hostedUsage,
-  },
+  usage,
   served,
   stream: {
     usageMark: 'usage"',

@@ -9,10 +9,16 @@ import {
   lenientObjects,
   lenientText,
 } from '../fields.ts'
-import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
-import { metersByModality } from '../token-meters.ts'
+import {
+  type HostedUsage,
+  type HostedUsageFacts,
+  omitZeroMeters,
+  type UsageFacts,
+} from '../format.ts'
+import { compileTextPattern } from '../stream/text-pattern.ts'
+import { MODALITY_METERS, metersByModality } from '../token-meters.ts'
 
-export const metersOf = (usage: Fields): Meters =>
+const metersOf = (usage: Fields): Meters =>
   omitZeroMeters(
     metersByModality({
       prompt: counted(usage, 'total_input_tokens', 'input_tokens_by_modality'),
@@ -77,7 +83,28 @@ class InteractionTools implements HostedUsage {
     return meter === 'web_search' && !this.#isPerQuery ? Math.min(queries, 1) : queries
   }
 }
-export const hostedUsage: HostedUsageFacts = {
+const hostedUsage: HostedUsageFacts = {
   marks: ['grounding_tool_count', 'execution_call', 'search_call'],
   begin: ({ search_unit: unit }) => new InteractionTools(unit === 'query'),
+}
+
+const TEXT = compileTextPattern({
+  text: ['text', 'code'],
+  objects: ['arguments'],
+  exclusions: ['annotations', 'input', 'system_instruction', 'tools', 'result'],
+})
+export const usage: UsageFacts = {
+  key: 'usage',
+  inEvent: event => {
+    const { usage } = lenientObject(event, 'interaction')
+    return isFields(usage) ? usage : undefined
+  },
+  meters: metersOf,
+  sums: {
+    input: ['total_input_tokens'],
+    output: ['total_output_tokens', 'total_thought_tokens'],
+  },
+  text: { plain: TEXT, events: TEXT },
+  counts: MODALITY_METERS,
+  hostedTools: hostedUsage,
 }
