@@ -7,22 +7,15 @@ import {
   type SingleCommand,
   type Terminal,
 } from '../engine/cli/command.ts'
+import { openWithTables } from '../engine/cli/databases.ts'
 import { EXIT, textOf, UsageError } from '../engine/cli/kit.ts'
 import { type Open, settingsOf } from '../engine/cli/load-for-command.ts'
 import { withPluginCommands } from '../engine/cli/plugin-commands.ts'
 import { auditStore, migratedDatabase } from '../engine/cli/store/store-audit.ts'
 import { isCode } from '../engine/kit.ts'
 import { checkInstanceLock } from '../engine/processes/primary/instance-lock.ts'
-import { LEASE_TABLES } from '../engine/quota/statements.ts'
-import {
-  isPostgres,
-  isWriterListening,
-  locate,
-  openDatabase,
-  storeIdentity,
-} from '../engine/store/database.ts'
+import { isPostgres, isWriterListening, locate, storeIdentity } from '../engine/store/database.ts'
 import { createLazyDatabase } from '../engine/store/lazy-database.ts'
-import { MEMBERSHIP_TABLES } from '../engine/store/membership.ts'
 import { readMoveMark, refuseMoved, writeMoveMark } from '../engine/store/move/mark.ts'
 import { type MoveReport, moveTables } from '../engine/store/move/move.ts'
 import { Source } from '../engine/store/move/source.ts'
@@ -99,7 +92,8 @@ const moveTo = async (url: string, source: Source, args: Arguments, terminal: Te
     throw error
   })
   try {
-    const open: Open = ({ data }) => createLazyDatabase(() => openTargetDatabase(url, data))
+    const open: Open = ({ data }) =>
+      createLazyDatabase(() => openWithTables({ url, data, isMoveTarget: true }))
     // Loading the configuration creates the tables.
     await withPluginCommands(config, terminal, open, async () => {})
     const report = await moveTables({ source, target, without, report: progressOn(terminal) })
@@ -112,13 +106,6 @@ const moveTo = async (url: string, source: Source, args: Arguments, terminal: Te
     await target.close()
   }
 }
-const openTargetDatabase = async (url: string, data: string) => {
-  const database = await openDatabase({ url, data, isMoveTarget: true })
-  await database.migrate('standing', MEMBERSHIP_TABLES)
-  await database.migrate('allowance', LEASE_TABLES)
-  return database
-}
-
 const show = ({ tables, copied }: MoveReport, { values }: Arguments, terminal: Terminal): void => {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   if (values.json) terminal.print(JSON.stringify({ rows, copied, tables }, null, 2))

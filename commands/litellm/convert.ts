@@ -2,6 +2,7 @@
 import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { routesYaml } from '../starter/template.ts'
+import { freeName } from '../starter/texts.ts'
 import { type Deployment, readDeployment, type Tables } from './deployment.ts'
 import { LitellmSource, type Note } from './source.ts'
 
@@ -46,19 +47,13 @@ const upstreamsOf = (deployments: readonly Deployment[]) => {
   for (const deployment of deployments) {
     const key = JSON.stringify(deployment.upstream)
     const known = byOptions.get(key)
-    const name = known ?? freeName(deployment.provider, upstreams)
+    const name = known ?? freeName(deployment.provider, name => Object.hasOwn(upstreams, name))
     if (known === undefined) upstreams[name] = deployment.upstream
     byOptions.set(key, name)
     names.set(deployment, name)
   }
   return { upstreams, names }
 }
-const freeName = (base: string, existing: Fields): string => {
-  let name = base
-  for (let number = 2; Object.hasOwn(existing, name); number++) name = `${base}-${number}`
-  return name
-}
-
 /** Kinds of load balancing by their names in LiteLLM. */
 const BALANCES: Readonly<Record<string, string>> = {
   'simple-shuffle': 'round-robin',

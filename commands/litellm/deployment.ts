@@ -1,6 +1,6 @@
 /** Reads one entry of `model_list`: its upstream, its name there, price and limits. */
 import type { Json } from '../../engine/plugin.ts'
-import { usd } from '../starter/usd.ts'
+import { modelName, usd } from '../starter/texts.ts'
 import type { LitellmSource, Path } from './source.ts'
 
 /** providers.yaml. */
@@ -65,8 +65,6 @@ export const readDeployment = (
     tokens: source.number(params('tpm')),
   }
 }
-/** A `{` would begin a pattern. */
-const modelName = (name: string): string => name.replace(/[{}\s]/g, '-')
 
 /** `azure/my-deployment`; a name without a provider is known by its beginning. */
 const providerOf = (target: string, { providers, names }: Tables) => {

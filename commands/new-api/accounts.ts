@@ -1,5 +1,6 @@
 /** Users and tokens of new-api or one-api as accounts and keys for `tollgate keys import`. Pure. */
 import type { Json } from '../../engine/plugin.ts'
+import { decimal, freeName } from '../starter/texts.ts'
 import type { Report } from './report.ts'
 import {
   flagIn,
@@ -72,14 +73,14 @@ const accountOf = (
   return {
     name,
     role: numberIn(user.role) >= ADMIN ? 'admin' : 'customer',
-    balance: decimal((Math.max(0, quota) / scale.unit) * scale.rate),
+    balance: balanceOf((Math.max(0, quota) / scale.unit) * scale.rate),
     ...(numberIn(user.status) !== ON && { suspended: true }),
     keys: tokens.flatMap(token => keyOf(token, used.keys, scale, report) ?? []),
   }
 }
-/** At most 9 places, rounded down: no account gets more than it had. */
-const decimal = (amount: number): string =>
-  (Math.floor(Number((amount * 1e9).toPrecision(15))) / 1e9).toFixed(9).replace(/\.?0+$/, '')
+/** Rounded down: no account gets more than it had. */
+const balanceOf = (amount: number): string =>
+  decimal(Math.floor(Number((amount * 1e9).toPrecision(15))) / 1e9)
 
 const LONGEST = 64
 const nameOf = (username: string, id: number, names: Set<string>): string => {
@@ -89,9 +90,7 @@ const nameOf = (username: string, id: number, names: Set<string>): string => {
     .slice(0, LONGEST)
     .trim()
   const base = valid === '' || /^\d+$/.test(valid) ? `user-${valid || id}` : valid
-  let name = base
-  for (let number = id; names.has(name); number++)
-    name = `${base.slice(0, LONGEST - 1 - String(number).length)}-${number}`
+  const name = freeName(base, each => names.has(each), id, LONGEST)
   names.add(name)
   return name
 }

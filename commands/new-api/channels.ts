@@ -1,6 +1,7 @@
 /** Channels of new-api or one-api as upstreams, and their models with prices. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
+import { freeName, modelName } from '../starter/texts.ts'
 import { type CompletionRatios, priceOf, type Ratios } from './prices.ts'
 import type { Report } from './report.ts'
 import { jsonIn, listIn, numberIn, type TableRow, type Tables, textIn } from './source.ts'
@@ -89,13 +90,8 @@ const nameOf = (channel: TableRow, upstreams: Fields): string => {
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '')
   const base = /^[a-z]/.test(text) ? text : `channel-${numberIn(channel.id)}`
-  let name = base
-  for (let number = numberIn(channel.id); Object.hasOwn(upstreams, name); number++)
-    name = `${base}-${number}`
-  return name
+  return freeName(base, name => Object.hasOwn(upstreams, name), numberIn(channel.id))
 }
-/** A `{` would begin a pattern. */
-const modelName = (name: string): string => name.replace(/[{}\s]/g, '-')
 
 interface Upstream {
   readonly name: string

@@ -1,6 +1,6 @@
 /** Prices by the ratios of new-api and one-api. Pure. */
 import type { Json } from '../../engine/plugin.ts'
-import { usd } from '../starter/usd.ts'
+import { usd } from '../starter/texts.ts'
 import type { Report } from './report.ts'
 import { jsonIn, type Tables } from './source.ts'
 

@@ -6,6 +6,7 @@ import { findRunning, isAlive } from '../processes/running-gateway.ts'
 import { LEASE_TABLES } from '../quota/statements.ts'
 import type { Sql } from '../store/contract.ts'
 import {
+  type DatabaseOptions,
   isPostgres,
   locate,
   type OpenDatabase,
@@ -76,15 +77,19 @@ const openExisting = async (url: string, data: string): Promise<OpenDatabase> =>
   }
 }
 
-/** A store that the command makes, with the tables of the engine: for an import before the first
- *  start. Loading the configuration makes those of plugins. */
+/** Opens a store that the command makes, with the tables of the engine. Loading the configuration
+ *  makes those of plugins. */
+export const openWithTables = async (options: DatabaseOptions): Promise<OpenDatabase> => {
+  const database = await openDatabase(options)
+  await database.migrate('standing', MEMBERSHIP_TABLES)
+  await database.migrate('allowance', LEASE_TABLES)
+  return database
+}
+/** For an import before the first start. */
 export const newDatabase: Open = ({ database: url, data }) =>
-  createLazyDatabase(async () => {
+  createLazyDatabase(() => {
     mkdirSync(data, { recursive: true, mode: 0o700 })
-    const database = await openDatabase({ url, data, start: true, writeTimeout: WRITE_TIMEOUT })
-    await database.migrate('standing', MEMBERSHIP_TABLES)
-    await database.migrate('allowance', LEASE_TABLES)
-    return database
+    return openWithTables({ url, data, start: true, writeTimeout: WRITE_TIMEOUT })
   })
 
 const HAS_TABLES: Sql = {

@@ -24,10 +24,11 @@ export const numberOf = (text: string | undefined, what: string): number => {
   if (/^[1-9]\d*$/.test(text ?? '') && Number.isSafeInteger(number)) return number
   throw new UsageError(`${what} must be a whole number above 0`)
 }
-export const roleOf = (text: string | undefined): 'customer' | 'admin' => {
+/** `option`: how the operator writes it. */
+export const roleOf = (text: string | undefined, option = '--role'): 'customer' | 'admin' => {
   if (text === undefined || text === 'customer') return 'customer'
   if (text === 'admin') return 'admin'
-  throw new UsageError('--role must be customer or admin')
+  throw new UsageError(`${option} must be customer or admin`)
 }
 
 /** `30d`, `12h`, `90m`, or a date such as 2030-01-31 or 2030-01-31T12:00:00Z. ms since 1970. */
@@ -50,16 +51,16 @@ const rateOf = (text: string, what: string): string => {
   if (new RegExp(RATE).test(text)) return text
   throw new UsageError(`${what} must be a rate such as 60/min`)
 }
-export const limitsOf = ({
-  requests,
-  tokens,
-  concurrency,
-}: Readonly<Record<'requests' | 'tokens' | 'concurrency', string | undefined>>) => {
+type LimitTexts = Readonly<Record<'requests' | 'tokens' | 'concurrency', string | undefined>>
+/** `prefix`: what stands before the name of a limit where the operator writes it. */
+export const limitsOf = ({ requests, tokens, concurrency }: LimitTexts, prefix = '--') => {
   if ((requests ?? tokens ?? concurrency) === undefined) return undefined
   return {
-    ...(requests !== undefined && { requests: rateOf(requests, '--requests') }),
-    ...(tokens !== undefined && { tokens: rateOf(tokens, '--tokens') }),
-    ...(concurrency !== undefined && { concurrency: numberOf(concurrency, '--concurrency') }),
+    ...(requests !== undefined && { requests: rateOf(requests, `${prefix}requests`) }),
+    ...(tokens !== undefined && { tokens: rateOf(tokens, `${prefix}tokens`) }),
+    ...(concurrency !== undefined && {
+      concurrency: numberOf(concurrency, `${prefix}concurrency`),
+    }),
   }
 }
 /** `5000000`: for life; `5000000/day`, `5000000/month`: for each of them. */

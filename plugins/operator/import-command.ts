@@ -1,6 +1,7 @@
 /** `tollgate keys import FILE`: reads accounts and keys with their secrets from a JSON file. */
 import { readFileSync } from 'node:fs'
 import { instantIn, UsageError } from '../../engine/cli/kit.ts'
+import { isFields } from '../../engine/kit.ts'
 import type { Json, SingleCommand } from '../../engine/plugin.ts'
 import { parseMoney } from '../billing/money.ts'
 import { limitsOf, nameOf, roleOf } from '../credentials/input.ts'
@@ -61,8 +62,6 @@ const parse = (file: string): unknown => {
     throw new UsageError(`cannot read ${file}: ${(error as Error).message}`)
   }
 }
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const accountOf = (value: Json): ImportedAccount => {
   const { name, role, balance, suspended, keys, ...rest } = fieldsOf(value)
@@ -71,7 +70,7 @@ const accountOf = (value: Json): ImportedAccount => {
   if (!Array.isArray(list)) throw new UsageError('`keys` must be a list')
   return {
     name: nameOf(textIn(name, 'name'), '`name`'),
-    role: roleOf(role === undefined ? undefined : textIn(role, 'role')),
+    role: roleOf(role === undefined ? undefined : textIn(role, 'role'), 'role'),
     balance: balance === undefined ? 0n : moneyOf(balance),
     isSuspended: flagOf(suspended),
     keys: list.map((key, at) => atPath(`keys[${at}]`, () => keyOf(key))),
@@ -135,11 +134,10 @@ const limitsIn = (value: Json) => {
   const { requests, tokens, concurrency, ...rest } = fieldsOf(value)
   refuseOthers(rest)
   const text = (limit: Json | undefined) => (limit === undefined ? undefined : String(limit))
-  return limitsOf({
-    requests: text(requests),
-    tokens: text(tokens),
-    concurrency: text(concurrency),
-  })
+  return limitsOf(
+    { requests: text(requests), tokens: text(tokens), concurrency: text(concurrency) },
+    'limits.',
+  )
 }
 const unitsOf = (value: Json): number => {
   if (Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 1e15)

@@ -123,6 +123,7 @@ t.test('keys import: says what is wrong in the file, and where, and writes nothi
       { accounts: [{ name: 'a', keys: [{ secret: 'x', quota_period: 'day' }] }] },
       /accounts\[0\]\.keys\[0\]: `quota_period` needs a `quota`/,
     ],
+    [{ accounts: [{ name: 'a', role: 'root' }] }, /accounts\[0\]: role must be customer or admin/],
     [{ accounts: [{ name: 'a', balance: '-1' }] }, /accounts\[0\]: `balance` must be a decimal/],
     [
       { accounts: [{ name: 'a' }, { name: 'a' }] },
@@ -134,7 +135,7 @@ t.test('keys import: says what is wrong in the file, and where, and writes nothi
     ]),
     [
       { accounts: [{ name: 'a', keys: [{ secret: 'x', limits: { requests: 'many' } }] }] },
-      /must be a rate such as 60\/min/,
+      /accounts\[0\]\.keys\[0\]: limits\.requests must be a rate such as 60\/min/,
     ],
     [{ accounts: [{ name: 'a', keys: [{ secret: 'x', expires: 'soon' }] }] }, /`expires` must be/],
     [{ accounts: [{ name: 'a', keys: [{ secret: 'x', quota: -1 }] }] }, /`quota` must be/],
