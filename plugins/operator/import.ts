@@ -48,8 +48,8 @@ export interface Imported {
 }
 
 /** Most keys and most new accounts of one transaction. */
-const KEYS = 200
-const ACCOUNTS = 50
+const MAX_KEYS = 200
+const MAX_ACCOUNTS = 50
 
 /** Rejects with CREDIT_TOO_LARGE. What was written before stays: repeat the import. */
 export const importAccounts = async (
@@ -78,14 +78,14 @@ interface Part extends ImportedAccount {
   /** Whether its first keys were in an earlier transaction, so that it exists. */
   readonly isRest: boolean
 }
-/** Splits accounts into transactions: one with more keys than `KEYS` is in several. */
+/** Splits accounts into transactions: one with more keys than `MAX_KEYS` is in several. */
 function* partsOf(accounts: readonly ImportedAccount[]): Generator<readonly Part[]> {
   let part: Part[] = []
   let keys = 0
   for (const account of accounts) {
-    for (let from = 0; from === 0 || from < account.keys.length; from += KEYS) {
-      const some = account.keys.slice(from, from + KEYS)
-      if (part.length === ACCOUNTS || keys + some.length > KEYS || from > 0) {
+    for (let from = 0; from === 0 || from < account.keys.length; from += MAX_KEYS) {
+      const some = account.keys.slice(from, from + MAX_KEYS)
+      if (part.length === MAX_ACCOUNTS || keys + some.length > MAX_KEYS || from > 0) {
         if (part.length > 0) yield part
         part = []
         keys = 0

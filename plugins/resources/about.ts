@@ -46,7 +46,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     summary: "Uploads a file to the provider, in Google's resumable or multipart protocol",
     body: { '*/*': binary },
     responses: json(object({}, { file })),
-    parameters: [query('upload_id', 'Of an upload that has begun')],
+    parameters: [query('upload_id', 'The id of an upload that has begun')],
   },
   'list-files': {
     summary: 'Lists the files that the account has at the provider',

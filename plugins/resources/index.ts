@@ -19,8 +19,8 @@ import { migrations } from './tables.ts'
 const INLINE = 'inline'
 const LISTS = { 'list-files': list('files'), 'list-caches': list('cachedContents') } as const
 const CLEANUP_INTERVAL = 3_600_000
-/** ms that the row of an object is kept after its end: others must not name it meanwhile. */
-const KEEP = 7 * 86_400_000
+/** ms that a row outlives its object: until then its name is refused to other accounts. */
+const ROW_RETENTION = 7 * 86_400_000
 const FORM = /^\s*multipart\//i
 
 const RESOURCE: Slot<Resource> = { name: 'provider resource' }
@@ -62,7 +62,7 @@ const isForUs = ({ request, route }: Exchange): boolean =>
 
 const startCleanup = (host: Host): void => {
   host.job('expired provider resources', CLEANUP_INTERVAL, async () => {
-    await host.database.write([removeExpired(Date.now() - KEEP)])
+    await host.database.write([removeExpired(Date.now() - ROW_RETENTION)])
   })
 }
 
@@ -75,11 +75,11 @@ const inlineStage = (host: Host): Stage => {
     handle(exchange, next) {
       const mayReach = exchange.targets.some(({ upstream }) => keepers.has(upstream))
       const type = exchange.request.headers['content-type'] ?? ''
-      return mayReach && !FORM.test(type) ? goWhereNamed(exchange, host, next) : next()
+      return mayReach && !FORM.test(type) ? routeToNamed(exchange, host, next) : next()
     },
   }
 }
-const goWhereNamed = async (exchange: Exchange, host: Host, next: Next): Promise<void> => {
+const routeToNamed = async (exchange: Exchange, host: Host, next: Next): Promise<void> => {
   keepTogether(exchange, await namedResources(exchange, host))
   await next()
 }

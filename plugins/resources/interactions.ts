@@ -11,7 +11,7 @@ import { putResource } from './rows.ts'
 const FORMAT = 'google-interactions'
 /** The longest time that the provider stores one, ms. */
 const LIFETIME = 55 * 86_400_000
-/** Bytes before the end of the first event. */
+/** The most bytes in which the id is searched for. */
 const MOST_BYTES = 64 * 1024
 
 const bodyOf = (parsed: unknown): Fields => (isFields(parsed) ? parsed : {})
@@ -52,7 +52,7 @@ const idOfAnswer = async ({ reply }: Attempt): Promise<string | undefined> => {
   const bytes = await reply.peek(() => false)
   return lenientText(bodyOf(parseJson(Buffer.from(bytes ?? []).toString())), 'id')
 }
-/** The first event names the interaction. */
+/** Of the first event that names the interaction. */
 const idOfStream = async ({ reply }: Attempt): Promise<string | undefined> => {
   const first = await reply.peek(bytes => bytes.length > MOST_BYTES || idIn(bytes) !== undefined)
   return first && idIn(first)

@@ -4,7 +4,7 @@ import type { Exchange, Host } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../formats/fields.ts'
 import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
-import { PAGE, putResource, type Resource, resourceOf } from './rows.ts'
+import { PAGE, type Resource, resourceOf, updateResource } from './rows.ts'
 
 const PAGE_SIZE = { usual: 10, most: 100 }
 const MOST_BYTES = 1024 * 1024
@@ -53,6 +53,6 @@ const currentDetails = async (resource: Resource, host: Host): Promise<Fields> =
   if (!reply) return details
   const body = parseJson(Buffer.from(await reply.bytes(MOST_BYTES)).toString())
   if (reply.status >= 300 || !isFields(body)) return details
-  await host.database.write([putResource({ ...resource, details: body })])
+  await host.database.write([updateResource({ ...resource, details: body })])
   return body
 }

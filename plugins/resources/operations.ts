@@ -16,7 +16,14 @@ import {
 } from './lifetime.ts'
 import { keepTogether, namedResources } from './named-resources.ts'
 import { findNamed, findOwn, keepsObjects, type Operation, placeOf, rowOf } from './places.ts'
-import { type Kind, putResource, type Resource, removeResource, targetOf } from './rows.ts'
+import {
+  type Kind,
+  putResource,
+  type Resource,
+  removeResource,
+  targetOf,
+  updateResource,
+} from './rows.ts'
 import { resumedUpload, uploadHeaders, withUploadUrl } from './upload-protocol.ts'
 
 /** Bytes of the description of an object. */
@@ -40,7 +47,7 @@ const remember = async (attempt: Attempt, resource: Resource | undefined) => {
   if (!resource) return undefined
   const details = clientView(await bodyOf(attempt, resource.name), resource)
   const expires = expiryOf(details) ?? resource.expires
-  attempt.exchange.writes.add(putResource({ ...resource, details, expires }))
+  attempt.exchange.writes.add(updateResource({ ...resource, details, expires }))
   answerWith(attempt, details)
   return details
 }
@@ -161,27 +168,28 @@ const updateCache: Operation = {
   },
 }
 
-const about = (kind: Kind, parameter: string) => ({
+const operationsOn = (kind: Kind, parameter: string) => ({
   show: { start: findNamed(kind, parameter), finish: remember } satisfies Operation,
   delete: { start: findNamed(kind, parameter), finish: forget } satisfies Operation,
-  download: { start: findNamed(kind, parameter) } satisfies Operation,
+  /** The key that keeps it answers, and the row stays. */
+  pass: { start: findNamed(kind, parameter) } satisfies Operation,
 })
-const file = about('files', 'file_id')
-const cache = about('cachedContents', 'cache')
+const file = operationsOn('files', 'file_id')
+const cache = operationsOn('cachedContents', 'cache')
 
-const interaction = about('interactions', 'id')
+const interaction = operationsOn('interactions', 'id')
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'upload-file': upload,
   'show-file': file.show,
-  'download-file': file.download,
+  'download-file': file.pass,
   'delete-file': file.delete,
   'create-cache': createCache,
   'show-cache': cache.show,
   'update-cache': updateCache,
   'delete-cache': cache.delete,
   'create-interaction': createInteraction,
-  'show-interaction': interaction.download,
-  'cancel-interaction': interaction.download,
+  'show-interaction': interaction.pass,
+  'cancel-interaction': interaction.pass,
   'delete-interaction': interaction.delete,
 }

@@ -11,7 +11,7 @@ export interface Resource {
   readonly kind: Kind
   readonly upstream: string
   readonly pin: TargetPin | undefined
-  /** Of a cache and of an interaction. */
+  /** Of the request that made it, if it had one. */
   readonly model?: Model | undefined
   readonly details: Fields
   /** ms since 1970. */
@@ -67,6 +67,15 @@ export const putResource = (resource: Resource): Statement => ({
     resource.created,
     resource.expires,
   ],
+})
+const UPDATE = sql(
+  'update',
+  'UPDATE provider_resources SET details = ?, expires = ? WHERE account = ? AND name = ?',
+)
+/** What the provider says of an object now. One that was deleted meanwhile stays so. */
+export const updateResource = ({ account, name, details, expires }: Resource): Statement => ({
+  sql: UPDATE,
+  values: [JSON.stringify(details), expires, account, name],
 })
 const REMOVE = sql('remove', 'DELETE FROM provider_resources WHERE account = ? AND name = ?')
 export const removeResource = ({ account, name }: Resource): Statement => ({

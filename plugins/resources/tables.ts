@@ -3,7 +3,8 @@ import type { Migration } from '../../engine/plugin.ts'
 
 /** `name`: as the provider has it, such as files/abc; of an upload that has begun, its id at the
  *  gateway. `pin`: the address and the key that it was made with, JSON. `details`: the object as it
- *  was last seen, JSON; of an upload, its address at the upstream. `model`, `entry`: of a cache. */
+ *  was last seen, JSON; of an upload, its address at the upstream. `model`, `entry`: of the request
+ *  that made it, if it had a model. */
 const TABLE = `
   CREATE TABLE provider_resources (
     account BIGINT NOT NULL,

@@ -9,7 +9,8 @@ import { isId, type StorageLimits } from '../storage-options.ts'
 
 type Store = Pick<Database, 'read'>
 
-/** What a request adds to its thread: `system` and `tools` where it begins the thread. */
+/** The messages that a request adds to its thread, with its `system` and `tools`; those of the
+ *  request that began the thread count. */
 export interface ThreadTurn extends Fields {
   readonly messages: readonly Fields[]
 }

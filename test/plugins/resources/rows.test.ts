@@ -9,6 +9,7 @@ import {
   removeExpired,
   removeResource,
   resourceOf,
+  updateResource,
 } from '../../../plugins/resources/rows.ts'
 import { migrations } from '../../../plugins/resources/tables.ts'
 import { ENGINES, startAnyStore } from '../../helpers/store/store.ts'
@@ -45,8 +46,17 @@ for (const engine of ENGINES)
     t.same(await page(5, Number.MAX_SAFE_INTEGER, ''), ['files/b'])
     t.same(await page(5, 2, 'files/b'), ['files/a'])
     t.same(await page(1_000, Number.MAX_SAFE_INTEGER, ''), [], 'expired')
+    const updated = { ...one, details: { state: 'ACTIVE' }, expires: 900 }
+    await database.write([updateResource(updated)])
+    t.same(await find(1, 'files/a'), [updated])
     await database.write([removeResource(two)])
     t.same(await find(1, 'files/b'), [])
+    await database.write([updateResource(two)])
+    t.same(
+      await find(1, 'files/b'),
+      [],
+      'what the provider says late brings no deleted object back',
+    )
     await database.write([removeExpired(1_000)])
     t.same(await find(2, 'files/a'), [])
   })
