@@ -3,6 +3,7 @@
 import type { Fields } from '../fields.ts'
 import { isFields } from '../fields.ts'
 import type { Citation, HostedCall } from '../hub/content.ts'
+import { outputText } from '../hub/hosted-call-text.ts'
 import { encodePayload } from '../hub/opaque-payload.ts'
 import { NAME } from './members.ts'
 
@@ -37,7 +38,7 @@ const writeFetchResult = (call: HostedCall): Fields => {
     type: 'document',
     title: page?.title ?? null,
     citations: null,
-    source: { type: 'text', media_type: 'text/plain', data: outputText(call) },
+    source: { type: 'text', media_type: 'text/plain', data: outputText(call.output ?? '') },
   }
   return {
     type: 'web_fetch_tool_result',
@@ -52,21 +53,17 @@ const writeCodeResult = (call: HostedCall): Fields => ({
   type: 'code_execution_tool_result',
   content: {
     type: 'code_execution_result',
-    stdout: outputText(call),
+    stdout: outputText(call.output ?? ''),
     stderr: call.error ?? '',
     return_code: call.error === undefined ? 0 : 1,
     content: [],
   },
 })
-const outputText = ({ output }: HostedCall): string => {
-  if (output === undefined || output === null) return ''
-  return typeof output === 'string' ? output : JSON.stringify(output)
-}
 
 const mcpResult = (call: HostedCall): Fields => ({
   type: 'mcp_tool_result',
   is_error: call.error !== undefined,
-  content: [{ type: 'text', text: call.error ?? outputText(call) }],
+  content: [{ type: 'text', text: call.error ?? outputText(call.output ?? '') }],
 })
 
 const BLOCKS_BY_TOOL: Readonly<Record<HostedCall['tool'], ToolBlocks>> = {

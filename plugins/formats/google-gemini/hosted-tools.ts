@@ -12,6 +12,7 @@ import {
 } from '../fields.ts'
 import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
 import type { HostedCall, HostedToolName } from '../hub/content.ts'
+import { outputText, programOf } from '../hub/hosted-call-text.ts'
 import { NAME } from './name.ts'
 
 /** `toolType` -> hosted tool. */
@@ -91,25 +92,17 @@ export const completedCallId = (part: Fields): string | undefined =>
 export const hostedCallParts = (call: HostedCall): readonly Json[] => {
   if (call.raw?.origin === NAME) return call.raw.items
   if (call.tool !== 'code_execution') return []
-  const input = isFields(call.input) ? call.input : {}
-  const code = lenientText(input, 'code') ?? (typeof call.input === 'string' ? call.input : '')
-  const language = (lenientText(input, 'language') ?? 'PYTHON').toUpperCase()
-  const parts: Json[] = [{ executableCode: { language, code } }]
+  const { language, code } = programOf(call)
+  const parts: Json[] = [{ executableCode: { language: language.toUpperCase(), code } }]
   if (call.output !== undefined || call.error !== undefined)
     parts.push({
       codeExecutionResult: {
         outcome: call.error === undefined ? OK : 'OUTCOME_FAILED',
-        output: call.error ?? outputText(call.output),
+        output: call.error ?? outputText(call.output ?? ''),
       },
     })
   return parts
 }
-const outputText = (output: Json | undefined): string => {
-  if (typeof output === 'string') return output
-  if (!isFields(output)) return output === undefined ? '' : JSON.stringify(output)
-  return lenientText(output, 'output') ?? lenientText(output, 'stdout') ?? JSON.stringify(output)
-}
-
 export const hostedUsage: HostedUsageFacts = {
   marks: ['groundingMetadata"', 'executableCode"', 'toolCall"'],
   begin: ({ search_unit: unit }) => startCounting(unit === 'query'),

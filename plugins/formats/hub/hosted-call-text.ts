@@ -1,7 +1,9 @@
-/** Describes a hosted tool call as text, for providers other than the one that ran it. */
+/** Describes a hosted tool call as text, for providers other than the one that ran it and for
+ *  clients whose format has no member for it. */
 
+import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import { isFields } from '../fields.ts'
+import { isFields, lenientText } from '../fields.ts'
 import type { DroppedFields } from './codec.ts'
 import type { HostedCall, Text } from './content.ts'
 
@@ -41,3 +43,21 @@ const describe = (call: HostedCall): Text => {
 }
 const asText = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value)
+
+/** What a program printed: the text of an output of any provider. */
+export const outputText = (output: Json): string => {
+  if (typeof output === 'string') return output
+  if (!isFields(output)) return JSON.stringify(output)
+  const { stdout, stderr, output: text } = output
+  const texts = [stdout ?? text, stderr].filter(each => typeof each === 'string' && each !== '')
+  return texts.length > 0 ? texts.join('\n') : JSON.stringify(output)
+}
+/** The program of a call of `code_execution`. */
+export const programOf = ({ input }: HostedCall): { readonly language: string; code: string } => {
+  const fields = isFields(input) ? input : { code: input }
+  const code = lenientText(fields, 'code')
+  const command = lenientText(fields, 'command')
+  const isShell = code === undefined && command !== undefined
+  const language = lenientText(fields, 'language') ?? (isShell ? 'bash' : 'python')
+  return { language: language.toLowerCase(), code: code ?? command ?? '' }
+}

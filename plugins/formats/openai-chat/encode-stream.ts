@@ -6,10 +6,11 @@ import { type Fields, omitUndefined } from '../fields.ts'
 import type { Part, Stop } from '../hub/answer.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
-import type { Call, Content, Media, OpaquePayload } from '../hub/content.ts'
+import type { Call, Content, OpaquePayload } from '../hub/content.ts'
 import { writeCallPayload, writeDetail } from './reasoning.ts'
-import { answerId, markdown, writeCitation } from './response.ts'
+import { answerId, writeCitation } from './response.ts'
 import { explanationOf, reasonOf } from './stops.ts'
+import { TextLayout } from './text-layout.ts'
 import { countsOf } from './usage.ts'
 
 type PartOf<T extends Part['type']> = Extract<Part, { readonly type: T }>
@@ -22,13 +23,15 @@ interface Block {
   readonly call: number
   payload: OpaquePayload | undefined
   hasText: boolean
+  /** The start of the block in the choice's whole text. */
+  readonly start: number
 }
 /** What the chunks of one choice hold so far. */
 interface Choice {
   readonly index: number
   hasRole: boolean
   hasRefusal: boolean
-  hasImage: boolean
+  readonly layout: TextLayout
   callCount: number
 }
 
@@ -79,10 +82,11 @@ class ChatEncoder implements StreamEncoder {
   #openBlock({ index, choice: number, content }: PartOf<'open'>): string {
     const choice = this.#choiceAt(number)
     const payload = 'payload' in content ? content.payload : undefined
-    const block = { choice, content, call: choice.callCount, payload, hasText: false }
+    const start = choice.layout.length
+    const block = { choice, content, call: choice.callCount, payload, hasText: false, start }
     this.#blocks.set(index, block)
     if (content.type === 'refusal') choice.hasRefusal = true
-    if (content.type === 'media') return this.#image(choice, content)
+    if (content.type === 'media') return this.#added(choice, choice.layout.media(content))
     if ('text' in content && content.text !== '') return this.#text(block, content.text, null)
     if (content.type !== 'call') return ''
     choice.callCount++
@@ -93,7 +97,7 @@ class ChatEncoder implements StreamEncoder {
     if (!block) return ''
     if (part.type === 'grow') return this.#text(block, part.text, part.logprobs ?? null)
     if (part.type === 'cite') {
-      const annotations = writeCitation(part.citation)
+      const annotations = writeCitation(part.citation, block.start)
       return annotations.length > 0 ? this.#delta(block.choice, { annotations }) : ''
     }
     if (part.type === 'payload') {
@@ -101,6 +105,9 @@ class ChatEncoder implements StreamEncoder {
       return ''
     }
     this.#blocks.delete(part.index)
+    const content = part.content ?? block.content
+    if (content.type === 'hostedCall')
+      return this.#added(block.choice, block.choice.layout.program(content))
     return this.#closeBlock(block)
   }
   #closeBlock(block: Block): string {
@@ -118,12 +125,11 @@ class ChatEncoder implements StreamEncoder {
 
   #text(block: Block, text: string, logprobs: Json): string {
     block.hasText = true
+    if (block.content.type === 'text') block.choice.layout.text(text)
     return this.#delta(block.choice, deltaOf(block, text), null, logprobs)
   }
-  #image(choice: Choice, media: Media): string {
-    const separator = choice.hasImage ? '\n' : ''
-    choice.hasImage = true
-    return this.#delta(choice, { content: separator + markdown(media) })
+  #added(choice: Choice, content: string): string {
+    return content === '' ? '' : this.#delta(choice, { content })
   }
   /** A chunk with a delta; the first one of a choice follows the chunk with the role. */
   #delta(
@@ -159,7 +165,13 @@ class ChatEncoder implements StreamEncoder {
   #choiceAt(index: number): Choice {
     const existing = this.#choices.get(index)
     if (existing) return existing
-    const choice = { index, hasRole: false, hasRefusal: false, hasImage: false, callCount: 0 }
+    const choice = {
+      index,
+      hasRole: false,
+      hasRefusal: false,
+      layout: new TextLayout(),
+      callCount: 0,
+    }
     this.#choices.set(index, choice)
     return choice
   }

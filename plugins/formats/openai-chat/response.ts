@@ -12,10 +12,11 @@ import type { Answer, Choice } from '../hub/answer.ts'
 import { decodeCallId } from '../hub/call-id.ts'
 import type { EncodeContext } from '../hub/codec.ts'
 import type { Citation, Content, Media, Text, Thought } from '../hub/content.ts'
-import { dataUrl, parseDataUrl } from '../media/media.ts'
+import { parseDataUrl } from '../media/media.ts'
 import { writeTextAndCalls } from './messages.ts'
 import { readCallPayload, readContentList, readThoughts, writeThoughts } from './reasoning.ts'
 import { reasonOf, refusalIn, stopOf } from './stops.ts'
+import { TextLayout } from './text-layout.ts'
 import { countsIn, countsOf, metersOf } from './usage.ts'
 
 export { about } from './about.ts'
@@ -134,25 +135,48 @@ const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 export const answerId = ({ id }: EncodeContext): string => joinText('chatcmpl-', id)
 
 const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
-  const annotations = content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))
   const thoughts = content.flatMap(thoughtsWithPayload)
-  const textAndCalls = content.filter(({ type }) => type !== 'hostedCall').map(withMarkdown)
+  const { textAndCalls, annotations } = layOut(content)
   return {
     index,
     message: {
       role: 'assistant',
       ...writeTextAndCalls(textAndCalls, false),
       refusal: refusalIn(content, stop),
-      ...(annotations.length > 0 && { annotations: annotations.flatMap(writeCitation) }),
+      ...(annotations.length > 0 && { annotations }),
       ...writeThoughts(thoughts),
     },
     logprobs: logprobs ?? null,
     finish_reason: reasonOf(stop),
   }
 }
-export const writeCitation = ({ url, title, start, end }: Citation): readonly Fields[] => {
+/** Images and programs become texts; citations refer to the whole text. */
+const layOut = (
+  content: readonly Content[],
+): { readonly textAndCalls: readonly Content[]; readonly annotations: readonly Fields[] } => {
+  const layout = new TextLayout()
+  const annotations: Fields[] = []
+  const textAndCalls = content.flatMap((each): readonly Content[] => {
+    if (each.type !== 'text' && each.type !== 'media' && each.type !== 'hostedCall') return [each]
+    const start = layout.length
+    if (each.type === 'text') {
+      const citations = each.citations ?? []
+      annotations.push(...citations.flatMap(citation => writeCitation(citation, start)))
+      return [{ type: 'text', text: layout.text(each.text) }]
+    }
+    const text = each.type === 'media' ? layout.media(each) : layout.program(each)
+    return text === '' && each.type === 'hostedCall' ? [] : [{ type: 'text', text }]
+  })
+  return { textAndCalls, annotations }
+}
+/** `offset`: of the cited text in the whole one. */
+export const writeCitation = (
+  { url, title, start, end }: Citation,
+  offset: number,
+): readonly Fields[] => {
   if (url === undefined) return []
-  const source = { url, title: title ?? url, start_index: start ?? 0, end_index: end ?? 0 }
+  const at = (index: number | undefined): number => (index === undefined ? 0 : offset + index)
+  const source = { url, title: title ?? url, start_index: at(start), end_index: at(end) }
   return [{ type: 'url_citation', url_citation: source }]
 }
 /** A text has no field for a payload: an empty thought carries it. */
@@ -161,16 +185,4 @@ const thoughtsWithPayload = (content: Content): readonly Thought[] => {
   return content.type === 'text' && content.payload
     ? [{ type: 'thought', text: '', payload: content.payload }]
     : []
-}
-/** Converts a generated image to Markdown text, where clients of this format look for it. */
-const withMarkdown = (content: Content, index: number, all: readonly Content[]): Content => {
-  if (content.type !== 'media') return content
-  const text = markdown(content)
-  return { type: 'text', text: all[index - 1]?.type === 'media' ? `\n${text}` : text }
-}
-/** Consecutive images each get their own line. */
-export const markdown = ({ kind, source, isBare }: Media): string => {
-  if (isBare) return source.type === 'url' ? source.url : source.type === 'data' ? source.data : ''
-  const address = source.type === 'url' ? source.url : source.type === 'data' ? dataUrl(source) : ''
-  return address === '' ? '' : `${kind === 'image' ? '!' : ''}[${kind}](${address})`
 }

@@ -15,6 +15,7 @@ import {
 import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
 import { IMAGE_TOOL_ATTRIBUTES, meterOfCall } from '../hosted-tools.ts'
 import type { Citation, HostedCall } from '../hub/content.ts'
+import { outputText, programOf } from '../hub/hosted-call-text.ts'
 import { servedOf } from '../served.ts'
 import { NAME } from './name.ts'
 
@@ -122,20 +123,13 @@ const encodeSearch = ({ input, sources: pages }: HostedCall): NewItem => {
   })
   return { type: 'web_search_call', idPrefix: 'ws', action }
 }
-const encodeCode = ({ input, output, id }: HostedCall): NewItem => ({
+const encodeCode = (call: HostedCall): NewItem => ({
   type: 'code_interpreter_call',
   idPrefix: 'ci',
-  code: lenientText(isFields(input) ? input : { code: input }, 'code') ?? '',
-  container_id: `cntr_${id}`,
-  outputs: output === undefined ? null : [{ type: 'logs', logs: encodeLogs(output) }],
+  code: programOf(call).code,
+  container_id: `cntr_${call.id}`,
+  outputs: call.output === undefined ? null : [{ type: 'logs', logs: outputText(call.output) }],
 })
-const encodeLogs = (output: Json): string => {
-  if (typeof output === 'string') return output
-  if (!isFields(output)) return JSON.stringify(output)
-  const { stdout, stderr, output: text } = output
-  const logs = [stdout ?? text, stderr].filter(log => typeof log === 'string' && log !== '')
-  return logs.length > 0 ? logs.join('\n') : JSON.stringify(output)
-}
 const encodeFileSearch = ({ input, sources }: HostedCall): NewItem => {
   const { queries, query } = isFields(input) ? input : { query: input }
   return {
@@ -159,7 +153,7 @@ const encodeMcpCall = ({ mcp, input, output, error }: HostedCall): NewItem => ({
   server_label: mcp?.server ?? '',
   name: mcp?.tool ?? '',
   arguments: JSON.stringify(input ?? {}),
-  output: output === undefined || error !== undefined ? null : encodeLogs(output),
+  output: output === undefined || error !== undefined ? null : outputText(output),
   error: error === undefined ? null : mcpError(error),
 })
 /** The provider's kinds of errors have members of their own; this one has only content. */

@@ -58,9 +58,10 @@ export class CandidateReader {
   add(candidate: Fields, state: AnswerState): void {
     this.#state = state
     const logprobs = readLogprobs(candidate)
+    this.#keepGrounding(candidate)
     for (const part of lenientObjects(lenientObject(candidate, 'content'), 'parts'))
       this.#readPart(part, logprobs)
-    this.#readGrounding(candidate)
+    this.#readCitations(candidate)
     const { finishReason: reason } = candidate
     if (isReason(reason))
       this.#reason = { raw: reason, message: lenientText(candidate, 'finishMessage') }
@@ -69,8 +70,7 @@ export class CandidateReader {
     this.#state = state
     this.#closeCalls()
     this.#closeText()
-    const tools = hostedCallsIn(this.#grounding, () => this.#state.newId('work'))
-    for (const call of tools) if (!this.#emittedTools.has(call.tool)) this.#emitWhole(call)
+    this.#emitGroundingCalls(() => true)
     const { raw, message } = this.#reason ?? {}
     const stop = stopOf(raw, message, { hasCalls: this.#hasCalls, isEmpty: this.#isEmpty })
     this.#state.emit({ type: 'stop', choice: this.#choice, stop })
@@ -114,6 +114,9 @@ export class CandidateReader {
     block.payload = payload
   }
   #openTextBlock(type: 'text' | 'thought'): OpenText {
+    // The model searched before it wrote.
+    if (type === 'text' && this.#text.units === 0)
+      this.#emitGroundingCalls(({ sources = [] }) => sources.length > 0)
     const content = { type, text: '' } satisfies Content
     this.#openText = {
       index: this.#open(content),
@@ -213,13 +216,23 @@ export class CandidateReader {
 
   // ---------------------------------------------------------------- grounding
 
-  /** Each piece may repeat all earlier citations; only new ones are emitted. */
-  #readGrounding(candidate: Fields): void {
+  #keepGrounding(candidate: Fields): void {
     for (const key of ['groundingMetadata', 'urlContextMetadata']) {
       const value = candidate[key]
       if (isFields(value) && Object.keys(value).length > 0)
         this.#grounding = { ...this.#grounding, [key]: value }
     }
+  }
+  /** Emits the calls that only the grounding names, each tool once. `isReady`: whether the call is
+   *  known well enough. */
+  #emitGroundingCalls(isReady: (call: HostedCall) => boolean): void {
+    const calls = hostedCallsIn(this.#grounding, () => this.#state.newId('work'))
+    const ready = calls.filter(call => !this.#emittedTools.has(call.tool) && isReady(call))
+    for (const call of ready) this.#emitWhole(call)
+    for (const { tool } of ready) this.#emittedTools.add(tool)
+  }
+  /** Each piece may repeat all earlier citations; only new ones are emitted. */
+  #readCitations(candidate: Fields): void {
     for (const [citation, { start, end }] of citationsIn(candidate)) {
       const key = JSON.stringify([citation, start, end])
       if (this.#citationKeys.has(key)) continue

@@ -236,9 +236,9 @@ t.test('Gemini decoder: reads URL context and recitations', t => {
     },
   })
   t.match(choices[0]?.content, [
-    { type: 'text', citations: [{ url: 'https://c.example', start: 1, end: 2 }] },
     { tool: 'url_context', input: { url: 'https://a.example' } },
     { tool: 'url_context', error: 'URL_RETRIEVAL_STATUS_ERROR' },
+    { type: 'text', citations: [{ url: 'https://c.example', start: 1, end: 2 }] },
   ])
   t.end()
 })
