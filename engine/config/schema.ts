@@ -3,7 +3,8 @@
 import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
 import { formatsIn } from './compile/snapshot-members.ts'
-import { editorSchema } from './editor-schema.ts'
+import { orderKeywords } from './editor/keyword-order.ts'
+import { editorSchema } from './editor/variables.ts'
 import { SETTINGS } from './settings.ts'
 
 export type Plugins = ReadonlyMap<string, Plugin>
@@ -90,7 +91,7 @@ const authSchema = (plugins: readonly (readonly [string, Plugin])[]): object => 
 
 /** The text of schemas/routes.json. It depends only on the plugins, not on their order. */
 export const schemaText = (plugins: Plugins): string =>
-  `${JSON.stringify(editorSchema(assembleSchema(plugins)), null, 2)}\n`
+  `${JSON.stringify(orderKeywords(editorSchema(assembleSchema(plugins))), null, 2)}\n`
 
 /** A schema with internal references needs its own root id. */
 const optionsOf = (name: string, schema: object): object => ({

@@ -120,6 +120,27 @@ t.test('schema: the text does not depend on the order of plugins', async t => {
   t.notOk(text.includes('undefined'))
 })
 
+t.test(
+  'schema: the text does not depend on the order of keywords, but on that of keys',
+  async t => {
+    const textOf = (things: object): string =>
+      schemaText(new Map([['a', plugin({ sections: { things } })]]))
+    const [word, count] = [
+      { type: 'string', description: 'A word.', examples: ['a'] },
+      { type: 'integer', description: 'A count.', examples: [{ minimum: 1, description: 'x' }] },
+    ]
+    const one = textOf({ type: 'object', description: 'Things.', properties: { word, count } })
+    const { examples, ...others } = word
+    const keywords = {
+      properties: { word: { examples, ...others }, count },
+      description: 'Things.',
+    }
+    t.equal(one, textOf({ ...keywords, type: 'object' }))
+    t.not(one, textOf({ ...keywords, type: 'object', properties: { count, word } }))
+    t.match(one.replace(/\s+/g, ''), '"examples":[{"minimum":1,"description":"x"}]')
+  },
+)
+
 t.test('schema: schemas/routes.json is up to date', async t => {
   const bundleResult = await bundlePlugins(['plugins'], ROOT, t.testdir())
   const { plugins, problems } = await importPlugins(

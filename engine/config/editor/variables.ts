@@ -1,6 +1,6 @@
 /** The schema of routes.yaml for editors, which see the text before variables are expanded: where a
  *  value is checked, a text with a variable is accepted too. */
-import { allowedKeys } from './problem.ts'
+import { allowedKeys } from '../problem.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 
