@@ -13,8 +13,7 @@ const headers = <const E extends object>(description: string, example: E) =>
       pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
       examples: ['search'],
     }),
-    { examples: [example] },
-    { propertyNames: { pattern: NAMES } },
+    { examples: [example], propertyNames: { pattern: NAMES } },
   )
 const OPTIONS = object(
   'Headers that the gateway sets on this route. Names are in lower case.',

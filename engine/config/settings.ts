@@ -7,12 +7,12 @@ import {
   integer,
   list,
   object,
+  ofTypes,
   oneOf,
   orElse,
   reading,
   required,
   text,
-  textOrNumber,
 } from './shape.ts'
 
 const HOST = '127.0.0.1'
@@ -30,11 +30,12 @@ const time = <const T extends string>(description: string, value: T) =>
   )
 const bytes = <const T extends string>(description: string, value: T) =>
   reading(
-    textOrNumber(
-      description,
-      { type: ['string', 'integer'], pattern: SIZE_PATTERN, minimum: 0 },
-      { default: value, examples: [value] },
-    ),
+    ofTypes(description, ['string', 'integer'], {
+      default: value,
+      examples: [value],
+      pattern: SIZE_PATTERN,
+      minimum: 0,
+    }),
     parseSize,
   )
 const workersOf = (workers: string | number): number | 'auto' =>
@@ -98,11 +99,13 @@ export const SETTINGS = object(
       [],
     ),
     workers: reading(
-      textOrNumber(
-        'Number of worker processes. auto: one per CPU.',
-        { type: ['string', 'integer'], pattern: '^auto$', minimum: 1, maximum: 1024 },
-        { default: 'auto', examples: ['auto', 2] },
-      ),
+      ofTypes('Number of worker processes. auto: one per CPU.', ['string', 'integer'], {
+        pattern: '^auto$',
+        minimum: 1,
+        maximum: 1024,
+        default: 'auto',
+        examples: ['auto', 2],
+      }),
       workersOf,
     ),
     young_generation: integer(
@@ -223,11 +226,10 @@ export const SETTINGS = object(
                 '256MiB',
               ),
               age: orElse(
-                duration(
-                  'Older lines are removed. 7d by default.',
-                  { examples: ['7d'] },
-                  '^[1-9][0-9]{0,4}(m|h|d)$',
-                ),
+                duration('Older lines are removed. 7d by default.', {
+                  examples: ['7d'],
+                  pattern: '^[1-9][0-9]{0,4}(m|h|d)$',
+                }),
                 '7d',
               ),
             },

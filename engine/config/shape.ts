@@ -1,6 +1,7 @@
 /** Shapes: one definition of an option gives its JSON Schema, the type of the valid raw value, and
  *  a reader with defaults. Validation is that of the schema; readers get valid values. */
 import { amountIn, DURATIONS, SIZES } from '../kit.ts'
+import type { Json } from '../plugin.ts'
 
 /** Whether a member must be there, may be left out, or has a default. */
 type Presence = 'required' | 'optional' | 'default'
@@ -18,7 +19,7 @@ type Fields = Readonly<Record<string, AnyShape>>
 export type RawOf<S extends AnyShape> = Parameters<S['read']>[0]
 export type ValueOf<S extends AnyShape> = ReturnType<S['read']>
 
-/** Further keywords of the schema, in the order in which it has them. */
+/** Further keywords of the schema. The order of keywords does not matter. */
 type Notes = { readonly default?: unknown; readonly [keyword: string]: unknown }
 type PresenceBy<N> = N extends { readonly default: unknown } ? 'default' : 'optional'
 /** The names of fields that have one of these presences. */
@@ -66,11 +67,26 @@ export const constant = <const W extends string, const N extends Notes>(
   notes: N,
 ) => create<W, W, N>(description, { const: word }, notes, same)
 /** One of some words. */
-export const oneOf = <const W extends string, const N extends Notes>(
+export const oneOf = <const W extends string | boolean, const N extends Notes>(
   description: string | undefined,
   words: readonly W[],
   notes: N,
 ) => create<W, W, N>(description, { enum: words }, notes, same)
+interface Types {
+  readonly string: string
+  readonly number: number
+  readonly integer: number
+  readonly boolean: boolean
+}
+/** A value of one of some types. */
+export const ofTypes = <const T extends keyof Types, const N extends Notes>(
+  description: string,
+  types: readonly T[],
+  notes: N,
+) => create<Types[T], Types[T], N>(description, { type: types }, notes, same)
+/** Any JSON value, as far as the notes say no more. */
+export const json = <const N extends Notes>(description: string, notes: N) =>
+  create<Json, Json, N>(description, {}, notes, same)
 
 /** A text with a value of its own, such as a call or an interval. `parse` gets a valid text. */
 export const parsed = <Value, const N extends Notes>(
@@ -82,18 +98,12 @@ export const parsed = <Value, const N extends Notes>(
 
 /** The grammar of times that are stored in the database, and hence may be longer than a timer. */
 export const TIME = '^([1-9][0-9]{0,4})(ms|s|m|h|d)$'
-/** Reads ms. */
-export const duration = <const N extends Notes>(description: string, notes: N, pattern = TIME) =>
-  parsed(description, pattern, raw => amountIn(raw, DURATIONS), notes)
-/** `checks`: its types, and the keywords before the notes. */
-export const textOrNumber = <const N extends Notes>(
-  description: string,
-  checks: object,
-  notes: N,
-) => create<string | number, string | number, N>(description, checks, notes, same)
-/** Reads bytes. A number is bytes as well. */
-export const size = <const N extends Notes>(description: string, checks: object, notes: N) =>
-  reading(textOrNumber(description, checks, notes), raw => amountIn(String(raw), SIZES))
+/** Reads ms. The notes may have a narrower pattern. */
+export const duration = <const N extends Notes>(description: string, notes: N) =>
+  parsed(description, TIME, raw => amountIn(raw, DURATIONS), notes)
+/** Reads bytes. The notes may have a narrower pattern. */
+export const size = <const N extends Notes>(description: string, notes: N) =>
+  parsed(description, '^[1-9][0-9]{0,5}(B|KiB|MiB|GiB)$', raw => amountIn(raw, SIZES), notes)
 
 /** `60/min`: an amount in each second, minute or hour. */
 export interface Rate {
@@ -111,30 +121,43 @@ export const rateOf = (text: string): Rate => {
 export const rate = <const N extends Notes>(description: string, notes: N) =>
   parsed(description, RATE, rateOf, notes)
 
-/** `checks`: keywords between the type and the items. */
 export const list = <S extends AnyShape, const N extends Notes>(
   description: string,
   items: S,
   notes: N,
-  checks: object = {},
 ) =>
   create<readonly RawOf<S>[], readonly ValueOf<S>[], N>(
     description,
-    { type: 'array', ...checks, items: items.schema },
+    { type: 'array', items: items.schema },
     notes,
     raw => raw.map(each => items.read(each as never) as ValueOf<S>),
   )
+/** One value, or a list; reads a list. `item`: reads the values, if those of a list differ. */
+export const oneOrMore = <S extends AnyShape, const N extends Notes, I extends AnyShape = S>(
+  description: string,
+  one: S,
+  notes: N,
+  item: I = one as never,
+) => {
+  const { description: _, examples: __, type, ...checks } = one.schema
+  const { schema, read } = list(description, item, { ...checks, type: [type, 'array'], ...notes })
+  return create<RawOf<S> | readonly RawOf<I>[], readonly ValueOf<I>[], N>(
+    description,
+    schema,
+    notes,
+    raw => read((Array.isArray(raw) ? raw : [raw]) as never),
+  )
+}
 
-/** Members of any name. `checks`: keywords between the type and the members. */
+/** Members of any name. */
 export const map = <S extends AnyShape, const N extends Notes>(
   description: string,
   members: S,
   notes: N,
-  checks: object = {},
 ) =>
   create<Readonly<Record<string, RawOf<S>>>, Readonly<Record<string, ValueOf<S>>>, N>(
     description,
-    { type: 'object', ...checks, additionalProperties: members.schema },
+    { type: 'object', additionalProperties: members.schema },
     notes,
     raw =>
       Object.fromEntries(
@@ -188,10 +211,20 @@ export const anyOf = <const S extends readonly AnyShape[], const N extends Notes
       return (shape?.read(raw) ?? raw) as ValueOf<S[number]>
     },
   )
-const isOfKind = (value: unknown, { enum: words, type }: AnyShape['schema']): boolean => {
+/** An object is of the kind that its members demand. */
+const isOfKind = (value: unknown, schema: AnyShape['schema']): boolean => {
+  const { const: word, enum: words = word === undefined ? undefined : [word], required } = schema
   if (Array.isArray(words)) return words.includes(value)
   const kind = Array.isArray(value) ? 'array' : typeof value
-  return type === kind || (type === 'integer' && kind === 'number')
+  if (
+    kind === 'object' &&
+    Array.isArray(required) &&
+    !required.every(each => each in Object(value))
+  )
+    return false
+  return [schema.type]
+    .flat()
+    .some(each => each === kind || (each === 'integer' && kind === 'number'))
 }
 
 /** The same schema, with a reader of what its reader returns. */
@@ -210,3 +243,8 @@ export const orElse = <Raw, Value>(
   shape: Shape<Raw, Value>,
   fallback: Raw,
 ): Shape<Raw, Value, 'default'> => ({ ...shape, presence: 'default', fallback })
+/** The same shape with other keywords, such as another description. */
+export const annotate = <S extends AnyShape>(shape: S, notes: object): S => ({
+  ...shape,
+  schema: { ...shape.schema, ...notes },
+})

@@ -1,5 +1,5 @@
 /** `settings.batch`: the price of batches, and how fast they run. */
-import { integer, object, type RawOf, reading, textOrNumber } from '../../engine/config/shape.ts'
+import { integer, object, ofTypes, type RawOf, reading } from '../../engine/config/shape.ts'
 import type { Document, HostBase, Report } from '../../engine/plugin.ts'
 import { parseFactor } from '../billing/discount.ts'
 
@@ -7,16 +7,13 @@ const BATCH = object(
   'Batches: their price, and how fast they run.',
   {
     price: reading(
-      textOrNumber(
-        'The part of the price that a request of a batch is charged.',
-        {
-          type: ['number', 'string'],
-          minimum: 0,
-          maximum: 1,
-          pattern: '^(?:0(?:\\.\\d{1,9})?|1(?:\\.0{1,9})?)$',
-        },
-        { default: 1, examples: [0.5] },
-      ),
+      ofTypes('The part of the price that a request of a batch is charged.', ['number', 'string'], {
+        minimum: 0,
+        maximum: 1,
+        pattern: '^(?:0(?:\\.\\d{1,9})?|1(?:\\.0{1,9})?)$',
+        default: 1,
+        examples: [0.5],
+      }),
       String,
     ),
     concurrency: integer('Requests of batches that one process runs at a time.', {

@@ -13,11 +13,11 @@ export const SECTION = object(
   'The console at /console.',
   {
     session: orElse(
-      duration(
-        'How long a session lasts; 7d by default.',
-        { maxLength: 6, examples: ['12h'] },
-        '^[1-9][0-9]{0,4}[mhd]$',
-      ),
+      duration('How long a session lasts; 7d by default.', {
+        maxLength: 6,
+        examples: ['12h'],
+        pattern: '^[1-9][0-9]{0,4}[mhd]$',
+      }),
       '7d',
     ),
     admin: orElse(

@@ -16,12 +16,8 @@ export const PURPOSES = ['assistants', 'fine-tune', 'vision', 'batch', 'user_dat
 export type Purpose = (typeof PURPOSES)[number]
 
 const STORE = 'file:'
-const SIZE = { type: 'string', pattern: '^[1-9][0-9]{0,5}(B|KiB|MiB|GiB)$' }
 const ofPurpose = <const T extends string>(purpose: Purpose, value: T) =>
-  size(`Size limit of files with the purpose ${purpose}.`, SIZE, {
-    default: value,
-    examples: [value],
-  })
+  size(`Size limit of files with the purpose ${purpose}.`, { default: value, examples: [value] })
 const FILES = object(
   'Stored files: where they are, their sizes and quotas.',
   {
@@ -57,17 +53,16 @@ const FILES = object(
         'The most that one account may store; without it there is no limit.',
         {
           files: integer('Number of files.', { minimum: 1, examples: [1000] }),
-          bytes: size('Their size.', SIZE, { examples: ['10GiB'] }),
+          bytes: size('Their size.', { examples: ['10GiB'] }),
         },
         { examples: [{ files: 1000, bytes: '10GiB' }] },
       ),
       {},
     ),
-    inline: size(
-      'Bytes that the files which a request names may add to it, encoded as base64.',
-      SIZE,
-      { default: '32MiB', examples: ['16MiB'] },
-    ),
+    inline: size('Bytes that the files which a request names may add to it, encoded as base64.', {
+      default: '32MiB',
+      examples: ['16MiB'],
+    }),
     free: number('Percent of the file system that stay free: uploads are refused below.', {
       minimum: 0,
       maximum: 100,
@@ -76,8 +71,7 @@ const FILES = object(
     }),
     keep_batch: duration(
       'Lifetime of files for batches whose upload sets none; other files stay.',
-      { default: '30d', examples: ['30d'] },
-      '^[1-9][0-9]{0,3}(?:h|d)$',
+      { default: '30d', examples: ['30d'], pattern: '^[1-9][0-9]{0,3}(?:h|d)$' },
     ),
   },
   { examples: [{ sizes: { batch: '100MiB' }, quota: { bytes: '10GiB' } }] },

@@ -73,14 +73,12 @@ const SUBMIT = {
         list(
           'Where the request has the items.',
           pointer('Where the request has the item.', '/input_reference/image_url'),
-          { examples: [['/input_reference/image_url']] },
-          { minItems: 1 },
+          { examples: [['/input_reference/image_url']], minItems: 1 },
         ),
       ],
       { examples: ['/prompt', ['/input_reference/image_url']] },
     ),
-    { examples: [{ prompt: '/prompt', images: ['/input_reference/image_url'] }] },
-    { minProperties: 1 },
+    { examples: [{ prompt: '/prompt', images: ['/input_reference/image_url'] }], minProperties: 1 },
   ),
 }
 const submit = object(
@@ -96,8 +94,7 @@ const submit = object(
     with: map(
       'Another path and body for requests that have a member; the first one counts.',
       object('For requests with this member.', SUBMIT, EXAMPLES),
-      { examples: [{ input_reference: { path: '/ent/v2/img2video' } }] },
-      { minProperties: 1 },
+      { examples: [{ input_reference: { path: '/ent/v2/img2video' } }], minProperties: 1 },
     ),
     results: pointer(
       'Where the answer has the results if the work is finished by then.',
@@ -205,8 +202,10 @@ const poll = object(
     usage: map(
       'Where the answer of a finished task says what was made: meters of the price (seconds, images, output, …), and attributes that it depends on (resolution, quality, …). They are charged before what the request ordered; a meter that neither has is charged at its bound.',
       pointer('Where the number or the value stands.', '/duration'),
-      { examples: [{ seconds: '/duration', resolution: '/resolution' }] },
-      { propertyNames: { pattern: '^[a-z][a-z0-9_]{0,63}$' } },
+      {
+        examples: [{ seconds: '/duration', resolution: '/resolution' }],
+        propertyNames: { pattern: '^[a-z][a-z0-9_]{0,63}$' },
+      },
     ),
     empty: oneOf(
       'What a task is that the upstream finished without a result; a failed one is not charged.',
@@ -223,8 +222,7 @@ const CREATE = object(
     upstreams: list(
       'The upstreams that answer these calls; models without such a target are not served here.',
       text('The name of an upstream.', { examples: ['vd'] }),
-      { examples: [['vd']] },
-      { minItems: 1, uniqueItems: true },
+      { examples: [['vd']], minItems: 1, uniqueItems: true },
     ),
     submit: required(submit),
     find,
@@ -232,8 +230,7 @@ const CREATE = object(
     variants: map(
       'Other forms of a result that clients may download, and where it has their URLs.',
       pointer('Where the result has the URL.', '/cover_url'),
-      { default: VARIANTS, examples: [{ thumbnail: '/cover_url' }] },
-      { minProperties: 1 },
+      { default: VARIANTS, examples: [{ thumbnail: '/cover_url' }], minProperties: 1 },
     ),
     cancel: object(
       'The call that cancels it.',

@@ -1,14 +1,19 @@
 /** Shapes: what their readers make of valid values, and the schemas that they give. */
 import t from 'tap'
 import {
+  annotate,
   anyOf,
+  constant,
   duration,
   flag,
   integer,
+  json,
   list,
   map,
   object,
+  ofTypes,
   oneOf,
+  oneOrMore,
   orElse,
   rate,
   required,
@@ -28,7 +33,7 @@ const TASKS = object(
       object(
         'Limits.',
         {
-          body: size('Bytes.', { type: ['string', 'integer'] }, { default: '1KiB' }),
+          body: size('Bytes.', { default: '1KiB' }),
           count: integer('Count.', { minimum: 1, default: 0 }),
         },
         {},
@@ -57,7 +62,7 @@ t.test('shape of an object: reads durations, sizes and rates that are there', as
   const value = TASKS.read({
     id: 'a',
     keep: '90m',
-    limits: { body: 7 },
+    limits: { body: '7B' },
     rates: { m: '60/min', n: '5/h' },
   })
   t.equal(value.keep, 5_400_000)
@@ -100,4 +105,41 @@ t.test('shape of alternatives: the one of the kind of value reads it', async t =
   t.equal(shape.read('2s'), 2_000)
   t.same(shape.read({ a: '1m' }), { a: 60_000 })
   t.same(shape.read([1]), [1])
+})
+
+t.test('shape of alternatives: of several objects the one with these members reads it', async t => {
+  const shape = anyOf(
+    'On, a time, or one of two objects.',
+    [
+      oneOf('On.', [true], {}),
+      constant('All.', '*', {}),
+      object('By key.', { key: required(duration('A time.', {})) }, {}),
+      object('By name.', { name: required(text('A name.', {})) }, {}),
+      ofTypes('A number or a text.', ['integer', 'string'], { minimum: 1 }),
+    ],
+    {},
+  )
+  const values = [true, '*', 5, 'a', { name: '1s' }]
+  for (const each of values) t.same(shape.read(each as never), each)
+  t.same(shape.read({ key: '1s' }), { key: 1_000 })
+})
+
+t.test('shape of one or more: reads a list, and its schema checks both', async t => {
+  const word = text('A word.', { minLength: 1, examples: ['a'] })
+  const counted = object('Counted.', { word: required(word), wait: duration('A time.', {}) }, {})
+  const shape = oneOrMore('Words.', word, { minItems: 1 }, anyOf('A word.', [word, counted], {}))
+  t.same(shape.read('a'), ['a'])
+  t.same(shape.read(['a', { word: 'b', wait: '1s' }]), ['a', { word: 'b', wait: 1_000 }])
+  const { items, ...schema } = shape.schema
+  const checks = { type: ['string', 'array'], minLength: 1, minItems: 1 }
+  t.same(schema, { description: 'Words.', ...checks })
+  t.ok(items)
+})
+
+t.test('shape with other keywords: reads the same', async t => {
+  const shape = annotate(json('Anything.', { type: 'object', default: {} }), {
+    description: 'More.',
+  })
+  t.same(shape.schema, { description: 'More.', type: 'object', default: {} })
+  t.same(object('All.', { shape }, {}).read({}), { shape: {} })
 })

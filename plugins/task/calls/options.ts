@@ -14,7 +14,7 @@ const TIME = '^([1-9][0-9]{0,4})(s|m|h|d)$'
 const SIZE = '^([1-9][0-9]{0,3})(KiB|MiB)$'
 
 const time = <const T extends string>(description: string, value: T) =>
-  duration(description, { default: value, examples: [value] }, TIME)
+  duration(description, { default: value, examples: [value], pattern: TIME })
 export const CALL = object(
   'Calls of the route run as tasks: they are answered with 202 and the address of the result.',
   {
@@ -27,11 +27,11 @@ export const CALL = object(
             'How often a call is sent whose answer was lost, because its process or its connection ended. It is charged once.',
             { minimum: 1, maximum: 10, default: 1, examples: [3] },
           ),
-          largest: size(
-            'Size limit of an answer. A call with a larger one fails.',
-            { type: 'string', pattern: SIZE },
-            { default: '16MiB', examples: ['16MiB'] },
-          ),
+          largest: size('Size limit of an answer. A call with a larger one fails.', {
+            default: '16MiB',
+            examples: ['16MiB'],
+            pattern: SIZE,
+          }),
         },
         { examples: [{ deadline: '10m' }] },
       ),
