@@ -1,45 +1,32 @@
 /** `auth: { aws: … }`: signs requests to an upstream with AWS Signature Version 4. */
 import { AwsV4Signer } from 'aws4fetch'
+import { object, type RawOf, required, text } from '../engine/config/shape.ts'
 import type { Headers, Plugin, SignableRequest } from '../engine/plugin.ts'
 
-export interface AwsOptions {
-  readonly region: string
-  readonly service: string
-  readonly id: string
-  readonly secret: string
-  readonly session?: string
-}
-
-const text = (description: string, example: string, more: object = {}) => ({
-  description,
-  type: 'string',
-  minLength: 1,
-  examples: [example],
-  ...more,
-})
-const schema = {
-  description: 'Signs requests with AWS Signature Version 4.',
-  type: 'object',
-  additionalProperties: false,
-  required: ['region', 'service', 'id', 'secret'],
-  properties: {
-    region: text('Region of the endpoint.', 'us-east-1'),
-    service: text('Name of the service in signatures.', 'bedrock'),
-    id: text('Access key id.', '${AWS_ACCESS_KEY_ID}'),
-    secret: text('Secret access key.', '${AWS_SECRET_ACCESS_KEY}', { format: 'password' }),
-    session: text('Session token of temporary credentials.', '${AWS_SESSION_TOKEN}', {
-      format: 'password',
-    }),
+const named = <const E extends string>(description: string, example: E, notes: object = {}) =>
+  text(description, { minLength: 1, examples: [example], ...notes })
+const SECRET = { format: 'password' }
+const AWS = object(
+  'Signs requests with AWS Signature Version 4.',
+  {
+    region: required(named('Region of the endpoint.', 'us-east-1')),
+    service: required(named('Name of the service in signatures.', 'bedrock')),
+    id: required(named('Access key id.', '${AWS_ACCESS_KEY_ID}')),
+    secret: required(named('Secret access key.', '${AWS_SECRET_ACCESS_KEY}', SECRET)),
+    session: named('Session token of temporary credentials.', '${AWS_SESSION_TOKEN}', SECRET),
   },
-  examples: [
-    {
-      region: 'us-east-1',
-      service: 'bedrock',
-      id: '${AWS_ACCESS_KEY_ID}',
-      secret: '${AWS_SECRET_ACCESS_KEY}',
-    },
-  ],
-}
+  {
+    examples: [
+      {
+        region: 'us-east-1',
+        service: 'bedrock',
+        id: '${AWS_ACCESS_KEY_ID}',
+        secret: '${AWS_SECRET_ACCESS_KEY}',
+      },
+    ],
+  },
+)
+export type AwsOptions = RawOf<typeof AWS>
 
 /** Headers that the signature covers, besides `host` and `x-amz-*`: a proxy on the way may change
  *  the others. */
@@ -96,7 +83,7 @@ export default {
   schema: { description: 'It has no options on a route.', type: 'object', examples: [{}] },
   setup: () => ({}),
   auth: {
-    schema,
+    schema: AWS.schema,
     setup: (options: AwsOptions) => {
       const keys = new Map<string, ArrayBuffer>()
       return request => {

@@ -1,72 +1,61 @@
 /** `auth: { azure: … }`: access tokens of Microsoft Entra ID by client credentials. */
+import { object, orElse, type RawOf, required, text } from '../engine/config/shape.ts'
 import type { Plugin } from '../engine/plugin.ts'
 import { formRequest, requestToken } from './access-tokens/token-endpoint.ts'
 import { createTokenSigner } from './access-tokens/token-signer.ts'
 
-interface AzureOptions {
-  readonly tenant: string
-  readonly client: string
-  readonly secret: string
-  readonly scope?: string
-  readonly authority?: string
-}
 const SCOPE = 'https://cognitiveservices.azure.com/.default'
 const AUTHORITY = 'https://login.microsoftonline.com'
 
-const schema = {
-  description: 'Sends access tokens of Microsoft Entra ID, by client credentials.',
-  type: 'object',
-  additionalProperties: false,
-  required: ['tenant', 'client', 'secret'],
-  properties: {
-    tenant: {
-      description: 'Id or domain of the tenant.',
-      type: 'string',
-      pattern: '^[A-Za-z0-9.-]+$',
-      examples: ['contoso.onmicrosoft.com'],
-    },
-    client: {
-      description: 'Id of the application.',
-      type: 'string',
-      minLength: 1,
-      examples: ['${AZURE_CLIENT_ID}'],
-    },
-    secret: {
-      description: 'Secret of the application.',
-      type: 'string',
-      minLength: 1,
-      format: 'password',
-      examples: ['${AZURE_CLIENT_SECRET}'],
-    },
-    scope: {
-      description: `What the token is for; default ${SCOPE}.`,
-      type: 'string',
-      minLength: 1,
-      examples: [SCOPE],
-    },
-    authority: {
-      description: `Address of the identity service; default ${AUTHORITY}.`,
-      type: 'string',
-      pattern: '^https?://[^\\s?#]+$',
-      examples: ['https://login.microsoftonline.us'],
-    },
+const AZURE = object(
+  'Sends access tokens of Microsoft Entra ID, by client credentials.',
+  {
+    tenant: required(
+      text('Id or domain of the tenant.', {
+        pattern: '^[A-Za-z0-9.-]+$',
+        examples: ['contoso.onmicrosoft.com'],
+      }),
+    ),
+    client: required(
+      text('Id of the application.', { minLength: 1, examples: ['${AZURE_CLIENT_ID}'] }),
+    ),
+    secret: required(
+      text('Secret of the application.', {
+        minLength: 1,
+        format: 'password',
+        examples: ['${AZURE_CLIENT_SECRET}'],
+      }),
+    ),
+    scope: orElse(
+      text(`What the token is for; default ${SCOPE}.`, { minLength: 1, examples: [SCOPE] }),
+      SCOPE,
+    ),
+    authority: orElse(
+      text(`Address of the identity service; default ${AUTHORITY}.`, {
+        pattern: '^https?://[^\\s?#]+$',
+        examples: ['https://login.microsoftonline.us'],
+      }),
+      AUTHORITY,
+    ),
   },
-  examples: [
-    {
-      tenant: 'contoso.onmicrosoft.com',
-      client: '${AZURE_CLIENT_ID}',
-      secret: '${AZURE_CLIENT_SECRET}',
-    },
-  ],
-}
+  {
+    examples: [
+      {
+        tenant: 'contoso.onmicrosoft.com',
+        client: '${AZURE_CLIENT_ID}',
+        secret: '${AZURE_CLIENT_SECRET}',
+      },
+    ],
+  },
+)
 
 export default {
   schema: { description: 'It has no options on a route.', type: 'object', examples: [{}] },
   setup: () => ({}),
   auth: {
-    schema,
-    setup: (options: AzureOptions, host) => {
-      const { tenant, client, secret, scope = SCOPE, authority = AUTHORITY } = options
+    schema: AZURE.schema,
+    setup: (options: RawOf<typeof AZURE>, host) => {
+      const { tenant, client, secret, scope, authority } = AZURE.read(options)
       const url = `${authority.replace(/\/+$/, '')}/${tenant}/oauth2/v2.0/token`
       const form = formRequest({
         grant_type: 'client_credentials',
