@@ -1,6 +1,15 @@
 /** Plugin `validate`: validates the request body against the route's JSON Schema before any
  *  upstream call. */
 import { MIMEType } from 'node:util'
+import {
+  anyOf,
+  object,
+  oneOf,
+  type RawOf,
+  reading,
+  required,
+  text,
+} from '../engine/config/shape.ts'
 import { errors } from '../engine/errors.ts'
 import type { Exchange, Json, Plugin } from '../engine/plugin.ts'
 import { jsonSize } from './conversion/json-size.ts'
@@ -16,45 +25,36 @@ const fault = errors({
   ],
 })
 
-type Options = string | { readonly schema: string; readonly unknown?: 'keep' | 'drop' }
-
-const file = (description: string) => ({
-  description,
-  type: 'string',
+const FILE = text('A file, relative to this file.', {
   format: 'file',
   examples: ['schemas/chat-completions.json'],
 })
+const OPTIONS = anyOf(
+  'The JSON Schema of the request body.',
+  [
+    reading(FILE, schema => ({ schema, unknown: 'keep' })),
+    object(
+      'A file, and what happens to members that the schema does not name.',
+      {
+        schema: required(FILE),
+        unknown: oneOf(
+          'drop: they are neither read nor sent, and a member that is null counts as absent; keep: they pass.',
+          ['keep', 'drop'],
+          { default: 'keep', examples: ['drop'] },
+        ),
+      },
+      { examples: [{ schema: 'schemas/ent/text2video.json', unknown: 'drop' }] },
+    ),
+  ],
+  { examples: ['schemas/chat-completions.json'] },
+)
 
 export default {
-  schema: {
-    description: 'The JSON Schema of the request body.',
-    anyOf: [
-      file('A file, relative to this file.'),
-      {
-        description: 'A file, and what happens to members that the schema does not name.',
-        type: 'object',
-        required: ['schema'],
-        additionalProperties: false,
-        properties: {
-          schema: file('A file, relative to this file.'),
-          unknown: {
-            description:
-              'drop: they are neither read nor sent, and a member that is null counts as absent; keep: they pass.',
-            enum: ['keep', 'drop'],
-            default: 'keep',
-            examples: ['drop'],
-          },
-        },
-        examples: [{ schema: 'schemas/ent/text2video.json', unknown: 'drop' }],
-      },
-    ],
-    examples: ['schemas/chat-completions.json'],
-  },
+  schema: OPTIONS.schema,
   // A form is validated by its fields.
   after: ['form'],
   setup: (options, host) => {
-    const { schema: path, unknown = 'keep' } =
-      typeof options === 'string' ? { schema: options } : options
+    const { schema: path, unknown } = OPTIONS.read(options)
     const validator = fileValidator(path, host)
     const schema = unknown === 'drop' ? readSchema(path, host) : undefined
     return {
@@ -80,7 +80,7 @@ export default {
       explain: () => ({ schema: path, ...(unknown === 'drop' && { unknown }) }),
     }
   },
-} satisfies Plugin<Options>
+} satisfies Plugin<RawOf<typeof OPTIONS>>
 
 const keepKnown = (knownBody: Json, body: Json, { request, slots }: Exchange): void => {
   if (knownBody === body) return

@@ -1,6 +1,6 @@
 /** Plugin `idempotency`: a request that repeats an Idempotency-Key gets the stored response, so
  *  that the gateway runs and bills the call once. */
-import { amountIn, SIZES } from '../../engine/kit.ts'
+import { anyOf, object, oneOf, type RawOf, required, size } from '../../engine/config/shape.ts'
 import type {
   Exchange,
   Fault,
@@ -20,46 +20,37 @@ import { earlyResponse, laterResponse, responseRecorder } from './response-recor
 import { forgetKey, freeKey } from './statements.ts'
 import { migrations } from './tables.ts'
 
-type Options = true | { readonly largest: string }
-
 const HEADER = 'idempotency-key'
 const KEY = /^[!-~]{1,255}$/
-const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
 const DEFAULT_SIZE = '1MiB'
 /** ms between two deletions of expired responses. */
 const CLEANING_INTERVAL = 600_000
 
+const LARGEST = size(
+  'The largest stored response. After a larger one, a repeated request is refused with 410.',
+  { pattern: '^([1-9][0-9]{0,3})(KiB|MiB)$', examples: ['4MiB'] },
+)
+const OPTIONS = anyOf(
+  'Idempotency-Key: for 24 hours a repeated request with the same key gets the response of the first.',
+  [
+    oneOf(`Responses up to ${DEFAULT_SIZE} are stored.`, [true], {}),
+    object(
+      'Responses up to another size are stored.',
+      { largest: required(LARGEST) },
+      { examples: [{ largest: '4MiB' }] },
+    ),
+  ],
+  { examples: [true, { largest: '4MiB' }] },
+)
+
 export default {
-  schema: {
-    description:
-      'Idempotency-Key: for 24 hours a repeated request with the same key gets the response of the first.',
-    anyOf: [
-      { description: `Responses up to ${DEFAULT_SIZE} are stored.`, enum: [true] },
-      {
-        description: 'Responses up to another size are stored.',
-        type: 'object',
-        additionalProperties: false,
-        required: ['largest'],
-        properties: {
-          largest: {
-            description:
-              'The largest stored response. After a larger one, a repeated request is refused with 410.',
-            type: 'string',
-            pattern: SIZE.source,
-            examples: ['4MiB'],
-          },
-        },
-        examples: [{ largest: '4MiB' }],
-      },
-    ],
-    examples: [true, { largest: '4MiB' }],
-  },
+  schema: OPTIONS.schema,
   // `meter` and `responses` must not see a replay; `auth` sets the account that owns the key.
   before: ['responses', 'meter'],
   after: ['auth'],
   migrations,
   setup(options, host) {
-    const largest = amountIn(options === true ? DEFAULT_SIZE : options.largest, SIZES)
+    const largest = LARGEST.read(options === true ? DEFAULT_SIZE : options.largest)
     const claims = host.share(
       'idempotency/claims',
       '1',
@@ -79,7 +70,7 @@ export default {
       explain: ({ request }) => ({ key: request.headers[HEADER] ?? null, largest }),
     }
   },
-} satisfies Plugin<Options>
+} satisfies Plugin<RawOf<typeof OPTIONS>>
 
 const DESCRIPTION: RouteDescription = {
   parameters: [

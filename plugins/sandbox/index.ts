@@ -3,6 +3,7 @@
  *  upstream. */
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { object, type RawOf, text } from '../../engine/config/shape.ts'
 import type { Attempt, Bytes, Headers, Host, Json, Plugin, Stage } from '../../engine/plugin.ts'
 import { SANDBOX_HEADER } from '../conversion/sandbox-header.ts'
 import { boundaryOf, partsIn } from '../formats/media/multipart.ts'
@@ -32,27 +33,20 @@ const CHUNK_INTERVAL_MS = 30
 /** Path of the route that serves the files of the sandbox. */
 const FILES_PATH = '/sandbox'
 
-interface Options {
-  readonly file?: string
-}
+const OPTIONS = object(
+  'Answers for upstreams whose url is `sandbox:`. Active on every route by default.',
+  {
+    file: text(
+      'The route serves the files that results of the sandbox refer to: the parameter of its path that names one. Its path is /sandbox/{file}.',
+      { minLength: 1, examples: ['file'] },
+    ),
+  },
+  { examples: [{}] },
+)
 
 export default {
   serves: 'simulated responses; no provider is called',
-  schema: {
-    description: 'Answers for upstreams whose url is `sandbox:`. Active on every route by default.',
-    type: 'object',
-    additionalProperties: false,
-    properties: {
-      file: {
-        description:
-          'The route serves the files that results of the sandbox refer to: the parameter of its path that names one. Its path is /sandbox/{file}.',
-        type: 'string',
-        minLength: 1,
-        examples: ['file'],
-      },
-    },
-    examples: [{}],
-  },
+  schema: OPTIONS.schema,
   default: {},
   setup({ file }, host): Stage {
     if (file !== undefined)
@@ -69,7 +63,7 @@ export default {
         inside.has(attempt.target.upstream) ? answer(attempt, host) : next(),
     }
   },
-} satisfies Plugin<Options>
+} satisfies Plugin<RawOf<typeof OPTIONS>>
 
 const sandboxUpstreams = (upstreams: Host['upstreams']): readonly string[] =>
   Object.keys(upstreams).filter(name => upstreams[name]?.inside === 'sandbox')
