@@ -3,6 +3,7 @@
  *  section. */
 
 import { nearest } from '../../engine/config/nearest.ts'
+import { anyOf, object, oneOf, type RawOf, required, text } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
 import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../catalogue/catalogue.ts'
@@ -37,61 +38,49 @@ const fault = errors({
   MODEL_NOT_HERE: [404, "The model '%s' is not available on this endpoint.", { param: 'model' }],
 })
 
-export type Options =
-  | 'body'
-  | { readonly path: string }
-  | { readonly query: string }
-  | { readonly name: string }
-  | { readonly default: string }
-  | { readonly resource: string }
-  | { readonly list: ListingName; readonly one?: string }
-
-const parameter = (description: string) => ({
-  description,
-  type: 'string',
-  minLength: 1,
-  examples: ['model'],
-})
-const objectOption = (description: string, requiredMember: string, properties: object) => ({
-  description,
-  type: 'object',
-  required: [requiredMember],
-  additionalProperties: false,
-  properties,
-})
-
-export default {
-  hints: HINTS,
-  schema: {
-    description: 'Where requests name their model; or `list`: the route lists the models.',
-    anyOf: [
-      { type: 'string', enum: ['body'], description: 'Under `model` in the JSON body.' },
-      objectOption('In the path.', 'path', { path: parameter('The parameter of the path.') }),
-      objectOption('In the query.', 'query', { query: parameter('The parameter of the query.') }),
-      objectOption('The same model for every request, whose body names none.', 'name', {
-        name: { ...parameter('The model.'), examples: ['audio-tts'] },
-      }),
-      objectOption('Under `model` in the JSON body, which may omit it.', 'default', {
-        default: {
-          ...parameter('The model of a body without one.'),
-          examples: ['omni-moderation-latest'],
-        },
-      }),
-      objectOption('In the JSON body, as models/NAME or NAME.', 'resource', {
-        resource: parameter('The member of the body.'),
-      }),
-      objectOption('The route lists the models.', 'list', {
-        list: {
-          description:
+const parameter = <const E extends string = 'model'>(description: string, example?: E) =>
+  text(description, { minLength: 1, examples: [example ?? 'model'] })
+const OPTIONS = anyOf(
+  'Where requests name their model; or `list`: the route lists the models.',
+  [
+    oneOf('Under `model` in the JSON body.', ['body'], { type: 'string' }),
+    object('In the path.', { path: required(parameter('The parameter of the path.')) }, {}),
+    object('In the query.', { query: required(parameter('The parameter of the query.')) }, {}),
+    object(
+      'The same model for every request, whose body names none.',
+      { name: required(parameter('The model.', 'audio-tts')) },
+      {},
+    ),
+    object(
+      'Under `model` in the JSON body, which may omit it.',
+      {
+        default: required(parameter('The model of a body without one.', 'omni-moderation-latest')),
+      },
+      {},
+    ),
+    object(
+      'In the JSON body, as models/NAME or NAME.',
+      { resource: required(parameter('The member of the body.')) },
+      {},
+    ),
+    object(
+      'The route lists the models.',
+      {
+        list: required(
+          oneOf(
             'The dialect of the list. `openai` also serves clients whose headers identify them as anthropic or google.',
-          enum: Object.keys(listings),
-          examples: ['openai'],
-        },
+            Object.keys(listings) as ListingName[],
+            { examples: ['openai'] },
+          ),
+        ),
         one: parameter(
           'The path parameter that names one model; the route then shows only that model.',
         ),
-      }),
-    ],
+      },
+      {},
+    ),
+  ],
+  {
     examples: [
       'body',
       { path: 'model' },
@@ -102,6 +91,12 @@ export default {
       { list: 'openai' },
     ],
   },
+)
+export type Options = RawOf<typeof OPTIONS>
+
+export default {
+  hints: HINTS,
+  schema: OPTIONS.schema,
   // Needs the key that `auth` finds and the body that `form` reads.
   after: ['auth', 'form'],
   sections: { models: SECTION },
