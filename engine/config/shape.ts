@@ -14,7 +14,7 @@ export interface Shape<Raw, Value = Raw, P extends Presence = Presence> {
   readonly read: (raw: Raw) => Value
 }
 type AnyShape = Shape<never, unknown>
-type Fields = Readonly<Record<string, AnyShape>>
+export type Fields = Readonly<Record<string, AnyShape>>
 /** The value as the schema accepts it, and as the reader returns it. */
 export type RawOf<S extends AnyShape> = Parameters<S['read']>[0]
 export type ValueOf<S extends AnyShape> = ReturnType<S['read']>
@@ -66,7 +66,6 @@ export const constant = <const W extends string, const N extends Notes>(
   word: W,
   notes: N,
 ) => create<W, W, N>(description, { const: word }, notes, same)
-/** One of some words. */
 export const oneOf = <const W extends string | boolean, const N extends Notes>(
   description: string | undefined,
   words: readonly W[],
@@ -180,11 +179,12 @@ export const object = <const F extends Fields, const N extends Notes>(
   }
   return create<RawFields<F>, ValueFields<F>, N>(description, checks, notes, readerOf(fields))
 }
-const schemasOf = (fields: Fields): Readonly<Record<string, object>> =>
+/** For keys that a plugin adds to upstreams or settings, beside `readerOf`. */
+export const schemasOf = (fields: Fields): Readonly<Record<string, object>> =>
   Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema]))
 
 /** Members that are left out without a default stay left out. */
-const readerOf = <F extends Fields>(fields: F) => {
+export const readerOf = <F extends Fields>(fields: F) => {
   const entries = Object.entries(fields)
   return (raw: RawFields<F>): ValueFields<F> => {
     const value: Record<string, unknown> = {}
@@ -211,20 +211,16 @@ export const anyOf = <const S extends readonly AnyShape[], const N extends Notes
       return (shape?.read(raw) ?? raw) as ValueOf<S[number]>
     },
   )
-/** An object is of the kind that its members demand. */
+/** Words with a type may be more than the shape knows. Objects differ by what they require. */
 const isOfKind = (value: unknown, schema: AnyShape['schema']): boolean => {
-  const { const: word, enum: words = word === undefined ? undefined : [word], required } = schema
-  if (Array.isArray(words)) return words.includes(value)
+  const { const: word, enum: words = [word], type, required = [] } = schema
+  if (type === undefined) return (words as readonly unknown[]).includes(value)
   const kind = Array.isArray(value) ? 'array' : typeof value
-  if (
-    kind === 'object' &&
-    Array.isArray(required) &&
-    !required.every(each => each in Object(value))
+  const hasMembers = (required as readonly string[]).every(name => name in Object(value))
+  return (
+    hasMembers &&
+    [type].flat().some(each => each === kind || (each === 'integer' && kind === 'number'))
   )
-    return false
-  return [schema.type]
-    .flat()
-    .some(each => each === kind || (each === 'integer' && kind === 'number'))
 }
 
 /** The same schema, with a reader of what its reader returns. */

@@ -70,7 +70,7 @@ const target = {
       minimum: 0,
       examples: [3],
     },
-    traits: TRAITS,
+    traits: TRAITS.schema,
   },
   examples: [{ to: 'gp/gpt-4.1', weight: 3 }],
 }
@@ -197,8 +197,8 @@ const entry = {
     max_calls: MAX_CALLS,
     unpriced: UNPRICED,
     tiers: TIER_RULE,
-    traits: TRAITS,
-    prompt_cache: PROMPT_CACHE,
+    traits: TRAITS.schema,
+    prompt_cache: PROMPT_CACHE.schema,
     thinking: {
       description: 'Thinking by default: requests that do not set thinking get this budget.',
       type: 'object',

@@ -1,28 +1,21 @@
 /** `prompt_cache:` of a model or a route: cache breakpoints for clients that set none. */
+import { object, oneOf, required } from '../../engine/config/shape.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Json, Target } from '../../engine/plugin.ts'
 import type { AutoCache } from '../formats/hub/auto-cache.ts'
 
-export const PROMPT_CACHE = {
-  description:
-    'Cache breakpoints for requests without any: at the tools, the system prompt and the last two turns of the user. For providers that cache on request.',
-  type: 'object',
-  required: ['breakpoints'],
-  additionalProperties: false,
-  properties: {
-    breakpoints: {
-      description: 'auto: the gateway sets them.',
-      enum: ['auto'],
-      examples: ['auto'],
-    },
-    ttl: {
-      description: "How long the provider keeps what it cached. Default: the provider's.",
-      enum: ['5m', '1h'],
-      examples: ['1h'],
-    },
+export const PROMPT_CACHE = object(
+  'Cache breakpoints for requests without any: at the tools, the system prompt and the last two turns of the user. For providers that cache on request.',
+  {
+    breakpoints: required(oneOf('auto: the gateway sets them.', ['auto'], { examples: ['auto'] })),
+    ttl: oneOf(
+      "How long the provider keeps what it cached. Default: the provider's.",
+      ['5m', '1h'],
+      { examples: ['1h'] },
+    ),
   },
-  examples: [{ breakpoints: 'auto', ttl: '1h' }],
-} as const
+  { examples: [{ breakpoints: 'auto', ttl: '1h' }] },
+)
 
 /** Of the model, or else of the route. */
 export const autoCacheFor = (

@@ -1,12 +1,9 @@
 /** Plugin `embed`: embeddings between any client format and any target format: one vector per item,
  *  in order, in the requested encoding. */
+import { oneOf, type RawOf } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Attempt, Headers, Host, Plugin, Slot, Target } from '../../engine/plugin.ts'
-import {
-  type ClientFormatOption,
-  clientFormatSchema,
-  readClientFormat,
-} from '../conversion/client-format-option.ts'
+import { clientFormat } from '../conversion/client-format-option.ts'
 import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
 import { fault as notHere } from '../conversion/faults.ts'
 import { MediaFetcher } from '../conversion/media-fetch.ts'
@@ -53,26 +50,26 @@ interface DecodedRequest {
 }
 const DECODED: Slot<DecodedRequest> = { name: 'embedding' }
 
+const FORMAT = clientFormat(
+  'The embedding format that clients of this route use.',
+  { names: embeddingNames, example: 'openai' },
+  {},
+)
+
 export default {
-  schema: clientFormatSchema(
-    'The embedding format that clients of this route use.',
-    embeddingNames,
-    'openai',
-  ),
+  schema: FORMAT.schema,
   // The sandbox answers in the format of the target; `model` chose the targets.
   before: ['sandbox'],
   after: ['model'],
   upstream: {
-    embeddings: {
-      description:
-        'The embedding format of this upstream if neither it nor the model lists `formats`. Default: `openai`.',
-      type: 'string',
-      enum: embeddingNames,
-      examples: ['google'],
-    },
+    embeddings: oneOf(
+      'The embedding format of this upstream if neither it nor the model lists `formats`. Default: `openai`.',
+      embeddingNames,
+      { type: 'string', examples: ['google'] },
+    ).schema,
   },
   setup(options, host) {
-    const { format: name, strict } = readClientFormat(options)
+    const { format: name, strict } = FORMAT.read(options)
     const context = { client: formatNamed(name), host, strict }
     return {
       describe: () => ({
@@ -102,7 +99,7 @@ export default {
       }),
     }
   },
-} satisfies Plugin<ClientFormatOption>
+} satisfies Plugin<RawOf<typeof FORMAT>>
 
 interface EmbedContext {
   readonly client: EmbeddingFormat

@@ -12,7 +12,7 @@ import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
 import { hasChanges, showParts, showPrompt } from './listeners/listening.ts'
 import { addCachedMembers, thinksByDefault } from './model-defaults.ts'
 import { PassThrough } from './pass-through.ts'
-import { createContext, type RouteOptions } from './route-context.ts'
+import { createContext, namesAskedModel, type RouteOptions } from './route-context.ts'
 import {
   factsOf,
   isTranslatable,
@@ -20,10 +20,6 @@ import {
   type TranslationContext,
 } from './translation-context.ts'
 import { Translator } from './translator.ts'
-
-type Settings = { readonly answer_model?: 'asked' | 'upstream' }
-const namesAskedModel = (host: Host): boolean =>
-  host.section<Settings | undefined>('settings')?.answer_model !== 'upstream'
 
 export class TranslationPlanner {
   readonly #format: Format

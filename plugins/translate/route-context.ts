@@ -1,30 +1,28 @@
 /** Creates what the translators of one route share. */
-import { amountIn, SIZES } from '../../engine/kit.ts'
-import type { Host, Json } from '../../engine/plugin.ts'
+import type { Host } from '../../engine/plugin.ts'
 import type { MediaHost } from '../conversion/media-fetch.ts'
 import { servesSignedUrls } from '../file-store/signed-url.ts'
-import { isFields } from '../formats/fields.ts'
 import { ImageLinks } from './image-links.ts'
 import { ThoughtCache } from './thought-cache.ts'
 import type { TranslationContext } from './translation-context.ts'
+import { readSettings, upstreamOptions } from './upstreams/options.ts'
 
 export type RouteOptions = Pick<TranslationContext, 'strict' | 'autoCache'>
 
-export const createContext = (host: Host, options: RouteOptions): TranslationContext => {
+/** Whether answers have the name of the model that the client asked for. */
+export const namesAskedModel = (host: Host): boolean =>
+  readSettings(host.section('settings')).answer_model === 'asked'
+
+export const createContext = (host: Host, ofRoute: RouteOptions): TranslationContext => {
   const { log, upstreams } = host
-  const fetches = new Map(
-    Object.entries(upstreams).map(([name, { options }]) => [name, listOf(options.fetch)]),
+  const options = Object.entries(upstreams).map(
+    ([name, upstream]) => [name, upstreamOptions(upstream), upstream.inside] as const,
   )
-  const rules = new Map(
-    Object.entries(upstreams).flatMap(([name, { options }]) =>
-      isFields(options.rules) ? [[name, options.rules] as const] : [],
-    ),
-  )
+  const fetches = new Map(options.map(([name, { fetch = [] }]) => [name, fetch]))
+  const rules = new Map(options.flatMap(([name, { rules }]) => (rules ? [[name, rules]] : [])))
   const uploads = new Map(
-    Object.entries(upstreams).flatMap(([name, { options, inside }]) =>
-      typeof options.upload === 'string' && inside === undefined
-        ? [[name, amountIn(options.upload, SIZES)] as const]
-        : [],
+    options.flatMap(([name, { upload }, inside]) =>
+      upload !== undefined && inside === undefined ? [[name, upload]] : [],
     ),
   )
   const thoughts = host.share<ThoughtCache>(
@@ -37,8 +35,5 @@ export const createContext = (host: Host, options: RouteOptions): TranslationCon
     send: host.send,
     ...(imageLinks && { findStored: url => imageLinks.find(url) }),
   }
-  return { log, host: mediaHost, imageLinks, thoughts, rules, fetches, uploads, ...options }
+  return { log, host: mediaHost, imageLinks, thoughts, rules, fetches, uploads, ...ofRoute }
 }
-
-const listOf = (value: Json | undefined): readonly string[] =>
-  Array.isArray(value) ? value.map(String) : []

@@ -16,6 +16,7 @@ import {
   oneOrMore,
   orElse,
   rate,
+  reading,
   required,
   size,
   text,
@@ -122,6 +123,14 @@ t.test('shape of alternatives: of several objects the one with these members rea
   const values = [true, '*', 5, 'a', { name: '1s' }]
   for (const each of values) t.same(shape.read(each as never), each)
   t.same(shape.read({ key: '1s' }), { key: 1_000 })
+})
+
+t.test('shape of alternatives: words with a type may be more than the shape knows', async t => {
+  const format = oneOf('A format.', ['a', 'b'], { type: 'string' })
+  const known = reading(format, name => ({ name }))
+  const shape = anyOf('A format.', [known, object('More.', { name: required(format) }, {})], {})
+  for (const name of ['a', 'other']) t.same(shape.read(name as 'a'), { name })
+  t.same(shape.read({ name: 'b' }), { name: 'b' })
 })
 
 t.test('shape of one or more: reads a list, and its schema checks both', async t => {

@@ -34,7 +34,6 @@ export const PARAMETER_EXCEPTIONS: Readonly<Record<string, number>> = {
   'plugins/billing/request-bounds.ts': 2,
   'plugins/billing/table.ts': 2,
   'plugins/billing/worst-case.ts': 2,
-  'plugins/conversion/client-format-option.ts': 1,
   'plugins/conversion/media-fetch.ts': 1,
   'plugins/conversion/upstream-error.ts': 2,
   'plugins/credentials/statements.ts': 1,

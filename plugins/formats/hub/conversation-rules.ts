@@ -1,78 +1,53 @@
 /** What a provider demands of a conversation: `rules:` of an upstream, and traits of its models,
  *  which win. Without a rule the family of the model decides, by its name. */
+import { flag, integer, list, oneOf } from '../../../engine/config/shape.ts'
 import type { TargetFacts } from './codec.ts'
 import type { Prompt, ToolChoice } from './prompt.ts'
 
-/** Schemas of the rules, for `rules:` and for `traits:`. */
+/** The rules, for `rules:` and for `traits:`. */
 export const RULES = {
-  call_ids: {
-    description:
-      'Ids of tool calls have exactly this many letters and digits; the gateway converts others.',
-    type: 'integer',
-    minimum: 6,
-    maximum: 40,
-    examples: [9],
-  },
-  user_after_results: {
-    description:
-      'false: no message may follow the results of tools but one of the assistant; the gateway puts a short one between.',
-    type: 'boolean',
-    examples: [false],
-  },
-  prefill: {
-    description: 'false: a request may not end with an assistant message.',
-    type: 'boolean',
-    examples: [false],
-  },
-  reasoning: {
-    description:
-      'Of a target of openai-chat: whether assistant messages of the history must have `reasoning_content`, may have it, or may not. Without this rule: models of OpenAI may not, those of DeepSeek and Kimi must, others may.',
-    enum: ['required', 'accepted', 'refused'],
-    examples: ['required'],
-  },
-  signatures: {
-    description:
-      'required: thoughts (anthropic-messages, openai-responses) or calls (google-gemini) without a signature are refused. none: the provider signs nothing, and gets its thoughts back as they are. Without this rule: models of Anthropic and OpenAI require them for thoughts, others do not.',
-    enum: ['required', 'none'],
-    examples: ['none'],
-  },
-  developer: {
-    description:
-      'false: a target of openai-chat has no role `developer`; its messages are sent with the role `system`.',
-    type: 'boolean',
-    examples: [false],
-  },
-  tool_choices: {
-    description:
-      'Of a target of openai-chat: the values of `tool_choice` that it takes, if not all; `tool` is a named one. Others become `auto` and are reported; without `none` the request is sent without tools.',
-    type: 'array',
-    minItems: 1,
-    uniqueItems: true,
-    items: {
-      description: 'A value of `tool_choice`.',
-      enum: ['auto', 'none', 'required', 'tool'],
+  call_ids: integer(
+    'Ids of tool calls have exactly this many letters and digits; the gateway converts others.',
+    { minimum: 6, maximum: 40, examples: [9] },
+  ),
+  user_after_results: flag(
+    'false: no message may follow the results of tools but one of the assistant; the gateway puts a short one between.',
+    { examples: [false] },
+  ),
+  prefill: flag('false: a request may not end with an assistant message.', { examples: [false] }),
+  reasoning: oneOf(
+    'Of a target of openai-chat: whether assistant messages of the history must have `reasoning_content`, may have it, or may not. Without this rule: models of OpenAI may not, those of DeepSeek and Kimi must, others may.',
+    ['required', 'accepted', 'refused'],
+    { examples: ['required'] },
+  ),
+  signatures: oneOf(
+    'required: thoughts (anthropic-messages, openai-responses) or calls (google-gemini) without a signature are refused. none: the provider signs nothing, and gets its thoughts back as they are. Without this rule: models of Anthropic and OpenAI require them for thoughts, others do not.',
+    ['required', 'none'],
+    { examples: ['none'] },
+  ),
+  developer: flag(
+    'false: a target of openai-chat has no role `developer`; its messages are sent with the role `system`.',
+    { examples: [false] },
+  ),
+  tool_choices: list(
+    'Of a target of openai-chat: the values of `tool_choice` that it takes, if not all; `tool` is a named one. Others become `auto` and are reported; without `none` the request is sent without tools.',
+    oneOf('A value of `tool_choice`.', ['auto', 'none', 'required', 'tool'], {
       examples: ['auto'],
-    },
-    examples: [['auto', 'none']],
-  },
-  structured: {
-    description:
-      'false: it supports neither structured output nor strict tools; a JSON schema is requested in the prompt, by a tool at anthropic-messages.',
-    type: 'boolean',
+    }),
+    { minItems: 1, uniqueItems: true, examples: [['auto', 'none']] },
+  ),
+  structured: flag(
+    'false: it supports neither structured output nor strict tools; a JSON schema is requested in the prompt, by a tool at anthropic-messages.',
+    { examples: [false] },
+  ),
+  cache_control: flag(
+    'A target of an OpenAI format accepts cache_control beside parts and tools, as OpenRouter does.',
+    { examples: [true] },
+  ),
+  custom_tools: flag('false: it has no custom tools; a function with one text stands for each.', {
     examples: [false],
-  },
-  cache_control: {
-    description:
-      'A target of an OpenAI format accepts cache_control beside parts and tools, as OpenRouter does.',
-    type: 'boolean',
-    examples: [true],
-  },
-  custom_tools: {
-    description: 'false: it has no custom tools; a function with one text stands for each.',
-    type: 'boolean',
-    examples: [false],
-  },
-} as const
+  }),
+}
 
 /** gpt-oss is an open model, which other providers serve. */
 const OPENAI = /(?:^|\/)(?:gpt-(?!oss)|chatgpt|codex|o\d)/i

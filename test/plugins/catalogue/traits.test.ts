@@ -8,7 +8,7 @@ import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const text = (path: string) => readFileSync(join(ROOT, path), 'utf8')
-const knownTraits = Object.keys(TRAITS.properties).sort()
+const knownTraits = Object.keys(TRAITS.schema.properties ?? {}).sort()
 
 /** Set by the entry (`thinking: { budget }`, `prompt_cache`) and stored among the traits. */
 const ENTRY_TRAITS = ['thinks', 'prompt_cache']
