@@ -1,11 +1,12 @@
 /** Fits a prompt to a target: names its media types, takes documents apart, leaves out hosted tools
  *  that it cannot run, offers functions in place of free-text tools, and converts names. */
-import type { DroppedFields, TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
+import type { TargetCodec } from '../formats/hub/codec.ts'
 import { fitContent } from '../formats/hub/fit-content.ts'
 import { restoreFreeCalls, withFunctionsForFreeTools } from '../formats/hub/free-tools.ts'
 import { withoutUnsupportedTools } from '../formats/hub/offered-tools.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { renameTools, restoreToolNames } from '../formats/hub/tool-names.ts'
+import type { Goal } from './translation-context.ts'
 
 interface FittedPrompt {
   readonly prompt: Prompt
@@ -13,13 +14,9 @@ interface FittedPrompt {
   readonly codec: TargetCodec
 }
 
-/** `isSameFormat`: client and target use one format, so names pass as the client wrote them. */
 export const fitPrompt = (
   wholePrompt: Prompt,
-  codec: TargetCodec,
-  target: TargetFacts,
-  isSameFormat: boolean,
-  dropped: DroppedFields,
+  { codec, facts: target, isSameFormat, dropped }: Goal,
 ): FittedPrompt => {
   const { tools: support } = codec
   const prompt = fitContent(wholePrompt, support?.format)

@@ -8,36 +8,17 @@ import {
   reportedFault,
 } from '../conversion/upstream-error.ts'
 import { isFields } from '../formats/fields.ts'
-import type {
-  Format,
-  HostedUsage,
-  ReportedError,
-  UsageEstimate,
-  UsageOption,
-} from '../formats/format.ts'
+import type { Format, ReportedError, UsageEstimate, UsageOption } from '../formats/format.ts'
 import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { isFormBody, renameModel, repairHistory, setBodyMember } from '../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { AnswerFilter } from '../formats/stream/answer-watch.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
-import {
-  type ResponseListener,
-  StreamFilter,
-  type WatchedMarks,
-  watchedMarksOf,
-} from '../formats/stream/stream-watch.ts'
-import {
-  EXPANDED_REQUEST,
-  METERED,
-  MODEL,
-  OUTPUT_LIMIT,
-  type PricedMeters,
-  USAGE,
-} from '../slots.ts'
-import { AnswerUsage } from './answer-usage.ts'
+import { StreamFilter, type WatchedMarks, watchedMarksOf } from '../formats/stream/stream-watch.ts'
+import { EXPANDED_REQUEST, METERED, MODEL, OUTPUT_LIMIT, type PricedMeters } from '../slots.ts'
 import { awaitAnswer, awaitContent, awaitElement, holdOf } from './first-content.ts'
 import { watchHostedTools } from './hosted-tools.ts'
-import { PassThroughListener } from './pass-through-listener.ts'
+import { passThroughListener } from './response/pass-through-listener.ts'
 
 type Target = Parameters<typeof repairHistory>[3]
 
@@ -97,14 +78,9 @@ export class PassThrough {
   #isArray({ request: { path } }: Attempt): boolean {
     return this.#format.streamsByPath?.(path) === true
   }
-  #watchAnswer(
-    attempt: Attempt,
-    { offers, estimate }: Pick<StreamOptions, 'offers' | 'estimate'>,
-  ): void {
+  #watchAnswer(attempt: Attempt, { offers, estimate }: AnswerOptions): void {
     const { reply } = attempt
-    const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: false })
-    const listener = this.#listen(attempt, hostedUsage, estimate, false)
-    setInitialUsage(attempt, estimate)
+    const listener = this.#listen(attempt, { offers, estimate, isStream: false })
     // Formats that estimate their usage also have answers that are not JSON: audio, plain text.
     const how = estimate
       ? { json: isJson(reply), isChecked: false }
@@ -168,12 +144,9 @@ export class PassThrough {
   ): Promise<void> {
     const error = await awaitContent(attempt, this.#format.stream, startedAt)
     if (error) return this.#answerReported(attempt, error)
-    setInitialUsage(attempt, estimate)
     delete reply.headers['content-length'] // an appended error event would exceed it
-    const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: true })
-    reply.through(
-      new StreamFilter(this.#marks, this.#listen(attempt, hostedUsage, estimate, true), isHidden),
-    )
+    const listener = this.#listen(attempt, { offers, estimate, isStream: true })
+    reply.through(new StreamFilter(this.#marks, listener, isHidden))
     this.#renameInAnswer(attempt, StreamMemberFilter)
   }
   #renameInAnswer(
@@ -203,13 +176,12 @@ export class PassThrough {
   }
   #listen(
     attempt: Attempt,
-    hostedUsage: HostedUsage | undefined,
-    estimate: UsageEstimate | undefined,
-    isStream: boolean,
-  ): ResponseListener {
-    const answer = { facts: this.#format.usage, isStream }
-    const usage = estimate ? undefined : new AnswerUsage(attempt, answer, hostedUsage, this.#log)
-    return new PassThroughListener(this.#format, this.#log, attempt, estimate, usage)
+    { offers, ...answer }: AnswerOptions & { readonly isStream: boolean },
+  ): ReturnType<typeof passThroughListener> {
+    const { isStream } = answer
+    const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream })
+    const shared = { format: this.#format, log: this.#log, hostedUsage }
+    return passThroughListener(attempt, { ...shared, ...answer })
   }
 }
 
@@ -217,14 +189,10 @@ interface SentRequest {
   readonly isHidden: UsageOption['isUsageOnly'] | undefined
   readonly startedAt: number
 }
-interface StreamOptions extends SentRequest {
+interface AnswerOptions {
   readonly offers: boolean
   readonly estimate: UsageEstimate | undefined
 }
+type StreamOptions = SentRequest & AnswerOptions
 const NOTHING_PRICED: PricedMeters = { has: () => false }
-/** Sets the usage known at the head of the answer, so that the crash checkpoint of the hold
- *  includes it. */
-const setInitialUsage = ({ exchange }: Attempt, estimate: UsageEstimate | undefined): void => {
-  if (estimate) exchange.slots.set(USAGE, estimate.usage(undefined, false))
-}
 const isJson = ({ headers }: Reply): boolean => /\bjson\b/i.test(String(headers['content-type']))

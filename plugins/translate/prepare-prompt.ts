@@ -1,25 +1,23 @@
 /** Prepares a decoded prompt for one target: within the balance, with results behind their calls,
  *  with the model's default thinking, and with the media that the target does not fetch itself. */
 import type { Attempt, Exchange } from '../../engine/plugin.ts'
-import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { fetchMedia, namesMedia } from '../conversion/media-fetch.ts'
 import { autoCacheFor } from '../conversion/prompt-cache-option.ts'
 import { addBreakpoints } from '../formats/hub/auto-cache.ts'
-import type { TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
+import type { TargetCodec } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { pairResults } from '../formats/hub/turn-order.ts'
 import { OUTPUT_LIMIT } from '../slots.ts'
 import type { DecodedRequest } from './decode-request.ts'
 import { MediaUpload } from './media-upload.ts'
 import { addDefaultThinking } from './model-defaults.ts'
-import type { TranslationContext } from './translation-context.ts'
+import type { Goal, TranslationContext } from './translation-context.ts'
 
 export const preparePrompt = (
   { prompt, dropped }: DecodedRequest,
   attempt: Attempt,
-  { codec, facts }: { readonly codec: TargetCodec; readonly facts: TargetFacts },
+  { codec, facts, dropped: droppedFields }: Pick<Goal, 'codec' | 'facts' | 'dropped'>,
   context: TranslationContext,
-  droppedFields: DroppedFieldReport,
 ): Prompt | Promise<Prompt> => {
   const { exchange, target } = attempt
   const { imageGeneration } = codec

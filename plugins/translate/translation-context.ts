@@ -1,10 +1,11 @@
 /** What a route's translators share, and the formats that can be translated. */
 import type { Attempt, Log } from '../../engine/plugin.ts'
+import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import type { MediaHost } from '../conversion/media-fetch.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import type { AutoCache } from '../formats/hub/auto-cache.ts'
-import type { Codec, TargetFacts } from '../formats/hub/codec.ts'
+import type { Codec, TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
 import { MODEL } from '../slots.ts'
 import type { ImageLinks } from './image-links.ts'
 import type { ThoughtCache } from './thought-cache.ts'
@@ -30,6 +31,15 @@ export interface TranslationContext {
   readonly fetches: ReadonlyMap<string, readonly string[]>
   /** Upstream -> largest file that is uploaded to it, bytes. */
   readonly uploads?: ReadonlyMap<string, number>
+}
+
+/** What a prompt is prepared for. */
+export interface Goal {
+  readonly codec: TargetCodec
+  readonly facts: TargetFacts
+  /** Client and target use one format: names pass as the client wrote them. */
+  readonly isSameFormat: boolean
+  readonly dropped: DroppedFieldReport
 }
 
 /** Traits of the model win over the rules of its upstream. */

@@ -19,7 +19,7 @@ import { awaitAnswer, awaitContent } from './first-content.ts'
 import { fitPrompt } from './fit-prompt.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
 import { preparePrompt } from './prepare-prompt.ts'
-import { contextOf, translateResponse } from './translate-response.ts'
+import { contextOf, translateResponse } from './response/translate-response.ts'
 import type { TranslatableFormat, TranslationContext } from './translation-context.ts'
 
 /** Translates from one client format to one target format. */
@@ -41,37 +41,43 @@ export class Translator {
   }
   async forward(attempt: Attempt, next: () => Promise<void>, facts: TargetFacts): Promise<void> {
     const { exchange } = attempt
-    const client = this.#client.codec
-    const target = this.#target.codec
-    const droppedFields = new DroppedFieldReport(client.settings)
-    const decodedRequest = await decodeRequest(exchange, client, this.#context.thoughts)
-    const goal = { codec: target, facts }
-    const preparing = preparePrompt(decodedRequest, attempt, goal, this.#context, droppedFields)
+    const { codec } = this.#target
+    const dropped = new DroppedFieldReport(this.#client.codec.settings)
+    const isSameFormat = this.#client.name === this.#target.name
+    const goal = { codec, facts, dropped, isSameFormat }
+    const decodedRequest = await decodeRequest(exchange, this.#client.codec, this.#context.thoughts)
+    const preparing = preparePrompt(decodedRequest, attempt, goal, this.#context)
     // Most prompts are ready at once, and a turn of the queue would cost a microsecond.
     const prompt = preparing instanceof Promise ? await preparing : preparing
-    const isSameFormat = this.#client.name === this.#target.name
-    const fittedPrompt = fitPrompt(prompt, target, facts, isSameFormat, droppedFields)
-    const upstreamRequest = target.encodePrompt(fittedPrompt.prompt, facts, droppedFields)
+    const fitted = fitPrompt(prompt, goal)
+    const upstreamRequest = codec.encodePrompt(fitted.prompt, facts, dropped)
     if (isStrict(this.#context.strict, exchange))
-      droppedFields.refuse(exchange.slots.get(MODEL)?.asked ?? '')
+      dropped.refuse(exchange.slots.get(MODEL)?.asked ?? '')
     this.#send(attempt, upstreamRequest)
     const startedAt = performance.now()
     await next()
+    dropped.report(attempt.reply, this.#context.log, exchange.id)
+    const reply = await this.#takeReply(attempt, upstreamRequest, startedAt)
+    if (!reply) return
+    const linking = this.#linkImages(attempt, reply, prompt)
+    const linkedReply = linking instanceof Promise ? await linking : linking
+    const context = contextOf(exchange, fitted.prompt)
+    const target = { ...this.#target, codec: fitted.codec }
+    const translation = { attempt, reply: linkedReply, client: this.#client, target, context }
+    translateResponse(translation, this.#context)
+  }
+  /** The reply to translate; undefined if an error was answered in its place. */
+  async #takeReply(
+    attempt: Attempt,
+    { followUps = [] }: UpstreamRequest,
+    startedAt: number,
+  ): Promise<Reply | undefined> {
     const { reply } = attempt
-    droppedFields.report(reply, this.#context.log, exchange.id)
     if (reply.status >= 300) return this.#answerError(attempt, reply)
     const checking = this.#awaitContent(attempt, startedAt)
     const error = checking && (await checking)
     if (error) return this.#answerReported(attempt, error)
-    const { followUps = [] } = upstreamRequest
-    const joinedReply =
-      followUps.length === 0 ? reply : await this.#sendFollowUps(attempt, reply, followUps)
-    if (!joinedReply) return
-    const linking = this.#linkImages(attempt, joinedReply, prompt)
-    const linkedReply = linking instanceof Promise ? await linking : linking
-    const context = contextOf(exchange, fittedPrompt.prompt)
-    const translatable = { ...this.#target, codec: fittedPrompt.codec }
-    translateResponse(attempt, linkedReply, context, this.#client, translatable, this.#context)
+    return followUps.length === 0 ? reply : this.#sendFollowUps(attempt, reply, followUps)
   }
   /** Undefined where the filter of the answer looks for an error. */
   #awaitContent(
@@ -121,14 +127,14 @@ export class Translator {
   }
   /** An error in place of content: another target or key is asked, or the client gets it as an
    *  error response, as nothing has been sent yet. */
-  async #answerReported(attempt: Attempt, error: ReportedError): Promise<void> {
+  async #answerReported(attempt: Attempt, error: ReportedError): Promise<undefined> {
     await discardBody(attempt.reply)
     const reason = reportedFault(this.#context.log, this.#target.codec, attempt, error)
     if (reason.code !== 'UPSTREAM_REFUSED' || (reason.retryable && !attempt.isLast)) throw reason
     const { body, status, headers } = render(this.#client.dialect, reason, attempt.exchange.id)
     attempt.answer(status, body, headers)
   }
-  async #answerError(attempt: Attempt, reply: Reply): Promise<void> {
+  async #answerError(attempt: Attempt, reply: Reply): Promise<undefined> {
     await rejectRedirect(reply)
     const body = await reply.bytes(ERROR_LIMIT)
     this.#renderError(attempt, reply.status, Buffer.from(body).toString(), reply.headers)

@@ -4,7 +4,7 @@ import { edit, type Mutation } from './mutation.ts'
 const ESTIMATE = 'test/plugins/translate/usage-estimate.test.ts'
 const REFUSED = 'test/plugins/ledger/refused.test.ts'
 const BILLED = 'test/suites/billed.test.ts'
-const ANSWER = 'plugins/translate/answer-usage.ts'
+const ANSWER = 'plugins/translate/response/answer-usage.ts'
 const METERED_CALL = 'plugins/ledger/metered-call.ts'
 const UNDO = 'plugins/undo/undo.ts'
 
@@ -90,7 +90,7 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/formats/stream/stream-watch.ts',
-        "if (this.#tail && this.#marks.facts.afterEnd === 'dropped') return this.#drop(bytes)",
+        "if (this.#hasTail && this.#marks.facts.afterEnd === 'dropped') return this.#drop(bytes)",
         '',
       ),
     ],

@@ -52,10 +52,5 @@ export const PARAMETER_EXCEPTIONS: Readonly<Record<string, number>> = {
   'plugins/sandbox/index.ts': 1,
   'plugins/task/commands.ts': 1,
   'plugins/task/statements.ts': 1,
-  'plugins/translate/attempt-listener.ts': 1,
-  'plugins/translate/fit-prompt.ts': 1,
-  'plugins/translate/pass-through-listener.ts': 1,
-  'plugins/translate/prepare-prompt.ts': 1,
-  'plugins/translate/translate-response.ts': 1,
   'plugins/webhooks/outbox.ts': 1,
 }

@@ -58,12 +58,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
     reason: 'any negative number is no index of the upstream',
   },
   {
-    file: 'plugins/formats/stream/stream-watch.ts',
-    line: 'const [LINGER_MS, PAUSE_MS] = [1_000, 5_000]',
-    summary: '5_000 -> 5001',
-    reason: 'a wait that is one ms longer',
-  },
-  {
     file: 'plugins/ledger/statements.ts',
     line: 'nanos < MAX_COLUMN_VALUE ? nanos : MAX_COLUMN_VALUE',
     summary: '< -> <=',

@@ -4,7 +4,8 @@ import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Json, Out } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { FieldExtractor } from './field-extractor.ts'
-import type { ResponseListener, WatchedMarks } from './stream-watch.ts'
+import type { ResponseListener } from './response-listener.ts'
+import type { WatchedMarks } from './stream-watch.ts'
 
 /** How a plain answer is kept back until it is known to be one. */
 export interface AnswerHold {
@@ -50,7 +51,7 @@ export class AnswerFilter implements Filter {
     this.#observe(chunk)
     // A page is refused before any of its bytes is sent, so the client pays nothing.
     if (this.#isChecked && this.#extractor?.isForeign)
-      return this.fail(this.#listener.unreadableFault(), out)
+      return this.fail(this.#listener.faultOf('UPSTREAM_UNREADABLE'), out)
     if (this.#hold) this.#keep(chunk, this.#hold, out)
     else out.write(chunk)
   }
@@ -71,7 +72,7 @@ export class AnswerFilter implements Filter {
     if (this.#hasFailed) return
     if (tail) this.#observe(tail)
     if (this.#isChecked && !this.#extractor?.isWhole)
-      return this.fail(this.#listener.unreadableFault(), out)
+      return this.fail(this.#listener.faultOf('UPSTREAM_UNREADABLE'), out)
     clearTimeout(this.#timer)
     if (this.#hold) return this.#endHeld(this.#hold, tail, out)
     this.#reportCounts()
@@ -82,7 +83,7 @@ export class AnswerFilter implements Filter {
     const body = parts.length === 1 ? parts[0] : Buffer.concat(parts)
     const reason = body && body.length <= HOLD_LIMIT ? faultOf(body) : undefined
     if (reason && !this.#isPassing) return this.fail(reason, out)
-    if (reason) this.#listener.onUnanswered?.()
+    if (reason) this.#listener.onUnanswered()
     this.#reportCounts()
     out.end(this.#isPassing ? tail : body)
   }
@@ -90,7 +91,8 @@ export class AnswerFilter implements Filter {
     const usage = parse(this.#extractor?.value)
     const counts = isFields(usage) ? usage : undefined
     this.#reportServed(counts)
-    this.#listener.onUsage(this.#counter ? { ...counts, ...this.#counter.counts } : counts, true)
+    const all = this.#counter ? { ...counts, ...this.#counter.counts } : counts
+    this.#listener.onUsage({ counts: all }, true)
   }
   #reportServed(counts: Fields | undefined): void {
     const { count, served } = this.#marks
@@ -105,13 +107,13 @@ export class AnswerFilter implements Filter {
   #observe(chunk: Bytes): void {
     this.#extractor?.push(chunk)
     this.#counter?.push(chunk)
-    this.#listener.onBytes?.(chunk, false)
+    this.#listener.onBytes(chunk, false)
   }
   fail(reason: Fault, out: Out): void {
     if (this.#hasFailed) return
     this.#hasFailed = true
     clearTimeout(this.#timer)
-    this.#listener.onUsage(undefined, false)
+    this.#listener.onUsage({}, false)
     out.fail(reason)
   }
 }

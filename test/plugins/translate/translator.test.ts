@@ -3,9 +3,10 @@ import t from 'tap'
 import { asFault } from '../../../engine/errors.ts'
 import type { Fault } from '../../../engine/plugin.ts'
 import { STREAM_ERRORED, USAGE } from '../../../plugins/slots.ts'
-import { StreamResponseEncoder } from '../../../plugins/translate/response-encoder.ts'
-import { TranslatedStream } from '../../../plugins/translate/translated-response.ts'
+import { StreamResponseEncoder } from '../../../plugins/translate/response/response-encoder.ts'
+import { TranslatedStream } from '../../../plugins/translate/response/translated-stream.ts'
 import { codecOf, contextWith } from '../../helpers/formats/codec.ts'
+import { responseListener } from '../../helpers/formats/response-listener.ts'
 import { JSON_TYPE, SSE, translateAttempt } from '../../helpers/formats/translation.ts'
 
 const body = { model: 'asked', messages: [{ role: 'user', content: 'hi' }] }
@@ -91,24 +92,17 @@ t.test('translator: a leading error event becomes a response, a later one an eve
 })
 t.test('translator: an error after sent text becomes an error event', t => {
   const codec = codecOf('openai-chat')
+  const encoder = new StreamResponseEncoder(codec, contextWith())
   const brokenReasons: string[] = []
   const translatedStream = new TranslatedStream(
-    { name: 'openai-chat', codec, stream: { error: () => undefined } },
-    new StreamResponseEncoder(codec, contextWith()),
-    {
-      onBytes() {},
-      onBody() {},
-      onPart() {},
-      onAnswer() {},
-      onUsage() {},
-      onLinger() {},
-      onUnanswered() {},
-      failureOf: () => undefined,
-      bodyOf: reason => ({ error: { message: reason.message } }),
+    { codec, stream: { error: () => undefined }, served: { members: [], read: () => ({}) } },
+    encoder,
+    responseListener({
+      encodeFailure: reason => encoder.fail({ error: { message: reason.message } }),
       errorIn: event =>
         event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,
-      onBroken: reason => void brokenReasons.push(reason.message),
-    },
+      onBroken: reason => void brokenReasons.push(reason?.message ?? ''),
+    }),
   )
   const calls: string[] = []
   const out = {

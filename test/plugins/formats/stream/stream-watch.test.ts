@@ -1,7 +1,7 @@
 /** Streams that pass through unchanged: their usage, their end, and every way in which the end can
  *  be missing. */
 import t, { type Test } from 'tap'
-import { errors, TollgateError } from '../../../../engine/errors.ts'
+import { TollgateError } from '../../../../engine/errors.ts'
 import type { Bytes } from '../../../../engine/plugin.ts'
 import { FilteredReply } from '../../../../engine/response/filters.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
@@ -9,10 +9,10 @@ import type { Format } from '../../../../plugins/formats/format.ts'
 import { formats } from '../../../../plugins/formats/index.ts'
 import { StreamFilter, watchedMarksOf } from '../../../../plugins/formats/stream/stream-watch.ts'
 import { recordedFormat, recordings } from '../../../helpers/formats/recordings.ts'
+import { responseListener } from '../../../helpers/formats/response-listener.ts'
 import { type ReadReply, readReply, sourceOf } from '../../../helpers/gateway/fake-exchange.ts'
 
 const CONNECTION_FAULT = new TollgateError('TARGET_CUT', 502, 'It broke.')
-const fault = errors({ UPSTREAM_TRUNCATED: [502, 'It ended early.'] })
 
 interface WatchedOutput extends ReadReply {
   readonly counts: Fields | undefined
@@ -47,22 +47,21 @@ const watch = async (
     sourceOf(pieces, breaks ? CONNECTION_FAULT : undefined),
   )
   answer.through(
-    new StreamFilter(watchedMarksOf(formatOf(name)), {
-      onServed() {},
-      onUsage(matches, complete) {
-        counts = matches
-        isComplete = complete
-        usage++
-      },
-      encodeFailure: (reason, last) =>
-        Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
-      truncationFault: () => fault('UPSTREAM_TRUNCATED'),
-      unreadableFault: () => fault('UPSTREAM_TRUNCATED'),
-      onBroken() {
-        hasBroken = true
-      },
-      onLinger() {},
-    }),
+    new StreamFilter(
+      watchedMarksOf(formatOf(name)),
+      responseListener({
+        onUsage(reported, complete) {
+          counts = reported.counts
+          isComplete = complete
+          usage++
+        },
+        encodeFailure: (reason, last) =>
+          Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
+        onBroken() {
+          hasBroken = true
+        },
+      }),
+    ),
   )
   const output = await readReply(answer)
   return {

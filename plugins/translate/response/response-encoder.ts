@@ -1,11 +1,11 @@
 /** Encodes the parts of an answer for the client: as an event stream, or as one JSON body. */
-import type { Bytes } from '../../engine/plugin.ts'
-import { modelFault } from '../conversion/faults.ts'
-import type { Fields } from '../formats/fields.ts'
-import type { Answer, Part } from '../formats/hub/answer.ts'
-import { Collector, partsOf } from '../formats/hub/answer-parts.ts'
-import type { Codec, EncodeContext, StreamEncoder } from '../formats/hub/codec.ts'
-import type { PartChain } from './listeners/chains.ts'
+import type { Bytes } from '../../../engine/plugin.ts'
+import { modelFault } from '../../conversion/faults.ts'
+import type { Fields } from '../../formats/fields.ts'
+import type { Answer, Part } from '../../formats/hub/answer.ts'
+import { Collector, partsOf } from '../../formats/hub/answer-parts.ts'
+import type { Codec, EncodeContext, StreamEncoder } from '../../formats/hub/codec.ts'
+import type { PartChain } from '../listeners/chains.ts'
 
 /** Encodes one answer. */
 export interface ResponseEncoder {

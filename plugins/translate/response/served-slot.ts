@@ -1,7 +1,7 @@
 /** Keeps what the answer of the running attempt says about how it was made, in the slot SERVED. */
-import type { Exchange } from '../../engine/plugin.ts'
-import { mergeServed } from '../formats/served.ts'
-import { SERVED, type Served } from '../slots.ts'
+import type { Exchange } from '../../../engine/plugin.ts'
+import { mergeServed } from '../../formats/served.ts'
+import { SERVED, type Served } from '../../slots.ts'
 
 type WithSlots = Pick<Exchange, 'slots'>
 

@@ -1,32 +1,38 @@
 /** Installs the filters that translate a successful response for the client. */
-import type { Attempt, Exchange, Reply } from '../../engine/plugin.ts'
-import type { TargetFormat } from '../formats/format.ts'
-import { offersHostedTools } from '../formats/hosted-tools.ts'
-import type { EncodeContext } from '../formats/hub/codec.ts'
-import type { Prompt } from '../formats/hub/prompt.ts'
-import { SSE_FRAMING } from '../formats/stream/framing.ts'
-import { MODEL } from '../slots.ts'
-import { AttemptListener } from './attempt-listener.ts'
-import { addressOf } from './decode-request.ts'
-import { watchHostedTools } from './hosted-tools.ts'
-import { partChainOf } from './listeners/chains.ts'
+import type { Attempt, Exchange, Reply } from '../../../engine/plugin.ts'
+import type { TargetFormat } from '../../formats/format.ts'
+import { offersHostedTools } from '../../formats/hosted-tools.ts'
+import type { EncodeContext } from '../../formats/hub/codec.ts'
+import type { Prompt } from '../../formats/hub/prompt.ts'
+import { SSE_FRAMING } from '../../formats/stream/framing.ts'
+import { MODEL } from '../../slots.ts'
+import { addressOf } from '../decode-request.ts'
+import { watchHostedTools } from '../hosted-tools.ts'
+import { partChainOf } from '../listeners/chains.ts'
+import type { TranslatableFormat, TranslationContext } from '../translation-context.ts'
 import {
   ListenedEncoder,
   PlainResponseEncoder,
   type ResponseEncoder,
   StreamResponseEncoder,
 } from './response-encoder.ts'
-import { accountIdOf } from './thought-cache.ts'
-import { TranslatedAnswer, TranslatedStream } from './translated-response.ts'
-import type { TranslatableFormat, TranslationContext } from './translation-context.ts'
+import { TranslatedAnswer } from './translated-answer.ts'
+import { TranslatedStream } from './translated-stream.ts'
+import { failureReader, translationListener } from './translation-listener.ts'
+
+/** One answer and its way to the client. */
+export interface Translation {
+  readonly attempt: Attempt
+  readonly reply: Reply
+  readonly client: TranslatableFormat
+  readonly target: TargetFormat
+  /** What was sent to the target, and what the client asked for. */
+  readonly context: EncodeContext
+}
 
 export const translateResponse = (
-  attempt: Attempt,
-  reply: Reply,
-  context: EncodeContext,
-  client: TranslatableFormat,
-  target: TargetFormat,
-  { log, thoughts }: TranslationContext,
+  { attempt, reply, client, target, context }: Translation,
+  shared: TranslationContext,
 ): void => {
   const { exchange } = attempt
   const { framing = SSE_FRAMING } = target.stream
@@ -38,24 +44,15 @@ export const translateResponse = (
   const encoder = parts ? new ListenedEncoder(clientEncoder, parts) : clientEncoder
   delete reply.headers['content-length']
   reply.headers['content-type'] = encoder.type
-  const recorder = client.codec.losesSignatures
-    ? thoughts.createRecorder(accountIdOf(exchange))
-    : undefined
   const offers = mayRunHostedTools(context.prompt)
   const hostedUsage = watchHostedTools(attempt, target, { offers, isStream })
-  const listener = new AttemptListener(
-    client,
-    target,
-    log,
-    attempt,
-    recorder,
-    hostedUsage,
-    isStream,
-  )
+  const answer = { client, target, encoder, isStream, hostedUsage }
+  const listener = translationListener(attempt, answer, shared)
+  const failureOf = failureReader(attempt, target, shared.log)
   reply.through(
     isStream
       ? new TranslatedStream(target, encoder, listener)
-      : new TranslatedAnswer(target.codec, target.name, encoder, listener),
+      : new TranslatedAnswer({ ...target, failureOf }, encoder, listener),
   )
 }
 

@@ -1,18 +1,15 @@
-/** Usage of one attempt's answer. Takes the upstream's counts where they are plausible, and
- *  estimates the rest from the text of prompt and answer. Serves passed-through and translated
- *  answers alike. */
-import type { Attempt, Bytes, Log } from '../../engine/plugin.ts'
-import { type Fields, isFields, parseJson } from '../formats/fields.ts'
-import type { HostedUsage, UsageFacts } from '../formats/format.ts'
-import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
-import { OutputTextEstimator } from '../formats/stream/output-text.ts'
-import {
-  mergeCounts,
-  type ReportedUsage,
-  readReportedUsage,
-} from '../formats/stream/reported-usage.ts'
-import type { TextPattern } from '../formats/stream/text-pattern.ts'
-import { completionTokensOf, promptTokensOf } from '../formats/token-meters.ts'
+/** Usage of one attempt's answer. Takes the upstream's counts if they are plausible, and estimates
+ *  the rest from the text of prompt and answer. Serves passed-through and translated answers
+ *  alike. */
+import type { Attempt, Bytes, Log } from '../../../engine/plugin.ts'
+import { type Fields, isFields, parseJson } from '../../formats/fields.ts'
+import type { HostedUsage, UsageFacts } from '../../formats/format.ts'
+import { estimatePromptTokens } from '../../formats/prompt-tokens.ts'
+import { OutputTextEstimator } from '../../formats/stream/output-text.ts'
+import { type ReportedUsage, readReportedUsage } from '../../formats/stream/reported-usage.ts'
+import type { ReportedCounts } from '../../formats/stream/response-listener.ts'
+import type { TextPattern } from '../../formats/stream/text-pattern.ts'
+import { completionTokensOf, promptTokensOf } from '../../formats/token-meters.ts'
 import {
   EXPANDED_REQUEST,
   METERED,
@@ -20,14 +17,15 @@ import {
   OUTPUT_SO_FAR,
   type OutputSoFar,
   USAGE,
-} from '../slots.ts'
+} from '../../slots.ts'
+import type { ResponseUsage } from './response-usage.ts'
 import { addServed } from './served-slot.ts'
 
 /** Bytes of a plain answer that are buffered before their text is read: most answers report counts,
  *  and then their text need not be read. */
 const BUFFER_LIMIT = 1024 * 1024
 
-export class AnswerUsage implements OutputSoFar {
+export class AnswerUsage implements OutputSoFar, ResponseUsage {
   readonly #attempt: Attempt
   readonly #facts: UsageFacts
   readonly #log: Log
@@ -39,7 +37,6 @@ export class AnswerUsage implements OutputSoFar {
   #unreadBytes = 0
   /** Estimated tokens of the text that the upstream's latest counts include. */
   #countedTokens = 0
-  #counts: Fields | undefined
 
   constructor(
     attempt: Attempt,
@@ -68,8 +65,6 @@ export class AnswerUsage implements OutputSoFar {
   get tokens(): number {
     return this.#readText()?.truncatedTokens ?? 0
   }
-  /** Takes bytes of the answer as the upstream sent them. `counts`: they may contain the upstream's
-   *  counts of everything sent so far. */
   addBytes(bytes: Bytes, counts: boolean): void {
     if (!this.#outputText) return
     if (!this.#unreadChunks) {
@@ -83,19 +78,7 @@ export class AnswerUsage implements OutputSoFar {
     this.#readText()
     this.#unreadChunks = undefined
   }
-  /** Collects the counts of a stream event. Returns whether the event has counts. */
-  addEvent(fields: Fields): boolean {
-    const counts = this.#facts.inEvent(fields)
-    if (counts) this.#counts = mergeCounts(this.#counts, counts)
-    return counts !== undefined
-  }
-  /** Collects the counts of a plain answer. */
-  addAnswer(fields: Fields): void {
-    const counts = this.#facts.inAnswer?.(fields) ?? fields[this.#facts.key]
-    if (isFields(counts)) this.#counts = counts
-  }
-  /** Sets the final usage. `whole`: the answer is complete. */
-  finish(whole: boolean, counts = this.#counts): void {
+  finish(whole: boolean, { counts }: ReportedCounts): void {
     const { id, slots } = this.#attempt.exchange
     const upstreamUsage = readReportedUsage(this.#facts, counts ?? this.#countsElsewhere(whole))
     const { invalidNames, isInputReported, isOutputReported } = upstreamUsage
