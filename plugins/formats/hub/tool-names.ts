@@ -151,6 +151,9 @@ export const restoreToolNames = (codec: TargetCodec, names: ClientNames): Target
       return {
         push: (event, emit) => decoder.push(event, part => emit(restorePart(part))),
         close: emit => decoder.close(part => emit(restorePart(part))),
+        get mayHaveEnded() {
+          return decoder.mayHaveEnded === true
+        },
       }
     },
   }

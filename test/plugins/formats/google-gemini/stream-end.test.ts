@@ -22,11 +22,11 @@ const answer = (text: string, reason?: string): string =>
 const ERROR = event({ error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } })
 
 /** The stream that the client gets, and the fault in its place. */
-const translateStream = async (chunks: readonly string[], isCut = false) => {
+const translateStream = async (chunks: readonly string[], isCut = false, tools: Json = []) => {
   const { output, fault: refusal } = await translateAttempt({
     client: CHAT,
     target: GEMINI,
-    body: { model: 'asked', stream: true, messages: [{ role: 'user', content: 'hi' }] },
+    body: { model: 'asked', stream: true, messages: [{ role: 'user', content: 'hi' }], tools },
     upstreamReply: { headers: SSE, chunks, ...(isCut && { dies: fault('TARGET_CUT') }) },
   })
   return { text: output?.text ?? '', code: (refusal ?? output?.fault)?.code }
@@ -48,6 +48,12 @@ t.test('stream end: an error after a finish reason is seen', async t => {
 })
 t.test('stream end: a cut after a finish reason is seen', async t => {
   const { text } = await translateStream([answer('Hello.', 'STOP')], true)
+  t.match(text, /broke off/)
+  t.notMatch(text, '[DONE]')
+})
+t.test('stream end: a cut after a finish reason is seen with renamed tools', async t => {
+  const tool = { type: 'function', function: { name: 'a b', parameters: { type: 'object' } } }
+  const { text } = await translateStream([answer('Hello.', 'STOP')], true, [tool])
   t.match(text, /broke off/)
   t.notMatch(text, '[DONE]')
 })
