@@ -7,12 +7,11 @@ import type {
   Json,
   SingleCommand,
 } from '../../engine/plugin.ts'
-import { accountSubcommands as creation } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'
+import { subcommandsOf } from '../operator/command-line.ts'
+import { accountOperations } from '../operator/operations/accounts.ts'
 import { USAGE_GROUPS, usageOfAll } from '../operator/usage.ts'
-import { accountSubcommands } from './account-commands.ts'
 import { type Period, periodOf } from './input.ts'
-import { moneySubcommands } from './money.ts'
 import { isoTime } from './response.ts'
 import { byOf, usagePage } from './usage-pages.ts'
 
@@ -77,7 +76,7 @@ export const commands: Readonly<Record<string, Command>> = {
   accounts: {
     summary: 'Manages accounts and their money.',
     standalone: true,
-    subcommands: { ...creation, ...accountSubcommands, ...moneySubcommands },
+    subcommands: subcommandsOf(accountOperations),
   },
   usage: {
     arguments: '[NAME]',

@@ -3,7 +3,6 @@
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { exampleModel, modelsOf } from '../catalogue/configured.ts'
-import { keySubcommands } from '../credentials/commands.ts'
 import {
   type AuthOptions,
   authRequirementOf,
@@ -17,6 +16,7 @@ import { formatsOf } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
 import { importKeys } from '../operator/import-command.ts'
 import { checkModels, keySubcommands as moreSubcommands } from '../operator/key-commands.ts'
+import { keySubcommands } from '../operator/new-key-commands.ts'
 import { authorizeOperator, shareLookups } from './operator.ts'
 import { AUTH_SCHEMA, checkModes } from './schema.ts'
 import { createAuthStage } from './stage.ts'

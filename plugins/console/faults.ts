@@ -28,22 +28,12 @@ export const fault = errors({
     'The admin API is switched off here (console: { admin: false }); use the admin listener',
   ],
   ADMIN_UNKNOWN: [404, 'Unknown admin endpoint: %s; GET /api/admin/endpoints lists them'],
-  ADMIN_ACCOUNT: [404, 'Unknown account: %s'],
-  ADMIN_EXISTS: [409, 'The account "%s" exists already', { param: 'name' }],
-  ADMIN_SELF: [
-    409,
-    'You are signed in as "%s" and would lock yourself out: let another operator suspend this account, or `tollgate accounts suspend`',
-    { param: 'account' },
-  ],
-  ADMIN_NUMBER: [400, "Invalid 'name': a number alone is no name", { param: 'name' }],
-  ADMIN_AMOUNT: [400, '`amount` must be above 0', { param: 'amount' }],
   ADMIN_STATUS: [
     400,
     'Invalid `status`: expected a status such as 429 or a class such as 5xx',
     { param: 'status' },
   ],
   ADMIN_KEY: [409, 'The API key %d is revoked already'],
-  ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
   ADMIN_EVENT: [404, 'Unknown event "%s"'],
   ADMIN_NO_RECEIVER: [
     409,

@@ -410,8 +410,6 @@ export const accountRows = (where: string): string =>
  *  to the table as `a`. */
 export const accountNumbers = (joins: string, rest: string): string =>
   `SELECT a.id FROM accounts a ${joins} WHERE ${rest}`
-/** Parameters: the number to start after, row count. */
-export const accountPage = accountRows('a.id > ? ORDER BY a.id LIMIT ?')
 export const ACCOUNT_BY_ID = sql('account', accountRows('a.id = ?'))
 export const LAST_ACCOUNT = sql('last account', 'SELECT max(id) AS id FROM accounts')
 /** Changes nothing; updates no row unless the account of this name has this number. */

@@ -24,3 +24,8 @@ export const whenCode =
   (error: { readonly code?: string }): never => {
     throw error.code === code ? make() : error
   }
+
+/** What a command prints of one row. */
+export const singleRow = (cells: Readonly<Record<string, string | number>>) => {
+  return { rows: [cells], json: cells }
+}

@@ -1,6 +1,7 @@
 /** Endpoints of operators for the configuration: routes as compiled, versions, reload, rollback. */
 import { isAbsolute } from 'node:path'
 import type { HostBase, ProblemView, ReloadReport } from '../../../engine/plugin.ts'
+import { queryFault } from '../../operator/faults.ts'
 import {
   boolean,
   described,
@@ -62,8 +63,7 @@ const status = async (_: AdminCall, { gateway }: HostBase): Promise<AdminResult>
 const versionIn = (query: URLSearchParams, name: string): number | undefined => {
   const number = textIn(query, name)
   if (number === undefined) return undefined
-  if (!/^[1-9]\d{0,8}$/.test(number))
-    throw fault('ADMIN_QUERY', [name, 'the number of a version'], { param: name })
+  if (!/^[1-9]\d{0,8}$/.test(number)) throw queryFault(name, 'the number of a version')
   return Number(number)
 }
 const diff = async ({ query }: AdminCall, { gateway }: HostBase): Promise<AdminResult> => {

@@ -1,5 +1,6 @@
 /** Endpoints of operators for webhooks: the last events, and a replay. */
 import type { HostBase, Row, Sql } from '../../../engine/plugin.ts'
+import { findAccount } from '../../credentials/find.ts'
 import { withAccountNames } from '../../credentials/statements.ts'
 import {
   described,
@@ -16,7 +17,6 @@ import { hostOf } from '../../webhooks/address.ts'
 import { ATTEMPTS } from '../../webhooks/schedule.ts'
 import { EVENTS, replay } from '../../webhooks/statements.ts'
 import { fault } from '../faults.ts'
-import { findAccountView } from './accounts.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -61,7 +61,7 @@ const rowOf = (row: Row): DeliveryRow => ({
 
 const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const name = textIn(query, 'account')
-  const account = name === undefined ? null : Number((await findAccountView(host, name)).id)
+  const account = name === undefined ? null : (await findAccount(host.database, name)).id
   const cursor = textIn(query, 'cursor') ?? null
   const state = choiceIn(query, 'state', STATES, null)
   const values = [state, state, account, account, cursor, cursor, PAGE + 1]

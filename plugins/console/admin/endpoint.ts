@@ -2,11 +2,9 @@
  *  listener. */
 
 import { RATE as RATE_PATTERN } from '../../../engine/config/shape.ts'
-import { asFault } from '../../../engine/errors.ts'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
-import { parseMoney } from '../../billing/money.ts'
+import { queryFault } from '../../operator/faults.ts'
 import type { Shape } from '../../shapes.ts'
-import { fault } from '../faults.ts'
 
 export interface AdminCall {
   readonly query: URLSearchParams
@@ -77,14 +75,6 @@ export const choiceIn = <Choice extends string, Usual>(
   const value = textIn(query, name)
   if (value === undefined) return usual
   const choice = choices.find(each => each === value)
-  if (choice === undefined) throw fault('ADMIN_QUERY', [name, choices.join(', ')], { param: name })
+  if (choice === undefined) throw queryFault(name, choices.join(', '))
   return choice
-}
-/** The amount of a body, in 1e-9 units. Its errors name the field. */
-export const amountIn = ({ body: { amount } }: Pick<AdminCall, 'body'>): bigint => {
-  try {
-    return parseMoney(String(amount))
-  } catch (error) {
-    throw Object.assign(asFault(error), { param: 'amount' })
-  }
 }

@@ -1,5 +1,4 @@
 /** The tables of all endpoints of operators. */
-import { accountEndpoints } from './accounts.ts'
 import { batchEndpoints } from './batches.ts'
 import { configurationEndpoints } from './configuration.ts'
 import { deliveryEndpoints } from './deliveries.ts'
@@ -7,14 +6,13 @@ import { editorEndpoints } from './editor.ts'
 import type { AdminEndpoints, EventEndpoints } from './endpoint.ts'
 import { keyEndpoints } from './keys.ts'
 import { ledgerEndpoints } from './ledger.ts'
-import { moneyEndpoints } from './money.ts'
+import { operationEndpoints } from './operations.ts'
 import { requestEndpoints, requestEvents } from './requests.ts'
 import { taskEndpoints } from './tasks.ts'
 import { upstreamEndpoints } from './upstreams.ts'
 
 const tables: readonly AdminEndpoints[] = [
-  accountEndpoints,
-  moneyEndpoints,
+  operationEndpoints,
   keyEndpoints,
   requestEndpoints,
   upstreamEndpoints,

@@ -1,5 +1,6 @@
 /** Endpoints of operators for the API keys of an account: list, limits, revoke. */
 import type { HostBase, Json } from '../../../engine/plugin.ts'
+import { findAccount } from '../../credentials/find.ts'
 import { revoke } from '../../credentials/statements.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { changeKey, keyDetails, listKeys, rotateKey } from '../../operator/keys.ts'
@@ -15,7 +16,6 @@ import {
 } from '../../shapes.ts'
 import type { KeyView } from '../../views.ts'
 import { fault } from '../faults.ts'
-import { findAccountView } from './accounts.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -30,7 +30,7 @@ const rowOf = (key: KeyView): { readonly [name: string]: Json } => ({
 })
 
 const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
-  const account = Number((await findAccountView(host, query.get('account') ?? '')).id)
+  const account = (await findAccount(host.database, query.get('account') ?? '')).id
   const keys = await listKeys(host.database, { account, now: await host.database.now() })
   return { data: keys.map(rowOf) }
 }

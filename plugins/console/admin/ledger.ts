@@ -1,10 +1,13 @@
 /** Endpoints of operators for the ledger: audit, and charges of all accounts. */
 import type { HostBase, Row, Sql } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
+import { findAccount } from '../../credentials/find.ts'
 import { FIND_BY_ID, withAccountNames } from '../../credentials/statements.ts'
 import { audit } from '../../ledger/audit.ts'
 import { nanosOf } from '../../ledger/statements.ts'
 import { ALL_CALLS, CALLS_OF } from '../../ledger/views/usage.ts'
+import { MONEY } from '../../operator/columns.ts'
+import { queryFault } from '../../operator/faults.ts'
 import {
   boolean,
   integer,
@@ -16,8 +19,6 @@ import {
   time,
 } from '../../shapes.ts'
 import type { AuditReport, ChargeRow } from '../../views.ts'
-import { fault } from '../faults.ts'
-import { findAccountView, MONEY } from './accounts.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -99,7 +100,7 @@ const accountIn = async (
   host: HostBase,
 ): Promise<number | null> => {
   const name = textIn(query, 'account')
-  if (name !== undefined) return Number((await findAccountView(host, name)).id)
+  if (name !== undefined) return (await findAccount(host.database, name)).id
   if (key === null) return null
   const [row] = await host.database.read(FIND_BY_ID.key, [key])
   return row ? Number(row.account) : null
@@ -108,7 +109,7 @@ const LATEST = Number.MAX_SAFE_INTEGER
 const numberIn = (query: URLSearchParams, name: string): number | null => {
   const text = textIn(query, name)
   if (text === undefined) return null
-  if (!/^\d{1,15}$/.test(text)) throw fault('ADMIN_QUERY', [name, 'a number'], { param: name })
+  if (!/^\d{1,15}$/.test(text)) throw queryFault(name, 'a number')
   return Number(text)
 }
 /** The last row of the page before. */
@@ -117,7 +118,7 @@ const markIn = (query: URLSearchParams): readonly [opened: number, request: stri
   if (cursor === undefined) return [LATEST, '']
   const [, opened, request] = /^(\d{1,15}):([\x20-\x7e]{1,140})$/.exec(cursor) ?? []
   if (opened === undefined || request === undefined)
-    throw fault('ADMIN_QUERY', ['cursor', '`next` of the page before'], { param: 'cursor' })
+    throw queryFault('cursor', '`next` of the page before')
   return [Number(opened), request]
 }
 

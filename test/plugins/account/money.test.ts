@@ -2,8 +2,9 @@
  *  usage`: their output, what they change in the ledger, and refusals that change nothing. */
 import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
-import { moneySubcommands } from '../../../plugins/account/money.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
+import { subcommandsOf } from '../../../plugins/operator/command-line.ts'
+import { moneyOperations } from '../../../plugins/operator/operations/money.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
 import { openAccounts } from '../../helpers/store/accounts.ts'
@@ -44,7 +45,7 @@ t.test('accounts credit: the first credit opens the wallet, the next adds to it'
 
 t.test('accounts credit: adds up two hundred concurrent credits', async t => {
   const bobId = await accountHelpers.account('bob')
-  const creditSubcommand = moneySubcommands.credit
+  const creditSubcommand = subcommandsOf(moneyOperations).credit
   const args = { values: { json: true }, positionals: ['bob', '0.01'] }
   const results = await Promise.all(
     Array.from({ length: 200 }, () => creditSubcommand?.run(args, host)),

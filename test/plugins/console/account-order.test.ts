@@ -4,10 +4,11 @@ import t, { type Test } from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
 import { printMoney } from '../../../plugins/billing/money.ts'
-import { accountEndpoints } from '../../../plugins/console/admin/accounts.ts'
+import { operationEndpoints } from '../../../plugins/console/admin/operations.ts'
 import { migrations as credentialTables } from '../../../plugins/credentials/tables.ts'
 import { migrations as ledgerTables } from '../../../plugins/ledger/tables.ts'
 import { createChance } from '../../helpers/run-settings.ts'
+import { hostOver } from '../../helpers/store/accounts.ts'
 import { ENGINES, type Engine, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const COUNT = 230
@@ -52,10 +53,11 @@ const openList = async (t: Test, engine: Engine) => {
         : []),
     ]),
   )
-  const list = accountEndpoints['GET accounts']
+  const list = operationEndpoints['GET accounts']
+  const host = { ...hostOver(database), config: { isTrial: false } } as unknown as HostBase
   return async (query: Readonly<Record<string, string>>) => {
     const call = { query: new URLSearchParams(query), body: {}, actor: 'test' }
-    const result = await list?.run(call, { database } as unknown as HostBase)
+    const result = await list?.run(call, host)
     return { rows: result?.data as unknown as readonly Row[], next: result?.next ?? null }
   }
 }

@@ -172,7 +172,12 @@ t.test('money: debit, overdraft and refund change the ledger, and are logged', a
       .split('\n')
       .find(line => line.includes('accounts/debit')),
   )
-  t.match(JSON.parse(entry), { actor: 'admin', before: { balance }, after: { name: 'ann' } })
+  t.match(JSON.parse(entry), {
+    actor: 'admin',
+    object: `account ${debited.id}`,
+    before: { balance },
+    after: { debited: '2' },
+  })
   t.match((await read('ledger/audit')).data, { balanced: true, findings: [] })
 })
 

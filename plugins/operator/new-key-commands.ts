@@ -1,69 +1,16 @@
-/** `tollgate keys create | revoke`, and `tollgate accounts create`. */
+/** `tollgate keys create | revoke`. */
 import { textOf, UsageError } from '../../engine/cli/kit.ts'
 import type { CommandArguments, HostBase, Row, SingleCommand } from '../../engine/plugin.ts'
-import { fault } from './faults.ts'
-import { findAccount } from './find.ts'
-import { expiryOf, limitsOf, modelsOf, nameOf, numberOf, quotaOf, roleOf } from './input.ts'
-import { quotaSettingOf, storedQuotaOf } from './quota.ts'
-import { makeSecret, maskSecret } from './secret.ts'
-import { makeSignInLink } from './sign-in-link.ts'
-import { addKey, addToken, createAccount, FIND_BY_ID, limitAccount, revoke } from './statements.ts'
+import { fault } from '../credentials/faults.ts'
+import { findAccount } from '../credentials/find.ts'
+import { expiryOf, modelsOf, nameOf, numberOf, quotaOf } from '../credentials/input.ts'
+import { quotaSettingOf, storedQuotaOf } from '../credentials/quota.ts'
+import { makeSecret, maskSecret } from '../credentials/secret.ts'
+import { addKey, addToken, FIND_BY_ID, revoke } from '../credentials/statements.ts'
+
+import { LIMIT_OPTIONS, limitsIn } from './limits.ts'
 
 const NOUNS = { key: 'API key', 'system-token': 'system token' } as const
-
-const LIMIT_OPTIONS = {
-  requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
-  tokens: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 100000/min" },
-  concurrency: { type: 'string', value: 'NUMBER', summary: "in place of the route's limit" },
-} as const
-/** Commands of `tollgate accounts` that do not change money. */
-export const accountSubcommands: Readonly<Record<string, SingleCommand>> = {
-  create: {
-    arguments: 'NAME',
-    summary: 'Creates an account.',
-    example: 'tollgate accounts create ann',
-    options: { role: { type: 'string', value: 'ROLE', summary: 'customer (default) or admin' } },
-    async run({ positionals, values }, { database }) {
-      const name = nameOf(positionals[0], 'An account')
-      const role = roleOf(textOf(values.role))
-      const list = createAccount({ name, role }, await database.now())
-      const rows = await database.write(list).catch(mapStoreError('ACCOUNT_EXISTS', name))
-      const account = { id: Number(rows.at(-1)?.[0]?.id), name, role }
-      return { rows: [account], json: account }
-    },
-  },
-  link: {
-    arguments: 'NAME',
-    summary: 'Makes a link that signs an account in to the console once, within 24 hours.',
-    example: 'tollgate accounts link ann',
-    async run({ positionals: [nameOrId = ''] }, { database, url }) {
-      const account = await findAccount(database, nameOrId)
-      const now = await database.now()
-      const link = makeSignInLink({ url }, { account: account.id, issuer: 'command line', now })
-      await database.write(link.statements)
-      const json = { account: account.name, url: link.url, expires: timeOf(link.expires) }
-      return { rows: [json], json }
-    },
-  },
-  limit: {
-    arguments: 'NAME',
-    summary: 'Sets the limits of an account over all its keys; without options it removes them.',
-    example: 'tollgate accounts limit ann --requests 600/min --concurrency 20',
-    options: LIMIT_OPTIONS,
-    async run({ positionals: [nameOrId = ''], values }, { database }) {
-      const { id, name } = await findAccount(database, nameOrId)
-      const limits = limitsIn(values) ?? null
-      await database.write(limitAccount(id, limits))
-      return { rows: [{ account: name, ...limits }], json: { account: name, limits } }
-    },
-  },
-}
-const limitsIn = (values: CommandArguments['values']) =>
-  limitsOf({
-    requests: textOf(values.requests),
-    tokens: textOf(values.tokens),
-    concurrency: textOf(values.concurrency),
-  })
 
 const SYSTEM = { type: 'boolean', summary: 'a system token instead of an API key' } as const
 const KEY_OPTIONS = {
@@ -187,12 +134,6 @@ const timeOf = (at: unknown): string => new Date(Number(at)).toISOString()
 const jsonOf = (text: unknown): unknown => (typeof text === 'string' ? JSON.parse(text) : null)
 
 type Code = Parameters<typeof fault>[0]
-/** Maps an error code of the store to a message for the operator. */
-const mapStoreError =
-  (code: Code, subject: string) =>
-  (error: { readonly code?: string }): never => {
-    throw error.code === code ? fault(code, [subject]) : error
-  }
 const ignoreCode = (code: Code) => (error: { readonly code?: string }) => {
   if (error.code !== code) throw error
 }

@@ -1,0 +1,58 @@
+/** Arguments that several operations have. */
+import { reading, required, type Shape, text, textOrNumber } from '../../engine/config/shape.ts'
+import { asFault } from '../../engine/errors.ts'
+import { parseMoney } from '../billing/money.ts'
+import type { Context } from './operation.ts'
+
+export const ACCOUNT = required(
+  reading(
+    textOrNumber(
+      'Name or number of an account.',
+      { type: ['string', 'integer'], maxLength: 64 },
+      {},
+    ),
+    String,
+  ),
+)
+/** As changes name it. */
+export const objectOf = ({ id }: { readonly id: number }): string => `account ${id}`
+export const ACCOUNT_NAME = text('1 to 64 letters, digits, spaces and . _ @ + -.', {
+  maxLength: 64,
+  pattern: '^[\\p{L}\\p{N}][\\p{L}\\p{N} ._@+-]{0,63}$',
+  errorMessage: "Invalid 'name': expected 1 to 64 letters, digits, spaces and . _ @ + -.",
+})
+
+export const CURSOR = text('`next` of the page before.', { maxLength: 256 })
+
+/** Nanos. Errors name the member. */
+const amountOf = (amount: string | number): bigint => {
+  try {
+    return parseMoney(amount)
+  } catch (error) {
+    throw Object.assign(asFault(error), { param: 'amount' })
+  }
+}
+export const amount = (description: string) =>
+  required(
+    reading(textOrNumber(description, { type: ['string', 'number'], maxLength: 24 }, {}), amountOf),
+  )
+
+export const NOTE = text('The reason, for the ledger.', {
+  maxLength: 200,
+  pattern: '^[^\\p{Cc}]*$',
+  errorMessage: "Invalid 'note': expected one line of at most 200 characters.",
+})
+/** Who did it, if it was not the command line, stands in the note. */
+export const noteBy = ({ actor }: Context, note = ''): string =>
+  actor.via === 'command line' ? note : `${note} (by ${actor.name})`.trim()
+
+/** The same, or null, which removes the value. */
+export const nullable = <Raw, Value, P extends 'required' | 'optional' | 'default'>(
+  shape: Shape<Raw, Value, P>,
+): Shape<Raw | null, Value | null, P> => {
+  const { type, enum: words, ...rest } = shape.schema
+  const schema = Array.isArray(words)
+    ? { ...rest, enum: [...words, null] }
+    : { ...rest, type: [type, 'null'] }
+  return { ...shape, schema, read: raw => (raw === null ? null : shape.read(raw)) }
+}

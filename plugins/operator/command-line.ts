@@ -1,0 +1,45 @@
+/** Makes the commands of operators from the table of operations. */
+import type { HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
+import { type Actor, type Operation, runOperation } from './operation.ts'
+
+const ACTOR: Actor = { via: 'command line', name: 'command line' }
+
+/** Commands by verb, of operations that share a noun. `prepare` is called before each. */
+export const subcommandsOf = (
+  operations: readonly Operation[],
+  prepare: (host: HostBase) => void = () => {},
+): Readonly<Record<string, SingleCommand>> =>
+  Object.fromEntries(
+    operations.flatMap(operation => {
+      const { name, summary, command } = operation
+      if (!command) return []
+      const { read, print, arguments: words, example, options } = command
+      const single: SingleCommand = {
+        summary,
+        example,
+        ...(words !== undefined && { arguments: words }),
+        ...(options && { options }),
+        async run({ positionals, values }, host) {
+          prepare(host)
+          const args = (await read({ positionals, values, host })) as Json
+          return print(await runWhole(operation, args, host))
+        },
+      }
+      return [[name.split(' ')[1] ?? '', single]]
+    }),
+  )
+
+/** A list has all its pages. */
+const runWhole = async (operation: Operation, args: Json, host: HostBase): Promise<unknown> => {
+  const run = (more: object) =>
+    runOperation(operation, { ...(args as object), ...more }, { host, actor: ACTOR })
+  const { data, next } = await run({})
+  if (!Array.isArray(data)) return data
+  const rows: unknown[] = [...data]
+  for (let cursor = next; cursor != null; ) {
+    const page = await run({ cursor })
+    rows.push(...(page.data as readonly unknown[]))
+    cursor = page.next
+  }
+  return rows
+}

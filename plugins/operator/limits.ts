@@ -1,0 +1,34 @@
+/** Limits of an account or a key, as arguments of operations and as options of commands. */
+
+import { textOf } from '../../engine/cli/kit.ts'
+import { integer, object, RATE, text } from '../../engine/config/shape.ts'
+import type { CommandArguments } from '../../engine/plugin.ts'
+import { limitsOf } from '../credentials/input.ts'
+import { nullable } from './arguments.ts'
+
+const rate = text('60/min', { maxLength: 16, pattern: RATE })
+/** null removes them. */
+export const LIMITS = nullable(
+  object(
+    'In place of those of routes; null removes them.',
+    {
+      requests: rate,
+      tokens: rate,
+      concurrency: integer('How many at once.', { minimum: 1, maximum: 1_000_000 }),
+    },
+    {},
+  ),
+)
+
+export const LIMIT_OPTIONS = {
+  requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
+  tokens: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 100000/min" },
+  concurrency: { type: 'string', value: 'NUMBER', summary: "in place of the route's limit" },
+} as const
+/** Undefined without any of these options. */
+export const limitsIn = ({ requests, tokens, concurrency }: CommandArguments['values']) =>
+  limitsOf({
+    requests: textOf(requests),
+    tokens: textOf(tokens),
+    concurrency: textOf(concurrency),
+  })

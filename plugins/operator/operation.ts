@@ -1,0 +1,169 @@
+/** Operations: what operators and customers do to accounts, keys, tasks and webhooks. Each is
+ *  defined once; its command, its admin endpoint, the customer's endpoint and their documentation
+ *  are made from the definition. */
+import type { RawOf, Shape, ValueOf } from '../../engine/config/shape.ts'
+import type {
+  CommandArguments,
+  CommandOption,
+  CommandResult,
+  Database,
+  HostBase,
+  Json,
+  Row,
+  Statement,
+} from '../../engine/plugin.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import type { Shape as View } from '../shapes.ts'
+
+/** `operator`: the command line and /api/admin. `own`: the customer's endpoints, for the account of
+ *  the caller only. */
+type Scope = 'operator' | 'own' | 'both'
+
+/** Who runs an operation. */
+export interface Actor {
+  readonly via: 'command line' | 'admin listener' | 'admin API' | 'own account'
+  readonly name: string
+  /** The number of its account; undefined for the command line and the socket of the listener. */
+  readonly account?: number
+}
+/** What a write changes. No secrets: they are shown once, and stored as digests. */
+export interface Change {
+  /** `account 7`, `key 3`, `task 91` */
+  readonly object: string
+  readonly before: Json
+  readonly after: Json
+}
+/** How operations use the database. Every write is a change: it is retried while its result is
+ *  unknown, and listeners add their statements to its transaction. */
+export interface Store extends Pick<Database, 'read' | 'pages' | 'now'> {
+  change(list: readonly Statement[], change: Change): Promise<readonly (readonly Row[])[]>
+}
+export interface Context {
+  readonly host: HostBase
+  readonly store: Store
+  readonly actor: Actor
+  /** ms since 1970, by the clock of the database. */
+  readonly now: number
+  /** The account of a customer, which may change nothing else; undefined: an operator. */
+  readonly own: number | undefined
+}
+
+/** Shape of the arguments. */
+type Arguments = Shape<never, unknown>
+interface CommandInput extends Pick<CommandArguments, 'positionals' | 'values'> {
+  readonly host: HostBase
+}
+/** How the command line reads the arguments and prints the result. */
+interface CommandForm<A extends Arguments, Data> {
+  /** After the name: `NAME AMOUNT`, `[NAME]`. */
+  readonly arguments?: string
+  readonly example: string
+  readonly options?: Readonly<Record<string, CommandOption>>
+  /** Throws a UsageError for bad input. */
+  read(input: CommandInput): RawOf<A> | Promise<RawOf<A>>
+  print(data: Data): CommandResult
+}
+/** A view of the plugin `account` that runs the operation for its caller. Members of the path, the
+ *  query and the body are the arguments. */
+interface OwnForm {
+  readonly view: string
+  /** Arguments that the view has already. */
+  readonly fixed?: { readonly [name: string]: Json }
+  readonly status?: number
+}
+export interface Definition<A extends Arguments, Data> {
+  /** A noun and a verb: `keys create`. */
+  readonly name: string
+  /** One sentence, for the help, the list of endpoints and the OpenAPI document. */
+  readonly summary: string
+  readonly scope: Scope
+  /** It changes nothing. */
+  readonly reads?: true
+  readonly arguments: A
+  /** JSON Schema of `data`. */
+  readonly result: View
+  /** Method and path below /api/admin, if they are not those of `endpointOf`. */
+  readonly endpoint?: string
+  readonly command?: CommandForm<A, Data>
+  readonly own?: readonly OwnForm[]
+  run(context: Context, args: ValueOf<A>): Promise<Result<Data>>
+}
+export interface Result<Data = unknown> {
+  readonly data: Data
+  /** Cursor of the next page of a list. */
+  readonly next?: string | null
+}
+/** A definition in the table. Arguments must fit its schema. */
+export interface Operation
+  extends Omit<Definition<Arguments, never>, 'arguments' | 'command' | 'run'> {
+  readonly arguments: { readonly schema: Arguments['schema'] }
+  readonly command?: CommandForm<Shape<Json, unknown>, unknown>
+  run(context: Context, args: Json): Promise<Result>
+}
+/** Checks the types of a definition. */
+export const operation = <A extends Arguments, Data>(
+  definition: Definition<A, Data>,
+): Operation => {
+  const { arguments: shape, run } = definition
+  const entry = {
+    ...definition,
+    run: (context: Context, args: Json) => run(context, shape.read(args as never) as ValueOf<A>),
+  }
+  return entry as unknown as Operation
+}
+
+/** `GET accounts` lists, `POST accounts` creates, `GET accounts/show` reads, `POST accounts/rename`
+ *  changes. */
+export const endpointOf = ({ name, reads, endpoint }: Operation): string => {
+  const [noun, verb] = name.split(' ')
+  const method = reads ? 'GET' : 'POST'
+  const path = verb === 'list' || verb === 'create' ? noun : `${noun}/${verb}`
+  return endpoint ?? `${method} ${path}`
+}
+
+// ---------------------------------------------------------------- running
+
+interface OperationEvent extends Change {
+  readonly operation: string
+  readonly actor: Actor
+}
+/** Returns statements for the transaction of the change. */
+type OperationListener = (event: OperationEvent) => readonly Statement[]
+type Share = Pick<HostBase, 'share'>
+const listenersOf = (host: Share) =>
+  host.share<Map<string, OperationListener>>('operator/listeners', '1', () => new Map())
+
+/** Adds a listener of every change of this process; one of the same name is replaced. */
+export const onOperation = (host: Share, name: string, listener: OperationListener): void => {
+  listenersOf(host).set(name, listener)
+}
+
+interface Caller {
+  readonly host: HostBase
+  readonly actor: Actor
+  readonly own?: number
+}
+/** Runs an operation with arguments that fit its schema. Resolves to its result, and to what it
+ *  changed. */
+export const runOperation = async (
+  operation: Operation,
+  args: Json,
+  { host, actor, own }: Caller,
+): Promise<Result & { readonly changes: readonly Change[] }> => {
+  const changes: Change[] = []
+  const { database } = host
+  const store: Store = {
+    read: (sql, values) => database.read(sql, values),
+    pages: (sql, values, size) => database.pages(sql, values, size),
+    now: () => database.now(),
+    async change(list, change) {
+      const event = { ...change, operation: operation.name, actor }
+      const added = [...listenersOf(host).values()].flatMap(listener => listener(event))
+      const rows = await writeWithRetry(database, [...list, ...added])
+      changes.push(change)
+      return rows.slice(0, list.length)
+    },
+  }
+  const context = { host, store, actor, own, now: await database.now() }
+  return { ...(await operation.run(context, args)), changes }
+}

@@ -1,0 +1,115 @@
+/** Operations that make and change accounts. */
+import { textOf } from '../../../engine/cli/kit.ts'
+import { object, oneOf, required } from '../../../engine/config/shape.ts'
+import { fault as storeFault } from '../../credentials/faults.ts'
+import { findAccount } from '../../credentials/find.ts'
+import { nameOf, roleOf } from '../../credentials/input.ts'
+import { createAccount, limitAccount, renameAccount } from '../../credentials/statements.ts'
+import { object as row } from '../../shapes.ts'
+import type { AccountRow } from '../../views.ts'
+import { accountRow, accountRowById } from '../accounts.ts'
+import { ACCOUNT, ACCOUNT_NAME, objectOf } from '../arguments.ts'
+import { ACCOUNT_COLUMNS } from '../columns.ts'
+import { fault } from '../faults.ts'
+import { LIMIT_OPTIONS, LIMITS, limitsIn } from '../limits.ts'
+import { operation } from '../operation.ts'
+import { singleRow, whenCode } from '../rows.ts'
+
+/** Such a name would be ambiguous with the number of an account. */
+const refuseNumber = (name: string): void => {
+  if (/^\d+$/.test(name)) throw fault('ADMIN_NUMBER')
+}
+
+export const accountsCreate = operation({
+  name: 'accounts create',
+  summary: 'Creates an account.',
+  scope: 'operator',
+  arguments: object(
+    undefined,
+    {
+      name: required(ACCOUNT_NAME),
+      role: oneOf('customer by default.', ['customer', 'admin'], {}),
+    },
+    {},
+  ),
+  result: row(ACCOUNT_COLUMNS),
+  command: {
+    arguments: 'NAME',
+    example: 'tollgate accounts create ann',
+    options: { role: { type: 'string', value: 'ROLE', summary: 'customer (default) or admin' } },
+    read: ({ positionals: [name], values: { role } }) => ({
+      name: nameOf(name, 'An account'),
+      role: roleOf(textOf(role)),
+    }),
+    print: ({ id, name, role }: AccountRow) => singleRow({ id, name, role }),
+  },
+  async run({ store, now }, { name, role = 'customer' }) {
+    refuseNumber(name)
+    const after = { name, role }
+    const rows = await store
+      .change(createAccount(after, now), { object: `account ${name}`, before: null, after })
+      .catch(whenCode('ACCOUNT_EXISTS', () => storeFault('ACCOUNT_EXISTS', [name])))
+    return { data: await accountRowById(store, Number(rows.at(-1)?.[0]?.id)) }
+  },
+})
+
+export const accountsLimit = operation({
+  name: 'accounts limit',
+  summary: 'Sets the limits of an account over all its keys; without options it removes them.',
+  scope: 'operator',
+  endpoint: 'POST accounts/limits',
+  arguments: object(undefined, { account: ACCOUNT, limits: required(LIMITS) }, {}),
+  result: row(ACCOUNT_COLUMNS),
+  command: {
+    arguments: 'NAME',
+    example: 'tollgate accounts limit ann --requests 600/min --concurrency 20',
+    options: LIMIT_OPTIONS,
+    read: ({ positionals: [account = ''], values }) => ({
+      account,
+      limits: limitsIn(values) ?? null,
+    }),
+    print: ({ name, limits }: AccountRow) => ({
+      rows: [{ account: name, ...limits }],
+      json: { account: name, limits },
+    }),
+  },
+  async run({ store }, { account, limits: newLimits }) {
+    const before = await accountRow(store, account)
+    const limits = newLimits && Object.keys(newLimits).length > 0 ? newLimits : null
+    await store.change(limitAccount(before.id, limits), {
+      object: objectOf(before),
+      before: { limits: before.limits },
+      after: { limits },
+    })
+    return { data: await accountRowById(store, before.id) }
+  },
+})
+
+export const accountsRename = operation({
+  name: 'accounts rename',
+  summary: 'Renames an account; its keys, money and number stay.',
+  scope: 'operator',
+  arguments: object(undefined, { account: ACCOUNT, name: required(ACCOUNT_NAME) }, {}),
+  result: row(ACCOUNT_COLUMNS),
+  command: {
+    arguments: 'NAME NEW-NAME',
+    example: 'tollgate accounts rename ann ann-smith',
+    read: ({ positionals: [account = '', name] }) => ({
+      account,
+      name: nameOf(name, 'An account'),
+    }),
+    print: ({ id, name }: AccountRow) => singleRow({ id, name }),
+  },
+  async run({ store }, { account, name }) {
+    refuseNumber(name)
+    const before = await findAccount(store, account)
+    await store
+      .change(renameAccount(before.id, name), {
+        object: objectOf(before),
+        before: { name: before.name },
+        after: { name },
+      })
+      .catch(whenCode('ACCOUNT_EXISTS', () => storeFault('ACCOUNT_EXISTS', [name])))
+    return { data: await accountRowById(store, before.id) }
+  },
+})

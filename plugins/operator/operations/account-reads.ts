@@ -1,0 +1,84 @@
+/** Operations that read accounts. */
+import { countOf, textOf } from '../../../engine/cli/kit.ts'
+import { flag, integer, object, oneOf, text } from '../../../engine/config/shape.ts'
+import { fields, list as listOf, object as row } from '../../shapes.ts'
+import type { AccountRow } from '../../views.ts'
+import { accountsPage, ORDERS, SORT_NAMES, STATES } from '../account-pages.ts'
+import { accountText } from '../account-text.ts'
+import { type AccountDetails, accountDetails } from '../accounts.ts'
+import { ACCOUNT, CURSOR } from '../arguments.ts'
+import { ACCOUNT_COLUMNS, KEY_COLUMNS, MONEY, SPENDING } from '../columns.ts'
+import { operation } from '../operation.ts'
+
+export const accountsList = operation({
+  name: 'accounts list',
+  summary: 'Lists the accounts with their balance and the number of their keys.',
+  scope: 'operator',
+  reads: true,
+  arguments: object(
+    undefined,
+    {
+      search: text('A part of the name.', { maxLength: 64 }),
+      state: oneOf(`${STATES.join(', ')}.`, STATES, {}),
+      sort: oneOf(`${SORT_NAMES.join(', ')}; number by default.`, SORT_NAMES, {}),
+      order: oneOf(`${ORDERS.join(', ')}; asc by default.`, ORDERS, {}),
+      all: flag('Deleted accounts too.', {}),
+      cursor: CURSOR,
+    },
+    {},
+  ),
+  result: listOf(row(ACCOUNT_COLUMNS)),
+  command: {
+    example: 'tollgate accounts list --json',
+    options: { all: { type: 'boolean', summary: 'deleted accounts too' } },
+    read: ({ values: { all } }) => ({ all: all === true }),
+    print(accounts: readonly AccountRow[]) {
+      const rows = accounts.map(({ used: _, overdraft: _o, limits: _l, ...cells }) => cells)
+      return { rows, json: rows }
+    },
+  },
+  run: ({ store }, query) => accountsPage(store, query),
+})
+
+const MAX_CALLS = 1_000
+const USUAL_CALLS = 5
+export const accountsShow = operation({
+  name: 'accounts show',
+  summary: 'Shows an account: balance, use of today and this month, keys and last calls.',
+  scope: 'operator',
+  reads: true,
+  endpoint: 'GET account',
+  arguments: object(
+    undefined,
+    {
+      account: ACCOUNT,
+      calls: integer('How many of the last calls; 5 by default.', {
+        minimum: 0,
+        maximum: MAX_CALLS,
+      }),
+      deleted: flag('Also an account that was deleted.', {}),
+    },
+    {},
+  ),
+  result: row({
+    ...ACCOUNT_COLUMNS,
+    holds: MONEY,
+    today: SPENDING,
+    month: SPENDING,
+    credentials: listOf(row(KEY_COLUMNS)),
+    calls: listOf(fields),
+  }),
+  command: {
+    arguments: 'NAME',
+    example: 'tollgate accounts show ann',
+    options: { calls: { type: 'string', value: 'COUNT', summary: 'how many calls; 5 by default' } },
+    read({ positionals: [account = ''], values }) {
+      const calls = countOf(textOf(values.calls), 'calls', MAX_CALLS)
+      return { account, deleted: true, ...(calls !== undefined && { calls }) }
+    },
+    print: (details: AccountDetails) => ({ text: accountText(details), json: details }),
+  },
+  run: async ({ store, now }, { account, calls = USUAL_CALLS, deleted = false }) => ({
+    data: await accountDetails(store, account, { now, calls, isDeletedToo: deleted }),
+  }),
+})

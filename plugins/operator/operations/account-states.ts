@@ -1,0 +1,115 @@
+/** Operations that let accounts in, suspend them and end them. */
+import { flag, object } from '../../../engine/config/shape.ts'
+import { fault as storeFault } from '../../credentials/faults.ts'
+import { findAccount, type NamedAccount } from '../../credentials/find.ts'
+import { makeSignInLink } from '../../credentials/sign-in-link.ts'
+import { deleteAccount, suspendAccount } from '../../credentials/statements.ts'
+import { object as row, time, text as word } from '../../shapes.ts'
+import type { AccountRow } from '../../views.ts'
+import { accountRow, accountRowById } from '../accounts.ts'
+import { ACCOUNT, objectOf } from '../arguments.ts'
+import { ACCOUNT_COLUMNS } from '../columns.ts'
+import { fault } from '../faults.ts'
+import { reasonsToKeep } from '../money.ts'
+import { type Context, type Operation, operation } from '../operation.ts'
+import { isoTime, singleRow } from '../rows.ts'
+
+const ONLY_ACCOUNT = object(undefined, { account: ACCOUNT }, {})
+const onlyAccount = ({
+  positionals: [account = ''],
+}: {
+  readonly positionals: readonly string[]
+}) => ({ account })
+const refuseSelf = ({ actor }: Context, { id, name }: NamedAccount): void => {
+  if (actor.account === id) throw fault('ADMIN_SELF', [name])
+}
+
+export const accountsLink = operation({
+  name: 'accounts link',
+  summary: 'Makes a link that signs an account in to the console once, within 24 hours.',
+  scope: 'operator',
+  arguments: ONLY_ACCOUNT,
+  result: row({ account: word, url: word, expires: time }),
+  command: {
+    arguments: 'NAME',
+    example: 'tollgate accounts link ann',
+    read: onlyAccount,
+    print: singleRow,
+  },
+  async run({ host, store, actor, now }, { account: nameOrId }) {
+    const { id, name } = await findAccount(store, nameOrId)
+    const signIn = makeSignInLink(host, { account: id, issuer: actor.name, now })
+    const expires = isoTime(signIn.expires)
+    const after = { link: name, expires }
+    await store.change(signIn.statements, { object: objectOf({ id }), before: null, after })
+    return { data: { account: name, url: signIn.url, expires } }
+  },
+})
+
+export const accountsDelete = operation({
+  name: 'accounts delete',
+  summary: 'Deletes an account: its keys end, its name is free, its ledger stays.',
+  scope: 'operator',
+  arguments: object(
+    undefined,
+    {
+      account: ACCOUNT,
+      force: flag('Also with money, debts, running calls or open tasks.', {}),
+    },
+    {},
+  ),
+  result: row(ACCOUNT_COLUMNS),
+  command: {
+    arguments: 'NAME',
+    example: 'tollgate accounts delete ann',
+    options: {
+      force: { type: 'boolean', summary: 'also with money, debts, running calls or open tasks' },
+    },
+    read: ({ positionals: [account = ''], values: { force } }) => ({
+      account,
+      force: force === true,
+    }),
+    print: ({ id, name, state }: AccountRow) => singleRow({ id, name, state }),
+  },
+  async run(context, { account: nameOrId, force = false }) {
+    const { store, now } = context
+    const account = await findAccount(store, nameOrId)
+    refuseSelf(context, account)
+    const { id, name } = account
+    const reasons = await reasonsToKeep(store, id)
+    if (reasons.length > 0 && !force)
+      throw storeFault('ACCOUNT_IN_USE', [name, reasons.join(' and ')])
+    await store.change(deleteAccount(id, name, now), {
+      object: objectOf(account),
+      before: { name, ...(reasons.length > 0 && { has: reasons }) },
+      after: { state: 'deleted' },
+    })
+    return { data: { ...(await accountRowById(store, id)), name } }
+  },
+})
+
+export const suspension = (verb: 'suspend' | 'resume', summary: string): Operation =>
+  operation({
+    name: `accounts ${verb}`,
+    summary,
+    scope: 'operator',
+    arguments: ONLY_ACCOUNT,
+    result: row(ACCOUNT_COLUMNS),
+    command: {
+      arguments: 'NAME',
+      example: `tollgate accounts ${verb} ann`,
+      read: onlyAccount,
+      print: ({ id, name, state }: AccountRow) => singleRow({ id, name, state }),
+    },
+    async run(context, { account }) {
+      const { store, now } = context
+      const before = await accountRow(store, account)
+      if (verb === 'suspend') refuseSelf(context, before)
+      await store.change(suspendAccount(before.id, verb === 'suspend' ? now : null), {
+        object: objectOf(before),
+        before: { state: before.state },
+        after: { state: verb === 'suspend' ? 'suspended' : 'active' },
+      })
+      return { data: await accountRowById(store, before.id) }
+    },
+  })

@@ -1,0 +1,170 @@
+/** The table of operations against the surfaces: each operation is on every surface of its scope,
+ *  and what goes beside the table is listed here with its reason. */
+import { globSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import { parse } from 'yaml'
+import { commands as accountCommands } from '../../../plugins/account/command.ts'
+import account from '../../../plugins/account/index.ts'
+import auth from '../../../plugins/auth/index.ts'
+import { commands as batchCommands } from '../../../plugins/batches/commands.ts'
+import { describeConsole } from '../../../plugins/console/about.ts'
+import { ADMIN_ENDPOINTS } from '../../../plugins/console/admin/endpoints.ts'
+import { commands as webhookCommands } from '../../../plugins/notify/commands.ts'
+import { endpointOf } from '../../../plugins/operator/operation.ts'
+import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import { commands as taskCommands } from '../../../plugins/task/commands.ts'
+
+const root = new URL('../../../', import.meta.url)
+const textOf = (path: string): string => readFileSync(new URL(path, root), 'utf8')
+
+const commands = {
+  ...accountCommands,
+  ...auth.commands,
+  ...batchCommands,
+  ...taskCommands,
+  ...webhookCommands,
+}
+const commandNames = Object.entries(commands).flatMap(([noun, command]) =>
+  'subcommands' in command ? Object.keys(command.subcommands).map(verb => `${noun} ${verb}`) : noun,
+)
+
+/** Commands on accounts, keys, tasks, batches and webhooks that are not in the table. */
+const COMMANDS_BESIDE: Readonly<Record<string, string>> = {
+  usage: 'one command for an account and for all, whose rows differ',
+  'keys import': 'reads a file of this machine',
+  ...Object.fromEntries(
+    [
+      'keys create',
+      'keys revoke',
+      'keys list',
+      'keys show',
+      'keys update',
+      'keys rotate',
+      'batches list',
+      'batches show',
+      'batches cancel',
+      'tasks list',
+      'tasks show',
+      'tasks retry',
+      'tasks cancel',
+      'tasks pause',
+      'tasks resume',
+      'tasks resolve',
+      'webhooks list',
+      'webhooks replay',
+    ].map(name => [name, 'not ported yet']),
+  ),
+}
+const READS = 'reads what no command changes'
+/** Endpoints of operators that are not in the table. */
+const ENDPOINTS_BESIDE: Readonly<Record<string, string>> = {
+  'GET requests': READS,
+  'GET requests/story': READS,
+  'GET upstreams': READS,
+  'POST upstreams/test': 'changes nothing; `upstreams test` asks every upstream',
+  'GET routes': READS,
+  'GET configuration': READS,
+  'GET configuration/diff': READS,
+  'GET configuration/change': READS,
+  'POST configuration/reload': 'a command of the engine, which knows no operations',
+  'POST configuration/rollback': 'a command of the engine, which knows no operations',
+  'GET editor/files': 'the editor of the console: an operator has the files',
+  'GET editor/schema': 'the editor of the console: an operator has the files',
+  'POST editor/check': 'the editor of the console: an operator has the files',
+  'POST editor/save': 'the editor of the console: an operator has the files',
+  'GET ledger/audit': READS,
+  'GET charges': READS,
+  ...Object.fromEntries(
+    [
+      'GET keys',
+      'POST keys/limits',
+      'POST keys/rotate',
+      'POST keys/revoke',
+      'GET tasks',
+      'POST tasks/resolve',
+      'GET batches',
+      'GET batches/show',
+      'POST batches/cancel',
+      'GET deliveries',
+      'POST deliveries/replay',
+    ].map(name => [name, 'not ported yet']),
+  ),
+}
+
+t.test('operations: each is defined once, with words for every argument', async t => {
+  t.equal(new Set(OPERATIONS.map(({ name }) => name)).size, OPERATIONS.length, 'names')
+  t.equal(new Set(OPERATIONS.map(endpointOf)).size, OPERATIONS.length, 'endpoints')
+  for (const { name, summary, arguments: shape } of OPERATIONS) {
+    t.match(name, /^[a-z-]+ [a-z]+$/, `${name}: a noun and a verb`)
+    t.match(summary, /^[A-Z].*\.$/, `${name}: a sentence`)
+    t.equal(shape.schema.additionalProperties, false, `${name}: refuses other arguments`)
+    for (const [argument, { description }] of Object.entries(
+      (shape.schema.properties ?? {}) as Readonly<Record<string, { description?: string }>>,
+    ))
+      t.ok(description, `${name}: says what ${argument} is`)
+  }
+})
+
+t.test('operations: each of an operator is a command, an endpoint, and in both pages', async t => {
+  const page = textOf('docs/cli.md')
+  const described = new Set(
+    ['/api/admin/{resource}', '/api/admin/{resource}/{action}'].flatMap(pattern =>
+      (describeConsole('admin', pattern).operations ?? []).map(
+        ({ method, path }) => `${method} ${path}`,
+      ),
+    ),
+  )
+  for (const operation of OPERATIONS.filter(({ scope }) => scope !== 'own')) {
+    const { name, command, summary, reads } = operation
+    const endpoint = endpointOf(operation)
+    t.ok(command && commandNames.includes(name), `tollgate ${name}`)
+    t.ok(page.includes(`### ${name}\n`), `docs/cli.md has ${name}`)
+    t.match(ADMIN_ENDPOINTS[endpoint], { summary }, endpoint)
+    t.equal(endpoint.startsWith('GET '), reads === true, `${endpoint}: GET changes nothing`)
+    t.ok(described.has(endpoint.replace(' ', ' /api/admin/')), `OpenAPI has ${endpoint}`)
+  }
+})
+
+t.test('operations: each of a customer has a view of the plugin account, and a route', async t => {
+  const { routes } = parse(textOf('console.yaml')) as { routes: readonly { account?: string }[] }
+  for (const { name, own } of OPERATIONS.filter(({ scope }) => scope !== 'operator')) {
+    t.ok(own && own.length > 0, `${name}: names its views`)
+    for (const { view } of own ?? []) {
+      t.ok(account.schema.enum.includes(view), `${name}: the plugin account has ${view}`)
+      t.ok(
+        routes.some(route => route.account === view),
+        `${name}: a route has ${view}`,
+      )
+    }
+  }
+})
+
+t.test('operations: commands and endpoints beside the table have a reason', async t => {
+  const names = OPERATIONS.map(({ name }) => name)
+  t.same(
+    commandNames.filter(name => !names.includes(name)).toSorted(),
+    Object.keys(COMMANDS_BESIDE).toSorted(),
+  )
+  const endpoints = OPERATIONS.map(endpointOf)
+  t.same(
+    Object.keys(ADMIN_ENDPOINTS)
+      .filter(name => !endpoints.includes(name))
+      .toSorted(),
+    Object.keys(ENDPOINTS_BESIDE).toSorted(),
+  )
+})
+
+/** Files of plugins/operator/ that write to the database by themselves. */
+const WRITERS: Readonly<Record<string, string>> = {
+  'operation.ts': 'the one way to write',
+  'import.ts': 'keys import: pages of many accounts',
+  'keys.ts': 'not ported yet',
+  'new-key-commands.ts': 'not ported yet',
+}
+t.test('operations: all write in one way', async t => {
+  const folder = new URL('plugins/operator/', root)
+  const writers = globSync('**/*.ts', { cwd: folder.pathname }).filter(path =>
+    /writeWithRetry\(|\.write\(/.test(textOf(`plugins/operator/${path}`)),
+  )
+  t.same(writers.toSorted(), Object.keys(WRITERS).toSorted())
+})

@@ -1,0 +1,73 @@
+/** Running operations on both stores: a write whose result is lost is repeated without a second
+ *  effect, and listeners write in the transaction of the change. */
+import t from 'tap'
+import type { HostBase } from '../../../engine/plugin.ts'
+import { type Actor, onOperation, runOperation } from '../../../plugins/operator/operation.ts'
+import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
+import { makeLedger } from '../../helpers/store/membership.ts'
+import { sql, startBoth } from '../../helpers/store/store.ts'
+
+const actor: Actor = { via: 'admin API', name: 'root', account: 1 }
+const run = (host: HostBase, name: string, args: object) => {
+  const operation = OPERATIONS.find(each => each.name === name)
+  if (!operation) throw new Error(`there is no operation ${name}`)
+  return runOperation(operation, { ...args }, { host, actor })
+}
+const ADD_NOTE = sql('add note', 'INSERT INTO notes (text) VALUES (?)')
+const NOTES = sql('notes', 'SELECT text FROM notes ORDER BY text')
+
+for (const { engine, database } of await startBoth(t, [
+  { number: 1, text: 'CREATE TABLE notes (text TEXT NOT NULL)' },
+])) {
+  t.test(`operations on ${engine}: a lost result is asked for again, money moves once`, async t => {
+    const { account } = await openAccountsIn(database)
+    await makeLedger(database)
+    await account('root', 'admin')
+    await account('ann')
+    const lists: object[] = []
+    const losing = {
+      ...database,
+      read: database.read.bind(database),
+      now: database.now.bind(database),
+      async write(list: Parameters<typeof database.write>[0]) {
+        lists.push(list)
+        if (lists.length === 1) throw Object.assign(new Error('lost'), { code: 'STORE_UNKNOWN' })
+        return database.write(list)
+      },
+    }
+    const { data, changes } = await run(hostOver(losing as typeof database), 'accounts credit', {
+      account: 'ann',
+      amount: '90071992.547409931',
+      note: 'gift',
+    })
+    t.match(data, { name: 'ann', balance: '90071992.547409931', credit: 1 })
+    t.equal(lists.length, 2)
+    t.equal(lists[0], lists[1], 'the store knows a list that it has written by the array')
+    t.match(changes, [
+      {
+        object: 'account 2',
+        before: { balance: '0' },
+        after: { credited: '90071992.547409931', note: 'gift (by root)' },
+      },
+    ])
+  })
+
+  t.test(`operations on ${engine}: listeners write with the change, or not at all`, async t => {
+    const host = hostOver(database)
+    onOperation(host, 'notes', ({ operation, object, before, after, actor: { name } }) => [
+      { sql: ADD_NOTE, values: [JSON.stringify([name, operation, object, before, after])] },
+    ])
+    await run(host, 'accounts rename', { account: 'ann', name: 'anna' })
+    await t.rejects(run(host, 'accounts rename', { account: 'anna', name: 'root' }), {
+      code: 'ACCOUNT_EXISTS',
+    })
+    t.same(
+      (await database.read(NOTES, [])).map(({ text }) => JSON.parse(String(text))),
+      [['root', 'accounts rename', 'account 2', { name: 'ann' }, { name: 'anna' }]],
+      'a change that is refused leaves no note',
+    )
+    await t.rejects(run(host, 'accounts suspend', { account: 'root' }), { code: 'ADMIN_SELF' })
+    await t.rejects(run(host, 'accounts delete', { account: 1 }), { code: 'ADMIN_SELF' })
+  })
+}
