@@ -189,7 +189,8 @@ export const readerOf = <F extends Fields>(fields: F) => {
   return (raw: RawFields<F>): ValueFields<F> => {
     const value: Record<string, unknown> = {}
     for (const [name, { fallback, read }] of entries) {
-      const each = (raw as Readonly<Record<string, unknown>>)[name] ?? fallback
+      const member = (raw as Readonly<Record<string, unknown>>)[name]
+      const each = member === undefined ? fallback : member
       if (each !== undefined) value[name] = read(each as never)
     }
     return value as ValueFields<F>

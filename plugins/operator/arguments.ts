@@ -1,16 +1,12 @@
 /** Arguments that several operations have. */
-import { reading, required, type Shape, text, textOrNumber } from '../../engine/config/shape.ts'
+import { ofTypes, reading, required, type Shape, text } from '../../engine/config/shape.ts'
 import { asFault } from '../../engine/errors.ts'
 import { parseMoney } from '../billing/money.ts'
 import type { Context } from './operation.ts'
 
 export const ACCOUNT = required(
   reading(
-    textOrNumber(
-      'Name or number of an account.',
-      { type: ['string', 'integer'], maxLength: 64 },
-      {},
-    ),
+    ofTypes('Name or number of an account.', ['string', 'integer'], { maxLength: 64 }),
     String,
   ),
 )
@@ -33,9 +29,7 @@ const amountOf = (amount: string | number): bigint => {
   }
 }
 export const amount = (description: string) =>
-  required(
-    reading(textOrNumber(description, { type: ['string', 'number'], maxLength: 24 }, {}), amountOf),
-  )
+  required(reading(ofTypes(description, ['string', 'number'], { maxLength: 24 }), amountOf))
 
 export const NOTE = text('The reason, for the ledger.', {
   maxLength: 200,
