@@ -89,7 +89,7 @@ const change = binary => {
   })
 }
 
-/** Where `npm ci` keeps what it has built ahead (release/prebuild.ts). */
+/** Where `npm ci` keeps what it has built ahead (program/release/prebuild.ts). */
 const PREBUILT = path.join(__dirname, '../node_modules/.cache/tollgate')
 
 /** The program as one script, if its sources are still the same. Coverage is measured by source. */

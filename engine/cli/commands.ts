@@ -4,8 +4,8 @@ import { readdirSync } from 'node:fs'
 import type { Command } from './command.ts'
 
 type Load = () => Promise<Command>
-/** The folder commands/ of the program: commands that may know providers, NAME.ts each. */
-const FOLDER = new URL('../../commands/', import.meta.url)
+/** The folder program/commands/: commands that may know providers, NAME.ts each. */
+const FOLDER = new URL('../../program/commands/', import.meta.url)
 const FILE = /^([a-z][a-z-]*)\.[jt]s$/
 
 const engineCommands: Readonly<Record<string, Load>> = {
@@ -25,7 +25,7 @@ const engineCommands: Readonly<Record<string, Load>> = {
 const loadFile =
   (name: string): Load =>
   async () =>
-    (await import(`../../commands/${name}.ts`)).default as Command
+    (await import(`../../program/commands/${name}.ts`)).default as Command
 export const COMMANDS: Readonly<Record<string, Load>> = {
   ...engineCommands,
   ...Object.fromEntries(

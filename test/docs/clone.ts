@@ -13,10 +13,9 @@ import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED = [
   'engine',
-  'commands',
   'examples',
-  'exports',
   'plugins',
+  'program',
   'models',
   'schemas',
   'routes.yaml',

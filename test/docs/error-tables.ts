@@ -16,7 +16,7 @@ export interface ErrorEntry {
 
 /** Every row of the source, ordered by file. A code may be in several tables. */
 export const errorEntries = (): readonly ErrorEntry[] =>
-  globSync('{engine,plugins,commands}/**/*.ts', { cwd: root })
+  globSync('{engine,plugins,program}/**/*.ts', { cwd: root })
     .toSorted()
     .flatMap(path => entriesOf(path, readFileSync(join(root, path), 'utf8')))
 

@@ -22,7 +22,7 @@ export const exampleOf = async (t: Test, name: string): Promise<Plugin> => {
   const source = (text ?? readFileSync(`${root}examples/own-format/plugins/${name}.ts`, 'utf8'))
     .replaceAll("from '../engine/", `from '${root}engine/`)
     .replaceAll("from './", `from '${root}plugins/`)
-    .replace(/from 'tollgate\/(\w+)'/g, `from '${root}exports/$1.ts'`)
+    .replace(/from 'tollgate\/(\w+)'/g, `from '${root}program/exports/$1.ts'`)
   writeFileSync(path, source)
   const { default: plugin } = (await import(path)) as { default: Plugin }
   return plugin

@@ -80,7 +80,7 @@ export const spreadLiterals = (files: readonly SourceFile[]): Breach[] =>
 
 const code = (files: readonly SourceFile[]): readonly SourceFile[] =>
   files.filter(({ path }) =>
-    /^(?:commands|engine|examples|exports|plugins|release|test)\/.*\.(?:tsx?|[cm]js)$/.test(path),
+    /^(?:engine|examples|plugins|program|test)\/.*\.(?:tsx?|[cm]js)$/.test(path),
   )
 const at = (file: SourceFile, offset: number, message: string): Breach => ({
   path: file.path,

@@ -279,16 +279,16 @@ t.test('coverage: counts one folder and lists the files that miss most first', a
   t.same(coverageOf({}, '/p', 'engine', 'lines'), { percent: 0, missing: [] })
 })
 
-t.test('every law reads .tsx, exports/, release/ and examples/', async t => {
+t.test('every law reads .tsx, program/ and examples/', async t => {
   const long = `export const f = () => {\n${'g()\n'.repeat(60)}}\nconst told = 1\n`
   const glossary = { 'docs/glossary.md': '## Banned as whole names\n\n`told`\n' }
   const client = 'plugins/console/client'
-  for (const path of [`${client}/a.tsx`, 'exports/a.ts', 'release/a.ts', 'examples/b/a.mjs'])
+  for (const path of [`${client}/a.tsx`, 'program/a.ts', 'examples/b/a.mjs'])
     t.same(breachesOf({ ...glossary, [path]: long }), [`${path}:2 shapes`, `${path}:64 glossary`])
   const paths = sourceFiles(fileURLToPath(new URL('../..', import.meta.url))).map(
     ({ path }) => path,
   )
-  for (const kind of [/\.tsx$/, /^exports\//, /^release\//, /^examples\/.*\.mjs$/])
+  for (const kind of [/\.tsx$/, /^program\//, /^examples\/.*\.mjs$/])
     t.ok(
       paths.some(path => kind.test(path)),
       String(kind),
@@ -296,8 +296,8 @@ t.test('every law reads .tsx, exports/, release/ and examples/', async t => {
 })
 
 t.test('ratchet: an exception that its file no longer needs is refused', async t => {
-  t.same(breachesOf({ 'exports/testing.ts': 'const f = () => {}\n' }), [
-    'exports/testing.ts:1 shapes',
+  t.same(breachesOf({ 'program/exports/testing.ts': 'const f = () => {}\n' }), [
+    'program/exports/testing.ts:1 shapes',
   ])
   const imported = Array.from({ length: 15 }, (_, index) => imports(`./b${index}.ts`)).join('')
   const page = 'plugins/console/client/pages/account.tsx'

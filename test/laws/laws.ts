@@ -189,7 +189,7 @@ export const sourceFiles = (root: string): SourceFile[] =>
       'package.json',
       'package-lock.json',
       GLOSSARY,
-      '{commands,engine,examples,exports,plugins,release,test}/**/*.{ts,tsx,cjs,mjs}',
+      '{engine,examples,plugins,program,test}/**/*.{ts,tsx,cjs,mjs}',
       '{README.md,{deploy,docs,engine,examples,plugins,test}/**/*.{md,yaml,yml,txt,service}}',
       'deploy/Dockerfile',
     ],

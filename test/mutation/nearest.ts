@@ -49,7 +49,7 @@ const MS_PER_IMPORT = 5_000
 export const createOrder = (
   msOf: (test: string) => number = () => 0,
 ): ((source: string, tests: readonly string[]) => string[]) => {
-  const files = globSync('{engine,plugins,exports,commands,test}/**/*.ts', { cwd: ROOT })
+  const files = globSync('{engine,plugins,program,test}/**/*.ts', { cwd: ROOT })
   const edges = new Map(
     files.map(path => {
       const imports = importsOf({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') })

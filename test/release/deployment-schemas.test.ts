@@ -88,7 +88,7 @@ t.test('manifests: the objects have the types of Kubernetes', { skip }, async t 
 
 t.test('SBOM: fits the schema of CycloneDX', { skip }, async t => {
   const folder = t.testdir({ 'a.tgz': 'content' })
-  const args = [join(ROOT, 'release/documents.ts'), join(folder, 'a.tgz'), folder]
+  const args = [join(ROOT, 'program/release/documents.ts'), join(folder, 'a.tgz'), folder]
   const env = { ...process.env, npm_config_offline: 'true' }
   t.equal(spawnSync(process.execPath, args, { env }).status, 0)
   const sbom = JSON.parse(readFileSync(join(folder, 'sbom.json'), 'utf8'))

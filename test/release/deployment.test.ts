@@ -303,7 +303,7 @@ interface LockedPackage {
 }
 t.test('documents: SBOM, provenance and audit of an archive', async t => {
   const folder = t.testdir({ 'a.tgz': 'content' })
-  const args = [join(ROOT, 'release/documents.ts'), join(folder, 'a.tgz'), folder]
+  const args = [join(ROOT, 'program/release/documents.ts'), join(folder, 'a.tgz'), folder]
   const { status, stderr } = spawnSync(process.execPath, args, {
     encoding: 'utf8',
     env: { ...process.env, npm_config_offline: 'true' },

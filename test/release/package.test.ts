@@ -70,7 +70,12 @@ const checkFiles = (t: Test, { pack }: InstalledPackage): void => {
     paths.filter(path => /(?:\.test\.|^test\/|^docs\/|^release\/|[^d]\.ts$|\.tsx$)/.test(path)),
     [],
   )
-  for (const path of ['engine/bin.cjs', 'dist/exports/plugin.d.ts', 'dist/presets.yaml', 'LICENSE'])
+  for (const path of [
+    'engine/bin.cjs',
+    'dist/program/exports/plugin.d.ts',
+    'dist/presets.yaml',
+    'LICENSE',
+  ])
     t.ok(paths.includes(path), path)
   t.comment(`${pack.size} bytes packed, ${pack.unpackedSize} unpacked, ${paths.length} files`)
   t.ok(pack.size < 1.5e6, `${pack.size} bytes`)

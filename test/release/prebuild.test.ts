@@ -25,7 +25,7 @@ import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED =
-  'engine commands exports plugins models schemas release routes.yaml routes.test.yaml presets.yaml console.yaml package.json'
+  'engine plugins program models schemas routes.yaml routes.test.yaml presets.yaml console.yaml package.json'
 const base = mkdtempSync(join(tmpdir(), 'tollgate-prebuild-'))
 t.teardown(() => rmSync(base, { recursive: true, maxRetries: 5 }))
 let folder = join(base, 'program')
@@ -39,7 +39,7 @@ for (const name of readdirSync(join(ROOT, 'node_modules')).filter(each => each !
 const env = operatorEnv({ PORT: '0', ADMIN_PORT: '0', WORKERS: '1', NO_COLOR: '1' })
 delete env.TOLLGATE_PLUGINS
 const prebuild = (more: Readonly<Record<string, string>> = {}): string =>
-  execFileSync(...plainCommand(process.execPath, join(folder, 'release/prepare.cjs')), {
+  execFileSync(...plainCommand(process.execPath, join(folder, 'program/release/prepare.cjs')), {
     cwd: folder,
     encoding: 'utf8',
     env: { ...env, ...more },
@@ -86,7 +86,7 @@ t.test('prebuild: npx, which prepares a clone once more, and an old Node build n
   t.equal(prebuild({ npm_command: 'exec' }), '')
   const old = [
     '--eval',
-    "Object.defineProperty(process.versions, 'node', { value: '20.19.5' }); require('./release/prepare.cjs')",
+    "Object.defineProperty(process.versions, 'node', { value: '20.19.5' }); require('./program/release/prepare.cjs')",
   ]
   t.equal(
     execFileSync(...plainCommand(process.execPath, ...old), { cwd: folder, encoding: 'utf8', env }),
@@ -206,7 +206,7 @@ t.test(
 
 t.test('prebuild: a program that does not start leaves no error behind', async t => {
   appendFileSync(join(folder, 'routes.yaml'), '\nunknown_section: 1\n')
-  const child = spawn(...plainCommand(process.execPath, 'release/prepare.cjs'), {
+  const child = spawn(...plainCommand(process.execPath, 'program/release/prepare.cjs'), {
     cwd: folder,
     env,
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 
 /** The folder of the program: the clone, or dist/ of the package. */
 export const PROGRAM = fileURLToPath(new URL('../../../', import.meta.url)).replace(/[\\/]$/, '')
-/** What `npm ci` has built ahead for this program (release/prebuild.ts): bundles of the shipped
- *  plugins, compiled schemas and texts. Absent without it, and outside of a clone. */
+/** What `npm ci` has built ahead for this program (program/release/prebuild.ts): bundles of the
+ *  shipped plugins, compiled schemas and texts. Absent without it, and outside of a clone. */
 export const PREBUILT = join(PROGRAM, 'node_modules', '.cache', 'tollgate', 'plugins')
 const SCHEME = 'tollgate:'
 
@@ -43,13 +43,13 @@ export const isShippedFile = (path: string): boolean => {
   return shippedNames().has(basename(name, extname(name)))
 }
 
-const CODE_FOLDERS = ['engine', 'exports', 'plugins'].map(name => join(PROGRAM, name) + sep)
+const CODE_FOLDERS = ['engine', 'plugins', 'program'].map(name => join(PROGRAM, name) + sep)
 export const isProgramCode = (path: string): boolean =>
   CODE_FOLDERS.some(folder => path.startsWith(folder))
 
 /** The files that plugins import as `tollgate/NAME`, by NAME. */
 export const publicFile = (name: string): string =>
-  join(PROGRAM, 'exports', name + extname(import.meta.url))
+  join(PROGRAM, 'program', 'exports', name + extname(import.meta.url))
 
 interface LoadScript {
   /** Returns the exports of a script, whose name depends on its content. `file`: absolute path. */

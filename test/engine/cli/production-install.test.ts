@@ -23,11 +23,10 @@ import { LONG } from '../../helpers/run-settings.ts'
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = [
   'engine',
-  'commands',
   'plugins',
+  'program',
   'models',
   'schemas',
-  'release',
   'routes.yaml',
   'presets.yaml',
   'console.yaml',

@@ -1,2 +1,2 @@
 /** Runs one plugin alone, as plugins outside of the repository are tested. */
-export * from '../../../exports/testing.ts'
+export * from '../../../program/exports/testing.ts'

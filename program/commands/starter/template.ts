@@ -1,0 +1,117 @@
+/** The text of a new routes.yaml: settings, pipeline and routes that serve any provider, with the
+ *  given upstreams and models. It uses the shipped plugins, schemas and presets where they are. */
+import { relative, resolve } from 'node:path'
+import { stringify } from 'yaml'
+import { PROGRAM } from '../../../engine/config/plugins/program.ts'
+import type { Json } from '../../../engine/plugin.ts'
+
+export interface Parts {
+  /** Folder of the new file. */
+  readonly folder: string
+  readonly currency: string
+  readonly upstreams: { readonly [name: string]: Json }
+  readonly models: { readonly [name: string]: Json }
+  readonly limits?: { readonly [scope: string]: Json }
+  /** Options of every route that calls an upstream. */
+  readonly route?: { readonly [key: string]: Json }
+  /** The first lines, as comments. */
+  readonly remark: string
+}
+
+export const routesYaml = (parts: Parts): string => {
+  const { upstreams, models, limits, currency, remark, route = {} } = parts
+  const sections = [
+    `# yaml-language-server: $schema=${schemaPath(parts.folder)}`,
+    ...remark.split('\n').map(line => `# ${line}`),
+    SETTINGS.replace('CURRENCY', currency),
+    'include: [tollgate:presets.yaml, tollgate:console.yaml] # presets of providers; routes of accounts and of the console at /console',
+    '',
+    `# The order in which requests pass the plugins.\n${PIPELINE}`,
+    '',
+    stringify({ upstreams }, OPTIONS).trimEnd(),
+    '',
+    stringify({ routes: routesOf(route) }, OPTIONS).trimEnd(),
+    '',
+    ...(limits ? [stringify({ limits }, OPTIONS).trimEnd(), ''] : []),
+    stringify({ models }, OPTIONS).trimEnd(),
+  ]
+  return `${sections.join('\n')}\n`
+}
+const OPTIONS = { lineWidth: 0, aliasDuplicateObjects: false } as const
+
+/** Where editors find the schema: relative where the program is installed in the folder itself. */
+const schemaPath = (folder: string): string => {
+  const path = relative(resolve(folder), PROGRAM)
+  return `${path.startsWith('..') ? PROGRAM : path || '.'}/schemas/routes.json`
+}
+
+const SETTINGS = `settings:
+  listen: \${HOST:-127.0.0.1}:\${PORT:-8080}
+  admin: 127.0.0.1:\${ADMIN_PORT:-9090}
+  metrics_key: \${METRICS_KEY:-}
+  public_url: \${PUBLIC_URL:-}
+  data: \${TOLLGATE_DATA:-data}
+  database: \${DATABASE_URL:-sqlite:}
+  currency: { name: CURRENCY } # currency of accounts and prices
+`
+const PIPELINE =
+  'pipeline: [errors, headers, observe, auth, form, validate, model, limit, idempotency, meter, account, console, openapi, translate, embed, notify, sandbox, adapt]'
+
+const routesOf = (route: Parts['route']): readonly Json[] => [
+  {
+    path: 'POST /v1/chat/completions',
+    name: 'chat',
+    validate: 'tollgate:schemas/chat-completions.json',
+    model: 'body',
+    translate: 'openai-chat',
+    errors: 'openai',
+    ...route,
+  },
+  {
+    path: 'POST /v1/messages',
+    name: 'messages',
+    validate: 'tollgate:schemas/messages.json',
+    model: 'body',
+    translate: 'anthropic-messages',
+    errors: 'anthropic',
+    ...route,
+  },
+  {
+    path: 'POST /v1/embeddings',
+    name: 'embeddings',
+    validate: 'tollgate:schemas/embeddings.json',
+    model: 'body',
+    embed: 'openai',
+    errors: 'openai',
+    ...route,
+  },
+  {
+    path: 'POST /v1/responses',
+    name: 'responses',
+    validate: 'tollgate:schemas/responses.json',
+    model: 'body',
+    translate: 'openai-responses',
+    errors: 'openai',
+    ...route,
+  },
+  ...['generateContent', 'streamGenerateContent'].map(action => ({
+    path: `POST /v1beta/models/{model}:${action}`,
+    name: action === 'generateContent' ? 'generate-content' : 'stream-generate-content',
+    auth: ['query-key', 'key'],
+    validate: 'tollgate:schemas/generate-content.json',
+    model: { path: 'model' },
+    translate: 'google-gemini',
+    errors: 'google',
+    ...route,
+  })),
+  {
+    path: 'POST /v1/images/generations',
+    name: 'images',
+    validate: 'tollgate:schemas/images-generations.json',
+    model: 'body',
+    translate: 'openai-images',
+    errors: 'openai',
+    ...route,
+  },
+  { path: 'GET /v1/models', name: 'models', model: { list: 'openai' }, errors: 'openai' },
+]
