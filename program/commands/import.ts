@@ -1,5 +1,5 @@
 /** `tollgate import litellm` and `tollgate import new-api`: come over from another gateway. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { parse } from 'yaml'
 import {
@@ -10,39 +10,67 @@ import {
   type Terminal,
 } from '../../engine/cli/command.ts'
 import { EXIT, textOf, UsageError } from '../../engine/cli/kit.ts'
-import type { Tables } from './litellm/deployment.ts'
+import type { Tables } from './litellm/tables.ts'
 import type { ChannelTables } from './new-api/channels.ts'
 import type { Conversion } from './new-api/convert.ts'
+import { addVariables, writeConfig } from './starter/files.ts'
+
+const STRICT = { type: 'boolean', summary: 'exit code 1 if anything was not carried' } as const
 
 const litellm: SingleCommand = {
   arguments: 'FILE',
   summary:
-    'Converts a config.yaml of LiteLLM: models, addresses, keys, fallbacks, limits. Names each line that was not carried.',
+    'Converts a config.yaml of LiteLLM: models, addresses, keys, prices, fallbacks, limits, timeouts. Names each line that was not carried.',
   example: 'import litellm config.yaml --write routes.yaml',
   options: {
-    write: { type: 'string', value: 'FILE', summary: 'write to this file, which must not exist' },
+    write: {
+      type: 'string',
+      value: 'FILE',
+      summary: 'write to this file, which must not exist, and plain keys to .env beside it',
+    },
+    strict: STRICT,
   },
-  async run({ values, positionals }, terminal) {
-    const [file = ''] = positionals
+  async run({ values, positionals: [file = ''] }, terminal) {
     const target = textOf(values.write)
     if (target !== undefined && existsSync(target))
       throw new UsageError(`${target} exists; it was not overwritten`)
-    const { convertLitellm } = await import('./litellm/convert.ts')
-    const { yaml, notes } = convertLitellm(
+    const [{ convertLitellm }, { routesYaml }] = await Promise.all([
+      import('./litellm/convert.ts'),
+      import('./starter/template.ts'),
+    ])
+    const { parts, variables, notes } = convertLitellm(
       read(file),
       shipped<Tables>('./litellm/providers.yaml'),
-      dirname(resolve(target ?? 'routes.yaml')),
     )
-    if (target !== undefined) writeFileSync(target, yaml, { flag: 'wx' })
-    if (values.json) terminal.print(JSON.stringify({ yaml, notes }, null, 2))
-    else {
-      if (target === undefined) terminal.print(yaml.trimEnd())
+    const yaml = routesYaml({ ...parts, folder: dirname(resolve(target ?? 'routes.yaml')) })
+    const names = [...variables.keys()]
+    if (values.json) terminal.print(JSON.stringify({ yaml, variables: names, notes }, null, 2))
+    else
       for (const { line, name, reason } of notes)
         terminal.printError(`${file}:${line}: ${name}: ${reason}`)
-      if (target !== undefined) terminal.printError(nextStep(target, notes.length))
+    if (Object.keys(parts.models).length === 0) {
+      terminal.printError(`${file} has no model that can be carried: nothing was written`)
+      return EXIT.problems
     }
-    return EXIT.ok
+    if (target !== undefined) {
+      writeConfig(target, yaml)
+      writeVariables(target, variables, terminal)
+      terminal.printError(nextStep(target, notes.length))
+    } else if (!values.json) terminal.print(yaml.trimEnd())
+    return values.strict === true && notes.length > 0 ? EXIT.problems : EXIT.ok
   },
+}
+/** Never prints a value. */
+const writeVariables = (
+  target: string,
+  variables: ReadonlyMap<string, string>,
+  terminal: Terminal,
+): void => {
+  const { added, different } = addVariables(target, variables)
+  if (added > 0)
+    terminal.printError(`variables added to .env, which only its owner can read: ${added}`)
+  for (const name of different)
+    terminal.printError(`${name} is in .env already, with another value, which stays`)
 }
 
 const newApi: SingleCommand = {
@@ -66,7 +94,7 @@ const newApi: SingleCommand = {
       value: 'NUMBER',
       summary: 'what 1 USD of a balance becomes in the currency of accounts: 1',
     },
-    strict: { type: 'boolean', summary: 'exit code 1 if any row was not carried' },
+    strict: STRICT,
   },
   async run(args, terminal) {
     const {
@@ -115,11 +143,11 @@ const carry = async (
     )
     return EXIT.ok
   }
-  const { addAccounts, addVariables, writeConfig } = await import('./new-api/write.ts')
+  const { addAccounts } = await import('./new-api/write.ts')
   if (target !== undefined) {
-    writeConfig(target, yaml)
-    const count = addVariables(target, variables)
-    terminal.printError(`${target} written, ${count} keys of upstreams added to .env`)
+    writeConfig(target, yaml, '. To add accounts and keys only: --accounts')
+    terminal.printError(`${target} written`)
+    writeVariables(target, variables, terminal)
   }
   const env = { ...Object.fromEntries(variables), ...terminal.env }
   const options = args.values.json ? ['--json'] : []

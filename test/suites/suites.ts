@@ -19,7 +19,9 @@ const UNMEASURED = [
 const SUBSYSTEMS = ['engine/{cli,config,store}/**']
 const CRASHES = ['engine/store/{on-crash-statements,sqlite/writer-killed}.test.ts']
 /** Commands that start gateways of their own or copy whole stores. */
-const COMMANDS = ['engine/cli/{completion,import/new-api,move,restore,setup,test-cases}.test.ts']
+const COMMANDS = [
+  'engine/cli/{completion,import/{new-api,litellm-command},move,restore,setup,test-cases}.test.ts',
+]
 /** Tests of money and of crashing stores, which take longest: they run on both databases. */
 const LEDGER = ['plugins/ledger/{,archive/,metering/,views/}*.test.ts']
 const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test.ts']

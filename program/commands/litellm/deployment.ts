@@ -1,157 +1,204 @@
 /** Reads one entry of `model_list`: its upstream, its name there, price and limits. */
 import type { Json } from '../../../engine/plugin.ts'
-import { modelName, usd } from '../starter/texts.ts'
-import type { LitellmSource, Path } from './source.ts'
+import { modelName } from '../starter/texts.ts'
+import { priceOf } from './price.ts'
+import type { Fields, LitellmSource, Path } from './source.ts'
+import { matchIn, type Provider, type Tables } from './tables.ts'
+import { type UpstreamDefaults, upstreamOf } from './upstream.ts'
 
-/** providers.yaml. */
-export interface Tables {
-  readonly providers: Readonly<Record<string, Provider>>
-  /** Pattern of a name without a provider -> provider. */
-  readonly names: Readonly<Record<string, string>>
-  readonly reasons: Readonly<Record<string, string>>
-}
-interface Provider {
-  readonly preset: string
-  /** What follows `api_base`. */
-  readonly base?: string
-  /** Members of `litellm_params` for the region and the project. */
-  readonly region?: string
-  readonly project?: string
-  /** The plugin that signs. */
-  readonly credentials?: string
-}
 export interface Deployment {
+  readonly at: Path
   /** Its name for clients. */
   readonly name: string
+  /** What its upstream is called after. */
   readonly provider: string
   /** Its name at the upstream. */
   readonly model: string
-  readonly upstream: { readonly [key: string]: Json }
+  /** The names by which a list of prices may know it. */
+  readonly known: readonly string[]
+  readonly mode: string
+  readonly upstream: Fields
+  /** Formats that differ from those of the upstream. */
+  readonly formats: readonly string[] | undefined
   /** Further options of the model. */
-  readonly options: { readonly [key: string]: Json }
+  readonly options: Fields
+  readonly routing: Routing
+}
+export interface Routing {
+  readonly order: number | undefined
   readonly weight: number | undefined
   /** Per minute. */
-  readonly requests: number | undefined
-  readonly tokens: number | undefined
+  readonly rpm: number | undefined
+  readonly tpm: number | undefined
+  readonly max_parallel_requests: number | undefined
 }
 
-export const readDeployment = (
-  source: LitellmSource,
-  index: number,
-  tables: Tables,
-): Deployment | undefined => {
+export interface Reading {
+  readonly source: LitellmSource
+  readonly tables: Tables
+  readonly defaults: UpstreamDefaults
+}
+
+/** Undefined, with a note, if nothing here serves it. */
+export const readDeployment = (reading: Reading, index: number): Deployment | undefined => {
+  const { source, tables } = reading
   const at: Path = ['model_list', index]
-  const params = (key: string): Path => [...at, 'litellm_params', key]
+  const own = (name: string): Path => [...at, 'litellm_params', name]
+  const credential = credentialOf(source, own('litellm_credential_name'))
+  const params = {
+    source,
+    at: (name: string): Path =>
+      credential && source.peek(own(name)) === undefined ? [...credential, name] : own(name),
+  }
   const name = source.text([...at, 'model_name'])
-  const target = source.text(params('model'))
-  const modelAt = target === undefined ? undefined : providerOf(target, tables)
+  const target = source.text(own('model'))
+  const modelAt =
+    target === undefined
+      ? undefined
+      : providerOf(target, source.text(own('custom_llm_provider')), tables)
   if (name === undefined || target === undefined || !modelAt) {
     source.note(
       at,
-      `no preset serves "${target ?? 'a model without a name'}"; the model is left out`,
+      `nothing here serves "${target ?? 'a model without a name'}"; the model is left out`,
     )
     return undefined
   }
-  const { provider, model } = modelAt
-  source.take(params('custom_llm_provider'))
-  return {
-    name: modelName(name),
-    provider: provider.preset,
-    model,
-    upstream: upstreamOf(source, params, provider),
-    options: optionsOf(source, at),
-    weight: source.number(params('weight')),
-    requests: source.number(params('rpm')),
-    tokens: source.number(params('tpm')),
+  const { provider, providerName, model } = modelAt
+  const mode = modeOf(reading, at, model)
+  const formats = formatsOf(provider, mode, model, tables)
+  const isAddressed = provider.preset ?? provider.url ?? source.peek(params.at('api_base'))
+  if (formats === undefined || isAddressed === undefined) {
+    const reason =
+      formats === undefined
+        ? `"${providerName}" has no route for the mode "${mode}" here`
+        : 'it has no api_base'
+    source.note(at, `${reason}; the model is left out`)
+    return undefined
   }
+  const base = source.text([...at, 'model_info', 'base_model'])
+  return {
+    at,
+    name: modelName(name),
+    provider: (provider.preset ?? providerName).replaceAll('_', '-'),
+    model,
+    known: [base, target].flatMap(each =>
+      each === undefined ? [] : [each.slice(each.indexOf('/') + 1)],
+    ),
+    mode,
+    upstream: upstreamOf(params, provider, reading.defaults),
+    formats: formats.length > 0 ? formats : undefined,
+    options: optionsOf(reading, at, mode),
+    routing: routingOf(source, own),
+  }
+}
+
+/** The path of its values. */
+const credentialOf = (source: LitellmSource, path: Path): Path | undefined => {
+  const name = source.text(path)
+  if (name === undefined) return undefined
+  const index = source
+    .list(['credential_list'])
+    .findIndex((_, each) => source.peek(['credential_list', each, 'credential_name']) === name)
+  if (index >= 0) source.take(['credential_list', index, 'credential_name'])
+  else source.note(path, 'credential_list has no such name')
+  return index < 0 ? undefined : ['credential_list', index, 'credential_values']
 }
 
 /** `azure/my-deployment`; a name without a provider is known by its beginning. */
-const providerOf = (target: string, { providers, names }: Tables) => {
+const providerOf = (target: string, custom: string | undefined, tables: Tables) => {
+  const { same, names } = tables
+  const providers: Readonly<Record<string, Provider | undefined>> = tables.providers
   const slash = target.indexOf('/')
   const prefix = target.slice(0, Math.max(0, slash))
-  const named = Object.hasOwn(providers, prefix) ? providers[prefix] : undefined
-  if (named) return { provider: named, model: target.slice(slash + 1) }
-  const [, guess] =
-    Object.entries(names).find(([pattern]) => new RegExp(pattern).test(target)) ?? []
-  const provider = guess === undefined ? undefined : providers[guess]
-  return provider && slash < 0 ? { provider, model: target } : undefined
-}
-
-/** `os.environ/NAME` is a variable; other texts stay, and `tollgate lint` names secrets. */
-const variable = (text: string, fallback = ''): string =>
-  text.startsWith('os.environ/') ? `\${${text.slice('os.environ/'.length)}:-${fallback}}` : text
-
-const upstreamOf = (
-  source: LitellmSource,
-  params: (key: string) => Path,
-  { preset, base = '', region, project, credentials }: Provider,
-): Deployment['upstream'] => {
-  const address = source.text(params('api_base')) ?? source.text(params('base_url'))
-  const key = source.text(params('api_key'))
-  const version = source.text(params('api_version'))
-  const need = (member: string | undefined, fallback: string): string | undefined =>
-    member === undefined ? undefined : variable(source.text(params(member)) ?? fallback, fallback)
-  const [place, id] = [need(region, 'us-central1'), need(project, 'project')]
-  if (credentials !== undefined && key === undefined)
-    source.note(
-      params('model'),
-      `credentials of the cloud: add \`auth: { ${credentials}: … }\` to the upstream "${preset}" (docs/providers.md)`,
-    )
-  return {
-    preset,
-    ...(address !== undefined && { url: urlOf(address, base) }),
-    // A preset that builds its address needs the name of the resource.
-    ...(base !== '' && { resource: 'resource' }),
-    ...(key !== undefined && { key: variable(key) }),
-    ...(version !== undefined && { query: { 'api-version': variable(version, version) } }),
-    ...(place !== undefined && { region: place }),
-    ...(id !== undefined && { project: id }),
-  }
-}
-/** Without the variable the sandbox answers. */
-const urlOf = (address: string, base: string): string => {
-  if (address.startsWith('os.environ/')) return variable(address, 'sandbox:')
-  const url = address.replace(/\/+$/, '')
-  return base !== '' && !url.endsWith(base) ? url + base : url
-}
-
-const MILLION = 1e6
-const perMillion = (price: number): string => `${usd(price * MILLION)} USD / 1M`
-
-/** Meters by the members of `model_info` and `litellm_params`. */
-const PRICES: Readonly<Record<string, string>> = {
-  input_cost_per_token: 'input',
-  cache_read_input_token_cost: 'cached',
-  cache_creation_input_token_cost: 'cache_write',
-  output_cost_per_token: 'output',
-}
-/** Members of requests that have a default for the model. */
-const DEFAULTS = ['temperature', 'top_p', 'max_tokens', 'seed']
-const optionsOf = (source: LitellmSource, at: Path): Deployment['options'] => {
-  const numberOf = (key: string): number | undefined => source.number([...at, 'model_info', key])
-  const price: Record<string, string> = {}
-  for (const [member, meter] of Object.entries(PRICES)) {
-    const amount = numberOf(member) ?? source.number([...at, 'litellm_params', member])
-    if (amount !== undefined) price[meter] = perMillion(amount)
-  }
-  const context = numberOf('max_input_tokens')
-  const output = numberOf('max_output_tokens') ?? numberOf('max_tokens')
-  const mode = source.text([...at, 'model_info', 'mode'])
-  const isPriced = Object.keys(price).length > 0
-  const defaults = Object.fromEntries(
-    DEFAULTS.flatMap(name => {
-      const value = source.number([...at, 'litellm_params', name])
-      return value === undefined ? [] : [[name, value]]
-    }),
+  const known = (name: string): string => (Object.hasOwn(same, name) ? (same[name] ?? name) : name)
+  const isNamed = Object.hasOwn(providers, known(prefix))
+  const providerName = known(
+    custom ?? (isNamed ? prefix : slash < 0 ? (matchIn(names, target) ?? '') : ''),
   )
-  if (!isPriced)
-    source.note([...at, 'model_name'], 'no price is known: calls are free until you set `price`')
+  const provider = Object.hasOwn(providers, providerName) ? providers[providerName] : undefined
+  if (!provider) return undefined
+  const isPrefixed = isNamed && (custom === undefined || custom === prefix)
+  const model = isPrefixed ? target.slice(slash + 1) : target
+  const strip = provider.strip === undefined ? model : model.replace(new RegExp(provider.strip), '')
+  return { provider, providerName, model: strip }
+}
+
+const modeOf = ({ source, tables }: Reading, at: Path, model: string): string =>
+  source.text([...at, 'model_info', 'mode']) ?? matchIn(tables.modes, model) ?? 'chat'
+
+/** Empty: those of the upstream. Undefined: no route serves the mode. */
+const formatsOf = (
+  { only, modes, families }: Provider,
+  mode: string,
+  model: string,
+  tables: Tables,
+): readonly string[] | undefined => {
+  if (only?.includes(mode) === false) return undefined
+  const family = matchIn(families ?? {}, model)
+  if (family === false) return undefined
+  const format = modes?.[mode] ?? tables.formats[mode] ?? family
+  if (format !== undefined) return [format]
+  return mode === 'chat' || mode === 'completion' ? [] : undefined
+}
+
+const routingOf = (source: LitellmSource, own: (name: string) => Path): Routing => {
+  const number = (name: string) => source.number(own(name))
   return {
-    ...(mode === 'embedding' && { traits: { formats: ['openai-embeddings'] } }),
+    order: number('order'),
+    weight: number('weight'),
+    rpm: number('rpm'),
+    tpm: number('tpm'),
+    max_parallel_requests: number('max_parallel_requests'),
+  }
+}
+
+const optionsOf = ({ source, tables }: Reading, at: Path, mode: string): Fields => {
+  const details: Path = [...at, 'model_info']
+  const params: Path = [...at, 'litellm_params']
+  const price = priceOf(source, [details, params], mode, tables)
+  const context = source.number([...details, 'max_input_tokens'])
+  const output =
+    source.number([...details, 'max_output_tokens']) ?? source.number([...details, 'max_tokens'])
+  const defaults = defaultsOf({ source, tables, at: params }, mode)
+  return {
     ...(context !== undefined && { context }),
     ...(output !== undefined && { output }),
-    ...(isPriced ? { price } : { free: true }),
-    ...(Object.keys(defaults).length > 0 && { defaults: { '*': defaults } }),
+    ...(price && { price }),
+    ...thinkingOf(source, [...params, 'thinking']),
+    ...(Object.keys(defaults).length > 0 && { defaults }),
   }
+}
+
+const LEAST_THINKING = 1024
+const thinkingOf = (source: LitellmSource, path: Path): Fields => {
+  const budget = source.peek([...path, 'budget_tokens'])
+  if (source.peek([...path, 'type']) !== 'enabled' || Number(budget) < LEAST_THINKING) return {}
+  source.take([...path, 'type'])
+  const tokens = source.number([...path, 'budget_tokens'])
+  return tokens === undefined ? {} : { thinking: { budget: tokens } }
+}
+
+interface ParamsReading extends Pick<Reading, 'source' | 'tables'> {
+  readonly at: Path
+}
+/** Members of requests by route, under their names there. */
+const defaultsOf = ({ source, tables, at }: ParamsReading, mode: string): Fields => {
+  const isChat = mode === 'chat' || mode === 'responses'
+  const routes = Object.entries(tables.defaults).filter(([route]) => isChat === (route !== '*'))
+  const defaults: Record<string, Json> = {}
+  for (const [route, members] of routes) {
+    const values = members.flatMap(member => {
+      const [name = '', to = name] =
+        typeof member === 'string' ? [member] : (Object.entries(member)[0] ?? [])
+      const value = source.peek([...at, name])
+      if (value === undefined || value === null) return []
+      if (typeof value === 'object') {
+        source.note([...at, name], 'a default is a text, a number, true or false')
+        return []
+      }
+      return [[to, source.take([...at, name]) ?? null] as const]
+    })
+    if (values.length > 0) defaults[route] = Object.fromEntries(values)
+  }
+  return defaults
 }

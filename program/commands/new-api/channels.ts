@@ -1,7 +1,7 @@
 /** Channels of new-api or one-api as upstreams, and their models with prices. Pure. */
 import { isFields } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
-import { freeName, modelName } from '../starter/texts.ts'
+import { freeName, modelName, variableName } from '../starter/texts.ts'
 import { type CompletionRatios, priceOf, type Ratios } from './prices.ts'
 import type { Report } from './report.ts'
 import { jsonIn, listIn, numberIn, type TableRow, type Tables, textIn } from './source.ts'
@@ -142,7 +142,7 @@ const variableOf = (
   key: string,
   variables: Map<string, string>,
 ): string => {
-  const name = `${upstream.toUpperCase().replaceAll('-', '_')}_KEY${number === 0 ? '' : `_${number}`}`
+  const name = variableName(upstream, number)
   variables.set(name, key)
   return `\${${name}:-}`
 }

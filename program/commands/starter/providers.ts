@@ -1,16 +1,13 @@
 /** The providers that a new configuration can begin with: the presets, and the models and prices of
  *  the shipped catalogue. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse } from 'yaml'
 import { PROGRAM } from '../../../engine/config/plugins/program.ts'
-import { isFields } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
+import { fieldsOf, shipped } from './shipped.ts'
 
 type Fields = { readonly [key: string]: Json }
-const fieldsOf = (value: Json | undefined): Fields => (isFields(value) ? value : {})
-const sectionOf = (file: string, name: string): Fields =>
-  fieldsOf(fieldsOf(parse(readFileSync(join(PROGRAM, file), 'utf8')) as Json)[name])
+const sectionOf = (file: string, name: string): Fields => fieldsOf(shipped(file)[name])
 
 export const presets = (): Fields => sectionOf('presets.yaml', 'presets')
 

@@ -3,7 +3,9 @@
 import { relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { PROGRAM } from '../../../engine/config/plugins/program.ts'
+import { isFields } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
+import { shipped } from './shipped.ts'
 
 export interface Parts {
   /** Folder of the new file. */
@@ -57,61 +59,37 @@ const SETTINGS = `settings:
 const PIPELINE =
   'pipeline: [errors, headers, observe, auth, form, validate, model, limit, idempotency, meter, account, console, openapi, translate, embed, notify, sandbox, adapt]'
 
-const routesOf = (route: Parts['route']): readonly Json[] => [
-  {
-    path: 'POST /v1/chat/completions',
-    name: 'chat',
-    validate: 'tollgate:schemas/chat-completions.json',
-    model: 'body',
-    translate: 'openai-chat',
-    errors: 'openai',
-    ...route,
-  },
-  {
-    path: 'POST /v1/messages',
-    name: 'messages',
-    validate: 'tollgate:schemas/messages.json',
-    model: 'body',
-    translate: 'anthropic-messages',
-    errors: 'anthropic',
-    ...route,
-  },
-  {
-    path: 'POST /v1/embeddings',
-    name: 'embeddings',
-    validate: 'tollgate:schemas/embeddings.json',
-    model: 'body',
-    embed: 'openai',
-    errors: 'openai',
-    ...route,
-  },
-  {
-    path: 'POST /v1/responses',
-    name: 'responses',
-    validate: 'tollgate:schemas/responses.json',
-    model: 'body',
-    translate: 'openai-responses',
-    errors: 'openai',
-    ...route,
-  },
-  ...['generateContent', 'streamGenerateContent'].map(action => ({
-    path: `POST /v1beta/models/{model}:${action}`,
-    name: action === 'generateContent' ? 'generate-content' : 'stream-generate-content',
-    auth: ['query-key', 'key'],
-    validate: 'tollgate:schemas/generate-content.json',
-    model: { path: 'model' },
-    translate: 'google-gemini',
-    errors: 'google',
-    ...route,
-  })),
-  {
-    path: 'POST /v1/images/generations',
-    name: 'images',
-    validate: 'tollgate:schemas/images-generations.json',
-    model: 'body',
-    translate: 'openai-images',
-    errors: 'openai',
-    ...route,
-  },
-  { path: 'GET /v1/models', name: 'models', model: { list: 'openai' }, errors: 'openai' },
-]
+/** Routes of the shipped configuration that a new one has. */
+const ROUTES = new Set([
+  'chat',
+  'completions',
+  'messages',
+  'responses',
+  'embeddings',
+  'rerank',
+  'moderations',
+  'generate-content',
+  'stream-generate-content',
+  'images',
+  'image-edits',
+  'speech',
+  'transcriptions',
+  'translations',
+])
+/** Options of plugins that the pipeline above has not. */
+const LEFT_OUT = new Set(['responses', 'task'])
+const LIST = { path: 'GET /v1/models', name: 'models', model: { list: 'openai' }, errors: 'openai' }
+
+const routesOf = (route: Parts['route']): readonly Json[] => {
+  const { routes } = shipped('routes.yaml')
+  const included = (Array.isArray(routes) ? routes : []).filter(
+    each => isFields(each) && ROUTES.has(String(each.name)),
+  )
+  return [...included.map(each => ({ ...adapted(each), ...route })), LIST]
+}
+const adapted = (options: Json): { readonly [key: string]: Json } =>
+  Object.fromEntries(
+    Object.entries(isFields(options) ? options : {})
+      .filter(([key]) => !LEFT_OUT.has(key))
+      .map(([key, value]) => [key, key === 'validate' ? `tollgate:${value}` : value]),
+  )
