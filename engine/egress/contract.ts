@@ -34,10 +34,12 @@ export interface CredentialSigner {
 export type AuthHostOf<Host> = Host & {
   /** Key in `upstreams:`. */
   readonly upstream: string
-  /** One request to an address that the operator configured, through the proxy of the upstream: no
-   *  egress rules, no redirects. Rejects without a whole response in time. */
-  request(url: string, request: OperatorRequest): Promise<OperatorResponse>
+  /** As of the host, through the proxy of the upstream. */
+  readonly request: SendToOperator
 }
+/** One request to an address that the operator configured: no egress rules, no redirects, a
+ *  connection of its own. Rejects without a whole response in time. */
+export type SendToOperator = (url: string, request: OperatorRequest) => Promise<OperatorResponse>
 export interface OperatorRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
@@ -49,5 +51,6 @@ export interface OperatorRequest {
 }
 export interface OperatorResponse {
   readonly status: number
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly text: string
 }

@@ -1,6 +1,6 @@
 /** Sends one request to an address that the operator configured, such as that of an identity
  *  provider: no egress rules, no redirects, one connection per request. */
-import type { AuthHost } from '../plugin.ts'
+import type { SendToOperator } from '../plugin.ts'
 import { openConnector } from './connector.ts'
 
 /** Most bytes of a response. */
@@ -8,7 +8,7 @@ const LIMIT = 1024 * 1024
 
 /** `proxy`: that of an upstream. Loads undici at the first request. */
 export const createOperatorRequest =
-  (proxy: string | undefined): AuthHost['request'] =>
+  (proxy?: string): SendToOperator =>
   async (url, { method, headers, body = null, timeout, direct }) => {
     const address = new URL(url)
     const signal = AbortSignal.timeout(timeout)
@@ -21,14 +21,18 @@ export const createOperatorRequest =
     })
     try {
       const path = address.pathname + address.search
-      const { statusCode, body: reply } = await client.request({
+      const {
+        statusCode,
+        headers: fields,
+        body: reply,
+      } = await client.request({
         method,
         path,
         headers,
         body,
         signal,
       })
-      return { status: statusCode, text: await reply.text() }
+      return { status: statusCode, headers: fields, text: await reply.text() }
     } finally {
       await client.destroy()
       connector.close()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { errors } from '../errors.ts'
 import type { RequestFilter, RequestLog, RequestPage, RequestRecord } from './contract.ts'
-import { type LogFile, listFiles } from './files.ts'
+import { type LogFile, listFiles, requestFolder } from './files.ts'
 import { compileFilter, parseLine, requiredTexts } from './filter.ts'
 import { lineStart, linesAfter, linesBackwards } from './lines.ts'
 
@@ -23,6 +23,9 @@ export const openRequestLog = (folder: string): RequestLog => ({
   find: id => findRecord(folder, id),
   follow: (filter, signal) => followRecords(folder, filter, signal),
 })
+
+/** That of a data folder. */
+export const requestLogOf = (data: string): RequestLog => openRequestLog(requestFolder(data))
 
 // ---------------------------------------------------------------- pages
 

@@ -1,5 +1,5 @@
 /** One request to a token endpoint of OAuth 2.0 (RFC 6749 §5). */
-import type { AuthHost, OperatorRequest } from '../../engine/plugin.ts'
+import type { OperatorRequest, SendToOperator } from '../../engine/plugin.ts'
 import type { IssuedToken } from './access-token.ts'
 
 /** ms until the whole response has arrived. */
@@ -11,7 +11,7 @@ const LONGEST = 300
 
 /** Rejects with an error for the operator, without the texts in `secrets`. */
 export const requestToken = async (
-  request: AuthHost['request'],
+  request: SendToOperator,
   url: string,
   outgoing: Omit<OperatorRequest, 'timeout'>,
   secrets: readonly string[] = [],

@@ -101,6 +101,7 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
     send: absent,
     serve: absent,
     checkUrl: absent,
+    request: absent,
     job: absent,
     allowance: absent,
     pin: absent,

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { serveInside } from '../../egress/inside-request.ts'
+import { createOperatorRequest } from '../../egress/operator-request.ts'
 import type {
   Document,
   Host,
@@ -13,8 +14,7 @@ import type {
   RouteView,
   UpstreamView,
 } from '../../plugin.ts'
-import { requestFolder } from '../../request-log/files.ts'
-import { openRequestLog } from '../../request-log/reader.ts'
+import { requestLogOf } from '../../request-log/reader.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import { makeFolder } from '../../store/make-folder.ts'
@@ -54,7 +54,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
   log: resources.log,
   metrics: resources.metrics,
   gateway: gatewayOf(resources.gateway, context.routes),
-  requests: openRequestLog(requestFolder(context.settings.data)),
+  requests: requestLogOf(context.settings.data),
   database: resources.database,
   config: {
     version: context.version,
@@ -77,6 +77,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
   serve: request => serveInside(resources, request),
   send: context.send,
   checkUrl: context.checkUrl,
+  request: createOperatorRequest(),
   job: (name, every, run, options) => {
     const job = resources.jobs.start(name, every, run, options)
     context.releases.push(job.stop)

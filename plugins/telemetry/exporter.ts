@@ -1,0 +1,156 @@
+/** Sends spans and metrics of one process to all receivers: a bounded queue for each, in batches,
+ *  again after failures that may pass. */
+import { type HeaderFields, retryAfterIn } from '../../engine/kit.ts'
+import type { HostBase, Metrics } from '../../engine/plugin.ts'
+import { Measures } from './measures.ts'
+import { type Attributes, metricsOf, type Span, tracesOf } from './otlp.ts'
+import type { Conventions, Receiver } from './section.ts'
+import { METRICS } from './semantics.ts'
+
+/** Spans of one request to a receiver. */
+const BATCH = 512
+/** ms until the whole response has arrived. */
+const TIMEOUT = 10_000
+/** ms between attempts, doubled after each failure. */
+const PAUSE = 1_000
+const LONGEST_PAUSE = 60_000
+/** Statuses after which OTLP sends again. */
+const TRANSIENT = new Set([429, 502, 503, 504])
+
+export interface ExporterOptions {
+  readonly receivers: readonly Receiver[]
+  /** Attributes of the service. */
+  readonly resource: Attributes
+  readonly conventions: Conventions
+  readonly currency: string
+  /** Most spans that wait for a receiver. */
+  readonly queue: number
+  /** ms between two reports of metrics. */
+  readonly interval: number
+}
+
+export class Exporter {
+  readonly measures: Measures
+  readonly #queues: readonly Queue[]
+  readonly #options: ExporterOptions
+  #reported = Date.now()
+  constructor(host: Pick<HostBase, 'log' | 'metrics' | 'request'>, options: ExporterOptions) {
+    this.#options = options
+    this.measures = new Measures(METRICS[options.conventions])
+    this.#queues = options.receivers.map(receiver => new Queue(host, receiver, options))
+  }
+  add(span: Span): void {
+    for (const queue of this.#queues) queue.add(span)
+  }
+  /** Sends what waits, and metrics if their time has come. */
+  async flush(): Promise<void> {
+    const isDue = Date.now() - this.#reported >= this.#options.interval
+    if (isDue) this.#reported = Date.now()
+    await Promise.all(this.#queues.map(queue => this.#send(queue, isDue)))
+  }
+  /** The last flush: what a receiver does not accept at once is dropped. */
+  async close(): Promise<void> {
+    await Promise.all(this.#queues.map(queue => this.#send(queue, true)))
+  }
+  async #send(queue: Queue, withMetrics: boolean): Promise<void> {
+    if (withMetrics)
+      queue.metrics = metricsOf(this.#options.resource, this.measures.read(this.#options.currency))
+    await queue.flush()
+  }
+}
+
+/** What waits for one receiver. */
+class Queue {
+  /** The next report of metrics. A later one replaces it, since all are cumulative. */
+  metrics: string | undefined
+  #spans: Span[] = []
+  #isSending = false
+  #failures = 0
+  #next = 0
+  readonly #host: Pick<HostBase, 'log' | 'metrics' | 'request'>
+  readonly #receiver: Receiver
+  readonly #options: ExporterOptions
+  constructor(
+    host: Pick<HostBase, 'log' | 'metrics' | 'request'>,
+    receiver: Receiver,
+    options: ExporterOptions,
+  ) {
+    this.#host = host
+    this.#receiver = receiver
+    this.#options = options
+  }
+  add(span: Span): void {
+    if (this.#spans.length < this.#options.queue) this.#spans.push(span)
+    else this.#drop(1)
+  }
+  async flush(): Promise<void> {
+    if (this.#isSending || Date.now() < this.#next) return
+    this.#isSending = true
+    try {
+      while (this.#spans.length > 0) {
+        const batch = this.#spans.slice(0, BATCH)
+        if (
+          !(await this.#post('/v1/traces', tracesOf(this.#options.resource, batch), batch.length))
+        )
+          return
+        this.#spans.splice(0, batch.length)
+      }
+      const { metrics } = this
+      if (metrics === undefined || !(await this.#post('/v1/metrics', metrics, 0))) return
+      if (this.metrics === metrics) this.metrics = undefined
+    } finally {
+      this.#isSending = false
+    }
+  }
+  /** Whether it is done with: accepted, or refused for good. `spans`: how many the body has. */
+  async #post(path: string, body: string, spans: number): Promise<boolean> {
+    const { url, headers } = this.#receiver
+    try {
+      const response = await this.#host.request(url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+        timeout: TIMEOUT,
+      })
+      if (TRANSIENT.has(response.status))
+        return this.#pause(`status ${response.status}`, response.headers)
+      this.#failures = 0
+      if (response.status < 300) this.#drop(rejectedIn(response.text))
+      else {
+        this.#drop(spans)
+        this.#warn(`refused ${spans} spans with status ${response.status}`)
+      }
+      return true
+    } catch (error) {
+      return this.#pause((error as Error).message)
+    }
+  }
+  #pause(reason: string, headers: HeaderFields = {}): false {
+    const pause = Math.min(PAUSE * 2 ** this.#failures, LONGEST_PAUSE)
+    if (this.#failures++ === 0) this.#warn(`does not accept it (${reason}); it is tried again`)
+    this.#next = Date.now() + Math.min(retryAfterIn(headers) ?? pause, LONGEST_PAUSE)
+    return false
+  }
+  #warn(message: string): void {
+    const receiver = new URL(this.#receiver.url).origin
+    this.#host.log.warn({ receiver }, `the receiver of telemetry ${message}`)
+  }
+  #drop(spans: number): void {
+    const metrics: Metrics = this.#host.metrics
+    if (spans > 0)
+      metrics.count(
+        'telemetry_dropped_total',
+        { receiver: new URL(this.#receiver.url).host },
+        spans,
+      )
+  }
+}
+
+/** Spans that the receiver rejected in a response with status 200. */
+const rejectedIn = (text: string): number => {
+  try {
+    return Number(JSON.parse(text)?.partialSuccess?.rejectedSpans ?? 0) || 0
+  } catch {
+    return 0
+  }
+}

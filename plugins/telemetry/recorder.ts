@@ -1,0 +1,235 @@
+/** Turns one call into spans: one of the server without usage, and one of the client for each
+ *  attempt. The attempt that answered has usage and cost, so that sums count them once. */
+import { isFields } from '../../engine/kit.ts'
+import type { Attempt, Exchange, Fault, Outcome, Slot } from '../../engine/plugin.ts'
+import { printMoney } from '../billing/money.ts'
+import { isForEmbeddings } from '../conversion/route-format.ts'
+import { ACCOUNT, CHARGE, MODEL, SERVED, USAGE } from '../slots.ts'
+import type { Exporter } from './exporter.ts'
+import type { Attributes, Span } from './otlp.ts'
+import type { Always, Section } from './section.ts'
+import { attributesOfInference, type Inference, outputOf, promptOf } from './semantics.ts'
+
+/** An attempt; times of `performance.now()`. */
+interface Try {
+  readonly id: string
+  readonly upstream: string
+  readonly model: string | undefined
+  readonly start: number
+  /** Of the failure; an attempt that answered ends with the call. */
+  end?: number
+  status?: number
+  error?: string
+}
+const TRIES: Slot<Try[]> = { name: 'telemetry tries' }
+
+/** The members of the client's `traceparent`, if its trace is that of the call. */
+const PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/
+const SAMPLED = 1
+/** Characters of `tracestate` that are kept, as the standard asks. */
+const LONGEST_STATE = 512
+
+export interface RecorderOptions {
+  readonly section: Section
+  readonly exporter: Exporter
+  readonly currency: string
+  /** The name of the provider of an upstream. */
+  provider(upstream: string): string
+}
+
+export class Recorder {
+  readonly #options: RecorderOptions
+  readonly #slow: number
+  readonly #errors: boolean
+  constructor(options: RecorderOptions) {
+    this.#options = options
+    const always: readonly Always[] = options.section.always
+    this.#errors = always.some(each => 'error' in each)
+    this.#slow = Math.min(...always.map(each => ('slow' in each ? each.slow : Infinity)))
+  }
+  /** Begins the record of a call. */
+  begin(exchange: Exchange): void {
+    exchange.slots.set(TRIES, [])
+    exchange.onEnd(outcome => this.#end(exchange, outcome))
+  }
+  /** Records an attempt. A call without a record, such as a poll of a task, has none. */
+  async attempt(attempt: Attempt, next: () => Promise<void>): Promise<void> {
+    const tries = attempt.exchange.slots.get(TRIES)
+    if (!tries) return next()
+    const { headers } = attempt.request
+    const { upstream, name: model } = attempt.target
+    const id = PARENT.exec(String(headers.traceparent))?.[2] ?? attempt.exchange.id.slice(-16)
+    const each: Try = { id, upstream, model, start: performance.now() }
+    const before = tries.at(-1)
+    if (before && before.end === undefined) {
+      // The status of its reply led to this attempt.
+      before.end = each.start
+      before.error = String(before.status)
+    }
+    tries.push(each)
+    this.#propagate(attempt)
+    try {
+      await next()
+      each.status = attempt.reply.status
+    } catch (error) {
+      each.end = performance.now()
+      each.error = (error as Fault).code ?? 'ERROR'
+      throw error
+    }
+  }
+  /** Sends `tracestate` on, and of `baggage` what the configuration names. */
+  #propagate({ exchange, request }: Attempt): void {
+    const { tracestate, baggage } = exchange.request.headers
+    if (tracestate !== undefined && parentOf(exchange)) request.headers.tracestate = tracestate
+    const members = listedBaggage(baggage, this.#options.section.baggage)
+    if (members.length > 0)
+      request.headers.baggage = members.map(([name, value]) => `${name}=${value}`).join(',')
+  }
+  #end(exchange: Exchange, outcome: Outcome): void {
+    const tries = exchange.slots.get(TRIES) ?? []
+    const last = tries.at(-1)
+    const inference = last && this.#inference(exchange, last, outcome)
+    if (inference) this.#measure(inference, outcome)
+    if (!this.#isRecorded(exchange, outcome)) return
+    const { exporter, section } = this.#options
+    const server = serverSpan(exchange, outcome, section.baggage)
+    exporter.add(server)
+    for (const each of tries) {
+      const own = each === last && inference ? inference : this.#inference(exchange, each)
+      exporter.add(this.#clientSpan(server, each, own, outcome))
+    }
+  }
+  #isRecorded(exchange: Exchange, { ms, end, status }: Outcome): boolean {
+    if (ms.whole > this.#slow) return true
+    if (this.#errors && (end === 'cut' || status >= 500)) return true
+    const parent = parentOf(exchange)
+    if (parent) return (Number.parseInt(parent.flags, 16) & SAMPLED) === SAMPLED
+    // The trace id decides, so that every process and a part of the attempts decide alike.
+    return Number.parseInt(exchange.trace.slice(-8), 16) < this.#options.section.share * 2 ** 32
+  }
+  /** `outcome`: of the attempt that answered, which has usage and cost. */
+  #inference(exchange: Exchange, each: Try, outcome?: Outcome): Inference {
+    const { slots, request, route } = exchange
+    const body = isFields(request.parsed) ? request.parsed : {}
+    const served = outcome && slots.get(SERVED)
+    const charge = outcome && slots.get(CHARGE)
+    const isStream = outcome !== undefined && body.stream === true
+    const first = outcome?.ms.first
+    return {
+      operation: isForEmbeddings(route) ? 'embeddings' : 'chat',
+      provider: this.#options.provider(each.upstream),
+      requestModel: each.model ?? slots.get(MODEL)?.entry,
+      responseModel: served?.model,
+      responseId: served?.id,
+      isStream,
+      body,
+      meters: outcome && each.error === undefined ? slots.get(USAGE)?.meters : undefined,
+      firstChunk:
+        isStream && first !== undefined
+          ? Math.max(0, first - (each.start - exchange.startedAt)) / 1_000
+          : undefined,
+      cost: charge && {
+        amount: Number(printMoney(charge.nanos)),
+        currency: this.#options.currency,
+      },
+    }
+  }
+  #measure({ meters = {}, ...inference }: Inference, { ms, fault }: Outcome): void {
+    this.#options.exporter.measures.add({
+      operation: inference.operation,
+      provider: inference.provider,
+      model: inference.requestModel ?? '',
+      error: fault?.code ?? '',
+      seconds: ms.whole / 1_000,
+      firstChunk: inference.firstChunk,
+      input: promptOf(meters),
+      output: outputOf(meters),
+      charged: inference.cost?.amount ?? 0,
+    })
+  }
+  #clientSpan(server: Span, each: Try, inference: Inference, outcome: Outcome): Span {
+    const isLast = each.end === undefined
+    const error = each.error ?? (isLast ? errorOf(outcome) : undefined)
+    return {
+      trace: server.trace,
+      id: each.id,
+      parent: server.id,
+      state: server.state,
+      kind: 'client',
+      name: `${inference.operation} ${inference.requestModel ?? ''}`.trim(),
+      start: performance.timeOrigin + each.start,
+      end: each.end === undefined ? server.end : performance.timeOrigin + each.end,
+      attributes: {
+        ...attributesOfInference(this.#options.section.conventions, inference),
+        'http.response.status_code': each.status,
+        'tollgate.upstream': each.upstream,
+        'error.type': error,
+      },
+      error,
+    }
+  }
+}
+
+const parentOf = ({ request, trace }: Exchange) => {
+  const [, id, span, flags = '00'] = PARENT.exec(request.headers.traceparent ?? '') ?? []
+  return id === trace && span !== undefined ? { span, flags } : undefined
+}
+
+/** Members of `baggage` with these names. Properties behind a value are dropped. */
+const listedBaggage = (
+  baggage: string | undefined,
+  names: readonly string[],
+): (readonly [name: string, value: string])[] => {
+  if (baggage === undefined || names.length === 0) return []
+  return baggage.split(',').flatMap(member => {
+    const [name = '', value = ''] = (member.split(';')[0] ?? '').split('=', 2).map(e => e.trim())
+    return names.includes(name) ? [[name, value] as const] : []
+  })
+}
+
+/** The code of the fault, or the status of a response that is an error. */
+const errorOf = ({ fault, status, end }: Outcome): string | undefined => {
+  if (fault) return fault.code
+  if (status >= 400) return String(status)
+  return end === 'hangup' ? 'client_left' : undefined
+}
+
+const serverSpan = (exchange: Exchange, outcome: Outcome, listed: readonly string[]): Span => {
+  const { id, trace, request, route, slots, startedAt } = exchange
+  const parent = parentOf(exchange)
+  const start = performance.timeOrigin + startedAt
+  const account = slots.get(ACCOUNT)
+  const state = parent && request.headers.tracestate?.slice(0, LONGEST_STATE)
+  const error = errorOf(outcome)
+  const baggage: Attributes = Object.fromEntries(
+    listedBaggage(request.headers.baggage, listed).map(([name, value]) => [
+      `baggage.${name}`,
+      value,
+    ]),
+  )
+  return {
+    trace,
+    id: id.slice(-16),
+    parent: parent?.span,
+    state,
+    kind: 'server',
+    name: `${request.method} ${route.pattern}`,
+    start,
+    end: start + outcome.ms.whole,
+    attributes: {
+      'http.request.method': request.method,
+      'http.route': route.pattern,
+      'url.path': request.path,
+      'http.response.status_code': outcome.status,
+      'error.type': error,
+      'tollgate.request': id,
+      'tollgate.account': account?.name,
+      'tollgate.key': account?.key?.id,
+      'tollgate.model': slots.get(MODEL)?.entry,
+      'tollgate.attempts': outcome.attempts,
+      ...baggage,
+    },
+    // A refusal of the client's request is no fault of the server.
+    error: outcome.status >= 500 || outcome.end === 'cut' ? error : undefined,
+  }
+}

@@ -1,0 +1,110 @@
+/** The shape of `telemetry:`: receivers of traces and metrics, and which calls they get. */
+import {
+  anyOf,
+  duration,
+  integer,
+  list,
+  map,
+  object,
+  oneOf,
+  parsed,
+  type RawOf,
+  required,
+  text,
+  type ValueOf,
+} from '../../engine/config/shape.ts'
+import { amountIn, DURATIONS } from '../../engine/kit.ts'
+
+const URL_TEXT = { pattern: '^https?://', examples: ['http://127.0.0.1:4318'] }
+const receiver = object(
+  'A receiver with headers of its own.',
+  {
+    url: required(text('Its address; /v1/traces and /v1/metrics are added.', URL_TEXT)),
+    headers: map(
+      'Headers of requests to it, such as its key.',
+      text('The value of the header.', { format: 'password', examples: ['${LANGFUSE_KEY}'] }),
+      { default: {}, examples: [{ 'dd-api-key': '${DATADOG_KEY}' }] },
+    ),
+  },
+  { examples: [{ url: 'https://otlp.example.com', headers: { 'api-key': '${OTLP_KEY}' } }] },
+)
+const address = text('The address of a receiver.', URL_TEXT)
+
+/** When a call is recorded whatever its share is. `slow`: ms. */
+export type Always = { readonly error: true } | { readonly slow: number }
+const always = parsed(
+  '`error`: it ended with an error or early. `slow > 10s`: it took longer.',
+  '^(error|slow > [1-9][0-9]{0,4}(ms|s|m))$',
+  (word): Always =>
+    word === 'error' ? { error: true } : { slow: amountIn(word.slice(7), DURATIONS) },
+  { examples: ['slow > 10s'] },
+)
+
+const CONVENTIONS = ['gen_ai/0.1.0', 'gen_ai/1.36.0'] as const
+export type Conventions = (typeof CONVENTIONS)[number]
+
+export const SECTION = object(
+  'Traces and metrics of calls, sent by OTLP over HTTP in JSON. Prompts and answers are never part of them.',
+  {
+    to: required(
+      anyOf(
+        'The receiver, or a list of them. Each gets everything.',
+        [
+          address,
+          list('Receivers.', anyOf('A receiver.', [address, receiver], {}), { minItems: 1 }),
+        ],
+        { examples: ['http://127.0.0.1:4318'] },
+      ),
+    ),
+    service: text('The name of the service in traces and metrics.', {
+      default: 'tollgate',
+      examples: ['gateway'],
+    }),
+    conventions: oneOf(
+      'The version of the semantic conventions that names the attributes.',
+      CONVENTIONS,
+      { default: 'gen_ai/0.1.0', examples: ['gen_ai/1.36.0'] },
+    ),
+    share: parsed(
+      'The part of calls that is recorded as traces. Calls whose client sends `traceparent` follow its flag instead. Metrics count all calls.',
+      '^([0-9]{1,2}(\\.[0-9]{1,4})?|100)%$',
+      each => Number.parseFloat(each) / 100,
+      { default: '100%', examples: ['5%'] },
+    ),
+    always: list('Calls that are recorded in any case.', always, {
+      default: ['error'],
+      examples: [['error', 'slow > 10s']],
+    }),
+    baggage: list(
+      'Members of the W3C header `baggage` that become attributes and are sent to upstreams; others are dropped.',
+      text('The name of a member.', {
+        pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+        examples: ['team'],
+      }),
+      { default: [], examples: [['team']] },
+    ),
+    metrics: duration('How often metrics are sent.', { default: '15s', examples: ['1m'] }),
+    queue: integer(
+      'Most calls and attempts that wait for a receiver in each process; more are dropped and counted.',
+      {
+        default: 2048,
+        minimum: 1,
+        maximum: 100_000,
+        examples: [2048],
+      },
+    ),
+  },
+  { examples: [{ to: 'http://127.0.0.1:4318', share: '5%', always: ['error', 'slow > 10s'] }] },
+)
+export type RawSection = RawOf<typeof SECTION>
+export type Section = ValueOf<typeof SECTION>
+
+export interface Receiver {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+export const receiversOf = ({ to }: Section): readonly Receiver[] =>
+  (typeof to === 'string' ? [to] : to).map(each => {
+    const { url, headers } = typeof each === 'string' ? { url: each, headers: {} } : each
+    return { url: url.replace(/\/+$/, ''), headers }
+  })

@@ -1,0 +1,135 @@
+/** Names of attributes by the semantic conventions for generative AI: version 0.1.0 of their own,
+ *  and 1.36.0 of OpenTelemetry, which older dashboards know.
+ *  Source: https://github.com/open-telemetry/semantic-conventions-genai */
+import type { Meters } from '../slots.ts'
+import type { Attributes } from './otlp.ts'
+import type { Conventions } from './section.ts'
+
+/** What is said of an attempt, whatever the version calls it. */
+export interface Inference {
+  readonly operation: string
+  readonly provider: string
+  /** The name that the upstream uses. */
+  readonly requestModel: string | undefined
+  readonly responseModel: string | undefined
+  readonly responseId: string | undefined
+  readonly isStream: boolean
+  readonly body: { readonly [name: string]: unknown }
+  readonly meters: Meters | undefined
+  /** s, of a stream. */
+  readonly firstChunk: number | undefined
+  readonly cost: { readonly amount: number; readonly currency: string } | undefined
+}
+
+/** All tokens of the prompt: cached ones are part of it. */
+export const promptOf = ({
+  input = 0,
+  cached = 0,
+  cache_write = 0,
+  cache_write_1h = 0,
+}: Meters): number => input + cached + cache_write + cache_write_1h
+export const outputOf = ({ output = 0, thinking = 0 }: Meters): number => output + thinking
+
+const numberIn = (body: Inference['body'], ...names: readonly string[]): number | undefined => {
+  const value = names.map(name => body[name]).find(each => typeof each === 'number')
+  return typeof value === 'number' ? value : undefined
+}
+const requestOf = ({ operation, requestModel, body }: Inference): Attributes => ({
+  'gen_ai.operation.name': operation,
+  'gen_ai.request.model': requestModel,
+  'gen_ai.request.max_tokens': numberIn(
+    body,
+    'max_completion_tokens',
+    'max_output_tokens',
+    'max_tokens',
+  ),
+  'gen_ai.request.temperature': numberIn(body, 'temperature'),
+  'gen_ai.request.top_p': numberIn(body, 'top_p'),
+})
+const responseOf = ({ responseModel, responseId, meters }: Inference): Attributes => ({
+  'gen_ai.response.id': responseId,
+  'gen_ai.response.model': responseModel,
+  ...(meters && {
+    'gen_ai.usage.input_tokens': promptOf(meters),
+    'gen_ai.usage.output_tokens': outputOf(meters),
+  }),
+})
+
+const ATTRIBUTES: Readonly<Record<Conventions, (inference: Inference) => Attributes>> = {
+  'gen_ai/0.1.0': inference => ({
+    ...requestOf(inference),
+    ...responseOf(inference),
+    'gen_ai.provider.name': inference.provider,
+    'gen_ai.request.stream': inference.isStream || undefined,
+    'gen_ai.response.time_to_first_chunk': inference.firstChunk,
+    'gen_ai.usage.cache_read.input_tokens': inference.meters?.cached,
+    'gen_ai.usage.cache_write.input_tokens': writtenOf(inference.meters),
+    'gen_ai.usage.reasoning.output_tokens': inference.meters?.thinking,
+    'gen_ai.usage.cost.amount': inference.cost?.amount,
+    'gen_ai.usage.cost.currency': inference.cost?.currency,
+    'gen_ai.usage.cost.source': inference.cost && 'local',
+  }),
+  'gen_ai/1.36.0': inference => ({
+    ...requestOf(inference),
+    ...responseOf(inference),
+    'gen_ai.system': inference.provider,
+  }),
+}
+const writtenOf = (meters: Meters = {}): number | undefined =>
+  (meters.cache_write ?? 0) + (meters.cache_write_1h ?? 0) || undefined
+
+export const attributesOfInference = (conventions: Conventions, inference: Inference): Attributes =>
+  ATTRIBUTES[conventions](inference)
+
+export interface MetricNames {
+  readonly duration: string
+  readonly first: string
+  readonly input: string
+  readonly output: string
+  readonly charged: string
+}
+export const METRICS: Readonly<Record<Conventions, MetricNames>> = {
+  'gen_ai/0.1.0': {
+    duration: 'gen_ai.client.inference.duration',
+    first: 'gen_ai.client.inference.time_to_first_chunk',
+    input: 'gen_ai.client.inference.usage.input_tokens',
+    output: 'gen_ai.client.inference.usage.output_tokens',
+    charged: 'tollgate.charged',
+  },
+  'gen_ai/1.36.0': {
+    duration: 'gen_ai.client.operation.duration',
+    first: 'gen_ai.server.time_to_first_token',
+    input: 'gen_ai.client.input_tokens',
+    output: 'gen_ai.client.output_tokens',
+    charged: 'tollgate.charged',
+  },
+}
+
+/** Names of providers by the end of their host. */
+const PROVIDERS: readonly (readonly [host: string, name: string])[] = [
+  ['openai.azure.com', 'azure.ai.openai'],
+  ['services.ai.azure.com', 'azure.ai.inference'],
+  ['openai.com', 'openai'],
+  ['anthropic.com', 'anthropic'],
+  ['generativelanguage.googleapis.com', 'gcp.gemini'],
+  ['aiplatform.googleapis.com', 'gcp.vertex_ai'],
+  ['amazonaws.com', 'aws.bedrock'],
+  ['deepseek.com', 'deepseek'],
+  ['mistral.ai', 'mistral_ai'],
+  ['groq.com', 'groq'],
+  ['x.ai', 'x_ai'],
+  ['cohere.com', 'cohere'],
+  ['moonshot.ai', 'moonshot_ai'],
+  ['perplexity.ai', 'perplexity'],
+]
+/** `urls`: addresses of the upstream. An unknown provider has the name of its upstream. */
+export const providerOf = (upstream: string, urls: readonly string[]): string => {
+  for (const url of urls) {
+    const host = URL.parse(url)?.hostname ?? ''
+    const entry = PROVIDERS.find(
+      ([end]) => host === end || host.endsWith(`.${end}`) || host.endsWith(`-${end}`),
+    )
+    if (entry) return entry[1]
+  }
+  return upstream
+}
