@@ -15,9 +15,8 @@ const CLIENT = 'plugins/console/client'
 const PLAIN_FILES = [
   'engine/config/plugins/load-script.cjs',
   'plugins/shipped.json',
-  'presets.yaml',
-  'console.yaml',
   'routes.yaml',
+  'program/config',
   'models',
   'schemas',
   'program/commands/**/*.yaml',

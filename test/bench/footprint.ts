@@ -54,7 +54,7 @@ interface Running {
 /** A copy of the shipped configuration. */
 const copyConfig = (): string => {
   const copy = mkdtempSync(join(folder, 'config-'))
-  for (const name of ['routes.yaml', 'presets.yaml', 'console.yaml', 'models', 'schemas'])
+  for (const name of ['routes.yaml', 'models', 'schemas'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   return join(copy, 'routes.yaml')
 }

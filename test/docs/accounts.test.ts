@@ -28,7 +28,9 @@ t.test(
 
 t.test('docs/accounts.md: its paths are in the shipped console.yaml', async t => {
   const shippedPaths = [
-    ...pageOf('console.yaml').matchAll(/path: '?(?:GET|POST|PATCH|DELETE) ([^',\s]+)/g),
+    ...pageOf('program/config/console.yaml').matchAll(
+      /path: '?(?:GET|POST|PATCH|DELETE) ([^',\s]+)/g,
+    ),
   ]
   const paths = new Set(shippedPaths.map(([, path = '']) => path))
   const mentions = [...pageOf(PAGE).matchAll(/`(?:(?:GET|POST|PATCH|DELETE) )(\/[^`?]+)/g)]
@@ -37,7 +39,7 @@ t.test('docs/accounts.md: its paths are in the shipped console.yaml', async t =>
 })
 
 t.test('console.yaml: every account view has a route', async t => {
-  const routes = pageOf('console.yaml')
+  const routes = pageOf('program/config/console.yaml')
   for (const view of account.schema.enum)
     t.match(routes, new RegExp(`account: ${view}(?![\\w-])`), view)
 })

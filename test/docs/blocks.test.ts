@@ -106,7 +106,7 @@ type Sections = Readonly<Record<string, object>>
 const compile = async (folder: string, block: string) => {
   const sections = parse(block) as Sections
   const { pipeline } = parse(pageOf('routes.yaml'), { merge: true }) as { pipeline: unknown }
-  const presets = parse(pageOf('presets.yaml')) as Sections
+  const presets = parse(pageOf('program/config/presets.yaml')) as Sections
   const own = (sections.routes ?? []) as typeof ROUTES
   const rest = ROUTES.filter(({ path }) => !own.some(each => each.path === path))
   const config = {

@@ -19,9 +19,6 @@ const COPIED = [
   'models',
   'schemas',
   'routes.yaml',
-  'routes.test.yaml',
-  'presets.yaml',
-  'console.yaml',
   'package.json',
   // Files that `npx tap` loads by its settings in package.json.
   ...['code', 'no-domain', 'cache', 'environment'].map(name => `test/helpers/${name}.ts`),

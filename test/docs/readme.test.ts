@@ -1,11 +1,12 @@
 /** README.md: its commands run in order in a fresh clone, and print what it shows. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { LONG } from '../helpers/run-settings.ts'
 import { blockOf, blocksOf, pageOf, sessionOf } from './blocks.ts'
 import { type Clone, clone, type ProcessOutput } from './clone.ts'
 
+const ROOT = join(import.meta.dirname, '../..')
 /** Commands that start a process each and have their own tests: only long runs include them. */
 const SLOW_COMMANDS = /^(?:npx --no-install tap|tollgate (?:accounts|keys)) /
 const session = sessionOf('README.md')
@@ -48,6 +49,16 @@ const applyEdits = async ({ folder, shell }: Clone, output: ProcessOutput): Prom
   const reply = await shell(call.replace('curl -s', 'curl -si').split('\nalias')[0] ?? '')
   if (!/^x-stamp: hello\r$/m.test(reply)) throw new Error(`no stamp on\n${reply}`)
 }
+
+t.test('README.md: shows each entry of the top level, at most 16', async t => {
+  const lines = pageOf('.gitignore').split('\n')
+  const ignored = new Set(lines.map(line => line.replace(/^\/|\/$/g, '')))
+  const entries = readdirSync(ROOT).filter(name => !name.startsWith('.') && !ignored.has(name))
+  const picture =
+    blocksOf('README.md').find(({ text }) => text.startsWith('routes.yaml'))?.text ?? ''
+  t.ok(entries.length <= 16, entries.join(' '))
+  t.same(picture.match(/^[\w.]+|(?<=, )[\w.-]+\.(?:json|md)|LICENSE/gm)?.sort(), entries.sort())
+})
 
 t.test('README.md: its YAML is part of the shipped routes.yaml', async t => {
   const shippedConfig = pageOf('routes.yaml')

@@ -34,7 +34,7 @@ export interface CellTarget {
   readonly options: Readonly<Record<string, Json>>
 }
 const read = (path: string): LooseObject => asObject(parse(readFileSync(path, 'utf8')))
-const presets = asObject(read('presets.yaml').presets)
+const presets = asObject(read('program/config/presets.yaml').presets)
 
 /** The kinds of targets of configuration files, each once. */
 const targetsIn = (files: readonly string[]): readonly CellTarget[] => {

@@ -73,7 +73,7 @@ const checkFiles = (t: Test, { pack }: InstalledPackage): void => {
   for (const path of [
     'engine/bin.cjs',
     'dist/program/exports/plugin.d.ts',
-    'dist/presets.yaml',
+    'dist/program/config/presets.yaml',
     'LICENSE',
   ])
     t.ok(paths.includes(path), path)

@@ -24,8 +24,7 @@ import { eventually } from '../helpers/gateway/primary.ts'
 import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const COPIED =
-  'engine plugins program models schemas routes.yaml routes.test.yaml presets.yaml console.yaml package.json'
+const COPIED = 'engine plugins program models schemas examples routes.yaml package.json'
 const base = mkdtempSync(join(tmpdir(), 'tollgate-prebuild-'))
 t.teardown(() => rmSync(base, { recursive: true, maxRetries: 5 }))
 let folder = join(base, 'program')
@@ -117,7 +116,7 @@ t.test('prebuild: a first start runs scripts and bundles nothing', async t => {
 })
 
 const runCases = (): string => {
-  const argv = [join(folder, 'engine/bin.cjs'), 'test', 'routes.test.yaml']
+  const argv = [join(folder, 'engine/bin.cjs'), 'test', 'examples/routes.test.yaml']
   return execFileSync(...plainCommand(process.execPath, ...argv), {
     cwd: folder,
     encoding: 'utf8',

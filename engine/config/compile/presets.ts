@@ -58,7 +58,7 @@ export const expandPresets = <T extends Readable>(reading: T): T => {
 }
 
 const UNKNOWN_URL = 'http://unknown.invalid'
-const NO_PRESETS = 'there is no section "presets:"; add presets.yaml to `include:`'
+const NO_PRESETS = 'there is no section "presets:"; add tollgate:presets.yaml to `include:`'
 
 const fieldsIn = (value: Json | undefined): Fields => (isFields(value) ? value : {})
 const lookUp = (presets: Fields, name: string): Fields | undefined =>

@@ -10,17 +10,26 @@ export const PROGRAM = fileURLToPath(new URL('../../../', import.meta.url)).repl
 /** What `npm ci` has built ahead for this program (program/release/prebuild.ts): bundles of the
  *  shipped plugins, compiled schemas and texts. Absent without it, and outside of a clone. */
 export const PREBUILT = join(PROGRAM, 'node_modules', '.cache', 'tollgate', 'plugins')
+/** Files that `tollgate:NAME` names; `tollgate:FOLDER/NAME` is below the program itself. */
+const PROGRAM_CONFIG = join(PROGRAM, 'program', 'config')
 const SCHEME = 'tollgate:'
 
-/** Whether a name in routes.yaml means a file of the program. */
-const isOfProgram = (name: string): boolean => name.startsWith(SCHEME)
+/** The folder of a file of the program that a name in routes.yaml means; undefined for others. */
+const programFolder = (name: string): string | undefined => {
+  if (!name.startsWith(SCHEME)) return undefined
+  return name.includes('/') ? PROGRAM : PROGRAM_CONFIG
+}
 /** Folder and path that a name in routes.yaml means. `from`: where relative names start. */
-export const splitName = (from: string, name: string): readonly [folder: string, path: string] =>
-  isOfProgram(name) ? [PROGRAM, name.slice(SCHEME.length)] : [from, name]
+export const splitName = (from: string, name: string): readonly [folder: string, path: string] => {
+  const folder = programFolder(name)
+  return folder === undefined ? [from, name] : [folder, name.slice(SCHEME.length)]
+}
 export const locate = (from: string, name: string): string => resolve(...splitName(from, name))
 /** The name of a path, of the same kind as `like`. */
-export const nameLike = (like: string, from: string, path: string): string =>
-  isOfProgram(like) ? SCHEME + relative(PROGRAM, path) : relative(from, path)
+export const nameLike = (like: string, from: string, path: string): string => {
+  const folder = programFolder(like)
+  return folder === undefined ? relative(from, path) : SCHEME + relative(folder, path)
+}
 
 /** The folder of the shipped plugins; undefined where TOLLGATE_PLUGINS leaves them out. */
 export const shippedPlugins = (env: NodeJS.ProcessEnv = process.env): string | undefined =>

@@ -9,7 +9,7 @@ import { fieldsOf, shipped } from './shipped.ts'
 type Fields = { readonly [key: string]: Json }
 const sectionOf = (file: string, name: string): Fields => fieldsOf(shipped(file)[name])
 
-export const presets = (): Fields => sectionOf('presets.yaml', 'presets')
+export const presets = (): Fields => sectionOf('program/config/presets.yaml', 'presets')
 
 /** `together-ai` -> `TOGETHER_AI`. */
 const variablePrefix = (name: string): string => name.toUpperCase().replace(/\W/g, '_')

@@ -21,17 +21,7 @@ import { operatorEnv, plainCommand } from '../../helpers/operator.ts'
 import { LONG } from '../../helpers/run-settings.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-const PROGRAM = [
-  'engine',
-  'plugins',
-  'program',
-  'models',
-  'schemas',
-  'routes.yaml',
-  'presets.yaml',
-  'console.yaml',
-  'package.json',
-]
+const PROGRAM = ['engine', 'plugins', 'program', 'models', 'schemas', 'routes.yaml', 'package.json']
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>
 }

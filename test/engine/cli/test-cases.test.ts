@@ -34,7 +34,7 @@ t.test('test: the documented cases pass against the shipped configuration', asyn
     if (TMPDIR === undefined) delete process.env.TMPDIR
     else process.env.TMPDIR = TMPDIR
   })
-  const result = await tollgate(['test', `${ROOT}routes.test.yaml`], env)
+  const result = await tollgate(['test', `${ROOT}examples/routes.test.yaml`], env)
   t.match(result, { code: 0, out: /3 passed, 0 failed$/ }, result.err)
   t.same(readdirSync(tmpdir()), [], 'nothing is left of the gateway')
   t.notOk(existsSync(`${ROOT}data/tollgate.db-test`))

@@ -38,12 +38,7 @@ const shippedFiles = (): Record<string, string> => {
       .filter(name => /\.(?:json|yaml)$/.test(name))
       .map(name => join(folder, name)),
   )
-  return Object.fromEntries(
-    [...names, 'presets.yaml', 'console.yaml'].map(name => [
-      name,
-      readFileSync(join(ROOT, name), 'utf8'),
-    ]),
-  )
+  return Object.fromEntries(names.map(name => [name, readFileSync(join(ROOT, name), 'utf8')]))
 }
 /** The shipped routes, whose editor is on. */
 const shippedRoutes = () => {

@@ -20,7 +20,10 @@ import type { Meters } from '../../../plugins/slots.ts'
 import { startGateway, type TestGateway } from '../gateway/gateway.ts'
 import { ledgerOn, makeLedger } from '../store/membership.ts'
 
-const SHIPPED = readFileSync(new URL('../../../console.yaml', import.meta.url), 'utf8')
+const SHIPPED = readFileSync(
+  new URL('../../../program/config/console.yaml', import.meta.url),
+  'utf8',
+)
 /** The account routes of the shipped console.yaml, unchanged. */
 const [, ROUTES = ''] = SHIPPED.split(
   /(?=^ {2}# (?:Balance, usage and credentials of an account|The console))/m,

@@ -14,7 +14,7 @@ import { render } from '../../oracles/render.ts'
 import type { Scenario, Step, ToolPart } from '../../oracles/scenarios.ts'
 import { type Received, serve } from './requests/upstreams.ts'
 
-const PRESETS_TEXT = readFileSync('presets.yaml', 'utf8')
+const PRESETS_TEXT = readFileSync('program/config/presets.yaml', 'utf8')
 const PRESETS: Readonly<Record<string, { readonly formats: readonly string[] }>> =
   parse(PRESETS_TEXT).presets
 

@@ -16,7 +16,10 @@ import {
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
-const PRESETS_TEXT = readFileSync(new URL('../../../presets.yaml', import.meta.url), 'utf8')
+const PRESETS_TEXT = readFileSync(
+  new URL('../../../program/config/presets.yaml', import.meta.url),
+  'utf8',
+)
 const PRESETS: Readonly<Record<string, { readonly url: string }>> = parse(PRESETS_TEXT).presets
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 

@@ -22,7 +22,7 @@ const gateway = await startGateway({
   inside: true,
   routes: `
 pipeline: [errors, validate, model, translate, adapt]
-${readFileSync('presets.yaml', 'utf8')}
+${readFileSync('program/config/presets.yaml', 'utf8')}
 ${readFileSync(new URL('models.yaml', FOLDER), 'utf8').replaceAll('UPSTREAM', upstream)}
 routes:
   - { path: POST /v1/chat/completions, validate: ${SCHEMAS}/chat-completions.json, model: body, translate: openai-chat, errors: openai }

@@ -16,7 +16,7 @@ export const PRESETS: Readonly<
     string,
     { readonly formats: readonly string[]; readonly needs?: object; readonly paths?: object }
   >
-> = parse(readFileSync(join(ROOT, 'presets.yaml'), 'utf8')).presets
+> = parse(readFileSync(join(ROOT, 'program/config/presets.yaml'), 'utf8')).presets
 
 const OPENAI_MESSAGES = [{ role: 'user', content: 'hi' }]
 /** By format: path, and members of the body beside the model. */
@@ -77,7 +77,7 @@ export const explainPresets = async (
   )
   const config = join(folder, 'routes.yaml')
   writeFileSync(config, configText(cases, auth, usedFolder(join(folder, 'data'))))
-  copyFileSync(join(ROOT, 'presets.yaml'), join(folder, 'presets.yaml'))
+  copyFileSync(join(ROOT, 'program/config/presets.yaml'), join(folder, 'presets.yaml'))
   const terminal = recordingTerminal({})
   return withLoadedConfig(config, terminal, readOnlyDatabase, async ({ snapshot, resources }) => {
     const requests: Record<string, SentRequest> = {}

@@ -90,7 +90,7 @@ t.test('presets: problems name the key, the preset and the way out', async t => 
     'UNKNOWN_PRESET no preset is named "neer"; there are near, own',
   ])
   t.same(expand({ preset: 'near' }, {}).problems, [
-    'UNKNOWN_PRESET no preset is named "near"; there is no section "presets:"; add presets.yaml to `include:`',
+    'UNKNOWN_PRESET no preset is named "near"; there is no section "presets:"; add tollgate:presets.yaml to `include:`',
   ])
   t.same(expand({ preset: 'constructor' }).problems.length, 1)
 })

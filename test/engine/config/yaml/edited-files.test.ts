@@ -30,9 +30,11 @@ t.test('edited files: a reload and a first start find the same', async t => {
   })
   delete process.env.TOLLGATE_PLUGINS
   const folder = t.testdir()
-  for (const name of ['routes.yaml', 'presets.yaml', 'console.yaml', 'models', 'schemas'])
+  for (const name of ['routes.yaml', 'models', 'schemas'])
     cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+  cpSync(join(ROOT, 'program/config/console.yaml'), join(folder, 'console.yaml'))
   const [config, cacheFolder] = [join(folder, 'routes.yaml'), join(folder, 'cache')]
+  writeFileSync(config, readFileSync(config, 'utf8').replace('tollgate:console', 'console'))
   const resultOf = (options: Partial<LoadOptions>) =>
     prepare({ config, version: 1, cacheFolder, ...options }).catch((error: unknown) => {
       if (error instanceof ProblemsError) return error

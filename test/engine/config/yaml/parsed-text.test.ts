@@ -15,7 +15,7 @@ const textsOf = (...patterns: readonly string[]): readonly string[] =>
   patterns.flatMap(pattern =>
     globSync(pattern, { cwd: ROOT }).map(path => readFileSync(join(ROOT, path), 'utf8')),
   )
-const SHIPPED = textsOf('*.yaml', 'models/*.yaml', 'examples/**/*.yaml')
+const SHIPPED = textsOf('*.yaml', 'program/config/*.yaml', 'models/*.yaml', 'examples/**/*.yaml')
 const BROKEN = textsOf('test/fixtures/config/*/*.yaml')
 const VARIABLES = { env: { HOME: '/home/gate', PORT: '8080' }, file: () => undefined }
 
