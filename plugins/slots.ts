@@ -236,10 +236,17 @@ export const EXPANDED_REQUEST: Slot<ExpandedRequest> = { name: 'expanded-request
  *  codec's filter in `forward`; final in the `end` or `fail` of every filter of a `handle`. */
 export const STREAM_ERRORED: Slot<true> = { name: 'stream-errored' }
 
+/** What the client is told by an error inside a stream that passes: a text, or its body as JSON.
+ *  Set by the codec's filter in `forward`; final where STREAM_ERRORED is. */
+export const STREAM_ERROR_TEXT: Slot<string> = { name: 'stream-error-text' }
+
 /** Set if the response has a success status and an error in place of content: the call is free.
  *  Set by the codec's filter in `forward`; final in the `end` or `fail` of every filter of a
  *  `handle`. */
 export const UNANSWERED: Slot<true> = { name: 'unanswered' }
+
+/** Set by `console` for its pages, its files and its sign-in: the request log marks them. */
+export const CONSOLE: Slot<true> = { name: 'console' }
 
 /** Renders the message that a WebSocket client receives before its connection is closed for a
  *  fault. Set by `realtime` before the request is forwarded; final then. */

@@ -164,6 +164,8 @@ export type Receipt = UsageCall & {
   readonly lines: readonly ReceiptLine[]
   readonly unpriced: readonly string[]
   readonly formula: string | null
+  /** Of a call that failed, charged or not. */
+  readonly failure?: Failure
 }
 /** A charge in lists of operators. */
 export type ChargeRow = Amounts & {
@@ -226,12 +228,55 @@ export type AuditReport = {
 /** One try of an upstream. `start`: ms after the head of the request. */
 export type Try = {
   readonly upstream?: string
-  readonly target?: string
+  readonly target?: string | null
+  /** The first digits of the SHA-256 of the upstream's key. */
+  readonly key?: string
+  /** Status of its response, or code of its fault. */
   readonly result?: string | number
+  /** Of an error that a response with a success status reported. */
+  readonly status?: number
+  /** Why there was no response: `getaddrinfo ENOTFOUND api.example.com`. */
+  readonly cause?: string
   readonly ms?: number
   readonly start?: number
   readonly id?: string
   readonly retry_after?: string
+  /** What the upstream said, without secrets; not in the request log. */
+  readonly message?: string
+}
+/** Why a call failed, as its client was told. */
+export type Failure = {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+/** A failed call of the calling account. `cost`: what was delivered before is charged. */
+export type FailedUsage = Failure & {
+  readonly request_id: string
+  readonly at: string
+  readonly route: string
+  readonly model: string
+  readonly key: number | null
+  readonly state: 'failed'
+  readonly ms: number
+  readonly cost: number
+  /** Failed calls of the account before this one that are not kept. */
+  readonly omitted: number
+}
+/** A failed call for operators. */
+export type FailedCallView = Failure & {
+  readonly request: string
+  readonly at: string
+  /** null: the call had no valid credential. */
+  readonly account: number | null
+  readonly account_name: string | null
+  readonly key: number | null
+  readonly route: string
+  readonly model: string
+  readonly ms: number
+  readonly cost: string
+  readonly omitted: number
+  readonly attempts: readonly Try[]
 }
 /** A line of the request log with the fields that the shipped plugins add. */
 export type RequestLine = {
@@ -271,6 +316,8 @@ export type RequestLine = {
 export type RequestStory = {
   /** null: this machine has no line of it. */
   readonly request: RequestLine | null
+  /** Of a call that failed. */
+  readonly failed: FailedCallView | null
   readonly key_name: string | null
   /** Latest first: a late charge of a task is one more. */
   readonly charges: readonly ChargeView[]

@@ -4,7 +4,7 @@ import pino from 'pino'
 import type { Log } from '../plugin.ts'
 import { memoizeByName } from '../response/headers.ts'
 import { createRequestLines, type RequestLine } from './request-line.ts'
-import { HIDDEN, hideKeys } from './secret-text.ts'
+import { HIDDEN, hideSecrets } from './secret-text.ts'
 
 export interface LogOptions {
   readonly level: string
@@ -126,11 +126,6 @@ const maskFields = (fields: object, depth = 0): Record<string, unknown> => {
   return copy ?? source
 }
 
-// Any query parameter may be a credential (`?key=`), and so may the text before an `@`.
-const SUSPECT = /[=@]|bearer |basic |(?:sk|st|pk|rk|key|secret|whsec)[-_]/i
-const QUERY = /([?&][\w.~-]+=)[^&"\s\\#]+/g
-const USERINFO = /:\/\/[^/?#\s"@]+@/g
-const CREDENTIAL = /\b((?:bearer|basic) )[\w.~+/=-]+/gi
 // Shorter values occur in ordinary words.
 const MIN_SECRET = 6
 
@@ -150,10 +145,7 @@ const createValueMask = () => {
       pattern = source === '' ? undefined : new RegExp(source, 'g')
     },
     apply(line: string): string {
-      let text = pattern ? line.replace(pattern, HIDDEN) : line
-      if (!SUSPECT.test(text)) return text
-      text = text.replace(QUERY, `$1${HIDDEN}`).replace(USERINFO, `://${HIDDEN}@`)
-      return hideKeys(text.replace(CREDENTIAL, `$1${HIDDEN}`))
+      return hideSecrets(pattern ? line.replace(pattern, HIDDEN) : line)
     },
   }
 }

@@ -12,6 +12,8 @@ export interface RequestRecord {
 export interface RequestFilter {
   /** Fields that must have one of these values, written as text: `{ route: ['home'] }`. */
   readonly fields?: Readonly<Record<string, readonly string[]>>
+  /** Fields that must not have one of these values; a record without the field passes. */
+  readonly except?: Readonly<Record<string, readonly string[]>>
   /** A status such as `429`, or a class such as `5xx`. */
   readonly status?: string
   /** ms since 1970; `until` is exclusive. */

@@ -4,8 +4,10 @@ import type { RequestFilter, RequestRecord } from './contract.ts'
 /** Whether a record passes. */
 export type Passes = (record: RequestRecord) => boolean
 
-export const compileFilter = ({ fields = {}, status, since, until }: RequestFilter): Passes => {
+export const compileFilter = (filter: RequestFilter): Passes => {
+  const { fields = {}, except = {}, status, since, until } = filter
   const pairs = Object.entries(fields)
+  const exceptions = Object.entries(except)
   const statusClass = status === undefined ? undefined : /^([1-5])xx$/.exec(status)?.[1]
   return record => {
     if (since !== undefined && record.time < since) return false
@@ -14,10 +16,11 @@ export const compileFilter = ({ fields = {}, status, since, until }: RequestFilt
       const text = String(record.status)
       if (statusClass === undefined ? text !== status : text[0] !== statusClass) return false
     }
-    return pairs.every(([name, values]) => {
+    const has = ([name, values]: readonly [string, readonly string[]]): boolean => {
       const value = record[name]
       return value !== undefined && values.includes(String(value))
-    })
+    }
+    return pairs.every(has) && !exceptions.some(has)
   }
 }
 

@@ -108,6 +108,7 @@ const call = {
   ms: nullable(integer),
 }
 const amounts = { cost: number, refunded: number }
+const failure = { status: integer, code: text, message: text }
 const usage = described(
   'One row for each call; or with `by` for each day, model or key',
   object(amounts, {
@@ -117,6 +118,8 @@ const usage = described(
     calls: integer,
     name: nullable(text),
     masked: nullable(text),
+    ...failure,
+    omitted: described('Failed calls before this one that are not kept', integer),
   }),
 )
 const cell = object({
@@ -141,7 +144,7 @@ const receipt = object(
     unpriced: list(text),
     formula: nullable(text),
   },
-  { task_id: text, settings: any },
+  { task_id: text, settings: any, failure: object(failure) },
 )
 const credential = {
   id: integer,
@@ -238,6 +241,8 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
       query('model', 'Only calls of this model, with by=call'),
       query('key', 'Only calls of the key with this number, with by=call', integer),
       query('state', 'Only these, with by=call', oneOf('open', 'settled', 'released')),
+      query('status', 'Failed calls in place of charges, with by=call', oneOf('failed')),
+      query('code', 'Only failed calls with this code, with status=failed'),
       query('sort', 'The order: time, cost or model with by=call, otherwise name, calls or cost'),
       query('order', 'asc, or desc', oneOf('asc', 'desc')),
       query('format', 'csv: all rows as a table', oneOf('json', 'csv')),

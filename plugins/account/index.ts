@@ -39,6 +39,8 @@ export default {
   },
   // `auth` sets the account.
   after: ['auth'],
+  // It owns the failed calls.
+  needs: ['observe'],
   commands,
   setup(name, host): Stage {
     const view = VIEWS[name]

@@ -3,6 +3,7 @@ import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts
 import { printFormula } from '../billing/formula.ts'
 import { isIncluded, isToolMeter } from '../billing/meters.ts'
 import type { Line } from '../billing/sum.ts'
+import { FIND_FAILED_CALL, failureOf } from '../calls/statements.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
@@ -19,10 +20,27 @@ export const receipt: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
     const id = Object.values(exchange.params)[0] ?? ''
-    const charge = CHARGE_ID.test(id) ? await ownCharge(database, exchange, id) : undefined
-    if (!charge) throw await noReceipt(database, exchange, id)
-    answerSuccess(exchange, { data: receiptOf(charge) })
+    const isId = CHARGE_ID.test(id)
+    const charge = isId ? await ownCharge(database, exchange, id) : undefined
+    const failed = isId ? await ownFailure(database, exchange, id) : undefined
+    if (charge) {
+      const failure = failed && { failure: failureOf(failed) }
+      answerSuccess(exchange, { data: { ...receiptOf(charge), ...failure } })
+    } else if (failed) answerSuccess(exchange, { data: failedReceiptOf(failed) })
+    else throw await noReceipt(database, exchange, id)
   }
+
+/** A failed call of the calling account; with an API key, only one of that key. */
+const ownFailure = async (
+  database: Pick<Database, 'read'>,
+  { slots }: Exchange,
+  id: string,
+): Promise<Row | undefined> => {
+  const { id: account, key } = slots.need(ACCOUNT)
+  const [row] = await database.read(FIND_FAILED_CALL, [id])
+  const isOwn = row?.account === account && (key === undefined || row.key === key.id)
+  return isOwn ? row : undefined
+}
 
 /** A charge of the calling account; with an API key, only charges of that key. */
 const ownCharge = async (
@@ -81,5 +99,30 @@ const receiptOf = (row: Row): Receipt => {
     formula: lines.length > 0 ? printFormula(lines) : null,
   }
 }
+/** Of a failed call without a charge: it costs nothing. */
+const failedReceiptOf = (row: Row): Receipt => ({
+  request_id: String(row.request),
+  at: isoTime(Number(row.at) - Number(row.ms)),
+  route: String(row.route),
+  model: String(row.model),
+  key: row.key === null ? null : Number(row.key),
+  state: 'failed',
+  estimated: false,
+  tier: null,
+  speed: null,
+  geography: null,
+  first_content_ms: null,
+  ms: Number(row.ms),
+  closed: isoTime(row.at),
+  cost: 0,
+  refunded: 0,
+  held: 0,
+  uncollected: 0,
+  usage: null,
+  lines: [],
+  unpriced: [],
+  formula: null,
+  failure: failureOf(row),
+})
 const parseOr = <T>(text: unknown, otherwise: T): T =>
   typeof text === 'string' ? (JSON.parse(text) as T) : otherwise

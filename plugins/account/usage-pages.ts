@@ -1,5 +1,6 @@
 /** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
+import { FAILED_CALLS_OF, failureOf } from '../calls/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
@@ -63,6 +64,25 @@ export const GROUPINGS = {
       ...servedFacts(row),
     }),
   },
+  failed: {
+    statements: FAILED_CALLS_OF,
+    sorts: ['time'],
+    order: 'desc',
+    place: ({ at, request }) => ({ time: at, request }),
+    last: 'request',
+    texts: ['request'],
+    name: row => ({
+      request_id: String(row.request),
+      at: isoTime(row.at),
+      route: String(row.route),
+      model: String(row.model),
+      key: keyOf(row),
+      state: 'failed',
+      ...failureOf(row),
+      ms: Number(row.ms),
+      omitted: Number(row.omitted),
+    }),
+  },
   day: sumGrouping(sumsBy('day'), ({ name }) => ({
     day: isoTime(Number(name) * 86_400_000).slice(0, 10),
   })),
@@ -78,12 +98,14 @@ export const GROUPINGS = {
   ),
 } satisfies Readonly<Record<string, Grouping>>
 export type By = keyof typeof GROUPINGS
+/** Failed calls are asked for by their status. */
+const CHOICES = (Object.keys(GROUPINGS) as By[]).filter(each => each !== 'failed')
 
 /** Throws USAGE_BY. */
 export const byOf = (text: string | undefined, fallback: By): By => {
-  if (text === undefined) return fallback
-  if (Object.hasOwn(GROUPINGS, text)) return text as By
-  throw fault('USAGE_BY', [Object.keys(GROUPINGS).join(', ')])
+  const by = text === undefined ? fallback : CHOICES.find(each => each === text)
+  if (by === undefined) throw fault('USAGE_BY', [CHOICES.join(', ')])
+  return by
 }
 
 export interface UsageQuery extends Period {
@@ -103,6 +125,7 @@ export interface Sort {
 export interface CallFilters {
   readonly model: string | null
   readonly key: number | null
+  /** The state of a charge, or the code of a failed call. */
   readonly state: string | null
 }
 const NO_FILTERS: CallFilters = { model: null, key: null, state: null }
@@ -124,7 +147,7 @@ export const usagePage = async (
   checkMark(grouping, { [sort.by]: place, [grouping.last]: last })
   const { from, to } = isFirst ? query : restOf(query, sort, Number(place))
   const { model, key, state } = filters
-  const isOfCalls = by === 'call'
+  const isOfCalls = by === 'call' || by === 'failed'
   const period = isOfCalls
     ? [account, from, to]
     : accountValuesIn(account, { from, to }, Date.now())
@@ -158,7 +181,7 @@ const checkMark = ({ texts }: Grouping, mark: Readonly<Record<string, string>>):
 }
 /** The part of the period that a list by time has not shown yet: the index then finds its rows. */
 const restOf = ({ from, to, by }: UsageQuery, sort: Sort, at: number): Period => {
-  if (by !== 'call' || sort.by !== 'time') return { from, to }
+  if ((by !== 'call' && by !== 'failed') || sort.by !== 'time') return { from, to }
   return sort.order === 'desc'
     ? { from, to: Math.min(to, at + 1) }
     : { from: Math.max(from, at), to }

@@ -29,7 +29,7 @@ import {
 export const usage: ViewFactory<Host> = host => async exchange => {
   const { query } = exchange.request
   const { id } = exchange.slots.need(ACCOUNT)
-  const by = byOf(singleParameter(query, 'by'), 'call')
+  const by = groupingIn(query)
   const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
   const period = periodOf(range, Date.now())
   const limit = limitOf(singleParameter(query, 'limit'))
@@ -51,6 +51,16 @@ export const usageEvents: ViewFactory<Host> = host =>
     state: String(state),
     cost: printMoney(nanosOf(amount ?? 0)),
   }))
+
+/** Throws USAGE_BY, USAGE_FILTER. */
+const groupingIn = (query: URLSearchParams): By => {
+  const by = byOf(singleParameter(query, 'by'), 'call')
+  const status = singleParameter(query, 'status')
+  if (status === undefined) return by
+  if (status !== 'failed') throw fault('USAGE_FILTER', ['`status` must be failed'])
+  if (by !== 'call') throw fault('USAGE_FILTER', ['`status` filters `by=call` only'])
+  return 'failed'
+}
 
 /** Throws USAGE_SORT. */
 const sortIn = (query: URLSearchParams, by: By): Sort => {
@@ -103,6 +113,19 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
     'first_content_ms',
     'ms',
   ],
+  failed: [
+    'at',
+    'request_id',
+    'model',
+    'route',
+    'key',
+    'status',
+    'code',
+    'message',
+    'ms',
+    'cost',
+    'omitted',
+  ],
   day: ['day', ...SUM_COLUMNS],
   model: ['model', ...SUM_COLUMNS],
   key: ['key', 'name', 'masked', ...SUM_COLUMNS],
@@ -111,17 +134,24 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
 const STATES = ['open', 'settled', 'released']
 /** Throws USAGE_FILTER. */
 const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
-  const [model, key, state] = ['model', 'key', 'state'].map(name => singleParameter(query, name))
-  const isKey = key === undefined || /^[1-9]\d{0,14}$/.test(key)
-  const isState = state === undefined || STATES.includes(state)
-  const isUsable = by === 'call' || (model ?? key ?? state) === undefined
-  if (!isUsable) throw fault('USAGE_FILTER', ['`model`, `key` and `state` filter `by=call` only'])
-  if (!isKey) throw fault('USAGE_FILTER', ['`key` must be the number of a key'])
-  if (!isState) throw fault('USAGE_FILTER', [`\`state\` must be one of ${STATES.join(', ')}`])
+  const [model, key, state, code] = ['model', 'key', 'state', 'code'].map(name =>
+    singleParameter(query, name),
+  )
+  const isOfCalls = by === 'call' || by === 'failed'
+  if (!isOfCalls && (model ?? key ?? state) !== undefined)
+    throw fault('USAGE_FILTER', ['`model`, `key` and `state` filter `by=call` only'])
+  if (by !== 'failed' && code !== undefined)
+    throw fault('USAGE_FILTER', ['`code` filters `status=failed` only'])
+  if (by === 'failed' && state !== undefined)
+    throw fault('USAGE_FILTER', ['`state` is of charges: with `status=failed` filter by `code`'])
+  if (key !== undefined && !/^[1-9]\d{0,14}$/.test(key))
+    throw fault('USAGE_FILTER', ['`key` must be the number of a key'])
+  if (state !== undefined && !STATES.includes(state))
+    throw fault('USAGE_FILTER', [`\`state\` must be one of ${STATES.join(', ')}`])
   return {
     model: model ?? null,
     key: key === undefined ? null : Number(key),
-    state: state ?? null,
+    state: state ?? code ?? null,
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { Exchange, Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route-option.ts'
+import { CONSOLE } from '../slots.ts'
 import { describeConsole } from './about.ts'
 import { adminListenerEndpoints, adminView } from './admin/serve.ts'
 import { file, folder, home, page } from './app-files.ts'
@@ -27,18 +28,24 @@ export default {
     examples: ['page'],
   },
   sections: { console: SECTION.schema },
-  // `auth` sets the account and owns the sessions; `meter` owns the balances.
+  // `auth` sets the account and owns the sessions; `meter` owns the balances,
+  // `observe` the failed calls.
   after: ['auth', 'validate'],
-  needs: ['auth', 'meter'],
+  needs: ['auth', 'meter', 'observe'],
   admin: adminListenerEndpoints,
   setup(name, host): Stage {
     const view = VIEWS[name]
     if (!view) throw new Error(`unknown view "${name}"`)
     if (name === 'sign-in' && !isValidated(host.route))
       throw new Error('"sign-in" takes a body: set its schema with `validate:`')
+    const handle = view(host)
     return {
       answers: true,
-      handle: view(host),
+      handle(exchange) {
+        // Operators' scripts use these endpoints, too.
+        if (name !== 'admin') exchange.slots.set(CONSOLE, true)
+        return handle(exchange)
+      },
       describe: () => describeConsole(name, host.route.pattern),
       explain: () => ({ view: name }),
     }

@@ -34,10 +34,14 @@ export const accountFault = (
   const fields = { id: exchange.id, upstream, status, response: text.slice(0, 500) }
   if (status !== 429) {
     log.error(fields, "upstream rejects the gateway's API key")
-    return fault('UPSTREAM_KEY_REFUSED', [], { refusesKey })
+    return fault('UPSTREAM_KEY_REFUSED', [], { refusesKey, cause: text })
   }
   log[refusesKey ? 'error' : 'warn'](fields, "upstream limits the gateway's account")
-  return fault('UPSTREAM_LIMITED', [], { refusesKey, headers: { 'retry-after': wait } })
+  return fault('UPSTREAM_LIMITED', [], {
+    refusesKey,
+    headers: { 'retry-after': wait },
+    cause: text,
+  })
 }
 
 /** Discards the body of a reply, and closes its upstream connection. */

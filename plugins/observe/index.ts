@@ -5,41 +5,24 @@ import type {
   Attempt,
   Exchange,
   Fault,
-  Headers,
   Host,
   Json,
   Metrics,
   Next,
   Outcome,
   Plugin,
-  Slot,
   Stage,
 } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
-import { ACCOUNT, CHARGE, type Meters, MODEL, USAGE } from '../slots.ts'
+import { FailedCalls } from '../calls/failed-calls.ts'
+import { failedCallRules, SECTION } from '../calls/section.ts'
+import { migrations } from '../calls/tables.ts'
+import { hasModelStage } from '../catalogue/configured.ts'
+import { ACCOUNT, CHARGE, CONSOLE, type Meters, MODEL, USAGE } from '../slots.ts'
+import { failedCallOf } from './failure.ts'
 import { logsCommand } from './logs.ts'
 import { requestCommand } from './request.ts'
-
-/** One attempt, in the log line where there were several. */
-type Try = {
-  upstream: string
-  target: string | null
-  /** Status of its response, or code of its fault. */
-  result: number | string
-  /** From the head of the request to the begin of the attempt. Until the request ends: a time of
-   *  `performance.now()`. */
-  start: number
-  ms: number
-  /** Of an error that a response with a success status reported. */
-  status?: number
-  /** Why there was no response: `getaddrinfo ENOTFOUND api.example.com`. */
-  cause?: string
-  /** What support of the provider asks for: the id of its response. */
-  id?: string
-  /** When the provider allows the next request: seconds, or a date. */
-  retry_after?: string
-}
-const TRIES: Slot<Try[]> = { name: 'tries' }
+import { addTry, isFailed, messageOf, messageOfReply, type RunningTry, TRIES } from './tries.ts'
 
 export default {
   schema: {
@@ -49,22 +32,48 @@ export default {
     examples: [{}],
   },
   default: {},
+  sections: { failed_calls: SECTION.schema },
   before: ['auth', 'model', 'meter'],
+  migrations,
   commands: { logs: logsCommand, request: requestCommand },
   metrics: {
     tokens_total:
       'Tokens of calls that ended: of the prompt, of its cached part, and of the output.',
     charged_total: 'Charges of calls that ended, in units of the currency.',
+    failed_calls_omitted_total:
+      'Failed calls that are no row: beyond `failed_calls.rate`, or the store did not take them.',
   },
-  setup: (_, host: Host) => new Observer(host),
+  setup: (_, host: Host) => new Observer(host, keptFailures(host)),
 } satisfies Plugin<object>
+
+/** ms between two writes of failed calls, and between two removals of old ones. */
+const WRITE_INTERVAL = 1_000
+const REMOVE_INTERVAL = 60_000
+
+/** The failed calls of this process, and the jobs that write and remove them. */
+const keptFailures = (host: Host): FailedCalls => {
+  const { database, log, metrics } = host
+  const calls = host.share<FailedCalls>(
+    'failed calls',
+    host.config.hash,
+    previous => new FailedCalls({ database, log, metrics }, failedCallRules(host), previous),
+  )
+  host.job('failed calls', WRITE_INTERVAL, () => calls.flush(), { each: true })
+  host.job('old failed calls', REMOVE_INTERVAL, () => calls.remove(Date.now()))
+  return calls
+}
 
 class Observer implements Stage {
   readonly #metrics: Metrics
   readonly #version: number
-  constructor({ metrics, config }: Host) {
+  readonly #failedCalls: FailedCalls
+  /** Whether requests of the route name a model. Others are calls if an upstream may serve them. */
+  readonly #namesModel: boolean
+  constructor({ metrics, config, route }: Host, failedCalls: FailedCalls) {
     this.#metrics = metrics
     this.#version = config.version
+    this.#failedCalls = failedCalls
+    this.#namesModel = hasModelStage(route)
   }
   handle(exchange: Exchange, next: Next): Promise<void> {
     exchange.onEnd(outcome => this.#report(exchange, outcome))
@@ -74,21 +83,29 @@ class Observer implements Stage {
     const start = performance.now()
     try {
       await next()
-      const { status, headers } = attempt.reply
-      addTry(attempt, status, start, { headers })
+      const { reply } = attempt
+      const { status, headers } = reply
+      const each = addTry(attempt, status, start, { headers })
+      if (status >= 400) each.message = await messageOfReply(reply)
     } catch (error) {
-      addTry(attempt, (error as Fault).code ?? 'ERROR', start, { error })
+      const each = addTry(attempt, (error as Fault).code ?? 'ERROR', start, { error })
+      if ((error as Fault).code !== undefined) each.message = messageOf(error as Fault)
       throw error
     }
   }
-  #report(exchange: Exchange, { ms }: Outcome): void {
+  #report(exchange: Exchange, outcome: Outcome): void {
     const { slots } = exchange
+    const { ms } = outcome
     const requestStart = performance.now() - ms.whole
     for (const each of slots.get(TRIES) ?? []) each.start = round(each.start - requestStart)
+    const isCall = this.#namesModel || exchange.targets.length > 0
     const fields = fieldsOf(exchange)
+    if (!isCall && isOfConsole(slots)) fields.console = true
     fields.version = this.#version
     if (ms.first !== undefined) fields.first_byte = round(ms.first)
     slots.set(LOG_FIELDS, fields)
+    const failed = isCall ? failedCallOf(exchange, outcome, fields) : undefined
+    if (failed) this.#failedCalls.add(failed)
     const model = slots.get(MODEL)?.entry
     if (model === undefined) return
     const upstream = slots.get(TRIES)?.at(-1)?.upstream ?? 'none'
@@ -109,38 +126,6 @@ const KINDS = [
 ] as const
 
 const round = (ms: number): number => Math.round(ms * 100) / 100
-/** Headers with the id of a response, by provider; the engine renames `x-request-id`. */
-const ID_HEADERS = ['x-upstream-request-id', 'request-id', 'apim-request-id', 'x-amzn-requestid']
-const MAX_TEXT = 200
-
-const addTry = (
-  { exchange, target }: Attempt,
-  result: number | string,
-  start: number,
-  { headers = {}, error }: { readonly headers?: Headers; readonly error?: unknown },
-): void => {
-  const ms = Math.round(performance.now() - start)
-  const each: Try = { upstream: target.upstream, target: target.name ?? null, result, start, ms }
-  if (result === 'UPSTREAM_REFUSED') each.status = (error as Fault).status
-  const cause = causeOf(error)
-  if (cause !== undefined) each.cause = cause.slice(0, MAX_TEXT)
-  const idHeader = ID_HEADERS.find(name => headers[name] !== undefined)
-  if (idHeader !== undefined) each.id = String(headers[idHeader]).slice(0, MAX_TEXT)
-  const retryAfter = headers['retry-after']
-  if (retryAfter !== undefined) each.retry_after = String(retryAfter).slice(0, MAX_TEXT)
-  const tries = exchange.slots.get(TRIES)
-  if (tries) tries.push(each)
-  else exchange.slots.set(TRIES, [each])
-}
-
-/** The message of the system's error behind a fault. Causes without a code may quote content. */
-const causeOf = (error: unknown): string | undefined => {
-  const cause = error instanceof Error ? error.cause : undefined
-  if (!(cause instanceof Error)) return undefined
-  const { code, message } = cause as NodeJS.ErrnoException
-  return causeOf(cause) ?? (typeof code === 'string' ? message || code : undefined)
-}
-
 const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   const { slots, request } = exchange
   const fields: Record<string, Json> = {}
@@ -160,15 +145,19 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   if (usage?.estimated) fields.estimated = true
   if (charge) fields.cost = Number(printMoney(charge.nanos))
   const [first] = tries ?? []
-  if (tries && first && (tries.length > 1 || isFailed(first))) fields.tries = tries
+  if (tries && first && (tries.length > 1 || isFailed(first))) fields.tries = tries.map(logged)
   else if (first) addOnlyTry(fields, first)
   const dropped = exchange.hasReply ? exchange.reply.headers['x-tollgate-dropped'] : undefined
   if (dropped !== undefined) fields.dropped = dropped
   return fields
 }
-const isFailed = ({ result }: Try): boolean => typeof result === 'string' || result >= 400
+/** Whether the console made the request for itself: its files, or what its pages show. */
+const isOfConsole = (slots: Exchange['slots']): boolean =>
+  slots.get(CONSOLE) === true || slots.get(ACCOUNT)?.session !== undefined
+/** The log has no messages: an upstream may quote content. */
+const logged = ({ message: _, ...each }: RunningTry): Json => each
 /** A line has less of a single attempt that succeeded. */
-const addOnlyTry = (fields: Record<string, Json>, { start, id }: Try): void => {
+const addOnlyTry = (fields: Record<string, Json>, { start, id }: RunningTry): void => {
   fields.sent_ms = start
   if (id !== undefined) fields.upstream_id = id
 }

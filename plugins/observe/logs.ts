@@ -1,13 +1,19 @@
-/** `tollgate logs`: the last requests of this machine, and with `-f` new ones as they end. */
+/** `tollgate logs`: the last requests of this machine, and with `-f` new ones as they end; with
+ *  `--failed` the failed calls of all machines. */
 import { existsSync } from 'node:fs'
 import { countOf, EXIT, printable, sinceOf, textOf, UsageError } from '../../engine/cli/kit.ts'
 import type {
   CommandArguments,
+  Database,
   RequestFilter,
   RequestLog,
   RequestRecord,
   SingleCommand,
 } from '../../engine/plugin.ts'
+import { fault as accountFault } from '../credentials/faults.ts'
+import { FIND_ACCOUNT } from '../credentials/statements.ts'
+import { failedCalls } from '../operator/failed-calls.ts'
+import type { FailedCallView } from '../views.ts'
 
 const DEFAULT_LINES = 20
 const MAX_LINES = 100_000
@@ -22,14 +28,20 @@ export const logsCommand: SingleCommand = {
     model: { type: 'string', value: 'NAME', summary: 'for this model, as the client named it' },
     route: { type: 'string', value: 'NAME', summary: 'on this route' },
     status: { type: 'string', value: 'STATUS', summary: 'with this status: 429, or 5xx' },
+    failed: {
+      type: 'boolean',
+      summary: 'failed calls of all machines, with what clients were told',
+    },
+    all: { type: 'boolean', summary: "also the console's own requests" },
     since: { type: 'string', value: 'TIME', summary: 'since 2h, 7d, or a date' },
     lines: { type: 'string', short: 'n', value: 'COUNT', summary: 'how many; 20 by default' },
     cursor: { type: 'string', value: 'CURSOR', summary: 'continues where a page ended' },
     follow: { type: 'boolean', short: 'f', summary: 'also prints new requests, until Ctrl-C' },
   },
-  async run({ values }, { requests: log, section }) {
+  async run({ values }, { requests: log, section, database }) {
     const filter = filterOf(values)
     const count = countOf(textOf(values.lines), 'lines', MAX_LINES) ?? DEFAULT_LINES
+    if (values.failed === true) return printFailed(database, values, count)
     if (section<{ request_log?: unknown }>('settings').request_log === 'off')
       complain('settings.request_log is off: no new requests are added')
     else if (!existsSync(log.folder))
@@ -71,8 +83,55 @@ const filterOf = (values: CommandArguments['values']): RequestFilter => {
   )
   return {
     fields: Object.fromEntries(fields),
+    ...(values.all !== true && { except: { console: ['true'] } }),
     ...(status !== undefined && { status }),
     ...(since !== undefined && { since }),
+  }
+}
+/** Prints the failed calls that the database has, the latest last. */
+const printFailed = async (
+  database: Pick<Database, 'read'>,
+  values: CommandArguments['values'],
+  count: number,
+): Promise<number> => {
+  for (const name of ['route', 'status', 'follow', 'cursor', 'all'])
+    if (values[name] !== undefined) throw new UsageError(`--${name} cannot be used with --failed`)
+  const name = textOf(values.account)
+  const key = textOf(values.key)
+  const [account] =
+    name === undefined ? [] : await database.read(FIND_ACCOUNT, [name, numberOf(name)])
+  if (name !== undefined && !account) throw accountFault('ACCOUNT_UNKNOWN', [name])
+  const { rows, next } = await failedCalls(database, {
+    from: sinceOf(textOf(values.since)) ?? 0,
+    to: Number.MAX_SAFE_INTEGER,
+    account: account ? Number(account.id) : null,
+    key: key === undefined ? null : Number(key),
+    model: textOf(values.model) ?? null,
+    code: null,
+    limit: count,
+  })
+  if (values.json === true) say(JSON.stringify({ failed: rows }, null, 2))
+  else if (rows.length === 0) say('none')
+  else createTable()(rows.map(recordOf).toReversed())
+  if (next !== null && values.json !== true)
+    complain(`there are older ones: add --lines ${count * 10}`)
+  return EXIT.ok
+}
+const numberOf = (text: string): number => (/^\d{1,15}$/.test(text) ? Number(text) : -1)
+const recordOf = (call: FailedCallView): RequestRecord => {
+  const { upstream, target } = call.attempts.at(-1) ?? {}
+  return {
+    time: Date.parse(call.at),
+    id: call.request,
+    status: call.status,
+    ms: call.ms,
+    account_name: call.account_name,
+    key: call.key,
+    model: call.model || call.route,
+    ...(upstream !== undefined && { upstream }),
+    ...(target != null && { target }),
+    cost: Number(call.cost),
+    code: call.message === '' ? call.code : `${call.code}: ${call.message}`,
   }
 }
 const cursorOf = (values: CommandArguments['values']): string | undefined => {

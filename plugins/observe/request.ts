@@ -4,7 +4,7 @@ import type { Json, RequestRecord, SingleCommand } from '../../engine/plugin.ts'
 import { printFormula } from '../billing/formula.ts'
 import type { Line } from '../billing/sum.ts'
 import { type RequestDetails, requestDetails } from '../operator/requests.ts'
-import type { ChargeView } from '../views.ts'
+import type { ChargeView, FailedCallView, Try } from '../views.ts'
 
 export const requestCommand: SingleCommand = {
   arguments: 'ID',
@@ -17,6 +17,7 @@ export const requestCommand: SingleCommand = {
       text: textOf(details, host.requests.folder),
       json: {
         request: details.record ?? null,
+        failed: details.failed ?? null,
         charges: details.charges,
         unknown: unknownOf(details),
       },
@@ -25,28 +26,36 @@ export const requestCommand: SingleCommand = {
 }
 
 /** What neither source says. */
-const unknownOf = ({ record, charges }: RequestDetails): readonly string[] => [
-  ...(record ? [] : ['status', 'times', 'attempts', 'upstream']),
+const unknownOf = ({ record, charges, failed }: RequestDetails): readonly string[] => [
+  ...(record || failed ? [] : ['status', 'times', 'attempts', 'upstream']),
   ...(charges.length > 0 ? [] : ['charge']),
 ]
 
 const textOf = (details: RequestDetails, folder: string): string => {
-  const { record, charges } = details
+  const { record, charges, failed } = details
   const sections = [
-    ...(record ? recordLines(record, charges) : []),
+    ...(record ? recordLines(details, record) : []),
     ...(record
       ? []
       : [
-          `status, times and attempts are unknown: ${folder} has no line of it.`,
-          'Another machine may have served it, or the line was removed (settings.request_log).',
+          failed
+            ? `${folder} has no line of it: another machine may have served it.`
+            : `status, times and attempts are unknown: ${folder} has no line of it.`,
+          ...(failed
+            ? failedCallLines(failed)
+            : [
+                'Another machine may have served it, or the line was removed (settings.request_log).',
+              ]),
         ]),
     ...charges.flatMap(chargeLines),
-    ...(charges.length === 0 ? [`charge    none in the ledger${reasonOf(record)}`] : []),
+    ...(charges.length === 0 ? [`charge    none in the ledger${reasonOf(details)}`] : []),
   ]
   return `${sections.join('\n')}\n`
 }
-const reasonOf = (record: RequestRecord | undefined): string =>
-  record && record.status >= 400 ? ': the request failed' : ': its route or model is free'
+const reasonOf = ({ record, failed }: RequestDetails): string =>
+  failed || (record && record.status >= 400)
+    ? ': the request failed'
+    : ': its route or model is free'
 
 const show = (value: Json | undefined): string =>
   value === undefined || value === null
@@ -54,7 +63,30 @@ const show = (value: Json | undefined): string =>
     : printable(typeof value === 'string' ? value : JSON.stringify(value))
 const field = (name: string, text: string): string => `${name.padEnd(10)}${text}`
 
-const recordLines = (record: RequestRecord, charges: readonly ChargeView[]): readonly string[] => {
+/** Of a call that this machine has no line of. */
+const failedCallLines = (failed: FailedCallView): readonly string[] => {
+  const { request, at, account, account_name: name, key, route, model, ms } = failed
+  return [
+    field('request', show(request)),
+    field('ended', `${at} after ${ms} ms`),
+    field(
+      'who',
+      account === null ? 'unknown: no valid credential' : `${name} (${account}), key ${key ?? '-'}`,
+    ),
+    field('what', `route ${show(route)}, model ${show(model)}`),
+    field('result', `${failed.status} ${show(failed.code)}`),
+    ...whyLines(failed),
+    ...tryLines(failed.attempts),
+  ]
+}
+/** What the client was told. */
+const whyLines = ({ message }: FailedCallView): readonly string[] =>
+  message === '' ? [] : [field('why', show(message))]
+
+const recordLines = (
+  { charges, failed }: RequestDetails,
+  record: RequestRecord,
+): readonly string[] => {
   const { id, request_id: clientId, time, method, path, route, status, end, code } = record
   const first =
     record.first_byte === undefined ? '' : `, first byte after ${show(record.first_byte)} ms`
@@ -74,7 +106,8 @@ const recordLines = (record: RequestRecord, charges: readonly ChargeView[]): rea
       `${show(status)}${code === undefined ? '' : ` ${show(code)}`}, ${show(record.bytes)} bytes`,
     ),
     field('times', `${show(record.ms)} ms${first}; ${show(record.added)} ms added by the gateway`),
-    ...attemptLines(record),
+    ...(failed ? whyLines(failed) : []),
+    ...(failed && failed.attempts.length > 0 ? tryLines(failed.attempts) : attemptLines(record)),
     ...(record.input_tokens === undefined ? [] : [field('tokens', tokens(record))]),
     ...(record.dropped === undefined ? [] : [field('dropped', show(record.dropped))]),
     ...(record.details === undefined ? [] : [field('details', show(record.details))]),
@@ -110,16 +143,20 @@ const attemptLines = (record: RequestRecord): readonly string[] => {
         attempts === 0 ? 'none was asked' : placeOf(upstream, target) + remarksOf({ start, id }),
       ),
     ]
-  return (tries as readonly Readonly<Record<string, Json>>[]).map((each, index) =>
+  return tryLines(tries as readonly Try[])
+}
+const tryLines = (tries: readonly Try[]): readonly string[] =>
+  tries.flatMap((each, index) => [
     field(
       `attempt ${index + 1}`,
       ` ${placeOf(each.upstream, each.target)}: ${show(each.result)}${each.status === undefined ? '' : ` ${show(each.status)}`}${each.cause === undefined ? '' : ` (${show(each.cause)})`} after ${show(each.ms)} ms${remarksOf(each)}`,
     ),
-  )
-}
-type Fields = Readonly<Record<string, Json | undefined>>
-const remarksOf = ({ start, id, retry_after: retryAfter }: Fields) =>
+    ...(each.message ? [field('', ` says: ${show(each.message)}`)] : []),
+  ])
+type Fields = Readonly<{ [name: string]: Json | undefined }>
+const remarksOf = ({ start, id, key, retry_after: retryAfter }: Fields) =>
   [
+    ...(key === undefined ? [] : [`, key ${show(key)}`]),
     ...(start === undefined ? [] : [`, sent at ${show(start)} ms`]),
     ...(retryAfter === undefined ? [] : [`, retry-after ${show(retryAfter)}`]),
     ...(id === undefined ? [] : [`, its id ${show(id)}`]),

@@ -10,12 +10,15 @@ import { nanosOf } from '../ledger/statements.ts'
 import { servedView } from '../ledger/views/served-by.ts'
 import { CHARGES_OF } from '../ledger/views/usage.ts'
 import type { Meters } from '../slots.ts'
-import type { ChargeView } from '../views.ts'
+import type { ChargeView, FailedCallView } from '../views.ts'
+import { findFailedCall } from './failed-calls.ts'
 import { isoTime, jsonOf } from './rows.ts'
 
 export interface RequestDetails {
   /** Undefined where this machine has no line of it. */
   readonly record: RequestRecord | undefined
+  /** Undefined where it did not fail, or its row is removed. */
+  readonly failed: FailedCallView | undefined
   /** Latest first: a late charge of a task is one more. */
   readonly charges: readonly ChargeView[]
 }
@@ -30,11 +33,13 @@ export const requestDetails = async (
   if (!ID.test(id)) throw accountFault('REQUEST_UNKNOWN', [id.slice(0, 128)])
   const record = await requests.find(id)
   const rows = await database.read(CHARGES_OF, [id, id, record?.id ?? id])
-  if (!record && rows.length === 0)
+  const failed = await findFailedCall(database, record?.id ?? id)
+  if (!record && !failed && rows.length === 0)
     throw (await archivedFault(database, id)) ?? accountFault('REQUEST_UNKNOWN', [id])
   // A task has the id of its request in its charge.
   const request = rows.at(-1)?.request
   return {
+    failed,
     record: record ?? (request === undefined ? undefined : await requests.find(String(request))),
     charges: await Promise.all(rows.map(row => chargeOf(database, row))),
   }

@@ -34,6 +34,7 @@ export const PUBLIC = [
   ...CONTRACT_PARTS,
   ...KITS,
   'engine/errors.ts',
+  'engine/observe/secret-text.ts',
   'engine/store/make-folder.ts',
   'engine/store/while-registered.ts',
   'plugins/slots.ts',

@@ -15,6 +15,7 @@ const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   errors: ['dialects'],
   meter: ['billing', 'ledger'],
   model: ['catalogue'],
+  observe: ['calls'],
   resources: ['catalogue'],
   translate: ['conversion'],
   validate: ['schema'],

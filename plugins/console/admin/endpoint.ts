@@ -65,6 +65,13 @@ export const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)
 /** A text of a query: undefined where it is missing or empty. */
 export const textIn = (query: URLSearchParams, name: string): string | undefined =>
   query.get(name)?.trim() || undefined
+/** A number of a query: null where it is missing. */
+export const numberIn = (query: URLSearchParams, name: string): number | null => {
+  const text = textIn(query, name)
+  if (text === undefined) return null
+  if (!/^\d{1,15}$/.test(text)) throw queryFault(name, 'a number')
+  return Number(text)
+}
 /** The value of a parameter that has a few choices; `usual` where it is missing. */
 export const choiceIn = <Choice extends string, Usual>(
   query: URLSearchParams,

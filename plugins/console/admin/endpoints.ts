@@ -4,6 +4,7 @@ import { configurationEndpoints } from './configuration.ts'
 import { deliveryEndpoints } from './deliveries.ts'
 import { editorEndpoints } from './editor.ts'
 import type { AdminEndpoints, EventEndpoints } from './endpoint.ts'
+import { failedCallEndpoints } from './failed-calls.ts'
 import { keyEndpoints } from './keys.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { operationEndpoints } from './operations.ts'
@@ -15,6 +16,7 @@ const tables: readonly AdminEndpoints[] = [
   operationEndpoints,
   keyEndpoints,
   requestEndpoints,
+  failedCallEndpoints,
   upstreamEndpoints,
   configurationEndpoints,
   editorEndpoints,

@@ -24,6 +24,7 @@ import {
   type AdminEndpoints,
   type AdminResult,
   choiceIn,
+  numberIn,
   textIn,
 } from './endpoint.ts'
 
@@ -106,12 +107,6 @@ const accountIn = async (
   return row ? Number(row.account) : null
 }
 const LATEST = Number.MAX_SAFE_INTEGER
-const numberIn = (query: URLSearchParams, name: string): number | null => {
-  const text = textIn(query, name)
-  if (text === undefined) return null
-  if (!/^\d{1,15}$/.test(text)) throw queryFault(name, 'a number')
-  return Number(text)
-}
 /** The last row of the page before. */
 const markIn = (query: URLSearchParams): readonly [opened: number, request: string] => {
   const cursor = textIn(query, 'cursor')

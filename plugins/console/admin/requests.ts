@@ -23,9 +23,11 @@ import {
   type AdminCall,
   type AdminEndpoints,
   type AdminResult,
+  asJson,
   type EventEndpoints,
   textIn,
 } from './endpoint.ts'
+import { FAILED_CALL } from './failed-calls.ts'
 import { TASK } from './tasks.ts'
 
 const PAGE = 100
@@ -66,14 +68,15 @@ const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> 
 
 /** The id is in the query, since clients choose some ids. */
 const story = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
-  const { record, charges } = await requestDetails(host, query.get('id') ?? '')
+  const { record, charges, failed } = await requestDetails(host, query.get('id') ?? '')
   const task = charges.find(each => each.task !== null)?.task
   const { tasks } = operatorParts(host)
-  const number = Number(record?.key ?? charges[0]?.key ?? 0)
+  const number = Number(record?.key ?? charges[0]?.key ?? failed?.key ?? 0)
   const [key] = number > 0 ? await host.database.read(FIND_BY_ID.key, [number]) : []
   return {
     data: {
       request: record ?? null,
+      failed: failed ? asJson(failed) : null,
       key_name: key ? String(key.name) : null,
       charges: JSON.parse(JSON.stringify(charges)) as Json,
       // A task whose results have expired is deleted.
@@ -161,6 +164,7 @@ export const requestEndpoints: AdminEndpoints = {
     query: { id: 'of a request or a task, or the id that the client sent' },
     data: object({
       request: nullable(RECORD),
+      failed: nullable(FAILED_CALL),
       key_name: nullable(text),
       charges: listOf(CHARGE),
       task: nullable(TASK),

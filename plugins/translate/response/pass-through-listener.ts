@@ -4,6 +4,7 @@ import { accountFault } from '../../conversion/upstream-error.ts'
 import { bodyOf, render } from '../../dialects/index.ts'
 import type { Format, HostedUsage, UsageEstimate } from '../../formats/format.ts'
 import type { ResponseListener } from '../../formats/stream/response-listener.ts'
+import { STREAM_ERROR_TEXT } from '../../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
 import { AttemptListener } from './attempt-listener.ts'
 import { estimatedUsage } from './response-usage.ts'
@@ -33,7 +34,10 @@ export const passThroughListener = (
     errorIn(event) {
       const error = stream.error(event)
       if (!error) return undefined
-      return accountFault(log, attempt, { status: error.status, text: JSON.stringify(error.body) })
+      const text = JSON.stringify(error.body)
+      const reason = accountFault(log, attempt, { status: error.status, text })
+      attempt.exchange.slots.set(STREAM_ERROR_TEXT, reason?.message ?? text)
+      return reason
     },
     encodeFailure: (reason, last) =>
       stream.encodeFailure

@@ -10,6 +10,7 @@ import { audit } from '../../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import model from '../../../plugins/model/index.ts'
+import observe from '../../../plugins/observe/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { reaperOn } from '../store/membership.ts'
@@ -85,6 +86,7 @@ export const startMetered = async (
   }
   const plugins = {
     errors: errorsPlugin as Plugin,
+    observe: observe as Plugin,
     auth: pluginOf(caller),
     model: model as Plugin,
     idempotency: idempotency as Plugin,

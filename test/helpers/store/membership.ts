@@ -9,6 +9,7 @@ import {
   type OwnMembership,
 } from '../../../engine/store/membership.ts'
 import { readPeers, reap } from '../../../engine/store/reaper.ts'
+import { migrations as callMigrations } from '../../../plugins/calls/tables.ts'
 import { Ledger } from '../../../plugins/ledger/ledger.ts'
 import { releaseProcess } from '../../../plugins/ledger/processes.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
@@ -31,10 +32,11 @@ export const reaperOn = (t: Test, database: Store, heartbeat: number): OwnMember
 
 export const ledgerOn = (database: Store): Ledger =>
   new Ledger(database, SILENT_LOG, membershipOn(database))
-/** Creates the ledger's tables, and those they reference. */
+/** Creates the tables of charges and of failed calls, and those they reference. */
 export const makeLedger = async (database: OpenDatabase): Promise<void> => {
   await database.migrate('standing', MEMBERSHIP_TABLES)
   await database.migrate('meter', migrations)
+  await database.migrate('observe', callMigrations)
 }
 
 const LEDGER: PeerListener = { reapStatements: name => releaseProcess(name, Date.now()) }

@@ -71,6 +71,14 @@ t.test('logs: filters, and pages by cursor', async t => {
   t.match(await logs('--account', 'nobody'), { exit: 0, out: 'none' })
 })
 
+t.test("logs: leaves the console's own requests out unless asked", async t => {
+  const own = { id: 'req_3', time: BOB.time + 1, route: 'console-file', console: true }
+  const { logs } = makeLog(t, [ANN, own, BOB])
+  t.notMatch((await logs()).out, 'console-file')
+  t.match((await logs('--all')).out, 'console-file')
+  t.match((await logs('--route', 'console-file')).out, 'none')
+})
+
 t.test('logs: refuses invalid values and says which are valid', async t => {
   const { logs } = makeLog(t, [ANN])
   const wrong: [args: string[], message: RegExp][] = [

@@ -7,8 +7,10 @@ import { nameAt } from '../../../engine/request-log/files.ts'
 import { openRequestLog } from '../../../engine/request-log/reader.ts'
 import { commands as accountCommands } from '../../../plugins/account/command.ts'
 import auth from '../../../plugins/auth/index.ts'
+import { addFailedCall, type FailedCall } from '../../../plugins/calls/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import { logsCommand } from '../../../plugins/observe/logs.ts'
 import { requestCommand } from '../../../plugins/observe/request.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { call, payerOf } from '../../helpers/money/ledger.ts'
@@ -18,7 +20,12 @@ import { startBoth } from '../../helpers/store/store.ts'
 
 const UNIT = 1_000_000_000n
 const MODELS = { 'gp-4o': {}, 'gp-4.1': {}, 'cl-*-thinking': {} }
-const commands = { ...accountCommands, ...auth.commands, request: requestCommand }
+const commands = {
+  ...accountCommands,
+  ...auth.commands,
+  request: requestCommand,
+  logs: logsCommand,
+}
 
 const both = await Promise.all(
   (await startBoth(t, [])).map(async ({ engine, database }) => {
@@ -352,4 +359,70 @@ for (const { engine, database, host: base, account, key, token, route } of both)
         t.match(await run(t, 'request', id), { exit: 3, err: /No request has the id/ })
     },
   )
+
+  t.test(`failed calls on ${engine}: commands show what their clients were told`, async t => {
+    const attempts = [
+      { upstream: 'a', target: 'x', key: 'abc', result: 503, ms: 4, message: 'no GPU\u001b' },
+      { upstream: 'b', target: null, result: 'UPSTREAM_ENDED', ms: 5, message: 'It ended.' },
+    ]
+    const failedAt = (at: number, more: Partial<FailedCall>) =>
+      addFailedCall(
+        {
+          request: `req_${engine}_f${at}`,
+          at,
+          account: 1,
+          key: 1,
+          route: 'chat',
+          model: 'gp-4o',
+          status: 503,
+          code: 'UPSTREAM_ENDED',
+          message: 'The upstream ended.',
+          ms: 9,
+          cost: 0n,
+          attempts,
+          ...more,
+        },
+        0,
+      )
+    const unknown = { account: 0, key: null, status: 401, code: 'KEY_INVALID', attempts: [] }
+    await database.write([failedAt(1_000, {}), failedAt(2_000, unknown)])
+    const { out } = await run(t, 'request', `req_${engine}_f1000`)
+    for (const part of [
+      /another machine may have served it/,
+      /who +ann \(1\), key 1/,
+      /result +503 UPSTREAM_ENDED\nwhy +The upstream ended\./,
+      /attempt 1 +a\/x: 503 after 4 ms, key abc\n +says: no GPU/,
+      /attempt 2 +b: UPSTREAM_ENDED after 5 ms\n +says: It ended\./,
+      /charge +none in the ledger: the request failed/,
+    ])
+      t.match(out, part)
+    t.notMatch(out, '\u001b')
+    t.match(
+      (await run(t, 'request', `req_${engine}_f2000`)).out,
+      /who +unknown: no valid credential/,
+    )
+    t.match(await json(t, 'request', `req_${engine}_f1000`), {
+      request: null,
+      failed: { account_name: 'ann', attempts },
+      unknown: ['charge'],
+    })
+
+    const logs = (...args: string[]) => run(t, 'logs', '--failed', ...args)
+    t.match(
+      (await logs()).out,
+      /503 +9 +ann +1 +gp-4o +b .*req_\w+_f1000 +UPSTREAM_ENDED: The upstream ended\.\n.* 401 .*KEY_INVALID/,
+    )
+    t.notMatch((await logs('--account', 'ann')).out, 'KEY_INVALID')
+    t.match(await json(t, 'logs', '--failed', '--account', '1', '--key', '1', '--model', 'gp-4o'), {
+      failed: [{ request: `req_${engine}_f1000` }],
+    })
+    t.match(await logs('--lines', '1'), {
+      out: /f2000/,
+      err: /there are older ones: add --lines 10/,
+    })
+    t.match(await logs('--since', '1h'), { exit: 0, out: 'none' })
+    t.match(await logs('--account', 'nobody'), { exit: 3, err: /Unknown account "nobody"/ })
+    for (const [option, ...value] of [['--route', 'x'], ['--status', '503'], ['-f'], ['--all']])
+      t.match(await logs(option ?? '', ...value), { exit: 2, err: /cannot be used with --failed/ })
+  })
 }

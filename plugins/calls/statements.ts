@@ -1,0 +1,116 @@
+/** The statements of failed calls. */
+import type { Row, Sql, Statement } from '../../engine/plugin.ts'
+import type { Try } from '../views.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `failed calls: ${name}`, text })
+
+/** A call that ended without what its client asked for. */
+export interface FailedCall {
+  readonly request: string
+  /** ms since 1970, at its end. */
+  readonly at: number
+  /** 0: it had no valid credential. */
+  readonly account: number
+  readonly key: number | null
+  readonly route: string
+  /** As the client named it; empty where it named none. */
+  readonly model: string
+  readonly status: number
+  readonly code: string
+  /** What the client was told. */
+  readonly message: string
+  readonly ms: number
+  /** Nanos. */
+  readonly cost: bigint
+  readonly attempts: readonly Try[]
+}
+
+const ADD: Sql = {
+  name: 'failed calls: add',
+  text: `INSERT INTO failed_calls (request, at, account, key, route, model, status, code, message, ms,
+     cost, attempts, omitted, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  joins: true,
+}
+/** Bytes of the columns without text, and of the entries of the indexes. */
+const FIXED_BYTES = 200
+/** `omitted`: failed calls of the account before this one that are not kept. */
+export const addFailedCall = (call: FailedCall, omitted: number): Statement => {
+  const attempts = call.attempts.length > 0 ? JSON.stringify(call.attempts) : ''
+  const texts = [call.request, call.route, call.model, call.code, call.message, attempts]
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), FIXED_BYTES)
+  return {
+    sql: ADD,
+    values: [
+      call.request,
+      call.at,
+      call.account,
+      call.key,
+      call.route,
+      call.model,
+      call.status,
+      call.code,
+      call.message,
+      call.ms,
+      call.cost,
+      attempts,
+      omitted,
+      bytes,
+    ],
+    rows: 1,
+    otherwise: 'FAILED_CALL',
+  }
+}
+
+const OLD = sql('old', 'DELETE FROM failed_calls WHERE at < ?')
+const BEYOND = sql(
+  'beyond the size',
+  `DELETE FROM failed_calls WHERE at <= (SELECT max(s.at) FROM (
+     SELECT at, sum(bytes) OVER (ORDER BY at DESC, request DESC) AS total FROM failed_calls) s
+   WHERE s.total > ?)`,
+)
+/** `before`: ms since 1970; `size`: bytes of those that stay. */
+export const removeFailedCalls = (before: number, size: number): readonly Statement[] => [
+  { sql: OLD, values: [before] },
+  { sql: BEYOND, values: [size] },
+]
+
+// ---------------------------------------------------------------- reading
+
+const COLUMNS =
+  'f.request, f.at, f.account, f.key, f.route, f.model, f.status, f.code, f.message, f.ms, f.cost AS amount, f.attempts, f.omitted'
+/** Those behind the end of the last page: parameters are whether it is the first page (1 or 0), and
+ *  both values of that end as texts. Then filters, twice each, null for all: model, key, code. */
+const pageText = (order: 'asc' | 'desc'): string => `
+     AND (CAST(? AS BIGINT) = 1 OR (f.at, f.request) ${order === 'asc' ? '>' : '<'} (CAST(? AS BIGINT), CAST(? AS TEXT)))
+     AND (CAST(? AS TEXT) IS NULL OR f.model = ?) AND (CAST(? AS BIGINT) IS NULL OR f.key = ?)
+     AND (CAST(? AS TEXT) IS NULL OR f.code = ?)
+   ORDER BY f.at ${order}, f.request ${order} LIMIT ?`
+const ofAccount = (order: 'asc' | 'desc'): Sql =>
+  sql(
+    `of an account ${order}`,
+    `SELECT ${COLUMNS} FROM failed_calls f WHERE f.account = ? AND f.at >= ? AND f.at < ?${pageText(order)}`,
+  )
+/** By order. Parameters: account, from, to, the end of the last page, filters, row count. */
+export const FAILED_CALLS_OF = { 'time desc': ofAccount('desc'), 'time asc': ofAccount('asc') }
+/** Of all accounts, latest first. Parameters: from, to, account (twice, null for all), the end of
+ *  the last page, filters, row count. `withNames` adds columns to the rows of a statement. */
+export const failedCallsOfAll = (withNames: (text: string) => string): Sql =>
+  sql(
+    'of all',
+    withNames(`SELECT ${COLUMNS} FROM failed_calls f WHERE f.at >= ? AND f.at < ?
+       AND (CAST(? AS BIGINT) IS NULL OR f.account = ?)${pageText('desc')}`),
+  )
+/** Parameters: request. */
+export const FIND_FAILED_CALL = sql(
+  'find',
+  `SELECT ${COLUMNS} FROM failed_calls f WHERE f.request = ?`,
+)
+
+/** What customers and operators see of a row alike. */
+export const failureOf = (row: Row) => ({
+  status: Number(row.status),
+  code: String(row.code),
+  message: String(row.message),
+})
+export const attemptsOf = ({ attempts }: Row): readonly Try[] =>
+  attempts ? (JSON.parse(String(attempts)) as readonly Try[]) : []

@@ -1,0 +1,99 @@
+/** The attempts of a call: where each was sent, how it ended, and what the upstream said. */
+import { hideSecrets } from '../../engine/observe/secret-text.ts'
+import type { Attempt, Bytes, Fault, Headers, Reply, Slot } from '../../engine/plugin.ts'
+import { isFields, parseJson } from '../formats/fields.ts'
+import { decodeErrorReply } from '../formats/openai-error-reply.ts'
+import type { Try } from '../views.ts'
+
+/** `start`: until the request ends, a time of `performance.now()`. */
+export type RunningTry = { -readonly [Name in keyof Try]: Try[Name] } & { start: number }
+export const TRIES: Slot<RunningTry[]> = { name: 'tries' }
+
+/** Headers with the id of a response, by provider; the engine renames `x-request-id`. */
+const ID_HEADERS = ['x-upstream-request-id', 'request-id', 'apim-request-id', 'x-amzn-requestid']
+/** Characters. */
+const MAX_TEXT = 200
+
+export const isFailed = ({ result }: Try): boolean =>
+  typeof result === 'string' || (result ?? 0) >= 400
+
+export const addTry = (
+  { exchange, target }: Attempt,
+  result: number | string,
+  start: number,
+  { headers = {}, error }: { readonly headers?: Headers; readonly error?: unknown },
+): RunningTry => {
+  const ms = Math.round(performance.now() - start)
+  const each: RunningTry = {
+    upstream: target.upstream,
+    target: target.name ?? null,
+    result,
+    start,
+    ms,
+  }
+  if (isFailed(each) && exchange.progress.key !== undefined) each.key = exchange.progress.key
+  if (result === 'UPSTREAM_REFUSED') each.status = (error as Fault).status
+  const cause = causeOf(error)
+  if (cause !== undefined) each.cause = cause.slice(0, MAX_TEXT)
+  const idHeader = ID_HEADERS.find(name => headers[name] !== undefined)
+  if (idHeader !== undefined) each.id = String(headers[idHeader]).slice(0, MAX_TEXT)
+  const retryAfter = headers['retry-after']
+  if (retryAfter !== undefined) each.retry_after = String(retryAfter).slice(0, MAX_TEXT)
+  const tries = exchange.slots.get(TRIES)
+  if (tries) tries.push(each)
+  else exchange.slots.set(TRIES, [each])
+  return each
+}
+
+/** The message of the system's error behind a fault. Causes without a code may quote content. */
+const causeOf = (error: unknown): string | undefined => {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (!(cause instanceof Error)) return undefined
+  const { code, message } = cause as NodeJS.ErrnoException
+  return causeOf(cause) ?? (typeof code === 'string' ? message || code : undefined)
+}
+
+// ---------------------------------------------------------------- what the upstream said
+
+/** Bytes of a message that are kept. */
+const MAX_MESSAGE = 512
+/** ms for which a failed reply waits for the first bytes of its body. */
+const PATIENCE = 100
+
+/** A text from outside without secrets and control characters, as UTF-8 of bounded length. */
+export const boundText = (text: string, bytes = MAX_MESSAGE): string => {
+  // A secret that is cut would no longer be recognised.
+  const plain = hideSecrets(text.slice(0, bytes * 4)).replace(/\p{Cc}+/gu, ' ')
+  return Buffer.from(plain.trim())
+    .subarray(0, bytes)
+    .toString()
+    .replace(/\uFFFD+$/, '')
+}
+
+/** What an error of an upstream says, in any of the usual shapes; otherwise its text. */
+export const messageIn = (text: string): string => {
+  const body = parseJson(text)
+  const fields = Array.isArray(body) ? body[0] : body
+  const { message } = decodeErrorReply(0, isFields(fields) ? fields : {})
+  return boundText(message === NO_MESSAGE ? text : message)
+}
+const NO_MESSAGE = decodeErrorReply(0, undefined).message
+
+/** Of the fault that ended an attempt. A cause that is a text is what the upstream said, which is
+ *  not for customers. */
+export const messageOf = ({ cause, message }: Pick<Fault, 'cause' | 'message'>): string =>
+  typeof cause === 'string' ? messageIn(cause) : boundText(message)
+
+/** Of the body of a failed reply, which stays as it is; empty where it does not begin in time. */
+export const messageOfReply = async (reply: Reply): Promise<string> => {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, PATIENCE, undefined)
+  try {
+    const bytes = await Promise.race<Bytes | undefined>([reply.peek(), late])
+    return bytes ? messageIn(Buffer.from(bytes).toString()) : ''
+  } catch {
+    return ''
+  } finally {
+    clearTimeout(timer)
+  }
+}
