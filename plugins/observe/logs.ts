@@ -10,8 +10,7 @@ import type {
   RequestRecord,
   SingleCommand,
 } from '../../engine/plugin.ts'
-import { fault as accountFault } from '../credentials/faults.ts'
-import { FIND_ACCOUNT } from '../credentials/statements.ts'
+import { findAccount } from '../credentials/find.ts'
 import { failedCalls } from '../operator/failed-calls.ts'
 import type { FailedCallView } from '../views.ts'
 
@@ -98,13 +97,11 @@ const printFailed = async (
     if (values[name] !== undefined) throw new UsageError(`--${name} cannot be used with --failed`)
   const name = textOf(values.account)
   const key = textOf(values.key)
-  const [account] =
-    name === undefined ? [] : await database.read(FIND_ACCOUNT, [name, numberOf(name)])
-  if (name !== undefined && !account) throw accountFault('ACCOUNT_UNKNOWN', [name])
+  const account = name === undefined ? null : (await findAccount(database, name)).id
   const { rows, next } = await failedCalls(database, {
     from: sinceOf(textOf(values.since)) ?? 0,
     to: Number.MAX_SAFE_INTEGER,
-    account: account ? Number(account.id) : null,
+    account,
     key: key === undefined ? null : Number(key),
     model: textOf(values.model) ?? null,
     code: null,
@@ -117,7 +114,6 @@ const printFailed = async (
     complain(`there are older ones: add --lines ${count * 10}`)
   return EXIT.ok
 }
-const numberOf = (text: string): number => (/^\d{1,15}$/.test(text) ? Number(text) : -1)
 const recordOf = (call: FailedCallView): RequestRecord => {
   const { upstream, target } = call.attempts.at(-1) ?? {}
   return {
