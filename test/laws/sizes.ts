@@ -27,7 +27,7 @@ const ENTRY_POINTS = [
 /** A ratchet: a change that needs more lines adds a row with its reason. */
 const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = [
   [7_748, 'the sum when this table began'],
-  [8, 'what removes secrets from log lines is a function that plugins use, too'],
+  [9, 'what removes secrets from log lines is a function that plugins use, too'],
   [65, 'JSON keys have a table of hashes: many keys cost a third of it'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
