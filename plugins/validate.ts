@@ -1,6 +1,5 @@
 /** Plugin `validate`: validates the request body against the route's JSON Schema before any
  *  upstream call. */
-import { MIMEType } from 'node:util'
 import {
   anyOf,
   object,
@@ -10,20 +9,12 @@ import {
   required,
   text,
 } from '../engine/config/shape.ts'
-import { errors } from '../engine/errors.ts'
 import type { Exchange, Json, Plugin } from '../engine/plugin.ts'
 import { jsonSize } from './conversion/json-size.ts'
 import { fileValidator, readSchema } from './schema/compile.ts'
+import { refuseOtherTypes } from './schema/json-body.ts'
 import { dropNulls, dropUnknown } from './schema/known-fields.ts'
 import { EXPANDED_REQUEST } from './slots.ts'
-
-const fault = errors({
-  CONTENT_TYPE: [
-    415,
-    'Unsupported Content-Type %s: this endpoint accepts application/json.',
-    { headers: { 'accept-post': 'application/json' } },
-  ],
-})
 
 const FILE = text('A file, relative to this file.', {
   format: 'file',
@@ -61,18 +52,14 @@ export default {
       describe: () => ({ body: { 'application/json': readSchema(path, host) } }),
       async handle(exchange, next) {
         const { request } = exchange
-        const type = request.headers['content-type']
-        // A missing type counts as JSON: curl and many scripts send none. A body that `form` parsed
-        // needs no check.
-        const isParsed = request.parsed !== undefined
-        if (!isParsed && type !== undefined && type !== 'application/json' && !isJson(type))
-          throw fault('CONTENT_TYPE', [JSON.stringify(type.slice(0, 64))])
+        refuseOtherTypes(request)
         const received = await request.json()
         const body = schema === undefined ? received : dropNulls(received)
         const complaint = validator.validate(body)
         if (complaint) throw complaint
         // The bytes of a form are sent as they are, unless its JSON stands for it.
-        const isJsonBody = !isParsed || exchange.slots.get(EXPANDED_REQUEST) !== undefined
+        const isJsonBody =
+          request.parsed === undefined || exchange.slots.get(EXPANDED_REQUEST) !== undefined
         if (schema !== undefined && isJsonBody)
           keepKnown(dropUnknown(schema, body), received, exchange)
         await next()
@@ -87,15 +74,4 @@ const keepKnown = (knownBody: Json, body: Json, { request, slots }: Exchange): v
   const size = jsonSize(knownBody, request)
   request.setJson(knownBody)
   slots.set(EXPANDED_REQUEST, { body: knownBody, size, longer: true })
-}
-
-/** Accepts every spelling of the type, with parameters. JSON is UTF-8 (RFC 8259 §8.1): no other
- *  charset is valid. */
-const isJson = (type: string): boolean => {
-  try {
-    const { essence, params } = new MIMEType(type)
-    return essence === 'application/json' && /^(utf-?8)?$/i.test(params.get('charset') ?? '')
-  } catch {
-    return false
-  }
 }

@@ -17,10 +17,10 @@ import {
   object,
   oneOf,
   query,
-  type Shape,
   text,
   time,
 } from '../shapes.ts'
+import { operationDescriptions } from './own-operations.ts'
 
 const PERIOD = [
   query('from', 'The begin, as a date or a time; 30 days ago by default'),
@@ -146,51 +146,6 @@ const receipt = object(
   },
   { task_id: text, settings: any, failure: object(failure) },
 )
-const credential = {
-  id: integer,
-  name: text,
-  state: oneOf('active', 'expired', 'revoked'),
-  created: time,
-  expires: nullable(time),
-}
-const secret = described('Masked; in full only where it was created', text)
-const earlier = described(
-  'After a rotation: the secret before, masked, and when it ends; null: it has ended',
-  object({ key: text, expires: nullable(time) }),
-)
-const keyMembers = {
-  ...credential,
-  key: secret,
-  models: nullable(list(text)),
-  limits: nullable(fields),
-  quota: nullable(number),
-  quota_period: described('null: the quota is for life', nullable(oneOf('day', 'month'))),
-  remaining_quota: nullable(number),
-  used_quota: described('In the period of the quota', number),
-}
-const key = object(keyMembers, { earlier })
-const token = object({ ...credential, token: secret }, { earlier })
-const session = object({ ...credential, session: secret })
-
-const credentialViews = (word: string, noun: string, shape: Shape) => ({
-  [`list-${word}s`]: {
-    summary: `Lists the ${noun}s of the account`,
-    responses: json(envelopeOf(list(shape), next)),
-    parameters: PAGING,
-  },
-  [`create-${word}`]: {
-    summary: `Creates a ${noun}: the only response that shows it in full`,
-    responses: json(envelopeOf(shape)),
-    status: 201,
-  },
-  [`show-${word}`]: { summary: `Shows a ${noun}`, responses: json(envelopeOf(shape)) },
-  [`update-${word}`]: { summary: `Changes a ${noun}`, responses: json(envelopeOf(shape)) },
-  [`rotate-${word}`]: {
-    summary: `Gives a ${noun} a new secret, which no other response shows; the rest stays`,
-    responses: json(envelopeOf(shape)),
-  },
-  [`revoke-${word}`]: { summary: `Revokes a ${noun}`, responses: json(envelopeOf(shape)) },
-})
 const KEY_KIND = 'API key'
 
 export const ABOUT: Readonly<Record<string, RouteDescription>> = {
@@ -263,7 +218,5 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     summary: 'Shows the receipt of a call or a task',
     responses: json(envelopeOf(receipt)),
   },
-  ...credentialViews('key', KEY_KIND, key),
-  ...credentialViews('token', 'system token', token),
-  ...credentialViews('session', 'console session', session),
+  ...operationDescriptions,
 }

@@ -1,4 +1,4 @@
-/** The commands `tollgate accounts` and `tollgate usage`. */
+/** The commands `tollgate accounts`, `tollgate keys` and `tollgate usage`. */
 import { countOf, sinceOf, textOf, UsageError } from '../../engine/cli/kit.ts'
 import type {
   Command,
@@ -9,7 +9,9 @@ import type {
 } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
+import { importKeys } from '../operator/import-command.ts'
 import { accountOperations } from '../operator/operations/accounts.ts'
+import { keyOperations } from '../operator/operations/keys.ts'
 import { USAGE_GROUPS, usageOfAll } from '../operator/usage.ts'
 import { type Period, periodOf } from './input.ts'
 import { isoTime } from './response.ts'
@@ -101,5 +103,10 @@ export const commands: Readonly<Record<string, Command>> = {
       top: { type: 'string', value: 'COUNT', summary: 'with --all: how many rows; 20 by default' },
     },
     run: runUsage,
+  },
+  keys: {
+    summary: 'Manages API keys and system tokens.',
+    standalone: true,
+    subcommands: { ...subcommandsOf(keyOperations), import: importKeys },
   },
 }

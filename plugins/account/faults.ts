@@ -39,14 +39,4 @@ export const fault = errors({
     410,
     'The charge of %s was archived on %s; ask the operator of this gateway for its receipt. Its cost remains in the sums of its day',
   ],
-
-  CREDENTIAL_UNKNOWN: [404, 'Unknown %s'],
-  CREDENTIAL_REVOKED: [409, 'This credential has been revoked and cannot be changed'],
-  KEY_MODEL: [400, 'There is no model "%s"; `/api/models` lists all', { param: 'models' }],
-  EXPIRES_PAST: [400, '`expires` is in the past', { param: 'expires' }],
-  QUOTA_IN_USE: [
-    409,
-    'More than this quota is already used or held by running calls',
-    { param: 'quota' },
-  ],
 })

@@ -1,21 +1,16 @@
 /** Reads the remaining and used nanos of an account, or of one of its keys, from the ledger. */
-import type { Database, Row } from '../../engine/plugin.ts'
-import { parseQuota } from '../billing/money.ts'
+import type { Database } from '../../engine/plugin.ts'
 import { digestOf } from '../credentials/secret.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { OPEN_HOLDS } from '../ledger/views/usage.ts'
 import { readWallet } from '../ledger/views/wallets.ts'
-import { CREDENTIAL, KEY_BY_DIGEST } from './statements.ts'
+import { type KeyFunds, keyFunds } from '../operator/own-keys.ts'
+import { KEY, KEY_BY_DIGEST } from './statements.ts'
 
 /** Nanos. */
 export interface Funds {
   readonly remaining: bigint
   readonly used: bigint
-}
-/** A key and its funds: the funds of its quota, or else of its account. Nanos. */
-export interface KeyFunds extends Funds {
-  readonly row: Row
-  readonly hasQuota: boolean
 }
 type Reads = Pick<Database, 'read'>
 
@@ -45,19 +40,6 @@ export const fundsOfKey = async (
   account: number,
   key: number,
 ): Promise<KeyFunds | undefined> => {
-  const [row] = await database.read(CREDENTIAL.key, [account, key])
+  const [row] = await database.read(KEY, [account, key])
   return row && keyFunds(row)
 }
-
-/** The wallet of a key is created by its first call: until then the whole quota remains. */
-export const keyFunds = (row: Row): KeyFunds => {
-  if (row.quota === null)
-    return { row, hasQuota: false, remaining: nanosOf(row.balance), used: nanosOf(row.used) }
-  const whole = parseQuota(row.quota)
-  const remaining = row.own_balance === null ? whole : nanosOf(row.own_balance)
-  return { row, hasQuota: true, remaining, used: nanosOf(row.own_used) }
-}
-
-/** The usual mask of such services: the first four characters, ten stars, the last four. */
-export const maskKey = ({ prefix, last_four: last }: Row): string =>
-  `${String(prefix).slice(0, 4)}**********${last}`

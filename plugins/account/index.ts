@@ -2,10 +2,9 @@
  *  selects the view. */
 
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
-import { isValidated } from '../schema/route-option.ts'
 import { ABOUT } from './about.ts'
 import { commands } from './command.ts'
-import { credentialViews } from './credentials.ts'
+import { operationViews } from './own-operations.ts'
 import { priceSheet } from './price-sheet.ts'
 import { pricing } from './pricing.ts'
 import { receipt } from './receipt.ts'
@@ -25,10 +24,8 @@ const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
   'usage-events': usageEvents,
   overview,
   receipt,
-  ...credentialViews,
+  ...operationViews,
 }
-/** Views that store a body: a schema must have validated it. */
-const WRITES = /^(?:create|update)-/
 
 export default {
   schema: {
@@ -45,8 +42,6 @@ export default {
   setup(name, host): Stage {
     const view = VIEWS[name]
     if (!view) throw new Error(`unknown view "${name}"`)
-    if (WRITES.test(name) && !isValidated(host.route))
-      throw new Error(`"${name}" takes a body: set its schema with \`validate:\``)
     const handle = view(host)
     return {
       answers: true,

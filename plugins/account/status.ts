@@ -3,10 +3,11 @@
 import type { Exchange, Host } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { balanceOf, quotasOf } from '../billing/money.ts'
+import { type KeyFunds, maskKey } from '../operator/own-keys.ts'
 import { ACCOUNT } from '../slots.ts'
 import { toDollars } from './dollars.ts'
 import { fault } from './faults.ts'
-import { fundsOf, fundsOfKey, fundsOfSecret, heldFunds, type KeyFunds, maskKey } from './funds.ts'
+import { fundsOf, fundsOfKey, fundsOfSecret, heldFunds } from './funds.ts'
 import { KeyGuessLimiter } from './key-guess-limiter.ts'
 import { answerSuccess, exactNumber, PRIVATE, type ViewFactory } from './response.ts'
 

@@ -14,9 +14,6 @@ import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
 import { formatsOf } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
-import { importKeys } from '../operator/import-command.ts'
-import { checkModels, keySubcommands as moreSubcommands } from '../operator/key-commands.ts'
-import { keySubcommands } from '../operator/new-key-commands.ts'
 import { authorizeOperator, shareLookups } from './operator.ts'
 import { AUTH_SCHEMA, checkModes } from './schema.ts'
 import { createAuthStage } from './stage.ts'
@@ -37,13 +34,6 @@ export default {
   check: checkModes,
   authorizeOperator,
   migrations,
-  commands: {
-    keys: {
-      summary: 'Manages API keys and system tokens.',
-      standalone: true,
-      subcommands: { ...keySubcommands(checkModels), ...moreSubcommands, import: importKeys },
-    },
-  },
   welcome: (host, { url }) =>
     bootstrap(host, {
       url,

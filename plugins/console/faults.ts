@@ -33,7 +33,6 @@ export const fault = errors({
     'Invalid `status`: expected a status such as 429 or a class such as 5xx',
     { param: 'status' },
   ],
-  ADMIN_KEY: [409, 'The API key %d is revoked already'],
   ADMIN_EVENT: [404, 'Unknown event "%s"'],
   ADMIN_NO_RECEIVER: [
     409,

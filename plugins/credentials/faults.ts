@@ -40,7 +40,7 @@ export const fault = errors({
   KEY_CHANGED: [409, 'The %s %d was changed at the same time; look at it and repeat'],
   QUOTA_IN_USE: [
     409,
-    'More than this quota is already used or held by running calls; tollgate keys show %d',
+    'More than this quota of the key %d is already used or held by running calls',
   ],
   KEY_UNKNOWN: [404, 'Unknown %s %s; `tollgate keys list` shows all keys'],
 })

@@ -437,10 +437,6 @@ export const keyRows = (where: string): string =>
  *  number to start after, row count. */
 export const endedPeriods =
   'SELECT k.id, k.account, k.quota, k.period_quota FROM api_keys k WHERE k.quota_period = ? AND k.period_start < ? AND k.revoked IS NULL AND k.id > ? ORDER BY k.id LIMIT ?'
-export const tokenRows = (where: string): string =>
-  `SELECT ${OWN_COLUMNS} FROM system_tokens k WHERE ${where}`
-export const sessionRows = (where: string): string =>
-  `SELECT ${OWN_COLUMNS} FROM sessions k WHERE ${where}`
 /** Adds the names of keys to rows whose `name` is the number of a key. */
 export const withKeyNames = (rows: string, order: string): string =>
   `SELECT s.*, k.name AS key_name, k.account AS key_account, k.prefix, k.last_four

@@ -8,10 +8,10 @@ import { LAST_CALLS, OPEN_HOLDS, SPENT } from '../ledger/views/usage.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { withBalances } from '../ledger/views/wallets.ts'
 import type { AccountRow, KeyView, Limits } from '../views.ts'
-import { listKeys } from './keys.ts'
+import { keysOf } from './keys.ts'
 import { isoTime, jsonOf } from './rows.ts'
 
-type Reads = Pick<Database, 'read' | 'pages'>
+type Reads = Pick<Database, 'read'>
 
 const ROW: Sql = { name: 'operator: account', text: withBalances(accountRows('a.id = ?')) }
 
@@ -92,7 +92,7 @@ export const accountDetails = async (
     spent(database, id, startOf(now, 'day'), now),
     spent(database, id, startOf(now, 'month'), now),
     database.read(LAST_CALLS, [id, calls]),
-    listKeys(database, { account: id, now }),
+    keysOf(database, id, now),
   ])
   return {
     ...row,

@@ -1,15 +1,14 @@
 /** Arguments that several operations have. */
-import { ofTypes, reading, required, type Shape, text } from '../../engine/config/shape.ts'
+import { integer, ofTypes, reading, required, type Shape, text } from '../../engine/config/shape.ts'
 import { asFault } from '../../engine/errors.ts'
 import { parseMoney } from '../billing/money.ts'
 import type { Context } from './operation.ts'
 
-export const ACCOUNT = required(
-  reading(
-    ofTypes('Name or number of an account.', ['string', 'integer'], { maxLength: 64 }),
-    String,
-  ),
+export const ANY_ACCOUNT = reading(
+  ofTypes('Name or number of an account.', ['string', 'integer'], { maxLength: 64 }),
+  String,
 )
+export const ACCOUNT = required(ANY_ACCOUNT)
 /** As changes name it. */
 export const objectOf = ({ id }: { readonly id: number }): string => `account ${id}`
 export const ACCOUNT_NAME = text('1 to 64 letters, digits, spaces and . _ @ + -.', {
@@ -18,6 +17,11 @@ export const ACCOUNT_NAME = text('1 to 64 letters, digits, spaces and . _ @ + -.
   errorMessage: "Invalid 'name': expected 1 to 64 letters, digits, spaces and . _ @ + -.",
 })
 
+/** Rows of a page. */
+export const LIMIT = integer('How many rows a page has, 1 to 1,000; 100 by default.', {
+  minimum: 1,
+  maximum: 1_000,
+})
 export const CURSOR = text('`next` of the page before.', { maxLength: 256 })
 
 /** Nanos. Errors name the member. */

@@ -35,3 +35,32 @@ export const KEY_COLUMNS = {
 }
 
 export const SPENDING = object({ calls: integer, cost: MONEY })
+
+// As its account sees a credential.
+const OWN = {
+  id: integer,
+  name: text,
+  state: oneOf('active', 'expired', 'revoked'),
+  created: time,
+  expires: nullable(time),
+}
+const SECRET = described('Masked; in full only where it was created', text)
+export const EARLIER = described(
+  'After a rotation: the secret before, masked, and when it ends; null: it has ended',
+  object({ key: text, expires: nullable(time) }),
+)
+export const OWN_KEY = object(
+  {
+    ...OWN,
+    key: SECRET,
+    models: nullable(list(text)),
+    limits: LIMITS,
+    quota: nullable(integer),
+    quota_period: described('null: the quota is for life', nullable(oneOf('day', 'month'))),
+    remaining_quota: nullable(integer),
+    used_quota: described('In the period of the quota', integer),
+  },
+  { earlier: EARLIER },
+)
+export const OWN_TOKEN = object({ ...OWN, token: SECRET }, { earlier: EARLIER })
+export const OWN_SESSION = object({ ...OWN, session: SECRET })

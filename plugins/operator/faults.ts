@@ -8,6 +8,20 @@ export const fault = errors({
     { param: 'account' },
   ],
   ADMIN_NUMBER: [400, "Invalid 'name': a number alone is no name", { param: 'name' }],
+  CREDENTIAL_UNKNOWN: [404, 'Unknown %s'],
+  KEY_MODEL: [400, 'There is no model "%s"; %s', { param: 'models' }],
+  EXPIRES_TIME: [
+    400,
+    '`expires` must be a date such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z',
+    { param: 'expires' },
+  ],
+  EXPIRES_PAST: [400, '`expires` is in the past', { param: 'expires' }],
+  TOKEN_LIMITS: [400, 'a system token calls no models: it has no models, quota or limits'],
+  SECRET_INVALID: [
+    400,
+    'The secret of an API key must have 1 to 512 visible ASCII characters, and begin with none of st-, ss- and sl-, which are other kinds of credentials; a system token has no chosen secret',
+    { param: 'secret' },
+  ],
   ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
   ADMIN_AMOUNT: [400, 'The amount must be above 0', { param: 'amount' }],
 })

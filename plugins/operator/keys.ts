@@ -1,80 +1,113 @@
-/** API keys and system tokens as an operator sees and changes them, for commands and admin
- *  endpoints. */
-import type { Database, Row, Sql, Value } from '../../engine/plugin.ts'
-import { parseQuota, printMoney, quotaOf } from '../billing/money.ts'
-import { fault } from '../credentials/faults.ts'
-import { type QuotaChange, quotaSettingOf } from '../credentials/quota.ts'
-import { makeSecret, maskSecret } from '../credentials/secret.ts'
+/** API keys, system tokens and sessions: rows and views, for operators and for their account. */
+import type { Database, Row, Sql } from '../../engine/plugin.ts'
+import { printMoney, quotaOf } from '../billing/money.ts'
+import { fault as storeFault } from '../credentials/faults.ts'
+import { quotaSettingOf } from '../credentials/quota.ts'
+import { maskSecret } from '../credentials/secret.ts'
 import {
-  type CredentialChanges,
-  changeCredential,
   FIND_BY_ID,
   keyRows,
   LIST_CREDENTIALS,
   LIST_CREDENTIALS_OF,
-  type Rotated,
-  replaceSecret,
 } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import { changeKeyQuota } from '../ledger/views/key-quotas.ts'
 import { withFunds } from '../ledger/views/wallets.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { KeyView, Limits } from '../views.ts'
-import { isoTime, jsonOf, readAll, whenCode } from './rows.ts'
+import { fault } from './faults.ts'
+import type { Context } from './operation.ts'
+import { keyFunds, type OwnKind, ownView } from './own-keys.ts'
+import { isoTime, jsonOf } from './rows.ts'
 
-type Reads = Pick<Database, 'read' | 'pages'>
-type Writes = Pick<Database, 'read' | 'pages' | 'write' | 'now'>
+type Reads = Pick<Database, 'read'>
 
-export const NOUNS: Readonly<Record<Rotated, string>> = {
+export const NOUNS: Readonly<Record<OwnKind, string>> = {
   key: 'API key',
   'system-token': 'system token',
+  session: 'session',
 }
 
 const PAGE = 'k.id > ? ORDER BY k.id LIMIT ?'
 const FUNDS: Sql = { name: 'operator: key funds', text: withFunds(keyRows(PAGE)) }
-const FUNDS_OF: Sql = {
+export const FUNDS_OF: Sql = {
   name: 'operator: key funds of',
   text: withFunds(keyRows(`k.account = ? AND ${PAGE}`)),
 }
-/** By number. `account`: of this account only. */
-export const listKeys = async (
+/** `row`: with the name of its account; `funds`: undefined for other kinds than keys. */
+export interface FoundKey {
+  readonly row: Row
+  readonly funds: Row | undefined
+}
+interface KeyQuery {
+  readonly kind: OwnKind
+  readonly account?: number | undefined
+  /** The number to start after. */
+  readonly after?: number
+  readonly limit: number
+}
+/** By number. */
+export const keysPage = async (
   database: Reads,
-  { account, kind = 'key', now }: { account?: number | undefined; kind?: Rotated; now: number },
-): Promise<readonly KeyView[]> => {
+  { kind, account, after = 0, limit }: KeyQuery,
+): Promise<{ readonly keys: readonly FoundKey[]; readonly next: number | null }> => {
   const all = account === undefined
-  const values = all ? [0] : [account, 0]
+  const values = [...(all ? [] : [account]), after, limit + 1]
   const [rows, funds] = await Promise.all([
-    readAll(database, (all ? LIST_CREDENTIALS : LIST_CREDENTIALS_OF)[kind], values),
-    kind === 'key' ? readAll(database, all ? FUNDS : FUNDS_OF, values) : [],
+    database.read((all ? LIST_CREDENTIALS : LIST_CREDENTIALS_OF)[kind], values),
+    kind === 'key' ? database.read(all ? FUNDS : FUNDS_OF, values) : [],
   ])
   const fundsById = new Map(funds.map(row => [Number(row.id), row]))
-  return rows.map(row => viewOf(row, fundsById.get(Number(row.id)), now))
+  const page = rows.slice(0, limit)
+  return {
+    keys: page.map(row => ({ row, funds: fundsById.get(Number(row.id)) })),
+    next: rows.length > limit ? Number(page.at(-1)?.id) : null,
+  }
+}
+const MOST = 1_000
+/** All API keys of an account. */
+export const keysOf = async (database: Reads, account: number, now: number) => {
+  const views: KeyView[] = []
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const { keys, next } = await keysPage(database, { kind: 'key', account, after, limit: MOST })
+    views.push(...keys.map(key => keyView(key, now)))
+    after = next ?? undefined
+  }
+  return views
+}
+
+const findRow = async (
+  database: Reads,
+  kind: OwnKind,
+  id: number,
+): Promise<FoundKey | undefined> => {
+  const [row] = await database.read(FIND_BY_ID[kind], [id])
+  if (!row) return undefined
+  const [funds] = kind === 'key' ? await database.read(FUNDS, [id - 1, 1]) : []
+  return { row, funds }
 }
 /** Throws KEY_UNKNOWN. */
 export const keyDetails = async (
   database: Reads,
-  kind: Rotated,
-  id: number,
+  { kind, key }: { readonly kind: OwnKind; readonly key: number },
   now: number,
 ): Promise<KeyView> => {
-  const row = await findKey(database, kind, id)
-  return viewOf(row, kind === 'key' ? await fundsOf(database, row) : undefined, now)
+  const credential = await findRow(database, kind, key)
+  if (!credential) throw storeFault('KEY_UNKNOWN', [NOUNS[kind], key])
+  return keyView(credential, now)
 }
-const fundsOf = async (database: Reads, { id }: Row): Promise<Row | undefined> => {
-  const [row] = await database.read(FUNDS, [Number(id) - 1, 1])
-  return row
-}
-const findKey = async (
-  database: Pick<Database, 'read'>,
-  kind: Rotated,
+/** Throws KEY_UNKNOWN, or CREDENTIAL_UNKNOWN for a customer. */
+export const findKey = async (
+  { store, own }: Context,
+  kind: OwnKind,
   id: number,
-): Promise<Row> => {
-  const [row] = await database.read(FIND_BY_ID[kind], [id])
-  if (!row) throw fault('KEY_UNKNOWN', [NOUNS[kind], id])
-  return row
+): Promise<FoundKey> => {
+  const credential = await findRow(store, kind, id)
+  if (credential && (own === undefined || Number(credential.row.account) === own)) return credential
+  throw own === undefined
+    ? storeFault('KEY_UNKNOWN', [NOUNS[kind], id])
+    : fault('CREDENTIAL_UNKNOWN', [NOUNS[kind]])
 }
 
-const viewOf = (row: Row, funds: Row | undefined, now: number): KeyView => ({
+const keyView = ({ row, funds }: FoundKey, now: number): KeyView => ({
   id: Number(row.id),
   account: String(row.account_name),
   name: String(row.name),
@@ -85,67 +118,16 @@ const viewOf = (row: Row, funds: Row | undefined, now: number): KeyView => ({
   models: jsonOf<readonly string[]>(row.models),
   limits: jsonOf<Limits>(row.limits),
   ...quotaSettingOf(row),
-  remaining: row.quota === null ? null : Number(quotaOf(remainingOf(row, funds))),
+  remaining: funds && row.quota !== null ? Number(quotaOf(keyFunds(funds).remaining)) : null,
   used: funds ? printMoney(nanosOf(funds.own_used)) : null,
 })
-/** Nanos. The first call of a key makes its wallet: until then the whole quota remains. */
-const remainingOf = ({ quota }: Row, funds: Row | undefined): bigint =>
-  funds?.own_balance == null ? parseQuota(quota) : nanosOf(funds.own_balance)
 const stateOf = ({ revoked, expires, suspended }: Row, now: number): KeyView['state'] => {
   if (revoked !== null) return 'revoked'
   if (expires !== null && Number(expires) <= now) return 'expired'
   return suspended === null ? 'active' : 'suspended'
 }
-
-// ---------------------------------------------------------------- changes
-
-/** Members that are undefined stay; null removes. Throws KEY_UNKNOWN, KEY_REVOKED or
- *  QUOTA_IN_USE. */
-export const changeKey = async (
-  database: Writes,
-  kind: Rotated,
-  id: number,
-  changes: CredentialChanges & QuotaChange,
-): Promise<void> => {
-  const row = await findKey(database, kind, id)
-  if (row.revoked !== null) throw fault('KEY_REVOKED', [NOUNS[kind], id])
-  const funds = kind === 'key' ? await fundsOf(database, row) : undefined
-  const now = await database.now()
-  const list = [
-    ...changeCredential(kind, id, Number(row.account), changes),
-    ...(funds ? changeKeyQuota(funds, changes, now) : []),
-  ]
-  await writeWithRetry(database, list)
-    .catch(whenCode('QUOTA_IN_USE', () => fault('QUOTA_IN_USE', [id])))
-    .catch(whenCode('KEY_UNKNOWN', () => fault('KEY_REVOKED', [NOUNS[kind], id])))
-}
-
-export interface Rotation {
-  /** Shown once. */
-  readonly secret: string
-  /** The secret that it had: its beginning and its end, and how long it is valid; null: it has
-   *  ended. */
-  readonly earlier: { readonly key: string; readonly expires: string | null }
-}
-/** Gives a credential a new secret: number, name, models, limits, quota and use stay. `until`: how
- *  long the earlier secret is one of the same credential, ms since 1970. Throws KEY_UNKNOWN,
- *  KEY_REVOKED or KEY_CHANGED. */
-export const rotateKey = async (
-  database: Writes,
-  kind: Rotated,
-  id: number,
-  { now, until }: { readonly now: number; readonly until?: number | undefined },
-): Promise<Rotation> => {
-  const row = await findKey(database, kind, id)
-  if (row.revoked !== null) throw fault('KEY_REVOKED', [NOUNS[kind], id])
-  const secret = makeSecret(kind)
-  const earlier = { digest: String(row.digest), until: earliest(until, row.expires) }
-  await writeWithRetry(database, replaceSecret(kind, id, earlier, secret, now)).catch(
-    whenCode('KEY_UNKNOWN', () => fault('KEY_CHANGED', [NOUNS[kind], id])),
-  )
-  const key = maskSecret(String(row.prefix), String(row.last_four))
-  const expires = earlier.until === undefined ? null : isoTime(earlier.until)
-  return { secret: secret.text, earlier: { key, expires } }
-}
-const earliest = (until: number | undefined, expires: Value | undefined): number | undefined =>
-  until === undefined || expires == null ? until : Math.min(until, Number(expires))
+/** As the caller sees it. Commands get a KeyView. */
+export const viewFor = ({ own, now }: Context, kind: OwnKind, credential: FoundKey): KeyView =>
+  own === undefined
+    ? keyView(credential, now)
+    : (ownView(kind, credential.funds ?? credential.row, now) as unknown as KeyView)

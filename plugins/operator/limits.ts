@@ -16,7 +16,7 @@ export const LIMITS = nullable(
       tokens: rate,
       concurrency: integer('How many at once.', { minimum: 1, maximum: 1_000_000 }),
     },
-    {},
+    { minProperties: 1 },
   ),
 )
 

@@ -50,7 +50,7 @@ export interface Context {
 
 /** Shape of the arguments. */
 type Arguments = Shape<never, unknown>
-interface CommandInput extends Pick<CommandArguments, 'positionals' | 'values'> {
+export interface CommandInput extends Pick<CommandArguments, 'positionals' | 'values'> {
   readonly host: HostBase
 }
 /** How the command line reads the arguments and prints the result. */
@@ -65,10 +65,18 @@ interface CommandForm<A extends Arguments, Data> {
 }
 /** A view of the plugin `account` that runs the operation for its caller. Members of the path, the
  *  query and the body are the arguments. */
-interface OwnForm {
+export interface OwnForm {
   readonly view: string
+  readonly summary?: string
+  /** JSON Schema of `data`, if it is another for customers. */
+  readonly result?: View
   /** Arguments that the view has already. */
   readonly fixed?: { readonly [name: string]: Json }
+  /** The argument that the path has. */
+  readonly inPath?: string
+  /** Arguments that the view has not. The account is always that of the caller. */
+  readonly without?: readonly string[]
+  /** Of its response; 200 by default. */
   readonly status?: number
 }
 export interface Definition<A extends Arguments, Data> {
@@ -82,8 +90,8 @@ export interface Definition<A extends Arguments, Data> {
   readonly arguments: A
   /** JSON Schema of `data`. */
   readonly result: View
-  /** Method and path below /api/admin, if they are not those of `endpointOf`. */
-  readonly endpoint?: string
+  /** An earlier name of its endpoint, which works too. */
+  readonly earlier?: string
   readonly command?: CommandForm<A, Data>
   readonly own?: readonly OwnForm[]
   run(context: Context, args: ValueOf<A>): Promise<Result<Data>>
@@ -114,11 +122,10 @@ export const operation = <A extends Arguments, Data>(
 
 /** `GET accounts` lists, `POST accounts` creates, `GET accounts/show` reads, `POST accounts/rename`
  *  changes. */
-export const endpointOf = ({ name, reads, endpoint }: Operation): string => {
+export const endpointOf = ({ name, reads }: Operation): string => {
   const [noun, verb] = name.split(' ')
   const method = reads ? 'GET' : 'POST'
-  const path = verb === 'list' || verb === 'create' ? noun : `${noun}/${verb}`
-  return endpoint ?? `${method} ${path}`
+  return `${method} ${noun}${verb === 'list' || verb === 'create' ? '' : `/${verb}`}`
 }
 
 // ---------------------------------------------------------------- running

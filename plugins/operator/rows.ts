@@ -1,19 +1,4 @@
 /** Small helpers of this folder: rows, times and error codes of the store. */
-import type { Database, Row, Sql, Value } from '../../engine/plugin.ts'
-
-const PAGE = 500
-
-/** All rows of a statement that ends in two parameters: the number to start after, and the page
- *  size. */
-export const readAll = async (
-  database: Pick<Database, 'pages'>,
-  sql: Sql,
-  values: readonly Value[],
-): Promise<readonly Row[]> => {
-  const rows: Row[] = []
-  for await (const page of database.pages(sql, values, PAGE)) rows.push(...page)
-  return rows
-}
 export const isoTime = (ms: unknown): string => new Date(Number(ms)).toISOString()
 export const jsonOf = <T>(text: unknown): T | null =>
   typeof text === 'string' ? (JSON.parse(text) as T) : null

@@ -1,7 +1,6 @@
 /** The form of the endpoints of operators. One table of them serves `/api/admin/*` and the admin
  *  listener. */
 
-import { RATE as RATE_PATTERN } from '../../../engine/config/shape.ts'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { queryFault } from '../../operator/faults.ts'
 import type { Shape } from '../../shapes.ts'
@@ -49,17 +48,6 @@ export const bodyOf = (
   properties: { readonly [name: string]: Json },
   required: readonly string[],
 ) => ({ type: 'object', additionalProperties: false, required, properties })
-const RATE = { type: 'string', maxLength: 16, pattern: RATE_PATTERN }
-/** JSON Schema of the limits of a key or an account; null removes them. */
-export const LIMITS = {
-  type: ['object', 'null'],
-  additionalProperties: false,
-  properties: {
-    requests: RATE,
-    tokens: RATE,
-    concurrency: { type: 'integer', minimum: 1, maximum: 1_000_000 },
-  },
-} as const
 /** A view of the contract as JSON: members that are undefined are absent. */
 export const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
 /** A text of a query: undefined where it is missing or empty. */

@@ -5,7 +5,6 @@ import { deliveryEndpoints } from './deliveries.ts'
 import { editorEndpoints } from './editor.ts'
 import type { AdminEndpoints, EventEndpoints } from './endpoint.ts'
 import { failedCallEndpoints } from './failed-calls.ts'
-import { keyEndpoints } from './keys.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { operationEndpoints } from './operations.ts'
 import { requestEndpoints, requestEvents } from './requests.ts'
@@ -14,7 +13,6 @@ import { upstreamEndpoints } from './upstreams.ts'
 
 const tables: readonly AdminEndpoints[] = [
   operationEndpoints,
-  keyEndpoints,
   requestEndpoints,
   failedCallEndpoints,
   upstreamEndpoints,

@@ -57,7 +57,7 @@ export const accountsLimit = operation({
   name: 'accounts limit',
   summary: 'Sets the limits of an account over all its keys; without options it removes them.',
   scope: 'operator',
-  endpoint: 'POST accounts/limits',
+  earlier: 'POST accounts/limits',
   arguments: object(undefined, { account: ACCOUNT, limits: required(LIMITS) }, {}),
   result: row(ACCOUNT_COLUMNS),
   command: {
@@ -73,9 +73,8 @@ export const accountsLimit = operation({
       json: { account: name, limits },
     }),
   },
-  async run({ store }, { account, limits: newLimits }) {
+  async run({ store }, { account, limits }) {
     const before = await accountRow(store, account)
-    const limits = newLimits && Object.keys(newLimits).length > 0 ? newLimits : null
     await store.change(limitAccount(before.id, limits), {
       object: objectOf(before),
       before: { limits: before.limits },

@@ -47,7 +47,7 @@ export const accountsShow = operation({
   summary: 'Shows an account: balance, use of today and this month, keys and last calls.',
   scope: 'operator',
   reads: true,
-  endpoint: 'GET account',
+  earlier: 'GET account',
   arguments: object(
     undefined,
     {

@@ -58,7 +58,7 @@ const refund = operation({
   name: 'accounts refund',
   summary: 'Refunds the charge of a call.',
   scope: 'operator',
-  endpoint: 'POST charges/refund',
+  earlier: 'POST charges/refund',
   arguments: object(
     undefined,
     { request: required(text('The id of the request.', { maxLength: 128 })), note: NOTE },

@@ -359,19 +359,27 @@ t.test(
     await ask('POST accounts/credit', '', { account: 'closed', amount: '5' })
     await ask('POST accounts/debit', '', { account: 'closed', amount: '2' })
     await ask('POST accounts/overdraft', '', { account: 'closed', amount: '1' })
-    await ask('POST accounts/limits', '', { account: 'closed', limits: { requests: '60/min' } })
+    for (const name of ['limit', 'limits'])
+      await ask(`POST accounts/${name}`, '', { account: 'closed', limits: { requests: '60/min' } })
+    await ask('POST accounts', '', { name: 'leaver' })
+    await ask('POST accounts/rename', '', { account: 'leaver', name: 'gone' })
+    await ask('GET accounts/show', '?account=gone')
+    await ask('POST accounts/delete', '', { account: 'gone' })
     const charges = await ask('GET charges')
     const charge = charges.find(({ task, cost }) => task === null && Number(cost) > 0)
     await ask('GET requests/story', `?id=${charge?.request}`)
     await ask('GET requests/story', `?id=${charges.find(({ task }) => task !== null)?.task}`)
     await ask('POST charges/refund', '', { request: charge?.request })
+    const other = charges.findLast(({ task, cost }) => task === null && Number(cost) > 0)
+    await ask('POST accounts/refund', '', { request: other?.request })
     await ask('GET ledger/audit')
+    await ask('POST keys', '', { account: 'admin', name: 'made', models: ['gp-4.1'] })
+    await ask('POST keys', '', { account: 'admin', kind: 'system-token' })
     const [first] = await ask('GET keys', '?account=admin')
-    await ask('POST keys/limits', '', {
-      key: first?.id,
-      limits: { requests: '60/min' },
-      quota: null,
-    })
+    const limits = { requests: '60/min' }
+    for (const name of ['limits', 'update'])
+      await ask(`POST keys/${name}`, '', { key: first?.id, limits, quota: null })
+    await ask('GET keys/show', `?key=${first?.id}`)
     await ask('POST keys/rotate', '', { key: first?.id, overlap: 60 })
     const keys = await ask('GET keys', '?account=admin')
     await ask('POST keys/revoke', '', { key: keys.at(-1)?.id })

@@ -1,7 +1,6 @@
 /** `tollgate accounts` and `tollgate keys`: output, effects and refusals. */
 import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
-import auth from '../../../plugins/auth/index.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
@@ -16,7 +15,7 @@ const both = await Promise.all(
 )
 for (const { engine, host, ...accountHelpers } of both) {
   const accounts = (t: Test, ...args: string[]) => runCommand(t, 'accounts', commands, host, args)
-  const keys = (t: Test, ...args: string[]) => runCommand(t, 'keys', auth.commands, host, args)
+  const keys = (t: Test, ...args: string[]) => runCommand(t, 'keys', commands, host, args)
 
   t.test(`key commands on ${engine}: a created key calls until it is revoked`, async t => {
     t.match(await accounts(t, 'create', 'ann'), {

@@ -3,7 +3,6 @@
 import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
 import { fundsOfSecret } from '../../../plugins/account/funds.ts'
-import { CREDENTIALS } from '../../../plugins/account/statements.ts'
 import { type By, GROUPINGS, usagePage } from '../../../plugins/account/usage-pages.ts'
 import auth from '../../../plugins/auth/index.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
@@ -12,12 +11,14 @@ import {
   addToken,
   changeCredential,
   createAccount,
+  LIST_CREDENTIALS_OF,
   setQuota,
 } from '../../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
 import { RECEIPT } from '../../../plugins/ledger/views/usage.ts'
 import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
+import { FUNDS_OF } from '../../../plugins/operator/keys.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { pay } from '../../helpers/money/account-gateway.ts'
 import { hostOver } from '../../helpers/store/accounts.ts'
@@ -153,11 +154,11 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   await t.rejects(database.write(less), { code: 'QUOTA_IN_USE' })
   const none = { expires: null, models: null, limits: null }
   await database.write(changeCredential('key', 1, 1, none))
-  t.match(await database.read(CREDENTIALS.key, [1, 0, 10]), [
+  t.match(await database.read(FUNDS_OF, [1, 0, 10]), [
     { name: 'n', expires: null, models: null, limits: null, quota: 9_000, own_balance: 12_000_000 },
   ])
   await database.write(changeCredential('system-token', 1, 1, { name: 'T' }))
-  t.match(await database.read(CREDENTIALS['system-token'], [1, 0, 10]), [{ name: 'T' }])
+  t.match(await database.read(LIST_CREDENTIALS_OF['system-token'], [1, 0, 10]), [{ name: 'T' }])
   for (const wrong of [changeCredential('key', 1, 2, all), changeCredential('key', 7, 1, all)])
     await t.rejects(database.write(wrong), { code: 'KEY_UNKNOWN' })
   t.equal(await fundsOfSecret(database, "' OR 1=1 --"), undefined)

@@ -277,7 +277,8 @@ t.test('keys: an operator changes the limits of a key, and revokes it', async t 
   await refuse(t, 'POST', 'keys/limits', { key: 999, quota: 5 }, 404)
   const ended = await operator.ask('POST', '/api/admin/keys/revoke', { key })
   t.match(ended.body.data, { state: 'revoked' })
-  await refuse(t, 'POST', 'keys/revoke', { key }, 409)
+  const again = await operator.ask('POST', '/api/admin/keys/revoke', { key })
+  t.match(again, { status: 200, body: { data: { state: 'revoked' } } }, 'as often as you like')
   await refuse(t, 'POST', 'keys/revoke', { key: 'x' }, 400)
 })
 
@@ -297,6 +298,83 @@ t.test('CSRF: a change with a session needs the token', async t => {
     const { status } = await gateway.ask('POST', `/api/admin/${path}`, {}, headers)
     t.equal(status, 403, path)
   }
+})
+
+t.test('keys: an operator makes one for an account, also with a secret of its choice', async t => {
+  const create = (body: object) => operator.ask('POST', '/api/admin/keys', body)
+  const { data } = (await create({ account: 'ann', name: 'made', quota: 900 })).body
+  t.match(data, { account: 'ann', name: 'made', kind: 'key', key: /^sk-\w{49}$/, remaining: 900 })
+  t.match((await read(`keys/show?key=${data.id}`)).data, { id: data.id, key: /^sk-\w{4}…/ })
+  const token = (await create({ account: 'ann', kind: 'system-token' })).body.data
+  t.match(token, { kind: 'system-token', key: /^st-/, quota: null })
+
+  const secret = 'of-the-operators-own-choice-1'
+  const reply = await create({ account: 'ann', name: 'moved', secret })
+  t.equal(reply.status, 200)
+  t.notMatch(JSON.stringify(reply.body), secret, 'no response shows it')
+  t.notMatch(JSON.stringify((await read('keys?account=ann')).data), secret)
+  const models = async (text: string) => {
+    const headers = { authorization: `Bearer ${text}` }
+    return (await gateway.ask('GET', '/v1/models', undefined, headers)).status
+  }
+  for (const text of [secret, `sk-${secret}`])
+    await eventually(async () => (await models(text)) === 200)
+  await refuse(t, 'POST', 'keys', { account: 'bob', secret }, 409)
+  for (const wrong of ['st-abc', 'with space', '', 'é', 'x'.repeat(513), 7])
+    await refuse(t, 'POST', 'keys', { account: 'ann', secret: wrong }, 400)
+  for (const wrong of [
+    { kind: 'system-token', secret: 'abc' },
+    { kind: 'system-token', quota: 5 },
+    { kind: 'session' },
+    { expires: '2020-01-01' },
+    { expires: 'never and ever' },
+    { account: undefined },
+  ])
+    await refuse(t, 'POST', 'keys', { account: 'ann', ...wrong }, 400)
+  await refuse(t, 'POST', 'keys', { account: 'nobody' }, 404)
+  const own = await ann.ask('POST', '/api/keys', { secret: 'my-own-choice' })
+  t.match(own, { status: 400, body: { param: 'secret' } }, 'customers cannot choose theirs')
+})
+
+t.test('keys: an operator changes name, expiry and models of a key', async t => {
+  const { data } = (await ann.ask('POST', '/api/keys', { name: 'one' })).body
+  const update = async (body: object) =>
+    (await operator.ask('POST', '/api/admin/keys/update', { key: data.id, ...body })).body.data
+  t.match(await update({ name: 'two', expires: '2100-01-01', models: ['gp-4.1'] }), {
+    name: 'two',
+    expires: '2100-01-01T00:00:00.000Z',
+    models: ['gp-4.1'],
+  })
+  t.match(await update({ expires: null, models: null }), { expires: null, models: null })
+  t.match((await ann.ask('GET', `/api/keys/${data.id}`)).body.data, { name: 'two' })
+  const rotated = await operator.ask('POST', '/api/admin/keys/rotate', {
+    key: data.id,
+    overlap: '24h',
+  })
+  t.match(rotated.body.data, { key: /^sk-\w{49}$/, earlier: { expires: /Z$/ } })
+  for (const overlap of ['soon', 0, '0h', 1.5])
+    await refuse(t, 'POST', 'keys/rotate', { key: data.id, overlap }, 400)
+})
+
+t.test('accounts: an operator renames and deletes one', async t => {
+  const post = (path: string, body: object) =>
+    operator.ask('POST', `/api/admin/accounts/${path}`, body)
+  await operator.ask('POST', '/api/admin/accounts', { name: 'first' })
+  t.match((await post('rename', { account: 'first', name: 'second' })).body.data, {
+    name: 'second',
+  })
+  for (const [name, status] of [
+    ['ann', 409],
+    ['42', 400],
+    ['a:b', 400],
+  ] as const)
+    await refuse(t, 'POST', 'accounts/rename', { account: 'second', name }, status)
+  await post('credit', { account: 'second', amount: '1' })
+  await refuse(t, 'POST', 'accounts/delete', { account: 'second' }, 409)
+  await refuse(t, 'POST', 'accounts/delete', { account: 'admin' }, 409)
+  const deletion = await post('delete', { account: 'second', force: true })
+  t.match(deletion.body.data, { name: 'second', state: 'deleted', keys: 0 })
+  await refuse(t, 'POST', 'accounts/delete', { account: 'second' }, 404)
 })
 
 t.test(

@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import { nameAt } from '../../../engine/request-log/files.ts'
 import { openRequestLog } from '../../../engine/request-log/reader.ts'
 import { commands as accountCommands } from '../../../plugins/account/command.ts'
-import auth from '../../../plugins/auth/index.ts'
 import { addFailedCall, type FailedCall } from '../../../plugins/calls/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
@@ -20,12 +19,7 @@ import { startBoth } from '../../helpers/store/store.ts'
 
 const UNIT = 1_000_000_000n
 const MODELS = { 'gp-4o': {}, 'gp-4.1': {}, 'cl-*-thinking': {} }
-const commands = {
-  ...accountCommands,
-  ...auth.commands,
-  request: requestCommand,
-  logs: logsCommand,
-}
+const commands = { ...accountCommands, request: requestCommand, logs: logsCommand }
 
 const both = await Promise.all(
   (await startBoth(t, [])).map(async ({ engine, database }) => {
@@ -204,8 +198,8 @@ for (const { engine, database, host: base, account, key, token, route } of both)
     const before = await json(t, 'keys', 'show', String(id))
     const wrong: [args: string[], exit: number, message: RegExp][] = [
       [[], 2, /Nothing to change/],
-      [['--models', 'gp-4x'], 2, /there is no model "gp-4x"; did you mean "gp-4o"\?/],
-      [['--models', 'gp-4o,cl-*'], 2, /there is no model "cl-\*"/],
+      [['--models', 'gp-4x'], 2, /There is no model "gp-4x"; did you mean "gp-4o"\?/],
+      [['--models', 'gp-4o,cl-*'], 2, /There is no model "cl-\*"/],
       [['--requests', 'many'], 2, /--requests must be a rate/],
       [['--quota', '0'], 2, /--quota must be/],
       [
@@ -224,7 +218,7 @@ for (const { engine, database, host: base, account, key, token, route } of both)
     })
     t.match(await run(t, 'keys', 'create', 'dan', '--models', 'gp-4.1,nonsense'), {
       exit: 2,
-      err: /there is no model "nonsense"; tollgate models lists them/,
+      err: /There is no model "nonsense"; tollgate models lists them/,
     })
     const { id: tokenId } = await token(dan)
     t.match(await run(t, 'keys', 'update', String(tokenId), '--system', '--quota', '5'), {

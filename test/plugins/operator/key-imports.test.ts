@@ -3,15 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { commands as accountCommands } from '../../../plugins/account/command.ts'
-import auth from '../../../plugins/auth/index.ts'
+import { commands } from '../../../plugins/account/command.ts'
 import { type ImportedAccount, importAccounts } from '../../../plugins/operator/import.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
 import { startBoth } from '../../helpers/store/store.ts'
 
-const commands = { ...accountCommands, ...auth.commands }
 const FOLDER = mkdtempSync(join(tmpdir(), 'tollgate-import-'))
 t.teardown(() => rmSync(FOLDER, { recursive: true }))
 const FILE = join(FOLDER, 'accounts.json')
@@ -31,9 +29,14 @@ const ACCOUNTS = [
   { name: 'bob', role: 'admin', suspended: true },
 ]
 
-for (const { engine, database } of await startBoth(t, [])) {
-  const accounts = await openAccountsIn(database)
-  await makeLedger(database)
+const both = await Promise.all(
+  (await startBoth(t, [])).map(async ({ engine, database }) => {
+    const accounts = await openAccountsIn(database)
+    await makeLedger(database)
+    return { engine, database, accounts }
+  }),
+)
+for (const { engine, database, accounts } of both) {
   const host = { ...accounts.host, section: <T>() => ({}) as T }
   const run = (t: Test, ...[name = '', ...args]: string[]) =>
     runCommand(t, name, commands, host, args)

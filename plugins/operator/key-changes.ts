@@ -1,0 +1,180 @@
+/** Changes of API keys, system tokens and sessions. */
+import { nearest } from '../../engine/config/nearest.ts'
+import { isCode } from '../../engine/kit.ts'
+import type { Json, Value } from '../../engine/plugin.ts'
+import { modelsOf, unknownModelIn } from '../catalogue/configured.ts'
+import { fault as storeFault } from '../credentials/faults.ts'
+import { type QuotaChange, quotaSettingOf, storedQuotaOf } from '../credentials/quota.ts'
+import {
+  importedSecret,
+  isImportable,
+  makeSecret,
+  maskSecret,
+  type Secret,
+} from '../credentials/secret.ts'
+import {
+  addKey,
+  addToken,
+  type CredentialChanges,
+  changeCredential,
+  type Rotated,
+  replaceSecret,
+  revoke,
+} from '../credentials/statements.ts'
+import { changeKeyQuota } from '../ledger/views/key-quotas.ts'
+import { fault } from './faults.ts'
+import { type FoundKey, findKey, NOUNS } from './keys.ts'
+import type { Context } from './operation.ts'
+import type { OwnKind } from './own-keys.ts'
+import { isoTime, jsonOf, whenCode } from './rows.ts'
+
+/** What the owner of a key, or an operator, sets. `expires`: ms since 1970. */
+export interface KeySettings extends CredentialChanges, QuotaChange {}
+
+const objectOf = (kind: OwnKind, id: unknown): string => `${NOUNS[kind]} ${id}`
+
+/** Throws for settings that this kind has not, and for models that no entry of `models:` offers:
+ *  such a key could not call them. Without that section every name passes. */
+const checkSettings = ({ host, actor, now }: Context, kind: Rotated, settings: KeySettings) => {
+  const { models, limits, quota, expires } = settings
+  if (kind === 'system-token' && (models ?? limits ?? quota) != null) throw fault('TOKEN_LIMITS')
+  if (expires != null && expires <= now) throw fault('EXPIRES_PAST')
+  const name = unknownModelIn(models ?? [], host)
+  if (name === undefined) return
+  const suggestion = nearest(name, Object.keys(modelsOf(host)))
+  const list =
+    actor.via === 'command line' ? 'tollgate models lists them' : '`/api/models` lists all'
+  throw fault('KEY_MODEL', [
+    name,
+    suggestion === undefined ? list : `did you mean "${suggestion}"?`,
+  ])
+}
+
+export interface NewKey {
+  readonly account: number
+  readonly kind: Rotated
+  readonly settings: KeySettings
+  /** The text of a secret that was made elsewhere; of an API key. */
+  readonly secret?: string | undefined
+}
+/** Throws KEY_MODEL, TOKEN_LIMITS, EXPIRES_PAST, SECRET_INVALID or SECRET_EXISTS. */
+export const createKey = async (
+  context: Context,
+  { account, kind, settings, secret: text }: NewKey,
+): Promise<{ readonly id: number; readonly secret: Secret }> => {
+  checkSettings(context, kind, settings)
+  const secret = text === undefined ? makeSecret(kind) : chosenSecret(kind, text)
+  const { store, now } = context
+  const { name = 'unnamed', models, limits, expires } = settings
+  const credential = {
+    account,
+    name,
+    secret,
+    expires: expires ?? undefined,
+    ...(models && { models }),
+    ...(limits && { limits }),
+    quota: storedQuotaOf(settings, 0, now),
+    isImported: text !== undefined,
+  }
+  const after = { account, ...changedOf({ name, ...settings }), digest: secret.digest }
+  const list = (kind === 'key' ? addKey : addToken)(credential, now)
+  const rows = await store
+    .change(list, { object: `${NOUNS[kind]} of account ${account}`, before: null, after })
+    .catch(whenCode('SECRET_EXISTS', () => storeFault('SECRET_EXISTS')))
+  return { id: Number(rows.at(-1)?.[0]?.id), secret }
+}
+const chosenSecret = (kind: Rotated, text: string): Secret => {
+  if (kind === 'key' && isImportable(text)) return importedSecret(text)
+  throw fault('SECRET_INVALID')
+}
+/** As records of changes have it. */
+const changedOf = (settings: KeySettings): { readonly [name: string]: Json } =>
+  JSON.parse(JSON.stringify(settings))
+
+/** Settings that are undefined stay; null removes. Throws KEY_UNKNOWN, KEY_REVOKED, QUOTA_IN_USE,
+ *  or like `createKey`. */
+export const changeKey = async (
+  context: Context,
+  kind: Rotated,
+  id: number,
+  settings: KeySettings,
+): Promise<void> => {
+  const { store, now } = context
+  checkSettings(context, kind, settings)
+  const credential = await findUsable(context, kind, id)
+  const { row, funds } = credential
+  const list = [
+    ...changeCredential(kind, id, Number(row.account), settings),
+    ...(funds ? changeKeyQuota(funds, settings, now) : []),
+  ]
+  const after = changedOf(settings)
+  const before = Object.fromEntries(
+    Object.entries(settingsOf(credential)).filter(([name]) => name in after),
+  )
+  await store
+    .change(list, { object: objectOf(kind, id), before, after })
+    .catch(whenCode('QUOTA_IN_USE', () => storeFault('QUOTA_IN_USE', [id], { param: 'quota' })))
+    .catch(whenCode('KEY_UNKNOWN', () => storeFault('KEY_REVOKED', [NOUNS[kind], id])))
+}
+const settingsOf = ({ row }: FoundKey): { readonly [name: string]: Json } => ({
+  name: String(row.name),
+  expires: row.expires === null ? null : Number(row.expires),
+  models: jsonOf<Json>(row.models),
+  limits: jsonOf<Json>(row.limits),
+  ...quotaSettingOf(row),
+})
+const findUsable = async (context: Context, kind: Rotated, id: number): Promise<FoundKey> => {
+  const credential = await findKey(context, kind, id)
+  if (credential.row.revoked !== null) throw storeFault('KEY_REVOKED', [NOUNS[kind], id])
+  return credential
+}
+
+export interface Rotation {
+  /** Shown once. */
+  readonly secret: string
+  /** The secret that it had: its beginning and its end, and how long it is valid; null: it has
+   *  ended. */
+  readonly earlier: { readonly key: string; readonly expires: string | null }
+}
+/** Gives a credential a new secret: number, name, models, limits, quota and use stay. `overlap`: ms
+ *  for which the earlier secret is one of the same credential. Throws KEY_UNKNOWN, KEY_REVOKED or
+ *  KEY_CHANGED. */
+export const rotateKey = async (
+  context: Context,
+  kind: Rotated,
+  id: number,
+  overlap?: number,
+): Promise<Rotation> => {
+  const { row } = await findUsable(context, kind, id)
+  const { store, now } = context
+  const secret = makeSecret(kind)
+  const until = overlap === undefined ? undefined : earliest(now + overlap, row.expires)
+  const earlier = { digest: String(row.digest), until }
+  const expires = until === undefined ? null : isoTime(until)
+  await store
+    .change(replaceSecret(kind, id, earlier, secret, now), {
+      object: objectOf(kind, id),
+      before: { digest: earlier.digest },
+      after: { digest: secret.digest, earlier: expires },
+    })
+    .catch(whenCode('KEY_UNKNOWN', () => storeFault('KEY_CHANGED', [NOUNS[kind], id])))
+  const key = maskSecret(String(row.prefix), String(row.last_four))
+  return { secret: secret.text, earlier: { key, expires } }
+}
+const earliest = (until: number, expires: Value | undefined): number =>
+  expires == null ? until : Math.min(until, Number(expires))
+
+/** Ends a credential. One that has ended stays so. Throws KEY_UNKNOWN. */
+export const revokeKey = async (context: Context, kind: OwnKind, id: number): Promise<void> => {
+  const { row } = await findKey(context, kind, id)
+  if (row.revoked !== null) return
+  const change = {
+    object: objectOf(kind, id),
+    before: { state: 'active' },
+    after: { state: 'revoked' },
+  }
+  await context.store.change(revoke(kind, id, context.now), change).catch(error => {
+    // Another process revoked it meanwhile.
+    if (!isCode(error, 'KEY_UNKNOWN')) throw error
+  })
+}
