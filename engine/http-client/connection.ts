@@ -51,6 +51,8 @@ export class Connection implements ResponseConnection {
     return this.#parser.keepAliveMs
   }
   attach(socket: Socket): void {
+    // Bytes may have closed the connection before its socket was handed over.
+    if (this.#closed) return void socket.on('error', () => {}).destroy()
     this.#socket = socket
     socket.on('error', error => this.#close(error))
     socket.on('end', () => this.#onSocketEnd())

@@ -28,6 +28,10 @@ const SWEEP_EVERY = 1_000
 const SINGLE_USE = 60_000
 /** Length of the queue at which abandoned requests are removed. */
 const QUEUE_CHECK = 64
+const UNASKED = 'the upstream answered before it had a request, or closed the connection'
+/** Calls back once what has arrived on a socket by now was read. */
+const afterRead = (callback: () => void): void =>
+  void setImmediate(() => void setImmediate(callback))
 /** Shared by all connections: each copies its bytes out before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 
@@ -175,11 +179,13 @@ export class Pool implements ConnectionOwner {
     try {
       this.#connect(this.#endpoint, connecting, (error, socket) => {
         if (error) return onFailure(error)
-        this.#connecting--
-        if (!this.#open.has(connection)) return void socket.on('error', () => {}).destroy()
-        if (this.#endpoint.secure) this.#rememberSession(socket)
         connection.attach(socket)
-        this.#reuse(connection)
+        if (this.#endpoint.secure) this.#rememberSession(socket)
+        afterRead(() => {
+          if (!this.#open.has(connection)) return onFailure(new Error(UNASKED))
+          this.#connecting--
+          this.#reuse(connection)
+        })
       })
     } catch (error) {
       onFailure(error as Error)

@@ -1,6 +1,8 @@
 /** The connections to one address: how many are opened, and which are reused. */
+import { EventEmitter, once } from 'node:events'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { type Connect, connect } from '../../../engine/http-client/connect.ts'
 import { Pool } from '../../../engine/http-client/pool.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
 import { OK, sendThroughPool, startByteUpstream } from '../../helpers/gateway/direct-client.ts'
@@ -74,6 +76,41 @@ t.test('pool: after bytes that no request asked for each connection is used once
     t.equal(upstream.connections, 5)
   }
 })
+
+for (const [when, text] of [
+  ['an answer', `${OK.slice(0, -2)}no`],
+  ['half an answer', 'HTTP/1.1 200'],
+] as const)
+  for (const isRead of [true, false])
+    t.test(
+      `pool: ${when} before its request fails it, ${isRead ? 'read' : 'unread'} on connect`,
+      async t => {
+        let earlyBytes: string = text
+        const served = new EventEmitter()
+        const upstream = await startByteUpstream(
+          t,
+          () => OK,
+          socket => {
+            if (earlyBytes !== '') socket.write(earlyBytes, () => served.emit('sent'))
+            else served.emit('sent')
+          },
+        )
+        const connector: Connect = (endpoint, options, callback) => {
+          const sent = once(served, 'sent')
+          connect(endpoint, options, async (...outcome) => {
+            await sent
+            if (isRead) await waitBriefly()
+            callback(...outcome)
+          })
+        }
+        const pool = new Pool(upstream.url, { connect: 10_000, connections: 1, connector })
+        t.teardown(() => pool.destroy())
+        await t.rejects(sendThroughPool(pool), /before it had a request/)
+        t.equal(upstream.requests.length, 0)
+        earlyBytes = ''
+        t.equal((await sendThroughPool(pool)).body, 'ok', 'the next connection is used')
+      },
+    )
 
 t.test('pool: the connection that was idle longest is used next', async t => {
   const sockets: Socket[] = []

@@ -133,10 +133,12 @@ interface ByteUpstream {
 
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-/** Calls `answer` for each request and writes the text that it returns. */
+/** Calls `answer` for each request and writes the text that it returns; `onConnection` for each
+ *  connection, before its first request. */
 export const startByteUpstream = async (
   t: Test,
   answer: (socket: Socket, request: string, count: number) => string | undefined,
+  onConnection?: (socket: Socket) => void,
 ): Promise<ByteUpstream> => {
   const requests: string[] = []
   const sockets = new Set<Socket>()
@@ -146,6 +148,7 @@ export const startByteUpstream = async (
   const server = net.createServer(socket => {
     connections++
     sockets.add(socket)
+    onConnection?.(socket)
     let received = ''
     socket.on('data', part => {
       received += part.toString('latin1')
