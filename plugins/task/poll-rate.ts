@@ -1,6 +1,7 @@
-/** Limits the polls of each upstream over the whole installation, so that many open tasks do not
- *  flood it. A poll waits for its turn; nothing is written meanwhile. */
-import { setTimeout as pause } from 'node:timers/promises'
+/** Limits the polls of each upstream over the whole installation, and spaces those of one process:
+ *  calls would else wait behind many polls at once. A poll waits for its turn; nothing is written
+ *  meanwhile. */
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { Allowance, Host } from '../../engine/plugin.ts'
 
 const RATE = /^([1-9][0-9]{0,5})\/s$/
@@ -28,13 +29,18 @@ const abortable = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
 export class PollRate {
   readonly #host: Pick<Host, 'allowance' | 'upstreams'>
   readonly #allowances = new Map<string, Allowance>()
+  /** Resolves when this process may begin its next poll of an upstream. */
+  readonly #turns = new Map<string, Promise<void>>()
 
   constructor(host: Pick<Host, 'allowance' | 'upstreams'>) {
     this.#host = host
   }
   /** Resolves when the upstream may be polled; rejects when the signal aborts. */
   async wait(upstream: string, signal: AbortSignal): Promise<void> {
-    const allowance = this.#allowanceOf(upstream)
+    const rate = this.#rateOf(upstream)
+    // Timers end late: with the whole gap a process would stay below its rate.
+    await this.#space(upstream, WINDOW / rate / 2, signal)
+    const allowance = this.#allowanceOf(rate)
     for (;;) {
       const isTaken =
         allowance.take(upstream, 1n) ??
@@ -44,13 +50,24 @@ export class PollRate {
       await pause(Math.max(20, allowance.retryAfter(upstream)), undefined, { signal })
     }
   }
-  #allowanceOf(upstream: string): Allowance {
+  /** Resolves at once where no poll began within the last `gap` ms. */
+  #space(upstream: string, gap: number, signal: AbortSignal): Promise<void> {
+    const turn = this.#turns.get(upstream) ?? Promise.resolve()
+    const wait = (): Promise<void> =>
+      gap < 1 ? nextTurn() : pause(gap, undefined, { signal }).catch(() => {})
+    const next = turn.then(wait)
+    this.#turns.set(upstream, next)
+    return abortable(turn, signal)
+  }
+  /** Polls in a window. */
+  #rateOf(upstream: string): number {
     const polls = this.#host.upstreams[upstream]?.options.polls
-    const rate = typeof polls === 'string' ? polls : DEFAULT
-    const amount = BigInt(RATE.exec(rate)?.[1] ?? 200)
-    const name = `polls ${rate}`
-    const allowance =
-      this.#allowances.get(name) ?? this.#host.allowance(name, { window: { amount, ms: WINDOW } })
+    return Number(RATE.exec(typeof polls === 'string' ? polls : DEFAULT)?.[1])
+  }
+  #allowanceOf(rate: number): Allowance {
+    const name = `polls ${rate}/s`
+    const window = { amount: BigInt(rate), ms: WINDOW }
+    const allowance = this.#allowances.get(name) ?? this.#host.allowance(name, { window })
     this.#allowances.set(name, allowance)
     return allowance
   }

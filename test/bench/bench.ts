@@ -110,7 +110,7 @@ interface Bench {
   startTranslating(): Promise<Subject>
   /** Starts a gateway with a route that creates tasks, and their upstream; measures open tasks. */
   measureTasks(count: number): Promise<OpenTasks>
-  /** Two such gateways; measures tasks with images. `size`: bytes of an image. */
+  /** Another such gateway; measures tasks with images. `size`: bytes of an image. */
   measureImages(count: number, size: number): Promise<TaskImages>
 }
 
@@ -230,8 +230,8 @@ const run = async (options: Options): Promise<void> => {
     const { gateway, load, taskUpstream } = await startTasks()
     return measureOpenTasks(gateway, taskUpstream, load, count)
   }
-  const measureImages = (count: number, size: number): Promise<TaskImages> =>
-    measureTaskImages(startTasks, { count, size })
+  const measureImages = async (count: number, size: number): Promise<TaskImages> =>
+    measureTaskImages(await startTasks(), { count, size, rounds: options.rounds })
   const make: Readonly<Record<string, () => Promise<Subject>>> = {
     direct: async () => ({ name: 'direct', port: upstream.port, key: 'none' }),
     bare: async () => {

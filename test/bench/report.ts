@@ -12,7 +12,7 @@ import {
   type Subject,
   table,
 } from './tables.ts'
-import type { TaskImages } from './tasks/images-report.ts'
+import { slowdown, type TaskImages } from './tasks/images-report.ts'
 import { type Translation, translationFigures } from './translation-report.ts'
 
 export interface OpenTasks {
@@ -268,6 +268,7 @@ export const streamsTable = (streamMemory: readonly StreamMemory[]): string =>
 /** Compares the findings with their targets: one line each. */
 export const verdicts = (findings: Findings): string[] => {
   const { requests, latency, paced, growth, ledger, streamMemory, translation, agents } = findings
+  const { taskImages } = findings
   const lines: string[] = []
   const addVerdict = (text: string, value: number, reach: number): void => {
     if (!Number.isNaN(value))
@@ -301,5 +302,9 @@ export const verdicts = (findings: Findings): string[] => {
     for (const { text, value, reach } of translationFigures(translation))
       addVerdict(text, value, reach)
   for (const { text, value, reach } of agentFigures(agents ?? [])) addVerdict(text, value, reach)
+  for (const name of ['p50', 'p99'] as const)
+    if (taskImages)
+      addVerdict(`${name} of calls beside images, × none`, slowdown(taskImages, 'large', name), 1.1)
+  if (taskImages) addVerdict('silence of a worker, ms', taskImages.burst.silence, 100)
   return lines
 }

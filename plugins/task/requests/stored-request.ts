@@ -1,5 +1,5 @@
 /** Stores the request of a task apart from its row, and reads it again for its submit. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { largeTurn } from '../../../engine/kit.ts'
 import type { Database, Json, Statement } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import type { Fields, State, Task } from '../task.ts'
@@ -59,6 +59,7 @@ export const readRequest = async (
 ): Promise<Fields> => {
   if (task.parts === 0) return task.body
   const pieces = await readRequestText(database, task)
+  await largeTurn()
   return JSON.parse(pieces.join(''))
 }
 const SENDING: ReadonlySet<State> = new Set(['accepted', 'submitting', 'unknown'])
@@ -73,7 +74,7 @@ export const forgetRequest = (
 export const jsonBytes = async (json: Json): Promise<Buffer> => {
   const pieces: Buffer[] = []
   for (const piece of jsonPieces(json)) {
-    if (pieces.length > 0) await nextTurn()
+    if (pieces.length > 0) await largeTurn()
     pieces.push(Buffer.from(piece))
   }
   return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)

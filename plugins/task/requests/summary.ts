@@ -1,7 +1,7 @@
 /** Shortens requests and results for answers: data becomes its size and its digest, and long texts
  *  their beginning. */
 import { createHash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { largeTurn } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Fields } from '../task.ts'
 
@@ -34,7 +34,7 @@ const describeData = async (text: string): Promise<string> => {
   const hash = createHash('sha256')
   let size = 0
   for (let at = start; at < text.length; at += SLICE) {
-    if (at > start) await nextTurn()
+    if (at > start) await largeTurn()
     const bytes = Buffer.from(text.slice(at, at + SLICE), 'base64')
     hash.update(bytes)
     size += bytes.length

@@ -1,6 +1,5 @@
 /** Measures what tasks with images cost the calls beside them, and how long a burst of large
  *  creates silences a worker. */
-import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -8,50 +7,75 @@ import { findRunning } from '../../../engine/processes/running-gateway.ts'
 import { requestBody } from '../answers.ts'
 import { PATH } from '../gateway.ts'
 import type { Outcome } from '../load.ts'
+import type { Part } from '../processes.ts'
 import { type Load, requestOf } from '../rounds.ts'
 import type { Subject } from '../tables.ts'
 import { BURST, type Burst, type TaskImages } from './images-report.ts'
+import type { Order, Polls } from './upstream.ts'
 
 interface Gateway extends Subject {
   /** The data folder. */
   readonly store: string
-  readonly child: ChildProcess
 }
-/** A new gateway with an upstream of its own. */
-type Start = () => Promise<{ readonly gateway: Gateway; readonly load: Load }>
+interface Started {
+  readonly gateway: Gateway
+  readonly load: Load
+  readonly taskUpstream: Part
+}
 
 const CREATE = '/ent/v2/img2video'
 const LANES = 4
 /** Bytes of an image that costs nothing: its tasks are polled as those with large ones. */
 const SMALL_IMAGE = 1_000
 const CALLS = { connections: 16, seconds: 15, rate: 40 }
+/** Until the compilers of the runtime have finished most of their work. */
+const WARM_UP = { connections: 16, seconds: 20, rate: 200 }
 /** ms: longer than a worker keeps its metrics. */
 const REPORTED = 3_000
 
+/** All in one gateway, in turns: what else runs on the machine affects all alike. */
 export const measureTaskImages = async (
-  start: Start,
-  { count, size }: { readonly count: number; readonly size: number },
+  { gateway, load, taskUpstream }: Started,
+  { count, size, rounds }: { readonly count: number; readonly size: number; rounds: number },
 ): Promise<TaskImages> => {
-  const small = await start()
-  const none = await measureCalls(small)
-  await createTasks(small.gateway, count, SMALL_IMAGE)
-  const polled = await measureCalls(small)
-  const ended = once(small.gateway.child, 'exit')
-  small.gateway.child.kill('SIGTERM')
-  await ended
-  const large = await start()
-  const refusedCreates = await createTasks(large.gateway, count, size)
-  const after = await measureCalls(large)
-  const calls = [none, polled, after] as const
-  return { count, size, calls, refusedCreates, burst: await burst(large.gateway) }
-}
-const measureCalls = async ({ gateway, load }: Awaited<ReturnType<Start>>): Promise<Outcome> => {
   const options = { port: gateway.port, request: requestOf(gateway, PATH, requestBody('plain')) }
-  await load({ ...options, ...CALLS, seconds: 5 })
-  return load({ ...options, ...CALLS })
+  const calls = { none: [] as Outcome[], small: [] as Outcome[], large: [] as Outcome[] }
+  const measure = async (name: keyof typeof calls): Promise<void> => {
+    await load({ ...options, ...CALLS, seconds: 2 })
+    calls[name].push(await load({ ...options, ...CALLS }))
+  }
+  let refusedCreates = 0
+  await load({ ...options, ...WARM_UP })
+  for (let round = 0; round < rounds; round++) {
+    await measure('none')
+    for (const [name, bytes] of [['small', SMALL_IMAGE] as const, ['large', size] as const]) {
+      refusedCreates += await createTasks({ gateway, taskUpstream }, count, bytes)
+      await measure(name)
+      await finishTasks(taskUpstream)
+    }
+  }
+  return { count, size, calls, refusedCreates, burst: await burst(gateway) }
 }
-/** Returns how many creates were refused. */
-const createTasks = async (gateway: Gateway, count: number, size: number): Promise<number> => {
+const ask = async ({ child }: Part, order: Order): Promise<Polls> => {
+  child.send(order)
+  const [message] = await once(child, 'message')
+  return message as Polls
+}
+/** Resolves when the upstream has so many tasks, or has reported their end. */
+const reached = async (upstream: Part, name: 'submits' | 'ended', count: number): Promise<void> => {
+  while ((await ask(upstream, 'read'))[name] < count) await pause(100)
+}
+const finishTasks = async (upstream: Part): Promise<void> => {
+  const { submits } = await ask(upstream, 'finish')
+  await reached(upstream, 'ended', submits)
+}
+/** Resolves when the upstream has the tasks; returns how many creates were refused. */
+const createTasks = async (
+  { gateway, taskUpstream }: Omit<Started, 'load'>,
+  count: number,
+  size: number,
+): Promise<number> => {
+  const { submits } = await ask(taskUpstream, 'read')
   const body = createBody(size)
   let next = 0
   let refused = 0
@@ -59,6 +83,7 @@ const createTasks = async (gateway: Gateway, count: number, size: number): Promi
     while (next++ < count) if (!(await create(gateway, body))) refused++
   }
   await Promise.all(Array.from({ length: LANES }, lane))
+  await reached(taskUpstream, 'submits', submits + count - refused)
   return refused
 }
 

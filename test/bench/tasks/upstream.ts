@@ -1,5 +1,5 @@
-/** The upstream of the bench's tasks: answers calls at once, accepts every submit, never finishes
- *  one, and measures the intervals between the polls of each task. */
+/** The upstream of the bench's tasks: answers calls at once, accepts every submit, finishes tasks
+ *  once it is told to, and measures the intervals between the polls of each task. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { plainAnswer } from '../answers.ts'
@@ -10,16 +10,26 @@ const CALL = plainAnswer()
 const lastPolls = new Map<string, number>()
 let intervals: number[] = []
 let submits = 0
+/** Tasks up to this number are finished. */
+let finished = 0
+/** Tasks that were polled since they are finished. */
+const ended = new Set<string>()
 
 const server = createServer((request, response) => {
   const isPoll = request.method === 'GET'
-  if (isPoll) recordPoll(request.url?.split('/').at(-2) ?? '')
+  const id = isPoll ? (request.url?.split('/').at(-2) ?? '') : ''
+  if (isPoll) recordPoll(id)
   request.resume()
   const isCall = request.url?.endsWith('/chat/completions') === true
-  const answer = isPoll ? { state: 'processing' } : { task_id: `new-${++submits}` }
+  const answer = isPoll ? pollOf(id) : { task_id: `new-${++submits}` }
   response.setHeader('content-type', 'application/json')
   response.end(isCall ? CALL : JSON.stringify(answer))
 })
+const pollOf = (id: string) => {
+  if (Number(id.replace('new-', '')) > finished) return { state: 'processing' }
+  ended.add(id)
+  return { state: 'success', creations: [{ url: 'https://example.com/clip.mp4' }] }
+}
 const recordPoll = (id: string): void => {
   const now = performance.now()
   const last = lastPolls.get(id)
@@ -31,9 +41,16 @@ const recordPoll = (id: string): void => {
 export interface Polls {
   readonly tasks: number
   readonly intervals: readonly number[]
+  readonly submits: number
+  /** Tasks whose last poll said that they are finished. */
+  readonly ended: number
 }
-process.on('message', () => {
-  process.send?.({ tasks: lastPolls.size, intervals } satisfies Polls)
+/** `finish`: every task so far is finished. */
+export type Order = 'read' | 'finish'
+process.on('message', (order: Order) => {
+  if (order === 'finish') finished = submits
+  const counts = { submits, ended: ended.size }
+  process.send?.({ tasks: lastPolls.size, intervals, ...counts } satisfies Polls)
   intervals = []
 })
 process.on('disconnect', () => process.exit())

@@ -5,7 +5,11 @@ import { createLocalAllowances } from '../../../engine/quota/allowance.ts'
 import { PollRate } from '../../../plugins/task/poll-rate.ts'
 
 const STAY = new AbortController().signal
-const upstreams = { slow: { options: { polls: '5/s' } }, usual: { options: {} } }
+const upstreams = {
+  slow: { options: { polls: '5/s' } },
+  usual: { options: {} },
+  fast: { options: { polls: '5000/s' } },
+}
 
 t.test('poll rate: another poll waits for the next window, another upstream does not', async t => {
   const allowances = createLocalAllowances()
@@ -20,6 +24,25 @@ t.test('poll rate: another poll waits for the next window, another upstream does
   t.equal(order.at(-1), 'slow', 'the sixth of five')
   t.equal(order.filter(each => each === 'slow').length, 6)
 })
+
+for (const upstream of ['usual', 'fast'])
+  t.test(`poll rate: no two polls begin in one turn of the event loop, ${upstream}`, async t => {
+    const allowances = createLocalAllowances()
+    t.teardown(() => allowances.close())
+    const rate = new PollRate({ allowance: allowances.open.bind(allowances), upstreams })
+    let turn = 0
+    let isOpen = true
+    const count = (): void => {
+      turn++
+      if (isOpen) setImmediate(count)
+    }
+    count()
+    const starts = await Promise.all(
+      Array.from({ length: 5 }, () => rate.wait(upstream, STAY).then(() => turn)),
+    )
+    isOpen = false
+    t.equal(new Set(starts).size, starts.length, starts.join(' '))
+  })
 
 /** An allowance whose window has nothing left. */
 const EXHAUSTED: Allowance = {
