@@ -9,8 +9,8 @@ export interface TaskImages {
   readonly count: number
   /** Bytes of the image of each task. */
   readonly size: number
-  /** Of each round: calls with no task; with as many unfinished tasks of small images, whose polls cost the same;
-   *  and with those of large ones. */
+  /** Of each round: calls with no task; with as many unfinished tasks of small images, whose polls
+   *  cost the same; and with those of large ones. */
   readonly calls: Readonly<Record<'none' | 'small' | 'large', readonly Outcome[]>>
   readonly refusedCreates: number
   readonly burst: Burst

@@ -91,14 +91,14 @@ for (const [when, text] of [
           t,
           () => OK,
           socket => {
-            if (earlyBytes !== '') socket.write(earlyBytes, () => served.emit('sent'))
-            else served.emit('sent')
+            if (earlyBytes !== '') socket.write(earlyBytes, () => served.emit('written'))
+            else served.emit('written')
           },
         )
         const connector: Connect = (endpoint, options, callback) => {
-          const sent = once(served, 'sent')
+          const writing = once(served, 'written')
           connect(endpoint, options, async (...outcome) => {
-            await sent
+            await writing
             if (isRead) await waitBriefly()
             callback(...outcome)
           })
