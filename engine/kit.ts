@@ -22,6 +22,21 @@ const createTurns = () => {
  *  once would else be worked on in one turn, and nothing else meanwhile. */
 export const largeTurn = createTurns()
 
+/** What an outline has behind the kept characters of a text that it cuts: U+007F and the bytes that
+ *  the text has in the body. A body with this character has no outline, so nobody forges it. */
+const CUT = /\u007f(\d+)$/
+/** Characters of a text; of a text that an outline cuts, its bytes in the body. */
+export const textLength = (text: string): number =>
+  text.length > CUT_FROM ? Number(CUT.exec(text)?.[1] ?? text.length) : text.length
+const CUT_FROM = 48
+/** Whether a value of an outline has a text that is cut, so that it must not be sent. */
+export const hasCutText = (json: Json | undefined): boolean => {
+  if (typeof json === 'string') return CUT.test(json)
+  return (
+    typeof json === 'object' && json !== null && Object.values(json).some(each => hasCutText(each))
+  )
+}
+
 /** Whether a thrown value has one of these codes. */
 export const isCode = (error: unknown, ...codes: readonly string[]): boolean =>
   codes.includes((error as { readonly code?: string } | null)?.code ?? '')

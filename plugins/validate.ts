@@ -11,7 +11,7 @@ import {
 } from '../engine/config/shape.ts'
 import type { Exchange, Json, Plugin } from '../engine/plugin.ts'
 import { jsonSize } from './conversion/json-size.ts'
-import { fileValidator, readSchema } from './schema/compile.ts'
+import { fileValidator, readSchema, validateRequest } from './schema/compile.ts'
 import { refuseOtherTypes } from './schema/json-body.ts'
 import { dropNulls, dropUnknown } from './schema/known-fields.ts'
 import { EXPANDED_REQUEST } from './slots.ts'
@@ -53,15 +53,19 @@ export default {
       async handle(exchange, next) {
         const { request } = exchange
         refuseOtherTypes(request)
+        if (schema === undefined) {
+          const complaint = await validateRequest(validator, request)
+          if (complaint) throw complaint
+          return next()
+        }
+        const isParsed = request.outlined !== undefined
         const received = await request.json()
-        const body = schema === undefined ? received : dropNulls(received)
+        const body = dropNulls(received)
         const complaint = validator.validate(body)
         if (complaint) throw complaint
         // The bytes of a form are sent as they are, unless its JSON stands for it.
-        const isJsonBody =
-          request.parsed === undefined || exchange.slots.get(EXPANDED_REQUEST) !== undefined
-        if (schema !== undefined && isJsonBody)
-          keepKnown(dropUnknown(schema, body), received, exchange)
+        const isJsonBody = !isParsed || exchange.slots.get(EXPANDED_REQUEST) !== undefined
+        if (isJsonBody) keepKnown(dropUnknown(schema, body), received, exchange)
         await next()
       },
       explain: () => ({ schema: path, ...(unknown === 'drop' && { unknown }) }),

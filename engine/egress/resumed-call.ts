@@ -12,9 +12,9 @@ import type {
   ResumedCall,
   Route,
 } from '../plugin.ts'
+import { BodyJson } from '../request/body-json.ts'
 import type { CallOptions, EngineRequest } from '../request/exchange.ts'
 import { Call } from '../request/exchange.ts'
-import { parseJson } from '../request/json.ts'
 import { logEndFault } from '../request/request-lifecycle.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
@@ -36,10 +36,13 @@ export const bufferedRequest = (
   const headers = Object.fromEntries(
     entries.map(([name, value]) => [name.toLowerCase(), String(value)]),
   )
-  let parsedJson: Json | undefined
-  const parse = (): Json => {
-    parsedJson ??= parseJson(whole)
-    return parsedJson
+  const json = new BodyJson({ whole })
+  const unlessInvalid = (read: () => Json): Json | undefined => {
+    try {
+      return whole.length > 0 || json.isRead ? read() : undefined
+    } catch {
+      return undefined
+    }
   }
   return {
     method: request.method,
@@ -56,17 +59,15 @@ export const bufferedRequest = (
     query: new URLSearchParams(search),
     client: { address: '', encrypted: false },
     bytes: async () => whole,
-    json: async () => parse(),
+    json: async () => json.whole(),
+    outline: async () => json.outline(),
     get parsed() {
-      try {
-        return whole.length > 0 ? parse() : undefined
-      } catch {
-        return undefined
-      }
+      return unlessInvalid(() => json.whole())
     },
-    setJson(value) {
-      parsedJson = value
+    get outlined() {
+      return unlessInvalid(() => json.outline())
     },
+    setJson: value => json.set(value),
     async *stream() {
       yield whole
     },

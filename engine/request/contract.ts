@@ -65,6 +65,12 @@ export interface Request {
   /** The body, parsed once; `parsed`: its result. Change the body of the Attempt instead. */
   json(): Promise<Json>
   readonly parsed: Json | undefined
+  /** As `json()`, at a part of the cost where texts are long: those of more than 96 bytes may be
+   *  cut to 48 characters or more, with U+007F and their bytes behind them (`textLength` and
+   *  `hasCutText` read it). Whole are the outermost object's own texts and those of its objects,
+   *  and addresses up to 4,096 characters. `outlined`: its result, also after `json()`. */
+  outline(): Promise<Json>
+  readonly outlined: Json | undefined
   /** Sets the result of `json()` for a body that is not JSON (a form). Its bytes stay the same. */
   setJson(value: Json): void
   bytes(): Promise<Bytes>

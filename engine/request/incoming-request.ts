@@ -5,9 +5,9 @@ import { LARGE, largeTurn } from '../kit.ts'
 import type { Bytes, Json } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
 import { type BodyRules, IncomingBody } from './body.ts'
+import { BodyJson } from './body-json.ts'
 import type { BodyPace } from './body-pace.ts'
 import type { EngineRequest } from './exchange.ts'
-import { parseJson } from './json.ts'
 
 export interface RequestTarget {
   /** Canonical, without the query. */
@@ -30,16 +30,14 @@ export class IncomingRequest implements EngineRequest {
   readonly #incoming: IncomingMessage
   readonly #target: RequestTarget
   #query: URLSearchParams | undefined
-  #parsedJson: Json | undefined
-  /** Whether it was parsed from the bytes, and can be parsed again. */
-  #isFromBytes = false
-
+  readonly #json: BodyJson
   constructor(incoming: IncomingMessage, target: RequestTarget, rules: BodyRules, pace: BodyPace) {
     this.method = incoming.method ?? 'GET'
     this.path = target.path
     this.search = target.search
     this.headers = target.headers
     this.body = new IncomingBody(incoming, target.headers, rules, pace)
+    this.#json = new BodyJson(this.body)
     this.#target = target
     this.#incoming = incoming
   }
@@ -63,25 +61,27 @@ export class IncomingRequest implements EngineRequest {
     this.body.stop()
   }
   async json(): Promise<Json> {
-    if (this.#parsedJson !== undefined) return this.#parsedJson
-    const bytes = await this.bytes()
-    if (bytes.length >= LARGE) await largeTurn()
-    if (this.#parsedJson === undefined) {
-      this.#parsedJson = parseJson(bytes)
-      this.#isFromBytes = true
-    }
-    return this.#parsedJson
+    if (!this.#json.hasWhole) await this.#arrive()
+    return this.#json.whole()
+  }
+  async outline(): Promise<Json> {
+    if (!this.#json.isRead) await this.#arrive()
+    return this.#json.outline()
+  }
+  async #arrive(): Promise<void> {
+    const { length } = await this.bytes()
+    if (length >= LARGE) await largeTurn()
   }
   get parsed(): Json | undefined {
-    const { whole } = this.body
-    if (this.#isFromBytes && whole) this.#parsedJson ??= parseJson(whole)
-    return this.#parsedJson
+    return this.#json.isRead ? this.#json.whole() : undefined
+  }
+  get outlined(): Json | undefined {
+    return this.#json.isRead ? this.#json.outline() : undefined
   }
   setJson(value: Json): void {
-    this.#parsedJson = value
-    this.#isFromBytes = false
+    this.#json.set(value)
   }
   release(): void {
-    if (this.#isFromBytes) this.#parsedJson = undefined
+    this.#json.release()
   }
 }

@@ -44,10 +44,10 @@ export const createAdapter = ({
       const newPath = template === undefined ? path : fill(template, path, endpoint, attempt, body)
       request.path = newPath + withParameters(search, parameters)
       if (!edits || !body.edit(edits)) return []
-      const { parsed } = attempt.exchange.request
+      const { outlined } = attempt.exchange.request
       const isInPath = (field: string): boolean => field === 'model' && namesModel(template)
-      return isFields(parsed)
-        ? [...edits.drops].filter(field => Object.hasOwn(parsed, field) && !isInPath(field))
+      return isFields(outlined)
+        ? [...edits.drops].filter(field => Object.hasOwn(outlined, field) && !isInPath(field))
         : []
     },
   }

@@ -89,24 +89,33 @@ export interface RequestBounds {
 }
 
 /** The body that the target gets, and its bytes; a continued conversation has more than the client
- *  sent. `json`: the body is JSON, and this function parses it if no earlier stage has. */
+ *  sent. `json`: the body is JSON, and this function reads its outline; otherwise it is as an
+ *  earlier stage parsed it. */
 export const targetRequestOf = (
   { request, slots }: Pick<Exchange, 'request' | 'slots'>,
   json: boolean,
 ): TargetRequest | Promise<TargetRequest> => {
   const expandedRequest = slots.get(EXPANDED_REQUEST)
   if (expandedRequest) return expandedRequest
-  if (request.parsed === undefined && json && !FORM.test(request.headers['content-type'] ?? ''))
+  const { outlined } = request
+  if (outlined === undefined && json && !FORM.test(request.headers['content-type'] ?? ''))
     return readJson(request)
   const size = Number(request.headers['content-length'] ?? 0)
-  const body = request.parsed ?? null
+  const body = (json && !hasDocuments(outlined) ? outlined : request.parsed) ?? null
   return size > 0 ? { body, size } : request.bytes().then(({ length }) => ({ body, size: length }))
 }
 const FORM = /^multipart\//i
 const readJson = async (request: Exchange['request']): Promise<TargetRequest> => {
-  const [body, { length }] = [await request.json(), await request.bytes()]
-  return { body, size: length }
+  const [outline, { length }] = [await request.outline(), await request.bytes()]
+  return { body: hasDocuments(outline) ? await request.json() : outline, size: length }
 }
+/** The bytes of each document bound its price. */
+const hasDocuments = (outline: Json | undefined): boolean =>
+  isFields(outline) && Array.isArray(outline.documents)
+/** The same body with all of its texts. */
+export const wholeBodyOf = ({ request, slots }: Pick<Exchange, 'request' | 'slots'>): Json =>
+  slots.get(EXPANDED_REQUEST)?.body ?? request.parsed ?? null
+
 interface TargetRequest {
   readonly body: Json
   readonly size: number

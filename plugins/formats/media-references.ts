@@ -1,5 +1,6 @@
-/** Finds the media of a request whose tokens its bytes do not bound: URLs, ids and files of the
- *  provider, stored prompts, and small or compressed media. Pure. */
+/** Finds the media of a request, or of its outline, whose tokens its bytes do not bound: URLs, ids
+ *  and files of the provider, stored prompts, and small or compressed media. Pure. */
+import { textLength } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
 
@@ -170,7 +171,7 @@ class FoundMedia implements MediaReferences {
       else if (URL_MEMBERS.has(name) && this.#factsOf(key).isMedium)
         this.#add('url', value, kind, mime)
       else if ((name === 'data' || name === 'bytes') && MEDIUM_DATA.test(key))
-        this.#addInline(value.length, kind, mime)
+        this.#addInline(textLength(value), kind, mime)
     }
   }
   /** A request repeats few names and types. */
@@ -187,13 +188,14 @@ class FoundMedia implements MediaReferences {
     return facts
   }
   #add(name: string, value: string, kind: MediaKind | undefined, mime: string): void {
-    if (value.startsWith('data:')) return this.#addInline(value.length, kind, value.slice(5, 64))
+    if (value.startsWith('data:'))
+      return this.#addInline(textLength(value), kind, value.slice(5, 64))
     const file = this.#files?.get(value)
     if (file) return this.#addInline(file.size, kind ?? 'document', file.mime)
     const isReference = ADDRESS.test(value.slice(0, 32)) || name === 'url' || ID_MEMBER.test(name)
     if (isReference && value !== '')
       this.references.push(kindOf(mime) ?? kind ?? kindOfAddress(value) ?? 'document')
-    else if (/_?data$/i.test(name)) this.#addInline(value.length, kind, mime)
+    else if (/_?data$/i.test(name)) this.#addInline(textLength(value), kind, mime)
   }
   #addInline(size: number, inherited: MediaKind | undefined, mime: string): void {
     const kind = kindOf(mime) ?? inherited

@@ -1,5 +1,5 @@
 /** Edits of a request to a target of the client's own format; all other bytes stay as they are. */
-import { asBuffer } from '../../engine/kit.ts'
+import { asBuffer, hasCutText } from '../../engine/kit.ts'
 import type { Attempt, Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
 import type { Format } from './format.ts'
@@ -21,11 +21,22 @@ export const renameModel = async (
   delete request.headers['content-length']
 }
 
+/** A member made of the client's body: of its outline, unless a text of the member is cut there. */
+export const memberOf = (
+  request: Pick<Exchange['request'], 'outlined' | 'parsed'>,
+  make: (body: Fields) => Member | undefined,
+): Member | undefined => {
+  const makeOf = (body: Json | undefined) => (isFields(body) ? make(body) : undefined)
+  const member = makeOf(request.outlined)
+  return member && hasCutText(member[1]) ? makeOf(request.parsed) : member
+}
+type Member = readonly [key: string, value: Json]
+
 /** Sets a member of a JSON body. Returns false if the body is a form or not in memory. */
 export const setBodyMember = (
   request: Attempt['request'],
   body: Fields,
-  [key, value]: readonly [key: string, value: Json],
+  [key, value]: Member,
 ): boolean => {
   if (!(request.body instanceof Uint8Array) || isFormBody(request)) return false
   request.body = setMember(request.body, body, key, value)

@@ -5,10 +5,10 @@ import { isFields } from './fields.ts'
 import type { Format } from './format.ts'
 import { formats } from './index.ts'
 
-type Request = Pick<Exchange['request'], 'parsed' | 'path'>
+type Request = Pick<Exchange['request'], 'outlined' | 'path'>
 
-export const asksForStream = ({ parsed, path }: Request, format?: Format): boolean =>
-  (isFields(parsed) && parsed.stream === true) || asksForStreamByPath(path, format)
+export const asksForStream = ({ outlined, path }: Request, format?: Format): boolean =>
+  (isFields(outlined) && outlined.stream === true) || asksForStreamByPath(path, format)
 
 /** Such a stream may be a single JSON text, sent in parts. */
 export const asksForStreamByPath = (path: string, format?: Format): boolean =>

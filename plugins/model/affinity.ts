@@ -31,8 +31,8 @@ export const withAffinity = (
   sources: readonly AffinitySource[],
   exchange: Exchange,
 ): readonly Target[] => {
-  const { parsed } = exchange.request
-  const body = isFields(parsed) ? parsed : {}
+  const { outlined } = exchange.request
+  const body = isFields(outlined) ? outlined : {}
   for (const source of sources) {
     if (source === STORED) {
       exchange.slots.set(KEEP_TOGETHER, id => {

@@ -130,7 +130,7 @@ const modelReader = (options: Exclude<Options, { readonly list: ListingName }>):
   return ({ request }) => request.query.get(options.query)
 }
 const withBody = (request: Exchange['request'], find: (body: Json) => unknown): unknown =>
-  request.parsed === undefined ? request.json().then(find) : find(request.parsed)
+  request.outlined === undefined ? request.outline().then(find) : find(request.outlined)
 const modelInBody = (body: Json): unknown => (body as { readonly model?: Json } | null)?.model
 
 /** Creates no promise if the body is parsed already and the model has no rules for it, as in nearly

@@ -2,7 +2,7 @@
 import type { Exchange } from '../../engine/plugin.ts'
 import { applyDefaults, type Defaults } from '../catalogue/defaults.ts'
 import { jsonSize } from '../conversion/json-size.ts'
-import type { Validator } from '../schema/compile.ts'
+import { type Validator, validateRequest } from '../schema/compile.ts'
 import { EXPANDED_REQUEST } from '../slots.ts'
 
 /** What a model demands of bodies on one route. */
@@ -16,10 +16,15 @@ export const prepareBody = async (
   { validator, defaults }: BodyRules,
   { request, slots }: Exchange,
 ): Promise<void> => {
+  if (!defaults) {
+    const refusal = validator && (await validateRequest(validator, request))
+    if (refusal) throw refusal
+    return
+  }
   const body = await request.json()
   // The bytes of a form are sent as they are, unless its JSON stands for it.
   const isJsonBody = !isForm(request) || slots.get(EXPANDED_REQUEST) !== undefined
-  const expandedBody = defaults && isJsonBody ? applyDefaults(body, defaults) : undefined
+  const expandedBody = isJsonBody ? applyDefaults(body, defaults) : undefined
   if (expandedBody !== undefined) {
     const size = jsonSize(expandedBody, request)
     request.setJson(expandedBody)

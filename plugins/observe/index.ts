@@ -130,7 +130,7 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   const { slots, request } = exchange
   const fields: Record<string, Json> = {}
   const account = slots.get(ACCOUNT)
-  const model = slots.get(MODEL)?.asked ?? namedModel(request.parsed)
+  const model = slots.get(MODEL)?.asked ?? namedModel(request.outlined)
   const usage = slots.get(USAGE)
   const charge = slots.get(CHARGE)
   const tries = slots.get(TRIES)

@@ -5,10 +5,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv } from 'ajv/dist/ajv.js'
 import addFormats from 'ajv-formats'
 import { errors } from '../../engine/errors.ts'
-import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
+import type { Exchange, Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { missingBounds } from './bounds.ts'
 import { maxTotal } from './max-total.ts'
 import { notAbove } from './not-above.ts'
+import { IN_OUTLINE, outlineSchema, wholeKeyword } from './outlines.ts'
 import { matcherOf } from './patterns.ts'
 import { validationFault } from './validation-fault.ts'
 
@@ -21,7 +22,16 @@ const fault = errors({
 /** Validates bodies. Takes bounded time for bounded bodies, whatever the schema. */
 export interface Validator {
   validate(body: Json): Fault | undefined
+  /** Whether a body with this outline is valid. False: its texts decide. */
+  accepts(outline: Json): boolean
 }
+/** Validates the body of a request; parses its texts only where they decide. */
+export const validateRequest = async (
+  validator: Validator,
+  request: Pick<Exchange['request'], 'outline' | 'json'>,
+): Promise<Fault | undefined> =>
+  validator.accepts(await request.outline()) ? undefined : validator.validate(await request.json())
+
 type SharedValues = Pick<HostBase, 'share' | 'memo'> & {
   readonly config: Pick<HostBase['config'], 'isTrial'>
 }
@@ -53,7 +63,10 @@ export const validatorOf = (schema: Json, where: string, host: SharedValues): Va
     const compileOnce = once(() => compile(schema, where, host))
     if (host.config.isTrial)
       host.memo(`usable schema ${content} ${CODE}`, () => compileOnce() && 'usable')
-    return { validate: body => compileOnce().validate(body) }
+    return {
+      validate: body => compileOnce().validate(body),
+      accepts: outline => compileOnce().accepts(outline),
+    }
   })
 }
 /** Changes with this code: bundles are named by their content. */
@@ -79,14 +92,17 @@ const messageOf = (error: unknown): string =>
 const compile = (schema: Json, where: string, host: SharedValues): Validator => {
   const compiler = compilerFor(schema, host)
   try {
-    const validate: ValidateFunction = compiler.compile(schema as object | boolean)
+    const marked = outlineSchema(schema)
+    const compiled = (marked ?? schema) as object | boolean
+    const validate: ValidateFunction = compiler.compile(compiled)
     const [first] = missingBounds(schema)
     if (first !== undefined) throw new Error(first)
     // ajv caches every schema; without removal a gateway that reloads for months would leak.
-    if (typeof schema === 'object' && schema !== null) compiler.removeSchema(schema)
+    if (typeof compiled === 'object') compiler.removeSchema(compiled)
     return {
       validate: body =>
         validate(body) ? undefined : validationFault(validate.errors ?? [], schema, body),
+      accepts: outline => marked !== undefined && validate.call(IN_OUTLINE, outline),
     }
   } catch (error) {
     throw fault('SCHEMA_REFUSED', [where, messageOf(error)])
@@ -113,6 +129,7 @@ const OPTIONS = {
   strictTuples: false,
   allowUnionTypes: true,
   discriminator: true,
+  passContext: true,
   // Optimized code runs equally fast on V8, but takes twice as long to generate.
   code: { regExp: linearRegExp(), optimize: false },
 } as const
@@ -131,5 +148,6 @@ const extend = <T extends Ajv>(compiler: T): T => {
   compiler.addKeyword({ keyword: 'errorMessage', schemaType: 'string' })
   compiler.addKeyword(maxTotal)
   compiler.addKeyword(notAbove)
+  compiler.addKeyword(wholeKeyword)
   return compiler
 }

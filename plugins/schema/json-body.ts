@@ -13,9 +13,9 @@ const fault = errors({
 
 /** Throws CONTENT_TYPE. A missing type counts as JSON: curl and many scripts send none. A body that
  *  `form` parsed needs no check. */
-export const refuseOtherTypes = ({ headers, parsed }: Exchange['request']): void => {
+export const refuseOtherTypes = ({ headers, outlined }: Exchange['request']): void => {
   const type = headers['content-type']
-  if (parsed === undefined && type !== undefined && type !== 'application/json' && !isJson(type))
+  if (outlined === undefined && type !== undefined && type !== 'application/json' && !isJson(type))
     throw fault('CONTENT_TYPE', [JSON.stringify(type.slice(0, 64))])
 }
 

@@ -110,7 +110,7 @@ export class Recorder {
   /** `outcome`: of the attempt that answered, which has usage and cost. */
   #inference(exchange: Exchange, each: Try, outcome?: Outcome): Inference {
     const { slots, request, route } = exchange
-    const body = isFields(request.parsed) ? request.parsed : {}
+    const body = isFields(request.outlined) ? request.outlined : {}
     const served = outcome && slots.get(SERVED)
     const charge = outcome && slots.get(CHARGE)
     const isStream = outcome !== undefined && body.stream === true

@@ -54,8 +54,9 @@ export const addCachedMembers = (
   ofRoute: AutoCache | undefined,
 ): void => {
   const autoCache = autoCacheFor(target, ofRoute)
+  if (!autoCache) return
   const body = exchange.request.parsed
-  if (!autoCache || !isFields(body)) return
+  if (!isFields(body)) return
   for (const member of format.cachedMembers?.(body, autoCache) ?? [])
     setBodyMember(request, body, member)
 }

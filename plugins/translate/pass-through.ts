@@ -10,7 +10,13 @@ import {
 import { isFields } from '../formats/fields.ts'
 import type { Format, ReportedError, UsageEstimate, UsageOption } from '../formats/format.ts'
 import { offersHostedTools } from '../formats/hosted-tools.ts'
-import { isFormBody, renameModel, repairHistory, setBodyMember } from '../formats/request-edits.ts'
+import {
+  isFormBody,
+  memberOf,
+  renameModel,
+  repairHistory,
+  setBodyMember,
+} from '../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { AnswerFilter } from '../formats/stream/answer-watch.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
@@ -38,7 +44,7 @@ export class PassThrough {
   }
   forward(attempt: Attempt, next: () => Promise<void>, target: Target): Promise<void> {
     const { request, exchange } = attempt
-    const body = exchange.slots.get(EXPANDED_REQUEST)?.body ?? exchange.request.parsed
+    const body = exchange.slots.get(EXPANDED_REQUEST)?.body ?? exchange.request.outlined
     repairHistory(this.#format, request, body, target)
     const renaming = this.#renameModel(attempt)
     return renaming ? renaming.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
@@ -53,7 +59,7 @@ export class PassThrough {
     const { reply } = attempt
     if (reply.status >= 300) return this.#checkError(attempt)
     const estimate = this.#startEstimate(attempt)
-    const offers = offersHostedTools(attempt.exchange.request.parsed)
+    const offers = offersHostedTools(attempt.exchange.request.outlined)
     if (isEventStream(reply))
       return this.#watchStream(attempt, reply, { ...request, offers, estimate })
     const checking = this.#checkAnswer(attempt, request)
@@ -97,8 +103,10 @@ export class PassThrough {
       : checkError(this.#log, this.#format, attempt)
   }
   #startEstimate({ exchange, reply }: Attempt): UsageEstimate | undefined {
+    const { estimate } = this.#format.usage
+    if (!estimate) return undefined
     const { parsed } = exchange.request
-    return this.#format.usage.estimate?.(
+    return estimate(
       isFields(parsed) ? parsed : {},
       exchange.slots.get(METERED) ?? NOTHING_PRICED,
       String(reply.headers['content-type'] ?? ''),
@@ -114,8 +122,8 @@ export class PassThrough {
       request.path = model.rename(request.path, target.name)
       return undefined
     }
-    const { parsed } = exchange.request
-    const namesNone = isFields(parsed) && parsed.model === undefined
+    const { outlined } = exchange.request
+    const namesNone = isFields(outlined) && outlined.model === undefined
     const name = target.name ?? requestedModel
     if (name === undefined || (name === requestedModel && !namesNone)) return undefined
     return renameModel(request, exchange, name)
@@ -124,16 +132,18 @@ export class PassThrough {
    *  must be hidden from the client, which did not ask for counts. */
   #requestUsage({ request, exchange }: Attempt): UsageOption['isUsageOnly'] | undefined {
     const { usageOption } = this.#format.stream
-    const body = exchange.request.parsed
-    if (!usageOption || !isFields(body) || !exchange.slots.get(METERED)) return undefined
-    const member = usageOption.memberToAdd(body)
+    if (!usageOption || !exchange.slots.get(METERED)) return undefined
+    const body = exchange.request.outlined
+    if (!isFields(body)) return undefined
+    const member = memberOf(exchange.request, usageOption.memberToAdd)
     return member && setBodyMember(request, body, member) ? usageOption.isUsageOnly : undefined
   }
   /** Sends the upstream the output limit that the balance covers. */
   #applyOutputLimit({ request, exchange }: Attempt): void {
     const tokens = exchange.slots.get(OUTPUT_LIMIT)
+    if (tokens === undefined) return
     const body = exchange.request.parsed
-    if (tokens === undefined || !isFields(body)) return
+    if (!isFields(body)) return
     const member = this.#format.outputLimit?.(body, tokens)
     if (member) setBodyMember(request, body, member)
   }

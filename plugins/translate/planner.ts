@@ -70,20 +70,20 @@ export class TranslationPlanner {
     { traits }: ReturnType<typeof factsOf>,
   ): PassThrough | Translator {
     const formatNames = this.#formatsOf(target)
-    const { parsed } = exchange.request
+    const { outlined } = exchange.request
     if (!this.#supportsClientFormat(formatNames))
-      return this.#translatorFor(this.#ordered(target, parsed), parsed) ?? this.#passThrough
+      return this.#translatorFor(this.#ordered(target, outlined), outlined) ?? this.#passThrough
     if (hasChanges(exchange)) return this.#rewriter()
     if (thinksByDefault(target.traits) || exchange.slots.get(EXPANDED_REQUEST)?.longer)
       return this.#rewriter()
-    if (isFields(parsed) && this.#format.codec?.needsTranslation?.(parsed, traits))
+    if (isFields(outlined) && this.#format.codec?.needsTranslation?.(outlined, traits))
       return (
         this.#translatorFor(
           formatNames.filter(name => name !== this.#format.name),
-          parsed,
+          outlined,
         ) ?? this.#rewriter()
       )
-    if (isFields(parsed) && this.#format.codec?.needsRewriting?.(parsed, traits))
+    if (isFields(outlined) && this.#format.codec?.needsRewriting?.(outlined, traits))
       return this.#rewriter()
     // Stored files become data; opaque payloads of another provider must not reach this one.
     if (exchange.slots.get(NAMED_FILES)) return this.#rewriter()

@@ -164,6 +164,8 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       client: { address: '127.0.0.1', encrypted: false },
       json: parseBody,
       parsed: undefined,
+      outline: parseBody,
+      outlined: undefined,
       setJson(value) {
         replacedJson = value
       },

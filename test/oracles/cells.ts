@@ -116,7 +116,8 @@ export const send = async (request: ClientRequest, target: CellTarget): Promise<
   const path = pathOf(client, request.isStreamed ?? false)
   const exchange = fakeExchange({ body: whole as Json, path, headers })
   exchange.slots.set(MODEL, { asked: target.name, entry: target.name })
-  Object.assign(exchange.request, { parsed: await exchange.request.json() })
+  const parsed = await exchange.request.json()
+  Object.assign(exchange.request, { parsed, outlined: parsed })
   const attempt = fakeAttempt(exchange, target, {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(PLAIN_ANSWERS[target.format as keyof typeof PLAIN_ANSWERS]),

@@ -10,6 +10,7 @@ import {
   storageBoundsOf,
   targetRequestOf,
   toolNamesOf,
+  wholeBodyOf,
 } from '../../billing/request-bounds.ts'
 import { missingPrices } from '../../billing/worst-case.ts'
 import { isForEmbeddings, openAttributesOf, routeFormat } from '../../conversion/route-format.ts'
@@ -34,7 +35,7 @@ interface Order {
   readonly account: Account
   /** The model name in the request. */
   readonly model: string
-  /** The body that the target gets. */
+  /** The body that the target gets, or its outline. */
   readonly request: {
     readonly body: Json
     /** Bytes. */
@@ -112,7 +113,7 @@ export class CallAdmission {
           bounds,
           facts,
           cost,
-          body,
+          body: () => wholeBodyOf(exchange),
           size,
         })
     const version = this.#version
@@ -124,7 +125,8 @@ export class CallAdmission {
     const call = new MeteredCall(this.#context, exchange, terms, process)
     const wantsStream = asksForStream(exchange.request, this.#format)
     if (exchange.kind !== 'http' || wantsStream || this.#ledger.isContended(payer)) call.hold()
-    const estimator = new UsageEstimator(exchange, { body, size: size - files }, call)
+    const prompt = { body: () => wholeBodyOf(exchange), size: size - files }
+    const estimator = new UsageEstimator(exchange, prompt, call)
     if (wantsStream) estimator.startCheckpoints()
     return { call, estimator, unpricedTools: namesOfUnknownTools(body, unpricedTools) }
   }

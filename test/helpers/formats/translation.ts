@@ -41,7 +41,8 @@ export const runTranslate = async (upstreamReply: UpstreamReply, options: StageO
   const { format = 'openai-chat', target = TARGET, model = 'gp-4.1', host = fakeHost() } = options
   const exchange = fakeExchange({ body: chat, ...options })
   exchange.slots.set(MODEL, { asked: model, entry: model })
-  if (options.isParsed) Object.assign(exchange.request, { parsed: await exchange.request.json() })
+  const parsed = options.isParsed ? await exchange.request.json() : undefined
+  if (options.isParsed) Object.assign(exchange.request, { parsed, outlined: parsed })
   const attempt = fakeAttempt(exchange, target, upstreamReply)
   const stage = translate.setup(format, host)
   const fault = await errorFrom(() => stage.forward(attempt, attempt.next))

@@ -6,13 +6,13 @@ const CHAT = '/v1/chat/completions'
 const GEMINI = '/v1beta/models/m:streamGenerateContent'
 
 t.test('stream request: the member `stream` of a JSON body asks for a stream', async t => {
-  t.equal(asksForStream({ parsed: { stream: true }, path: CHAT }), true)
-  for (const parsed of [{ stream: false }, { stream: 'true' }, {}, [], null, undefined])
-    t.equal(asksForStream({ parsed, path: CHAT }), false)
+  t.equal(asksForStream({ outlined: { stream: true }, path: CHAT }), true)
+  for (const outlined of [{ stream: false }, { stream: 'true' }, {}, [], null, undefined])
+    t.equal(asksForStream({ outlined, path: CHAT }), false)
 })
 
 t.test('stream request: the path of the Gemini format asks for a stream', async t => {
-  t.equal(asksForStream({ parsed: {}, path: `${GEMINI}?alt=sse` }), true)
+  t.equal(asksForStream({ outlined: {}, path: `${GEMINI}?alt=sse` }), true)
   t.equal(asksForStreamByPath(GEMINI), true)
   t.equal(asksForStreamByPath('/v1beta/models/m:generateContent'), false)
   t.equal(asksForStreamByPath(CHAT), false)

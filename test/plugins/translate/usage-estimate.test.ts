@@ -266,7 +266,7 @@ const run = async (
   const [local = '', search = ''] = path.split('?')
   const host = fakeHost({ upstreams: { up: { options: { formats: [target] } } } })
   const exchange = fakeExchange({ body, path: local, search })
-  Object.assign(exchange.request, { parsed: body })
+  Object.assign(exchange.request, { parsed: body, outlined: body })
   exchange.slots.set(MODEL, { asked: 'm', entry: 'm' })
   if (isMetered) exchange.slots.set(METERED, { has: () => true })
   const headers = stream ? SSE : JSON_TYPE
