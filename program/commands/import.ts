@@ -14,6 +14,7 @@ import type { Tables } from './litellm/tables.ts'
 import type { ChannelTables } from './new-api/channels.ts'
 import type { Conversion } from './new-api/convert.ts'
 import { addVariables, writeConfig } from './starter/files.ts'
+import type { PriceBook } from './starter/price-book.ts'
 
 const STRICT = { type: 'boolean', summary: 'exit code 1 if anything was not carried' } as const
 
@@ -38,12 +39,15 @@ const litellm: SingleCommand = {
       import('./litellm/convert.ts'),
       import('./starter/template.ts'),
     ])
-    const { parts, variables, notes } = convertLitellm(
+    const book = await shippedBook()
+    const { parts, variables, notes, listPrices } = convertLitellm(
       read(file),
       shipped<Tables>('./litellm/providers.yaml'),
+      book,
     )
     const yaml = routesYaml({ ...parts, folder: dirname(resolve(target ?? 'routes.yaml')) })
     const names = [...variables.keys()]
+    notePriceBook(listPrices, book, terminal)
     if (values.json) terminal.print(JSON.stringify({ yaml, variables: names, notes }, null, 2))
     else
       for (const { line, name, reason } of notes)
@@ -59,6 +63,19 @@ const litellm: SingleCommand = {
     } else if (!values.json) terminal.print(yaml.trimEnd())
     return values.strict === true && notes.length > 0 ? EXIT.problems : EXIT.ok
   },
+}
+const shippedBook = async (): Promise<PriceBook> => {
+  const [{ PriceBook }, { shipped: shippedFile }] = await Promise.all([
+    import('./starter/price-book.ts'),
+    import('./starter/shipped.ts'),
+  ])
+  return new PriceBook(shippedFile('models/prices.yaml'))
+}
+const notePriceBook = (models: number, book: PriceBook, terminal: Terminal): void => {
+  if (models > 0)
+    terminal.printError(
+      `list prices of ${book.date} (models/prices.yaml): ${models} models. Compare them with your contract`,
+    )
 }
 /** Never prints a value. */
 const writeVariables = (
@@ -113,7 +130,11 @@ const newApi: SingleCommand = {
     ])
     const folder = dirname(resolve(target ?? 'routes.yaml'))
     const types = shipped<ChannelTables>('./new-api/channels.yaml')
-    const conversion = convertTables(readTables(file), types, { folder, rate })
+    const conversion = convertTables(readTables(file), types, {
+      folder,
+      rate,
+      book: await shippedBook(),
+    })
     const exit = await carry(conversion, args, terminal)
     const isIncomplete = values.strict === true && conversion.skipped.length > 0
     return exit === EXIT.ok && isIncomplete ? EXIT.problems : exit

@@ -2,6 +2,7 @@
  *  test/laws/laws.test.ts shows that each law finds its breaches. */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { priceBreaches } from './catalogue/prices.ts'
 import { type Breach, cyclesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
 import { bannedNames, GLOSSARY, spreadLiterals, wideComments } from './language.ts'
 import { findClientBreach, findLayerBreach, pluginFolders } from './layers.ts'
@@ -128,6 +129,7 @@ export const laws: Readonly<Record<string, Law>> = {
 
   tables: files => [...tableBreaches(files)],
   options: files => [...optionBreaches(files)],
+  prices: files => priceBreaches(files),
 
   dependencies: files => {
     const manifest = files.find(file => file.path === 'package.json')
@@ -173,7 +175,15 @@ export const laws: Readonly<Record<string, Law>> = {
 }
 type Packages = Record<string, { optionalDependencies?: Record<string, string> }>
 
-const OF_ALL_FILES = ['decisions', 'dependencies', 'lock', 'glossary', 'readmes', 'registry']
+const OF_ALL_FILES = [
+  'decisions',
+  'dependencies',
+  'lock',
+  'glossary',
+  'prices',
+  'readmes',
+  'registry',
+]
 const CODE = /\.(?:tsx?|[cm]js)$/
 /** Every breach of every law. Most laws check code only. */
 export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: string })[] => {
@@ -192,6 +202,7 @@ export const sourceFiles = (root: string): SourceFile[] =>
       '{engine,examples,plugins,program,test}/**/*.{ts,tsx,cjs,mjs}',
       '{README.md,{deploy,docs,engine,examples,plugins,test}/**/*.{md,yaml,yml,txt,service}}',
       'deploy/Dockerfile',
+      '{routes,models/*}.yaml',
     ],
     {
       cwd: root,

@@ -1,10 +1,11 @@
 /** Converts a LiteLLM configuration into the parts of routes.yaml, and variables. */
 import type { Json } from '../../../engine/plugin.ts'
+import type { PriceBook } from '../starter/price-book.ts'
 import type { Parts } from '../starter/template.ts'
 import { freeName } from '../starter/texts.ts'
 import { noteBudgets } from './budgets.ts'
-import { type Deployment, readDeployment } from './deployment.ts'
-import { limitsOf, modelsOf } from './groups.ts'
+import { type Deployment, readDeployments } from './deployment.ts'
+import { type Group, limitsOf, modelsOf } from './groups.ts'
 import { Variables } from './secrets.ts'
 import {
   addAliases,
@@ -22,23 +23,25 @@ export interface Conversion {
   /** Keys of upstreams and others, for .env. */
   readonly variables: ReadonlyMap<string, string>
   readonly notes: readonly Note[]
+  /** Models whose price is that of the price book. */
+  readonly listPrices: number
 }
 
 /** Pure. Throws for a text that is no YAML. */
-export const convertLitellm = (text: string, tables: Tables): Conversion => {
+export const convertLitellm = (text: string, tables: Tables, book: PriceBook): Conversion => {
   const source = new LitellmSource(text)
   const variables = new Variables(namesOfVariables(text))
-  const reading = { source, tables, defaults: upstreamDefaults(source) }
-  const deployments = source
-    .list(['model_list'])
-    .flatMap((_, index) => readDeployment(reading, index) ?? [])
+  const reading = { source, tables, book, defaults: upstreamDefaults(source) }
+  const all = source.list(['model_list']).flatMap((_, index) => readDeployments(reading, index))
+  const listed = new Set(all.filter(({ isOfBook }) => !isOfBook).map(({ name }) => name))
+  const deployments = all.filter(({ isOfBook, name }) => !isOfBook || !listed.has(name))
   const { upstreams, names } = upstreamsOf(deployments, variables)
   const groups = [...Map.groupBy(deployments, ({ name }) => name)].map(([name, members]) => ({
     name,
     members,
   }))
   const models = modelsOf(source, groups, names)
-  notePrices(source, models, groups)
+  notePrices(source, groups)
   const parallel = source.number(['router_settings', 'default_max_parallel_requests'])
   const limits = limitsOf(source, groups, parallel)
   addFallbacks(source, models)
@@ -57,7 +60,8 @@ export const convertLitellm = (text: string, tables: Tables): Conversion => {
     }),
     route: routeOf(source),
   }
-  return { parts, variables: variables.values, notes: source.notes(tables.reasons) }
+  const listPrices = groups.filter(({ members }) => isListPriced(members)).length
+  return { parts, variables: variables.values, notes: source.notes(tables.reasons), listPrices }
 }
 
 const namesOfVariables = (text: string): readonly string[] =>
@@ -79,17 +83,20 @@ const upstreamsOf = (deployments: readonly Deployment[], variables: Variables) =
   return { upstreams, names }
 }
 
-const notePrices = (
-  source: LitellmSource,
-  models: Record<string, Json>,
-  groups: readonly { readonly name: string; readonly members: readonly Deployment[] }[],
-): void => {
-  for (const { name, members } of groups) {
+const isListPriced = (members: readonly Deployment[]): boolean =>
+  members.every(({ options }) => options.price === undefined) &&
+  members.some(({ listPrice }) => listPrice !== undefined)
+
+const notePrices = (source: LitellmSource, groups: readonly Group[]): void => {
+  for (const { members } of groups) {
     const [first] = members
-    if (first && (models[name] as { readonly free?: boolean }).free === true)
+    const isPriced = members.some(each => each.options.price ?? each.listPrice)
+    if (first && !isPriced)
       source.note(
         [...first.at, 'model_name'],
-        'no price is known: calls are free until you set `price`',
+        first.isPattern
+          ? 'models that the price book has not are free until you set `price`'
+          : 'no price is known: calls are free until you set `price`',
       )
   }
 }

@@ -1,5 +1,6 @@
 /** Reads one entry of `model_list`: its upstream, its name there, price and limits. */
 import type { Json } from '../../../engine/plugin.ts'
+import type { PriceBook } from '../starter/price-book.ts'
 import { modelName } from '../starter/texts.ts'
 import { priceOf } from './price.ts'
 import type { Fields, LitellmSource, Path } from './source.ts'
@@ -14,8 +15,11 @@ export interface Deployment {
   readonly provider: string
   /** Its name at the upstream. */
   readonly model: string
-  /** The names by which a list of prices may know it. */
-  readonly known: readonly string[]
+  /** The price of the provider's list, where the deployment has none. */
+  readonly listPrice: Fields | undefined
+  readonly isPattern: boolean
+  /** Whether only a pattern names it. */
+  readonly isOfBook?: boolean
   readonly mode: string
   readonly upstream: Fields
   /** Formats that differ from those of the upstream. */
@@ -25,22 +29,24 @@ export interface Deployment {
   readonly routing: Routing
 }
 export interface Routing {
-  readonly order: number | undefined
-  readonly weight: number | undefined
+  readonly order?: number | undefined
+  readonly weight?: number | undefined
   /** Per minute. */
-  readonly rpm: number | undefined
-  readonly tpm: number | undefined
-  readonly max_parallel_requests: number | undefined
+  readonly rpm?: number | undefined
+  readonly tpm?: number | undefined
+  readonly max_parallel_requests?: number | undefined
 }
 
 export interface Reading {
+  readonly book: PriceBook
   readonly source: LitellmSource
   readonly tables: Tables
   readonly defaults: UpstreamDefaults
 }
 
-/** Undefined, with a note, if nothing here serves it. */
-export const readDeployment = (reading: Reading, index: number): Deployment | undefined => {
+/** A deployment; before one whose name is a pattern, those of the models that the price book has.
+ *  None, with a note, if nothing here serves it. */
+export const readDeployments = (reading: Reading, index: number): readonly Deployment[] => {
   const { source, tables } = reading
   const at: Path = ['model_list', index]
   const own = (name: string): Path => [...at, 'litellm_params', name]
@@ -61,7 +67,7 @@ export const readDeployment = (reading: Reading, index: number): Deployment | un
       at,
       `nothing here serves "${target ?? 'a model without a name'}"; the model is left out`,
     )
-    return undefined
+    return []
   }
   const { provider, providerName, model } = modelAt
   const mode = modeOf(reading, at, model)
@@ -73,24 +79,69 @@ export const readDeployment = (reading: Reading, index: number): Deployment | un
         ? `"${providerName}" has no route for the mode "${mode}" here`
         : 'it has no api_base'
     source.note(at, `${reason}; the model is left out`)
-    return undefined
+    return []
   }
   const base = source.text([...at, 'model_info', 'base_model'])
-  return {
+  const upstream = upstreamOf(params, provider, reading.defaults)
+  const preset = upstream.preset === undefined ? undefined : provider.preset
+  const deployment: Deployment = {
     at,
     name: modelName(name),
     provider: (provider.preset ?? providerName).replaceAll('_', '-'),
     model,
-    known: [base, target].flatMap(each =>
-      each === undefined ? [] : [each.slice(each.indexOf('/') + 1)],
-    ),
+    listPrice: listPriceOf(reading.book, preset, [base, target]),
+    isPattern: name.includes('*'),
     mode,
-    upstream: upstreamOf(params, provider, reading.defaults),
+    upstream,
     formats: formats.length > 0 ? formats : undefined,
     options: optionsOf(reading, at, mode),
     routing: routingOf(source, own),
   }
+  const { isPattern, options } = deployment
+  const isPriced = !isPattern || options.price !== undefined || preset === undefined
+  return isPriced
+    ? [deployment]
+    : [...modelsOfBook(reading, deployment, { ...provider, preset }), deployment]
 }
+
+/** The models of a provider that a pattern matches, each with its price. */
+const modelsOfBook = (
+  { book, tables }: Reading,
+  pattern: Deployment,
+  provider: Provider & { readonly preset: string },
+): readonly Deployment[] => {
+  const [before = '', after = ''] = pattern.model.split('*')
+  return Object.entries(book.modelsOf(provider.preset)).flatMap(([model, listPrice]) => {
+    if (!model.startsWith(before) || !model.endsWith(after)) return []
+    const rest = model.slice(before.length, model.length - after.length)
+    const mode = matchIn(tables.modes, model) ?? 'chat'
+    const formats = formatsOf(provider, mode, model, tables)
+    if (formats === undefined) return []
+    return [
+      {
+        ...pattern,
+        name: pattern.name.replace('*', rest),
+        model,
+        mode,
+        listPrice,
+        isPattern: false,
+        isOfBook: true,
+        formats: formats.length > 0 ? formats : undefined,
+        routing: {},
+      },
+    ]
+  })
+}
+
+/** By the model that it is based on, or its own. */
+const listPriceOf = (
+  book: PriceBook,
+  preset: string | undefined,
+  names: readonly (string | undefined)[],
+): Fields | undefined =>
+  names
+    .map(name => (name === undefined ? undefined : book.priceOf(preset, name.replace(/^.*\//, ''))))
+    .find(price => price !== undefined)
 
 /** The path of its values. */
 const credentialOf = (source: LitellmSource, path: Path): Path | undefined => {

@@ -115,7 +115,8 @@ const optionsOf = (source: LitellmSource, members: readonly Deployment[]): Field
       else if (JSON.stringify(options[key]) !== JSON.stringify(value))
         source.note([...at, key], `a model has one \`${key}\`: that of its first deployment`)
     }
-  return options.price === undefined ? { ...options, free: true } : options
+  const price = options.price ?? members.find(({ listPrice }) => listPrice)?.listPrice
+  return price === undefined ? { ...options, free: true } : { ...options, price }
 }
 
 const UNITS = { rpm: 'requests', tpm: 'tokens', max_parallel_requests: 'concurrency' } as const

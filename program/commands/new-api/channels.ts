@@ -1,6 +1,7 @@
 /** Channels of new-api or one-api as upstreams, and their models with prices. Pure. */
 import { isFields } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
+import type { PriceBook } from '../starter/price-book.ts'
 import { freeName, modelName, variableName } from '../starter/texts.ts'
 import { type CompletionRatios, priceOf, type Ratios } from './prices.ts'
 import type { Report } from './report.ts'
@@ -41,7 +42,7 @@ export const catalogueOf = (
   tables: Tables,
   ratios: Ratios,
   types: ChannelTables,
-  report: Report,
+  { report, book }: { readonly report: Report; readonly book: PriceBook },
 ): Catalogue => {
   const channels = tables.get('channels') ?? []
   const isNew = channels.some(row => 'setting' in row || 'channel_info' in row)
@@ -49,6 +50,7 @@ export const catalogueOf = (
   const upstreams: Fields = {}
   const variables = new Map<string, string>()
   const targets = new Map<string, Target[]>()
+  const listPrices = new Map<string, Fields>()
   for (const channel of channels) {
     const type = ofProduct[numberIn(channel.type)]
     const reason = reasonToLeave(channel, type)
@@ -64,12 +66,14 @@ export const catalogueOf = (
         priority: numberIn(channel.priority),
         weight: numberIn(channel.weight),
       }
+      const listPrice = textIn(channel.base_url) === '' ? book.priceOf(type.preset, to) : undefined
+      if (listPrice) listPrices.set(model, listPrice)
       targets.set(model, [...(targets.get(model) ?? []), { to: `${name}/${to}`, priority, weight }])
     }
   }
   const models: Fields = {}
   for (const [name, list] of targets) {
-    const price = priceOf(name, ratios, types, report)
+    const price = priceOf(name, ratios, types, { report, listPrice: listPrices.get(name) })
     if (price) models[modelName(name)] = { ...targetsOf(name, list, report), ...price }
   }
   return { upstreams, models, variables }

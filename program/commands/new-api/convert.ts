@@ -1,5 +1,6 @@
 /** Converts the tables of new-api or one-api into routes.yaml, variables and accounts. Pure. */
 import type { Json } from '../../../engine/plugin.ts'
+import type { PriceBook } from '../starter/price-book.ts'
 import { routesYaml } from '../starter/template.ts'
 import { accountsOf, noteGroups } from './accounts.ts'
 import { type ChannelTables, catalogueOf } from './channels.ts'
@@ -14,15 +15,22 @@ export interface Conversion {
   readonly skipped: readonly Skipped[]
 }
 
-/** `folder`: of the new file. `rate`: what 1 USD is in the currency of accounts. */
+export interface Destination {
+  /** Of the new file. */
+  readonly folder: string
+  /** What 1 USD is in the currency of accounts. */
+  readonly rate: number
+  /** Prices of models without a ratio. */
+  readonly book: PriceBook
+}
 export const convertTables = (
   tables: Tables,
   types: ChannelTables,
-  { folder, rate }: { readonly folder: string; readonly rate: number },
+  { folder, rate, book }: Destination,
 ): Conversion => {
   const report = new Report()
   const ratios = readRatios(tables)
-  const { upstreams, models, variables } = catalogueOf(tables, ratios, types, report)
+  const { upstreams, models, variables } = catalogueOf(tables, ratios, types, { report, book })
   const accounts = accountsOf(tables, { unit: ratios.unit, rate }, report)
   noteGroups(tables, report)
   for (const [table, reason] of Object.entries(types.skipped))

@@ -44,13 +44,18 @@ export const readRatios = (tables: Tables): Ratios => {
   }
 }
 
+interface Alternative {
+  readonly report: Report
+  /** The price of the provider's own list, where no ratio is known. */
+  readonly listPrice: { readonly [key: string]: Json } | undefined
+}
 /** The options `price` or `free` of a model; undefined, and a line of the report, if no price is
  *  known. A call without one would be free, so the model is left out. */
 export const priceOf = (
   name: string,
   ratios: Ratios,
   tables: CompletionRatios,
-  report: Report,
+  { report, listPrice }: Alternative,
 ): { readonly [key: string]: Json } | undefined => {
   if (ratios.modes[name] === 'tiered_expr') {
     report.add(
@@ -64,6 +69,14 @@ export const priceOf = (
   if (fixed !== undefined)
     return fixed === 0 ? { free: true } : { price: { calls: `${usd(fixed)} USD` } }
   const ratio = numberAt(ratios.models, name) ?? numberAt(ratios.models, normalised(name))
+  if (ratio === undefined && listPrice) {
+    report.add(
+      'models',
+      'neither ModelPrice nor ModelRatio has it: it has the list price of its provider (models/prices.yaml)',
+      name,
+    )
+    return { price: listPrice }
+  }
   if (ratio === undefined) {
     report.add(
       'models',

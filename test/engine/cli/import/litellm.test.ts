@@ -6,6 +6,8 @@ import t from 'tap'
 import { parse, parseDocument, stringify } from 'yaml'
 import { convertLitellm } from '../../../../program/commands/litellm/convert.ts'
 import type { Tables } from '../../../../program/commands/litellm/tables.ts'
+import { PriceBook } from '../../../../program/commands/starter/price-book.ts'
+import { shipped } from '../../../../program/commands/starter/shipped.ts'
 
 const FOLDER = fileURLToPath(new URL('../../../fixtures/litellm/', import.meta.url))
 const TABLES = parse(
@@ -14,8 +16,9 @@ const TABLES = parse(
     'utf8',
   ),
 ) as Tables
+const BOOK = new PriceBook(shipped('models/prices.yaml'))
 const convert = (text: string) => {
-  const { parts, variables, notes } = convertLitellm(text, TABLES)
+  const { parts, variables, notes } = convertLitellm(text, TABLES, BOOK)
   // As they are in the file.
   const { upstreams, models, limits, route } = parse(
     stringify(parts, { aliasDuplicateObjects: false }),
@@ -58,7 +61,7 @@ const nameOf = (path: readonly Step[]): string =>
 /** Notes on an option of a model cover what the deployment says of it. */
 const OPTIONS = /\.(price|context|output|thinking|defaults)$/
 const resultOf = (text: string): string => {
-  const { parts, variables, notes } = convertLitellm(text, TABLES)
+  const { parts, variables, notes } = convertLitellm(text, TABLES, BOOK)
   return JSON.stringify([parts, [...variables], notes.map(({ name, reason }) => [name, reason])])
 }
 
@@ -272,6 +275,32 @@ t.test(
   },
 )
 
+t.test('import litellm: models without a price have that of the price book', async t => {
+  const { models, notes } = convertFixture('wildcards')
+  const of = (name: string) => models[name]?.price
+  t.match(of('openai/gpt-4.1'), { input: '2.00 USD / 1M', output: '8.00 USD / 1M' })
+  t.match(models['openai/whisper-1'], {
+    to: 'openai/whisper-1',
+    traits: { formats: ['openai-transcription'] },
+    price: { seconds: '0.0001 USD' },
+  })
+  t.match(of('claude-sonnet-4-5'), { cache_write: '3.75 USD / 1M' })
+  t.match(models['openrouter/*'], { free: true })
+  t.ok(notes.some(({ name, reason }) => name === 'model_list[0].model_name' && /book/.test(reason)))
+  const one = (model: string, more = '') =>
+    convert(`model_list: [{model_name: m, litellm_params: {model: ${model}${more}}}]`).models.m
+  t.match(one('gpt-4o-2024-08-06'), { price: { input: '2.50 USD / 1M' } })
+  t.match(one('gpt-4o-2024-05-13'), { price: { input: '5.00 USD / 1M' } })
+  t.match(one('azure/gpt-4o', ', api_base: "https://x.openai.azure.com"'), {
+    price: { input: '2.50 USD / 1M' },
+  })
+  t.match(one('openai/gpt-4o', ', api_base: "http://10.0.0.1/v1"'), { free: true })
+  t.match(one('openai/gpt-4o', ', input_cost_per_token: 1'), {
+    price: { input: '1000000 USD / 1M' },
+  })
+  t.match(one('bedrock/anthropic.claude-sonnet-4-5-v1:0'), { free: true }, 'regions differ')
+})
+
 t.test('import litellm: servers that speak like OpenAI', async t => {
   const { upstreams, models } = convertFixture('servers')
   t.match(upstreams, {
@@ -289,7 +318,7 @@ t.test('import litellm: servers that speak like OpenAI', async t => {
 
 t.test('import litellm: values of a wrong kind are named', async t => {
   const { notes, models } = convert(
-    'model_list:\n- {model_name: a, litellm_params: {model: gpt-4o, rpm: os.environ/RPM, timeout: [1], api_key: {}, weight: x}, model_info: {input_cost_per_token: free}}\n- 7\n- {}\nrouter_settings: {disable_cooldowns: 3, model_group_alias: [1], fallbacks: {a: b}}\nenvironment_variables: {A-B: 1}\nlitellm_settings: 5',
+    'model_list:\n- {model_name: a, litellm_params: {model: gpt-x, rpm: os.environ/RPM, timeout: [1], api_key: {}, weight: x}, model_info: {input_cost_per_token: free}}\n- 7\n- {}\nrouter_settings: {disable_cooldowns: 3, model_group_alias: [1], fallbacks: {a: b}}\nenvironment_variables: {A-B: 1}\nlitellm_settings: 5',
   )
   t.same(Object.keys(models), ['a'])
   t.same(

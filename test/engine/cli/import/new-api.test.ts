@@ -49,7 +49,7 @@ const ROWS: Rows = {
     token(13, 1, { name: '7' }),
   ],
   channels: [
-    channel(1, 1, { models: 'gpt-4o,gpt-4o-mini,dall-e-3,secret-model', priority: 10 }),
+    channel(1, 1, { models: 'gpt-4o,gpt-4o-mini,dall-e-3,secret-model,o3', priority: 10 }),
     channel(2, 1, {
       key: 'one\ntwo',
       channel_info: '{"is_multi_key":true}',
@@ -164,6 +164,11 @@ t.test('import new-api: accounts, keys, upstreams, models and prices', async t =
       price: { input: '0.15 USD / 1M', output: '0.6 USD / 1M' },
     },
     'dall-e-3': { to: 'channel-1/dall-e-3', price: { calls: '0.04 USD' } },
+    // Without a ratio: the list price of its provider.
+    o3: {
+      to: 'channel-1/o3',
+      price: { input: '2.00 USD / 1M', cached: '0.50 USD / 1M', output: '8.00 USD / 1M' },
+    },
     'claude-sonnet-4-5': {
       to: ['channel-4/anthropic.claude', 'channel-3/claude-sonnet-4-5'],
       balance: 'first',
