@@ -5,9 +5,9 @@ import { readStrict } from '../conversion/client-format-option.ts'
 import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
 import { MODEL } from '../slots.ts'
 import { type Adapter, createAdapter } from './adapter.ts'
-import { readOptions, upstreamSchema } from './options.ts'
+import { readOptions, upstreamSchemas } from './options.ts'
 
-const KEYS = Object.keys(upstreamSchema)
+const KEYS = Object.keys(upstreamSchemas)
 
 export default {
   schema: {
@@ -19,7 +19,7 @@ export default {
   default: true,
   // Every other stage knows the usual paths and members. The sandbox answers requests as they are.
   after: ['translate', 'embed', 'count', 'sandbox'],
-  upstream: upstreamSchema,
+  upstream: upstreamSchemas,
   check({ pipeline, upstreams }, report) {
     if (Array.isArray(pipeline) && pipeline.includes('adapt')) return
     for (const [name, options] of Object.entries(upstreams ?? {}))
@@ -55,7 +55,7 @@ export default {
 const adaptersOf = (upstreams: HostBase['upstreams']): ReadonlyMap<string, Adapter> =>
   new Map(
     Object.entries(upstreams).flatMap(([name, { options }]): [string, Adapter][] => {
-      const adapter = createAdapter(readOptions(options))
+      const adapter = createAdapter(readOptions(options as never))
       return adapter ? [[name, adapter]] : []
     }),
   )
