@@ -1,6 +1,7 @@
 /** The plugin `meter`: reserves the worst-case cost of a call before the call is forwarded, charges
  *  its usage before the last byte of the response leaves, and releases the hold of a failed
  *  call. */
+import { schemasOf } from '../engine/config/shape.ts'
 import { errors } from '../engine/errors.ts'
 import type {
   Attempt,
@@ -85,17 +86,13 @@ const commands = ledgerCommands({
 })
 
 export default {
-  schema: {
-    ...BILLING,
-    description: 'The price of calls of this route. Replaces the price of the model.',
-    minProperties: 0,
-  },
+  schema: { ...BILLING.schema, minProperties: 0 },
   // Those stages set the account, the bytes of form files, and the model.
   after: ['auth', 'form', 'model'],
   // Every call that has a price is metered.
   default: {},
-  settings: { currency: CURRENCY, unpriced: UNPRICED, tiers: TIER_RULE },
-  upstream: { default_tiers: DEFAULT_TIERS },
+  settings: schemasOf({ currency: CURRENCY, unpriced: UNPRICED, tiers: TIER_RULE }),
+  upstream: schemasOf({ default_tiers: DEFAULT_TIERS }),
   migrations,
   commands,
   metrics: {

@@ -199,7 +199,7 @@ export const readerOf = <F extends Fields>(fields: F) => {
 
 /** The first shape whose kind of JSON value it is reads it; words come before texts. */
 export const anyOf = <const S extends readonly AnyShape[], const N extends Notes>(
-  description: string,
+  description: string | undefined,
   shapes: S,
   notes: N,
 ) =>

@@ -1,4 +1,5 @@
 /** The currency of all accounts, and exchange rates into it. */
+import { map, object, ofTypes, text } from '../../engine/config/shape.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { HostBase, Report } from '../../engine/plugin.ts'
 import { parseDecimal } from './decimal.ts'
@@ -23,7 +24,7 @@ export const compileCurrency = (options: unknown, where: Where, report: Report):
     problemReporter(report)(at, ...problem)
   }
   const settings = isFields(options) ? options : {}
-  const name = settings.name ?? 'CNY'
+  const name = settings.name ?? NAME.fallback
   if (typeof name !== 'string' || !CODE.test(name))
     reportInvalid(
       [...where, 'name'],
@@ -52,29 +53,22 @@ export const compileCurrency = (options: unknown, where: Where, report: Report):
 export const configuredCurrency = ({ section }: Pick<HostBase, 'section'>): Currency =>
   compileCurrency(section<{ readonly currency?: unknown }>('settings').currency, [], () => {})
 
-export const CURRENCY = {
-  description: 'The currency of accounts and receipts, and exchange rates into it.',
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    name: {
-      description: 'The currency code. Prices without a code are in this currency.',
-      type: 'string',
-      pattern: CODE.source,
-      default: 'CNY',
-      examples: ['CNY'],
-    },
-    rates: {
-      description: 'The value of one unit of another currency, or credit: exact decimals.',
-      type: 'object',
-      propertyNames: { pattern: CODE.source },
-      additionalProperties: {
-        description: 'A decimal above zero, with at most 9 places.',
-        type: ['string', 'number'],
+const NAME = text('The currency code. Prices without a code are in this currency.', {
+  pattern: CODE.source,
+  default: 'CNY',
+  examples: ['CNY'],
+})
+export const CURRENCY = object(
+  'The currency of accounts and receipts, and exchange rates into it.',
+  {
+    name: NAME,
+    rates: map(
+      'The value of one unit of another currency, or credit: exact decimals.',
+      ofTypes('A decimal above zero, with at most 9 places.', ['string', 'number'], {
         examples: [7.2],
-      },
-      examples: [{ USD: 7.2, CREDIT: 0.036 }],
-    },
+      }),
+      { propertyNames: { pattern: CODE.source }, examples: [{ USD: 7.2, CREDIT: 0.036 }] },
+    ),
   },
-  examples: [{ name: 'CNY', rates: { USD: 7.2 } }],
-}
+  { examples: [{ name: 'CNY', rates: { USD: 7.2 } }] },
+)

@@ -1,13 +1,23 @@
 /** `defaults:` of a model: members that a request body gets where the client leaves them out, by
  *  route. Pure. */
+import {
+  annotate,
+  anyOf,
+  map,
+  object,
+  ofTypes,
+  type RawOf,
+  required,
+  text,
+} from '../../engine/config/shape.ts'
 import type { Json } from '../../engine/plugin.ts'
 
-type Scalar = string | number | boolean
+type Scalar = RawOf<typeof SCALAR>
 /** A value, or a table by another member of the body, which may itself have a default above. */
-type Default = Scalar | { readonly by: string; readonly value: Readonly<Record<string, Scalar>> }
-export type Defaults = Readonly<Record<string, Default>>
+type Default = Defaults[string]
+export type Defaults = RouteDefaults[string]
 /** Route name, or `*` for every other route -> its members. */
-export type RouteDefaults = Readonly<Record<string, Defaults>>
+type RouteDefaults = RawOf<typeof DEFAULTS>
 
 /** The body with the defaults that it lacks; undefined where it lacks none, or is no object. */
 export const applyDefaults = (body: Json, defaults: Defaults): Json | undefined => {
@@ -28,46 +38,38 @@ const defaultOf = (rule: Default, members: Readonly<Record<string, Json>>): Scal
   return Object.hasOwn(rule.value, key) ? rule.value[key] : rule.value.default
 }
 
-const scalar = (description: string, example: Scalar) => ({
-  description,
-  type: ['string', 'number', 'boolean'],
-  examples: [example],
-})
-export const DEFAULTS = {
-  description:
-    'Members that JSON bodies get where clients leave them out, before the call is priced: route name, or * for every other route, to members.',
-  type: 'object',
-  minProperties: 1,
-  additionalProperties: {
-    description: 'Members and their values.',
-    type: 'object',
-    minProperties: 1,
-    propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' },
-    additionalProperties: {
-      description: 'A value, or a table by another member.',
-      anyOf: [
-        scalar('A value.', '720p'),
-        {
-          description: 'The value depends on another member of the body.',
-          type: 'object',
-          required: ['by', 'value'],
-          additionalProperties: false,
-          properties: {
-            by: { description: 'The other member.', type: 'string', examples: ['duration'] },
-            value: {
-              description: 'Its values, or default for every other one, to the value.',
-              type: 'object',
-              minProperties: 1,
-              additionalProperties: scalar('A value.', '360p'),
-              examples: [{ 8: '720p', default: '360p' }],
-            },
+const SCALAR = ofTypes('A value.', ['string', 'number', 'boolean'], { examples: ['720p'] })
+const TABLE = { 8: '720p', default: '360p' }
+export const DEFAULTS = map(
+  'Members that JSON bodies get where clients leave them out, before the call is priced: route name, or * for every other route, to members.',
+  map(
+    'Members and their values.',
+    anyOf(
+      'A value, or a table by another member.',
+      [
+        SCALAR,
+        object(
+          'The value depends on another member of the body.',
+          {
+            by: required(text('The other member.', { examples: ['duration'] })),
+            value: required(
+              map(
+                'Its values, or default for every other one, to the value.',
+                annotate(SCALAR, { examples: ['360p'] }),
+                { minProperties: 1, examples: [TABLE] },
+              ),
+            ),
           },
-          examples: [{ by: 'duration', value: { 8: '720p', default: '360p' } }],
-        },
+          { examples: [{ by: 'duration', value: TABLE }] },
+        ),
       ],
-      examples: ['720p'],
+      { examples: ['720p'] },
+    ),
+    {
+      minProperties: 1,
+      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' },
+      examples: [{ resolution: '720p', duration: 5 }],
     },
-    examples: [{ resolution: '720p', duration: 5 }],
-  },
-  examples: [{ '*': { resolution: '720p', duration: 5 } }],
-}
+  ),
+  { minProperties: 1, examples: [{ '*': { resolution: '720p', duration: 5 } }] },
+)

@@ -1,9 +1,11 @@
 /** The prices of a configuration: one compiled rule for each model, and the overrides of routes. */
 import { isDeepStrictEqual } from 'node:util'
+import type { RawOf } from '../../engine/config/shape.ts'
 import type { Document, Json, Report, Route, RouteDescription } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
 import type { MediaBounds } from '../billing/request-bounds.ts'
 import { type BillingOptions, compileRule, type Rule, reducedRule } from '../billing/rule.ts'
+import type { UNPRICED } from '../billing/schema.ts'
 import type { TierRule } from '../conversion/tier-gate.ts'
 import { dialectOf, statusIn } from '../dialects/index.ts'
 import { OPEN } from '../formats/tiers.ts'
@@ -15,13 +17,11 @@ interface PriceOptions extends BillingOptions {
   readonly output?: number
   readonly context?: number
   readonly media?: MediaBounds
-  readonly unpriced?: Unpriced
+  readonly unpriced?: RawOf<typeof UNPRICED>
   readonly tiers?: TierRule
   readonly to?: Json
   readonly fallback?: Json
 }
-/** Whether a request that offers a tool without a price is sent, or refused. */
-type Unpriced = 'name' | 'refuse'
 export interface Price {
   readonly rule: Rule
   readonly worstCase: WorstCaseCosts
@@ -53,7 +53,7 @@ export class Prices {
   readonly currency: Currency
   readonly #models: Readonly<Record<string, PriceOptions>>
   /** Whether calls with a tool without a price are refused where the model does not say. */
-  readonly #unpriced: Unpriced | undefined
+  readonly #unpriced: PriceOptions['unpriced']
   readonly #tiers: TierRule | undefined
   readonly #upstreams: Upstreams
   readonly #prices = new Map<string, Price>()

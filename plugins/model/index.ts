@@ -99,7 +99,7 @@ export default {
   schema: OPTIONS.schema,
   // Needs the key that `auth` finds and the body that `form` reads.
   after: ['auth', 'form'],
-  sections: { models: SECTION },
+  sections: { models: SECTION.schema },
   check: problemsIn,
   commands,
   ...priceReview(modelsIn),

@@ -5,13 +5,17 @@ import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import t from 'tap'
 import { parse } from 'yaml'
+import { schemasOf } from '../../../engine/config/shape.ts'
 import { CURRENCY } from '../../../plugins/billing/currency.ts'
+import type { BillingOptions } from '../../../plugins/billing/rule.ts'
 import { BILLING, FREE, MAX_CALLS, PRICE } from '../../../plugins/billing/schema.ts'
 import { problemsOf } from '../../helpers/money/billing.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const ajv = new Ajv({ allErrors: true, strictTypes: false, strictTuples: false })
-const fits = ajv.compile(BILLING)
+const fits = ajv.compile(BILLING.schema)
+const examplesOf = ({ schema }: { readonly schema: object }) =>
+  (schema as { readonly examples: readonly BillingOptions[] }).examples
 const COMBINED = ['properties', 'additionalProperties', 'items']
 
 const isSchema = (value: unknown): value is Record<string, unknown> =>
@@ -29,15 +33,16 @@ t.test('price schema: every key has a description and valid examples', async t =
       if ((COMBINED.includes(key) || path.endsWith('.properties')) && isSchema(inner))
         visit(inner, `${path}.${key}`)
   }
-  visit(BILLING, 'billing')
-  t.same(BILLING.properties, { price: PRICE, free: FREE, max_calls: MAX_CALLS })
-  visit(CURRENCY, 'currency')
+  visit(BILLING.schema, 'billing')
+  t.same(BILLING.schema.properties, schemasOf({ price: PRICE, free: FREE, max_calls: MAX_CALLS }))
+  visit(CURRENCY.schema, 'currency')
 })
 
 t.test('price schema: its examples compile', async t => {
-  for (const each of PRICE.examples) t.same(problemsOf({ price: each }), [], JSON.stringify(each))
-  for (const each of MAX_CALLS.examples) t.same(problemsOf({ free: true, max_calls: each }), [])
-  for (const each of BILLING.examples) t.same(problemsOf(each), [])
+  for (const each of examplesOf(PRICE))
+    t.same(problemsOf({ price: each }), [], JSON.stringify(each))
+  for (const each of examplesOf(MAX_CALLS)) t.same(problemsOf({ free: true, max_calls: each }), [])
+  for (const each of examplesOf(BILLING)) t.same(problemsOf(each), [])
 })
 
 t.test('price schema: refuses options of the wrong shape', async t => {
