@@ -2,78 +2,70 @@
  *  without sending its history, whatever upstream answers next. `responses:` on a route selects the
  *  operation. */
 
-import { amountIn, DURATIONS, SIZES } from '../../engine/kit.ts'
-import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { duration, object, oneOf, type RawOf, schemasOf, size } from '../../engine/config/shape.ts'
+import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { ABOUT } from './about.ts'
 import { BackgroundCalls } from './background-calls.ts'
 import { CreateStage } from './create.ts'
 import { ExpandStage } from './expand.ts'
 import { deleteExpired } from './response-store.ts'
 import { SocketStage } from './socket/socket-stage.ts'
-import type { StorageLimits } from './storage-options.ts'
 import { migrations } from './tables.ts'
 import { ThreadStage } from './threads/thread-stage.ts'
 import { VIEWS } from './views.ts'
 
-const TIME = /^([1-9][0-9]{0,3})(h|d)$/
-const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
-const LIFETIME = /^([1-9][0-9]{0,3})(s|m|h)$/
-const DEFAULTS = { keep: '30d', largest: '8MiB', socket: '60m' }
 /** ms between two deletions of expired rows. */
 const CLEANUP_INTERVAL_MS = 600_000
 /** ms between two looks for background responses whose process ended. */
 const RESUME_INTERVAL_MS = 1_000
 
-export default {
-  schema: {
-    description:
-      'The operation of the route on stored responses, conversations and threads. threads: the gateway keeps threads of POST /v1/messages on every target.',
-    type: 'string',
-    enum: ['create', 'expand', 'socket', 'threads', ...Object.keys(VIEWS)],
-    examples: ['create', 'show'],
+const time = <const T extends string>(description: string, value: T, units: string) =>
+  duration(description, {
+    pattern: `^([1-9][0-9]{0,3})(${units})$`,
+    default: value,
+    examples: [value],
+  })
+const LIMITS = object(
+  'How long responses, conversations and threads are stored, and their size limit.',
+  {
+    keep: time(
+      'Lifetime of a response or of a message in a thread, and of a conversation since its latest turn.',
+      '30d',
+      'h|d',
+    ),
+    largest: size(
+      'Size limit of the input and output of one response. A larger one is answered but not stored.',
+      { pattern: '^([1-9][0-9]{0,3})(KiB|MiB)$', default: '8MiB', examples: ['8MiB'] },
+    ),
+    socket: time(
+      'How long a WebSocket of responses stays open; a response under way ends first.',
+      '60m',
+      's|m|h',
+    ),
   },
+  { examples: [{ keep: '30d', largest: '8MiB' }] },
+)
+interface Section {
+  readonly responses?: RawOf<typeof LIMITS>
+}
+
+export default {
+  schema: oneOf(
+    'The operation of the route on stored responses, conversations and threads. threads: the gateway keeps threads of POST /v1/messages on every target.',
+    ['create', 'expand', 'socket', 'threads', ...Object.keys(VIEWS)],
+    { type: 'string', examples: ['create', 'show'] },
+  ).schema,
   // `meter` prices the expanded request, `count` counts it; the response that `translate` wrote is
   // stored.
   before: ['meter', 'translate', 'count'],
   after: ['auth'],
-  settings: {
-    responses: {
-      description:
-        'How long responses, conversations and threads are stored, and their size limit.',
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        keep: {
-          description:
-            'Lifetime of a response or of a message in a thread, and of a conversation since its latest turn.',
-          type: 'string',
-          pattern: TIME.source,
-          default: DEFAULTS.keep,
-          examples: ['30d'],
-        },
-        largest: {
-          description:
-            'Size limit of the input and output of one response. A larger one is answered but not stored.',
-          type: 'string',
-          pattern: SIZE.source,
-          default: DEFAULTS.largest,
-          examples: ['8MiB'],
-        },
-        socket: {
-          description:
-            'How long a WebSocket of responses stays open; a response under way ends first.',
-          type: 'string',
-          pattern: LIFETIME.source,
-          default: DEFAULTS.socket,
-          examples: ['60m'],
-        },
-      },
-      examples: [{ keep: '30d', largest: '8MiB' }],
-    },
-  },
+  settings: schemasOf({ responses: LIMITS }),
   migrations,
   setup(name, host): Stage {
-    const limits = limitsOf(host)
+    const { keep: lifetime, ...others } = LIMITS.read(
+      host.section<Section>('settings').responses ?? {},
+    )
+    const limits = { lifetime, ...others }
     const { database } = host
     const keepClean = () =>
       host.job('stored responses', CLEANUP_INTERVAL_MS, signal => deleteExpired(database, signal))
@@ -101,18 +93,3 @@ export default {
     }
   },
 } satisfies Plugin<string>
-
-interface Section {
-  readonly responses?: Partial<typeof DEFAULTS>
-}
-const limitsOf = (host: Host): StorageLimits & { readonly socket: number } => {
-  const { keep, largest, socket } = {
-    ...DEFAULTS,
-    ...host.section<Section>('settings').responses,
-  }
-  return {
-    lifetime: amountIn(keep, DURATIONS),
-    largest: amountIn(largest, SIZES),
-    socket: amountIn(socket, DURATIONS),
-  }
-}
