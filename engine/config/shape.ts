@@ -121,7 +121,7 @@ export const rate = <const N extends Notes>(description: string, notes: N) =>
   parsed(description, RATE, rateOf, notes)
 
 export const list = <S extends AnyShape, const N extends Notes>(
-  description: string,
+  description: string | undefined,
   items: S,
   notes: N,
 ) =>
@@ -238,7 +238,7 @@ export const required = <Raw, Value>(shape: Shape<Raw, Value>): Shape<Raw, Value
  *  description says it, or it is an object whose members have defaults. */
 export const orElse = <Raw, Value>(
   shape: Shape<Raw, Value>,
-  fallback: Raw,
+  fallback: NoInfer<Raw>,
 ): Shape<Raw, Value, 'default'> => ({ ...shape, presence: 'default', fallback })
 /** The same shape with other keywords, such as another description. */
 export const annotate = <S extends AnyShape>(shape: S, notes: object): S => ({

@@ -3,8 +3,8 @@
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { exampleModel, modelsOf } from '../catalogue/configured.ts'
+import { AUTH, type AuthOptions } from '../credentials/auth-option.ts'
 import {
-  type AuthOptions,
   authRequirementOf,
   CREDENTIAL_HEADERS,
   type Mode,
@@ -14,8 +14,8 @@ import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
 import { formatsOf } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
+import { checkModes } from './check-modes.ts'
 import { authorizeOperator, shareLookups } from './operator.ts'
-import { AUTH_SCHEMA, checkModes } from './schema.ts'
 import { createAuthStage } from './stage.ts'
 
 const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
@@ -27,7 +27,7 @@ const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
 }
 
 export default {
-  schema: AUTH_SCHEMA,
+  schema: AUTH.schema,
   credentialHeaders: CREDENTIAL_HEADERS,
   // A route without the option must not be open.
   default: 'key',

@@ -1,14 +1,10 @@
 /** Extracts the credential of a request: one reader per source, one list of sources per mode. */
 import type { Exchange, Headers, HostBase, Request, Route } from '../../engine/plugin.ts'
 import type { Account } from '../slots.ts'
+import { AUTH, type AuthOptions } from './auth-option.ts'
 import { hasSecureUrl, sessionCookie } from './session-cookie.ts'
 
 export type Mode = 'key' | 'query-key' | 'system-token' | 'session' | 'none'
-/** Any of these modes, for any account: those of `auth`, and names of plugins that set the account
- *  before it. */
-type Modes = string | readonly string[]
-/** The option `auth` of a route. */
-export type AuthOptions = Modes | { readonly by?: Modes; readonly role: Account['role'] }
 export interface AuthRequirement {
   readonly modes: readonly Mode[]
   /** Plugins whose stages may have set the account. */
@@ -17,12 +13,9 @@ export interface AuthRequirement {
   readonly role: Account['role']
 }
 export const authRequirementOf = (options: AuthOptions): AuthRequirement => {
-  const isShort = typeof options === 'string' || Array.isArray(options)
-  const { by = 'key', role } = isShort
-    ? { by: options as Modes, role: 'customer' as const }
-    : (options as Exclude<AuthOptions, Modes>)
-  const names = typeof by === 'string' ? [by] : by
-  return { modes: names.filter(isMode), plugins: names.filter(name => !isMode(name)), role }
+  const read = AUTH.read(options)
+  const { by, role } = 'role' in read ? read : ({ by: read, role: 'customer' } as const)
+  return { modes: by.filter(isMode), plugins: by.filter(name => !isMode(name)), role }
 }
 const isMode = (name: string): name is Mode => Object.hasOwn(SOURCES, name)
 export const modeNames = (): readonly string[] => Object.keys(SOURCES)
