@@ -87,7 +87,7 @@ const CI_TESTS = [
   'plugins/observe/logs.test.ts',
   'plugins/task/{callbacks,copies,late,midjourney,modes,operators,providers,videos}.test.ts',
   'plugins/webhooks/endpoint-slots.test.ts',
-  'journeys/billed/huge-events.test.ts',
+  'journeys/billed/{huge-events,socket-targets}.test.ts',
   'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
   'journeys/inside-formats/{audio-declared,cohere-chat,images-*,sandbox-targets,video-upload}.test.ts',
   'journeys/shipped/{audio-*,dropped-settings,embedding-settings,ent-errors,file-ids,image*}.test.ts',
