@@ -1,7 +1,8 @@
 /** Holds for media that a request refers to: at the context, or at the model's own bound; with a
  *  balance below that, at what is available. */
 import t, { type Test } from 'tap'
-import { plain } from '../../fixtures/upstream/scenarios.ts'
+import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
+import { BEGINNINGS } from '../../helpers/formats/beginnings.ts'
 import {
   type Customer,
   chargeOf,
@@ -24,6 +25,9 @@ upstreams:
 models:
   claude: { to: cl/there, context: 200000, output: 8000, ${PRICE} }
   known: { to: cl/there, context: 200000, output: 8000, media: { document: 5000 }, ${PRICE} }
+  known-chat: { to: ch/there, context: 200000, output: 8000, media: { document: 5000 }, ${PRICE} }
+  known-gpt: { to: gp/there, context: 200000, output: 8000, media: { document: 5000 }, ${PRICE} }
+  known-gemini: { to: gx/there, context: 1000000, output: 8000, media: { document: 5000 }, ${PRICE} }
   gemini: { to: gx/there, context: 1000000, output: 8000, ${PRICE} }
   gpt: { to: gp/there, context: 200000, output: 8000, ${PRICE} }
   chat: { to: ch/there, context: 200000, output: 8000, ${PRICE} }
@@ -36,6 +40,7 @@ routes:
   - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
   - { path: 'POST /v1/embeddings', auth: key, model: body, embed: openai, errors: openai }
   - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
+  - { path: 'POST /v1beta/models/{model}:streamGenerateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
 `
 let customer: Customer
 t.test('setup: routes and a funded account', async () => {
@@ -270,21 +275,45 @@ for (const [what, { path, script, answer, model }, file, tokens, place] of STORE
     t.match(row, { amount: tokens * 10_000 + 10 * 20_000, uncollected: 0 })
     checkHeld(t, row, JSON.stringify(body).length + tokens)
   })
-t.test('media: a compressed document stored here is held at the context', async t => {
-  const id = await storeFile(new Uint8Array(Buffer.from('%PDF-1.7 x')), 'a.pdf', 'application/pdf')
-  await upstream.script('cl', [{ do: 'body' }, plain(message(190_000))])
-  const {
-    response,
-    text,
-    id: request,
-  } = await post('/v1/messages', {
-    ...withFile.document(id),
-    model: 'claude',
-  })
-  t.equal(response.status, 200, text)
-  const row = await chargeOf(request)
-  t.match(row, { amount: 190_000 * 10_000 + 10 * 20_000, uncollected: 0 })
-})
+const PDF = [
+  [MESSAGES, 'document', 'anthropic-messages', 'known'],
+  [CHAT, 'file', 'openai-chat', 'known-chat'],
+  [RESPONSES, 'input_file', 'openai-responses', 'known-gpt'],
+  [GEMINI, 'fileData', 'google-gemini', 'known-gemini'],
+] as const
+const PDF_BYTES = new Uint8Array(Buffer.from('%PDF-1.7 x'))
+for (const [{ path, script, answer, model: usual = 'gemini', most }, place, format, known] of PDF)
+  for (const isStream of [false, true])
+    t.test(
+      `media: a PDF stored here is held at its bound, ${format}, ${isStream ? 'streamed' : 'plain'}`,
+      async t => {
+        const id = await storeFile(PDF_BYTES, 'a.pdf', 'application/pdf')
+        const { answer: events } = BEGINNINGS[format] as (typeof BEGINNINGS)[string]
+        const ask = async (name: string | undefined, tokens: number) => {
+          const reply = isStream ? stream(Buffer.concat(events)) : [plain(answer(tokens))]
+          await upstream.script(script, [{ do: 'body' }, ...reply])
+          const model = name ?? usual
+          const address = path.replace('gemini', `${model}`)
+          const body = {
+            ...withFile[place](id),
+            ...(format !== 'google-gemini' && { model, stream: isStream }),
+          }
+          const target = isStream ? address.replace(':generate', ':streamGenerate') : address
+          const { response, text, id: request } = await post(target, body)
+          t.equal(response.status, 200, text)
+          const row = await chargeOf(request)
+          t.match(row, { state: 'settled', uncollected: 0 })
+          if (!isStream) t.equal(row?.amount, tokens * 10_000 + 10 * 20_000)
+          return { row, size: JSON.stringify(body).length }
+        }
+        const { row } = await ask(undefined, most)
+        t.ok(Number(row?.held) >= most * 10_000, 'at the context')
+        const bounded = await ask(known, 4_000)
+        const least = (bounded.size + 5_000) * 10_000
+        t.ok(Number(bounded.row?.held) >= least, 'at `media`')
+        t.ok(Number(bounded.row?.held) < least + 100_000 * 10_000, 'and not at the context')
+      },
+    )
 t.test('media: small images count as the largest picture', async t => {
   await upstream.script('ch', [{ do: 'body' }, plain(completed(16_000))])
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${TINY}` } }
