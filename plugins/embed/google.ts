@@ -10,7 +10,7 @@ import {
   lenientObjects,
   omitUndefined,
 } from '../formats/fields.ts'
-import { RequestObject, valueFault } from '../formats/google-gemini/request-object.ts'
+import { RequestObject, valueFault } from '../formats/google/request-object.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { kindOfMime } from '../formats/media/media.ts'

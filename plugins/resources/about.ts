@@ -28,10 +28,6 @@ const cache = object(
     usageMetadata: object({}, { totalTokenCount: integer }),
   },
 )
-const interaction = object(
-  { id: text, status: text },
-  { model: text, steps: list(fields), usage: fields },
-)
 const PAGING = [
   query('pageSize', 'Entries of a page: 1 to 100, 10 by default', integer),
   query('pageToken', '`nextPageToken` of the page before'),
@@ -73,8 +69,5 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     responses: json(cache),
     parameters: [query('updateMask', 'The members that change')],
   },
-  'show-interaction': { summary: 'Shows an interaction', responses: json(interaction) },
-  'cancel-interaction': { summary: 'Cancels an interaction', responses: json(interaction) },
-  'delete-interaction': { summary: 'Deletes an interaction', responses: json(object({})) },
   'delete-cache': { summary: 'Deletes cached content', responses: json(object({})) },
 }

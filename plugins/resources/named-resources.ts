@@ -2,7 +2,7 @@
  *  keep them. */
 import type { Exchange, HostBase, Json, Target } from '../../engine/plugin.ts'
 import { isFields } from '../formats/fields.ts'
-import { ACCOUNT, MODEL } from '../slots.ts'
+import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
 import { FIND_NAMED, type Resource, resourceOf, targetOf } from './rows.ts'
 
@@ -31,14 +31,16 @@ const namesIn = (body: Json): ReadonlySet<string> => {
   return names
 }
 
-/** The objects of the account that the request names. Throws RESOURCE_UNKNOWN for those of other
- *  accounts. Names that no account has made here pass: they may be the operator's own. */
+/** The objects of the account that the request names, or the conversation that it continues.
+ *  Throws RESOURCE_UNKNOWN for those of other accounts. Names that no account has made here pass:
+ *  they may be the operator's own. */
 export const namedResources = async (
   { request, slots }: Exchange,
   host: HostBase,
 ): Promise<readonly Resource[]> => {
-  if (!mayName(await request.bytes())) return []
-  const names = namesIn(request.parsed ?? (await request.json()))
+  const whole = slots.get(EXPANDED_REQUEST)?.body
+  if (!whole && !mayName(await request.bytes())) return []
+  const names = namesIn(whole ?? request.parsed ?? (await request.json()))
   if (names.size === 0) return []
   const rows = await host.database.read(FIND_NAMED, [JSON.stringify([...names])])
   const account = slots.get(ACCOUNT)?.id

@@ -4,7 +4,6 @@ import type { Attempt, Headers } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
 import { CACHE_STORAGE, MODEL, USAGE } from '../slots.ts'
 import { fault } from './faults.ts'
-import { createInteraction } from './interactions.ts'
 import {
   createdLifetime,
   expiryOf,
@@ -177,8 +176,6 @@ const operationsOn = (kind: Kind, parameter: string) => ({
 const file = operationsOn('files', 'file_id')
 const cache = operationsOn('cachedContents', 'cache')
 
-const interaction = operationsOn('interactions', 'id')
-
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'upload-file': upload,
   'show-file': file.show,
@@ -188,8 +185,4 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'show-cache': cache.show,
   'update-cache': updateCache,
   'delete-cache': cache.delete,
-  'create-interaction': createInteraction,
-  'show-interaction': interaction.pass,
-  'cancel-interaction': interaction.pass,
-  'delete-interaction': interaction.delete,
 }

@@ -3,7 +3,7 @@ import type { Row, Sql, Statement, Target, TargetPin } from '../../engine/plugin
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import type { Model } from '../slots.ts'
 
-export type Kind = 'files' | 'cachedContents' | 'interactions' | 'uploads'
+export type Kind = 'files' | 'cachedContents' | 'uploads'
 export interface Resource {
   readonly account: number
   /** Such as files/abc. */

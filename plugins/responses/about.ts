@@ -1,5 +1,6 @@
 /** What clients are told of the endpoints over stored responses and conversations. */
 import type { RouteDescription } from '../../engine/plugin.ts'
+import { interaction } from '../formats/google-interactions/about.ts'
 import { responseSchema } from '../formats/openai-responses/about.ts'
 import {
   between,
@@ -78,5 +79,18 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   'delete-item': {
     summary: 'Deletes an item of a conversation',
     responses: json(conversation),
+  },
+  'show-interaction': {
+    summary: 'Shows a stored interaction',
+    responses: json(interaction),
+    parameters: [query('include_input', '`true`: with its input, too', boolean)],
+  },
+  'cancel-interaction': {
+    summary: 'Refuses to cancel an interaction: none runs in the background',
+    responses: json(interaction),
+  },
+  'delete-interaction': {
+    summary: 'Deletes an interaction; none can be continued after it',
+    responses: json(object({})),
   },
 }

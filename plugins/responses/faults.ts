@@ -123,6 +123,27 @@ export const fault = errors({
   ],
   MESSAGE_UNKNOWN: [404, "There is no stored message with the id '%s'."],
 
+  INTERACTION_MISSING: [
+    404,
+    "There is no interaction with the id '%s' to continue.",
+    { param: 'previous_interaction_id' },
+  ],
+  INTERACTIONS_TOO_LONG: [
+    400,
+    'This conversation exceeds the limit of %d bytes or %d interactions. Send its steps in `input`.',
+    { param: 'previous_interaction_id' },
+  ],
+  INTERACTION_UNKNOWN: [404, "There is no interaction with the id '%s'."],
+  INTERACTION_UNSTREAMABLE: [
+    400,
+    'A stored interaction cannot be streamed: leave out `stream`.',
+    { param: 'stream' },
+  ],
+  INTERACTION_UNCANCELLABLE: [
+    400,
+    "The interaction with the id '%s' does not run in the background and cannot be cancelled.",
+  ],
+
   LIST_ORDER: [400, "'order' must be 'asc' or 'desc'.", { param: 'order' }],
   LIST_LIMIT: [400, "'limit' must be an integer from 1 to 100.", { param: 'limit' }],
   LIST_AFTER: [400, "There is no item with id '%s' in this list.", { param: 'after' }],

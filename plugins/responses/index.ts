@@ -8,6 +8,7 @@ import { ABOUT } from './about.ts'
 import { BackgroundCalls } from './background-calls.ts'
 import { CreateStage } from './create.ts'
 import { ExpandStage } from './expand.ts'
+import { InteractionStage } from './interactions/interaction-stage.ts'
 import { deleteExpired } from './response-store.ts'
 import { SocketStage } from './socket/socket-stage.ts'
 import { migrations } from './tables.ts'
@@ -26,10 +27,10 @@ const time = <const T extends string>(description: string, value: T, units: stri
     examples: [value],
   })
 const LIMITS = object(
-  'How long responses, conversations and threads are stored, and their size limit.',
+  'How long responses, conversations, threads and interactions are stored, and their size limit.',
   {
     keep: time(
-      'Lifetime of a response or of a message in a thread, and of a conversation since its latest turn.',
+      'Lifetime of a response, an interaction or a message in a thread, and of a conversation since its latest turn.',
       '30d',
       'h|d',
     ),
@@ -51,8 +52,8 @@ interface Section {
 
 export default {
   schema: oneOf(
-    'The operation of the route on stored responses, conversations and threads. threads: the gateway keeps threads of POST /v1/messages on every target.',
-    ['create', 'expand', 'socket', 'threads', ...Object.keys(VIEWS)],
+    'The operation of the route on stored responses, conversations, threads and interactions. threads, interactions: the gateway keeps those of POST /v1/messages and of POST /v1beta/interactions on every target.',
+    ['create', 'expand', 'socket', 'threads', 'interactions', ...Object.keys(VIEWS)],
     { type: 'string', examples: ['create', 'show'] },
   ).schema,
   // `meter` prices the expanded request, `count` counts it; the response that `translate` wrote is
@@ -72,6 +73,10 @@ export default {
     if (name === 'threads') {
       keepClean()
       return new ThreadStage(host, limits)
+    }
+    if (name === 'interactions') {
+      keepClean()
+      return new InteractionStage(host, limits)
     }
     if (name === 'create') {
       keepClean()

@@ -2,6 +2,7 @@
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { fault } from './faults.ts'
+import { INTERACTIONS } from './interactions/interaction-views.ts'
 import { listItems, listOf } from './listing.ts'
 import { findResponse, inputOf, responseOf } from './response-store.ts'
 import { cancelResponse, deleteResponse, forgetCall } from './statements.ts'
@@ -46,4 +47,5 @@ export const VIEWS: Readonly<Record<string, View>> = {
   input,
   'delete-message': deleteThreadMessage,
   ...CONVERSATIONS,
+  ...INTERACTIONS,
 }

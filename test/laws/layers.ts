@@ -118,6 +118,7 @@ const findFolderBreach = (
 /** Folders of plugins/formats/ that every format may import. */
 const SHARED_BY_FORMATS: ReadonlySet<string> = new Set([
   'audio',
+  'google',
   'hub',
   'images',
   'media',

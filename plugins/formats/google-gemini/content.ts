@@ -9,21 +9,12 @@ import {
   lookUp,
   omitUndefined,
 } from '../fields.ts'
+import { mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
+import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Media, Source } from '../hub/content.ts'
 import { kindOfMime } from '../media/media.ts'
 import { NAME } from './name.ts'
-import { type RequestObject, valueFault } from './request-object.ts'
-
-/** Google accepts the standard and the URL-safe alphabet without padding; others require standard
- *  base64. */
-const standardBase64 = (data: string): string => {
-  const standard = /[-_]/.test(data) ? data.replace(/-/g, '+').replace(/_/g, '/') : data
-  const remainder = standard.length % 4
-  return remainder === 0 || standard.includes('\n')
-    ? standard
-    : standard + '='.repeat(4 - remainder)
-}
 
 // ---------------------------------------------------------------- decoding
 
@@ -33,18 +24,9 @@ export const readInline = (blob: RequestObject, part: RequestObject): Media => {
   return mediaOf(source, kindOfMime(mime), blob, part)
 }
 
-/** URIs that only Google can open: its files, Cloud Storage and YouTube videos. */
-const OWN_FILE = /^(?:gs:\/\/|https:\/\/generativelanguage\.googleapis\.com\/|files\/)/
-const YOUTUBE_URL = /^https:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//
-
 export const readFile = (file: RequestObject, part: RequestObject): Media => {
   const uri = file.requiredText('fileUri')
-  const mime = file.text('mimeType')?.toLowerCase() ?? mimeOfUrl(uri)
-  const kind = YOUTUBE_URL.test(uri) ? 'video' : kindOfMime(mime ?? '')
-  const mimeMember = mime !== undefined && { mime }
-  const source: Source = OWN_FILE.test(uri)
-    ? { type: 'file', file: uri, origin: NAME, ...mimeMember }
-    : { type: 'url', url: uri, ...mimeMember }
+  const { source, kind } = sourceOfUri(uri, file.text('mimeType'))
   return mediaOf(source, kind, file, part)
 }
 const mediaOf = (
@@ -134,44 +116,6 @@ const ALIASES: Readonly<Record<string, string>> = {
 export const mimeFor = (mime: string): string => lookUp(ALIASES, mime) ?? mime
 export const unsupportedMedia = ({ at, kind }: Media, what: string): Error =>
   fault('CONTENT_UNSUPPORTED', [at ?? kind, what], at === undefined ? {} : { param: at })
-
-/** By the extension of the path, without the query. */
-const mimeOfUrl = (url: string): string | undefined => {
-  const path = url.split(/[?#]/, 1)[0] ?? ''
-  const extension = /\.([A-Za-z0-9]{2,5})$/.exec(path)?.[1]?.toLowerCase()
-  return extension === undefined ? undefined : lookUp(MIMES, extension)
-}
-const MIMES: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  webp: 'image/webp',
-  gif: 'image/gif',
-  heic: 'image/heic',
-  heif: 'image/heif',
-  mp4: 'video/mp4',
-  mov: 'video/mov',
-  avi: 'video/avi',
-  mpeg: 'video/mpeg',
-  mpg: 'video/mpg',
-  webm: 'video/webm',
-  wmv: 'video/wmv',
-  flv: 'video/x-flv',
-  '3gp': 'video/3gpp',
-  mp3: 'audio/mp3',
-  wav: 'audio/wav',
-  aac: 'audio/aac',
-  ogg: 'audio/ogg',
-  flac: 'audio/flac',
-  aiff: 'audio/aiff',
-  m4a: 'audio/m4a',
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-  md: 'text/md',
-  csv: 'text/csv',
-  html: 'text/html',
-  xml: 'text/xml',
-}
 
 // ---------------------------------------------------------------- answers
 

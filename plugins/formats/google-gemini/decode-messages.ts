@@ -2,6 +2,8 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, lookUp } from '../fields.ts'
+import { type RequestObject, valueFault } from '../google/request-object.ts'
+import { unwrapResponse } from '../google/results.ts'
 import { decodeCallId } from '../hub/call-id.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type {
@@ -20,8 +22,6 @@ import { contentOfCall } from './answer/call-signatures.ts'
 import { readFile, readInline } from './content.ts'
 import { codeOf, HOSTED_TOOLS } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { type RequestObject, valueFault } from './request-object.ts'
-import { unwrapResponse } from './results.ts'
 
 const ROLES: Readonly<Record<string, Turn['role']>> = {
   user: 'user',

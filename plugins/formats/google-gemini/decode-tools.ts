@@ -1,12 +1,12 @@
 /** Decodes tools and tool choice of a client's request. */
 import type { Json } from '../../../engine/plugin.ts'
 import { lookUp } from '../fields.ts'
+import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from '../hub/prompt.ts'
 import { NAME } from './name.ts'
 import { convertToJsonSchema } from './open-api.ts'
-import { type RequestObject, valueFault } from './request-object.ts'
 
 /** Member of a tool -> hosted tool. */
 const HOSTED: Readonly<Record<string, HostedToolName>> = {

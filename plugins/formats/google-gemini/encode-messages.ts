@@ -1,7 +1,8 @@
 /** Encodes turns as Google's contents. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
+import { type Fields, isFields, omitUndefined } from '../fields.ts'
+import { argumentsOf, mediaIn, wrapResult } from '../google/results.ts'
 import { dropCache } from '../hub/cache-hint.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
@@ -11,7 +12,6 @@ import type { Prompt, Turn } from '../hub/prompt.ts'
 import { fillLastTurn } from '../hub/turn-order.ts'
 import { unsupportedMedia, writeMedia } from './content.ts'
 import { encodeToolName, NAME, PLACEHOLDER_SIGNATURE } from './name.ts'
-import { mediaIn, wrapResult } from './results.ts'
 import { type Traits, traitsOf } from './traits.ts'
 
 type Part = { [key: string]: Json }
@@ -179,12 +179,6 @@ class Writer {
   }
 }
 
-/** Arguments must be an object here, whatever the model wrote. */
-export const argumentsOf = (input: string): Fields => {
-  if (input.trim() === '') return {}
-  const value = parseJson(input)
-  return isFields(value) ? value : { input: value ?? input }
-}
 const ownPayload = (content: Content): string | undefined => {
   const payload = 'payload' in content ? (content as Thought).payload : undefined
   return payload?.origin === NAME ? payload.data : undefined

@@ -4,11 +4,12 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
+import { decodeErrorReply } from '../google/error-reply.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
-import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
+import { answers, carriesContent, errorOf, failedEnd } from './errors.ts'
 import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
@@ -61,7 +62,7 @@ export const googleGemini: Format = {
     encodeAnswer,
     decodeStream,
     encodeStream,
-    decodeError,
+    decodeError: decodeErrorReply,
     settings: SETTINGS,
     tools: toolSupport,
     upload,

@@ -1,9 +1,10 @@
 /** The name of this format, and its tool names. */
+import { GOOGLE } from '../google/origin.ts'
 import type { ToolNameRule } from '../hub/codec.ts'
 import type { Call } from '../hub/content.ts'
 
 /** The origin of its payloads, files and foreign tools. */
-export const NAME = 'google-gemini'
+export const NAME = GOOGLE
 
 /** A signature that Google accepts in place of a missing one. */
 export const PLACEHOLDER_SIGNATURE = 'skip_thought_signature_validator'

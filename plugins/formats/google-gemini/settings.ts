@@ -8,12 +8,12 @@ import {
   lookUp,
   omitUndefined,
 } from '../fields.ts'
+import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import { requestForm } from '../hub/form-request.ts'
 import type { Form, Prompt, Settings } from '../hub/prompt.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import { convertToJsonSchema } from './open-api.ts'
-import { type RequestObject, valueFault } from './request-object.ts'
 import { convertToOpenApi } from './schema.ts'
 import type { Traits } from './traits.ts'
 

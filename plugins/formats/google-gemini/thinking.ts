@@ -1,9 +1,9 @@
 /** Converts the thinking settings: a token budget on some models, a level on others. */
 
 import { type Fields, lookUp, omitUndefined } from '../fields.ts'
+import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Thinking } from '../hub/prompt.ts'
-import { type RequestObject, valueFault } from './request-object.ts'
 import { THINKING_LEVELS, type Traits } from './traits.ts'
 
 /** Effort -> budget in tokens and level, as in Google's compatibility layer for OpenAI. */

@@ -2,7 +2,7 @@
 import { events, fields, integer, json, list, object, text } from '../../shapes.ts'
 import type { FormatDescription } from '../format.ts'
 
-const interaction = object(
+export const interaction = object(
   { id: text, status: text },
   {
     model: text,

@@ -1,34 +1,24 @@
-/** Gemini's interactions: steps in place of messages, stored at the provider. Bytes pass to
- *  upstreams that list the format; there is no translation. */
-import { type Fields, isFields, lenientObjects, lenientText } from '../fields.ts'
-import { type AnswerFacts, eventFields, type Format, type ReportedError } from '../format.ts'
+/** Gemini's interactions: steps in place of messages. */
+import { type Fields, isFields, lenientText } from '../fields.ts'
+import { eventFields, type Format } from '../format.ts'
+import { decodeErrorReply } from '../google/error-reply.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
-import { type SseEvent, writeEvent } from '../stream/sse.ts'
-import { isEmpty, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
-import { about } from './about.ts'
-import { interactionIn, usage } from './usage.ts'
+import type { SseEvent } from '../stream/sse.ts'
+import { SETTINGS } from './decode-settings.ts'
+import { decodeStream } from './decode-stream.ts'
+import { encodeStream } from './encode-stream.ts'
+import { toolSupport } from './encode-tools.ts'
+import { answers, encodeFailure, errorIn, failureIn } from './errors.ts'
+import { interactionIn } from './hosted-tools.ts'
+import { NAME } from './name.ts'
+import { decodePrompt, encodePrompt } from './request.ts'
+import { about, decodeAnswer, encodeAnswer } from './response.ts'
+import { usage } from './usage.ts'
 
 const END = 'interaction.complete'
 const typeOf = (event: SseEvent): string =>
   lenientText(eventFields(event) ?? {}, 'event_type') ?? ''
 
-const errorIn = (body: Fields): ReportedError | undefined => {
-  if (isEmpty(body.error)) return undefined
-  const { code } = isFields(body.error) ? body.error : {}
-  return { status: statusIn(code) ?? UNKNOWN_STATUS, body }
-}
-/** An interaction that failed without any step of the model. */
-const failureIn = (body: Fields): ReportedError | undefined => {
-  if (body.status !== 'failed') return undefined
-  if (lenientObjects(body, 'steps').some(({ type }) => type !== 'user_input')) return undefined
-  const [error = {}] = lenientObjects(body, 'errors')
-  const message = lenientText(error, 'message') ?? 'The interaction failed.'
-  return { status: UNKNOWN_STATUS, body: { error: { code: UNKNOWN_STATUS, message } } }
-}
-const answers: AnswerFacts = {
-  marks: ['"status":"completed"', '"status": "completed"'],
-  failure: body => errorIn(body) ?? failureIn(body),
-}
 const served: ServedFacts = {
   members: ['id', 'model', 'service_tier'],
   mark: 'interaction"',
@@ -39,7 +29,7 @@ const served: ServedFacts = {
 }
 const configOf = ({ generation_config: config }: Fields): Fields => (isFields(config) ? config : {})
 export const googleInteractions: Format = {
-  name: 'google-interactions',
+  name: NAME,
   dialect: 'google',
   endpoint: 'interactions',
   about,
@@ -63,10 +53,20 @@ export const googleInteractions: Format = {
     error: event => errorIn(eventFields(event) ?? {}),
     carriesContent: event => /^(?:step\.delta|interaction\.complete)/.test(typeOf(event)),
     failedEnd: event => failureIn(interactionIn(eventFields(event) ?? {})),
-    encodeFailure: body => {
-      const { code = UNKNOWN_STATUS, message = '' } = isFields(body.error) ? body.error : {}
-      return writeEvent('error', { event_type: 'error', error: { code, message } })
-    },
+    encodeFailure: body => Buffer.from(encodeFailure(body)),
   },
   answers,
+  sample: { path: '/interactions', body: model => ({ model, input: 'Hello' }) },
+  codec: {
+    settings: SETTINGS,
+    decodePrompt,
+    encodePrompt,
+    decodeAnswer,
+    decodeStream,
+    encodeAnswer,
+    encodeStream,
+    decodeError: decodeErrorReply,
+    tools: toolSupport,
+    runsHostedTools: true,
+  },
 }

@@ -1,4 +1,4 @@
-/** Converts usage counts to the gateway's meters, and counts hosted tools. The input includes
+/** Converts usage counts to and from the gateway's meters. The input includes
  *  cached tokens; thoughts and the tokens that tools added are counted beside it and the output. */
 import type { Meters } from '../../slots.ts'
 import {
@@ -9,16 +9,17 @@ import {
   lenientObjects,
   lenientText,
 } from '../fields.ts'
-import {
-  type HostedUsage,
-  type HostedUsageFacts,
-  omitZeroMeters,
-  type UsageFacts,
-} from '../format.ts'
+import { omitZeroMeters, type UsageFacts } from '../format.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
-import { MODALITY_METERS, metersByModality } from '../token-meters.ts'
+import {
+  cachedTokensOf,
+  MODALITY_METERS,
+  metersByModality,
+  promptTokensOf,
+} from '../token-meters.ts'
+import { hostedUsage } from './hosted-tools.ts'
 
-const metersOf = (usage: Fields): Meters =>
+export const metersOf = (usage: Fields): Meters =>
   omitZeroMeters(
     metersByModality({
       prompt: counted(usage, 'total_input_tokens', 'input_tokens_by_modality'),
@@ -35,58 +36,6 @@ const counted = (usage: Fields, total: string, list: string) => ({
       .filter(each => lenientText(each, 'modality')?.toLowerCase() === modality)
       .reduce((sum, { tokens }) => sum + count(tokens), 0),
 })
-
-/** The interaction in a whole answer or in an event. */
-export const interactionIn = (body: Fields): Fields =>
-  isFields(body.interaction) ? body.interaction : body
-
-/** Names in `grounding_tool_count`. */
-const GROUNDING = {
-  google_search: 'web_search',
-  google_maps: 'google_maps',
-  retrieval: 'retrieval',
-} as const
-/** Steps that are calls, of tools that are counted by call. */
-const CALLS = { code_execution_call: 'code_execution', file_search_call: 'file_search' } as const
-
-class InteractionTools implements HostedUsage {
-  readonly #isPerQuery: boolean
-  readonly #grounding: { -readonly [meter in keyof Meters]: number } = {}
-  readonly #calls = new Map<string, keyof Meters>()
-  constructor(isPerQuery: boolean) {
-    this.#isPerQuery = isPerQuery
-  }
-  observe(body: Fields): void {
-    const interaction = interactionIn(body)
-    for (const each of lenientObjects(
-      lenientObject(interaction, 'usage'),
-      'grounding_tool_count',
-    )) {
-      const meter = GROUNDING[each.type as keyof typeof GROUNDING]
-      if (meter) this.#grounding[meter] = this.#unitsOf(meter, count(each.count))
-    }
-    const steps = lenientObjects(interaction, 'steps')
-    for (const [index, step] of steps.entries()) this.#addStep(step, index)
-    if (isFields(body.step)) this.#addStep(body.step, count(body.index))
-  }
-  get meters(): Meters {
-    const meters = { ...this.#grounding }
-    for (const meter of this.#calls.values()) meters[meter] = (meters[meter] ?? 0) + 1
-    return omitZeroMeters(meters)
-  }
-  #addStep(step: Fields, index: number): void {
-    const meter = CALLS[step.type as keyof typeof CALLS]
-    if (meter) this.#calls.set(lenientText(step, 'id') ?? String(index), meter)
-  }
-  /** Searches are charged by the answer or by the query. */
-  #unitsOf(meter: keyof Meters, queries: number): number {
-    return meter === 'web_search' && !this.#isPerQuery ? Math.min(queries, 1) : queries
-  }
-}
-const hostedUsage: HostedUsageFacts = {
-  marks: ['grounding_tool_count', 'execution_call', 'search_call'],
-  begin: ({ search_unit: unit }) => new InteractionTools(unit === 'query'),
-}
 
 const TEXT = compileTextPattern({
   text: ['text', 'code'],
@@ -108,3 +57,27 @@ export const usage: UsageFacts = {
   counts: MODALITY_METERS,
   hostedTools: hostedUsage,
 }
+
+/** Writes the gateway's meters so that the total is the sum of its parts. */
+export const countsOf = (meters: Meters): Fields => {
+  const { audio_input = 0, cached_audio = 0, output = 0, thinking = 0 } = meters
+  const { audio_output = 0, image_output = 0, video_output = 0 } = meters
+  const input = promptTokensOf(meters)
+  const audio = audio_input + cached_audio
+  const outputs = { text: output, audio: audio_output, image: image_output, video: video_output }
+  const total = output + audio_output + image_output + video_output
+  return {
+    total_input_tokens: input,
+    input_tokens_by_modality: byModality({ text: input - audio, audio }),
+    total_cached_tokens: cachedTokensOf(meters),
+    total_output_tokens: total,
+    output_tokens_by_modality: byModality(outputs),
+    total_thought_tokens: thinking,
+    total_tool_use_tokens: 0,
+    total_tokens: input + total + thinking,
+  }
+}
+const byModality = (tokens: Readonly<Record<string, number>>): readonly Fields[] =>
+  Object.entries(tokens)
+    .filter(([, count]) => count > 0)
+    .map(([modality, tokens]) => ({ modality, tokens }))

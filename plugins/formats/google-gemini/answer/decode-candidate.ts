@@ -1,6 +1,7 @@
 /** Decodes one candidate of an upstream's answer piece by piece to blocks of the hub. */
 import type { Json } from '../../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../../fields.ts'
+import { Offsets } from '../../google/offsets.ts'
 import type { Part } from '../../hub/answer.ts'
 import type { Call, Content, HostedCall, OpaquePayload, Text, Thought } from '../../hub/content.ts'
 import { mediaOfPart } from '../content.ts'
@@ -9,7 +10,6 @@ import { decodeToolName, NAME } from '../name.ts'
 import { isReason, stopOf } from '../stops.ts'
 import { citationsIn, hostedCallsIn } from './decode-grounding.ts'
 import { readLogprobs } from './logprobs.ts'
-import { Offsets } from './offsets.ts'
 import { PartialArguments } from './partial-args.ts'
 
 /** State that all candidates of an answer share. */

@@ -1,8 +1,8 @@
 /** Encodes citations and hosted calls as Google's grounding metadata for a client. */
 import type { Json } from '../../../../engine/plugin.ts'
 import { type Fields, isFields, omitUndefined } from '../../fields.ts'
+import { Offsets } from '../../google/offsets.ts'
 import type { Citation, HostedCall } from '../../hub/content.ts'
-import { Offsets } from './offsets.ts'
 
 /** The grounding of one candidate. Receives all text, so that offsets refer to the whole of it. */
 export class Grounding {

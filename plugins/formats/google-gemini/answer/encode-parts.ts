@@ -1,11 +1,11 @@
 /** Encodes blocks of the hub as parts of an answer for a client. */
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../fields.ts'
+import { argumentsOf } from '../../google/results.ts'
 import { encodeCallId, PORTABLE_ID } from '../../hub/call-id.ts'
 import type { Content, OpaquePayload } from '../../hub/content.ts'
 import { encodePayload } from '../../hub/opaque-payload.ts'
 import { writeMediaPart } from '../content.ts'
-import { argumentsOf } from '../encode-messages.ts'
 import { hostedCallParts } from '../hosted-tools.ts'
 import { NAME } from '../name.ts'
 

@@ -1,6 +1,6 @@
 /** Offsets of a growing text, in bytes and in UTF-16 units. */
 import t from 'tap'
-import { Offsets } from '../../../../plugins/formats/google-gemini/answer/offsets.ts'
+import { Offsets } from '../../../../plugins/formats/google/offsets.ts'
 
 t.test('offsets: agree with the text, at each character of any piece', async t => {
   for (const pieces of [[], ['abc'], ['é'], ['a', 'é😀', 'b', '😀', 'cd']]) {

@@ -1,4 +1,4 @@
-/** Converts tool results: an object in this format, text and media in others. */
+/** Converts arguments and results of tools: an object in this format, text and media in others. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, parseJson } from '../fields.ts'
 import type { Media, Result, Text } from '../hub/content.ts'
@@ -35,3 +35,10 @@ export const wrapResult = ({ value, content, hasFailed }: Result): Fields => {
 }
 export const mediaIn = ({ content }: Result): readonly Media[] =>
   content.filter((each): each is Media => each.type === 'media')
+
+/** Arguments must be an object here, whatever the model wrote. */
+export const argumentsOf = (input: string): Fields => {
+  if (input.trim() === '') return {}
+  const value = parseJson(input)
+  return isFields(value) ? value : { input: value ?? input }
+}

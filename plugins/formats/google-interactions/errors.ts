@@ -1,0 +1,30 @@
+/** Errors of this format in answers and streams: `{error: {code, message}}`, and interactions that
+ *  failed. */
+import { type Fields, isFields, lenientObjects, lenientText } from '../fields.ts'
+import type { AnswerFacts, ReportedError } from '../format.ts'
+import { isEmpty, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
+import { eventText } from './events.ts'
+
+export const errorIn = (body: Fields): ReportedError | undefined => {
+  if (isEmpty(body.error)) return undefined
+  const { code } = isFields(body.error) ? body.error : {}
+  return { status: statusIn(code) ?? UNKNOWN_STATUS, body }
+}
+/** An interaction that failed without any step of the model. */
+export const failureIn = (body: Fields): ReportedError | undefined => {
+  if (body.status !== 'failed') return undefined
+  if (lenientObjects(body, 'steps').some(({ type }) => type !== 'user_input')) return undefined
+  const [error = {}] = lenientObjects(body, 'errors')
+  const message = lenientText(error, 'message') ?? 'The interaction failed.'
+  return { status: UNKNOWN_STATUS, body: { error: { code: UNKNOWN_STATUS, message } } }
+}
+export const answers: AnswerFacts = {
+  marks: ['"status":"completed"', '"status": "completed"'],
+  failure: body => errorIn(body) ?? failureIn(body),
+}
+
+/** The event that ends a stream with an error. `body`: the error in Google's dialect. */
+export const encodeFailure = (body: Fields): string => {
+  const { code = UNKNOWN_STATUS, message = '' } = isFields(body.error) ? body.error : {}
+  return eventText('error', { error: { code: String(code), message } })
+}

@@ -1,0 +1,112 @@
+/** Interactions in the store of responses: each is a row that names the one before it. Their ids
+ *  have a prefix that no id of a response can have. */
+import type { Database, Json, Row, Statement } from '../../../engine/plugin.ts'
+import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
+import { fault } from '../faults.ts'
+import { MAX_BYTES, MAX_RESPONSES } from '../response-store.ts'
+import { deleteResponse, FIND, HISTORY, saveResponse, withdrawResponse } from '../statements.ts'
+import { isId, type StorageLimits } from '../storage-options.ts'
+
+type Store = Pick<Database, 'read'>
+
+const rowId = (interaction: string): string => `interaction ${interaction}`
+
+/** The input of a client as steps: what a later interaction continues. */
+export const stepsOf = (input: Json | undefined): readonly Fields[] => {
+  if (typeof input === 'string') return [userInput([{ type: 'text', text: input }])]
+  const items = (Array.isArray(input) ? input : [input]).filter(isFields)
+  const areContents = items.every(({ type }) => typeof type === 'string' && CONTENTS.has(type))
+  return areContents ? [userInput(items)] : items
+}
+const CONTENTS: ReadonlySet<string> = new Set(['text', 'image', 'audio', 'document', 'video'])
+const userInput = (content: readonly Fields[]): Fields => ({ type: 'user_input', content })
+
+/** The conversation that a request continues. */
+export interface StoredConversation {
+  readonly steps: readonly Fields[]
+  /** When its first interaction was created, ms. */
+  readonly start: number
+}
+export const readConversation = async (
+  database: Store,
+  account: number | undefined,
+  interaction: string,
+): Promise<StoredConversation> => {
+  const now = Date.now()
+  const values = [account ?? 0, rowId(interaction), now, account ?? 0, now, MAX_RESPONSES]
+  const isKnown = account !== undefined && isId(interaction)
+  const rows = isKnown ? await database.read(HISTORY, values) : []
+  const [first] = rows
+  // Without its beginning, or after one that was deleted, the conversation cannot be continued.
+  if (!first || (first.previous !== null && rows.length < MAX_RESPONSES))
+    throw fault('INTERACTION_MISSING', [interaction])
+  const size = rows.reduce((sum, { input, response }) => sum + sizeOf(input) + sizeOf(response), 0)
+  if (first.previous !== null || size > MAX_BYTES)
+    throw fault('INTERACTIONS_TOO_LONG', [MAX_BYTES, MAX_RESPONSES])
+  return {
+    steps: rows.flatMap(row => [...inputOf(row), ...outputOf(row)]),
+    start: Number(first.created),
+  }
+}
+const sizeOf = (column: Row[string] | undefined): number => String(column).length
+const inputOf = ({ input }: Row): readonly Fields[] => stepsOf(parseJson(String(input)))
+const responseOf = ({ response }: Row): Fields => {
+  const value = parseJson(String(response))
+  return isFields(value) ? value : {}
+}
+const outputOf = (row: Row): readonly Fields[] => {
+  const { steps } = responseOf(row)
+  return Array.isArray(steps) ? steps.filter(isFields) : []
+}
+
+/** The values that store an interaction. */
+export interface InteractionStorage {
+  readonly account: number
+  readonly id: string
+  /** ms. */
+  readonly created: number
+  /** JSON of its steps, without those of the conversation before. */
+  readonly input: string
+  /** The id of the interaction before. */
+  readonly previous?: string
+}
+/** Undefined if it is above the size limit. */
+export const interactionStatement = (
+  { account, id, created, input, previous }: InteractionStorage,
+  interaction: Fields,
+  { lifetime, largest }: StorageLimits,
+): Statement | undefined => {
+  const response = JSON.stringify({
+    ...interaction,
+    id,
+    ...(previous !== undefined && { previous_interaction_id: previous }),
+  })
+  if (input.length + response.length > largest) return undefined
+  return saveResponse({
+    account,
+    id: rowId(id),
+    created,
+    expires: created + lifetime,
+    previous: previous === undefined ? undefined : rowId(previous),
+    conversation: undefined,
+    status: lenientText(interaction, 'status') ?? 'completed',
+    input,
+    response,
+  })
+}
+export const withdrawInteraction = ({ account, id }: InteractionStorage): Statement =>
+  withdrawResponse(account, rowId(id))
+
+/** Throws INTERACTION_UNKNOWN. */
+export const findInteraction = async (
+  database: Store,
+  account: number | undefined,
+  id: string,
+): Promise<{ readonly interaction: Fields; readonly input: readonly Fields[] }> => {
+  const isKnown = account !== undefined && isId(id)
+  const [row] = isKnown ? await database.read(FIND, [account, rowId(id), Date.now()]) : []
+  if (!row) throw fault('INTERACTION_UNKNOWN', [id])
+  return { interaction: responseOf(row), input: inputOf(row) }
+}
+export const deleteInteraction = (account: number, id: string): Statement =>
+  deleteResponse(account, rowId(id), Date.now())
