@@ -252,6 +252,10 @@ export const CONSOLE: Slot<true> = { name: 'console' }
  *  fault. Set by `realtime` before the request is forwarded; final then. */
 export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'close-message' }
 
+/** What guards have done with a request and its answer: `pii=masked(2)`. Set by `guard`; final in
+ *  `onEnd`. */
+export const GUARDED: Slot<string> = { name: 'guarded' }
+
 /** Faults by the code with which the store refuses a statement: `errors` renders the fault of its
  *  owner. */
 export const COMMIT_FAULTS: Slot<Readonly<Record<string, Fault>>> = { name: 'commit faults' }

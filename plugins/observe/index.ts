@@ -18,7 +18,7 @@ import { FailedCalls } from '../calls/failed-calls.ts'
 import { failedCallRules, SECTION } from '../calls/section.ts'
 import { migrations } from '../calls/tables.ts'
 import { hasModelStage } from '../catalogue/configured.ts'
-import { ACCOUNT, CHARGE, CONSOLE, type Meters, MODEL, USAGE } from '../slots.ts'
+import { ACCOUNT, CHARGE, CONSOLE, GUARDED, type Meters, MODEL, USAGE } from '../slots.ts'
 import { failedCallOf } from './failure.ts'
 import { logsCommand } from './logs.ts'
 import { requestCommand } from './request.ts'
@@ -143,6 +143,8 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   if (model !== undefined) fields.model = model
   if (usage) addTokens(fields, usage.meters)
   if (usage?.estimated) fields.estimated = true
+  const guarded = slots.get(GUARDED)
+  if (guarded !== undefined) fields.guard = guarded
   if (charge) fields.cost = Number(printMoney(charge.nanos))
   const [first] = tries ?? []
   if (tries && first && (tries.length > 1 || isFailed(first))) fields.tries = tries.map(logged)

@@ -41,10 +41,13 @@ export class Recorder {
   readonly #options: RecorderOptions
   readonly #slow: number
   readonly #errors: boolean
+  readonly #blocked: boolean
   constructor(options: RecorderOptions) {
     this.#options = options
     const always: readonly Always[] = options.section.always
-    this.#errors = always.some(each => 'error' in each)
+    const has = (word: string) => always.some(each => 'word' in each && each.word === word)
+    this.#errors = has('error')
+    this.#blocked = has('blocked')
     this.#slow = Math.min(...always.map(each => ('slow' in each ? each.slow : Infinity)))
   }
   /** Begins the record of a call. */
@@ -99,9 +102,10 @@ export class Recorder {
       exporter.add(this.#clientSpan(server, each, own, outcome))
     }
   }
-  #isRecorded(exchange: Exchange, { ms, end, status }: Outcome): boolean {
+  #isRecorded(exchange: Exchange, { ms, end, status, fault }: Outcome): boolean {
     if (ms.whole > this.#slow) return true
     if (this.#errors && (end === 'cut' || status >= 500)) return true
+    if (this.#blocked && fault?.code === 'GUARD_BLOCKED') return true
     const parent = parentOf(exchange)
     if (parent) return (Number.parseInt(parent.flags, 16) & SAMPLED) === SAMPLED
     // The trace id decides, so that every process and a part of the attempts decide alike.

@@ -31,12 +31,14 @@ const receiver = object(
 const address = text('The address of a receiver.', URL_TEXT)
 
 /** When a call is recorded whatever its share is. `slow`: ms. */
-export type Always = { readonly error: true } | { readonly slow: number }
+export type Always = { readonly word: 'error' | 'blocked' } | { readonly slow: number }
 const always = parsed(
-  '`error`: it ended with an error or early. `slow > 10s`: it took longer.',
-  '^(error|slow > [1-9][0-9]{0,4}(ms|s|m))$',
+  '`error`: it ended with an error or early. `blocked`: a guard blocked it. `slow > 10s`: it took longer.',
+  '^(error|blocked|slow > [1-9][0-9]{0,4}(ms|s|m))$',
   (word): Always =>
-    word === 'error' ? { error: true } : { slow: amountIn(word.slice(7), DURATIONS) },
+    word === 'error' || word === 'blocked'
+      ? { word }
+      : { slow: amountIn(word.slice(7), DURATIONS) },
   { examples: ['slow > 10s'] },
 )
 

@@ -1,6 +1,8 @@
 /** The text of prompts and answers, for plugins that read or change it. Pure. */
+import { isFields } from '../../../engine/kit.ts'
+import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from './answer.ts'
-import type { Content } from './content.ts'
+import type { Call, Content, Media } from './content.ts'
 import type { Prompt } from './prompt.ts'
 import type { ChangePart } from './slots.ts'
 
@@ -22,8 +24,9 @@ export const mapPromptText = (prompt: Prompt, map: (text: string) => string): Pr
     content: turn.content.map(content => mapContent(content, map)),
   })),
 })
-const mapContent = (content: Content, map: (text: string) => string): Content => {
-  if (content.type === 'call') return { ...content, input: map(content.input) }
+const mapContent = (content: Content, map: MapText): Content => {
+  if (content.type === 'call') return { ...content, input: mapInput(content, map) }
+  if (content.type === 'media') return mapMedia(content, map)
   if (content.type !== 'result') return 'text' in content ? mapText(content, map) : content
   // The value repeats the content for formats that carry objects.
   const { value: _, ...result } = content
@@ -32,8 +35,74 @@ const mapContent = (content: Content, map: (text: string) => string): Content =>
     content: content.content.map(each => mapContent(each, map) as typeof each),
   }
 }
-const mapText = <T extends { readonly text: string }>(content: T, map: (text: string) => string) =>
+type MapText = (text: string) => string
+const mapText = <T extends { readonly text: string }>(content: T, map: MapText) =>
   ({ ...content, text: map(content.text) }) as T
+/** Documents that are text. */
+const mapMedia = (content: Media, map: MapText): Media => ({
+  ...content,
+  ...(content.context !== undefined && { context: map(content.context) }),
+  ...(content.source.type === 'text' && { source: mapText(content.source, map) }),
+  ...(content.parts && { parts: content.parts.map(each => mapContent(each, map) as typeof each) }),
+})
+
+/** The input of a call: names, texts and numbers of its JSON one by one, so that neither escapes
+ *  nor quotes hide or break anything. Unchanged where `map` changes none of them. */
+const mapInput = ({ input, isFreeText }: Call, map: MapText): string => {
+  if (isFreeText) return map(input)
+  let value: Json
+  try {
+    value = JSON.parse(input)
+  } catch {
+    return map(input)
+  }
+  let hasChanged = false
+  const mapped = mapJson(value, text => {
+    const result = map(text)
+    hasChanged ||= result !== text
+    return result
+  })
+  return hasChanged ? JSON.stringify(mapped) : input
+}
+const mapJson = (value: Json, map: MapText): Json => {
+  if (typeof value === 'string') return map(value)
+  if (typeof value === 'number') {
+    const text = map(String(value))
+    return text === String(value) ? value : text
+  }
+  if (Array.isArray(value)) return value.map(each => mapJson(each, map))
+  if (!isFields(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [map(name), mapJson(each, map)]),
+  )
+}
+
+/** From `start` up to, not including, `end`. `label`: what it is. */
+export interface TextMatch {
+  readonly start: number
+  readonly end: number
+  readonly label?: string
+}
+export interface TextFinder {
+  /** Matches in order, without overlaps. */
+  find(text: string): readonly TextMatch[]
+  /** The first position at which a match may begin that further text completes or lengthens. */
+  openFrom(text: string): number
+}
+/** May throw a fault. */
+export type Replace = (text: string, match: TextMatch) => string
+
+export const replaceMatches = (text: string, finder: TextFinder, replace: Replace): string => {
+  const matches = finder.find(text)
+  if (matches.length === 0) return text
+  let result = ''
+  let at = 0
+  for (const match of matches) {
+    result += text.slice(at, match.start) + replace(text.slice(match.start, match.end), match)
+    at = match.end
+  }
+  return result + text.slice(at)
+}
 
 /** Replaces text in an answer, also where it lies in several parts: holds back the last characters
  *  of a block until more text or the end of the block arrives. `pattern`: a global expression that
@@ -42,34 +111,60 @@ export const changeText = (
   pattern: RegExp,
   longest: number,
   replacement: (match: string) => string,
-): ChangePart => {
-  const blocks = new Map<number, string>()
-  const take = (index: number, isWhole: boolean): string => {
-    const text = blocks.get(index) ?? ''
-    const result = replaceIn(text, isWhole ? text.length : text.length - longest + 1, {
-      pattern,
-      replacement,
-    })
-    blocks.set(index, text.slice(result.end))
-    return result.text
-  }
+): ChangePart =>
+  changeMatches(
+    {
+      find: text =>
+        [...text.matchAll(pattern)].map(({ 0: match, index }) => ({
+          start: index,
+          end: index + match.length,
+        })),
+      openFrom: text => Math.max(0, text.length - longest + 1),
+    },
+    replacement,
+  )
+
+/** A block whose text grows. `text` begins with up to one character that was sent already, by which
+ *  finders see where words begin; `call`: its whole input is held back until it ends. */
+interface GrowingBlock {
+  text: string
+  leading: number
+  readonly call?: Call
+}
+/** As `changeText`. The input of a call waits until it is complete. */
+export const changeMatches = (finder: TextFinder, replace: Replace): ChangePart => {
+  const blocks = new Map<number, GrowingBlock>()
   const finish = (index: number, out: (part: Part) => void): void => {
-    const text = take(index, true)
+    const block = blocks.get(index)
+    if (!block) return
     blocks.delete(index)
+    const map = (text: string) => replaceMatches(text, finder, replace)
+    const text = block.call
+      ? mapInput({ ...block.call, input: block.text }, map)
+      : takeText(block, { finder, replace }, true)
     if (text !== '') out({ type: 'grow', index, text })
   }
   return (part, out) => {
     if (part.type === 'begin') blocks.clear()
     if (part.type === 'open') {
-      const text = growingText(part.content)
-      if (text === undefined) return out(part)
-      blocks.set(part.index, text)
-      const start = take(part.index, false)
-      return out({ ...part, content: withText(part.content, start) })
+      const { content, index } = part
+      if (content.type === 'call') {
+        blocks.set(index, { text: content.input, leading: 0, call: content })
+        return out({ ...part, content: { ...content, input: '' } })
+      }
+      if (!('text' in content)) return out(part)
+      const block = { text: content.text, leading: 0 }
+      blocks.set(index, block)
+      return out({
+        ...part,
+        content: { ...content, text: takeText(block, { finder, replace }, false) },
+      })
     }
-    if (part.type === 'grow' && blocks.has(part.index)) {
-      blocks.set(part.index, blocks.get(part.index) + part.text)
-      const text = take(part.index, false)
+    const block = part.type === 'grow' ? blocks.get(part.index) : undefined
+    if (part.type === 'grow' && block) {
+      block.text += part.text
+      if (block.call) return
+      const text = takeText(block, { finder, replace }, false)
       // Log probabilities repeat the text.
       if (text !== '') out({ type: 'grow', index: part.index, text })
       return
@@ -80,28 +175,26 @@ export const changeText = (
     out(part)
   }
 }
-/** Undefined: its text never grows. */
-const growingText = (content: Content): string | undefined => {
-  if (content.type === 'call') return content.input
-  return 'text' in content ? content.text : undefined
-}
-const withText = (content: Content, text: string): Content =>
-  (content.type === 'call' ? { ...content, input: text } : { ...content, text }) as Content
 
-/** Replaces the matches that begin before `end`. Returns the text up to the end of the last of
- *  them, and where that is. */
-const replaceIn = (
-  text: string,
-  end: number,
-  { pattern, replacement }: { pattern: RegExp; replacement: (match: string) => string },
-): { readonly text: string; readonly end: number } => {
+/** Takes the text that no further text can change, with its matches replaced. */
+const takeText = (
+  block: GrowingBlock,
+  { finder, replace }: { readonly finder: TextFinder; readonly replace: Replace },
+  isWhole: boolean,
+): string => {
+  const { text } = block
+  const open = isWhole ? text.length : Math.max(block.leading, finder.openFrom(text))
   let result = ''
-  let at = 0
-  for (const match of text.matchAll(pattern)) {
-    if (match.index >= end) break
-    result += text.slice(at, match.index) + replacement(match[0])
-    at = match.index + match[0].length
+  let at = block.leading
+  for (const match of finder.find(text)) {
+    if (match.start >= open) break
+    if (match.start < at) continue
+    result += text.slice(at, match.start) + replace(text.slice(match.start, match.end), match)
+    at = match.end
   }
-  const stop = Math.max(at, end, 0)
-  return { text: result + text.slice(at, stop), end: stop }
+  const stop = Math.max(at, open)
+  result += text.slice(at, stop)
+  block.leading = Math.min(1, stop)
+  block.text = text.slice(stop - block.leading)
+  return result
 }

@@ -16,7 +16,7 @@ t.test('operator request: goes through the proxy of the upstream, or directly', 
   })
   const request = createOperatorRequest(proxy.url)
   const post = { ...GET, method: 'POST', headers: { 'x-own': 'a' }, body: 'b=c' }
-  t.same(await request(`${url}/x?y=1`, post), { status: 200, text: 'POST /x?y=1 a b=c' })
+  t.match(await request(`${url}/x?y=1`, post), { status: 200, text: 'POST /x?y=1 a b=c' })
   t.equal(proxy.tunnels.length, 1)
   t.match(await request(url, { ...GET, direct: true }), { status: 200 })
   for (const without of [undefined, ''])
@@ -45,7 +45,7 @@ t.test('operator request: a plugin that authenticates has the proxy of its upstr
     t.equal((await fetch(`${core.url}/${path}`)).status, 200)
     t.equal(proxy.tunnels.length, tunnels, path)
   }
-  t.same(responses, [
+  t.match(responses, [
     { status: 200, text: 'token' },
     { status: 200, text: 'token' },
   ])
@@ -60,7 +60,11 @@ t.test(
       response.write('half')
     })
     const request = createOperatorRequest(undefined)
-    t.same(await request(`${url}/moved`, GET), { status: 302, text: 'moved' })
+    t.match(await request(`${url}/moved`, GET), {
+      status: 302,
+      headers: { location: '/x' },
+      text: 'moved',
+    })
     await t.rejects(request(`${url}/long`, GET))
     await t.rejects(request(`${url}/slow`, { ...GET, timeout: 100 }), { name: 'TimeoutError' })
     await t.rejects(request('http://127.0.0.1:1', GET), { code: 'ECONNREFUSED' })

@@ -114,9 +114,9 @@ t.test('mapPromptText: reaches turns, thoughts, calls and results, and no settin
     includeUsage: false,
     body: { user: 'seven' },
   }
-  t.equal(textOfPrompt(prompt), 'one\ntwo\n{"a":"four"}\nfive')
+  t.equal(textOfPrompt(prompt), 'one\ntwo\na\nfour\nfive')
   const changed = mapPromptText(prompt, text => text.toUpperCase())
-  t.equal(textOfPrompt(changed), 'ONE\nTWO\n{"A":"FOUR"}\nFIVE')
+  t.equal(textOfPrompt(changed), 'ONE\nTWO\nA\nFOUR\nFIVE')
   t.notMatch(JSON.stringify(changed.turns), '"five"', 'the value of the result repeats it')
   t.same([changed.tools, changed.settings], [prompt.tools, prompt.settings])
   t.end()

@@ -1,0 +1,183 @@
+/** One guard: its finders, and what it does with a request and an answer. */
+import { errors } from '../../engine/errors.ts'
+import { isFields } from '../../engine/kit.ts'
+import type { Exchange, HostBase, Slot } from '../../engine/plugin.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
+import { PARTS, PROMPT } from '../formats/hub/slots.ts'
+import {
+  changeMatches,
+  mapPromptText,
+  replaceMatches,
+  type TextFinder,
+  type TextMatch,
+} from '../formats/hub/text.ts'
+import { GUARDED, MODEL } from '../slots.ts'
+import type { Finder } from './finders/finder.ts'
+import { FINDERS, findAll, openFromAll } from './finders/index.ts'
+import { patternFinder } from './finders/patterns.ts'
+import { wordsFinder } from './finders/words.ts'
+import { Placeholders } from './placeholders.ts'
+import { scan } from './scan.ts'
+import type { Guard, Side } from './section.ts'
+
+const fault = errors({
+  GUARD_BLOCKED: [
+    400,
+    'The guard "%s" does not allow this %s.',
+    { as: { openai: { code: 'content_filter' } } },
+  ],
+  GUARD_FAILED: [503, 'The guard "%s" could not decide about this request; try again.'],
+})
+type Host = Pick<HostBase, 'file' | 'log' | 'request'>
+
+/** Throws for a pattern or a file of words that cannot be read. */
+const findersOf = (guard: Guard, host: Pick<HostBase, 'file'>): readonly Finder[] => {
+  const { find = [], words = [], words_file: file, patterns = {}, longest } = guard
+  const lines = file === undefined ? [] : host.file(file).split('\n')
+  const all = [...words, ...lines.map(line => line.trim()).filter(line => line !== '')]
+  return [
+    ...find.map(name => FINDERS[name]),
+    ...(all.length > 0 ? [wordsFinder(all)] : []),
+    ...Object.entries(patterns).map(([name, pattern]) => patternFinder(name, pattern, longest)),
+  ]
+}
+
+/** What a guard has done with one call. */
+const DONE = { block: 'blocked', mask: 'masked', flag: 'flagged', shadow: 'shadow' } as const
+
+export class RouteGuard {
+  readonly #name: string
+  readonly #guard: Guard
+  readonly #host: Host
+  readonly #finder: TextFinder | undefined
+  constructor(name: string, guard: Guard, host: Host) {
+    this.#name = name
+    this.#guard = guard
+    this.#host = host
+    const finders = findersOf(guard, host)
+    if (finders.length > 0)
+      this.#finder = {
+        find: text => findAll(finders, text),
+        openFrom: text => openFromAll(finders, text),
+      }
+  }
+  /** Listens to the request and the answer of a call. */
+  attach(exchange: Exchange): void {
+    const placeholders = new Placeholders()
+    if (this.#looksAt('request')) this.#attachRequest(exchange, placeholders)
+    const finder = this.#looksAt('answer') ? this.#finder : undefined
+    if (finder) this.#attachAnswer(exchange, finder, placeholders)
+    if (this.#guard.restore)
+      exchange.slots
+        .need(PARTS)
+        .change(changeMatches(placeholders.finder, text => placeholders.original(text)))
+  }
+  #looksAt(side: Side): boolean {
+    return this.#guard.on.includes(side)
+  }
+  #attachRequest(exchange: Exchange, placeholders: Placeholders): void {
+    const prompts = exchange.slots.need(PROMPT)
+    const inspect = async (prompt: Prompt): Promise<Prompt> => {
+      const searched = this.#finder ? await this.#search(exchange, prompt, placeholders) : prompt
+      placeholders.freeze()
+      return this.#guard.webhook === undefined ? searched : await this.#ask(exchange, searched)
+    }
+    if (this.#guard.do === 'mask') prompts.change(inspect)
+    else prompts.watch(async prompt => void (await inspect(prompt)))
+  }
+  async #search(exchange: Exchange, prompt: Prompt, placeholders: Placeholders): Promise<Prompt> {
+    const matches = await scan(textsOf(prompt), this.#finder as TextFinder)
+    if (matches.size === 0) return prompt
+    const known = { find: (text: string) => matches.get(text) ?? [], openFrom: () => 0 }
+    const act = this.#actOn(exchange, 'request', placeholders)
+    return mapPromptText(prompt, text => replaceMatches(text, known, act))
+  }
+  #attachAnswer(exchange: Exchange, finder: TextFinder, placeholders: Placeholders): void {
+    const parts = exchange.slots.need(PARTS)
+    const step = changeMatches(finder, this.#actOn(exchange, 'answer', placeholders))
+    if (this.#guard.do === 'mask' || this.#guard.do === 'block') parts.change(step)
+    else parts.watch(part => step(part, () => {}))
+  }
+  /** Notes a match; returns what stands in its place, or throws. */
+  #actOn(exchange: Exchange, side: Side, placeholders: Placeholders) {
+    return (text: string, { label = 'TEXT' }: TextMatch): string => {
+      // What the client sent itself may come back to it.
+      if (side === 'answer' && this.#guard.restore && placeholders.knows(text)) return text
+      this.#note(exchange)
+      if (this.#guard.do === 'block') throw this.#refusal(side)
+      return this.#guard.do === 'mask' ? placeholders.of(text, label) : text
+    }
+  }
+  #refusal(side: Side) {
+    const paid = this.#guard.blocked === 'charge'
+    const headers = { 'x-tollgate-guard': `${this.#name}=blocked` }
+    return fault('GUARD_BLOCKED', [this.#name, side], { paid: side === 'answer' && paid, headers })
+  }
+  #note({ slots }: Exchange): void {
+    const verdicts: Verdicts = slots.get(VERDICTS) ?? new Map()
+    const { did = DONE[this.#guard.do], count = 0 } = verdicts.get(this.#name) ?? {}
+    verdicts.set(this.#name, { did, count: count + 1 })
+    slots.set(VERDICTS, verdicts)
+    slots.set(GUARDED, textOf(verdicts))
+  }
+  /** What the webhook says about the request. */
+  async #ask(exchange: Exchange, prompt: Prompt): Promise<Prompt> {
+    const texts = [...textsOf(prompt)]
+    const verdict = await this.#request(exchange, texts)
+    if (verdict === undefined) {
+      if (this.#guard.on_error === 'block') throw fault('GUARD_FAILED', [this.#name])
+      return prompt
+    }
+    if (verdict.action === 'pass') return prompt
+    this.#note(exchange)
+    if (verdict.action === 'block' && this.#guard.do === 'block') throw this.#refusal('request')
+    if (verdict.action !== 'mask' || this.#guard.do !== 'mask') return prompt
+    const replaced = new Map(texts.map((text, index) => [text, verdict.texts[index] ?? text]))
+    return mapPromptText(prompt, text => replaced.get(text) ?? text)
+  }
+  /** Undefined: it did not decide. */
+  async #request({ id, slots }: Exchange, texts: readonly string[]) {
+    const { webhook = '', timeout } = this.#guard
+    const model = slots.get(MODEL)?.asked ?? null
+    try {
+      const { status, text } = await this.#host.request(webhook, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ guard: this.#name, request: id, model, texts }),
+        timeout,
+      })
+      const reply: unknown = status === 200 ? JSON.parse(text) : undefined
+      const action = isFields(reply) ? reply.action : undefined
+      if (!isFields(reply) || !['pass', 'block', 'mask'].includes(String(action)))
+        throw new Error(`it answered ${status} without an action`)
+      const list = Array.isArray(reply.texts) ? reply.texts : []
+      if (action === 'mask' && list.length !== texts.length)
+        throw new Error('its texts are not as many as those sent')
+      return { action: String(action), texts: list.map(String) }
+    } catch (error) {
+      this.#host.log.warn(
+        { guard: this.#name, id },
+        `the webhook of a guard failed: ${(error as Error).message}`,
+      )
+      return undefined
+    }
+  }
+}
+
+type Verdicts = Map<string, { readonly did: string; readonly count: number }>
+const VERDICTS: Slot<Verdicts> = { name: 'guard verdicts' }
+
+const textOf = (verdicts: Iterable<readonly [string, { did: string; count: number }]>): string =>
+  [...verdicts].map(([name, { did, count }]) => `${name}=${did}(${count})`).join(', ')
+/** For the client: without shadows. */
+export const verdictOf = ({ slots }: Pick<Exchange, 'slots'>): string =>
+  textOf([...(slots.get(VERDICTS) ?? [])].filter(([, { did }]) => did !== DONE.shadow))
+
+const textsOf = (prompt: Prompt): ReadonlySet<string> => {
+  const texts = new Set<string>()
+  mapPromptText(prompt, text => {
+    texts.add(text)
+    return text
+  })
+  return texts
+}

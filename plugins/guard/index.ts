@@ -1,0 +1,35 @@
+/** Plugin `guard`: finds personal data, secrets and words of the operator in requests and answers,
+ *  in every format, plain and streamed; blocks, masks or reports them. */
+import type { Json, Plugin } from '../../engine/plugin.ts'
+import { routeFormat } from '../conversion/route-format.ts'
+import { RouteGuard, verdictOf } from './guard.ts'
+import { problemsIn } from './problems.ts'
+import { ROUTE, SECTION } from './section.ts'
+
+export default {
+  schema: ROUTE.schema,
+  sections: { guards: SECTION.schema },
+  after: ['model', 'translate'],
+  check: problemsIn,
+  setup(options, host) {
+    if (!routeFormat(host))
+      throw new Error('guards read requests of a wire format: the route needs `translate:`')
+    const guards = SECTION.read(host.section('guards'))
+    const own = ROUTE.read(options).flatMap(name => {
+      const guard = guards[name]
+      return guard ? [new RouteGuard(name, guard, host)] : []
+    })
+    return {
+      async handle(exchange, next) {
+        for (const guard of own) guard.attach(exchange)
+        await next()
+        const verdict = verdictOf(exchange)
+        if (verdict !== '') exchange.reply.headers['x-tollgate-guard'] = verdict
+      },
+      describe: () => ({
+        headers: { 'x-tollgate-guard': 'What guards have done with the request: `pii=masked(2)`' },
+      }),
+      explain: (): Json => ({ guards: options }),
+    }
+  },
+} satisfies Plugin<string | readonly string[]>

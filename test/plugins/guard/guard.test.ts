@@ -1,0 +1,187 @@
+/** Guards in every format of clients and targets, plain and streamed, with texts that are split
+ *  anywhere; calls of tools; webhooks; wrong options. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import type { Document, Plugin } from '../../../engine/plugin.ts'
+import type { Part } from '../../../plugins/formats/hub/answer.ts'
+import { changeMatches } from '../../../plugins/formats/hub/text.ts'
+import { FINDERS } from '../../../plugins/guard/finders/index.ts'
+import guardPlugin from '../../../plugins/guard/index.ts'
+import translate from '../../../plugins/translate/index.ts'
+import { arrange, CLIENTS, textIn } from '../../helpers/formats/listening-gateway.ts'
+import { faultsOf } from '../../helpers/gateway/test-server.ts'
+
+const guard = guardPlugin as Plugin
+const startGuarded = (t: Test, guards: object, names: string | readonly string[] = 'own') =>
+  arrange(t, { guard }, { guard: names }, { guards } as unknown as Document)
+/** How many answers a format is requests for at each position of a split. */
+const ANSWER = 'Write to bob@example.org, or pay 4111 1111 1111 1111 now.'
+
+t.test('guard: answers that are split anywhere are masked, in every format', async t => {
+  const own = { find: ['email', 'card'], on: 'answer', do: 'mask' }
+  const { ask, answerWith } = await startGuarded(t, { own })
+  for (const client of CLIENTS)
+    for (let cut = 1; cut < ANSWER.length; cut++) {
+      answerWith(ANSWER.slice(0, cut), ANSWER.slice(cut))
+      const target = CLIENTS[cut % CLIENTS.length] ?? client
+      const { text } = await ask(client, target, 'Hi', true)
+      const name = `${client} at ${target}, cut at ${cut}`
+      t.equal(textIn(client, text, true), 'Write to [EMAIL_1], or pay [CARD_1] now.', name)
+      t.notMatch(text, /bob@|1111/, name)
+    }
+})
+
+t.test('guard: one character an event, plain answers, and requests', async t => {
+  const own = { find: ['email', 'card'], do: 'mask' }
+  const { ask, answerWith, prompts } = await startGuarded(t, { own })
+  answerWith(...ANSWER)
+  for (const client of CLIENTS)
+    for (const target of CLIENTS)
+      for (const stream of [false, true]) {
+        const name = `${client} at ${target}${stream ? ', streamed' : ''}`
+        const { text, verdict } = await ask(client, target, 'I am ann@example.com.', stream)
+        t.equal(textIn(client, text, stream), 'Write to [EMAIL_2], or pay [CARD_1] now.', name)
+        t.equal(prompts.pop(), 'I am [EMAIL_1].', name)
+        t.match(verdict, /^own=masked\([1-3]\)$/, name)
+      }
+})
+
+t.test('guard: placeholders of the request become the texts again', async t => {
+  const own = { find: 'email', do: 'mask', restore: true }
+  const { ask, answerWith, prompts } = await startGuarded(t, { own })
+  answerWith('Dear [EMA', 'IL_1], [EMAIL_2] and ', '[NOTE] eve@evil.test')
+  for (const client of CLIENTS)
+    for (const stream of [false, true]) {
+      const { text } = await ask(client, 'openai-chat', 'I am ann@example.com.', stream)
+      t.equal(prompts.pop(), 'I am [EMAIL_1].')
+      // The address that the model invented stays masked.
+      t.equal(
+        textIn(client, text, stream),
+        'Dear ann@example.com, [EMAIL_2] and [NOTE] [EMAIL_2]',
+        `${client} ${stream}`,
+      )
+    }
+})
+
+t.test('guard: block refuses requests before they are sent, and answers', async t => {
+  const own = { words: ['falcon'], patterns: { ticket: 'TCK-[0-9]{6}' }, do: 'block' }
+  const { ask, answerWith, prompts } = await startGuarded(t, { own })
+  answerWith('The ticket is TCK-12', '3456.')
+  for (const client of CLIENTS)
+    for (const stream of [false, true]) {
+      const name = `${client}${stream ? ', streamed' : ''}`
+      const refusal = await ask(client, 'openai-chat', 'Tell me of the Falcon', stream)
+      t.equal(refusal.status, 400, name)
+      t.match(refusal.text, 'does not allow this request', name)
+      t.equal(refusal.verdict, 'own=blocked', name)
+      t.notMatch(refusal.text, /falcon|TCK/i, 'the text is not repeated')
+      t.same(prompts, [], 'nothing was sent')
+      const answer = await ask(client, client, 'Hi', stream)
+      t.match(answer.text, 'does not allow this answer', name)
+      t.notMatch(answer.text, 'TCK', name)
+      if (!stream) t.equal(answer.status, 400, name)
+      prompts.length = 0
+    }
+})
+
+t.test('guard: flag and shadow change nothing', async t => {
+  const { ask, answerWith, prompts } = await startGuarded(
+    t,
+    { flags: { find: 'email', do: 'flag' }, silent: { find: 'email', do: 'shadow' } },
+    ['flags', 'silent'],
+  )
+  answerWith('To bob@example.org')
+  const { text, verdict } = await ask('openai-chat', 'openai-chat', 'a@example.com', false)
+  t.equal(textIn('openai-chat', text, false), 'To bob@example.org')
+  t.equal(prompts.pop(), 'a@example.com')
+  t.match(verdict, /^flags=flagged\([12]\)$/, 'a shadow is in the log only')
+})
+
+t.test('guard: the input of a call waits for the verdict, escapes hide nothing', t => {
+  const replace = () => '[EMAIL_1]'
+  const finder = { find: FINDERS.email.find, openFrom: FINDERS.email.openFrom }
+  const run = (pieces: readonly string[]): readonly Part[] => {
+    const step = changeMatches(finder, replace)
+    const parts: Part[] = []
+    const push = (part: Part) => step(part, each => void parts.push(each))
+    const call = { type: 'call', id: 'c', name: 'send', input: '' } as const
+    push({ type: 'open', index: 0, choice: 0, content: call })
+    for (const text of pieces) push({ type: 'grow', index: 0, text })
+    t.equal(parts.length, 1, 'nothing is sent before the call is complete')
+    push({ type: 'close', index: 0 })
+    return parts
+  }
+  const inputOf = (...pieces: readonly string[]) =>
+    run(pieces)
+      .map(part => (part.type === 'grow' ? part.text : ''))
+      .join('')
+  t.equal(inputOf('{"to": "ann@', 'example.com"}'), '{"to":"[EMAIL_1]"}')
+  t.equal(inputOf('{"to":"ann\\u0040example.com"}'), '{"to":"[EMAIL_1]"}')
+  t.equal(inputOf('{"ann@example.com": 1}'), '{"[EMAIL_1]":1}')
+  t.equal(inputOf('{"a": 1 }'), '{"a": 1 }', 'unchanged where nothing matches')
+  t.equal(inputOf('{"a": "x@y.com'), '{"a": "[EMAIL_1]', 'a call that the model cut')
+  t.end()
+})
+
+t.test('guard: a webhook passes, masks, blocks or fails', async t => {
+  let reply: { status: number; body: unknown } = { status: 200, body: { action: 'pass' } }
+  const requests: unknown[] = []
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    requests.push(JSON.parse(text))
+    response.writeHead(reply.status).end(JSON.stringify(reply.body))
+  }).listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  t.teardown(() => server.close())
+  const webhook = `http://127.0.0.1:${(server.address() as AddressInfo).port}/check`
+  const gatewayWith = (options: object) => startGuarded(t, { own: { webhook, ...options } })
+
+  const masking = await gatewayWith({ do: 'mask', on_error: 'pass' })
+  masking.answerWith('Hello')
+  const ask = (gateway: typeof masking) => gateway.ask('openai-chat', 'openai-chat', 'One', false)
+  t.equal((await ask(masking)).status, 200)
+  t.match(requests.pop(), { guard: 'own', texts: ['One'] })
+  reply = { status: 200, body: { action: 'mask', texts: ['Two'] } }
+  await ask(masking)
+  t.equal(masking.prompts.pop(), 'Two')
+  for (const wrong of [
+    { status: 500, body: {} },
+    { status: 200, body: { action: 'maybe' } },
+    { status: 200, body: { action: 'mask', texts: [] } },
+  ]) {
+    reply = wrong
+    t.equal((await ask(masking)).status, 200, JSON.stringify(wrong))
+  }
+  const blocking = await gatewayWith({ do: 'block', on_error: 'block' })
+  t.equal((await ask(blocking)).status, 503, 'it failed, and must decide')
+  reply = { status: 200, body: { action: 'block' } }
+  t.equal((await ask(blocking)).status, 400)
+  t.same(blocking.prompts, [])
+})
+
+t.test('guard: wrong options are problems', async t => {
+  const codesOf = async (guards: object, route: object = { translate: 'openai-chat' }) => {
+    const document = {
+      guards,
+      upstreams: { up: { url: 'http://127.0.0.1:9', formats: ['openai-chat'] } },
+      routes: [{ path: 'POST /v1/chat/completions', upstream: 'up', guard: 'own', ...route }],
+    } as unknown as Document
+    const problems: string[] = []
+    guardPlugin.check(document, (_, code, message) => void problems.push(`${code} ${message}`))
+    if (problems.length > 0) return problems.join()
+    const faults = await faultsOf({ translate: translate as Plugin, guard }, document)
+    return faults.map(({ code, message }) => `${code} ${message}`).join()
+  }
+  const ok = { find: 'email', do: 'mask' }
+  t.equal(await codesOf({ own: ok }), '')
+  t.match(await codesOf({ owm: ok }), /GUARD_UNKNOWN no guard is named "own"/)
+  t.match(await codesOf({ own: { do: 'block' } }), /it finds nothing/)
+  t.match(await codesOf({ own: { webhook: 'http://a', do: 'block' } }), /on_error/)
+  t.match(await codesOf({ own: { ...ok, do: 'flag', restore: true } }), /only `do: mask`/)
+  t.match(await codesOf({ own: { patterns: { a: '(' }, do: 'flag' } }), /refused by RE2/)
+  t.match(await codesOf({ own: { patterns: { a: 'x*' }, do: 'flag' } }), /empty text/)
+  t.match(await codesOf({ own: ok }, {}), /needs `translate:`/)
+  t.match(await codesOf({ own: { words_file: 'none.txt', do: 'flag' } }), /none\.txt/)
+})
