@@ -336,6 +336,27 @@ export type TaskRow = {
   readonly upstream_id: string
   readonly error: string
 }
+/** An upstream that gets no more tasks. */
+export type PausedUpstream = {
+  readonly upstream: string
+  readonly since: string
+  /** How many tasks wait for it. */
+  readonly waiting: number
+}
+/** A batch in lists of operators. */
+export type BatchRow = {
+  readonly id: string
+  readonly account: number
+  readonly account_name: string
+  readonly endpoint: string
+  readonly state: string
+  readonly total: number
+  readonly completed: number
+  readonly failed: number
+  readonly created: string
+  readonly expires: string
+  readonly error: string
+}
 /** A task of the calling account. */
 export type OwnTask = {
   readonly id: string

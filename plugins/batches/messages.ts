@@ -11,7 +11,7 @@ import { fault } from './faults.ts'
 import { linesIn } from './input.ts'
 import { batchIdOf, messageBatchId, messageBatchView, resultOf } from './message-batch.ts'
 import { PAGE, PAGE_BEFORE, withdrawBatch } from './statements.ts'
-import { beginBatch, cancelFound, findBatch, type View } from './views.ts'
+import { beginBatch, cancelOwn, findBatch, type View } from './views.ts'
 
 const LIMIT = { usual: 20, largest: 1_000 }
 /** Headers of the request that creates a batch; each request of the batch gets them too. */
@@ -106,7 +106,7 @@ const list: View = async (exchange, host) => {
   })
 }
 const cancel: View = async (exchange, host) => {
-  const batch = await cancelFound(host, () => find(exchange, host))
+  const batch = await cancelOwn(host, () => find(exchange, host))
   exchange.answer(200, viewOf(batch, host))
 }
 

@@ -1,6 +1,6 @@
 /** The endpoints over batches of the calling account: create, show, list, cancel. */
 import { isCode } from '../../engine/kit.ts'
-import type { Exchange, Host, HostBase, Json } from '../../engine/plugin.ts'
+import type { Exchange, Host, HostBase, Json, Statement } from '../../engine/plugin.ts'
 import { accountEvents } from '../account-events/account-events.ts'
 import { integerIn, listPage } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
@@ -130,15 +130,15 @@ const list: View = async (exchange, host) => {
 }
 /** Lines under way end, and are charged; no other is sent. `find` reads the batch. */
 export const cancelFound = async (
-  { database }: Pick<HostBase, 'database'>,
   find: () => Promise<Batch>,
+  write: (list: readonly Statement[], batch: Batch) => Promise<unknown>,
 ): Promise<Batch> => {
   for (let attempt = 1; ; attempt++) {
     const batch = await find()
     if (batch.state === 'cancelling') return batch
     if (isFinal(batch) || batch.state === 'finalizing') throw fault('BATCH_ENDED', [batch.state])
     try {
-      await writeWithRetry(database, [cancelBatch(batch, Date.now())])
+      await write([cancelBatch(batch, Date.now())], batch)
       return await find()
     } catch (error) {
       // It has moved on since it was read.
@@ -146,8 +146,13 @@ export const cancelFound = async (
     }
   }
 }
+/** For the customer. */
+export const cancelOwn = (
+  { database }: Pick<HostBase, 'database'>,
+  find: () => Promise<Batch>,
+): Promise<Batch> => cancelFound(find, list => writeWithRetry(database, list))
 const cancel: View = async (exchange, host) => {
-  exchange.answer(200, batchView(await cancelFound(host, () => find(exchange, host))))
+  exchange.answer(200, batchView(await cancelOwn(host, () => find(exchange, host))))
 }
 
 /** Changes of the batches of the calling account, as they happen. */

@@ -33,13 +33,6 @@ export const fault = errors({
     'Invalid `status`: expected a status such as 429 or a class such as 5xx',
     { param: 'status' },
   ],
-  ADMIN_EVENT: [404, 'Unknown event "%s"'],
-  ADMIN_NO_RECEIVER: [
-    409,
-    'Event "%s" has no receiver: its account has no webhook URL, or the receiver answered 410; its owner must save the URL again',
-  ],
-  ADMIN_NO_TASKS: [409, 'No route of this configuration creates tasks'],
-  ADMIN_NO_BATCHES: [409, 'No route of this configuration creates batches'],
   ADMIN_NO_TEST: [409, 'No route of this configuration translates between formats'],
   ADMIN_STREAMS: [429, 'Too many live views are open in this process; close one and try again'],
   ADMIN_EDIT: [403, 'Editing is switched off: set console: { edit: true } in routes.yaml'],

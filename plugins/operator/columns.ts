@@ -1,5 +1,17 @@
 /** JSON Schemas of the rows that operations return: those of plugins/views.ts. */
-import { described, integer, list, nullable, object, oneOf, text, time } from '../shapes.ts'
+import {
+  any,
+  boolean,
+  described,
+  integer,
+  list,
+  nullable,
+  number,
+  object,
+  oneOf,
+  text,
+  time,
+} from '../shapes.ts'
 
 /** Exact: a JSON number is a float. */
 export const MONEY = described('Units of the currency.', text)
@@ -64,3 +76,84 @@ export const OWN_KEY = object(
 )
 export const OWN_TOKEN = object({ ...OWN, token: SECRET }, { earlier: EARLIER })
 export const OWN_SESSION = object({ ...OWN, session: SECRET })
+
+// ---------------------------------------------------------------- tasks, batches, webhooks
+
+export const TASK_STATES: readonly string[] =
+  'accepted submitting submitted running unknown succeeded failed'.split(' ')
+export const TASK_COLUMNS = {
+  id: text,
+  account: integer,
+  account_name: nullable(text),
+  model: text,
+  state: oneOf(...TASK_STATES),
+  held: MONEY,
+  created: time,
+  upstream: text,
+  upstream_id: text,
+  error: text,
+}
+/** A task as it is stored. */
+export const TASK_VIEW = object(
+  {
+    id: text,
+    account: integer,
+    route: text,
+    model: text,
+    state: oneOf(...TASK_STATES),
+    created: time,
+  },
+  {
+    key: nullable(integer),
+    request: text,
+    path: text,
+    body: any,
+    target: any,
+    upstreamId: text,
+    attempts: integer,
+    failures: integer,
+    progress: nullable(number),
+    error: any,
+    results: any,
+    copies: any,
+    isCopying: boolean,
+    changed: time,
+    deadline: time,
+    expires: time,
+    late: boolean,
+    isCall: boolean,
+    started: nullable(number),
+    callback: any,
+    callbacks: any,
+    held: nullable(text),
+  },
+)
+
+export const BATCH_STATES: readonly string[] =
+  'validating in_progress finalizing cancelling completed failed cancelled expired'.split(' ')
+export const BATCH_COLUMNS = {
+  id: text,
+  account: integer,
+  account_name: text,
+  endpoint: text,
+  state: oneOf(...BATCH_STATES),
+  total: integer,
+  completed: integer,
+  failed: integer,
+  created: time,
+  expires: time,
+  error: text,
+}
+export const EVENT_COLUMNS = {
+  id: text,
+  account: integer,
+  account_name: nullable(text),
+  receiver: described('The host of its URL.', text),
+  state: oneOf('pending', 'delivered', 'failed'),
+  attempts: integer,
+  created: nullable(time),
+  last: nullable(time),
+  next: nullable(time),
+  outcome: nullable(text),
+  status: nullable(integer),
+}

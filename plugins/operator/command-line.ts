@@ -34,7 +34,7 @@ const runWhole = async (operation: Operation, args: Json, host: HostBase): Promi
   const run = (more: object) =>
     runOperation(operation, { ...(args as object), ...more }, { host, actor: ACTOR })
   const { data, next } = await run({})
-  if (!Array.isArray(data)) return data
+  if (!Array.isArray(data) || operation.command?.isFirstPage) return data
   const rows: unknown[] = [...data]
   for (let cursor = next; cursor != null; ) {
     const page = await run({ cursor })

@@ -1,30 +1,42 @@
 /** What plugins do for operators: each adds its part at its setup, and endpoints of operators use
  *  the parts, since no plugin imports another. One object per process. */
 import type { HostBase, Json } from '../../engine/plugin.ts'
-import type { TaskRow } from '../views.ts'
+import type { BatchRow, PausedUpstream, TaskRow } from '../views.ts'
+import type { Context } from './operation.ts'
 
 type Fields = { readonly [name: string]: Json }
-export interface BatchFilter {
+/** The columns of tasks in lists, without the name of the account. */
+export type TaskSummary = Omit<TaskRow, 'account_name'>
+interface BatchFilter {
   /** A name or number. */
   readonly account?: string | undefined
   readonly state?: string | undefined
 }
-export interface OperatorParts {
-  /** Absent where no route creates tasks. Rejects with the faults of `tollgate tasks`. */
-  tasks?: {
-    /** The latest ones, newest first. */
-    list(host: HostBase, state: string | null): Promise<readonly Omit<TaskRow, 'account_name'>[]>
-    show(host: HostBase, id: string): Promise<Fields>
-    retry(host: HostBase, id: string): Promise<Fields>
-    resolve(host: HostBase, id: string, isCharged: boolean): Promise<Fields>
-  }
-  /** Absent where no route creates batches. Rejects with the faults of `tollgate batches`. */
-  batches?: {
-    /** The latest ones, newest first. */
-    list(host: HostBase, filter: BatchFilter): Promise<readonly Fields[]>
-    show(host: HostBase, id: string): Promise<Fields>
-    cancel(host: HostBase, id: string): Promise<Fields>
-  }
+/** Rejects with the faults of `tollgate tasks`. */
+export interface TaskPart {
+  /** The latest ones, newest first. */
+  list(host: HostBase, state: string | null): Promise<readonly TaskSummary[]>
+  show(host: HostBase, id: string): Promise<Fields>
+  retry(context: Context, id: string): Promise<TaskSummary>
+  cancel(context: Context, id: string): Promise<TaskSummary>
+  resolve(context: Context, id: string, isCharged: boolean): Promise<TaskSummary>
+  /** Submits no more tasks to an upstream, or submits them again. Resolves to those that are
+   *  paused. */
+  pause(context: Context, upstream: string): Promise<readonly PausedUpstream[]>
+  resume(context: Context, upstream: string): Promise<readonly PausedUpstream[]>
+}
+/** Rejects with the faults of `tollgate batches`. */
+export interface BatchPart {
+  /** The latest ones, newest first. */
+  list(host: HostBase, filter: BatchFilter): Promise<readonly BatchRow[]>
+  show(host: HostBase, id: string): Promise<BatchRow & { readonly batch: Json }>
+  cancel(context: Context, id: string): Promise<BatchRow>
+}
+interface OperatorParts {
+  /** Absent where no route creates tasks. */
+  tasks?: TaskPart
+  /** Absent where no route creates batches. */
+  batches?: BatchPart
   /** Asks an upstream for its models with each of its keys. */
   testUpstream?(host: HostBase, name: string): Promise<readonly Fields[]>
 }

@@ -22,6 +22,13 @@ export const fault = errors({
     'The secret of an API key must have 1 to 512 visible ASCII characters, and begin with none of st-, ss- and sl-, which are other kinds of credentials; a system token has no chosen secret',
     { param: 'secret' },
   ],
+  EVENT_UNKNOWN: [404, 'Unknown event "%s"; `tollgate webhooks list` shows the last events'],
+  EVENT_UNWANTED: [
+    409,
+    'Event "%s" has no receiver: its account has no webhook URL, or the receiver answered 410; save the URL again',
+  ],
+  ADMIN_NO_TASKS: [409, 'No route of this configuration creates tasks'],
+  ADMIN_NO_BATCHES: [409, 'No route of this configuration creates batches'],
   ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
   ADMIN_AMOUNT: [400, 'The amount must be above 0', { param: 'amount' }],
 })

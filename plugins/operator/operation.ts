@@ -62,6 +62,8 @@ interface CommandForm<A extends Arguments, Data> {
   /** Throws a UsageError for bad input. */
   read(input: CommandInput): RawOf<A> | Promise<RawOf<A>>
   print(data: Data): CommandResult
+  /** It prints the first page of a list only. */
+  readonly isFirstPage?: true
 }
 /** A view of the plugin `account` that runs the operation for its caller. Members of the path, the
  *  query and the body are the arguments. */

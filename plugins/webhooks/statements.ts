@@ -155,11 +155,6 @@ export const PENDING = sql(
 export const EVENTS = `SELECT e.id, e.endpoint, e.state, e.attempts, e.created, e.due, a.at, a.outcome, a.status, p.url
    FROM webhook_events e LEFT JOIN webhook_attempts a ON a.event = e.id AND a.number = e.attempts
      LEFT JOIN webhook_endpoints p ON p.id = e.endpoint`
-/** Events of one state, or of all (twice null), newest first. */
-export const LIST = sql(
-  'list',
-  `${EVENTS} WHERE CAST(? AS TEXT) IS NULL OR e.state = ? ORDER BY e.id DESC LIMIT ?`,
-)
 export const LIST_OF = sql('list of', `${EVENTS} WHERE e.endpoint = ? ORDER BY e.id DESC LIMIT ?`)
 export const FIND = sql('find', `${EVENTS} WHERE e.id = ?`)
 

@@ -50,7 +50,6 @@ export const PARAMETER_EXCEPTIONS: Readonly<Record<string, number>> = {
   'plugins/operator/import.ts': 1,
   'plugins/responses/background-calls.ts': 1,
   'plugins/sandbox/index.ts': 1,
-  'plugins/task/commands.ts': 1,
   'plugins/task/statements.ts': 1,
   'plugins/webhooks/outbox.ts': 1,
 }

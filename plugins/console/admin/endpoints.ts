@@ -1,14 +1,11 @@
 /** The tables of all endpoints of operators. */
-import { batchEndpoints } from './batches.ts'
 import { configurationEndpoints } from './configuration.ts'
-import { deliveryEndpoints } from './deliveries.ts'
 import { editorEndpoints } from './editor.ts'
 import type { AdminEndpoints, EventEndpoints } from './endpoint.ts'
 import { failedCallEndpoints } from './failed-calls.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { operationEndpoints } from './operations.ts'
 import { requestEndpoints, requestEvents } from './requests.ts'
-import { taskEndpoints } from './tasks.ts'
 import { upstreamEndpoints } from './upstreams.ts'
 
 const tables: readonly AdminEndpoints[] = [
@@ -19,9 +16,6 @@ const tables: readonly AdminEndpoints[] = [
   configurationEndpoints,
   editorEndpoints,
   ledgerEndpoints,
-  taskEndpoints,
-  batchEndpoints,
-  deliveryEndpoints,
 ]
 export const ADMIN_ENDPOINTS: AdminEndpoints = Object.assign({}, ...tables)
 export const EVENT_ENDPOINTS: EventEndpoints = requestEvents

@@ -2,6 +2,7 @@
  *  end. */
 import type { HostBase, Json, RequestFilter } from '../../../engine/plugin.ts'
 import { FIND_BY_ID } from '../../credentials/statements.ts'
+import { TASK_VIEW } from '../../operator/columns.ts'
 import { operatorParts } from '../../operator/contributions.ts'
 import { requestDetails } from '../../operator/requests.ts'
 import {
@@ -28,7 +29,6 @@ import {
   textIn,
 } from './endpoint.ts'
 import { FAILED_CALL } from './failed-calls.ts'
-import { TASK } from './tasks.ts'
 
 const PAGE = 100
 const FILTERS = {
@@ -167,7 +167,7 @@ export const requestEndpoints: AdminEndpoints = {
       failed: nullable(FAILED_CALL),
       key_name: nullable(text),
       charges: listOf(CHARGE),
-      task: nullable(TASK),
+      task: nullable(TASK_VIEW),
     }),
     run: story,
   },

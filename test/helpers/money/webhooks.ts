@@ -2,6 +2,7 @@
  *  clock that it sets. */
 import type { Test } from 'tap'
 import type { HostBase, Metrics, Row, Sql } from '../../../engine/plugin.ts'
+import { migrations as accountTables } from '../../../plugins/credentials/tables.ts'
 import { moveCrossings } from '../../../plugins/notify/crossings.ts'
 import notify from '../../../plugins/notify/index.ts'
 import { type Change, saveSettings } from '../../../plugins/notify/settings.ts'
@@ -40,6 +41,7 @@ const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
 export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<NotificationDesk> => {
   trustReceivers()
   const books = await openBooks(t, engine)
+  await books.database.migrate('auth', accountTables)
   await books.database.migrate('notify', notify.migrations)
   const [lines, counts]: [string[], string[]] = [[], []]
   const write = (fields: object, text?: string): void =>

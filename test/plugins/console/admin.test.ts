@@ -290,6 +290,15 @@ t.test('tasks and deliveries: lists, and refusals of bad ids and states', async 
   await refuse(t, 'POST', 'tasks/resolve', { task: 'none', outcome: 'charge' }, 404)
   await refuse(t, 'POST', 'tasks/resolve', { task: 'none', outcome: 'keep' }, 400)
   await refuse(t, 'POST', 'deliveries/replay', { event: 'msg_none' }, 404)
+  await refuse(t, 'POST', 'webhooks/replay', { event: 'msg_none' }, 404)
+  for (const path of ['tasks/retry', 'tasks/cancel'])
+    await refuse(t, 'POST', path, { task: 'none' }, 404)
+  await refuse(t, 'GET', 'tasks/show?task=none', undefined, 404)
+  const pause = (verb: string, upstream: string) =>
+    operator.ask('POST', `/api/admin/tasks/${verb}`, { upstream })
+  t.match((await pause('pause', 'vd')).body.data, [{ upstream: 'vd', waiting: 0 }])
+  t.same((await pause('resume', 'vd')).body.data, [])
+  await refuse(t, 'POST', 'tasks/pause', { upstream: 'nobody' }, 404)
 })
 
 t.test('CSRF: a change with a session needs the token', async t => {

@@ -1,7 +1,6 @@
 /** Low-balance events on both engines: one event per crossing, merged within ten minutes, never
  *  lost. */
 import t from 'tap'
-import type { HostBase } from '../../../engine/plugin.ts'
 import { settleCharge } from '../../../plugins/ledger/statements.ts'
 import { walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { commands } from '../../../plugins/notify/commands.ts'
@@ -10,6 +9,7 @@ import { tryDelivery } from '../../../plugins/notify/test-delivery.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { call, payerOf } from '../../helpers/money/ledger.ts'
 import { type NotificationDesk, openDesk } from '../../helpers/money/webhooks.ts'
+import { hostOver } from '../../helpers/store/accounts.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 
 const UNIT = 1_000_000_000n
@@ -193,7 +193,7 @@ for (const engine of ENGINES)
       const delivery = await tryDelivery(desk.database, 1, 0)
       t.match(delivery, { state: 'pending', attempts: 0 })
       await t.rejects(tryDelivery(desk.database, 999, 0), { code: 'NO_WEBHOOK', status: 409 })
-      const host = { database: desk.database } as Partial<HostBase> as HostBase
+      const host = hostOver(desk.database)
       const run = (...args: string[]) =>
         runCommand(t, 'webhooks', commands, host, [...args, '--json'])
       const events = (await run('list', '--state', 'pending')).json() as { id: string }[]

@@ -5,6 +5,7 @@ import type { HostBase, Json, Plugin, SingleCommand, Stage } from '../../../engi
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import account from '../../../plugins/account/index.ts'
+import { migrations as accountTables } from '../../../plugins/credentials/tables.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
 import files from '../../../plugins/files/index.ts'
 import form from '../../../plugins/form.ts'
@@ -14,9 +15,10 @@ import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
+import observe from '../../../plugins/observe/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
-import { commands } from '../../../plugins/task/commands.ts'
 import task from '../../../plugins/task/index.ts'
+import { commands } from '../../../plugins/task/operator-part.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
   pluginOf,
@@ -24,6 +26,7 @@ import {
   startHttpUpstream,
   startTestServer,
 } from '../../helpers/gateway/test-server.ts'
+import { hostOver } from '../../helpers/store/accounts.ts'
 import { reaperOn } from '../../helpers/store/membership.ts'
 import { type Engine, sql, startAnyStore, temporaryFolder } from '../../helpers/store/store.ts'
 
@@ -137,6 +140,7 @@ export const startTasks = async (
   let host: HostBase | undefined
   const worker = async (options: object = {}, others = routes) => {
     const own = await store.open({ writeTimeout: 60_000 })
+    await own.migrate('auth', accountTables)
     const membership = reaperOn(t, own, 1_000)
     const jobs = createJobs({ leases: new Leases({ database: own, membership }), log: SILENT_LOG })
     t.teardown(() => jobs.close())
@@ -189,6 +193,7 @@ export const startTasks = async (
       account: account as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
+      observe: observe as unknown as Plugin,
     }
     const core = await startTestServer(
       t,
@@ -237,7 +242,7 @@ export const runCommand = async (
   values: object = {},
 ): Promise<{ readonly rows?: unknown; readonly json?: unknown }> => {
   const { subcommands } = commands.tasks as { subcommands: Record<string, SingleCommand> }
-  const host = { database, upstreams: { vd: {} }, section: () => ({}) }
+  const host = { ...hostOver(database), upstreams: { vd: {} } }
   const result = await subcommands[verb]?.run(
     { positionals, values } as never,
     host as unknown as HostBase,

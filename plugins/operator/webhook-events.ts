@@ -1,0 +1,62 @@
+/** Events of webhooks as an operator sees them. */
+import type { Database, Row, Sql } from '../../engine/plugin.ts'
+import { withAccountNames } from '../credentials/statements.ts'
+import type { DeliveryRow } from '../views.ts'
+import { hostOf } from '../webhooks/address.ts'
+import { EVENTS } from '../webhooks/statements.ts'
+import { isoTime } from './rows.ts'
+
+const PAGE = 100
+export const EVENT_STATES = ['pending', 'delivered', 'failed'] as const
+
+const events = (name: string, filter: string): Sql => ({
+  name: `operator: ${name}`,
+  text: `${withAccountNames(`${EVENTS} WHERE ${filter}`, 'endpoint')} ORDER BY r.id DESC`,
+})
+/** Parameters: state, account and the last event of the page before, twice each, null for all;
+ *  row count. */
+const LIST = events(
+  'events',
+  `(CAST(? AS TEXT) IS NULL OR e.state = ?) AND (CAST(? AS BIGINT) IS NULL OR e.endpoint = ?)
+   AND (CAST(? AS TEXT) IS NULL OR e.id < ?) ORDER BY e.id DESC LIMIT ?`,
+)
+const FIND = events('event', 'e.id = ?')
+
+interface EventQuery {
+  readonly state: string | null
+  readonly account: number | null
+  readonly cursor: string | null
+}
+/** Newest first. */
+export const eventsPage = async (
+  database: Pick<Database, 'read'>,
+  { state, account, cursor }: EventQuery,
+): Promise<{ readonly data: readonly DeliveryRow[]; readonly next: string | null }> => {
+  const values = [state, state, account, account, cursor, cursor, PAGE + 1]
+  const rows = await database.read(LIST, values)
+  const page = rows.slice(0, PAGE)
+  return { data: page.map(rowOf), next: rows.length > PAGE ? String(page.at(-1)?.id) : null }
+}
+export const findEvent = async (
+  database: Pick<Database, 'read'>,
+  id: string,
+): Promise<DeliveryRow | undefined> => {
+  const [row] = await database.read(FIND, [id])
+  return row && rowOf(row)
+}
+
+const timeOf = (value: unknown): string | null => (value == null ? null : isoTime(value))
+/** Without the path and the query of the URL, which may contain secrets. */
+const rowOf = (row: Row): DeliveryRow => ({
+  id: String(row.id),
+  account: Number(row.endpoint),
+  account_name: row.account_name === null ? null : String(row.account_name),
+  receiver: hostOf(String(row.url ?? '')),
+  state: String(row.state),
+  attempts: Number(row.attempts),
+  created: timeOf(row.created),
+  last: timeOf(row.at),
+  next: row.state === 'pending' ? timeOf(row.due) : null,
+  outcome: row.outcome === null ? null : String(row.outcome),
+  status: row.status === null ? null : Number(row.status),
+})
