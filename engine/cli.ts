@@ -12,7 +12,7 @@ import { COMMANDS } from './cli/commands.ts'
 import { overview, summaryOf } from './cli/help.ts'
 import { EXIT, isNeedsRoutesError, isUsageError, UsageError } from './cli/kit.ts'
 import { runCommand, runPluginCommand, unknownWord } from './cli/run-command.ts'
-import { readEnvFile } from './config/env-file.ts'
+import { addEnvFile } from './config/env-file.ts'
 import { nearest } from './config/nearest.ts'
 import { type Format, format, ProblemsError } from './config/problem.ts'
 
@@ -55,10 +55,9 @@ const isCommon = (word = ''): boolean => /^(-c|--config(=.*)?|--json)$/.test(wor
 
 /** With the variables of `.env`: also for processes that this one starts. */
 const withEnvFile = (config: string, terminal: Terminal): Terminal => {
-  const variables = readEnvFile(config, terminal.printError)
-  if (terminal.env !== process.env) return { ...terminal, env: { ...variables, ...terminal.env } }
-  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value
-  return terminal
+  const env = terminal.env === process.env ? process.env : { ...terminal.env }
+  addEnvFile(config, env, terminal.printError)
+  return { ...terminal, env }
 }
 
 const endIfUnread = (error: NodeJS.ErrnoException): void => {

@@ -1,16 +1,12 @@
 /** `tollgate check`: prints all problems of the configuration, without a gateway. */
 import { summarizeUpstreams, warningsIn } from '../config/compile/upstream-summary.ts'
 import { format } from '../config/problem.ts'
-import type { Settings } from '../config/settings.ts'
 import type { LiveFinding } from '../plugin.ts'
-import { checkInstanceLock } from '../processes/primary/instance-lock.ts'
-import { hasNewEnvFile } from '../processes/running-gateway.ts'
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
 import { readOnlyDatabase } from './databases.ts'
 import { columns, EXIT, UsageError } from './kit.ts'
-import { type CommandConfig, settingsOf, withLoadedConfig } from './load-for-command.ts'
+import { type CommandConfig, withLoadedConfig } from './load-for-command.ts'
 import { withHost } from './plugin-commands.ts'
-import { NEW_ENV } from './running.ts'
 
 export default {
   summary: 'Checks the configuration and its plugins; prints every problem with its place.',
@@ -38,20 +34,12 @@ export default {
       if (args.values.live) return printLive(await askUpstreams(configuration), args, terminal)
       if (style === 'json') terminal.print(format([], new Map(), 'json'))
       const upstreams = summarizeUpstreams(blueprint.document, snapshot.upstreams)
-      const warnings = [
-        ...warningsIn(upstreams),
-        ...(await envWarnings(config, settingsOf(config, terminal))),
-      ]
-      for (const warning of warnings) terminal.printError(`warning: ${warning}`)
+      for (const warning of warningsIn(upstreams)) terminal.printError(`warning: ${warning}`)
       if (style === 'pretty') terminal.print(`${config}: no problems (${routes}, ${plugins})`)
       return 0
     })
   },
 } satisfies SingleCommand
-
-/** This command has read `.env`; a gateway that runs has it as it was when it started. */
-const envWarnings = async (config: string, { data }: Settings): Promise<readonly string[]> =>
-  hasNewEnvFile(config, data) && (await checkInstanceLock(data)) !== undefined ? [NEW_ENV] : []
 
 const countText = ({ length }: readonly unknown[], noun: string): string =>
   `${length} ${noun}${length === 1 ? '' : 's'}`

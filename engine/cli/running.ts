@@ -5,7 +5,6 @@ import { isCode } from '../kit.ts'
 import type { Json, ReloadReport } from '../plugin.ts'
 import {
   findRunning,
-  hasNewEnvFile,
   isForbidden,
   type RunningGateway,
   requestAdmin,
@@ -32,14 +31,11 @@ export function askGateway<View extends object>(
       terminal.printError(`the gateway refused it: ${error}`)
       return EXIT.runTime
     }
-    if (hasNewEnvFile(configOf(args, terminal), data)) terminal.printError(`warning: ${NEW_ENV}`)
     if (!args.values.json) return show(response, terminal)
     terminal.print(JSON.stringify(response, null, 2))
     return show(response, { ...terminal, print: () => {} })
   }
 }
-export const NEW_ENV =
-  '.env has changed since the gateway started, which reads it only then; restart the gateway'
 const noGateway = (data: string): string => {
   if (isForbidden(data)) return `this user may not read the data folder "${data}": ${OTHER_USER}`
   return existsSync(data)

@@ -6,14 +6,62 @@ import { readText } from './disk.ts'
 import { defineProblems, ProblemsError } from './problem.ts'
 
 const problem = defineProblems({
+  ENV_UNREADABLE: '.env is gone, empty or cannot be read; its variables stay as they were',
   ENV_SYNTAX: 'a line of .env is NAME=value, # comment, or empty; quote a value of several lines',
 })
 
 export const envFileOf = (config: string): string => join(dirname(resolve(config)), '.env')
 
+/** The variable that names those of the environment that are of `.env`, for processes that this one
+ *  starts. */
+const ORIGIN = 'TOLLGATE_ENV_FILE'
+interface Origin {
+  readonly file: string
+  readonly names: readonly string[]
+}
+type Environment = Record<string, string | undefined>
+
+/** Adds the variables of `.env` to an environment, which wins. `warn`: called if the file cannot be
+ *  read. Throws ProblemsError for a line that is no variable. */
+export const addEnvFile = (
+  config: string,
+  env: Environment,
+  warn: (text: string) => void,
+): void => {
+  const file = envFileOf(config)
+  const before = originIn(env, file)?.names ?? []
+  const variables = readEnvFile(config, warn)
+  for (const name of before) if (variables[name] === undefined) delete env[name]
+  const names = Object.keys(variables).filter(
+    name => env[name] === undefined || before.includes(name),
+  )
+  for (const name of names) env[name] = variables[name]
+  env[ORIGIN] = JSON.stringify({ file, names } satisfies Origin)
+}
+
+/** Brings an environment up to date with `.env`, if `addEnvFile` made it. Throws ProblemsError, and
+ *  changes nothing, if the file has a broken line, cannot be read, or is gone or empty (an editor
+ *  is about to write it) while the environment has its variables. */
+export const renewEnvFile = (config: string, env: Environment = process.env): void => {
+  const file = envFileOf(config)
+  const origin = originIn(env, file)
+  if (!origin) return
+  const fail = (): never => {
+    throw problemAt(file, 'ENV_UNREADABLE', 1)
+  }
+  if (origin.names.length > 0 && !readText(file)?.trim()) fail()
+  addEnvFile(config, env, fail)
+}
+const originIn = (env: Environment, file: string): Origin | undefined => {
+  const origin: Origin | undefined = env[ORIGIN] && JSON.parse(env[ORIGIN])
+  return origin?.file === file ? origin : undefined
+}
+const problemAt = (file: string, code: Parameters<typeof problem>[0], line: number) =>
+  new ProblemsError([problem(code, { file: '.env', line, column: 1 })], new Map(), dirname(file))
+
 /** The variables of the file; none without a file. `warn`: called if it cannot be read. Throws
  *  ProblemsError for a line that is no variable. */
-export const readEnvFile = (
+const readEnvFile = (
   config: string,
   warn: (text: string) => void,
 ): Readonly<Record<string, string | undefined>> => {
@@ -25,11 +73,7 @@ export const readEnvFile = (
   }
   const line = brokenLine(text)
   if (line === undefined) return parseEnv(text)
-  throw new ProblemsError(
-    [problem('ENV_SYNTAX', { file: '.env', line, column: 1 })],
-    new Map(),
-    dirname(file),
-  )
+  throw problemAt(file, 'ENV_SYNTAX', line)
 }
 
 /** Number of the first line that is no variable, from 1. Values in quotes may span lines. */

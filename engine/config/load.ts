@@ -106,6 +106,7 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const secrets = new Set(longestFirst)
   const pathsToWatch = findWatchedPaths([
     ...[...reading.files.keys()].map(path => resolve(root, path)),
+    resolve(root, '.env'),
     ...includePatterns(reading),
     ...pluginPaths(folders, inputs, root),
     ...reading.variableFiles,

@@ -1,6 +1,7 @@
 /** The builder process (`node builder.ts <routes.yaml>`, forked): builds and checks every version
  *  outside the processes that serve traffic, and saves the versions that go live. */
 import { decodeBlueprint, type EncodedParts, withoutTexts } from '../config/compile/blueprint.ts'
+import { renewEnvFile } from '../config/env-file.ts'
 import { type Blueprint, describeChange } from '../config/load.ts'
 import { asFault } from '../errors.ts'
 import { checkDataFolder, reportBuild, reportProblems } from './builder/build-report.ts'
@@ -54,6 +55,7 @@ class Builder {
     const previous = this.#candidate
     this.#candidate = undefined
     try {
+      renewEnvFile(this.#context.config)
       if (!this.#serving) checkDataFolder(this.#context.config)
       this.#candidate = await loadVersion(this.#context, this.#serving, request)
       const report = reportBuild(this.#candidate, this.#serving, request)

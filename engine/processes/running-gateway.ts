@@ -1,10 +1,9 @@
 /** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener.
  *  */
 
-import { accessSync, constants, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeAtomically } from '../config/disk.ts'
-import { envFileOf } from '../config/env-file.ts'
 import { errors } from '../errors.ts'
 import { isCode } from '../kit.ts'
 import type { LiveView, ReloadReport } from '../plugin.ts'
@@ -51,15 +50,6 @@ export const isForbidden = (data: string): boolean => {
   } catch (error) {
     return isCode(error, 'EACCES', 'EPERM')
   }
-}
-
-/** Whether `.env` has changed since the gateway of the data folder started, which reads it only
- *  then. */
-export const hasNewEnvFile = (config: string, data: string): boolean => {
-  const [changed = 0, started = 0] = [envFileOf(config), fileIn(data)].map(
-    path => statSync(path, { throwIfNoEntry: false })?.mtimeMs,
-  )
-  return started > 0 && changed > started
 }
 
 /** The response to a request, whatever its status: over the socket if the gateway has one, else

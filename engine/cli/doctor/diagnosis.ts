@@ -133,9 +133,7 @@ const gateway: Check = ({ running, data: { path } }) => {
       `process ${running.pid} runs on ${path} and uses the store ${otherStore.running}, but this configuration names ${otherStore.here}`,
       'give commands the variables of the gateway (DATABASE_URL)',
     )
-  return running.hasOldEnv
-    ? warning('.env has changed since the gateway started, which reads it only then', 'restart it')
-    : ok(`process ${running.pid} runs on ${path}`)
+  return ok(`process ${running.pid} runs on ${path}`)
 }
 
 const proxies: Check = ({ env }) => {

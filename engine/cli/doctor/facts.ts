@@ -8,7 +8,7 @@ import { fileSource, read } from '../../config/read.ts'
 import type { Settings } from '../../config/settings.ts'
 import { parseListenAddress } from '../../processes/listen-address.ts'
 import { checkInstanceLock } from '../../processes/primary/instance-lock.ts'
-import { findRunning, hasNewEnvFile, type RunningGateway } from '../../processes/running-gateway.ts'
+import { findRunning, type RunningGateway } from '../../processes/running-gateway.ts'
 import { openFileLimit } from '../../request/open-file-limit.ts'
 import { isPostgres, locate, storeIdentity, withoutPassword } from '../../store/database.ts'
 import { describeStore, type StoreDescription } from './describe-store.ts'
@@ -25,7 +25,6 @@ export interface Facts {
   readonly running:
     | {
         readonly pid: number
-        readonly hasOldEnv: boolean
         /** Where it uses another store than this configuration names. */
         readonly otherStore?: { readonly running: string; readonly here: string } | undefined
       }
@@ -78,7 +77,6 @@ export const gatherFacts = async (
     data: folderFacts(folder),
     running: running && {
       pid: running.pid,
-      hasOldEnv: hasNewEnvFile(config, folder),
       otherStore: otherStoreOf(running, settings),
     },
     ports,

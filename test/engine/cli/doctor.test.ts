@@ -56,9 +56,14 @@ const BAD: readonly Bad[] = [
   ['clock', 'warning', store({ ahead: -9_000 }), /NTP/],
   ['ports', 'failure', port('EADDRINUSE'), /end the other program, or change settings\.admin/],
   ['ports', 'failure', port('EACCES'), /CAP_NET_BIND_SERVICE/],
-  ['gateway', 'warning', { running: { pid: 7, hasOldEnv: true } }, /restart it/],
   ['store', 'failure', store({ error: 'file is not a database' }), /tollgate restore/],
   ['store', 'failure', store({ kind: 'PostgreSQL', error: 'ECONNREFUSED' }), /DATABASE_URL/],
+  [
+    'gateway',
+    'failure',
+    { running: { pid: 7, otherStore: { running: 'one', here: 'another' } } },
+    /give commands the variables of the gateway/,
+  ],
   ['secrets', 'failure', { secretFiles: [{ path: '/.env', mode: 0o644 }] }, /chmod 600 \/\.env/],
   ['proxies', 'warning', { env: { HTTPS_PROXY: 'http://p' } }, /`proxy: URL`/],
   ['proxies', 'failure', { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } }, /unset it/],
@@ -72,7 +77,7 @@ t.test('doctor: finds nothing in a good environment', async t => {
   const running = diagnose({
     ...GOOD,
     ...port('EADDRINUSE'),
-    running: { pid: 7, hasOldEnv: false },
+    running: { pid: 7 },
   })
   t.ok(
     running.every(({ state }) => state === 'ok'),

@@ -1,12 +1,11 @@
 /** `tollgate status`, `reload` and `rollback` with an admin listener: requests, output, exits. */
-import { utimesSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { askAdmin } from '../../../engine/cli/running.ts'
 import { writeRunFile } from '../../../engine/processes/running-gateway.ts'
-import { usedFolder } from '../../helpers/cache.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 const VIEW = {
@@ -60,29 +59,6 @@ t.test('reload: prints the report', async t => {
   t.match(await tollgate(['reload', '-c', config]), { code: 0, out: report.text })
   t.same(JSON.parse((await tollgate(['reload', '--json', '-c', config])).out), report)
   t.same(requests, ['POST /-/reload', 'POST /-/reload'])
-})
-
-t.test('reload, check: warn if .env is newer than the gateway', async t => {
-  const report = { outcome: 'unchanged', version: 3, text: 'nothing changed; still serving #3' }
-  const routes = { 'POST /-/reload': report, 'GET /-/health': { pid: 1 } }
-  const { config, server } = await startListener(t, routes)
-  usedFolder(join(dirname(config), 'data'))
-  const file = join(dirname(config), '.env')
-  writeFileSync(file, 'A=1\n')
-  const warningsAt = async (seconds: number) => {
-    const time = Date.now() / 1_000 + seconds
-    utimesSync(file, time, time)
-    const results = [
-      await tollgate(['reload', '-c', config]),
-      await tollgate(['check', '-c', config]),
-    ]
-    for (const { code } of results) t.equal(code, 0)
-    return results.map(({ err }) => /warning: \.env has changed .*; restart the gateway/.test(err))
-  }
-  t.same(await warningsAt(-60), [false, false])
-  t.same(await warningsAt(60), [true, true])
-  await new Promise(resolve => server.close(resolve))
-  t.notMatch((await tollgate(['check', '-c', config])).err, /\.env/, 'no gateway runs')
 })
 
 t.test('reload: problems exit 1, also with --json', async t => {
