@@ -1,18 +1,22 @@
-/** The schema of routes.yaml: the keys of the engine (schemas/engine.json, settings.ts)
- *  and of all plugins. */
-import engine from '../../schemas/engine.json' with { type: 'json' }
+/** The schema of routes.yaml: keys of the engine (sections/, settings.ts) and of all plugins. */
 import type { Plugin } from '../plugin.ts'
 import { formatsIn } from './compile/snapshot-members.ts'
 import { orderKeywords } from './editor/keyword-order.ts'
 import { editorSchema } from './editor/variables.ts'
+import { FILE, PLUGIN_NAME } from './sections/file.ts'
+import { ROUTE } from './sections/route.ts'
+import { AUTH, PRESET, UPSTREAM } from './sections/upstream.ts'
 import { SETTINGS } from './settings.ts'
+import type { Shape } from './shape.ts'
 
 export type Plugins = ReadonlyMap<string, Plugin>
-const { upstreams, presets, routes } = engine.properties
+const SECTION_SCHEMAS = FILE.schema.properties ?? {}
 /** Names that a plugin cannot have, since they are keys of routes. */
-export const RESERVED_NAMES: ReadonlySet<string> = new Set(Object.keys(routes.items.properties))
+export const RESERVED_NAMES: ReadonlySet<string> = new Set(
+  Object.keys(ROUTE.schema.properties ?? {}),
+)
 /** Sections that no plugin can own. */
-export const SECTIONS: readonly string[] = ['settings', ...Object.keys(engine.properties)]
+export const SECTIONS: readonly string[] = ['settings', ...Object.keys(SECTION_SCHEMAS)]
 
 /** `brokenNames`: plugins that could not be loaded. Their keys are accepted, since their problems
  *  are reported already. */
@@ -21,44 +25,45 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
   const names = [...plugins.keys(), ...brokenNames].sort()
   const additionalProperties = brokenNames.length > 0
   const upstream = {
-    ...upstreams.additionalProperties,
+    ...UPSTREAM.schema,
     additionalProperties,
     properties: Object.assign(
-      { ...upstreams.additionalProperties.properties, auth: authSchema(sortedPlugins) },
+      { ...UPSTREAM.schema.properties, auth: authSchema(sortedPlugins) },
       ...sortedPlugins.map(([, plugin]) => plugin.upstream),
     ),
   }
   const preset = {
-    ...presets.additionalProperties,
+    ...PRESET.schema,
     additionalProperties,
-    properties: { ...upstream.properties, ...presets.additionalProperties.properties },
+    properties: { ...upstream.properties, ...PRESET.schema.properties },
   }
   const settingsSchema = {
     ...SETTINGS.schema,
     additionalProperties,
     properties: Object.assign(
-      { ...(SETTINGS.schema.properties as object) },
+      { ...SETTINGS.schema.properties },
       ...sortedPlugins.map(([, plugin]) => plugin.settings),
     ),
   }
   const route = {
-    ...routes.items,
+    ...ROUTE.schema,
     properties: {
-      ...routes.items.properties,
+      ...ROUTE.schema.properties,
       ...Object.fromEntries(
         sortedPlugins.map(([name, { schema }]) => [name, optionsOf(name, schema)]),
       ),
       ...Object.fromEntries(brokenNames.map(name => [name, { description: 'Not loaded.' }])),
     },
   }
-  const order = { ...engine.properties.pipeline.items, ...(names.length > 0 && { enum: names }) }
+  const { pipeline, upstreams, presets, routes } = SECTION_SCHEMAS
+  const items = { ...PLUGIN_NAME.schema, ...(names.length > 0 && { enum: names }) }
   const schema = {
-    ...engine,
+    ...FILE.schema,
     additionalProperties,
     properties: Object.assign(
       { settings: settingsSchema },
-      engine.properties,
-      { pipeline: { ...engine.properties.pipeline, items: order } },
+      SECTION_SCHEMAS,
+      { pipeline: { ...pipeline, items } },
       { upstreams: { ...upstreams, additionalProperties: upstream } },
       { presets: { ...presets, additionalProperties: preset } },
       { routes: { ...routes, items: route } },
@@ -80,13 +85,12 @@ const withFormats = (schema: object, names: readonly string[]): object =>
 
 /** `auth:` of an upstream: the ways to send its key, and the plugins that sign. */
 const authSchema = (plugins: readonly (readonly [string, Plugin])[]): object => {
-  const { auth } = upstreams.additionalProperties.properties
-  const [word, map] = auth.anyOf
+  const [word, places] = AUTH.schema.anyOf as readonly Shape<never>['schema'][]
   const methods = plugins.flatMap(([name, plugin]) =>
     plugin.auth ? [[name, plugin.auth.schema] as const] : [],
   )
-  const properties = { ...Object.fromEntries(methods), ...map?.properties }
-  return { ...auth, anyOf: [word, { ...map, properties }] }
+  const properties = { ...Object.fromEntries(methods), ...places?.properties }
+  return { ...AUTH.schema, anyOf: [word, { ...places, properties }] }
 }
 
 /** The text of schemas/routes.json. It depends only on the plugins, not on their order. */

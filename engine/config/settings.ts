@@ -1,6 +1,7 @@
 /** The `settings:` section: its shape, and its reader with defaults; durations in ms, sizes in
  *  bytes. */
-import { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from './compile/units.ts'
+import { parseSize, SIZE_PATTERN } from './compile/units.ts'
+import * as amounts from './sections/amounts.ts'
 import {
   anyOf,
   duration,
@@ -24,20 +25,9 @@ const ADDRESS =
 const NONE = undefined
 
 const time = <const T extends string>(description: string, value: T) =>
-  reading(
-    text(description, { default: value, examples: [value], pattern: DURATION_PATTERN }),
-    parseDuration,
-  )
+  amounts.time(description, { default: value, examples: [value] })
 const bytes = <const T extends string>(description: string, value: T) =>
-  reading(
-    ofTypes(description, ['string', 'integer'], {
-      default: value,
-      examples: [value],
-      pattern: SIZE_PATTERN,
-      minimum: 0,
-    }),
-    parseSize,
-  )
+  amounts.bytes(description, { default: value, examples: [value] })
 const workersOf = (workers: string | number): number | 'auto' =>
   workers === 'auto' ? 'auto' : Number(workers)
 const durabilityOf = (word: string): 'power' | 'process' =>

@@ -7,7 +7,11 @@ import type { Json } from '../plugin.ts'
 type Presence = 'required' | 'optional' | 'default'
 /** `read` gets a raw value that fits the schema. */
 export interface Shape<Raw, Value = Raw, P extends Presence = Presence> {
-  readonly schema: { readonly description?: string; readonly [keyword: string]: unknown }
+  readonly schema: {
+    readonly description?: string
+    readonly properties?: Readonly<Record<string, object>>
+    readonly [keyword: string]: unknown
+  }
   readonly presence: P
   /** What is read for a member that is left out; undefined: nothing. */
   readonly fallback: unknown
@@ -20,7 +24,7 @@ export type RawOf<S extends AnyShape> = Parameters<S['read']>[0]
 export type ValueOf<S extends AnyShape> = ReturnType<S['read']>
 
 /** Further keywords of the schema. The order of keywords does not matter. */
-type Notes = { readonly default?: unknown; readonly [keyword: string]: unknown }
+export type Notes = { readonly default?: unknown; readonly [keyword: string]: unknown }
 type PresenceBy<N> = N extends { readonly default: unknown } ? 'default' : 'optional'
 /** The names of fields that have one of these presences. */
 type Named<F extends Fields, P extends Presence> = {
@@ -179,7 +183,7 @@ export const object = <const F extends Fields, const N extends Notes>(
   }
   return create<RawFields<F>, ValueFields<F>, N>(description, checks, notes, readerOf(fields))
 }
-/** For keys that a plugin adds to upstreams or settings, beside `readerOf`. */
+/** For keys of upstreams and settings, as `readerOf`. */
 export const schemasOf = (fields: Fields): Readonly<Record<string, object>> =>
   Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema]))
 
@@ -229,7 +233,6 @@ export const reading = <Raw, Value, P extends Presence, Result>(
   shape: Shape<Raw, Value, P>,
   read: (value: Value) => Result,
 ): Shape<Raw, Result, P> => ({ ...shape, read: raw => read(shape.read(raw)) })
-/** A member that must be there. */
 export const required = <Raw, Value>(shape: Shape<Raw, Value>): Shape<Raw, Value, 'required'> => ({
   ...shape,
   presence: 'required',

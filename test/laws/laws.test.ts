@@ -129,6 +129,7 @@ t.test('vocabulary: words of AI gateways and vendors are refused in the engine',
     )
   t.same(breachesOf({ 'engine/request/a.ts': '// promptly, remodelled\n' }), [])
   t.same(breachesOf({ 'plugins/model.ts': '// model\n' }), [], 'plugins may use it')
+  t.same(breachesOf({ 'engine/config/sections/a.ts': '// model\n' }), [], 'so may descriptions')
   const wire = ["'x-api-key'", "'x-goog-api-key'", "'api-key'", "'mj-api-secret'"]
   for (const text of [...wire, 'body.stream === true', '{ stream?: unknown }']) {
     const path = 'engine/request/a.ts'

@@ -6,7 +6,7 @@ import type { DispatchRules } from '../../upstream/dispatch.ts'
 import { targetFault } from '../../upstream/transport.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { createDialer } from '../../websocket/dial.ts'
-import { createRewrite, deadlinesByUpstream, type RouteOptions } from './route-options.ts'
+import { createRewrite, deadlinesByUpstream, type RouteValues } from './route-options.ts'
 
 interface Context {
   readonly upstreams: ReadonlyMap<string, Upstream>
@@ -16,14 +16,14 @@ interface Context {
 
 /** `payload`: bytes of the largest WebSocket message; undefined on an HTTP route. */
 export const dispatchRules = (
-  options: RouteOptions,
+  options: RouteValues,
   payload: number | undefined,
   { upstreams, resources, spanId }: Context,
 ): DispatchRules => ({
   upstreams,
-  balance: options.balance ?? 'first',
-  retries: options.retries ?? 0,
-  retryOn: options.retry_on ?? [],
+  balance: options.balance,
+  retries: options.retries,
+  retryOn: options.retry_on,
   deadlines: deadlinesByUpstream(options),
   path: createRewrite(options),
   spanId,

@@ -1,11 +1,13 @@
 /** Reads `key:` of an upstream: one key, or several with weights. */
 import { createHash } from 'node:crypto'
+import { KEY } from '../sections/upstream.ts'
+import type { RawOf } from '../shape.ts'
 import type { CompileFault } from './compile-problem.ts'
 
-type KeyOption = string | { readonly key: string; readonly weight?: number }
-export type KeyOptions = KeyOption | readonly KeyOption[]
+/** As the schema accepts it. */
+export type KeyOptions = RawOf<typeof KEY>
 
-interface ReadKey {
+export interface ReadKey {
   readonly name: string
   readonly value: string
   readonly weight: number
@@ -13,14 +15,9 @@ interface ReadKey {
 
 /** The keys that are set: a variable without a value leaves an empty one. */
 export const readKeys = (options: KeyOptions | undefined): readonly ReadKey[] =>
-  [options ?? []]
-    .flat()
-    .map(
-      option =>
-        (typeof option === 'string' ? { key: option } : option) as { key: string; weight?: number },
-    )
+  KEY.read(options ?? [])
     .filter(({ key }) => key !== '')
-    .map(({ key, weight = 1 }) => ({ name: nameOfKey(key), value: key, weight }))
+    .map(({ key, weight }) => ({ name: nameOfKey(key), value: key, weight }))
 
 /** Finds keys that no header can carry. They are not shown: problems are logged. */
 export const findKeyFaults = (

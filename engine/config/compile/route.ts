@@ -8,18 +8,18 @@ import type { CompiledRoute, NamedStage } from '../../snapshot/snapshot.ts'
 import type { UpstreamAttempt } from '../../upstream/attempt.ts'
 import { createDispatcher } from '../../upstream/dispatch.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
+import { ROUTE } from '../sections/route.ts'
 import type { Settings } from '../settings.ts'
 import { type CompileFault, describeError, describeStage } from './compile-problem.ts'
 import { dispatchRules, insideDeadline } from './dispatch-rules.ts'
 import { createRouteHost } from './host.ts'
 import {
+  bodyRules,
+  pingOf,
   type RouteOptions,
-  readBodyRules,
-  readHangup,
-  readPing,
-  readTargets,
+  type RouteValues,
+  targetsOf,
 } from './route-options.ts'
-import { parseSize } from './units.ts'
 
 export interface RouteContext {
   readonly pipeline: readonly string[]
@@ -39,10 +39,11 @@ export const compileRoute = async (
   context: RouteContext,
 ): Promise<CompiledRoute> => {
   const { plugins, faults } = context
-  const [method = '', pattern = ''] = options.path.split(/\s+/)
+  const own = ROUTE.read(options)
+  const [method = '', pattern = ''] = own.path.split(/\s+/)
   const optionsOf = (plugin: string) => options[plugin] ?? plugins.get(plugin)?.default
   const route: Route = {
-    name: options.name ?? options.path,
+    name: own.name ?? own.path,
     method,
     pattern,
     has: plugin => plugin in options || plugins.get(plugin)?.default !== undefined,
@@ -52,13 +53,13 @@ export const compileRoute = async (
   const hasResponder = stages.some(({ stage }) => stage.answers || stage.targets)
   // A stage whose setup failed may be the one that responds.
   const hasFailed = faults.some(({ plugin }) => plugin !== undefined && route.has(plugin))
-  if (readTargets(options).length === 0 && !hasResponder && !hasFailed)
+  if (own.upstream.length === 0 && !hasResponder && !hasFailed)
     faults.push({
       where: ['routes', index],
       code: 'ROUTE_UNANSWERED',
-      message: `the route "${options.path}" has no upstream; add one, or a plugin that responds or selects a target`,
+      message: `the route "${own.path}" has no upstream; add one, or a plugin that responds or selects a target`,
     })
-  return assembleRoute(options, route, stages, context)
+  return assembleRoute(own, route, stages, context)
 }
 
 export const setUpStages = async (
@@ -97,7 +98,7 @@ export const setUpStages = async (
 }
 
 const assembleRoute = (
-  options: RouteOptions,
+  options: RouteValues,
   route: Route,
   stages: readonly NamedStage[],
   context: RouteContext,
@@ -105,7 +106,7 @@ const assembleRoute = (
   const { pipeline, resources, settings } = context
   const handles = namedHandlers<Call>(stages, 'handle')
   const forwards = forwardHandlers(stages)
-  const payload = parseSize(options.websocket?.payload ?? '16MiB')
+  const { payload } = options.websocket
   const rules = dispatchRules(options, route.method === 'WS' ? payload : undefined, context)
   const deadline = insideDeadline(rules)
   const ring = deadline ? [{ name: 'timeout', run: deadline }, ...forwards] : forwards
@@ -130,11 +131,11 @@ const assembleRoute = (
     },
     forwardWith: (last: Run<UpstreamAttempt>) => compose(handlersOf(forwards), last),
     fail: createFaultRenderer(renderer, resources.log),
-    body: readBodyRules(options, settings.limits.body),
-    targets: readTargets(options),
+    body: bodyRules(options, settings.limits.body),
+    targets: targetsOf(options),
     rules,
-    hangup: readHangup(options),
-    ping: readPing(options, stages),
+    hangup: options.hangup,
+    ping: pingOf(options, stages),
     streams: createStreamTest(stages),
     websocket: { payload },
   }

@@ -9,40 +9,17 @@ import { CredentialMask, withoutScheme } from '../../upstream/credential-mask.ts
 import { KeyHealth, type UpstreamKey, UpstreamKeys } from '../../upstream/keys.ts'
 import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
+import { UPSTREAM } from '../sections/upstream.ts'
+import type { RawOf, ValueOf } from '../shape.ts'
 import type { CompileFault } from './compile-problem.ts'
 import { findConnectionFaults } from './connection-faults.ts'
-import { findKeyFaults, type KeyOptions, readKeys } from './keys.ts'
+import { findKeyFaults, type ReadKey, readKeys } from './keys.ts'
 import { createPassRule } from './pass-rule.ts'
-import { parseDuration } from './units.ts'
 import { healthListeners, type ListenToHealth } from './upstream-log.ts'
 
-/** As the schema of routes.yaml accepts it (config/schema.ts). */
-export interface UpstreamOptions {
-  readonly url: string | readonly string[]
-  /** The address once there is a key, if `url` names a plugin. */
-  readonly provider?: string
-  readonly key?: KeyOptions
-  readonly auth?: Auth
-  readonly timeout?: Partial<Record<keyof Deadlines, string>>
-  readonly connections?: number
-  readonly proxy?: string
-  readonly tls?: ConnectionOptions['tls']
-  readonly http2?: boolean
-  readonly headers?: {
-    readonly pass?: readonly string[]
-    readonly set?: Readonly<Record<string, string>>
-  }
-  readonly health?: { readonly failures?: number; readonly eject?: string }
-  readonly [plugin: string]: unknown
-}
-type Auth =
-  | 'bearer'
-  | 'none'
-  | { readonly scheme: string }
-  | { readonly header: string }
-  | { readonly query: string }
-  /** A plugin that signs, with its options (upstream-auth.ts). */
-  | { readonly [plugin: string]: unknown }
+/** As the schema of routes.yaml accepts it; plugins add keys. */
+export type UpstreamOptions = RawOf<typeof UPSTREAM> & { readonly [plugin: string]: unknown }
+type UpstreamValues = ValueOf<typeof UPSTREAM>
 const DEADLINES: Deadlines = {
   connect: 5_000,
   first_byte: 120_000,
@@ -50,27 +27,13 @@ const DEADLINES: Deadlines = {
   preamble: 5_000,
   idle: 60_000,
 }
-const ENGINE_KEYS = new Set([
-  'preset',
-  'url',
-  'provider',
-  'key',
-  'auth',
-  'timeout',
-  'connections',
-  'proxy',
-  'tls',
-  'http2',
-  'headers',
-  'health',
-])
+/** Those that fill a preset are left to plugins as well. */
+const ENGINE_KEYS = new Set(Object.keys(UPSTREAM.schema.properties ?? {}))
+for (const placeholder of ['region', 'resource', 'project']) ENGINE_KEYS.delete(placeholder)
 
 const NO_POOL = { connect: 0, connections: 0 }
 /** `url: NAME:`: the plugin of that name serves the upstream, inside the process. */
 const INSIDE = /^([a-z][a-z0-9-]*):$/
-const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
-  value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
-
 export type AcquireShared = <T extends object>(key: string, version: string, create: () => T) => T
 
 /** Compiles all upstreams. Adds the release functions of their origins to `releases`, and a fault
@@ -109,84 +72,66 @@ export const compileUpstreams = (
 /** `credentials`: names of headers with credentials of clients, see `Plugin.credentialHeaders`. */
 export const compileUpstream = (
   name: string,
-  options: UpstreamOptions,
+  raw: UpstreamOptions,
   share: AcquireShared,
   listen?: ListenToHealth,
   credentials: readonly string[] = [],
 ): Upstream => {
-  const urls = urlsOf(options)
+  const options = UPSTREAM.read(raw)
+  const { auth, headers, health } = options
+  const keyOptions = readKeys(raw.key)
+  const urls = urlsOf(options, keyOptions.length > 0)
   const inside = INSIDE.exec(urls[0] ?? '')?.[1]
-  const deadlines = readDeadlines(options.timeout, DEADLINES)
+  const deadlines = { ...DEADLINES, ...options.timeout }
   const openOrigin = createOpener(deadlines, options, share, listen)
   const origins = inside
     ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NO_POOL)), base: '' }]
     : urls.map(openOrigin)
-  const keys = openKeys(options, origins[0]?.origin, listen)
+  const keys = openKeys(keyOptions, auth, origins[0]?.origin, listen)
   return {
     name,
     inside,
     origins,
     deadlines,
     health: {
-      failures: options.health?.failures ?? 5,
-      eject: parseDuration(options.health?.eject ?? '10s'),
+      ...health,
       ...(keys && keys.list.length > 1 && { restsKeys: true }),
     },
-    set: options.headers?.set ?? {},
+    set: headers.set,
     view: {
       ...(inside && { inside }),
       options: Object.fromEntries(
-        Object.entries(options).filter(([key]) => !ENGINE_KEYS.has(key)) as [string, Json][],
+        Object.entries(raw).filter(([name]) => !ENGINE_KEYS.has(name)) as [string, Json][],
       ),
     },
-    pass: createPassRule(options.headers?.pass ?? [], credentials),
+    pass: createPassRule(headers.pass, credentials),
     keys,
-    mask: maskOf(options),
-    sign: createSigner(options.auth, keys),
+    mask: maskOf(keyOptions, options),
+    sign: createSigner(auth, keys),
   }
 }
 /** Names of headers whose values are credentials. */
 const CREDENTIAL_HEADER = /auth|key|secret|credential/i
-const maskOf = ({ key, headers }: UpstreamOptions): CredentialMask | undefined => {
-  const set = Object.entries(headers?.set ?? {})
+const maskOf = (keys: readonly ReadKey[], { headers }: UpstreamValues) => {
+  const set = Object.entries(headers.set)
   const secrets = [
-    ...readKeys(key).map(({ value }) => value),
+    ...keys.map(({ value }) => value),
     ...set.flatMap(([name, value]) => (CREDENTIAL_HEADER.test(name) ? [value] : [])),
   ]
   const mask = new CredentialMask(secrets.map(withoutScheme))
   return mask.isEmpty ? undefined : mask
 }
 
-const urlsOf = (options: UpstreamOptions): readonly string[] => {
-  const { url, provider } = options
-  const isProvided = provider !== undefined && readKeys(options.key).length > 0
-  return isProvided && INSIDE.test(listOf(url)[0] ?? '') ? [provider] : listOf(url)
-}
-
-export const readDeadlines = (
-  options: UpstreamOptions['timeout'],
-  defaults: Deadlines,
-): Deadlines => {
-  const read = (name: keyof Deadlines): number => {
-    const text = options?.[name]
-    return text ? parseDuration(text) : defaults[name]
-  }
-  return {
-    connect: read('connect'),
-    first_byte: read('first_byte'),
-    first_content: read('first_content'),
-    preamble: read('preamble'),
-    idle: read('idle'),
-  }
-}
+const urlsOf = ({ url, provider }: UpstreamValues, hasKey: boolean): readonly string[] =>
+  provider !== undefined && hasKey && INSIDE.test(url[0] ?? '') ? [provider] : url
 
 const createOpener = (
   { connect }: Deadlines,
-  options: UpstreamOptions,
+  options: UpstreamValues,
   share: AcquireShared,
   listen?: ListenToHealth,
 ) => {
-  const { connections = 128 } = options
+  const { connections } = options
   const connection = connectionOf(options)
   // Upstreams that connect in another way share neither connections nor health.
   const way = connection ? ` ${digestOf(JSON.stringify(connection))}` : ''
@@ -207,12 +152,12 @@ const createOpener = (
 
 /** The state of a key lives with the first address of its upstream, so that it outlives reloads. */
 const openKeys = (
-  { key, auth }: UpstreamOptions,
+  keys: readonly ReadKey[],
+  auth: UpstreamValues['auth'],
   origin: Origin | undefined,
   listen?: ListenToHealth,
 ): UpstreamKeys | undefined => {
   const place = placeOf(auth)
-  const keys = readKeys(key)
   if (!place || !origin || keys.length === 0) return undefined
   const { prefix = '' } = place
   const list = keys.map(({ name, value, weight }) => ({
@@ -229,14 +174,14 @@ const keyHealth = (origin: Origin, name: string, listen?: ListenToHealth): KeyHe
   return health
 }
 /** Undefined for a plain connection. An empty proxy, from a variable that is not set, is none. */
-const connectionOf = ({ proxy, tls, http2 }: UpstreamOptions): ConnectionOptions | undefined => {
+const connectionOf = ({ proxy, tls, http2 }: UpstreamValues): ConnectionOptions | undefined => {
   const isPlain = !proxy && tls === undefined && !http2
   return isPlain ? undefined : { proxy: proxy || undefined, tls, http2 }
 }
 
 /** For requests without a target. */
 const NO_TARGET: Target = { upstream: '' }
-const createSigner = (auth: UpstreamOptions['auth'], keys: UpstreamKeys | undefined) => {
+const createSigner = (auth: UpstreamValues['auth'], keys: UpstreamKeys | undefined) => {
   const place = placeOf(auth)
   if (!keys || !place) return (_: Headers, path: string): string => path
   const { header, query } = place
@@ -256,10 +201,10 @@ interface KeyPlace {
   readonly prefix?: string
 }
 /** Undefined where no key is sent. */
-const placeOf = (auth: Auth = 'bearer'): KeyPlace | undefined => {
+const placeOf = (auth: UpstreamValues['auth'] = 'bearer'): KeyPlace | undefined => {
   if (auth === 'none') return undefined
   if (auth === 'bearer') return { header: 'authorization', prefix: 'Bearer ' }
-  const { scheme, header, query } = auth as Readonly<Record<string, string | undefined>>
+  const { scheme, header, query } = auth
   if (scheme !== undefined) return { header: 'authorization', prefix: `${scheme} ` }
   if (header !== undefined) return { header: header.toLowerCase() }
   return query === undefined ? undefined : { query }

@@ -1,12 +1,10 @@
 /** A compiled upstream: addresses, rotating keys, set headers, deadlines, joined paths. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import {
-  compileUpstream,
-  readDeadlines,
-  type UpstreamOptions,
-} from '../../../engine/config/compile/upstreams.ts'
+import { deadlinesByUpstream } from '../../../engine/config/compile/route-options.ts'
+import { compileUpstream, type UpstreamOptions } from '../../../engine/config/compile/upstreams.ts'
 import { fileSource, read } from '../../../engine/config/read.ts'
+import { ROUTE } from '../../../engine/config/sections/route.ts'
 import { candidatesOf } from '../../../engine/upstream/candidate.ts'
 import type { Origin } from '../../../engine/upstream/origin.ts'
 import { joinPath, type Upstream } from '../../../engine/upstream/upstreams.ts'
@@ -131,8 +129,9 @@ t.test('upstream: omitted settings have defaults', async t => {
   t.same(custom.health, { failures: 2, eject: 60_000 })
   t.same(custom.set, { 'x-a': '1' })
   t.same(custom.pass({ 'x-b': '1', 'x-c': '2' }), { 'x-b': '1' })
-  t.same(readDeadlines({ idle: '1s' }, custom.deadlines), { ...custom.deadlines, idle: 1_000 })
-  t.same(readDeadlines(undefined, custom.deadlines), custom.deadlines)
+  const onRoute = (more: object) => deadlinesByUpstream(ROUTE.read({ path: 'GET /', ...more }))
+  t.same(onRoute({ timeout: { idle: '1s' } })(custom), { ...custom.deadlines, idle: 1_000 })
+  t.same(onRoute({})(custom), custom.deadlines)
   t.throws(() => compile(t, { url: URL_OF, timeout: { idle: 'soon' } }), /not a duration/)
 })
 
