@@ -21,9 +21,10 @@ const server = createServer((request, response) => {
   if (isPoll) recordPoll(id)
   request.resume()
   const isCall = request.url?.endsWith('/chat/completions') === true
-  const answer = isPoll ? pollOf(id) : { task_id: `new-${++submits}` }
   response.setHeader('content-type', 'application/json')
-  response.end(isCall ? CALL : JSON.stringify(answer))
+  if (isCall) return void response.end(CALL)
+  const answer = isPoll ? pollOf(id) : { task_id: `new-${++submits}` }
+  response.end(JSON.stringify(answer))
 })
 const pollOf = (id: string) => {
   if (Number(id.replace('new-', '')) > finished) return { state: 'processing' }
