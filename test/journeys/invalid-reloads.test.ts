@@ -133,9 +133,10 @@ t.test(
       await checkRefused(name)
     }
     t.equal(await primary.metric('config_reload_ok'), 0)
-    primary.write('routes.yaml', good)
     for (const [name, text] of pickEntries(SOURCES, 4)) {
       primary.write('plugins/stamp.ts', text)
+      // After a faulty plugin: the watcher would make a valid configuration live in between.
+      primary.write('routes.yaml', good)
       await checkRefused(`a plugin that ${name}`)
     }
     rmSync(join(primary.folder, 'routes.yaml'))
@@ -227,7 +228,8 @@ t.test('reload: if one worker cannot prepare the version, all keep the old one',
     t.match(await stamp(), { text: 'good', version })
   }
   primary.write('plugins/stamp.ts', STAMP.replace('{ text,', '{ text: text.toUpperCase(),'))
-  t.match(await primary.ask('reload'), { outcome: 'live', version: version + 1 })
+  // The watcher of the files may have been first.
+  t.match(await primary.ask('reload'), { outcome: /live|unchanged/, version: version + 1 })
   const { workers } = await primary.config()
   t.same(
     workers.map(({ version }) => version),
