@@ -13,6 +13,7 @@ export const REQUEST_TYPES: Readonly<Record<string, string>> = {
   'openai-responses': 'Responses',
   'anthropic-messages': 'Messages',
   'google-gemini': 'GenerateContent',
+  'google-interactions': 'Interact',
 }
 /** Of requests.ts too: a format that is a target only. */
 const TARGET_TYPES: Readonly<Record<string, string>> = { 'bedrock-converse': 'Converse' }
@@ -22,6 +23,7 @@ export const ANSWER_TYPES: Readonly<Record<string, string>> = {
   'openai-responses-answered': 'ResponsesAnswered',
   'anthropic-messages-answered': 'MessagesAnswered',
   'google-gemini-answered': 'GeneratedAnswered',
+  'google-interactions-answered': 'InteractionsAnswered',
   'embeddings-answered': 'EmbeddingsAnswered',
   'images-answered': 'ImagesAnswered',
 }

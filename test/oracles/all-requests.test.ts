@@ -4,7 +4,7 @@ import t from 'tap'
 import { CLIENTS } from './cells.ts'
 import { EXCEPTIONS } from './exceptions.ts'
 import { recordedRequests } from './recorded.ts'
-import { render } from './render.ts'
+import { render } from './render/render.ts'
 import { scenarioOf } from './scenarios.ts'
 import { report, type Walk, walk } from './walk.ts'
 

@@ -17,6 +17,7 @@ export const CLIENTS = [
   'openai-responses',
   'anthropic-messages',
   'google-gemini',
+  'google-interactions',
 ] as const
 export type Client = (typeof CLIENTS)[number]
 const FORMATS: readonly string[] = [...CLIENTS, 'bedrock-converse']
@@ -97,6 +98,7 @@ const pathOf = (client: Client, stream: boolean): string =>
     'openai-responses': '/v1/responses',
     'anthropic-messages': '/v1/messages',
     'google-gemini': `/v1beta/models/m:${stream ? 'streamGenerateContent' : 'generateContent'}`,
+    'google-interactions': '/v1beta/interactions',
   })[client]
 
 const stages = new Map<string, ReturnType<typeof translate.setup>>()

@@ -6,6 +6,7 @@ import { MESSAGES_RULES } from './anthropic-messages.ts'
 import { CONVERSE_RULES } from './bedrock-converse.ts'
 import { type Family, familyOf } from './families.ts'
 import { GEMINI_RULES } from './google-gemini.ts'
+import { INTERACTIONS_RULES } from './google-interactions.ts'
 import { CHAT_RULES } from './openai-chat.ts'
 import { RESPONSES_RULES } from './openai-responses.ts'
 import type { Rules, SentRequest } from './rule.ts'
@@ -20,6 +21,7 @@ export const RULES: Readonly<Record<string, Rules>> = {
   'openai-responses': RESPONSES_RULES,
   'anthropic-messages': MESSAGES_RULES,
   'google-gemini': GEMINI_RULES,
+  'google-interactions': INTERACTIONS_RULES,
   'bedrock-converse': CONVERSE_RULES,
 }
 /** Members that chat upstreams other than OpenAI take: thoughts, signatures, hints about
@@ -68,6 +70,7 @@ const PATHS: readonly (readonly [RegExp, string])[] = [
   [/\/responses$/, 'openai-responses'],
   [/\/messages$|:(?:streamR|r)awPredict$/, 'anthropic-messages'],
   [/:(?:g|streamG)enerateContent$/, 'google-gemini'],
+  [/\/interactions$/, 'google-interactions'],
   [/\/converse(?:-stream)?$/, 'bedrock-converse'],
 ]
 /** Judges a request by the path that it went to; an empty list for other paths. */

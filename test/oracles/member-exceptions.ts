@@ -38,11 +38,28 @@ export const MEMBER_EXCEPTIONS: readonly MemberException[] = [
     reason: 'what an answer of a history said about its own text: the text is replayed',
   },
   {
+    member: /^google-interactions .*\bannotations\b/,
+    reason: 'what a text of a history said about itself: the text is replayed',
+  },
+  {
+    member:
+      /^google-interactions input\[\w+(?:_call\]\.id|_result\]\.(?:call_id|name|server_name)) ->/,
+    reason: 'what belongs together in a history: a call and its result are replayed',
+  },
+  {
+    member: /^google-interactions .*\.search_suggestions ->/,
+    reason: 'what a client of a history was to show: the search is replayed',
+  },
+  {
+    member: /^google-interactions response_format ->/,
+    reason: 'text is what every target answers',
+  },
+  {
     member: /^openai-responses input\[image_generation_call\]\./,
     reason: 'how an image of a history was made: the image is replayed',
   },
   {
-    member: /(?:input\[reasoning\]|content\[thinking\])\.|\.thoughtSignature ->/,
+    member: /(?:input\[(?:reasoning|thought)\]|content\[thinking\])\.|\.thoughtSignature ->/,
     reason: 'thoughts of another provider',
   },
   {

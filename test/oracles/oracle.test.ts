@@ -7,6 +7,7 @@ import { judgeProvider, PROVIDERS, type ProviderFacts } from './providers.ts'
 import { MESSAGES_CASES } from './rule-cases/anthropic-messages.ts'
 import { CONVERSE_CASES } from './rule-cases/bedrock-converse.ts'
 import { GEMINI_CASES } from './rule-cases/google-gemini.ts'
+import { INTERACTIONS_CASES } from './rule-cases/google-interactions.ts'
 import { CHAT_CASES } from './rule-cases/openai-chat.ts'
 import { RESPONSES_CASES } from './rule-cases/openai-responses.ts'
 import type { RuleCases } from './rule-cases/rule-cases.ts'
@@ -16,6 +17,7 @@ const CASES: Readonly<Record<string, RuleCases>> = {
   'openai-responses': RESPONSES_CASES,
   'anthropic-messages': MESSAGES_CASES,
   'google-gemini': GEMINI_CASES,
+  'google-interactions': INTERACTIONS_CASES,
   'bedrock-converse': CONVERSE_CASES,
 }
 

@@ -143,10 +143,30 @@ const gemini = (body: LooseObject): LooseObject => {
     contents: [user, ...contents, user],
   }
 }
+const interactions = (body: LooseObject): LooseObject => {
+  const user = { type: 'user_input', content: [{ type: 'text', text: 'hi' }] }
+  const tools = ['sample0', 'other'].map(name => ({ type: 'function', name }))
+  const needsTools = 'tool_choice' in asObject(body.generation_config)
+  const steps = asList(body.input).flatMap(each => {
+    const type = asString(each.type)
+    const call = { type: 'function_call', id: each.call_id, name: 'sample0', arguments: {} }
+    if (type === 'function_result') return [call, each]
+    const result = { type: 'function_result', call_id: each.id, result: 'ok' }
+    return type === 'function_call' ? [each, result] : [each]
+  })
+  const isList = Array.isArray(body.input) && asString(steps[0]?.type).includes('_')
+  return {
+    input: 'hi',
+    ...(needsTools && { tools }),
+    ...body,
+    ...(isList && { input: [user, ...steps, user] }),
+  }
+}
 const REPAIRS: Readonly<Record<Client, (body: LooseObject) => LooseObject>> = {
   'openai-chat': chat,
   'openai-responses': responses,
   'anthropic-messages': messages,
   'google-gemini': gemini,
+  'google-interactions': interactions,
 }
 export const repair = (client: Client, body: LooseObject): LooseObject => REPAIRS[client](body)

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { CLIENTS } from './cells.ts'
 import { recordedRequests } from './recorded.ts'
-import { render } from './render.ts'
+import { render } from './render/render.ts'
 import { scenarioOf } from './scenarios.ts'
 import { report, walk } from './walk.ts'
 

@@ -60,7 +60,11 @@ const writeResult = (result: Result, dropped: DroppedFields): readonly Fields[] 
   const { content, value, hasFailed } = result
   const contentBlocks = content.flatMap(each => writeResultPart(each, dropped))
   const useValue = contentBlocks.length === 0 && value !== undefined && value !== null
-  const blocks = useValue ? [textBlock(asText(value))] : contentBlocks
+  const whole = useValue ? [textBlock(asText(value))] : contentBlocks
+  // The provider takes only texts in a result that failed: its media stand behind it.
+  const [blocks, behind] = hasFailed
+    ? [whole.filter(isText), whole.filter(each => !isText(each))]
+    : [whole, []]
   return [
     {
       type: 'tool_result',
@@ -69,8 +73,10 @@ const writeResult = (result: Result, dropped: DroppedFields): readonly Fields[] 
       ...(hasFailed && { is_error: true }),
       ...writeCache(result),
     },
+    ...behind,
   ]
 }
+const isText = ({ type }: Fields): boolean => type === 'text'
 const writeResultPart = (content: Text | Media, dropped: DroppedFields): readonly Fields[] =>
   content.type === 'text' ? writeText(content, dropped) : writeMediaBlock(content, dropped)
 const writeMediaBlock = (media: Media, dropped: DroppedFields): readonly Fields[] => {

@@ -107,13 +107,14 @@ export const encodeMedia = (media: Media, dropped: DroppedFields): Fields => {
   const takesDetail = kind === 'image' || kind === 'video'
   if (resolution !== undefined && !takesDetail) dropped.add('detail')
   if (name !== undefined && kind !== 'video') dropped.add('filename')
+  if (clip !== undefined && kind !== 'video') dropped.add('clip')
   if (context !== undefined) dropped.add('context')
   if (citationsEnabled) dropped.add('citations')
   return omitUndefined({
     ...addressOf(media, source),
     name: kind === 'video' ? name : undefined,
     resolution: takesDetail ? resolution : undefined,
-    processing: isFields(clip) ? processingOf(clip) : undefined,
+    processing: kind === 'video' && isFields(clip) ? processingOf(clip) : undefined,
   })
 }
 const processingOf = ({ startOffset, endOffset, fps }: Fields): Fields =>

@@ -107,14 +107,14 @@ class StepsWriter {
     if (text) this.#append(type, { type: 'text', text: text.text })
   }
   #resultStep(result: Result): Fields {
-    const { id, name, value, content, hasFailed } = result
+    const { id, name, content, hasFailed } = result
     for (const { cache } of [result, ...content]) dropCache(cache, this.#dropped)
     return omitUndefined({
       type: 'function_result',
       call_id: encodeCallId(id, PORTABLE_ID),
       name,
       is_error: hasFailed,
-      result: value ?? this.#resultOf(content),
+      result: this.#resultOf(content),
     })
   }
   #resultOf(content: readonly (Text | Media)[]): string | readonly Fields[] {

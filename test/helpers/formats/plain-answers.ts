@@ -48,6 +48,16 @@ export const plainAnswers = (text: string, input: number, output: number) => {
         totalTokenCount: total,
       },
     },
+    'google-interactions': {
+      id: 'i1',
+      object: 'interaction',
+      model: 'm',
+      status: 'completed',
+      created: '2026-01-01T00:00:00.000Z',
+      updated: '2026-01-01T00:00:00.000Z',
+      steps: [{ type: 'model_output', content: [{ type: 'text', text }] }],
+      usage: { total_input_tokens: input, total_output_tokens: output, total_tokens: total },
+    },
     'bedrock-converse': {
       output: { message: { role: 'assistant', content: [{ text }] } },
       stopReason: 'end_turn',

@@ -10,7 +10,7 @@ import { CLIENTS, type Client } from '../../oracles/cells.ts'
 import { familyOf } from '../../oracles/families.ts'
 import { judge } from '../../oracles/index.ts'
 import { judgeProvider, PROVIDERS } from '../../oracles/providers.ts'
-import { render } from '../../oracles/render.ts'
+import { render } from '../../oracles/render/render.ts'
 import type { Scenario, Step, ToolPart } from '../../oracles/scenarios.ts'
 import { type Received, serve } from './requests/upstreams.ts'
 
@@ -203,6 +203,7 @@ routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
   - { path: POST /v1/responses, model: body, translate: openai-responses, errors: openai }
   - { path: POST /v1/messages, model: body, translate: anthropic-messages, errors: anthropic }
+  - { path: POST /v1beta/interactions, model: body, translate: google-interactions, errors: google }
   - { path: 'POST /v1beta/models/{model}:generateContent', model: { path: model }, translate: google-gemini, errors: google }
   - { path: 'POST /v1beta/models/{model}:streamGenerateContent', model: { path: model }, translate: google-gemini, errors: google }
 `,
@@ -215,6 +216,7 @@ const pathOf = (client: Client, model: string, isStreamed: boolean): string =>
     'openai-responses': '/v1/responses',
     'anthropic-messages': '/v1/messages',
     'google-gemini': `/v1beta/models/${model}:${isStreamed ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    'google-interactions': '/v1beta/interactions',
   })[client]
 /** What the provider refuses of a request; a status other than 200 too. */
 const refusalsOf = async (

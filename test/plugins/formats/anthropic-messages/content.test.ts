@@ -37,7 +37,6 @@ t.test('messages encoder: sends images and files in tool results (edge 20)', asy
     type: 'result',
     id: '1',
     content: [image, pdf],
-    hasFailed: true,
   }
   const body = encodeTurns([...HELLO, model(call('1')), user(resultWithMedia)])
   const [, , last] = body.messages as readonly { readonly content: readonly Fields[] }[]
@@ -49,8 +48,27 @@ t.test('messages encoder: sends images and files in tool results (edge 20)', asy
         { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA==' } },
         { type: 'document', source: { type: 'url', url: 'https://a/b.pdf' }, title: 'b' },
       ],
-      is_error: true,
     },
+  ])
+})
+t.test('messages encoder: media of a failed result stand behind it', async t => {
+  const image: Media = {
+    type: 'media',
+    kind: 'image',
+    source: { type: 'data', data: 'AA==', mime: 'image/png' },
+  }
+  const failed: Content = {
+    type: 'result',
+    id: '1',
+    content: [{ type: 'text', text: 'no' }, image],
+    hasFailed: true,
+  }
+  const body = encodeTurns([...HELLO, model(call('1')), user(failed, { type: 'text', text: 'so' })])
+  const [, , last] = body.messages as readonly { readonly content: readonly Fields[] }[]
+  t.match(last?.content, [
+    { type: 'tool_result', content: [{ type: 'text', text: 'no' }], is_error: true },
+    { type: 'image' },
+    { type: 'text', text: 'so' },
   ])
 })
 t.test('messages encoder: sends an object result as JSON text', async t => {

@@ -61,8 +61,8 @@ export const CONVERSATION_REASONS: readonly ConversationReason[] = [
     ),
   },
   {
-    reason: 'media of a result move to a user message if results hold no media',
-    applies: way => involves(way, CHAT) || (involves(way, GEMINI) && !way.isCapable),
+    reason: 'media of a result move to a user message if results, or failed ones, hold no media',
+    applies: way => involves(way, CHAT, MESSAGES) || (involves(way, GEMINI) && !way.isCapable),
     normalise: pieces => mergeTexts(mediaAfterResults(pieces)),
   },
   {

@@ -1,43 +1,23 @@
 /** Writes a scenario as a request of each client format, as its SDKs write it. */
-import type { LooseObject } from '../helpers/formats/loose-json.ts'
-import type { Client, ClientRequest } from './cells.ts'
+import type { LooseObject } from '../../helpers/formats/loose-json.ts'
+import type { Client, ClientRequest } from '../cells.ts'
+import type { CallStep, Media, Scenario, Step, ToolPart } from '../scenarios.ts'
+import { interactionsBody } from './interactions.ts'
 import { withOddShape } from './odd-shapes.ts'
-import type { CallStep, Media, Scenario, Step, ToolPart } from './scenarios.ts'
-
-const PNG =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const PDF = Buffer.from('%PDF-1.4\n%%EOF').toString('base64')
-const TYPES: Readonly<Record<Media, string>> = {
-  png: 'image/png',
-  jpg: 'image/jpg',
-  gif: 'image/gif',
-  url: 'https://example.com/a.png',
-  'http-url': 'http://example.com/a.png',
-  pdf: 'application/pdf',
-  'pdf-url': 'https://example.com/a.pdf',
-  'text-file': 'text/plain',
-}
-const SIGNATURE = Buffer.from('a signature of the provider').toString('base64')
-const CACHE = { type: 'ephemeral' }
-const FORM = {
-  type: 'object',
-  properties: { answer: { type: 'string' }, sure: { type: 'boolean' } },
-  required: ['answer', 'sure'],
-  additionalProperties: false,
-}
-const bytesOf = (media: Media): string => (media === 'pdf' ? PDF : PNG)
-const dataUrl = (media: Media): string =>
-  `data:${TYPES[media]};base64,${media === 'pdf' ? PDF : PNG}`
-const isFile = (media: Media): boolean => /pdf|file/.test(media)
-const isUrl = (media: Media): boolean => media.endsWith('url')
-const withoutUndefined = (members: LooseObject): LooseObject =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
-/** The text of a result in formats with texts only. */
-const resultText = ({ result }: CallStep): string =>
-  ({ object: '{"degrees":20}', empty: '', failed: 'no such city', 'failed image': 'no such city' })[
-    result as string
-  ] ?? 'sunny'
-const hasImage = ({ result }: CallStep): boolean => /image/.test(result)
+import {
+  bytesOf,
+  CACHE,
+  dataUrl,
+  FORM,
+  hasImage,
+  isFile,
+  isUrl,
+  PNG,
+  resultText,
+  SIGNATURE,
+  TYPES,
+  withoutUndefined,
+} from './parts.ts'
 
 // ---------------------------------------------------------------- chat completions
 
@@ -371,6 +351,7 @@ const BODIES: Readonly<Record<Client, (scenario: Scenario) => LooseObject>> = {
   'openai-responses': responsesBody,
   'anthropic-messages': messagesBody,
   'google-gemini': geminiBody,
+  'google-interactions': interactionsBody,
 }
 export const render = (client: Client, scenario: Scenario, name: string): ClientRequest => ({
   client,

@@ -1,8 +1,8 @@
 /** Changes a request of a client into a shape that clients send and that few expect. A shape that a
  *  format does not have changes nothing. */
-import { asList, asObject, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
-import type { Client } from './cells.ts'
-import type { Scenario } from './scenarios.ts'
+import { asList, asObject, asString, type LooseObject } from '../../helpers/formats/loose-json.ts'
+import type { Client } from '../cells.ts'
+import type { Scenario } from '../scenarios.ts'
 
 type Odd = NonNullable<Scenario['odd']>
 type Change = (body: LooseObject) => LooseObject
@@ -166,11 +166,19 @@ const GEMINI: Changes = {
   'snake case': body => asObject(snakeCase(body)),
 }
 
+const hello = { type: 'user_input', content: [{ type: 'text', text: 'hi' }] }
+const INTERACTIONS: Changes = {
+  'two user turns': before('input', () => [hello, hello]),
+  'an empty user turn': after('input', { type: 'user_input', content: [] }),
+  'an empty assistant turn': before('input', () => [hello, { type: 'model_output' }, hello]),
+}
+
 const CHANGES: Readonly<Record<Client, Changes>> = {
   'openai-chat': CHAT,
   'openai-responses': RESPONSES,
   'anthropic-messages': MESSAGES,
   'google-gemini': GEMINI,
+  'google-interactions': INTERACTIONS,
 }
 export const withOddShape = (client: Client, { odd }: Scenario, body: LooseObject): LooseObject =>
   (odd && CHANGES[client][odd]?.(body)) ?? body
