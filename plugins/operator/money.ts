@@ -85,8 +85,8 @@ const changeMoney = async (
   list: readonly Statement[],
   after: { readonly [name: string]: string },
 ): Promise<number> => {
-  const { balance, overdraft } = await fundsOf(store, account)
-  const change = { object: `account ${account.id}`, before: { balance, overdraft }, after }
+  const { name, balance, overdraft } = await fundsOf(store, account)
+  const change = { object: `account ${account.id}`, before: { name, balance, overdraft }, after }
   const rows = await store.change(list, change)
   return Number(rows.at(-1)?.[0]?.id)
 }

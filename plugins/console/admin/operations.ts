@@ -31,12 +31,13 @@ const endpointFrom = (operation: Operation): AdminEndpoint => {
   return { summary, query: Object.fromEntries(query), data: result, run }
 }
 
+const operations = OPERATIONS.filter(({ scope }) => scope !== 'own')
 export const operationEndpoints: AdminEndpoints = Object.fromEntries(
-  OPERATIONS.filter(({ scope }) => scope !== 'own').flatMap(operation => {
-    const endpoint = endpointFrom(operation)
-    const { earlier } = operation
-    return [endpointOf(operation), ...(earlier === undefined ? [] : [earlier])].map(
-      name => [name, endpoint] as const,
-    )
-  }),
+  operations.map(operation => [endpointOf(operation), endpointFrom(operation)]),
+)
+/** Endpoints by their earlier names, which no list has. */
+export const EARLIER_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
+  operations.flatMap(operation =>
+    operation.earlier === undefined ? [] : [[operation.earlier, endpointOf(operation)]],
+  ),
 )

@@ -7,15 +7,19 @@ import { consoleSettings } from '../section.ts'
 import type { AdminCall, AdminResult } from './endpoint.ts'
 import { ADMIN_ENDPOINTS, EVENT_ENDPOINTS } from './endpoints.ts'
 import { answerEvents } from './events.ts'
+import { EARLIER_NAMES } from './operations.ts'
 
 const LISTENER = 'admin listener'
 
 /** Validates the body, runs the endpoint and logs its change. */
 const run = async (
-  name: string,
+  calledName: string,
   call: Omit<AdminCall, 'body'> & { readonly body: Json | undefined },
   host: HostBase,
 ): Promise<AdminResult> => {
+  const name = Object.hasOwn(EARLIER_NAMES, calledName)
+    ? (EARLIER_NAMES[calledName] ?? '')
+    : calledName
   const endpoint = Object.hasOwn(ADMIN_ENDPOINTS, name) ? ADMIN_ENDPOINTS[name] : undefined
   if (!endpoint) throw fault('ADMIN_UNKNOWN', [name])
   const { body = {} } = call
@@ -69,7 +73,7 @@ export const adminView =
 
 /** `GET accounts` is `GET /-/admin/accounts` on the admin listener. */
 export const adminListenerEndpoints: NonNullable<Plugin['admin']> = Object.fromEntries(
-  Object.keys(ADMIN_ENDPOINTS).map(name => [
+  [...Object.keys(ADMIN_ENDPOINTS), ...Object.keys(EARLIER_NAMES)].map(name => [
     name.replace(' ', ' /-/admin/'),
     async ({ query, body, operator }, host) => {
       const caller = operator ? { actor: operator.name, account: operator.id } : { actor: LISTENER }

@@ -168,7 +168,7 @@ t.test('admin API: refuses bad bodies and unknown endpoints, and logs changes', 
   t.match(JSON.parse(entry), {
     actor: 'admin',
     before: { name: 'logged', balance: '0' },
-    after: { name: 'logged', balance: '1.5' },
+    after: { credited: '1.5' },
   })
 })
 

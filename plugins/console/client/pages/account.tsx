@@ -31,7 +31,7 @@ const AccountPage = ({ place }: PageProps) => {
   const [open, setOpen] = useState<Open>()
   const name = place.id ?? ''
   const account = useData<{ data: AccountRow }>(
-    `/api/admin/account?${new URLSearchParams({ account: name })}`,
+    `/api/admin/accounts/show?${new URLSearchParams({ account: name })}`,
   )
   return (
     <>
@@ -224,7 +224,7 @@ const AccountLimits = ({
   const [draft, setDraft] = useState(() => limitsDraft(limits))
   const action = useAction(async () => {
     const body = { account: id, limits: limitsBody(draft) }
-    await callData('POST', '/api/admin/accounts/limits', body)
+    await callData('POST', '/api/admin/accounts/limit', body)
     onDone(text('saved'))
   })
   return (
@@ -349,7 +349,7 @@ const KeyLimits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
       ...(isChanged(quota, quotaDraft(key)) && quotaBody(quota)),
       ...(isChanged(limits, limitsDraft(key.limits)) && { limits: limitsBody(limits) }),
     }
-    await callData('POST', '/api/admin/keys/limits', body)
+    await callData('POST', '/api/admin/keys/update', body)
     onDone()
   })
   return (

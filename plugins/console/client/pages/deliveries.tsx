@@ -18,10 +18,10 @@ const Deliveries = ({ place: { query } }: PageProps) => {
   const [round, setRound] = useState(0)
   const state = query.get('state') ?? ''
   const account = query.get('account') ?? ''
-  const path = `/api/admin/deliveries?${new URLSearchParams({ state, account })}`
+  const path = `/api/admin/webhooks?${new URLSearchParams({ state, account })}`
   const rows = useRows<DeliveryRow>(path, envelopePage, round)
   const replay = (event: string) =>
-    callData('POST', '/api/admin/deliveries/replay', { event })
+    callData('POST', '/api/admin/webhooks/replay', { event })
       .then(() => {
         toast(text('deliveries.replayed'))
         setRound(round => round + 1)

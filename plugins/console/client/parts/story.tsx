@@ -248,7 +248,7 @@ const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void 
   const { request, state, cost, refunded, uncollected, formula, usage, estimated } = charge
   const canRefund = state === 'settled' && Number(cost) > 0 && Number(refunded) === 0
   const refund = useAction(async () => {
-    await callData('POST', '/api/admin/charges/refund', { request })
+    await callData('POST', '/api/admin/accounts/refund', { request })
     toast(text('call.refund.done'))
     setAsking(false)
     onChange()
