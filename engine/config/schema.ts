@@ -1,6 +1,7 @@
 /** The schema of routes.yaml: keys of the engine (sections/, settings.ts) and of all plugins. */
 import type { Plugin } from '../plugin.ts'
 import { formatsIn } from './compile/snapshot-members.ts'
+import { shareDefinitions } from './editor/definitions.ts'
 import { orderKeywords } from './editor/keyword-order.ts'
 import { editorSchema } from './editor/variables.ts'
 import { FILE, PLUGIN_NAME } from './sections/file.ts'
@@ -93,9 +94,15 @@ const authSchema = (plugins: readonly (readonly [string, Plugin])[]): object => 
   return { ...AUTH.schema, anyOf: [word, { ...places, properties }] }
 }
 
+/** As the loader checks a file; what repeats stands once. */
+export const schemaWithDefinitions = (plugins: Plugins): object =>
+  shareDefinitions(assembleSchema(plugins))
+
 /** The text of schemas/routes.json. It depends only on the plugins, not on their order. */
-export const schemaText = (plugins: Plugins): string =>
-  `${JSON.stringify(orderKeywords(editorSchema(assembleSchema(plugins))), null, 2)}\n`
+export const schemaText = (plugins: Plugins): string => {
+  const schema = orderKeywords(editorSchema(assembleSchema(plugins))) as object
+  return `${JSON.stringify(shareDefinitions(schema), null, 2)}\n`
+}
 
 /** A schema with internal references needs its own root id. */
 const optionsOf = (name: string, schema: object): object => ({

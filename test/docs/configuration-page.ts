@@ -1,6 +1,7 @@
 /** Writes docs/configuration.md from the schemas of the engine and of plugins: `npm run docs`. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { withDefinitions } from '../helpers/schema-references.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 export const PAGE = `${root}/docs/configuration.md`
@@ -142,7 +143,10 @@ const unitOf = (pattern: string): string | undefined => {
   return pattern.includes('/(s|min|h)') ? 'rate, such as 60/min' : undefined
 }
 
-export const shippedSchema = (): Schema =>
-  JSON.parse(readFileSync(`${root}/schemas/routes.json`, 'utf8'), withoutVariables) as Schema
+export const shippedSchema = (): Schema => {
+  const text = readFileSync(`${root}/schemas/routes.json`, 'utf8')
+  const schema = withDefinitions(JSON.parse(text))
+  return JSON.parse(JSON.stringify(schema), withoutVariables) as Schema
+}
 
 if (import.meta.main) writeFileSync(PAGE, configurationPage(shippedSchema()))

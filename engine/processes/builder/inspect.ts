@@ -10,7 +10,7 @@ import { importPlugins } from '../../config/plugins/import.ts'
 import { pluginFolders } from '../../config/plugins/plugin-folders.ts'
 import { type Problem, ProblemsError, problemHint, problemText } from '../../config/problem.ts'
 import { read, type Source } from '../../config/read.ts'
-import { assembleSchema } from '../../config/schema.ts'
+import { schemaWithDefinitions } from '../../config/schema.ts'
 import { SharedResources } from '../../config/shared-resources.ts'
 import { errors } from '../../errors.ts'
 import type { ConfigFiles, FileDiff, ProblemView, VersionView } from '../../plugin.ts'
@@ -88,7 +88,7 @@ const schemaOf = async ({ config, cacheFolder, source }: BuilderContext): Promis
   const { root } = reading
   const { bundles, inputs } = await bundlePlugins(pluginFolders(reading), root, cacheFolder)
   const { plugins } = await importPlugins(bundles, root, inputs, () => {})
-  return assembleSchema(plugins)
+  return schemaWithDefinitions(plugins)
 }
 
 /** Unchanged lines around a change. */

@@ -2,6 +2,8 @@
  *  stand there. Pure. */
 
 interface Schema {
+  readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, Schema>>
   readonly description?: string
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
@@ -14,6 +16,8 @@ interface Schema {
   readonly oneOf?: readonly Schema[]
   readonly allOf?: readonly Schema[]
 }
+/** The schema itself, or the one that it refers to. */
+type Follow = (schema: Schema) => Schema
 export interface Completion {
   /** A key or a value. */
   readonly name: string
@@ -38,8 +42,12 @@ export const completionsAt = (
   schema: unknown,
 ): { readonly prefix: string; readonly completions: readonly Completion[] } => {
   const { path, prefix, isValue } = positionAt(text, offset)
-  const schemas = schemasAt([schema as Schema], path)
-  const all = [...(isValue ? [] : schemas.flatMap(keysOf)), ...schemas.flatMap(valuesOf)]
+  const { $defs = {} } = schema as Schema
+  const follow: Follow = ({ $ref, ...each }) =>
+    $ref === undefined ? each : ($defs[$ref.replace('#/$defs/', '')] ?? {})
+  const schemas = schemasAt(schema as Schema, path, follow)
+  const keys = isValue ? [] : schemas.flatMap(each => keysOf(each, follow))
+  const all = [...keys, ...schemas.flatMap(valuesOf)]
   const byName = new Map(
     all
       .filter(({ name }) => name.startsWith(prefix) && name !== prefix)
@@ -49,10 +57,10 @@ export const completionsAt = (
   const completions = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   return { prefix, completions }
 }
-const keysOf = ({ properties = {} }: Schema): readonly Completion[] =>
-  Object.entries(properties).map(([name, { description = '' }]) => ({
+const keysOf = ({ properties = {} }: Schema, follow: Follow): readonly Completion[] =>
+  Object.entries(properties).map(([name, each]) => ({
     name,
-    description,
+    description: follow(each).description ?? '',
     insert: `${name}: `,
   }))
 const valuesOf = (schema: Schema): readonly Completion[] => {
@@ -131,8 +139,8 @@ const flowPath = (line: string): readonly string[] | undefined => {
   return open.length === 0 ? undefined : open.filter(each => each !== '')
 }
 
-const schemasAt = (roots: readonly Schema[], path: readonly string[]): readonly Schema[] => {
-  let present = roots.flatMap(alternatives)
+const schemasAt = (root: Schema, path: readonly string[], follow: Follow): readonly Schema[] => {
+  let present = alternatives(root, follow)
   for (const step of path)
     present = present.flatMap(({ properties, additionalProperties, items }) => {
       const next =
@@ -141,14 +149,13 @@ const schemasAt = (roots: readonly Schema[], path: readonly string[]): readonly 
           : ((properties && Object.hasOwn(properties, step) && properties[step]) ??
             additionalProperties)
       const value = next === false || next === undefined ? additionalProperties : next
-      return typeof value === 'object' ? alternatives(value) : []
+      return typeof value === 'object' ? alternatives(value, follow) : []
     })
   return present
 }
 /** A schema with all that it is made of. */
-const alternatives = (schema: Schema): readonly Schema[] => [
-  schema,
-  ...[...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])].flatMap(
-    alternatives,
-  ),
-]
+const alternatives = (reference: Schema, follow: Follow): readonly Schema[] => {
+  const schema = follow(reference)
+  const { anyOf = [], oneOf = [], allOf = [] } = schema
+  return [schema, ...[...anyOf, ...oneOf, ...allOf].flatMap(each => alternatives(each, follow))]
+}

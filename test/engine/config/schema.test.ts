@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import t from 'tap'
 import { DURATION_PATTERN, SIZE_PATTERN } from '../../../engine/config/compile/units.ts'
+import { orderKeywords } from '../../../engine/config/editor/keyword-order.ts'
+import { editorSchema } from '../../../engine/config/editor/variables.ts'
 import { bundlePlugins } from '../../../engine/config/plugins/bundle.ts'
 import { importPlugins } from '../../../engine/config/plugins/import.ts'
 import { assembleSchema, schemaText } from '../../../engine/config/schema.ts'
 import type { Plugin } from '../../../engine/plugin.ts'
+import { withDefinitions } from '../../helpers/schema-references.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 type Schema = { readonly [keyword: string]: unknown }
@@ -141,6 +144,45 @@ t.test(
   },
 )
 
+t.test('schema: what repeats stands once, and nothing of another root is moved', async t => {
+  const limits = (name: string): object => ({
+    type: 'object',
+    description: `Limits that apply to each request, such as its size and its time: ${name}.`,
+    properties: { size: { type: 'string', description: 'The largest size of a request.' } },
+    additionalProperties: false,
+  })
+  const definitions = { word: limits('word') }
+  const own = { definitions, properties: { a: limits('a'), b: { $ref: '#/definitions/word' } } }
+  const plugins = new Map([
+    [
+      'one',
+      plugin({ schema: { anyOf: [limits('a'), limits('b')] }, settings: { c: limits('c') } }),
+    ],
+    ['two', plugin({ schema: own, sections: { a: { items: limits('a') }, c: limits('c') } })],
+    ['three', plugin({ schema: own })],
+  ])
+  const text = schemaText(plugins)
+  const schema = JSON.parse(text)
+  t.same(withDefinitions(schema), orderKeywords(editorSchema(assembleSchema(plugins))))
+  const routes = inside(schema, 'properties', 'routes', 'items', 'properties')
+  t.same(inside(routes, 'two', '$id'), 'plugin:two')
+  t.same(inside(routes, 'two', 'properties', 'b'), { $ref: '#/definitions/word' })
+  t.notOk(JSON.stringify(inside(routes, 'two')).includes('$defs'))
+  t.match(inside(schema, 'properties', 'c'), { $ref: /^#\/\$defs\// })
+  t.same(
+    inside(schema, 'properties', 'settings', 'properties', 'c'),
+    inside(schema, 'properties', 'c'),
+  )
+})
+
+t.test('schema: every definition is referred to at least twice', async t => {
+  const text = readFileSync(join(ROOT, 'schemas/routes.json'), 'utf8')
+  const names = Object.keys(JSON.parse(text).$defs)
+  t.ok(names.length > 50, `${names.length} definitions`)
+  for (const name of names) t.ok(text.split(`"#/$defs/${name}"`).length > 2, name)
+  for (const [, name] of text.matchAll(/"#\/\$defs\/([^"]+)"/g)) t.ok(names.includes(name ?? ''))
+})
+
 t.test('schema: schemas/routes.json is up to date', async t => {
   const bundleResult = await bundlePlugins(['plugins'], ROOT, t.testdir())
   const { plugins, problems } = await importPlugins(
@@ -163,7 +205,8 @@ t.test('schema: the first line of routes.yaml refers to it', async t => {
 })
 
 t.test('schema: every key of the shipped plugins has a description and an example', async t => {
-  const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/routes.json'), 'utf8'))
+  const text = readFileSync(join(ROOT, 'schemas/routes.json'), 'utf8')
+  const schema = withDefinitions<Schema>(JSON.parse(text))
   for (const [path, each] of keys(schema)) {
     t.ok(typeof each.description === 'string', `${path}: description`)
     t.ok(Array.isArray(each.examples), `${path}: example`)

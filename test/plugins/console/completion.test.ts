@@ -49,3 +49,21 @@ t.test('completion: a value that YAML would misread is quoted', async t => {
     ['7', "'it''s: so'", 'plain'],
   )
 })
+
+t.test('completion: follows references to definitions', async t => {
+  const shared = {
+    properties: { a: { $ref: '#/$defs/word' }, b: { items: { $ref: '#/$defs/map' } } },
+    $defs: {
+      word: { description: 'A word.', enum: ['one', 'two'] },
+      map: { anyOf: [{ properties: { c: { $ref: '#/$defs/word' } } }] },
+    },
+  }
+  const names = (text: string) =>
+    completionsAt(text, text.length, shared).completions.map(({ name }) => name)
+  t.equal(completionsAt('', 0, shared).completions[0]?.description, 'A word.')
+  t.same(names('a: '), ['one', 'two'])
+  t.same(names('b:\n  - '), ['c'])
+  t.same(names('b:\n  - c: t'), ['two'])
+  t.same(completionsAt('a: ', 3, { properties: { a: { $ref: '#/$defs/none' } } }).completions, [])
+  t.ok(at('models:\n  m:\n    traits: { cache_|').names.includes('cache_control'))
+})
