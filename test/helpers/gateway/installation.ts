@@ -18,6 +18,8 @@ interface Worker {
   readonly url: string
   /** Cuts this worker off from the store. */
   silence(): void
+  /** Connects it again. */
+  resume(): void
 }
 export interface Installation {
   readonly database: OpenDatabase
@@ -106,6 +108,9 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
         url: core.url,
         silence: () => {
           link.isCut = true
+        },
+        resume: () => {
+          link.isCut = false
         },
       }
     },

@@ -55,6 +55,44 @@ for (const engine of ENGINES)
     },
   )
 
+for (const engine of ENGINES)
+  t.test(
+    `idempotency claims (${engine}): a stream ends once its process knows that it was expelled`,
+    async t => {
+      const here = await installOn(t, await startAnyStore(t, engine))
+      const first = await here.worker({ beat: HEARTBEAT })
+      const second = await here.worker({ beat: HEARTBEAT })
+      const plain = here.script
+      here.script = (request, response, call) => {
+        if (call > 1) return plain(request, response, call)
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write('data: begun\n\n')
+      }
+      const headers = { account: '1', 'idempotency-key': 'k', 'content-type': 'application/json' }
+      const stream = await fetch(`${first.url}/a`, { method: 'POST', body: '{"a":1}', headers })
+      const reader = (stream.body as ReadableStream<Uint8Array>).getReader()
+      const chunk = await reader.read()
+      t.equal(Buffer.from(chunk.value ?? []).toString(), 'data: begun\n\n')
+      const next = reader.read().then(
+        ({ value }) => Buffer.from(value ?? []).toString(),
+        () => 'cut',
+      )
+      first.silence()
+      const again = await eventually(async () => {
+        const reply = await post(`${second.url}/a`, 'k')
+        return reply.status === 409 ? undefined : reply
+      })
+      t.equal(again.text, '{"call":2}', 'another process runs the request')
+      const isOpen = await Promise.race([next, new Promise(resolve => setImmediate(resolve))])
+      t.equal(isOpen, undefined, 'a stream that has begun goes on while the store is away')
+      first.resume()
+      t.match(await next, /cut|could not be stored in time/, 'and ends when the loss is certain')
+      const replay = await post(`${second.url}/a`, 'k')
+      t.equal(replay.headers.get('idempotent-replayed'), 'true')
+      t.equal(replay.text, '{"call":2}', 'the key has the response of the second')
+    },
+  )
+
 t.test(
   'idempotency claims: a process with heartbeats keeps its claim during a long call',
   async t => {
