@@ -344,6 +344,27 @@ export type PausedUpstream = {
   readonly waiting: number
 }
 /** A batch in lists of operators. */
+export type CodeRow = {
+  readonly id: string
+  readonly amount: string
+  readonly state: 'open' | 'redeemed' | 'revoked' | 'expired'
+  readonly note: string
+  readonly created: string
+  readonly expires: string | null
+  /** Who redeemed it. */
+  readonly account: number | null
+  readonly redeemed: string | null
+}
+/** The code itself is shown once. */
+export type NewCode = CodeRow & { readonly code: string }
+export type PaymentRow = {
+  readonly account: string
+  readonly reference: string
+  readonly amount: string
+  /** It had been credited before. */
+  readonly repeated: boolean
+  readonly balance: string
+}
 export type BatchRow = {
   readonly id: string
   readonly account: number

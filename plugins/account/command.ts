@@ -11,6 +11,8 @@ import { findAccount } from '../credentials/find.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
 import { importKeys } from '../operator/import-command.ts'
 import { accountOperations } from '../operator/operations/accounts.ts'
+import { codeOperations } from '../operator/operations/codes.ts'
+import { creditOperations } from '../operator/operations/credits.ts'
 import { keyOperations } from '../operator/operations/keys.ts'
 import { USAGE_GROUPS, usageOfAll } from '../operator/usage.ts'
 import { type Period, periodOf } from './input.ts'
@@ -103,6 +105,16 @@ export const commands: Readonly<Record<string, Command>> = {
       top: { type: 'string', value: 'COUNT', summary: 'with --all: how many rows; 20 by default' },
     },
     run: runUsage,
+  },
+  codes: {
+    summary: 'Makes and manages codes that customers redeem for credit.',
+    standalone: true,
+    subcommands: subcommandsOf(codeOperations),
+  },
+  credits: {
+    summary: 'Credits payments by their reference.',
+    standalone: true,
+    subcommands: subcommandsOf(creditOperations),
   },
   keys: {
     summary: 'Manages API keys and system tokens.',

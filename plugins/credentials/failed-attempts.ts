@@ -25,7 +25,10 @@ export class FailedAttempts {
   }
   /** The attempts of the address's network in this window. */
   of(address: string): Attempts {
-    const network = networkOf(address)
+    return this.by(networkOf(address))
+  }
+  /** The attempts of anything else with a name. */
+  by(network: string): Attempts {
     const now = this.#now()
     const current = this.#networks.get(network)
     if (current && now - current.since < WINDOW) return current

@@ -1,8 +1,10 @@
 /** The tables of the ledger, in nanos and ms. Triggers update the wallets in the statement that
  *  closes a charge, so that no code path can omit it. */
+
 import { DURATIONS } from '../../engine/kit.ts'
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { PAYMENT_TABLES } from './payments/tables.ts'
 import { BACKFILL, SUM_REFUND, SUM_RELEASED, SUM_SETTLED, USAGE_DAYS } from './views/usage-days.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
@@ -336,4 +338,5 @@ export const migrations: readonly Migration[] = [
   { number: 15, text: ARCHIVES },
   { number: 16, text: ARCHIVED_REFUNDS },
   { number: 17, text: SERVED },
+  { number: 18, text: PAYMENT_TABLES },
 ]

@@ -46,6 +46,17 @@ export const KEY_COLUMNS = {
   used: described('Units of the currency.', nullable(text)),
 }
 
+export const CODE_COLUMNS = {
+  id: text,
+  amount: MONEY,
+  state: oneOf('open', 'redeemed', 'revoked', 'expired'),
+  note: text,
+  created: time,
+  expires: nullable(time),
+  account: described('Who redeemed it.', nullable(integer)),
+  redeemed: nullable(time),
+}
+
 export const SPENDING = object({ calls: integer, cost: MONEY })
 
 // As its account sees a credential.

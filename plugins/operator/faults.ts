@@ -30,6 +30,9 @@ export const fault = errors({
   ADMIN_NO_TASKS: [409, 'No route of this configuration creates tasks'],
   ADMIN_NO_BATCHES: [409, 'No route of this configuration creates batches'],
   ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
+  CODE_UNKNOWN: [404, 'There is no such code', { param: 'code' }],
+  CODE_SPENT: [409, 'The code was redeemed, revoked or has expired', { param: 'code' }],
+  CODES_GUESSED: [429, 'Too many unknown codes; try again in %d s'],
   ADMIN_AMOUNT: [400, 'The amount must be above 0', { param: 'amount' }],
 })
 /** `expected`: what the member of a query may be. */

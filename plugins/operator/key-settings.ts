@@ -57,6 +57,7 @@ const SETTINGS = {
     }),
   ),
 }
+export const EXPIRES = SETTINGS.expires
 const TOGETHER = { dependentRequired: { quota_period: ['quota'] } }
 /** Settings that a system token has not. */
 export const OF_KEYS = ['models', 'limits', 'quota', 'quota_period'] as const

@@ -2,6 +2,8 @@
 import type { Operation } from './operation.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { batchOperations } from './operations/batches.ts'
+import { codeOperations } from './operations/codes.ts'
+import { creditOperations } from './operations/credits.ts'
 import { keyOperations } from './operations/keys.ts'
 import { sessionOperations } from './operations/sessions.ts'
 import { taskOperations } from './operations/tasks.ts'
@@ -10,6 +12,8 @@ import { webhookOperations } from './operations/webhooks.ts'
 export const OPERATIONS: readonly Operation[] = [
   ...accountOperations,
   ...keyOperations,
+  ...codeOperations,
+  ...creditOperations,
   ...sessionOperations,
   ...taskOperations,
   ...batchOperations,

@@ -77,6 +77,20 @@ t.test('video-task: the receiver gets a signed callback for each state', async t
   t.notMatch(out, 'forged')
 })
 
+t.test('stripe-checkout: a payment becomes credit once', async t => {
+  const gateway = await startExample(t, 'stripe-checkout')
+  const key = await gateway.key()
+  const balance = async (): Promise<number> => {
+    const headers = { authorization: `Bearer ${key}` }
+    const response = await fetch(`${gateway.url}/api/user/self`, { headers })
+    return Number(((await response.json()) as { data: { balance: number } }).data.balance)
+  }
+  const before = await balance()
+  const out = await runReadme('stripe-checkout', gateway, key)
+  t.match(out, /^200 \{"received":true\}\n200 \{"received":true\}\n401 /)
+  t.equal(Math.round((await balance()) * 100), Math.round(before * 100) + 1250)
+})
+
 t.test('own-format: a question and its answer, plain and as events, charged', async t => {
   const provider = await startProvider(t)
   const env = { OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: 'sk-of-the-provider' }

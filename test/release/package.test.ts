@@ -38,7 +38,7 @@ t.test('package: serves in an empty folder and takes own plugins beside its own'
   edit(folder, 'routes.yaml', 'name: chat\n', 'name: chat\n    stamp: hello\n')
   await gateway.until(/reload #\d+: .*route chat stamp/)
   t.equal((await call()).headers.get('x-stamp'), 'hello')
-  t.match(run('tollgate check'), { status: 0, text: /no problems \(49 routes, \d+ plugins\)/ })
+  t.match(run('tollgate check'), { status: 0, text: /no problems \(\d+ routes, \d+ plugins\)/ })
   t.match(run('tollgate status --json'), { status: 0 })
   checkTypes(t, package_)
   edit(folder, 'routes.yaml', 'settings:\n', 'settings:\n  plugins: [plugins, plugns]\n')

@@ -1,0 +1,59 @@
+/** Turns a paid checkout of Stripe into credit, once: verifies the signature of the webhook, and
+ *  credits the account that the checkout names as `client_reference_id`. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { errors, type Plugin } from 'tollgate/plugin'
+import { creditOnce } from 'tollgate/slots'
+
+const fault = errors({
+  STRIPE_SIGNATURE: [401, 'The signature is not valid.'],
+  STRIPE_EVENT: [400, 'The checkout has no `client_reference_id` or amount in %s.'],
+})
+/** ms by which the time of a signature may differ. */
+const TOLERANCE = 300_000
+
+/** The header is `t=SECONDS,v1=HEX`, once or more: the HMAC of `SECONDS.BODY`. */
+const isSigned = (header: string, body: Uint8Array, secret: string): boolean => {
+  const parts = header.split(',').map(part => part.split('='))
+  const time = parts.find(([name]) => name === 't')?.[1] ?? ''
+  if (Math.abs(Date.now() - Number(time) * 1_000) > TOLERANCE) return false
+  const expected = createHmac('sha256', secret).update(`${time}.`).update(body).digest()
+  return parts.some(([name, value = '']) => {
+    const own = Buffer.from(value, 'hex')
+    return name === 'v1' && own.length === expected.length && timingSafeEqual(own, expected)
+  })
+}
+
+export default {
+  schema: {
+    description: 'The signing secret of the webhook, and the currency of its payments.',
+    type: 'object',
+    required: ['secret', 'currency'],
+    additionalProperties: false,
+    properties: {
+      secret: { description: 'The signing secret.', type: 'string', format: 'password' },
+      currency: { description: 'The only currency that is credited.', type: 'string' },
+    },
+    examples: [{ secret: '${STRIPE_WEBHOOK_SECRET}', currency: 'usd' }],
+  },
+  needs: ['account'],
+  setup: ({ secret, currency }, host) => ({
+    answers: true,
+    async handle(exchange) {
+      const { request } = exchange
+      const body = await request.bytes()
+      if (!isSigned(request.headers['stripe-signature'] ?? '', body, secret))
+        throw fault('STRIPE_SIGNATURE')
+      const { type, data } = JSON.parse(Buffer.from(body).toString())
+      const checkout = data?.object ?? {}
+      const isPaid = checkout.payment_status === 'paid'
+      if (type === 'checkout.session.completed' && isPaid) {
+        const { id, client_reference_id: account, amount_total: cents } = checkout
+        if (!account || !Number.isInteger(cents) || checkout.currency !== currency)
+          throw fault('STRIPE_EVENT', [currency])
+        const amount = `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`
+        await creditOnce(host, { account, amount, reference: id, note: 'Stripe' })
+      }
+      exchange.answer(200, { received: true })
+    },
+  }),
+} satisfies Plugin<{ readonly secret: string; readonly currency: string }>

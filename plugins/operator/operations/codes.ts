@@ -1,0 +1,161 @@
+/** Operations on codes that become credit. */
+import { countOf, textOf } from '../../../engine/cli/kit.ts'
+import { integer, object, required, text } from '../../../engine/config/shape.ts'
+import { isCode } from '../../../engine/kit.ts'
+import { printMoney } from '../../billing/money.ts'
+import { expiryOf, noteOf } from '../../credentials/input.ts'
+import {
+  addCode,
+  digestOfCode,
+  idOfCode,
+  makeCode,
+  revokeCode,
+} from '../../ledger/payments/codes.ts'
+import { list as listOf, object as row, text as word } from '../../shapes.ts'
+import type { CodeRow, NewCode } from '../../views.ts'
+import { accountRowById } from '../accounts.ts'
+import { amount, CURSOR, LIMIT, NOTE, noteBy } from '../arguments.ts'
+import { CODE_COLUMNS, MONEY } from '../columns.ts'
+import { fault } from '../faults.ts'
+import { EXPIRES } from '../key-settings.ts'
+import { type Operation, operation } from '../operation.ts'
+import { isoTime, singleRow } from '../rows.ts'
+import { codeRow, codesPage, findCode, redeem } from './code-rows.ts'
+
+const MOST = 1_000
+const create = operation({
+  name: 'codes create',
+  summary: 'Makes codes that customers redeem for credit; they are shown once.',
+  scope: 'operator',
+  arguments: object(
+    undefined,
+    {
+      amount: amount('Units of the currency, above 0, of each code.'),
+      count: integer('How many; 1 by default.', { minimum: 1, maximum: MOST }),
+      expires: EXPIRES,
+      note: NOTE,
+    },
+    {},
+  ),
+  result: listOf(row({ ...CODE_COLUMNS, code: word })),
+  command: {
+    arguments: 'AMOUNT',
+    example: 'tollgate codes create 10 --count 20 --expires 90d',
+    options: {
+      count: { type: 'string', value: 'COUNT', summary: 'how many; 1 by default' },
+      expires: { type: 'string', value: 'TIME', summary: 'expiry: 30d, a date, or never' },
+      note: { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' },
+    },
+    async read({ positionals: [units = ''], values, host }) {
+      const count = countOf(textOf(values.count), 'count', MOST)
+      const expires = expiryOf(textOf(values.expires), await host.database.now())
+      return {
+        amount: units,
+        note: noteOf(values.note),
+        ...(count !== undefined && { count }),
+        ...(expires !== undefined && { expires: isoTime(expires) }),
+      }
+    },
+    print: (codes: readonly NewCode[]) => ({
+      rows: codes.map(({ code, amount: units, expires }) => ({
+        code,
+        amount: units,
+        expires: expires ?? 'never',
+      })),
+      json: codes,
+    }),
+  },
+  async run(context, { amount: nanos, count = 1, expires, note }) {
+    if (nanos <= 0n) throw fault('ADMIN_AMOUNT')
+    const { store, now } = context
+    if (expires != null && expires <= now) throw fault('EXPIRES_PAST')
+    const facts = { amount: nanos, note: noteBy(context, note), created: now }
+    const codes = Array.from({ length: count }, makeCode).map(code => {
+      const digest = digestOfCode(code) ?? ''
+      return { code, digest, id: idOfCode(digest) }
+    })
+    await store.change(
+      codes.map(({ digest }) => addCode(digest, { ...facts, expires: expires ?? undefined })),
+      {
+        object: `codes ${codes.map(({ id }) => id).join(' ')}`,
+        before: null,
+        after: { amount: printMoney(nanos), count },
+      },
+    )
+    const newCodes = codes.map(({ code, id }): NewCode => {
+      const unused = { account: undefined, redeemed: undefined, revoked: undefined }
+      return { ...codeRow({ ...facts, ...unused, id, expires: expires ?? undefined }, now), code }
+    })
+    return { data: newCodes }
+  },
+})
+
+const list = operation({
+  name: 'codes list',
+  summary: 'Lists codes: what they are worth, and who redeemed them.',
+  scope: 'operator',
+  reads: true,
+  arguments: object(undefined, { limit: LIMIT, cursor: CURSOR }, {}),
+  result: listOf(row(CODE_COLUMNS)),
+  command: {
+    example: 'tollgate codes list',
+    read: () => ({}),
+    print: (codes: readonly CodeRow[]) => ({
+      rows: codes.map(each => ({
+        ...each,
+        expires: each.expires ?? '',
+        account: each.account ?? '',
+        redeemed: each.redeemed ?? '',
+      })),
+      json: codes,
+    }),
+  },
+  run: ({ store, now }, page) => codesPage(store, now, page),
+})
+
+const CODE_ID = required(text('The id of a code, of `codes list`.', { pattern: '^[0-9a-f]{12}$' }))
+const revoke = operation({
+  name: 'codes revoke',
+  summary: 'Makes a code worthless that nobody has redeemed.',
+  scope: 'operator',
+  arguments: object(undefined, { code: CODE_ID }, {}),
+  result: row(CODE_COLUMNS),
+  command: {
+    arguments: 'CODE',
+    example: 'tollgate codes revoke 0123456789ab',
+    read: ({ positionals: [code = ''] }) => ({ code }),
+    print: ({ id, state }: CodeRow) => singleRow({ id, state }),
+  },
+  async run({ store, now }, { code }) {
+    const before = await findCode(store, code)
+    const change = {
+      object: `code ${code}`,
+      before: { state: codeRow(before, now).state },
+      after: { state: 'revoked' },
+    }
+    await store.change([revokeCode(code, now)], change).catch(error => {
+      throw isCode(error, 'CODE_SPENT') ? fault('CODE_SPENT') : error
+    })
+    return { data: codeRow(await findCode(store, code), now) }
+  },
+})
+
+const redeemOwn = operation({
+  name: 'codes redeem',
+  summary: 'Redeems a code for credit.',
+  scope: 'own',
+  arguments: object(
+    undefined,
+    { code: required(text('The code, in any case, with or without dashes.', { maxLength: 64 })) },
+    {},
+  ),
+  result: row({ credited: MONEY, balance: MONEY }),
+  own: [{ view: 'redeem-code' }],
+  async run(context, { code }) {
+    const credited = await redeem(context, code)
+    const { balance } = await accountRowById(context.store, context.own ?? 0)
+    return { data: { credited: printMoney(credited), balance } }
+  },
+})
+
+export const codeOperations: readonly Operation[] = [create, list, revoke, redeemOwn]

@@ -1,0 +1,91 @@
+/** The operation on payments that are credited by their reference. */
+import { object, required, text } from '../../../engine/config/shape.ts'
+import type { HostBase } from '../../../engine/plugin.ts'
+import { printMoney } from '../../billing/money.ts'
+import { findAccount } from '../../credentials/find.ts'
+import { noteOf } from '../../credentials/input.ts'
+import { creditPayment } from '../../ledger/payments/payments.ts'
+import { boolean, object as row, text as word } from '../../shapes.ts'
+import type { PaymentRow } from '../../views.ts'
+import { accountRowById } from '../accounts.ts'
+import { ACCOUNT, amount, NOTE, noteBy } from '../arguments.ts'
+import { MONEY } from '../columns.ts'
+import { fault } from '../faults.ts'
+import { type Operation, operation, runOperation } from '../operation.ts'
+import { singleRow } from '../rows.ts'
+
+const REFERENCE = required(
+  text('What the payer calls the payment; a payment is credited once.', {
+    minLength: 1,
+    maxLength: 200,
+    pattern: '^[\\x21-\\x7e]+$',
+  }),
+)
+const pay = operation({
+  name: 'credits create',
+  summary: 'Credits a payment once, however often it is reported.',
+  scope: 'operator',
+  arguments: object(
+    undefined,
+    {
+      account: ACCOUNT,
+      amount: amount('Units of the currency, above 0.'),
+      reference: REFERENCE,
+      note: NOTE,
+    },
+    {},
+  ),
+  result: row({ account: word, reference: word, amount: MONEY, repeated: boolean, balance: MONEY }),
+  command: {
+    arguments: 'NAME AMOUNT REFERENCE',
+    example: 'tollgate credits create ann 12.50 invoice-17',
+    options: { note: { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' } },
+    read: ({ positionals: [account = '', units = '', reference = ''], values }) => ({
+      account,
+      amount: units,
+      reference,
+      note: noteOf(values.note),
+    }),
+    print: (data: PaymentRow) => singleRow({ ...data, repeated: data.repeated ? 'yes' : 'no' }),
+  },
+  async run(context, { account: nameOrId, amount: nanos, reference, note }) {
+    if (nanos <= 0n) throw fault('ADMIN_AMOUNT')
+    const { store } = context
+    const account = await findAccount(store, nameOrId)
+    const payment = {
+      account: account.id,
+      amount: nanos,
+      reference,
+      note: noteBy(context, note || reference),
+    }
+    const units = printMoney(nanos)
+    const change = {
+      object: `account ${account.id}`,
+      before: null,
+      after: { credited: units, reference },
+    }
+    const repeated = await creditPayment(store, payment, statements =>
+      store.change(statements, change),
+    )
+    const { balance } = await accountRowById(store, account.id)
+    return { data: { account: account.name, reference, amount: units, repeated, balance } }
+  },
+})
+
+export const creditOperations: readonly Operation[] = [pay]
+
+/** For plugins that receive payments: credits each reference once. `amount`: units of the currency
+ *  as a decimal text; `account`: its name or number. Throws ACCOUNT_UNKNOWN, or PAYMENT_DIFFERS for
+ *  a reference that was credited with another account or amount. */
+export const creditOnce = async (
+  host: HostBase,
+  payment: {
+    readonly account: string
+    readonly amount: string
+    readonly reference: string
+    readonly note: string
+  },
+): Promise<PaymentRow> => {
+  const actor = { via: 'admin API', name: 'plugin' } as const
+  return (await runOperation(pay, payment, { host, actor })).data as PaymentRow
+}
