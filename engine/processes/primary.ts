@@ -30,6 +30,8 @@ export interface StartOptions {
 }
 /** ms between metrics reports. */
 const METRICS_INTERVAL = 5_000
+/** ms of a first build after which the operator is told of it. */
+const SLOW_BUILD = 1_000
 /** Longest wait for the log at the end, ms. */
 const FLUSH_TIMEOUT = 500
 
@@ -107,7 +109,7 @@ class Primary {
    *  changed, and serves it. Resolves to an exit code if the gateway cannot serve. */
   async #start(): Promise<number | undefined> {
     const recorded = this.#builder.readRecord()
-    const first = recorded ?? (await this.#builder.build())
+    const first = recorded ?? (await this.#buildFirst())
     if (this.#stopSignals > 0) return EXIT.ok
     // The reason is printed already; the problem of the killed builder would blame a plugin.
     if (this.#writer.isMissing) return EXIT.runTime
@@ -118,6 +120,17 @@ class Primary {
     await this.#writer.open(settings)
     if (this.#writer.isMissing) return EXIT.runTime
     return this.#serve(first, recorded !== undefined)
+  }
+  /** A build without anything prebuilt takes seconds. */
+  async #buildFirst(): Promise<BuiltVersion | UnchangedBuild | BuildProblems> {
+    const { say, config } = this.#options
+    const timer = setTimeout(
+      () => say(`building ${config} and its plugins; the next start uses what is built now`),
+      SLOW_BUILD,
+    )
+    const build = await this.#builder.build()
+    clearTimeout(timer)
+    return build
   }
   #reportFailedBuild(build: BuildProblems | UnchangedBuild): number {
     if (build.type !== 'problems') return EXIT.problems

@@ -13,6 +13,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Commands that run elsewhere: in CI, and in a test of their own. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm ci': '.ci/run',
+  'npm ci --omit=dev': 'test/engine/cli/production-install.test.ts',
   'npm test': '.ci/run',
   'npm run check': '.ci/run',
   'npm run bench': 'test/bench/bench.test.ts',

@@ -140,3 +140,14 @@ t.test('start: a second gateway on a data folder is refused, and the first conti
     t.equal(await next.exitCode(), 0)
   })
 })
+
+t.test('start: a first build that takes long says so', async t => {
+  const files = folderWith('one')
+  const stamp = files['plugins/stamp.ts'] ?? ''
+  const wait = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)\n'
+  const primary = await startPrimary(t, { files: { ...files, 'plugins/stamp.ts': wait + stamp } })
+  t.match(
+    primary.messages(),
+    /^building .*routes\.yaml and its plugins; the next start uses what is built now\n[\s\S]* serves\n/,
+  )
+})
