@@ -171,8 +171,10 @@ const openLoop = (
         const due = start + (sentCount * 1000) / rate
         const index = performance.now() >= due ? connections.findIndex(each => !each.busy) : -1
         if (index < 0) break
-        if (connections[index]?.socket.destroyed) connections[index] = connect()
-        const free = connections[index] as Connection
+        // In turns: the server closes connections that it waits for.
+        const [next] = connections.splice(index, 1)
+        const free = !next || next.socket.destroyed ? connect() : next
+        connections.push(free)
         sentCount++
         free.ask(ok => {
           measurements.add(ok, performance.now() - due)

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { BodyRules } from '../../../engine/request/body.ts'
 import { BodyPace } from '../../../engine/request/body-pace.ts'
 import { IncomingRequest } from '../../../engine/request/incoming-request.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
 
 const CODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const
 const COMPRESS: Readonly<Record<(typeof CODINGS)[number], (bytes: Buffer) => Buffer>> = {
@@ -146,7 +147,7 @@ for (const [reader, read] of Object.entries(READERS)) {
 
   t.test(
     `request body, ${reader}: a client that disconnects midway is BODY_CUT`,
-    { timeout: 5_000 },
+    { timeout: scaled(5_000) },
     async t => {
       for (const headers of [CHUNKED, encodedHeaders('gzip')]) {
         const { incoming, body } = arrange(t, headers)
