@@ -1,5 +1,7 @@
 /** The `settings:` section: its shape, and its reader with defaults; durations in ms, sizes in
  *  bytes. */
+import { DATA_FOLDER } from '../store/address.ts'
+import { DURABILITY } from '../store/open-database.ts'
 import { parseSize, SIZE_PATTERN } from './compile/units.ts'
 import * as amounts from './sections/amounts.ts'
 import {
@@ -30,8 +32,6 @@ const bytes = <const T extends string>(description: string, value: T) =>
   amounts.bytes(description, { default: value, examples: [value] })
 const workersOf = (workers: string | number): number | 'auto' =>
   workers === 'auto' ? 'auto' : Number(workers)
-const durabilityOf = (word: string): 'power' | 'process' =>
-  word === 'process' ? 'process' : 'power'
 
 export const SETTINGS = object(
   'How this gateway runs: addresses, processes, folders and limits.',
@@ -103,8 +103,8 @@ export const SETTINGS = object(
       { minimum: 1, maximum: 64, examples: [32] },
     ),
     data: text('Folder for the embedded database, caches and the history of versions.', {
-      default: 'data',
-      examples: ['data'],
+      default: DATA_FOLDER,
+      examples: [DATA_FOLDER],
     }),
     database: text(
       'Database of accounts and keys. sqlite: alone is tollgate.db in the data folder; postgres:// supports several machines.',
@@ -115,12 +115,10 @@ export const SETTINGS = object(
         format: 'password',
       },
     ),
-    durability: reading(
-      text(
-        'What an acknowledged write of the embedded database survives. power: a power failure too; process: a crash of this program, even kill -9, at lower cost. PostgreSQL uses its own settings.',
-        { enum: ['power', 'process'], default: 'power', examples: ['power'] },
-      ),
-      durabilityOf,
+    durability: oneOf(
+      'What an acknowledged write of the embedded database survives. power: a power failure too; process: a crash of this program, even kill -9, at lower cost. PostgreSQL uses its own settings.',
+      ['power', 'process'],
+      { type: 'string', default: DURABILITY, examples: [DURABILITY] },
     ),
     plugins: list(
       'Folders of your own plugins, beside those of the program. A plugin of yours replaces one of the program that has its name.',

@@ -13,6 +13,7 @@ export interface StoreAddress {
   readonly file: string
   readonly socket: string
 }
+export const DATA_FOLDER = 'data'
 // sun_path holds 108 bytes on Linux and 104 elsewhere, including the terminating zero.
 const MAX_SOCKET_PATH = 103
 
@@ -38,7 +39,7 @@ export const storeIdentity = (url: string, data?: string): string => {
 
 /** `sqlite:` alone is tollgate.db in the data folder; a relative path is resolved from the working
  *  directory. */
-export const locate = (url: string, data = 'data'): StoreAddress => {
+export const locate = (url: string, data = DATA_FOLDER): StoreAddress => {
   if (isPostgres(url)) throw fault('STORE_POSTGRES')
   const path = /^sqlite:(?:\/\/)?(.*)$/.exec(url)?.[1]
   if (path === undefined || path.includes(':memory:') || /[?#]/.test(path)) {

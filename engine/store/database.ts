@@ -8,7 +8,12 @@ import { dirname } from 'node:path'
 import type { Sql, Value } from '../plugin.ts'
 import { isPostgres, locate, type StoreAddress } from './address.ts'
 import { fault } from './faults.ts'
-import type { DatabaseOptions, Durability, OpenDatabase } from './open-database.ts'
+import {
+  type DatabaseOptions,
+  DURABILITY,
+  type Durability,
+  type OpenDatabase,
+} from './open-database.ts'
 import { pagesOf } from './pages.ts'
 import { OwedLists, ProcessFolder } from './process-folder.ts'
 import { newProcessKey } from './process-key.ts'
@@ -101,7 +106,7 @@ interface WriterOptions {
  *  message}` and exits. */
 export const forkWriter = (
   address: StoreAddress,
-  { output = 'inherit', durability = 'power', moved = 'use' }: WriterOptions = {},
+  { output = 'inherit', durability = DURABILITY, moved = 'use' }: WriterOptions = {},
 ): ChildProcess =>
   fork(new URL('./sqlite/writer.ts', import.meta.url), [address.url, durability, moved], {
     stdio: ['ignore', output, output, 'ipc'],

@@ -7,6 +7,7 @@ import type { OnMigration } from './sqlite/migration-log.ts'
 /** What an acknowledged write survives: `power`, also a power cut; `process`, a crash or kill -9 of
  *  every process of the gateway. */
 export type Durability = 'power' | 'process'
+export const DURABILITY = 'power' satisfies Durability
 export interface DatabaseOptions {
   /** `sqlite:` (tollgate.db in the data folder), `sqlite:path` or `postgres://…`. */
   readonly url: string

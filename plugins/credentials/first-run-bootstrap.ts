@@ -98,10 +98,10 @@ const demoMoney = async (
   { credit, currency }: BootstrapOptions,
   now: number,
 ) => {
-  const { database: address = 'sqlite:' } = section<Settings>('settings')
+  const { database: address } = section<Settings>('settings')
   const insides = Object.values(upstreams).map(({ inside }) => inside)
   const isSandbox = insides.length > 0 && insides.every(inside => inside === 'sandbox')
-  if (!isSandbox || !address.startsWith('sqlite:')) return CREDIT_HINT
+  if (!isSandbox || address?.startsWith('sqlite:') === false) return CREDIT_HINT
   try {
     await database.write(credit(DEMO_UNITS * NANOS, now))
   } catch (error) {

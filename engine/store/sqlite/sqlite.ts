@@ -2,7 +2,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Row, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
-import type { Durability } from '../open-database.ts'
+import { DURABILITY, type Durability } from '../open-database.ts'
 import { normalizeRow, toSqlite } from '../values.ts'
 
 // 3.51.3 fixes a race between a checkpoint and a restart of the log that could lose WAL frames.
@@ -40,7 +40,7 @@ export const assertVersion = (version: string): void => {
 }
 export const assertPragmas = (
   effective: Readonly<Record<string, Value | undefined>>,
-  durability: Durability = 'power',
+  durability: Durability = DURABILITY,
 ): void => {
   for (const [name, right] of Object.entries(requiredPragmas(durability))) {
     const value = effective[name]
@@ -50,7 +50,7 @@ export const assertPragmas = (
 
 /** Opens a store for writing. Reads the pragmas back from SQLite; throws STORE_PRAGMA if one has
  *  another value. */
-export const openForWriting = (file: string, durability: Durability = 'power'): Sqlite => {
+export const openForWriting = (file: string, durability: Durability = DURABILITY): Sqlite => {
   const connection = new DatabaseSync(file, { timeout: 5_000 })
   try {
     assertVersion(String(queryValue(connection, 'SELECT sqlite_version()')))
