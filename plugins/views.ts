@@ -344,6 +344,35 @@ export type PausedUpstream = {
   readonly waiting: number
 }
 /** A batch in lists of operators. */
+export type StatementLineRow = {
+  readonly day: string
+  readonly key: number | null
+  readonly model: string
+  readonly calls: number
+  readonly failed: number
+  readonly input_tokens: number
+  readonly cached_tokens: number
+  readonly amount: string
+  readonly refunded: string
+}
+/** `from` is a day, `to` the day after the last one. `pending`: calls that are not charged yet. */
+export type AccountStatement = {
+  readonly account: string
+  readonly number: number
+  readonly currency: string
+  readonly from: string
+  readonly to: string
+  readonly opening: string
+  readonly credited: string
+  readonly debited: string
+  readonly refunded: string
+  readonly charged: string
+  readonly closing: string
+  readonly pending: number
+  readonly lines: readonly StatementLineRow[]
+  /** In the format that was asked for. */
+  readonly text?: string
+}
 export type CodeRow = {
   readonly id: string
   readonly amount: string

@@ -14,6 +14,7 @@ import { accountOperations } from '../operator/operations/accounts.ts'
 import { codeOperations } from '../operator/operations/codes.ts'
 import { creditOperations } from '../operator/operations/credits.ts'
 import { keyOperations } from '../operator/operations/keys.ts'
+import { statementOperations } from '../operator/operations/statements.ts'
 import { USAGE_GROUPS, usageOfAll } from '../operator/usage.ts'
 import { type Period, periodOf } from './input.ts'
 import { isoTime } from './response.ts'
@@ -115,6 +116,11 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: 'Credits payments by their reference.',
     standalone: true,
     subcommands: subcommandsOf(creditOperations),
+  },
+  statements: {
+    summary: 'Prints statements of accounts.',
+    standalone: true,
+    subcommands: subcommandsOf(statementOperations),
   },
   keys: {
     summary: 'Manages API keys and system tokens.',

@@ -6,6 +6,7 @@ import { codeOperations } from './operations/codes.ts'
 import { creditOperations } from './operations/credits.ts'
 import { keyOperations } from './operations/keys.ts'
 import { sessionOperations } from './operations/sessions.ts'
+import { statementOperations } from './operations/statements.ts'
 import { taskOperations } from './operations/tasks.ts'
 import { webhookOperations } from './operations/webhooks.ts'
 
@@ -14,6 +15,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...keyOperations,
   ...codeOperations,
   ...creditOperations,
+  ...statementOperations,
   ...sessionOperations,
   ...taskOperations,
   ...batchOperations,

@@ -1,5 +1,5 @@
 /** Rows of an endpoint as CSV (RFC 4180), safe to open in a spreadsheet. Pure. */
-import type { Json } from '../../engine/plugin.ts'
+import type { Json } from '../../../engine/plugin.ts'
 
 type Fields = { readonly [name: string]: Json }
 const MONEY = new Set(['cost', 'refunded'])

@@ -1,0 +1,97 @@
+/** What a statement of an account adds up: its money before a day and within days. Charges belong
+ *  to the day on which their call began (UTC), as in `usage_days`; credits to the day of their
+ *  entry. */
+import type { Database, Row, Sql } from '../../../engine/plugin.ts'
+import { nanosOf } from '../statements.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `statements: ${name}`, text })
+const DAY = 86_400_000
+const credits = (kind: string): string =>
+  `(SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM credits WHERE account = p.account AND kind = '${kind}' AND at >= p.first * ${DAY} AND at < p.last * ${DAY})`
+
+/** Parameters: account, first day, day after the last. */
+const TOTALS = sql(
+  'totals',
+  `SELECT
+    (SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM credits WHERE account = p.account AND at < p.first * ${DAY})
+      - (SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day < p.first) AS opening,
+    ${credits('credit')} AS credited, ${credits('debit')} AS debited, ${credits('refund')} AS refunded,
+    (SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day >= p.first AND day < p.last) AS charged,
+    (SELECT count(*) FROM charges WHERE account = p.account AND state = 'open' AND opened >= p.first * ${DAY} AND opened < p.last * ${DAY}) AS pending
+   FROM (SELECT CAST(? AS BIGINT) AS account, CAST(? AS BIGINT) AS first, CAST(? AS BIGINT) AS last) p`,
+)
+const LINES = sql(
+  'lines',
+  `SELECT day, key, model, calls, failed, amount, refunded, input, cached FROM usage_days
+   WHERE day >= ? AND day < ? AND account = ? ORDER BY day, model, key`,
+)
+
+/** Days since 1970, `last` exclusive. */
+export interface Days {
+  readonly first: number
+  readonly last: number
+}
+/** Amounts in nanos; `debited` is negative. */
+export interface Totals {
+  readonly opening: bigint
+  readonly credited: bigint
+  readonly debited: bigint
+  readonly refunded: bigint
+  readonly charged: bigint
+  readonly closing: bigint
+  /** Calls and tasks that began in these days and are not charged yet. */
+  readonly pending: number
+}
+export interface StatementLine {
+  readonly day: number
+  /** 0: without a key. */
+  readonly key: number
+  readonly model: string
+  readonly calls: number
+  readonly failed: number
+  readonly input: number
+  readonly cached: number
+  readonly amount: bigint
+  /** Of the calls of this line, whenever they were refunded. */
+  readonly refunded: bigint
+}
+
+const ATTEMPTS = 5
+/** Totals and lines that add up: they are read again where a charge came between. */
+export const readStatement = async (
+  database: Pick<Database, 'read'>,
+  account: number,
+  { first, last }: Days,
+): Promise<Totals & { readonly lines: readonly StatementLine[] }> => {
+  for (let attempt = 1; ; attempt++) {
+    const [row] = await database.read(TOTALS, [account, first, last])
+    const lines = (await database.read(LINES, [first, last, account])).map(lineOf)
+    const totals = totalsOf(row ?? {})
+    const sum = lines.reduce((all, { amount }) => all + amount, 0n)
+    if (sum === totals.charged) return { ...totals, lines }
+    if (attempt === ATTEMPTS) throw new Error(`the days of account ${account} do not add up`)
+  }
+}
+const totalsOf = (row: Row): Totals => {
+  const [opening, credited, debited, refunded, charged] = [
+    nanosOf(row.opening),
+    nanosOf(row.credited),
+    nanosOf(row.debited),
+    nanosOf(row.refunded),
+    nanosOf(row.charged),
+  ]
+  const closing = opening + credited + debited + refunded - charged
+  const pending = Number(row.pending ?? 0)
+  return { opening, credited, debited, refunded, charged, closing, pending }
+}
+const lineOf = (row: Row): StatementLine => ({
+  day: Number(row.day),
+  key: Number(row.key),
+  model: String(row.model),
+  calls: Number(row.calls),
+  failed: Number(row.failed),
+  input: Number(row.input),
+  cached: Number(row.cached),
+  amount: nanosOf(row.amount),
+  refunded: nanosOf(row.refunded),
+})

@@ -1,0 +1,161 @@
+/** A statement as a text: CSV, a page to print, and CSV in the columns of FOCUS 1.2 (FinOps Open
+ *  Cost and Usage Specification). */
+import { csvHead, csvRows } from '../../ledger/views/csv.ts'
+import type { AccountStatement } from '../../views.ts'
+
+export const FORMATS = ['csv', 'html', 'focus'] as const
+type Format = (typeof FORMATS)[number]
+
+const CSV_COLUMNS = [
+  'account',
+  'kind',
+  'day',
+  'key',
+  'model',
+  'calls',
+  'failed',
+  'input_tokens',
+  'cached_tokens',
+  'amount',
+  'currency',
+] as const
+const minus = (amount: string): string => {
+  if (amount === '0') return amount
+  return amount.startsWith('-') ? amount.slice(1) : `-${amount}`
+}
+
+/** Amounts of an account add up to its closing balance, but for the last row, which is that. */
+const csv = (statement: AccountStatement, hasHead: boolean): string => {
+  const { account, currency, from, to, lines } = statement
+  const entry = (kind: string, day: string, amount: string) => ({
+    account,
+    kind,
+    day,
+    amount,
+    currency,
+  })
+  const rows = [
+    entry('opening balance', from, statement.opening),
+    ...(['credited', 'debited', 'refunded'] as const)
+      .filter(kind => statement[kind] !== '0')
+      .map(kind => entry(kind, to, statement[kind])),
+    ...lines.map(({ refunded: _, ...line }) => ({
+      account,
+      kind: 'charge',
+      ...line,
+      amount: minus(line.amount),
+      currency,
+    })),
+    entry('closing balance', to, statement.closing),
+  ]
+  return (hasHead ? csvHead(CSV_COLUMNS, currency) : '') + csvRows(CSV_COLUMNS, rows)
+}
+
+const FOCUS_COLUMNS = [
+  'BilledCost',
+  'BillingAccountId',
+  'BillingAccountName',
+  'BillingCurrency',
+  'BillingPeriodStart',
+  'BillingPeriodEnd',
+  'ChargePeriodStart',
+  'ChargePeriodEnd',
+  'ChargeCategory',
+  'ChargeClass',
+  'ChargeDescription',
+  'ChargeFrequency',
+  'ConsumedQuantity',
+  'ConsumedUnit',
+  'ContractedCost',
+  'EffectiveCost',
+  'InvoiceIssuerName',
+  'ListCost',
+  'PricingQuantity',
+  'PricingUnit',
+  'ProviderName',
+  'PublisherName',
+  'ResourceId',
+  'ServiceCategory',
+  'ServiceName',
+  'SkuId',
+] as const
+const nextDay = (day: string): string => new Date(Date.parse(day) + 86_400_000).toISOString()
+const focus = (statement: AccountStatement, hasHead: boolean): string => {
+  const { account, number, currency, from, to, lines } = statement
+  const rows = lines.map(({ day, key, model, calls, amount }) => ({
+    BilledCost: amount,
+    BillingAccountId: String(number),
+    BillingAccountName: account,
+    BillingCurrency: currency,
+    BillingPeriodStart: `${from}T00:00:00.000Z`,
+    BillingPeriodEnd: `${to}T00:00:00.000Z`,
+    ChargePeriodStart: `${day}T00:00:00.000Z`,
+    ChargePeriodEnd: nextDay(day),
+    ChargeCategory: 'Usage',
+    ChargeDescription: `Calls of ${model}`,
+    ChargeFrequency: 'Usage-Based',
+    ConsumedQuantity: calls,
+    ConsumedUnit: 'Calls',
+    ContractedCost: amount,
+    EffectiveCost: amount,
+    InvoiceIssuerName: 'Tollgate',
+    ListCost: amount,
+    PricingQuantity: calls,
+    PricingUnit: 'Calls',
+    ProviderName: 'Tollgate',
+    PublisherName: 'Tollgate',
+    ResourceId: key === null ? null : `key ${key}`,
+    ServiceCategory: 'AI and Machine Learning',
+    ServiceName: model,
+    SkuId: model,
+  }))
+  return (hasHead ? `${FOCUS_COLUMNS.join(',')}\r\n` : '') + csvRows(FOCUS_COLUMNS, rows)
+}
+
+const escapeHtml = (text: string | number): string =>
+  String(text).replace(/[&<>"']/g, each => `&#${each.charCodeAt(0)};`)
+const STYLE =
+  'body{font:14px/1.4 sans-serif;margin:2em}table{border-collapse:collapse;width:100%}' +
+  'td,th{border-bottom:1px solid #ccc;padding:.3em .6em;text-align:right}' +
+  'td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}section{break-after:page}'
+const cells = (tag: 'td' | 'th', values: readonly (string | number)[]): string =>
+  `<tr>${values.map(value => `<${tag}>${escapeHtml(value)}</${tag}>`).join('')}</tr>`
+const html = (statement: AccountStatement, hasHead: boolean): string => {
+  const { account, currency, from, to, lines } = statement
+  const sums = (['opening', 'credited', 'debited', 'refunded', 'charged', 'closing'] as const).map(
+    name => cells('td', [name, '', '', `${statement[name]} ${currency}`]),
+  )
+  const body = lines.map(
+    ({ day, key, model, calls, input_tokens: input, cached_tokens: cached, amount }) =>
+      cells('td', [
+        day,
+        model,
+        key === null ? '' : `key ${key}`,
+        calls,
+        input,
+        cached,
+        `${amount} ${currency}`,
+      ]),
+  )
+  const head = hasHead
+    ? `<!doctype html><meta charset="utf-8"><title>Statements</title><style>${STYLE}</style>\n`
+    : ''
+  return (
+    `${head}<section><h1>${escapeHtml(account)}</h1><p>${from} to ${to} (not included), UTC</p>` +
+    `<table>${sums.join('')}</table>\n<table>` +
+    cells('th', ['day', 'model', 'key', 'calls', 'input tokens', 'cached tokens', 'amount']) +
+    `${body.join('')}</table></section>\n`
+  )
+}
+
+const TEXTS: Readonly<Record<Format, (statement: AccountStatement, hasHead: boolean) => string>> = {
+  csv,
+  html,
+  focus,
+}
+/** `hasHead`: with what stands once before all statements. */
+export const statementText = (
+  format: Format,
+  statement: AccountStatement,
+  hasHead: boolean,
+): string => TEXTS[format](statement, hasHead)

@@ -1,0 +1,133 @@
+/** Statements on both stores: opening and closing balance, lines and credits add up to the nano,
+ *  month by month; their texts are safe to open. */
+import t from 'tap'
+import { singleRowCharge } from '../../../plugins/ledger/single-row-charge.ts'
+import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
+import { runOperation } from '../../../plugins/operator/operation.ts'
+import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import type { AccountStatement } from '../../../plugins/views.ts'
+import { giveCredit } from '../../helpers/money/credit.ts'
+import { payerOf } from '../../helpers/money/ledger.ts'
+import { createChance } from '../../helpers/run-settings.ts'
+import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
+import { ledgerOn, makeLedger } from '../../helpers/store/membership.ts'
+import { sql, startBoth } from '../../helpers/store/store.ts'
+
+const UNIT = 1_000_000_000n
+const BALANCE = sql('balance', 'SELECT balance FROM wallets WHERE id = ?')
+/** Nanos of a decimal text. */
+const nanos = (text: string): bigint => {
+  const [, sign, whole, part = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text) ?? []
+  const value = BigInt(`${whole}${part.padEnd(9, '0')}`)
+  return sign === '-' ? -value : value
+}
+
+for (const { engine, database } of await startBoth(t, []))
+  t.test(`statements on ${engine}: months add up to the balance`, async t => {
+    const { account } = await openAccountsIn(database)
+    await makeLedger(database)
+    const ledger = ledgerOn(database)
+    t.teardown(() => ledger.close())
+    const ann = await account('ann')
+    const evil = await account('=cmd')
+    const chance = createChance()
+    const process = await ledger.process()
+    await giveCredit(database, ann, 1_000n * UNIT, Date.UTC(2028, 0, 31, 23, 59, 59, 999))
+    await giveCredit(database, ann, 7n, Date.UTC(2028, 1, 1))
+    await giveCredit(database, evil, 5n * UNIT, Date.UTC(2028, 1, 10))
+    for (let count = 0; count < 60; count++) {
+      const openedAt = Date.UTC(2028, 0, 20) + Math.floor(chance() * 60) * 86_400_000
+      const amount = BigInt(Math.floor(chance() * 1e10))
+      const hold = {
+        request: `r${count}`,
+        account: ann,
+        key: undefined,
+        holdsKeyQuota: false,
+        heldAmount: amount,
+        process,
+        route: 'chat',
+        model: count % 3 === 0 ? '<b>' : 'm',
+        version: 1,
+        rule: '',
+        openedAt,
+      }
+      const settlement = {
+        amount,
+        uncollected: 0n,
+        isEstimated: false,
+        usage: '{}',
+        lines: '[]',
+        closedAt: openedAt + 5,
+        wallets: walletsOf(ann, undefined),
+      }
+      await ledger.take(payerOf(ann), amount)
+      await database.write(singleRowCharge(hold, settlement, { input: 10, cached: 5 }))
+    }
+    const host = hostOver(database)
+    const actor = { via: 'admin API', name: 'root', account: 1 } as const
+    const operation = OPERATIONS.find(({ name }) => name === 'statements show')
+    const show = async (args: object, own?: number) => {
+      if (!operation) throw new Error('there is no such operation')
+      const caller = { host, actor, ...(own !== undefined && { own }) }
+      return (await runOperation(operation, { ...args }, caller)).data as AccountStatement[]
+    }
+    let closing = '0'
+    for (const period of ['2028-01', '2028-02', '2028-03', '2028-04']) {
+      const [statement] = await show({ account: 'ann', period })
+      if (!statement) throw new Error(period)
+      t.equal(statement.opening, closing, `${period} begins where the month before ended`)
+      const lines = statement.lines.reduce((sum, { amount }) => sum + nanos(amount), 0n)
+      t.equal(lines, nanos(statement.charged))
+      t.equal(
+        nanos(statement.closing),
+        nanos(statement.opening) + nanos(statement.credited) + nanos(statement.refunded) - lines,
+      )
+      closing = statement.closing
+    }
+    const [{ balance = 0 } = {}] = await database.read(BALANCE, [walletOf.account(ann)])
+    t.equal(nanos(closing), BigInt(balance as number), 'the last one ends at the balance')
+    const [february] = await show({ account: 'ann', period: '2028-02' })
+    t.match(february, { from: '2028-02-01', to: '2028-03-01', credited: '0.000000007' })
+    const days = ['2028-02-01..2028-02-29', '2028-02-29'].map(async period => {
+      const [part] = await show({ account: 'ann', period })
+      return nanos(part?.charged ?? '0')
+    })
+    const [before = 0n, last = 0n] = await Promise.all(days)
+    t.equal(before + last, nanos(february?.charged ?? '0'), 'a leap day is a day')
+
+    const all = await show({ period: '2028-02' })
+    t.same(all.map(({ account }) => account).toSorted(), ['=cmd', 'ann'])
+    t.same(
+      (await show({ period: '2028-02' }, evil)).map(({ account }) => account),
+      ['=cmd'],
+    )
+    t.same(
+      (await show({ period: '2028-02', account: 'ann' }, evil)).map(({ account }) => account),
+      ['=cmd'],
+      'a customer gets nothing of another',
+    )
+    const [csv] = await show({ account: '=cmd', period: '2028-02', format: 'csv' })
+    t.match(csv?.text, /^account,kind,day,.*\r\n'=cmd,opening balance,2028-02-01,/)
+    const [sheet] = await show({ account: 'ann', period: '2028-02', format: 'csv' })
+    const amounts = (sheet?.text ?? '')
+      .trim()
+      .split('\r\n')
+      .slice(1)
+      .map(row => row.split(',')[9] ?? '')
+    const sum = amounts
+      .slice(0, -1)
+      .reduce((total, each) => total + nanos(each.replace("'", '')), 0n)
+    t.equal(sum, nanos((amounts.at(-1) ?? '').replace("'", '')), 'the rows add up to the last one')
+    const [page] = await show({ account: 'ann', period: '2028-02', format: 'html' })
+    t.match(page?.text, /^<!doctype html>/)
+    t.notMatch(page?.text, '<td><b>', 'names are escaped')
+    const [focus] = await show({ account: 'ann', period: '2028-02', format: 'focus' })
+    t.match(focus?.text, /^BilledCost,BillingAccountId,/)
+    t.equal(focus?.text?.trim().split('\r\n').length, (february?.lines.length ?? 0) + 1)
+    for (const period of ['2028-13', '2028-02-30', 'now', '', '2028-02-03..2028-02-01', '2028'])
+      await t.rejects(
+        show({ account: 'ann', period }),
+        { code: 'ADMIN_QUERY', status: 400 },
+        period,
+      )
+  })
