@@ -1,6 +1,7 @@
 /** The views that the table of operations gives: each runs an operation for the account of its
  *  caller. */
 import type { Exchange, Host, Json, RouteDescription } from '../../engine/plugin.ts'
+import { checkPathId } from '../dialects/path-id.ts'
 import { argumentsIn, membersOf, type Schema } from '../operator/http-arguments.ts'
 import { type Operation, type OwnForm, runOperation } from '../operator/operation.ts'
 import { OPERATIONS } from '../operator/table.ts'
@@ -61,9 +62,9 @@ const viewFrom =
       answerSuccess(exchange, { data: data as Json, ...page }, status)
     }
   }
-/** The number in the path; 0, which nothing has, for another text. */
+/** The number in the path; 0, which nothing has, for another text. Throws ID_RANGE. */
 const numberIn = ({ params }: Exchange): number => {
-  const text = Object.values(params)[0] ?? ''
+  const text = checkPathId(Object.values(params)[0] ?? '')
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0
 }
 

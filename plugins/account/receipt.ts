@@ -4,6 +4,7 @@ import { printFormula } from '../billing/formula.ts'
 import { isIncluded, isToolMeter } from '../billing/meters.ts'
 import type { Line } from '../billing/sum.ts'
 import { FIND_FAILED_CALL, failureOf } from '../calls/statements.ts'
+import { checkPathId } from '../dialects/path-id.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
@@ -19,7 +20,7 @@ const CHARGE_ID = /^[\w.:-]{1,128}$/
 export const receipt: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
-    const id = Object.values(exchange.params)[0] ?? ''
+    const id = checkPathId(Object.values(exchange.params)[0] ?? '')
     const isId = CHARGE_ID.test(id)
     const charge = isId ? await ownCharge(database, exchange, id) : undefined
     const failed = isId ? await ownFailure(database, exchange, id) : undefined

@@ -51,6 +51,11 @@ const CONVERSATIONS: readonly ConversationFormat[] = [
     signedContent: () => 'call',
   },
   {
+    path: /\/interactions$/,
+    format: 'google-interactions',
+    showsThoughts: true,
+  },
+  {
     path: /\/model\/[^/]+\/converse(?:-stream)?$/,
     format: 'bedrock-converse',
     showsThoughts: true,

@@ -1,15 +1,11 @@
 /** Files of the sandbox, which its answers refer to: a clip, a tone, and images of one colour. */
-import { errors } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Headers } from '../../engine/plugin.ts'
 import { SANDBOX_HEADER } from '../conversion/sandbox-header.ts'
 import { rangeIn } from '../file-store/range.ts'
 import { AUDIO_ENCODERS } from './audio-file.ts'
 import { clip } from './clip.ts'
+import { fault } from './faults.ts'
 import { colourImage, imageFile } from './images.ts'
-
-const fault = errors({
-  SANDBOX_FILE: [404, 'The sandbox has no file "%s".', { param: 'file' }],
-})
 
 const TONE_SECONDS = 1
 const FILES: Readonly<Record<string, { readonly type: string; make(): Bytes }>> = {

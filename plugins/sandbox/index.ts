@@ -4,29 +4,29 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { object, type RawOf, text } from '../../engine/config/shape.ts'
-import type { Attempt, Bytes, Headers, Host, Json, Plugin, Stage } from '../../engine/plugin.ts'
+import type {
+  Attempt,
+  Bytes,
+  Fault,
+  Headers,
+  Host,
+  Json,
+  Plugin,
+  Stage,
+} from '../../engine/plugin.ts'
 import { SANDBOX_HEADER } from '../conversion/sandbox-header.ts'
 import { boundaryOf, partsIn } from '../formats/media/multipart.ts'
 import { audioAnswer } from './audio.ts'
 import type { CannedResult } from './canned-result.ts'
 import type { ConversationAnswer } from './conversation.ts'
-import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
+import { fault } from './faults.ts'
 import { answerFile, partOf, type SandboxFile, sandboxFile } from './files.ts'
 import { imageTaskAnswer } from './image-tasks.ts'
-import { images } from './images.ts'
-import { moderations } from './moderations.ts'
 import { openRealtime } from './realtime.ts'
-import { rerank } from './rerank.ts'
+import { RESULTS } from './results.ts'
 import { type AnswerContext, type Fields, fieldsIn } from './sandbox-format.ts'
 import { type TaskCall, taskAnswer } from './video-tasks.ts'
 
-const RESULTS: readonly CannedResult[] = [
-  openaiEmbeddings,
-  googleEmbeddings,
-  images,
-  moderations,
-  rerank,
-]
 /** ms between two chunks of a stream: about reading speed. */
 const CHUNK_INTERVAL_MS = 30
 
@@ -78,7 +78,7 @@ const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> 
   if (exchange.kind === 'websocket' && path.endsWith('/realtime')) return answerSession(attempt)
   const file = request.method === 'GET' ? fileAt(path) : undefined
   if (file) return sendFile(attempt, file)
-  if (request.method !== 'POST') return decline(attempt, path)
+  if (request.method !== 'POST') throw unsupported(attempt, path)
   // Loaded at the first answer: the formats are large, and most gateways have real upstreams.
   const { answerConversation, conversationAt } = await import('./conversation.ts')
   const conversation = conversationAt(path)
@@ -125,7 +125,7 @@ const answerAudio = async (attempt: Attempt, path: string): Promise<void> => {
   const { exchange, target } = attempt
   const request = exchange.request.parsed ?? (await exchange.request.json())
   const audio = audioAnswer(path, fieldsIn(request), target.name ?? '')
-  if (!audio) return decline(attempt, path)
+  if (!audio) throw unsupported(attempt, path)
   const { type, body, chunks } = audio
   const headers = { ...SANDBOX_HEADER, 'content-type': type }
   attempt.answer(200, chunks ? sendSlowly(chunks, exchange.signal) : body, headers)
@@ -143,23 +143,15 @@ const answerResult = (
   }
   const response = result.plain(body, path, context)
   if (response !== undefined) return void attempt.answer(200, response, SANDBOX_HEADER)
-  const message = 'This request exceeds the limits of the sandbox; configure a real upstream.'
-  const error: Fields = { message, type: 'invalid_request_error', param: null, code: null }
-  attempt.answer(400, { error }, SANDBOX_HEADER)
+  throw fault('SANDBOX_LIMITS', [], MARKED)
 }
 /** Forms contain booleans as text. */
 const isTrue = (value: Json | undefined): boolean => value === true || value === 'true'
 
-const decline = (attempt: Attempt, path: string): void => {
-  const message = `The sandbox does not support ${attempt.request.method} ${path}; configure a real upstream.`
-  const error: Fields = {
-    message,
-    type: 'invalid_request_error',
-    param: null,
-    code: 'api_not_implemented',
-  }
-  attempt.answer(501, { error }, SANDBOX_HEADER)
-}
+/** Errors are written in the client's dialect. */
+const unsupported = ({ request }: Attempt, path: string): Fault =>
+  fault('SANDBOX_UNSUPPORTED', [request.method, path], MARKED)
+const MARKED = { headers: SANDBOX_HEADER }
 
 /** The body; of a form its fields without files. */
 const bodyOf = async ({ request, exchange }: Attempt): Promise<Fields> => {

@@ -2,6 +2,7 @@
 import { errors } from '../../../engine/errors.ts'
 import type { Exchange, Host, Json, Sql, Stage } from '../../../engine/plugin.ts'
 import { accountEvents } from '../../account-events/account-events.ts'
+import { checkPathId } from '../../dialects/path-id.ts'
 import { mediaTypeOf } from '../../formats/media/media-type.ts'
 import { ACCOUNT } from '../../slots.ts'
 import type { OwnTask } from '../../views.ts'
@@ -128,7 +129,7 @@ export class AccountTasksStage implements Stage {
     })
   }
   async #find({ params, slots }: Exchange): Promise<Task> {
-    const { id = '' } = params
+    const id = checkPathId(params.id ?? '')
     const isId = /^[\w-]{1,64}$/.test(id)
     const values = [id, slots.need(ACCOUNT).id]
     const [row] = isId ? await this.#host.database.read(FIND, values) : []

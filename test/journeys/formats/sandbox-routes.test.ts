@@ -44,8 +44,17 @@ const fileUrls = { data: [{ url: new RegExp(`^${FILE_URL}`) }] }
 /** Path and body of a request, and a part of its answer. */
 const REQUESTS: readonly (readonly [path: string, body: object, answer?: object])[] = [
   ['v1/chat/completions', { model: 'gp-4.1', messages }, chatText(/answering as gpt-4.1/)],
+  [
+    'v1beta/interactions',
+    { model: 'gx-2.5-flash', input: 'Hello' },
+    { steps: [{ type: 'model_output', content: [{ text: /answering as gemini-2.5-flash/ }] }] },
+  ],
   ['v1/chat/completions', preset('gx_search'), chatText(/^A page .*You wrote: "Hello"/)],
-  ['v1/chat/completions', preset('code_execution'), chatText(/^The tool returned: "sandbox"/)],
+  [
+    'v1/chat/completions',
+    preset('code_execution'),
+    chatText(/^```python[\s\S]*The tool returned: "sandbox"/),
+  ],
   [
     'v1/chat/completions',
     { model: 'gx-2.5-pro-preview-05-06', messages: [{ role: 'user', content: [video] }] },
@@ -629,4 +638,15 @@ t.test('sandbox: official clients make and download a video', async t => {
   }
   const cover = await videos.downloadContent(id, { variant: 'thumbnail' })
   t.equal(cover.headers.get('content-type'), 'image/png')
+})
+
+t.test('sandbox: what it does not support is an error in the dialect of the client', async t => {
+  const response = await fetch(`${gateway.url}/upload/v1beta/files`, {
+    method: 'POST',
+    headers: { 'x-goog-api-key': key, 'x-goog-upload-protocol': 'resumable' },
+    body: '{}',
+  })
+  t.equal(response.status, 501)
+  t.equal(response.headers.get('x-tollgate-sandbox'), 'true')
+  t.match(await response.json(), { error: { code: 501, status: String, message: /sandbox/ } })
 })

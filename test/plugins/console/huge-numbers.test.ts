@@ -6,8 +6,8 @@ import { gateway } from './shipped-console.ts'
 
 /** As they stand in JSON: beyond 2^63, beyond what is exact, and beyond any integer type. */
 const HUGE = ['9223372036854775808', '99999999999999999999999', '1e300']
-/** Among them uploads and interactions, which the sandbox does not take. */
-const LEFT_OUT = /^\/upload\/|\/interactions$|\/session$|configuration\/(?:reload|rollback)$/
+/** Among them uploads, which the sandbox does not take. */
+const LEFT_OUT = /^\/upload\/|\/session$|configuration\/(?:reload|rollback)$/
 
 interface Schema {
   readonly type?: string | readonly string[]
@@ -79,4 +79,22 @@ t.test('huge numbers: no endpoint takes one for a fault of the gateway', async t
   }
   t.same(faults, [])
   t.ok(count > 300, `${count} calls`)
+})
+
+t.test('huge numbers: one as an id in a path of /api is a mistake in the request', async t => {
+  const document = await readDocument(gateway.url, gateway.token)
+  const ids = [...operationsIn(document)].filter(
+    ({ path, method }) => /^\/api\/.*\{/.test(path) && method !== 'head',
+  )
+  t.ok(ids.length > 3, `${ids.length} operations`)
+  for (const { path, method } of ids)
+    for (const huge of HUGE.slice(0, 2)) {
+      const place = path.replaceAll(/\{[^}]+\}/g, huge)
+      const response = await fetch(gateway.url + place, {
+        method: method.toUpperCase(),
+        headers: { authorization: `Bearer ${gateway.token}` },
+      })
+      const text = await response.text()
+      t.equal(response.status, 400, `${method} ${place}: ${text.slice(0, 200)}`)
+    }
 })
