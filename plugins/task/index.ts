@@ -10,7 +10,7 @@ import { viewStageOf } from './endpoints/view-stage.ts'
 import { startJobs } from './jobs.ts'
 import { commands, offerToOperators } from './operator-part.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
-import { POLLS } from './poll-rate.ts'
+import { upstreamSchemas } from './poll-rate.ts'
 import { checkRoutes } from './problems.ts'
 import { TaskRunner } from './runner.ts'
 import { migrations } from './tables.ts'
@@ -40,7 +40,7 @@ export default {
   after: ['meter'],
   before: ['translate'],
   needs: ['meter'],
-  upstream: { polls: POLLS },
+  upstream: upstreamSchemas,
   migrations,
   commands,
   metrics: METRICS,

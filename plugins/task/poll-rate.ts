@@ -2,20 +2,22 @@
  *  calls would else wait behind many polls at once. A poll waits for its turn; nothing is written
  *  meanwhile. */
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { parsed, readerOf, schemasOf } from '../../engine/config/shape.ts'
 import type { Allowance, Host } from '../../engine/plugin.ts'
 
-const RATE = /^([1-9][0-9]{0,5})\/s$/
-const DEFAULT = '200/s'
 /** ms of a window. */
 const WINDOW = 1_000
 
-export const POLLS = {
-  description: 'Most polls of tasks at this upstream, over all workers and machines.',
-  type: 'string',
-  pattern: RATE.source,
-  default: DEFAULT,
-  examples: [DEFAULT],
+const POLLS = {
+  polls: parsed(
+    'Most polls of tasks at this upstream, over all workers and machines.',
+    '^([1-9][0-9]{0,5})\\/s$',
+    rate => Number.parseInt(rate, 10),
+    { default: '200/s', examples: ['200/s'] },
+  ),
 }
+export const upstreamSchemas = schemasOf(POLLS)
+const readPolls = readerOf(POLLS)
 
 /** The same promise, but rejected when the signal aborts. Leaves no listener behind. */
 const abortable = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
@@ -61,8 +63,7 @@ export class PollRate {
   }
   /** Polls in a window. */
   #rateOf(upstream: string): number {
-    const polls = this.#host.upstreams[upstream]?.options.polls
-    return Number(RATE.exec(typeof polls === 'string' ? polls : DEFAULT)?.[1])
+    return readPolls((this.#host.upstreams[upstream]?.options ?? {}) as object).polls
   }
   #allowanceOf(rate: number): Allowance {
     const name = `polls ${rate}/s`
