@@ -1,5 +1,6 @@
 /** Plugin `errors`: renders every fault of a route in its clients' dialect, including 404, 405,
  *  drain and failed commits. */
+import { oneOf } from '../engine/config/shape.ts'
 import { errors } from '../engine/errors.ts'
 import type { Attempt, Exchange, Fault, Host, Next, Plugin, Request } from '../engine/plugin.ts'
 import { blameIn, mayBlame } from './conversion/account-error.ts'
@@ -17,12 +18,10 @@ import { createRouteHint } from './dialects/route-hint.ts'
 import { COMMIT_FAULTS } from './slots.ts'
 
 export default {
-  schema: {
-    description: 'The dialect of error responses on this route.',
+  schema: oneOf('The dialect of error responses on this route.', Object.keys(dialects), {
     type: 'string',
-    enum: Object.keys(dialects),
     examples: ['openai'],
-  },
+  }).schema,
   default: 'openai',
   setup: (dialect, host) => createStage(dialect, host),
 } satisfies Plugin<DialectName>

@@ -1,5 +1,6 @@
 /** Plugin `batches`: runs files of requests. `batches:` on a route selects the operation. */
 
+import { oneOf } from '../../engine/config/shape.ts'
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { ABOUT } from './about.ts'
 import { moveBatches } from './batch-moves.ts'
@@ -22,12 +23,10 @@ const KEEP = 30 * 86_400_000
 const PAGE = 500
 
 export default {
-  schema: {
-    description: 'The operation of the route on batches.',
+  schema: oneOf('The operation of the route on batches.', [...Object.keys(VIEWS), 'events'], {
     type: 'string',
-    enum: [...Object.keys(VIEWS), 'events'],
     examples: ['create'],
-  },
+  }).schema,
   settings: { batch: BATCH_SETTINGS },
   // `auth` sets the account. A batch costs nothing; its requests are charged.
   after: ['auth'],

@@ -1,5 +1,6 @@
 /** Plugin `console`: the page at /console and its files, sign-in, the endpoints of operators. */
 
+import { oneOf } from '../../engine/config/shape.ts'
 import type { Exchange, Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route-option.ts'
 import { CONSOLE } from '../slots.ts'
@@ -21,12 +22,10 @@ const VIEWS: Readonly<Record<string, (host: Host) => (exchange: Exchange) => Pro
 }
 
 export default {
-  schema: {
-    description: 'The part of the console that this route serves.',
+  schema: oneOf('The part of the console that this route serves.', Object.keys(VIEWS), {
     type: 'string',
-    enum: Object.keys(VIEWS),
     examples: ['page'],
-  },
+  }).schema,
   sections: { console: SECTION.schema },
   // `auth` sets the account and owns the sessions; `meter` owns the balances,
   // `observe` the failed calls.

@@ -1,5 +1,6 @@
 /** Plugin `count`: counts the tokens of a request. A target that supports the client's format
  *  counts them itself; for any other target they are estimated. Token counts are free. */
+import { oneOf } from '../../engine/config/shape.ts'
 import type { Attempt, Host, Plugin } from '../../engine/plugin.ts'
 import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { estimatePromptTokens } from '../conversion/token-estimate.ts'
@@ -18,13 +19,11 @@ const names = [...formats.values()].flatMap(({ name, counting }) => (counting ? 
 const UNSUPPORTED: ReadonlySet<number> = new Set([404, 405, 501])
 
 export default {
-  schema: {
-    description: 'The format of token count requests on this route.',
+  schema: oneOf('The format of token count requests on this route.', names, {
     type: 'string',
-    enum: names,
     $comment: 'formats',
     examples: names,
-  },
+  }).schema,
   // The sandbox answers in the format of the target; `model` chose the targets.
   before: ['sandbox'],
   after: ['model'],

@@ -1,6 +1,7 @@
 /** Plugin `files`: stores files of accounts, for requests and batches. `files:` on a route selects
  *  the operation; all other routes may name files in their requests. */
 
+import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
@@ -41,13 +42,11 @@ const startCleanup = (host: Host): void => {
 }
 
 export default {
-  schema: {
-    description:
-      'The operation of the route on stored files. inline: its requests may name stored files, which are sent inside them.',
-    type: 'string',
-    enum: ['upload', ...Object.keys(VIEWS), INLINE],
-    examples: ['upload', 'content'],
-  },
+  schema: oneOf(
+    'The operation of the route on stored files. inline: its requests may name stored files, which are sent inside them.',
+    ['upload', ...Object.keys(VIEWS), INLINE],
+    { type: 'string', examples: ['upload', 'content'] },
+  ).schema,
   default: INLINE,
   settings: { files: FILES_SETTINGS },
   // `auth` sets the account; the others set the request that is read. Files are free, but those

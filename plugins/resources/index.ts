@@ -1,6 +1,7 @@
 /** Plugin `resources`: objects that a provider keeps for an account, such as Gemini's files and
  *  cached contents. Each belongs to the account that made it, and stays at the address and the key
  *  that it was made with. */
+import { oneOf } from '../../engine/config/shape.ts'
 import type { Attempt, Exchange, Host, Next, Plugin, Slot, Stage } from '../../engine/plugin.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { checkError } from '../conversion/upstream-error.ts'
@@ -26,13 +27,11 @@ const FORM = /^\s*multipart\//i
 const RESOURCE: Slot<Resource> = { name: 'provider resource' }
 
 export default {
-  schema: {
-    description:
-      'The operation of the route on objects that a provider keeps for the account. inline: its requests may name such objects, and go to the key that made them.',
-    type: 'string',
-    enum: [...Object.keys(OPERATIONS), ...Object.keys(LISTS), INLINE],
-    examples: ['upload-file', 'create-cache'],
-  },
+  schema: oneOf(
+    'The operation of the route on objects that a provider keeps for the account. inline: its requests may name such objects, and go to the key that made them.',
+    [...Object.keys(OPERATIONS), ...Object.keys(LISTS), INLINE],
+    { type: 'string', examples: ['upload-file', 'create-cache'] },
+  ).schema,
   default: INLINE,
   // `auth` sets the account, `model` the targets, `responses` what is read. `files` shares paths;
   // `meter` holds what the storage costs.
