@@ -1,5 +1,6 @@
 /** Rows of the APIs as their readers get them, types only: endpoints return them, and the console
- *  imports them. Money is in units of the currency, for operators as a decimal text. Times are ISO
+ *  imports them. Money is in units of the currency as a decimal text, where no
+ *  specification has it as a number. Times are ISO
  *  8601 in UTC. */
 import type {
   AddressStatus,
@@ -117,7 +118,6 @@ export type ServedFacts = {
   readonly ms: number | null
 }
 type Amounts = { readonly cost: string; readonly refunded: string }
-type OwnAmounts = { readonly cost: number; readonly refunded: number }
 type NamedCall = ServedFacts & {
   readonly request_id: string
   readonly at: string
@@ -128,9 +128,9 @@ type NamedCall = ServedFacts & {
   readonly estimated: boolean
 }
 /** A call of the calling account. */
-export type UsageCall = NamedCall & OwnAmounts
+export type UsageCall = NamedCall & Amounts
 /** The calls of a day, a model or a key. */
-export type UsageSum = OwnAmounts & {
+export type UsageSum = Amounts & {
   readonly day?: string
   readonly model?: string
   readonly key?: number | null
@@ -139,7 +139,7 @@ export type UsageSum = OwnAmounts & {
   readonly calls: number
 }
 /** Usage of a model on a day. */
-export type UsageCell = OwnAmounts & {
+export type UsageCell = Amounts & {
   readonly day: string
   readonly model: string
   readonly calls: number
@@ -153,13 +153,13 @@ type PriceLine = {
   readonly price: string
   readonly per: string
 }
-export type ReceiptLine = PriceLine & { readonly amount: number }
+export type ReceiptLine = PriceLine & { readonly amount: string }
 export type Receipt = UsageCall & {
   readonly task_id?: string
   readonly settings?: Json
   readonly closed: string | null
-  readonly held: number
-  readonly uncollected: number
+  readonly held: string
+  readonly uncollected: string
   readonly usage: Readonly<Record<string, number>> | null
   readonly lines: readonly ReceiptLine[]
   readonly unpriced: readonly string[]
@@ -259,7 +259,7 @@ export type FailedUsage = Failure & {
   readonly key: number | null
   readonly state: 'failed'
   readonly ms: number
-  readonly cost: number
+  readonly cost: string
   /** Failed calls of the account before this one that are not kept. */
   readonly omitted: number
 }
@@ -461,7 +461,7 @@ export type OwnDelivery = {
 /** `GET /api/notifications` */
 export type NotificationSettings = {
   readonly url: string | null
-  readonly threshold: number | null
+  readonly threshold: string | null
   readonly secret: string | null
   readonly disabled: string | null
   readonly deliveries: readonly OwnDelivery[]

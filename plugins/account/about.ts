@@ -1,5 +1,6 @@
 /** What clients are told of the account endpoints. */
 import type { RouteDescription } from '../../engine/plugin.ts'
+import { MONEY } from '../operator/columns.ts'
 import {
   any,
   between,
@@ -107,7 +108,7 @@ const call = {
   first_content_ms: nullable(integer),
   ms: nullable(integer),
 }
-const amounts = { cost: number, refunded: number }
+const amounts = { cost: MONEY, refunded: MONEY }
 const failure = { status: integer, code: text, message: text }
 const usage = described(
   'One row for each call; or with `by` for each day, model or key',
@@ -137,10 +138,10 @@ const receipt = object(
     ...call,
     ...amounts,
     closed: nullable(time),
-    held: number,
-    uncollected: number,
+    held: MONEY,
+    uncollected: MONEY,
     usage: any,
-    lines: list(object({ amount: number }, { meter: text })),
+    lines: list(object({ amount: MONEY }, { meter: text })),
     unpriced: list(text),
     formula: nullable(text),
   },

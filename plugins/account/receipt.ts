@@ -2,6 +2,7 @@
 import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts'
 import { printFormula } from '../billing/formula.ts'
 import { isIncluded, isToolMeter } from '../billing/meters.ts'
+import { printMoney } from '../billing/money.ts'
 import type { Line } from '../billing/sum.ts'
 import { FIND_FAILED_CALL, failureOf } from '../calls/statements.ts'
 import { checkPathId } from '../dialects/path-id.ts'
@@ -11,7 +12,7 @@ import { RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
 import { ACCOUNT, type Meter, type Meters } from '../slots.ts'
 import type { Receipt } from '../views.ts'
 import { fault } from './faults.ts'
-import { answerSuccess, isoTime, moneyNumber, type ViewFactory } from './response.ts'
+import { answerSuccess, isoTime, type ViewFactory } from './response.ts'
 import { amountsOf, GROUPINGS } from './usage-pages.ts'
 
 /** The id of a request or a task. Some databases reject other characters. */
@@ -89,12 +90,12 @@ const receiptOf = (row: Row): Receipt => {
     }),
     closed: row.closed === null ? null : isoTime(row.closed),
     ...amountsOf(row),
-    held: moneyNumber(nanosOf(row.held)),
-    uncollected: moneyNumber(nanosOf(row.uncollected)),
+    held: printMoney(nanosOf(row.held)),
+    uncollected: printMoney(nanosOf(row.uncollected)),
     usage: parseOr<Meters | null>(row.usage, null),
     lines: lines.map(({ nanos: each, ...line }) => ({
       ...line,
-      amount: moneyNumber(BigInt(each)),
+      amount: printMoney(BigInt(each)),
     })),
     unpriced: unpricedToolsOf(parseOr<Meters>(row.usage, {}), lines),
     formula: lines.length > 0 ? printFormula(lines) : null,
@@ -115,10 +116,10 @@ const failedReceiptOf = (row: Row): Receipt => ({
   first_content_ms: null,
   ms: Number(row.ms),
   closed: isoTime(row.at),
-  cost: 0,
-  refunded: 0,
-  held: 0,
-  uncollected: 0,
+  cost: '0',
+  refunded: '0',
+  held: '0',
+  uncollected: '0',
   usage: null,
   lines: [],
   unpriced: [],

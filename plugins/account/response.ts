@@ -1,6 +1,5 @@
 /** Responses of the account endpoints: the JSON envelope, exact numbers, no caching. */
 import type { Exchange, Json } from '../../engine/plugin.ts'
-import { printMoney } from '../billing/money.ts'
 
 /** Creates the handler of one route. */
 export type ViewFactory<HostPart> = (host: HostPart) => (exchange: Exchange) => Promise<void>
@@ -21,5 +20,4 @@ const { rawJSON } = JSON as unknown as { rawJSON(text: string): number }
 
 /** A decimal as a JSON number with all digits, without a conversion to float. */
 export const exactNumber = (decimal: string | bigint): number => rawJSON(String(decimal))
-export const moneyNumber = (nanos: bigint): number => exactNumber(printMoney(nanos))
 export const isoTime = (at: unknown): string => new Date(Number(at)).toISOString()

@@ -1,5 +1,6 @@
 /** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
+import { printMoney } from '../billing/money.ts'
 import { FAILED_CALLS_OF, failureOf } from '../calls/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
@@ -8,7 +9,7 @@ import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/view
 import { maskKey } from '../operator/own-keys.ts'
 import { fault } from './faults.ts'
 import { cursorOf, markOf, type Period } from './input.ts'
-import { isoTime, moneyNumber } from './response.ts'
+import { isoTime } from './response.ts'
 import { BY_KEY } from './statements.ts'
 
 type Fields = { readonly [name: string]: Json }
@@ -188,7 +189,7 @@ const restOf = ({ from, to, by }: UsageQuery, sort: Sort, at: number): Period =>
 }
 export const amountsOf = (row: Row) => ({
   ...(row.calls !== undefined && { calls: Number(row.calls) }),
-  cost: moneyNumber(nanosOf(row.amount)),
-  refunded: moneyNumber(nanosOf(row.refunded ?? 0)),
+  cost: printMoney(nanosOf(row.amount)),
+  refunded: printMoney(nanosOf(row.refunded ?? 0)),
 })
 const keyOf = ({ key }: Row): number | null => (key === null ? null : Number(key))

@@ -1,6 +1,16 @@
 /** The OpenAPI descriptions of the routes that show, change and test the low-balance webhook. */
 import type { RouteDescription } from '../../engine/plugin.ts'
-import { envelopeOf, integer, json, list, nullable, number, object, text, time } from '../shapes.ts'
+import {
+  described,
+  envelopeOf,
+  integer,
+  json,
+  list,
+  nullable,
+  object,
+  text,
+  time,
+} from '../shapes.ts'
 
 const delivery = object({
   id: text,
@@ -13,7 +23,7 @@ const delivery = object({
 })
 const settings = object({
   url: nullable(text),
-  threshold: nullable(number),
+  threshold: nullable(described('Units of the currency.', text)),
   secret: nullable(text),
   disabled: nullable(time),
   deliveries: list(delivery),

@@ -3,6 +3,7 @@ import { errors } from '../../engine/errors.ts'
 import type { Database, HostBase, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { balanceInSql, lockWallet } from '../ledger/views/wallets.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { NotificationSettings, OwnDelivery } from '../views.ts'
 import { admitAddress } from '../webhooks/address.ts'
 import { messageOf } from '../webhooks/delivery.ts'
@@ -87,7 +88,7 @@ export const saveSettings = async (
     url: url === undefined ? before.url : (url ?? undefined),
     threshold: threshold === undefined ? before.threshold : (threshold ?? undefined),
   }
-  await database.write([
+  await writeWithRetry(database, [
     // Serialises with charges: each charge uses either the old threshold or the new one.
     lockWallet(account),
     after.url === undefined || after.threshold === undefined
@@ -130,7 +131,7 @@ export const showSettings = async (
   const rows = await database.read(LIST_OF, [account, MAX_DELIVERIES])
   return {
     url: settings.url ?? null,
-    threshold: settings.threshold === undefined ? null : Number(printMoney(settings.threshold)),
+    threshold: settings.threshold === undefined ? null : printMoney(settings.threshold),
     secret: secret ?? (settings.secret === undefined ? null : maskSecret(settings.secret)),
     disabled: settings.disabledAt === undefined ? null : timeOf(settings.disabledAt),
     deliveries: rows.map(showDelivery),

@@ -47,6 +47,11 @@ export const splitMoney = (amount: number | string): readonly [digits: string, z
   const zeros = Math.min(/0*$/.exec(whole)?.[0].length ?? 0, PLACES - 2)
   return [whole.slice(0, whole.length - zeros), whole.slice(whole.length - zeros)]
 }
+/** Nanos as a decimal text, without a float. */
+export const amountOfNanos = (nanos: string): string => {
+  const digits = nanos.padStart(10, '0')
+  return `${digits.slice(0, -9)}.${digits.slice(-9)}`
+}
 /** An amount with two to six places and its currency. */
 export const formatMoney = (amount: number | string, currency: string): string =>
   `${splitMoney(amount)[0]} ${currency}`

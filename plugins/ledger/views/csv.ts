@@ -15,4 +15,9 @@ const fieldOf = (value: Json | undefined): string => {
 export const csvHead = (columns: readonly string[], currency: string): string =>
   `${columns.map(name => (MONEY.has(name) ? `${name} (${currency})` : name)).join(',')}\r\n`
 export const csvRows = (columns: readonly string[], rows: readonly Fields[]): string =>
-  rows.map(row => `${columns.map(name => fieldOf(row[name])).join(',')}\r\n`).join('')
+  rows
+    .map(
+      row =>
+        `${columns.map(name => (MONEY.has(name) ? row[name] : fieldOf(row[name]))).join(',')}\r\n`,
+    )
+    .join('')

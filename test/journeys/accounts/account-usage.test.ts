@@ -188,7 +188,7 @@ t.test('receipt: lists quantity, price and amount of each meter', async t => {
     ],
     formula: '1,204 input x 2.00/1M + 311 output x 8.00/1M = 0.004896',
   })
-  t.match(text, '"cost":0.004896,')
+  t.match(text, '"cost":"0.004896",')
 })
 
 t.test('receipt: readable by its account and by the key of the call only', async t => {

@@ -406,7 +406,7 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await page.getByRole('region', { name: 'Price' }).getByText('seconds').first().waitFor()
     const { data } = (await ann.ask('GET', '/api/usage?limit=1&model=vdq3')).body
     const price = await page.getByRole('region', { name: 'Price' }).locator('strong').textContent()
-    t.equal(Number(price), data[0]?.cost)
+    t.equal(Number(price), Number(data[0]?.cost))
     t.ok(Number(price) > 0)
     t.same(faults, [])
   })
@@ -468,6 +468,17 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     t.match(await page.locator('[data-test-result]').textContent(), /delivered.*200/)
     t.match(await page.locator('[data-secret]').textContent(), /^whsec_/)
     t.equal(receiver.received[0]?.url, '/hook?token=a')
+    const other = `${receiver.origin}/hook?token=b`
+    await ann.ask('PUT', '/api/notifications', { url: other })
+    const saving = page.waitForRequest(request => request.method() === 'PUT')
+    await page.getByLabel('Balance threshold').fill('90071992.547409931')
+    await page.getByRole('button', { name: 'Save and test' }).click()
+    t.same((await saving).postDataJSON(), { threshold: '90071992.547409931' }, 'what was changed')
+    await eventually(() => receiver.received.at(-1)?.url === '/hook?token=b')
+    t.match((await ann.ask('GET', '/api/notifications')).body.data, {
+      url: other,
+      threshold: /^90071992\.547409931$/,
+    })
     await page.getByRole('link', { name: 'Tasks' }).first().click()
     await page.getByRole('heading', { name: 'Tasks' }).waitFor()
     t.same(faults, [])

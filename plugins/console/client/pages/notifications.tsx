@@ -24,20 +24,34 @@ const Notifications = () => {
 }
 export default Notifications
 
+/** `changes`: what differs from what was saved. What another window changes meanwhile stays. */
+const useDraft = (saved: NotificationSettings) => {
+  const [base, setBase] = useState(saved)
+  const [url, setUrl] = useState(saved.url ?? '')
+  const [threshold, setThreshold] = useState(saved.threshold ?? '')
+  const changes = {
+    ...(url !== (base.url ?? '') && { url: url.trim() || null }),
+    ...(threshold !== (base.threshold ?? '') && { threshold: threshold.trim() || null }),
+  }
+  const keep = (after: NotificationSettings) => {
+    setBase(after)
+    setUrl(after.url ?? '')
+    setThreshold(after.threshold ?? '')
+  }
+  return { url, setUrl, threshold, setThreshold, changes, keep }
+}
+
 const Editor = ({ saved, of }: { saved: NotificationSettings; of: Loaded<unknown> }) => {
   const currency = useCurrency()
-  const [url, setUrl] = useState(saved.url ?? '')
-  const [threshold, setThreshold] = useState(saved.threshold === null ? '' : `${saved.threshold}`)
+  const { url, setUrl, threshold, setThreshold, changes, keep } = useDraft(saved)
   const [secret, setSecret] = useState<string>()
   const [result, setResult] = useState<TestDelivery>()
-  const isChanged = url !== (saved.url ?? '') || threshold !== `${saved.threshold ?? ''}`
+  const isChanged = Object.keys(changes).length > 0
   useUnsaved(isChanged)
   const saveAndTest = useAction(async () => {
     setResult(undefined)
-    const body = { url: url.trim() || null, threshold: threshold.trim() || null }
-    const after = await callData<NotificationSettings>('PUT', '/api/notifications', body)
-    setUrl(after.url ?? '')
-    setThreshold(after.threshold === null ? '' : `${after.threshold}`)
+    const after = await callData<NotificationSettings>('PUT', '/api/notifications', changes)
+    keep(after)
     if (isWhole(after.secret)) setSecret(after.secret)
     if (after.url) setResult(await call<TestDelivery>('POST', '/api/notifications/test'))
     else toast(text('saved'))

@@ -201,13 +201,13 @@ const Charge = ({ run: { requestId, isOver } }: { run: Run }) => {
       </dd>
       <dt>{text('playground.charge')}</dt>
       <dd data-charge>
-        {receipt ? (
+        {receipt && receipt.state !== 'failed' ? (
           <>
             <Money amount={receipt.cost} /> {currency}
             {receipt.formula && <div class="small muted">{receipt.formula}</div>}
           </>
         ) : (
-          <span class="muted">{text(isMissing ? 'none' : 'playground.waiting')}</span>
+          <span class="muted">{text(isMissing || receipt ? 'none' : 'playground.waiting')}</span>
         )}
       </dd>
     </dl>

@@ -7,9 +7,9 @@ import { CodeBox, Money, useCurrency } from './values.tsx'
 interface PriceProps {
   readonly lines: readonly ReceiptLine[]
   readonly formula: string | null
-  readonly cost: number
-  readonly refunded: number
-  readonly uncollected: number
+  readonly cost: string
+  readonly refunded: string
+  readonly uncollected: string
   readonly usage: Readonly<Record<string, number>> | null
 }
 
@@ -21,12 +21,12 @@ export const Price = (props: PriceProps) => {
       <h2>{text('call.price')}</h2>
       {lines.length === 0 ? <p class="muted">{text('call.no-lines')}</p> : <Lines {...props} />}
       {formula && <CodeBox text={formula} />}
-      {refunded > 0 && (
+      {Number(refunded) > 0 && (
         <p>
           {text('column.refunded')}: <Money amount={refunded} /> {currency}
         </p>
       )}
-      {uncollected > 0 && (
+      {Number(uncollected) > 0 && (
         <p class="warning">
           {text('call.uncollected')}: <Money amount={uncollected} /> {currency}
         </p>

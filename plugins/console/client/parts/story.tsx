@@ -2,7 +2,7 @@
 import { useContext, useState } from 'preact/hooks'
 import type { ChargeView, RequestLine, RequestStory, Try } from '../../../views.ts'
 import { callData } from '../api.ts'
-import { formatMoney, formatTime } from '../format.ts'
+import { amountOfNanos, formatMoney, formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
@@ -241,7 +241,6 @@ const ServedBy = ({ charge }: { charge: ChargeView }) => {
   )
 }
 
-const NANOS = 1e9
 const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void }) => {
   const [isAsking, setAsking] = useState(false)
   const currency = useCurrency()
@@ -270,12 +269,12 @@ const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void 
       <Price
         lines={charge.lines.map(({ nanos, ...line }) => ({
           ...line,
-          amount: Number(nanos) / NANOS,
+          amount: amountOfNanos(nanos),
         }))}
         formula={formula}
-        cost={Number(cost)}
-        refunded={Number(refunded)}
-        uncollected={Number(uncollected)}
+        cost={cost}
+        refunded={refunded}
+        uncollected={uncollected}
         usage={usage}
       />
       {isAsking && (
