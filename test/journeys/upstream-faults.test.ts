@@ -16,7 +16,7 @@ upstreams:
   faulty: { url: '${upstream.url}', health: { failures: 1000000 } }
   hasty:
     url: '${upstream.url}'
-    timeout: { first_byte: ${scaled(500)}ms, idle: ${scaled(500)}ms }
+    timeout: { first_byte: ${scaled(1_500)}ms, idle: ${scaled(1_500)}ms }
     health: { failures: 1000000 }
 routes:
   - { path: 'GET|POST /s/{name}', upstream: faulty, retries: 0 }

@@ -128,7 +128,7 @@ t.test('load: watches all read files and missing ones', async t => {
   const { watchedPaths: paths } = await prepare(options(t))
   const inside = paths.map(path => path.slice(t.testdirName.length))
   const read = ['/a/a.json', '/keys/key', '/parts/*', '/parts/eu/x.yaml']
-  t.same(inside, [...read, ...PLUGINS, '/routes.yaml'])
+  t.same(inside, ['/.env', ...read, ...PLUGINS, '/routes.yaml'])
 })
 
 t.test('load: a refused configuration reports what to watch, also missing files', async t => {
@@ -139,12 +139,12 @@ t.test('load: a refused configuration reports what to watch, also missing files'
   const inside = (await rejection(prepare(options(t)))).watchedPaths.map(path =>
     path.slice(t.testdirName.length),
   )
-  t.same(inside, ['/parts/*.yaml', '/parts/x.yaml', ...PLUGINS, '/routes.yaml'])
+  t.same(inside, ['/.env', '/parts/*.yaml', '/parts/x.yaml', ...PLUGINS, '/routes.yaml'])
   folder(t, route('{ body: later/a.json }'), { later: {} })
   const again = (await rejection(prepare(options(t)))).watchedPaths.map(path =>
     path.slice(t.testdirName.length),
   )
-  t.same(again, ['/later/a.json', ...PLUGINS, '/routes.yaml'])
+  t.same(again, ['/.env', '/later/a.json', ...PLUGINS, '/routes.yaml'])
 })
 
 t.test('load: secrets come from files, variables and password formats', async t => {

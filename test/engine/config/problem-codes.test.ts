@@ -59,6 +59,8 @@ t.test('problem codes: the corpus covers each code that a file can cause', async
   const elsewhere = [
     'CONFIG_MISSING',
     'ENV_SYNTAX',
+    // test/journeys/upstreams/new-variables.test.ts
+    'ENV_UNREADABLE',
     'MIGRATION_FAILED',
     'NO_VERSION',
     'PREPARE_FAILED',
