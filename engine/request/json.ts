@@ -29,12 +29,13 @@ export interface ParsedBody {
 /** Checks a body as `parseJson` does, and parses its outline where that is less work: see
  *  `Request.outline`. */
 export const parseOutline = (bytes: Bytes, limits = LIMITS): ParsedBody => {
+  if (bytes.length < OUTLINED) return { json: parseJson(bytes, limits), isOutline: false }
   const body = readBytes(bytes)
-  const isOutlined = bytes.length >= OUTLINED && scan().accepts(body.buffer, limits, true)
-  const outline = isOutlined ? scan().outline(body.isAscii) : undefined
-  if (outline === undefined) return { json: parseJson(bytes, limits), isOutline: false }
+  if (!scan().accepts(body.buffer, limits, true))
+    return { json: parseExactly(body, limits), isOutline: false }
+  const outline = scan().outline(body.isAscii)
   try {
-    return { json: JSON.parse(outline) as Json, isOutline: true }
+    return { json: JSON.parse(outline ?? textOf(body)) as Json, isOutline: outline !== undefined }
   } catch {
     return { json: parseExactly(body, limits), isOutline: false }
   }

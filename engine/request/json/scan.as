@@ -7,7 +7,7 @@
 
 // Memory: a key without its escapes, the open objects, a window, the outline, a set of keys.
 const DECODED: usize = 1024
-const DECODED_SIZE: usize = 1024
+const DECODED_SIZE: usize = 65536
 const STACK: usize = DECODED + DECODED_SIZE + 64
 const STACK_SIZE: u32 = 256
 const WINDOW: usize = STACK + 8 * <usize>STACK_SIZE
@@ -29,6 +29,7 @@ const KEPT_OF_DATA: u32 = 160
 const KEPT_OF_ADDRESS: u32 = 4096
 const MARK: u8 = 0x7f
 const MARK_SIZE: usize = 16
+const MARK_DIGITS: u32 = 0x66373030 // 007f
 
 const UNSURE: i32 = -1
 const QUOTE: u32 = 0x22
@@ -251,8 +252,15 @@ function inside(quotes: u64): u64 {
 function escapeSize(letter: usize, end: usize): u32 {
   const byte: u32 = load<u8>(letter)
   if (byte != LETTER_U) return shortEscape(byte) ? 2 : 0
-  for (let at = letter + 1; at < letter + 5 && at < end; at++) if (hex(load<u8>(at)) > 15) return 0
-  if (unitAt(letter + 1) == MARK) isOutlined = false
+  const digits = v128.load(letter, 1)
+  const lower = v128.or(digits, i8x16.splat(0x20))
+  let valid = <u32>i8x16.bitmask(v128.or(
+    i8x16.lt_u(i8x16.sub(digits, i8x16.splat(0x30)), i8x16.splat(10)),
+    i8x16.lt_u(i8x16.sub(lower, i8x16.splat(0x61)), i8x16.splat(6))))
+  const count = end - letter - 1
+  if (count < 4) valid |= 0xf << <u32>count
+  if ((valid & 0xf) != 0xf) return 0
+  if ((load<u32>(letter, 1) | 0x20000000) == MARK_DIGITS) isOutlined = false
   return 6
 }
 /** The character of a short escape; 0: there is none of this letter. */
@@ -269,12 +277,6 @@ function shortEscape(letter: u32): u32 {
     default: return 0
   }
 }
-function hex(byte: u32): u32 {
-  if (byte - 0x30 < 10) return byte - 0x30
-  const letter = (byte | 0x20) - 0x61
-  return letter < 6 ? letter + 10 : 16
-}
-
 // The outline.
 
 /** Where the kept characters of a text end; `to`: it has no more. A text has at least 17 bytes. */
@@ -444,8 +446,11 @@ function decode(start: usize, end: usize): usize {
   }
   return to - DECODED
 }
+/** The number of four valid digits. A letter has bit 6, and 9 more than its lower bits. */
 function unitAt(at: usize): u32 {
-  return (hex(load<u8>(at)) << 12) | (hex(load<u8>(at, 1)) << 8) | (hex(load<u8>(at, 2)) << 4) | hex(load<u8>(at, 3))
+  const digits = load<u32>(at)
+  const values = (digits & 0x0f0f0f0f) + ((digits >> 6) & 0x01010101) * 9
+  return ((values & 15) << 12) | (values & 0x0f00) | ((values >> 12) & 0xf0) | (values >> 24)
 }
 function writePoint(to: usize, point: u32): usize {
   if (point < 0x80) {
