@@ -22,13 +22,24 @@ const createTurns = () => {
  *  once would else be worked on in one turn, and nothing else meanwhile. */
 export const largeTurn = createTurns()
 
-/** What an outline has behind the kept characters of a text that it cuts: U+007F and the bytes that
- *  the text has in the body. A body with this character has no outline, so nobody forges it. */
+/** What an outline has behind the kept characters of a text that it cuts: U+007F and the bytes of
+ *  the text, in which an escape counts as one and `\u` with its digits as three. */
 const CUT = /\u007f(\d+)$/
-/** Characters of a text; of a text that an outline cuts, its bytes in the body. */
-export const textLength = (text: string): number =>
-  text.length > CUT_FROM ? Number(CUT.exec(text)?.[1] ?? text.length) : text.length
 const CUT_FROM = 48
+/** Bytes of a text that an outline cuts; undefined: it is whole. Only for an outline: elsewhere a
+ *  client may have written such a text. */
+export const cutSize = (text: string): number | undefined => {
+  const digits = text.length > CUT_FROM ? CUT.exec(text)?.[1] : undefined
+  return digits === undefined ? undefined : Number(digits)
+}
+/** Of all copies of this module: bundles of plugins have their own. */
+const OUTLINE = Symbol.for('tollgate outline')
+/** Marks a parsed outline as one. */
+export const markOutline = <T extends Json>(json: T): T =>
+  typeof json === 'object' && json !== null ? Object.assign(json, { [OUTLINE]: true }) : json
+/** Whether a body is an outline, or a copy of one with other members. */
+export const isOutline = (json: Json): boolean =>
+  typeof json === 'object' && json !== null && OUTLINE in json
 /** Whether a value of an outline has a text that is cut, so that it must not be sent. */
 export const hasCutText = (json: Json | undefined): boolean => {
   if (typeof json === 'string') return CUT.test(json)

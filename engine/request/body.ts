@@ -9,6 +9,7 @@ import { errors, TollgateError } from '../errors.ts'
 import { LARGE, largeTurn } from '../kit.ts'
 import type { Bytes } from '../plugin.ts'
 import { hasBody, type RequestHeaders } from '../response/headers.ts'
+import type { OutlineUse } from './body-json.ts'
 import type { BodyPace, PacedBody } from './body-pace.ts'
 import { joinFrom } from './bytes.ts'
 import type { SendableBody } from './exchange.ts'
@@ -26,6 +27,7 @@ export interface BodyRules {
   readonly encodings: readonly string[]
   /** Maximum size in bytes after decompression. */
   readonly inflatedLimit: number
+  readonly outlines?: OutlineUse
 }
 
 type State =

@@ -66,7 +66,7 @@ export interface Request {
   json(): Promise<Json>
   readonly parsed: Json | undefined
   /** As `json()`, at a part of the cost where texts are long: those of more than 96 bytes may be
-   *  cut to 48 characters or more, with U+007F and their bytes behind them (`textLength` and
+   *  cut to 48 characters or more, with U+007F and their bytes behind them (`cutSize` and
    *  `hasCutText` read it). Whole are the outermost object's own texts and those of its objects,
    *  and addresses up to 4,096 characters. `outlined`: its result, also after `json()`. */
   outline(): Promise<Json>

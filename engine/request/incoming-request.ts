@@ -37,7 +37,7 @@ export class IncomingRequest implements EngineRequest {
     this.search = target.search
     this.headers = target.headers
     this.body = new IncomingBody(incoming, target.headers, rules, pace)
-    this.#json = new BodyJson(this.body)
+    this.#json = new BodyJson(this.body, rules.outlines)
     this.#target = target
     this.#incoming = incoming
   }

@@ -1,7 +1,7 @@
 /** Parses JSON bodies after one checking pass, so that no shape of input exhausts the process: in
  *  full, or as an outline in which long texts are cut. */
 import { isAscii, isUtf8 } from 'node:buffer'
-import { asBuffer } from '../kit.ts'
+import { asBuffer, markOutline } from '../kit.ts'
 import type { Bytes, Json } from '../plugin.ts'
 import { checkJson } from './json/check.ts'
 import { fault, type JsonLimits, LIMITS, parseText } from './json/faults.ts'
@@ -35,7 +35,8 @@ export const parseOutline = (bytes: Bytes, limits = LIMITS): ParsedBody => {
     return { json: parseExactly(body, limits), isOutline: false }
   const outline = scan().outline(body.isAscii)
   try {
-    return { json: JSON.parse(outline ?? textOf(body)) as Json, isOutline: outline !== undefined }
+    if (outline === undefined) return { json: JSON.parse(textOf(body)) as Json, isOutline: false }
+    return { json: markOutline(JSON.parse(outline) as Json), isOutline: true }
   } catch {
     return { json: parseExactly(body, limits), isOutline: false }
   }

@@ -112,10 +112,6 @@ const readJson = async (request: Exchange['request']): Promise<TargetRequest> =>
 /** The bytes of each document bound its price. */
 const hasDocuments = (outline: Json | undefined): boolean =>
   isFields(outline) && Array.isArray(outline.documents)
-/** The same body with all of its texts. */
-export const wholeBodyOf = ({ request, slots }: Pick<Exchange, 'request' | 'slots'>): Json =>
-  slots.get(EXPANDED_REQUEST)?.body ?? request.parsed ?? null
-
 interface TargetRequest {
   readonly body: Json
   readonly size: number

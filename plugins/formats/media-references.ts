@@ -1,6 +1,6 @@
 /** Finds the media of a request, or of its outline, whose tokens its bytes do not bound: URLs, ids
  *  and files of the provider, stored prompts, and small or compressed media. Pure. */
-import { textLength } from '../../engine/kit.ts'
+import { cutSize, isOutline } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
 
@@ -91,7 +91,7 @@ export const mediaReferencesIn = (
   body: Fields,
   files?: KnownFiles,
 ): MediaReferences | undefined => {
-  const media = new FoundMedia(files)
+  const media = new FoundMedia(files, isOutline(body))
   const queue: Visit[] = []
   for (const key in body)
     if (!SKIPPED.has(key) && isNested(key, body[key]))
@@ -118,13 +118,15 @@ interface NameFacts {
 class FoundMedia implements MediaReferences {
   readonly #facts = new Map<string, NameFacts>()
   readonly #files: KnownFiles | undefined
+  readonly #isOutline: boolean
   readonly references: MediaKind[] = []
   readonly inlineImages: number[] = []
   inlineDocuments = 0
   isOpenEnded = false
 
-  constructor(files: KnownFiles | undefined) {
+  constructor(files: KnownFiles | undefined, isOutline: boolean) {
     this.#files = files
+    this.#isOutline = isOutline
   }
   get isEmpty(): boolean {
     return (
@@ -171,7 +173,7 @@ class FoundMedia implements MediaReferences {
       else if (URL_MEMBERS.has(name) && this.#factsOf(key).isMedium)
         this.#add('url', value, kind, mime)
       else if ((name === 'data' || name === 'bytes') && MEDIUM_DATA.test(key))
-        this.#addInline(textLength(value), kind, mime)
+        this.#addInline(this.#sizeOf(value), kind, mime)
     }
   }
   /** A request repeats few names and types. */
@@ -189,13 +191,16 @@ class FoundMedia implements MediaReferences {
   }
   #add(name: string, value: string, kind: MediaKind | undefined, mime: string): void {
     if (value.startsWith('data:'))
-      return this.#addInline(textLength(value), kind, value.slice(5, 64))
+      return this.#addInline(this.#sizeOf(value), kind, value.slice(5, 64))
     const file = this.#files?.get(value)
     if (file) return this.#addInline(file.size, kind ?? 'document', file.mime)
     const isReference = ADDRESS.test(value.slice(0, 32)) || name === 'url' || ID_MEMBER.test(name)
     if (isReference && value !== '')
       this.references.push(kindOf(mime) ?? kind ?? kindOfAddress(value) ?? 'document')
-    else if (/_?data$/i.test(name)) this.#addInline(textLength(value), kind, mime)
+    else if (/_?data$/i.test(name)) this.#addInline(this.#sizeOf(value), kind, mime)
+  }
+  #sizeOf(text: string): number {
+    return (this.#isOutline ? cutSize(text) : undefined) ?? text.length
   }
   #addInline(size: number, inherited: MediaKind | undefined, mime: string): void {
     const kind = kindOf(mime) ?? inherited

@@ -1,5 +1,6 @@
 /** Estimates the tokens of a prompt without counts from the text of the request in any format.
  *  Pure. */
+import { cutSize, isOutline } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { isFields } from './fields.ts'
 
@@ -67,11 +68,11 @@ const MEDIA_FIELDS: ReadonlySet<string> = new Set([
   'file',
 ])
 
-/** `size`: bytes of the request, used if it has none of the known members. */
+/** `body`: or its outline. `size`: bytes of the request, used if it has none of the known members. */
 export const estimatePromptTokens = (body: Json, size: number): number => {
   const prompt = isFields(body) ? PROMPT_FIELDS.filter(name => name in body) : []
   if (!isFields(body) || prompt.length === 0) return Math.ceil(size / BYTES_PER_TOKEN)
-  const sum = { bytes: 0, tokens: 0 }
+  const sum = { bytes: 0, tokens: 0, isOutline: isOutline(body) }
   // Uses a list instead of recursion, because a request may be nested deeper than the stack.
   const queue: Visit[] = prompt.map(name => ({
     value: body[name],
@@ -87,11 +88,13 @@ interface Visit {
   readonly countsKeys: boolean
 }
 interface Sum {
+  readonly isOutline: boolean
   bytes: number
   tokens: number
 }
 const visit = ({ value, countsKeys }: Visit, queue: Visit[], sum: Sum): void => {
-  if (typeof value === 'string') sum.bytes += Buffer.byteLength(value)
+  if (typeof value === 'string')
+    sum.bytes += (sum.isOutline ? cutSize(value) : undefined) ?? Buffer.byteLength(value)
   else if (Array.isArray(value)) for (const each of value) queue.push({ value: each, countsKeys })
   else if (isFields(value))
     for (const name in value) {

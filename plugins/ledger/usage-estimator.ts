@@ -14,8 +14,8 @@ interface CheckpointTarget {
 }
 /** The prompt, for an estimate of its tokens. */
 interface PromptSize {
-  /** With all texts. */
-  body(): Json
+  /** Or its outline, whose texts have their sizes. */
+  readonly body: Json
   /** Bytes, without those of files. */
   readonly size: number
 }
@@ -105,7 +105,7 @@ export class UsageEstimator {
     const countedTokens = this.isStream ? units : Math.ceil(units / BYTES_PER_TOKEN)
     const output = this.#outputSoFar?.tokens ?? countedTokens
     if (this.#prompt) {
-      this.#input = estimatePromptTokens(this.#prompt.body(), this.#prompt.size)
+      this.#input = estimatePromptTokens(this.#prompt.body, this.#prompt.size)
       this.#prompt = undefined
     }
     return { meters: { input: this.#input, output }, estimated: true } satisfies Usage

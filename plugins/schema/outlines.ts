@@ -53,13 +53,17 @@ const withWhole = (schema: Json): Json => {
   return { ...Object.fromEntries(members), ...(readsText(schema) && { [WHOLE]: true }) }
 }
 /** `this` while an outline is validated: only there a text may be cut. */
-export const IN_OUTLINE = {}
+export const IN_OUTLINE: Context = { isOutline: true }
+/** Compared by its member: bundles of plugins share compilers, and have copies of this module. */
+interface Context {
+  readonly isOutline: boolean
+}
 /** The keyword for ajv. */
 export const wholeKeyword = {
   keyword: WHOLE,
   type: 'string',
   schemaType: 'boolean',
-  validate(this: unknown, _: boolean, text: string) {
-    return this !== IN_OUTLINE || !hasCutText(text)
+  validate(this: Context | undefined, _: boolean, text: string) {
+    return !this?.isOutline || !hasCutText(text)
   },
 } as const

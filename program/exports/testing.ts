@@ -18,7 +18,7 @@ import type {
   UpstreamView,
 } from '../../engine/plugin.ts'
 import { Call, toReply } from '../../engine/request/exchange.ts'
-import { parseJson } from '../../engine/request/json.ts'
+import { parseJson, parseOutline } from '../../engine/request/json.ts'
 import { openRequestLog } from '../../engine/request-log/reader.ts'
 import { FilteredReply } from '../../engine/response/filters.ts'
 import type { Source } from '../../engine/response/source.ts'
@@ -164,7 +164,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       client: { address: '127.0.0.1', encrypted: false },
       json: parseBody,
       parsed: undefined,
-      outline: parseBody,
+      outline: async () => replacedJson ?? parseOutline(whole).json,
       outlined: undefined,
       setJson(value) {
         replacedJson = value

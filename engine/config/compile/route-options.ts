@@ -1,6 +1,7 @@
 /** What the engine's own options of an entry of `routes:` mean. */
 import type { Target } from '../../plugin.ts'
 import type { BodyRules } from '../../request/body.ts'
+import { OutlineUse } from '../../request/body-json.ts'
 import type { Call } from '../../request/exchange.ts'
 import { PING_COMMENT } from '../../response/pings.ts'
 import type { CompiledRoute, NamedStage } from '../../snapshot/snapshot.ts'
@@ -20,6 +21,7 @@ export const targetsOf = ({ upstream }: RouteValues): readonly Target[] =>
 export const bodyRules = ({ body }: RouteValues, limit: number): BodyRules => ({
   limit: body.limit ?? limit,
   encodings: body.encodings,
+  outlines: new OutlineUse(),
   inflatedLimit: body.inflated ?? body.limit ?? limit,
 })
 

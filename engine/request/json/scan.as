@@ -20,7 +20,8 @@ const MAX_PROBES: u32 = 64
 
 // Deeper than WHOLE_DEPTH, texts of more than LONG bytes keep their first KEPT characters: of an
 // address (`…://`) and of a text that spells letters as escapes more, of `data:` their media type.
-// Behind them are the mark U+007F and the bytes of the text, as digits. A body that has U+007F in
+// Behind them are the mark U+007F and the bytes of the text, as digits: an escape counts as one,
+// `\\u` with its digits as three. A body that has U+007F in
 // its outline gets none, so that nobody can forge a length.
 const WHOLE_DEPTH: u32 = 2
 const LONG: usize = 96
@@ -121,6 +122,8 @@ export function scan(length: u32, isLast: bool): i32 {
   let next: usize = isCut ? end : WINDOW // what is written next into the outline
   let unfinished: usize = end // an escape that goes on in the next window
   let escaping: u64 = 0
+  let saved: usize = 0 // by escapes, before this block
+  let savedBefore: usize = 0 // when the text began
   for (let at: usize = WINDOW; at < end; at += 64) {
     const a = v128.load(at)
     const b = v128.load(at, 16)
@@ -128,6 +131,8 @@ export function scan(length: u32, isLast: bool): i32 {
     const d = v128.load(at, 48)
     let quotes = equal(a, b, c, d, quote)
     const slashes = equal(a, b, c, d, slash)
+    let escapes: u64 = 0
+    let wide: u64 = 0
     if (slashes | escaping) {
       const potential = slashes & ~escaping
       const codes = (((potential << 1) | ODD) - potential) ^ ODD
@@ -135,10 +140,12 @@ export function scan(length: u32, isLast: bool): i32 {
       escaping = (codes & slashes) >> 63
       const usual = quotes | bits(isShort(a), isShort(b), isShort(c), isShort(d))
       quotes &= ~escaped
+      escapes = escaped
       for (let odd = escaped & ~usual; odd; odd &= odd - 1) {
         const letter = at + <usize>ctz(odd)
         const size = letter < end ? escapeSize(letter, end) : 6
         if (!size) return UNSURE
+        if (size == 6) wide |= odd & (0 - odd)
         if (letter + <usize>size - 1 > end) {
           if (isLast) return UNSURE
           unfinished = letter - 1
@@ -150,6 +157,8 @@ export function scan(length: u32, isLast: bool): i32 {
       const controls = bits(i8x16.lt_u(a, blank), i8x16.lt_u(b, blank), i8x16.lt_u(c, blank), i8x16.lt_u(d, blank))
       if (controls & (inside(quotes) ^ (string ? ~0 : 0))) return UNSURE
     }
+    const savedHere = saved
+    saved += <usize>(popcnt(escapes) + 2 * popcnt(wide))
     if (string && !quotes) continue
     const la = v128.or(a, blank), lb = v128.or(b, blank), lc = v128.or(c, blank), ld = v128.or(d, blank)
     const brackets = equal(la, lb, lc, ld, open) | equal(la, lb, lc, ld, close)
@@ -165,6 +174,7 @@ export function scan(length: u32, isLast: bool): i32 {
         if (!string) {
           string = true
           from = place + 1
+          savedBefore = savedHere + savedIn(escapes, wide, bit)
           continue
         }
         string = false
@@ -183,7 +193,7 @@ export function scan(length: u32, isLast: bool): i32 {
         }
         if (isInLong) {
           if (isCut) {
-            mark(longSize + (place - WINDOW))
+            mark(longSize + (place - WINDOW) - savedHere - savedIn(escapes, wide, bit))
             next = place
           }
           isInLong = false
@@ -192,7 +202,7 @@ export function scan(length: u32, isLast: bool): i32 {
           const kept = keptEnd(from, place)
           if (place - kept > MARK_SIZE) {
             write(next, kept)
-            mark(place - from)
+            mark(place - from - (savedHere + savedIn(escapes, wide, bit) - savedBefore))
             next = place
           }
         }
@@ -230,11 +240,18 @@ export function scan(length: u32, isLast: bool): i32 {
     if (isCut) write(next, keptEnd(from, unfinished))
     longSize = WINDOW - from
   }
-  longSize += unfinished - WINDOW
+  longSize += unfinished - WINDOW - saved + savedBefore
   if (!isCut) write(next, unfinished)
   return <i32>(unfinished - WINDOW)
 }
 
+/** What the escapes of a block save before a bit of it. */
+// @ts-ignore: decorator
+@inline
+function savedIn(escapes: u64, wide: u64, bit: u64): usize {
+  const before = ((<u64>1) << bit) - 1
+  return <usize>(popcnt(escapes & before) + 2 * popcnt(wide & before))
+}
 /** The bytes inside of texts, from their opening quote on. */
 // @ts-ignore: decorator
 @inline

@@ -10,7 +10,6 @@ import {
   storageBoundsOf,
   targetRequestOf,
   toolNamesOf,
-  wholeBodyOf,
 } from '../../billing/request-bounds.ts'
 import { missingPrices } from '../../billing/worst-case.ts'
 import { isForEmbeddings, openAttributesOf, routeFormat } from '../../conversion/route-format.ts'
@@ -113,7 +112,7 @@ export class CallAdmission {
           bounds,
           facts,
           cost,
-          body: () => wholeBodyOf(exchange),
+          body,
           size,
         })
     const version = this.#version
@@ -125,8 +124,7 @@ export class CallAdmission {
     const call = new MeteredCall(this.#context, exchange, terms, process)
     const wantsStream = asksForStream(exchange.request, this.#format)
     if (exchange.kind !== 'http' || wantsStream || this.#ledger.isContended(payer)) call.hold()
-    const prompt = { body: () => wholeBodyOf(exchange), size: size - files }
-    const estimator = new UsageEstimator(exchange, prompt, call)
+    const estimator = new UsageEstimator(exchange, { body, size: size - files }, call)
     if (wantsStream) estimator.startCheckpoints()
     return { call, estimator, unpricedTools: namesOfUnknownTools(body, unpricedTools) }
   }

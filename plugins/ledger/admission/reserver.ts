@@ -20,8 +20,7 @@ export interface BoundedRequest {
   readonly facts: Facts
   /** The worst-case cost in nanos. */
   readonly cost: bigint
-  /** With all texts. */
-  body(): Json
+  readonly body: Json
   /** Bytes. */
   readonly size: number
 }
@@ -91,7 +90,7 @@ const partialMediaHold = (
   available: bigint,
   canLimit: boolean,
 ): PartialHold | undefined => {
-  const typical = estimatePromptTokens(body(), size)
+  const typical = estimatePromptTokens(body, size)
   const prompt = Math.min(typical, bounds.prompt ?? typical)
   const estimate = { ...bounds, prompt }
   if (worstCase(rule, estimate, facts).nanos <= available)

@@ -44,7 +44,7 @@ const meter = async (options: Options = {}) => {
       return charge()
     },
   } as unknown as MeteredCall
-  const estimator = new UsageEstimator(exchange, { body: () => ({}), size: 0 }, call)
+  const estimator = new UsageEstimator(exchange, { body: {}, size: 0 }, call)
   await meterResponse(exchange, call, estimator)
   const out = {
     write: (bytes: Uint8Array) => void writes.push(`${bytes.length}`),

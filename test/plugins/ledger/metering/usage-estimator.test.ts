@@ -12,7 +12,7 @@ const create = ({ isStream = true, attempts = 1, size = 40 } = {}) => {
   const checkpoints: Usage[] = []
   const estimator = new UsageEstimator(
     exchange as unknown as Exchange,
-    { body: () => ({ prompt: 'x'.repeat(size) }), size },
+    { body: { prompt: 'x'.repeat(size) }, size },
     {
       reportProgress: output => void progress.push(output),
       checkpoint: usage => void checkpoints.push(usage),
