@@ -68,7 +68,7 @@ const MEDIA_FIELDS: ReadonlySet<string> = new Set([
   'file',
 ])
 
-/** `body`: or its outline. `size`: bytes of the request, used if it has none of the known members. */
+/** `body`: or its outline. `size`: bytes of the request, if it has none of the known members. */
 export const estimatePromptTokens = (body: Json, size: number): number => {
   const prompt = isFields(body) ? PROMPT_FIELDS.filter(name => name in body) : []
   if (!isFields(body) || prompt.length === 0) return Math.ceil(size / BYTES_PER_TOKEN)
