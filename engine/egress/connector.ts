@@ -3,7 +3,7 @@
 import type { ClientRequestArgs } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import type { buildConnector } from 'undici'
-import { endpointOf } from '../http-client/connect.ts'
+import { afterRead, endpointOf, UNASKED } from '../http-client/connect.ts'
 
 /** How an address is connected to, where that differs from a plain connection. */
 export interface ConnectionOptions {
@@ -37,7 +37,13 @@ export const openConnector = async (
     const offers = { allowH2: isHttp2, preferH2: isHttp2, useH2c: isHttp2 }
     return buildConnector({ ...tls, ...offers, timeout })
   }
-  const [any, http1] = [build(http2), build(false)]
+  const speaksFirst = (socket: Socket): boolean =>
+    http2 && (!secure || ('alpnProtocol' in socket && socket.alpnProtocol === 'h2'))
+  const guarded =
+    (connect: buildConnector.connector): buildConnector.connector =>
+    (options, callback) =>
+      connect(options, refuseEarlyBytes(speaksFirst, callback))
+  const [any, http1] = [guarded(build(http2)), guarded(build(false))]
   if (proxy === undefined)
     return {
       connect: callback => any(named, callback),
@@ -59,7 +65,7 @@ export const openConnector = async (
       void openTunnel().then(
         httpSocket => {
           if (secure) connect({ ...named, httpSocket }, callback)
-          else callback(null, httpSocket)
+          else refuseEarlyBytes(speaksFirst, callback)(null, httpSocket)
         },
         // Without the code of undici, by which it would try for ever.
         cause => callback(new Error('there is no tunnel through the proxy', { cause }), null),
@@ -67,6 +73,21 @@ export const openConnector = async (
   const close = (): void => void tunnels.destroy()
   return { connect: through(any), socketOptions: socketOptionsOf(through(http1)), close }
 }
+
+/** Bytes before the first request of HTTP/1.1 would be taken as its answer; a server of HTTP/2
+ *  sends its settings first. */
+const refuseEarlyBytes =
+  (speaksFirst: (socket: Socket) => boolean, callback: buildConnector.Callback) =>
+  (...[error, socket]: Parameters<buildConnector.Callback>): void => {
+    if (error) return callback(error, null)
+    if (!socket || speaksFirst(socket)) return callback(null, socket as Socket)
+    socket.read(0)
+    afterRead(() => {
+      if (socket.readableLength === 0 && !socket.destroyed) return callback(null, socket)
+      socket.on('error', () => {}).destroy()
+      callback(new Error(UNASKED), null)
+    })
+  }
 
 /** Node calls `createConnection` with a callback for the connected socket. */
 const socketOptionsOf = (connect: Connector['connect']): ClientRequestArgs => ({

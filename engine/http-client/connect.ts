@@ -56,6 +56,12 @@ export const connect: Connect = (endpoint, { timeout, onread, session }, callbac
   socket.once(ready, onReady)
 }
 
+/** The failure of a connection on which nothing was sent. */
+export const UNASKED = 'the upstream answered before it had a request, or closed the connection'
+/** Calls back once what has arrived on a socket by now was read. */
+export const afterRead = (callback: () => void): void =>
+  void setImmediate(() => void setImmediate(callback))
+
 /** The endpoint of an http or https URL. */
 export const endpointOf = (url: URL): Endpoint => {
   const secure = url.protocol === 'https:'

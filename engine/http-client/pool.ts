@@ -1,6 +1,6 @@
 /** The connections to one address: idle ones, and the queue of requests that wait for one. */
 import type { Socket } from 'node:net'
-import { type Connect, connect, type Endpoint, endpointOf } from './connect.ts'
+import { afterRead, type Connect, connect, type Endpoint, endpointOf, UNASKED } from './connect.ts'
 import { Connection, type ConnectionOwner, type ResponseHandler } from './connection.ts'
 import { formatHead, type Request, type RequestHead } from './request-head.ts'
 
@@ -28,10 +28,6 @@ const SWEEP_EVERY = 1_000
 const SINGLE_USE = 60_000
 /** Length of the queue at which abandoned requests are removed. */
 const QUEUE_CHECK = 64
-const UNASKED = 'the upstream answered before it had a request, or closed the connection'
-/** Calls back once what has arrived on a socket by now was read. */
-const afterRead = (callback: () => void): void =>
-  void setImmediate(() => void setImmediate(callback))
 /** Shared by all connections: each copies its bytes out before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 

@@ -32,6 +32,21 @@ testClients(
   },
 )
 
+testClients(
+  'transport: an answer before its request fails it, and nothing is sent',
+  async (t, openOrigin) => {
+    let isEarly = true
+    const answer = (): string => OK
+    const upstream = await startByteUpstream(t, answer, socket => isEarly && socket.write(OK))
+    const { ask } = openOrigin(t, upstream.url)
+    await t.rejects(ask(), { code: 'TARGET_UNREACHABLE' })
+    t.equal(upstream.requests.length, 0)
+    isEarly = false
+    t.equal(await readText(await ask()), 'ok')
+    t.equal(upstream.requests.length, 1)
+  },
+)
+
 const CHUNKS = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'
 testClients(
   'transport: without a length the last bytes are the tail if their end arrived with them',

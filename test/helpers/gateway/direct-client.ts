@@ -138,7 +138,7 @@ export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 export const startByteUpstream = async (
   t: Test,
   answer: (socket: Socket, request: string, count: number) => string | undefined,
-  onConnection?: (socket: Socket) => void,
+  onConnection?: (socket: Socket) => unknown,
 ): Promise<ByteUpstream> => {
   const requests: string[] = []
   const sockets = new Set<Socket>()
