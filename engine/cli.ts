@@ -45,7 +45,7 @@ export const mainAndExit = async (argv: readonly string[]): Promise<never> => {
   process.exit(code)
 }
 
-/** Options of every command may also stand before it: `-c FILE accounts list`. */
+/** Options of every command may also be before it: `-c FILE accounts list`. */
 const commandFirst = (words: readonly string[]): readonly string[] => {
   let count = 0
   while (isCommon(words[count])) count += /=|json/.test(words[count] ?? '') ? 1 : 2

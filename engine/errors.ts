@@ -53,7 +53,7 @@ export const errors =
     return new TollgateError(code, status, format(message, ...args), { ...own, ...traits })
   }
 
-/** Converts any thrown value to a fault. A value that is no fault gets status 500, not exposed. */
+/** Converts any thrown value to a fault; any but a fault gets status 500 and is not exposed. */
 export const asFault = (error: unknown): Fault => {
   if (!isReadable(error))
     return internal('a stage threw an object whose properties cannot be read', undefined)

@@ -33,7 +33,7 @@ const fault = errors({
     'The gateway is overloaded. Retry in a moment.',
     { headers: { 'retry-after': '1' } },
   ],
-  CONNECT_REFUSED: [405, 'CONNECT is not served here: this gateway is no tunnel.'],
+  CONNECT_REFUSED: [405, 'CONNECT is not served here: this gateway is not a tunnel.'],
 })
 
 /** ms after which the pace of a body is checked. */

@@ -53,7 +53,7 @@ export interface Plugin<Options = unknown> extends CommandPartsOf<HostBase> {
   /** Runs in one process once the first version is live. Its text is printed below the banner. */
   welcome?(host: HostBase, gateway: { readonly url: string }): Promise<string | undefined>
 }
-/** What one plugin does on one route. Absent members cost nothing. */
+/** The work of one plugin on one route. Absent members cost nothing. */
 export interface Stage {
   /** It answers, or fills `exchange.targets`, from these upstreams: `upstream:` is not needed. */
   readonly answers?: boolean
@@ -72,7 +72,7 @@ export interface Stage {
   streams?(request: Request): boolean | Promise<boolean>
   /** The event that `ping:` sends, framed; a comment by default. The first stage's counts. */
   readonly ping?: string
-  /** What it adds to the description of the route, for `host.gateway.routes` and OpenAPI. */
+  /** Its part of the description of the route, for `host.gateway.routes` and OpenAPI. */
   describe?(): RouteDescription
   /** Describes what this stage would do, for `tollgate explain`. */
   explain?(exchange: Exchange): Json
@@ -81,12 +81,12 @@ export type Next = () => Promise<void>
 /** The content of routes.yaml, checked and with variables expanded. */
 export type Document = Readonly<Record<string, Json | undefined>>
 
-/** What the engine offers to plugins in commands, admin endpoints and at the first start. */
+/** The services of the engine in commands, admin endpoints and at the first start. */
 export interface HostBase extends Observed, Durable<Reply, Route, Exchange> {
   /** `isTrial`: not in a worker; a version or a command is tried out, and no request follows. */
   readonly config: { readonly version: number; readonly hash: string; readonly isTrial: boolean }
   section<T>(name: string): T
-  /** What the plugins of this version bring as `Plugin.formats`. */
+  /** The `Plugin.formats` of this version's plugins. */
   readonly formats: Readonly<Record<string, object>>
   readonly request: SendToOperator
   /** The text of a file beside routes.yaml. As part of the configuration it is watched. */

@@ -49,7 +49,7 @@ const createStage = (dialect: DialectName, host: Host) => {
 /** Plugins that read error responses of upstreams themselves. */
 const READERS = ['translate', 'embed', 'count', 'task', 'realtime']
 
-/** On other routes, error responses pass as they are, except those about the gateway's own key,
+/** On other routes, error responses pass unchanged, except those about the gateway's own key,
  *  permissions or billing at the upstream. */
 const checkAccount = async (attempt: Attempt, { log }: Pick<Host, 'log'>): Promise<void> => {
   // A plugin that sends to one place, as `upstreams test` does, reads the refusal itself.

@@ -27,15 +27,15 @@ interface ServiceAccount {
 export const parseAccount = (text: string): ServiceAccount => {
   const fields = parseJson(text)
   if (!isFields(fields))
-    throw new Error('the text is no JSON; use the key file of a service account')
+    throw new Error('the text is not JSON; use the key file of a service account')
   const { type, client_email: email, private_key: key, private_key_id: id, token_uri: uri } = fields
   if (type !== 'service_account' || typeof email !== 'string' || typeof key !== 'string')
     throw new Error(
-      'the file is no key of a service account: it needs "type": "service_account", "client_email" and "private_key"',
+      'the file is not a key of a service account: it needs "type": "service_account", "client_email" and "private_key"',
     )
   const tokenAddress = typeof uri === 'string' ? uri : TOKEN_ADDRESS
   if (!/^https?:/.test(tokenAddress) || !URL.canParse(tokenAddress))
-    throw new Error('the "token_uri" of the service account is no http(s) URL')
+    throw new Error('the "token_uri" of the service account is not an http(s) URL')
   const keyId = typeof id === 'string' ? id : undefined
   return { email, key: parseKey(key), keyId, tokenAddress }
 }
@@ -44,7 +44,7 @@ const parseKey = (pem: string): KeyObject => {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === 'rsa') return key
   } catch {}
-  throw new Error('the "private_key" of the service account is no RSA key in PEM format')
+  throw new Error('the "private_key" of the service account is not an RSA key in PEM format')
 }
 
 /** A JWT signed with RS256 (RFC 7523). `now`: s since 1970. */

@@ -49,7 +49,7 @@ export const MODEL: Slot<Model> = { name: 'model', keep: true }
  *  takes what identifies the conversation, the same for all of its calls. */
 export const KEEP_TOGETHER: Slot<(conversation: string) => void> = { name: 'keep together' }
 
-/** Set by `resources` where the request is about an object at a provider: `files` leaves it. */
+/** Set by `resources` if the request is about an object at a provider: `files` leaves it. */
 export const AT_PROVIDER: Slot<true> = { name: 'at provider' }
 
 /** Of a request that stores a cache at its provider: for how long, and the tokens if they are
@@ -114,7 +114,7 @@ export interface Usage {
  *  `meter` reads it. */
 export const USAGE: Slot<Usage> = { name: 'usage' }
 
-/** What the answer says about how it was made; the members that it does not name are absent. */
+/** The facts in the answer about how it was made; other members are absent. */
 export interface Served {
   /** The provider's id of the answer. */
   readonly id?: string
@@ -179,7 +179,7 @@ export interface EarlyReply {
  *  a key. */
 export const EARLY_REPLY: Slot<(reply: EarlyReply) => void> = { name: 'early-reply' }
 
-/** What a call was charged. */
+/** The charge of a call. */
 export interface Charge {
   readonly nanos: bigint
   /** Nanos that the call cost beyond that: its hold and the balance did not cover them. */
@@ -189,9 +189,9 @@ export interface Charge {
   /** The charge rests on an estimate of the usage, not on the upstream's counts. */
   readonly estimated: boolean
 }
-/** Undefined where nothing was charged or the charge is given back. Set by `meter`: before the head
- *  of a plain response, in the `end` of a stream. Final in `onEnd` of every stage before `meter`,
- *  also for a WebSocket. */
+/** Undefined if nothing was charged or the charge is given back. Set by `meter`: before the head of
+ *  a plain response, in the `end` of a stream. Final in `onEnd` of every stage before `meter`, also
+ *  for a WebSocket. */
 export const CHARGE: Slot<Charge | undefined> = { name: 'charge' }
 
 /** Bytes of the files in a form, which are not text. Set by `form` before the request is forwarded;
@@ -219,7 +219,7 @@ export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
  *  balance does not reach that bound. Set by `meter`. */
 export const COVERED_INPUT: Slot<number> = { name: 'covered-input' }
 
-/** The expanded request: read instead of the body where the client sent only the new part of a
+/** The expanded request: read instead of the body if the client sent only the new part of a
  *  conversation, options for the gateway, members without meaning, less than the defaults of its
  *  model, or a form that JSON stands for. Set by `form`, `validate`, `model` and `responses` before
  *  the request is forwarded; final for `meter` and every `forward`. */

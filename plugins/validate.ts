@@ -63,7 +63,7 @@ export default {
         const body = dropNulls(received)
         const complaint = validator.validate(body)
         if (complaint) throw complaint
-        // The bytes of a form are sent as they are, unless its JSON stands for it.
+        // The bytes of a form are sent unchanged, unless its JSON stands for it.
         const isJsonBody = !isParsed || exchange.slots.get(EXPANDED_REQUEST) !== undefined
         if (isJsonBody) keepKnown(dropUnknown(schema, body), received, exchange)
         await next()

@@ -69,9 +69,9 @@ export type KeyView = QuotaSetting & {
   readonly expires: string | null
   readonly models: readonly string[] | null
   readonly limits: Limits | null
-  /** What is left of the quota, in quota units. */
+  /** The rest of the quota, in quota units. */
   readonly remaining: number | null
-  /** What it spent; null for a system token. */
+  /** Its spend; null for a system token. */
   readonly used: string | null
 }
 type OwnCredential = {
@@ -511,7 +511,7 @@ export type UpstreamRow = {
   readonly addresses: readonly AddressStatus[]
   readonly keys: readonly KeyStatus[]
 }
-/** What an upstream answered to one of its keys. */
+/** The answer of an upstream to one of its keys. */
 export type UpstreamFinding = {
   readonly upstream: string
   readonly address: string

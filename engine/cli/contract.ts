@@ -17,7 +17,7 @@ export interface CommandGroupOf<Host> {
    *  with the host of the whole configuration. */
   readonly standalone?: boolean
   readonly subcommands: Readonly<Record<string, SingleCommandOf<Host>>>
-  /** The subcommand that runs where none is named. */
+  /** The subcommand that runs if none is named. */
   readonly default?: string
 }
 export interface SingleCommandOf<Host> {
@@ -48,7 +48,7 @@ export interface CommandArguments {
   readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   readonly positionals: readonly string[]
   /** For commands of plugins: GETs a path of the admin listener of the running gateway of the data
-   *  folder. Rejects with a Fault where none runs, or if it refuses. */
+   *  folder. Rejects with a Fault if none runs, or if it refuses. */
   ask?(path: string): Promise<Json>
   /** For commands of plugins that take long: prints how far the work is. Call it as often as you
    *  like; it prints every two seconds, and only in a terminal. */
@@ -83,7 +83,7 @@ export interface CommandPartsOf<Host> {
   /** Its metrics without the prefix `tollgate_`, with a sentence each, which scrapes show: `{
    *  blocked_total: 'Requests that the filter refused.' }`. */
   readonly metrics?: Readonly<Record<string, string>>
-  /** What answers at its upstreams (`url: NAME:`), for the banner: 'simulated responses'. */
+  /** The name of its upstreams' answers (`url: NAME:`), for the banner: 'simulated responses'. */
   readonly serves?: string
   /** Reports problems that no schema can express (an unknown name). Pure; runs after validation. */
   check?(document: Sections, report: Report, host: CheckHostOf<Host>): void
@@ -94,8 +94,8 @@ export interface CommandPartsOf<Host> {
   /** `tollgate check --live`: asks the upstreams. No request may cost anything. */
   checkLive?(host: Host): Promise<readonly LiveFinding[]>
 }
-/** What `check` may use. `before`: the document that was checked last, if it had no problems: a
- *  value that is the same object in both was checked with it. */
+/** The input of a plugin's `check`. `before`: the document that was checked last, if it had no
+ *  problems: a value that is the same object in both was checked with it. */
 export type CheckHostOf<Host> = Pick<Host, Extract<keyof Host, 'memo' | 'formats'>> & {
   readonly before?: Sections | undefined
 }
@@ -107,14 +107,14 @@ export type Advise = (at: KeyPath, severity: Severity, code: string, message: st
 /** `error`: money or secrets are at risk; `warning`: probably a mistake; `info`: good to know. */
 export type Severity = 'error' | 'warning' | 'info'
 export interface Effect {
-  /** What the amount belongs to: `route reports`. */
+  /** The owner of the amount: `route reports`. */
   readonly subject: string
   /** `input`. */
   readonly item: string
   /** With its unit; undefined: there was, or is, none. */
   readonly before: string | undefined
   readonly after: string | undefined
-  /** Of the amount; undefined where one of both is missing or zero. */
+  /** Of the amount; undefined if one of both is missing or zero. */
   readonly percent?: number
 }
 export interface LiveFinding {
@@ -152,7 +152,7 @@ export interface Operator {
   readonly id: number
   readonly name: string
 }
-/** What a caller of the admin listener shows. */
+/** The credential of a caller of the admin listener. */
 export interface PresentedCredential {
   /** The header `Authorization`. */
   readonly authorization: string
@@ -169,7 +169,7 @@ export interface Metrics {
   time(name: string, labels: Readonly<Record<string, string>>, seconds: number): void
   gauge(name: string, labels: Readonly<Record<string, string>>, value: number): void
 }
-/** What the engine offers for operators in every host of a plugin. */
+/** Services for operators in every host of a plugin. */
 export interface Observed {
   readonly log: Log
   readonly metrics: Metrics

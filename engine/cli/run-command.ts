@@ -33,7 +33,7 @@ export const runCommand = async (
     option => !(option in COMMON_OPTIONS) && !(option in (single.options ?? {})),
   )
   if (foreign !== undefined)
-    throw new UsageError(`--${foreign} is no option here\n${usageOf(path, single)}`)
+    throw new UsageError(`--${foreign} is not an option here\n${usageOf(path, single)}`)
   const [minimum, maximum] = argumentCounts(single)
   if (positionals.length < minimum || positionals.length > maximum)
     throw new UsageError(usageOf(path, single))

@@ -51,7 +51,7 @@ const fault = errors({
   ADMIN_REFUSED: [502, 'the gateway refused it: %s'],
 })
 
-/** The JSON of a path of the admin listener. Rejects with a fault where no gateway runs. */
+/** The JSON of a path of the admin listener. Rejects with a fault if no gateway runs. */
 export const askAdmin = async (data: string, path: string): Promise<Json> => {
   const running = findRunning(data)
   const response = running && (await requestAdmin(running, path).catch(refusalOf(data, running)))

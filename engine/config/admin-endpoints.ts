@@ -2,7 +2,7 @@
 
 import type { AdminRequest, GatewayView, Json, Operator, PresentedCredential } from '../plugin.ts'
 
-/** What the plugins of a version add to the admin listener. */
+/** The endpoints that the plugins of a version add to the admin listener. */
 export interface AdminParts {
   /** By method and path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
@@ -16,7 +16,7 @@ export interface Endpoint {
 }
 
 /** Who may call an endpoint over TCP. `open`: everyone who reaches the listener. `metrics`: who has
- *  `settings.metrics_key`, and everyone on loopback where none is set. `operator`: who has the
+ *  `settings.metrics_key`, and everyone on loopback if none is set. `operator`: who has the
  *  credential of an operator. Over the Unix socket every call is admitted. */
 export type Access = 'open' | 'metrics' | 'operator'
 /** Endpoints of the engine, which no plugin can add. */

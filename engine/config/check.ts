@@ -115,8 +115,8 @@ const isUnknownKey = ({ keyword }: ErrorObject): boolean => keyword === 'additio
 const PARTIAL_CODES: ReadonlySet<string> = new Set(['NOT_A_MAP', 'INCLUDE_EMPTY', 'INCLUDE_KIND'])
 const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
 
-/** Validates the document. Variable values are text: where the schema requires a number or a
- *  boolean, a matching text is converted. */
+/** Validates the document. Variable values are text: if the schema requires a number or a boolean,
+ *  a matching text is converted. */
 const validateDocument = (validator: Validator, version: string, reading: Reading) => {
   const validate = (document: Document) => {
     const { errors, ...names } = validateSections(document, version, validator)

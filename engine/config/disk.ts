@@ -17,7 +17,7 @@ export const listFiles = (pattern: string, root: string): readonly string[] =>
     .map(path => resolve(root, path))
     .filter(path => !isFolder(path))
 
-/** A link to nothing is no folder: it is a file that cannot be read. */
+/** A link to nothing is not a folder: it is a file that cannot be read. */
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 

@@ -22,7 +22,7 @@ interface Origin {
 type Environment = Record<string, string | undefined>
 
 /** Adds the variables of `.env` to an environment, which wins. `warn`: called if the file cannot be
- *  read. Throws ProblemsError for a line that is no variable. */
+ *  read. Throws ProblemsError for a line that is not a variable. */
 export const addEnvFile = (
   config: string,
   env: Environment,
@@ -60,7 +60,7 @@ const problemAt = (file: string, code: Parameters<typeof problem>[0], line: numb
   new ProblemsError([problem(code, { file: '.env', line, column: 1 })], new Map(), dirname(file))
 
 /** The variables of the file; none without a file. `warn`: called if it cannot be read. Throws
- *  ProblemsError for a line that is no variable. */
+ *  ProblemsError for a line that is not a variable. */
 const readEnvFile = (
   config: string,
   warn: (text: string) => void,
@@ -76,7 +76,7 @@ const readEnvFile = (
   throw problemAt(file, 'ENV_SYNTAX', line)
 }
 
-/** Number of the first line that is no variable, from 1. Values in quotes may span lines. */
+/** Number of the first line that is not a variable, from 1. Values in quotes may span lines. */
 const brokenLine = (text: string): number | undefined => {
   const variable =
     /^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*[ \t]*=[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`|[^"'`\n][^\n]*)?[ \t]*(?:#[^\n]*)?(?:\r?\n|$)/

@@ -95,7 +95,7 @@ export const explain = async (
   }
 }
 
-/** Thrown after the last stage, where the request would be sent, so that the stages end as after a
+/** Thrown after the last stage, if the request would be sent, so that the stages end as after a
  *  fault. */
 class EndOfStages extends Error {}
 

@@ -104,7 +104,8 @@ const short = (source: string): string => {
 const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
   additionalProperties: ({ instancePath, params }, label, _written, schema) => {
     const name = String(params.additionalProperty)
-    // A word of another gateway is no misspelling of ours, although it may be near to one.
+    // A word of another gateway is not a misspelling of our own keys, although it may be near to
+    // one.
     const hint = hintFor(name, schema.hints ?? {})
     const allowed = Object.keys(schema.properties ?? {})
     const suggestion = hint === '' ? nearest(name, allowed) : undefined
@@ -179,7 +180,7 @@ const partOf = ({ pattern = '' }: Schema, data: unknown): string => {
   if (first.startsWith('/')) return `it begins with a method (${known.join(', ')}); `
   if (wrong !== undefined) {
     const near = nearest(wrong, known)
-    return `${wrong} is no method${near === undefined ? '' : `, did you mean ${near}?`}; `
+    return `${wrong} is not a method${near === undefined ? '' : `, did you mean ${near}?`}; `
   }
   return path.startsWith('/') ? 'one space separates method and path; ' : 'its path begins with /; '
 }

@@ -13,7 +13,7 @@ export const nearest = (word: string, words: Iterable<string>): string | undefin
   return best
 }
 
-/** For a word that is no name under `section`: the nearest name or, where none is near, a part of a
+/** For a word that is not a name under `section`: the nearest name or, if none is near, a part of a
  *  message with the first 12 names. */
 export const choicesFor = (word: string, section: string, names: readonly string[]) => {
   const suggestion = nearest(word, names)

@@ -80,7 +80,7 @@ export type Hints = Readonly<Record<string, string>>
 export const hintsOf = (plugins: Plugins): Hints =>
   Object.assign({}, HINTS, ...[...plugins.values()].map(({ hints }) => hints))
 
-/** `word`: an unknown key. Empty where no gateway is known to have it. */
+/** `word`: an unknown key. Empty if no gateway is known to have it. */
 export const hintFor = (word: string, hints: Hints): string => {
   const name = word.toLowerCase().replaceAll('-', '_')
   return Object.hasOwn(hints, name) ? `; ${hints[name]}` : ''

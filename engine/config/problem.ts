@@ -163,7 +163,7 @@ const shownFile = (file: string, { root }: FormatOptions) =>
 /** Its message with the suggestion, wherever it is shown. */
 export const problemText = ({ message, suggestion }: Problem): string =>
   suggestion === undefined ? message : `${message}; did you mean "${suggestion}"?`
-/** What terminals, the console and editors say about an unknown key. */
+/** The text of terminals, the console and editors for an unknown key. */
 export const allowedKeys = (names: readonly string[]): string =>
   `Allowed keys: ${names.join(', ') || 'none'}`
 export const problemHint = ({ allowed }: Problem): string | undefined =>

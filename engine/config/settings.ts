@@ -50,7 +50,7 @@ export const SETTINGS = object(
       { default: '', examples: ['gateway-admin.internal'] },
     ),
     metrics_key: text(
-      'Credential for GET /metrics of the admin listener (Authorization: Bearer …), at least 16 characters; needed where `admin` is no loopback address. Empty: none.',
+      'Credential for GET /metrics of the admin listener (Authorization: Bearer …), at least 16 characters; needed where `admin` is not a loopback address. Empty: none.',
       { format: 'password', default: '', examples: ['${METRICS_KEY:-}'], pattern: '^(\\S{16,})?$' },
     ),
     public_url: text(
@@ -121,7 +121,7 @@ export const SETTINGS = object(
       { type: 'string', default: DURABILITY, examples: [DURABILITY] },
     ),
     plugins: list(
-      'Folders of your own plugins, beside those of the program. A plugin of yours replaces one of the program that has its name.',
+      'Folders of your own plugins, beside those of the program. Your plugin replaces one of the program with the same name.',
       text('A folder.', { examples: ['plugins'] }),
       { default: ['plugins'], examples: [['plugins']] },
     ),

@@ -13,7 +13,7 @@ export interface Shape<Raw, Value = Raw, P extends Presence = Presence> {
     readonly [keyword: string]: unknown
   }
   readonly presence: P
-  /** What is read for a member that is left out; undefined: nothing. */
+  /** The value of a member that is left out; undefined: none. */
   readonly fallback: unknown
   readonly read: (raw: Raw) => Value
 }

@@ -9,11 +9,11 @@ export interface TrustedProxies {
 type Address = ReturnType<typeof ipaddr.process>
 type Network = ReturnType<typeof ipaddr.parseCIDR>
 
-/** Throws for a text that is no network: `10.0.0.0/8`, `::1/128` or one address. */
+/** Throws for a text that is not a network: `10.0.0.0/8`, `::1/128` or one address. */
 export const parseNetwork = (text: string): Network => {
   const [host = ''] = text.split('/', 1)
   // The parser takes short forms of IPv4, which would be another network than meant.
-  if (isIP(host) === 0) throw new Error(`${host} is no address`)
+  if (isIP(host) === 0) throw new Error(`${host} is not an address`)
   if (text.includes('/')) return ipaddr.parseCIDR(text)
   const address = ipaddr.parse(text)
   return [address, address.kind() === 'ipv4' ? 32 : 128]

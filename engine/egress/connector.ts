@@ -5,7 +5,7 @@ import { isIP, type Socket } from 'node:net'
 import type { buildConnector } from 'undici'
 import { afterRead, endpointOf, UNASKED } from '../http-client/connect.ts'
 
-/** How an address is connected to, where that differs from a plain connection. */
+/** How an address is connected to, if that differs from a plain connection. */
 export interface ConnectionOptions {
   /** `http://user:password@host:port`: each connection is a tunnel through it. */
   readonly proxy?: string | undefined

@@ -9,7 +9,7 @@ export interface SignableRequest {
   readonly url: URL
   /** May be changed. */
   readonly headers: Headers
-  /** Undefined where there is no body, and where it is streamed. */
+  /** Undefined if there is no body, and where it is streamed. */
   readonly body: Bytes | undefined
   readonly isStreamed: boolean
 }

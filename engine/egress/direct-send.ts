@@ -18,7 +18,7 @@ const fault = errors({
 /** The route of stages that see a call without one. */
 export const DIRECT_ROUTE: Route = { ...NO_ROUTE, name: 'direct send' }
 const NO_STORE = { write: () => Promise.resolve([]) }
-/** The name that `send` gives to addresses that are no upstream's. */
+/** The name that `send` gives to addresses that are not of an upstream. */
 const PUBLIC = 'public'
 
 /** `upstream`: a key of `upstreams:`, or `public`: then `outgoing.path` is a whole URL, and only

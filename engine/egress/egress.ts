@@ -10,7 +10,7 @@ const fault = errors({
   EGRESS_URL: [400, 'This URL cannot be reached from here: %s.'],
   EGRESS_ADDRESS: [
     400,
-    '%s is no public address; an operator can allow it: settings.egress_allow.',
+    '%s is not a public address; an operator can allow it: settings.egress_allow.',
   ],
   EGRESS_NAME: [400, 'The name %s cannot be resolved.'],
 })
@@ -112,7 +112,7 @@ const lookupAll = async (name: string): Promise<readonly string[]> => {
 /** Checks after `new URL`, which has turned `0x7f.1` and `①②⑦.0.0.1` into addresses. */
 const parseAllowedUrl = (input: string | URL, list: readonly AllowRule[]): URL => {
   const urlFault = (why: string) => fault('EGRESS_URL', [why])
-  if (!URL.canParse(String(input))) throw urlFault('it is no URL')
+  if (!URL.canParse(String(input))) throw urlFault('it is not a URL')
   const url = new URL(String(input))
   if (!SCHEMES.has(url.protocol)) throw urlFault('only http and https are supported')
   if (url.username !== '' || url.password !== '') throw urlFault('it contains a credential')
@@ -160,7 +160,7 @@ const readEntry = (entry: string): AllowRule => {
   const cidr = ipaddr.isValidCIDR(network)
   if ((!whole && !cidr) || (number !== undefined && (number < 1 || number > 65_535)))
     throw new RangeError(
-      `"${entry}" is no address or network, such as 127.0.0.1:9000, 10.0.0.0/8 or [fd00::/8]:8443`,
+      `"${entry}" is neither an address nor a network, such as 127.0.0.1:9000, 10.0.0.0/8 or [fd00::/8]:8443`,
     )
   const address = whole ? ipaddr.process(network) : undefined
   const bits = address?.kind() === 'ipv4' ? 32 : 128

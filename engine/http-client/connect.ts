@@ -30,7 +30,7 @@ export const connect: Connect = (endpoint, { timeout, onread, session }, callbac
     ? connectTls({
         host,
         port,
-        // RFC 6066 §3: an address is no server name.
+        // RFC 6066 §3: an address is not a server name.
         servername: isIP(host) ? '' : host,
         ALPNProtocols: ['http/1.1'],
         ...(session && { session }),

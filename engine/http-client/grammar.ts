@@ -7,5 +7,5 @@ const DIGITS = /^\d{1,15}$/
 
 export const isName = (text: string): boolean => NAME.test(text)
 export const isLength = (text: string): boolean => DIGITS.test(text)
-/** A header's name in lower case; empty where it is no name. */
+/** A header's name in lower case; empty if it is not a name. */
 export const nameOf = memoizeByName(name => (isName(name) ? name.toLowerCase() : ''))

@@ -35,7 +35,7 @@ export const formatHead = (host: string, { method, path, headers, body }: Reques
     const value = headers[originalName]
     if (value === undefined) continue
     const name = nameOf(originalName)
-    if (name === '') throw new UnsendableRequest(`"${originalName}" is no header name`)
+    if (name === '') throw new UnsendableRequest(`"${originalName}" is not a header name`)
     if (name === 'connection') continue // always keep-alive
     if (RESERVED_HEADERS.has(name))
       throw new UnsendableRequest(`its header ${name} is set by the client alone`)

@@ -17,7 +17,7 @@ export interface ResponseParts {
   onHead(status: number, headers: ResponseHeaders): void
   /** The bytes belong to the receiver. */
   onData(chunk: Buffer): void
-  /** `tail`: the last bytes, where they are known to be the last. */
+  /** `tail`: the last bytes, if they are known to be the last. */
   onEnd(tail: Buffer | undefined): void
 }
 
@@ -116,7 +116,7 @@ export class ResponseParser {
     if (coding !== undefined && (typeof coding !== 'string' || coding.toLowerCase() !== 'chunked'))
       throw new MalformedResponse('a Transfer-Encoding other than chunked')
     if (length !== undefined && (typeof length !== 'string' || !isLength(length)))
-      throw new MalformedResponse('a Content-Length that is no number')
+      throw new MalformedResponse('a Content-Length that is not a number')
     this.#remaining = 0
     if (this.#bodiless || status === 204 || status === 304) return 'length'
     if (coding !== undefined) {

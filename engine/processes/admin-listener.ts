@@ -1,6 +1,6 @@
 /** The admin HTTP listener: health, readiness, configuration, metrics, reload and rollback. It
  *  binds to loopback by default, where endpoints of operators need a credential, and to a Unix
- *  socket in the data folder, where none is needed. */
+ *  socket in the data folder, which needs none. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
@@ -82,7 +82,7 @@ const close = (server: Server): Promise<void> =>
     server.closeAllConnections()
   })
 
-/** Who calls. `operator`: undefined where the endpoint needs none, and on the socket. */
+/** Who calls. `operator`: undefined if the endpoint needs none, and on the socket. */
 type Admission = { readonly operator?: Operator } | { readonly refusal: AdminReply }
 type Admit = (
   incoming: IncomingMessage,

@@ -16,7 +16,7 @@ export interface AdminRoutesOptions {
   draining(): boolean
   /** The writer of an embedded store: whether it crashes repeatedly, and ms since it answered. */
   readonly writer: { readonly looping: boolean; readonly silence: number }
-  /** What is wrong with the data folder. */
+  /** The defect of the data folder; undefined: none. */
   dataFault(): string | undefined
   /** Adds the primary's own metrics to the exposition. */
   report(): void

@@ -51,8 +51,8 @@ export interface SocketRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
-/** Sends a request over the socket. Rejects with the error of the system where nothing listens, or
- *  where this user may not connect. */
+/** Sends a request over the socket. Rejects with the error of the system if nothing listens, or
+ *  if this user may not connect. */
 export const requestOverSocket = async (
   socketPath: string,
   path: string,

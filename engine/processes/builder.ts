@@ -32,7 +32,7 @@ class Builder {
   #servingParts: EncodedParts | undefined
   /** The version built last. */
   #candidate: LoadedVersion | undefined
-  /** What the primary was told about it, if it was new. */
+  /** The report to the primary about it, if it was new. */
   #built: BuiltVersion | undefined
 
   constructor(config: string) {
@@ -80,7 +80,7 @@ class Builder {
       const entry = { version, hash, time, files: texts, plugins, ...change }
       history.save({ ...entry, ...(from && { from }) })
       const { text } = reads
-      // A start reads the files, which a rollback leaves as they are.
+      // A start reads the files, which a rollback leaves unchanged.
       if (from !== undefined || !this.#built) removeStartRecord(config, cacheFolder)
       else
         saveStartRecord(config, cacheFolder, { inputs: reads.inputs(sources), text }, this.#built)

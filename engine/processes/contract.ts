@@ -2,9 +2,9 @@
  *  and checks. Types only. */
 import type { Json } from '../store/contract.ts'
 
-/** What plugins see of the gateway, and what they may do with it: whoever can call these is an
- *  operator. Every worker answers; a command and a first start know the routes only, and their
- *  other calls reject with NO_GATEWAY. Calls reject with GATEWAY_TIMEOUT after their time. */
+/** The gateway as plugins see and control it: whoever can call these is an operator. Every worker
+ *  answers; a command and a first start know the routes only, and their other calls reject with
+ *  NO_GATEWAY. Calls reject with GATEWAY_TIMEOUT after their time. */
 export interface Gateway {
   /** The routes of the plugin's version, in the order of routes.yaml. Throws NOT_READY during
    *  `setup`. */
@@ -14,10 +14,10 @@ export interface Gateway {
   /** The stored versions, newest first. */
   history(): Promise<readonly VersionView[]>
   /** The configuration files by name, relative to the folder of routes.yaml: those of a stored
-   *  version, or as they are on the disk. They may hold secrets in plain text. Rejects with
+   *  version, or those on the disk. They may hold secrets in plain text. Rejects with
    *  NO_VERSION. */
   files(version?: number): Promise<ConfigFiles>
-  /** What changed from a stored version to another, or to the files on the disk. */
+  /** The changes from a stored version to another, or to the files on the disk. */
   diff(from: number, to?: number): Promise<readonly FileDiff[]>
   /** Loads the files, and puts them live unless they have problems. */
   reload(): Promise<ReloadReport>
@@ -50,7 +50,7 @@ export interface RouteView {
   readonly upstreams: readonly string[]
   /** JSON Schema of the request body, if a stage validates it. */
   readonly schema?: Json | undefined
-  /** What its stages say of its calls, put together. */
+  /** The descriptions of its calls by its stages, joined. */
   readonly about: RouteDescription
   /** Where it is defined, as of the load of this version. */
   readonly place?: { readonly file: string; readonly line: number }
@@ -58,7 +58,7 @@ export interface RouteView {
 
 /** The calls of a route, for people and for OpenAPI. A stage describes its own part. */
 export interface RouteDescription {
-  /** What a call does: a sentence without a full stop. */
+  /** The effect of a call: a sentence without a full stop. */
   readonly summary?: string
   /** Bodies of requests by media type, with their JSON Schemas. */
   readonly body?: Readonly<Record<string, Json>>
@@ -92,9 +92,9 @@ export interface RouteDescription {
   readonly isOpen?: boolean
   /** Only accounts with this role may call it. */
   readonly role?: string
-  /** What a call costs. */
+  /** The price of a call. */
   readonly price?: Json
-  /** The calls one by one, where a route serves several. `path` is of the route's pattern. */
+  /** The calls one by one, if a route serves several. `path` is of the route's pattern. */
   readonly operations?: readonly (RouteDescription & {
     readonly name: string
     readonly method: string
@@ -178,7 +178,7 @@ export interface VersionView {
   readonly time: string
   /** Number of the version that this rollback restored. */
   readonly from?: number
-  /** What it changed: `1 route added`; absent for the first one of a start. */
+  /** Its changes: `1 route added`; absent for the first one of a start. */
   readonly change?: string
   readonly isLive: boolean
   /** Names of its files. */

@@ -14,7 +14,7 @@ export interface HistoryEntry {
   readonly time: string
   /** Number of the version that this rollback restored. */
   readonly from?: number
-  /** What it changed, from `describeChange`; absent for the first version of a start. */
+  /** Its changes, from `describeChange`; absent for the first version of a start. */
   readonly change?: string
   /** Texts by file name, relative to the folder of routes.yaml. */
   readonly files: Readonly<Record<string, string>>

@@ -60,7 +60,8 @@ export interface Build {
    *  are edited or a reload is requested. */
   readonly unless?: string
 }
-/** What the builder tells without building a version. `live`: number of the live version. */
+/** Questions that the builder answers without building a version. `live`: number of the live
+ *  version. */
 export type Inspection = InspectingCall & { readonly live: number }
 type InspectingCall =
   | { readonly name: 'history' }

@@ -68,7 +68,7 @@ interface Shell {
 }
 /** Most processes between npm and this one. */
 const DEPTH = 4
-/** The processes from `pid` up to a child of npm, which names itself in its title; none where that
+/** The processes from `pid` up to a child of npm, which names itself in its title; none if that
  *  cannot be read. */
 const shellsBelowNpm = (pid: number, depth: number = DEPTH): readonly Shell[] => {
   const parent = depth > 0 && !isNpm(pid) ? readParent(pid) : undefined
@@ -81,7 +81,7 @@ const readParent = (pid: number): number | undefined => {
   const [, parent] = /^.*\) \S (\d+) /s.exec(readStat(pid)) ?? []
   return parent === undefined ? undefined : Number(parent)
 }
-/** Empty where there is no /proc, and after the process has ended. */
+/** Empty if there is no /proc, and after the process has ended. */
 const readStat = (pid: number): string => {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8')

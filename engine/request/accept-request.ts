@@ -19,7 +19,7 @@ const fault = errors({
 
 export interface AcceptedRequest {
   readonly call: Call
-  /** The route; where none matches, the nearest one, whose dialect renders the refusal. */
+  /** The route; if none matches, the nearest one, whose dialect renders the refusal. */
   readonly compiledRoute: CompiledRoute
   readonly request: IncomingRequest
   readonly refusal: Fault | undefined

@@ -145,8 +145,8 @@ export interface Attempt {
   readonly isLast: boolean
   /** ms: until the first content, and for how long earlier events may be kept back. */
   readonly deadlines: { readonly first_content: number; readonly preamble: number }
-  /** The reply is no answer. For the health of address and key: the status of the error that its
-   *  body reports; undefined where a fault is recorded already. */
+  /** The reply is not an answer. For the health of address and key: the status of the error that
+   *  its body reports; undefined where a fault is recorded already. */
   recordFailure(status?: number, headers?: Headers): void
   /** Answers instead of the upstream; do not call `next()` then. A WebSocket: 101 and a socket. */
   answer(status: number, body?: Body | Json | Socket, headers?: Headers): Reply

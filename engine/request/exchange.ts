@@ -278,7 +278,7 @@ const isBody = (body: Body | Json): body is Exclude<Body, undefined> =>
   body instanceof Uint8Array ||
   (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
 
-/** Bytes and streams as they are, a socket with 101; anything else as JSON. */
+/** Bytes and streams unchanged, a socket with 101; anything else as JSON. */
 export const toReply = (status: number, content: Content, headers: Headers): FilteredReply => {
   if (status === 101)
     return new FilteredReply(101, headers, undefined, new UpstreamSocket(content as WebSocket))

@@ -16,7 +16,7 @@ export class IndexedSet<T extends Indexed> implements Iterable<T> {
   add(member: T): void {
     if (member.index < 0) member.index = this.#members.push(member) - 1
   }
-  /** False when it was no member. */
+  /** False when it was not a member. */
   remove(member: T): boolean {
     const { index } = member
     if (index < 0) return false

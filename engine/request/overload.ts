@@ -14,7 +14,7 @@ const OVERLOADED_TIMER_MS = 10
  *  well: at three times the load that can be served each turn takes three times the last, and the
  *  second late timer comes after seconds. */
 const CROWD_MS = { previous: 100, current: 250 }
-/** Most ms that count between two requests: one long request is no overload. */
+/** Most ms that count between two requests: one long request is not an overload. */
 const LONGEST_GAP_MS = 20
 /** Overload ends when no request was refused for this long, ms. */
 const CALM_MS = 1_000

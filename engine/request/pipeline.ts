@@ -47,7 +47,7 @@ export const compose = <Subject>(
     last,
   )
 const ignore = (): void => {}
-/** A stage that is no async function may throw, or return no promise. */
+/** A stage that is not an async function may throw, or return no promise. */
 const callStage = <Subject>(run: Handler<Subject>, subject: Subject, next: Next): Promise<void> => {
   try {
     return run(subject, next) ?? Promise.resolve()

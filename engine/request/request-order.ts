@@ -9,7 +9,7 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 interface WaitingRequest {
   readonly safe: boolean
-  /** Absent where the connection leaves HTTP with this request. */
+  /** Absent if the connection leaves HTTP with this request. */
   readonly response: ServerResponse | undefined
   start(): void
 }
@@ -24,7 +24,7 @@ export class RequestOrder {
 
   /** Calls `start` when the request may run: at once behind safe requests if it is safe as well,
    *  else when every response before it has ended; never if the connection ends first. `response`:
-   *  absent where the connection leaves HTTP with this request. */
+   *  absent if the connection leaves HTTP with this request. */
   take(
     socket: Duplex,
     method: string | undefined,

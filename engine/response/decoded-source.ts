@@ -30,7 +30,7 @@ const MAX_GROWTH = 250
 const FREE_BYTES = 16 * 1024 * 1024
 const MAX_CODINGS = 4
 
-/** The same reply with a decoded body; parts of a body pass as they are. `upstream`: its name. */
+/** The same reply with a decoded body; parts of a body pass unchanged. `upstream`: its name. */
 export const decodeReply = (reply: FilteredReply, upstream: string): FilteredReply => {
   const { status, headers } = reply
   const header = headers['content-encoding']
@@ -53,7 +53,7 @@ export const decodeReply = (reply: FilteredReply, upstream: string): FilteredRep
 }
 const ABOUT_CODED_BYTES = ['content-encoding', 'content-length', 'content-md5', 'accept-ranges']
 
-/** One coding of a body. What the source has sent is decoded before its end or its failure is
+/** One coding of a body. The bytes of the source are decoded before its end or its failure is
  *  passed on; nothing waits for further input. */
 class DecodedSource implements Source {
   readonly #source: Source
@@ -120,7 +120,7 @@ class DecodedSource implements Source {
         this.#fail(fault('CODING_CORRUPT', [this.#upstream, this.#coding], { cause }))
       })
   }
-  /** The coded form may end before the source does: what follows is no part of the body. */
+  /** The coded form may end before the source does: what follows is not part of the body. */
   #onDecoded(): void {
     const isEarly = !this.#end
     this.#close()

@@ -96,7 +96,7 @@ const parserRefusal = (code = 'BAD_REQUEST') => {
   const [status, message] = PARSER_ERRORS[code] ?? NOT_HTTP
   return { code, status, body: Buffer.from(JSON.stringify({ error: { code, message } })) }
 }
-const NOT_HTTP = [400, 'The bytes received are no HTTP/1.1 request.'] as const
+const NOT_HTTP = [400, 'The received bytes are not an HTTP/1.1 request.'] as const
 const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The request head is too large.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large.'],

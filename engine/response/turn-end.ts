@@ -20,7 +20,7 @@ const createTurnEnd = () => {
     /** Runs the last write of a response at the end of this turn. One that throws is an unhandled
      *  rejection, and stops no other. */
     run: (write: () => void): void => add(lastWrites, write),
-    /** What a socket is given in this turn is sent in one write. */
+    /** Everything written to a socket in this turn is sent in one write. */
     cork(socket: Socket | null): void {
       if (!socket || socket.writableCorked > 0 || socket.writableLength > MAX_CORKED) return
       socket.cork()

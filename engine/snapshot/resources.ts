@@ -20,7 +20,7 @@ export interface Resources {
   readonly backgroundCalls: BackgroundCalls
   readonly membership: Membership
   readonly gateway?: Omit<Gateway, 'routes'> // only in a worker
-  /** Of the gateway, for clients on this machine; undefined where it does not listen. */
+  /** Of the gateway, for clients on this machine; undefined if it does not listen. */
   readonly localUrl?: string | undefined
   /** Serves a connection from inside; set once the process listens. */
   acceptInside?: (connection: Duplex) => void

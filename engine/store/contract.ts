@@ -21,12 +21,12 @@ export type Row = Readonly<Record<string, Value>>
  *  values are sent. */
 export interface Sql {
   readonly name: string
-  /** Parameters are `?`. The text is for both stores; `postgres` replaces it where the dialects
+  /** Parameters are `?`. The text is for both stores; `postgres` replaces it if the dialects
    *  differ. */
   readonly text: string
   readonly postgres?: string
   /** Positions of parameters that are only added to a column. The store may replace several such
-   *  statements, equal in all other values, by one with the sums, unless another statement stands
+   *  statements, equal in all other values, by one with the sums, unless another statement is
    *  between them. Such a statement may expect rows, but no number of rows, and returns none. A
    *  `once` statement must not touch the same rows. */
   readonly sums?: readonly number[]
@@ -83,10 +83,10 @@ export interface Database {
   /** The clock of the store in ms, for times that several machines agree on. */
   now(): Promise<number>
 }
-/** What must become durable with one exchange. The statements added between two commits form one
- *  group, and one group is one transaction. The engine commits the pending group beside the first
- *  attempt, and awaits all groups before the first byte and again before the tail. A stage that
- *  needs it sooner awaits `commit()`. */
+/** The writes that become durable with one exchange. The statements added between two commits form
+ *  one group, and one group is one transaction. The engine commits the pending group beside the
+ *  first attempt, and awaits all groups before the first byte and again before the tail. A stage
+ *  that needs it sooner awaits `commit()`. */
 export interface Writes {
   add(...statements: readonly Statement[]): void
   /** On-crash statements: the store applies them if this process crashes (usage so far). A later
@@ -106,8 +106,8 @@ export interface Writes {
   /** Lists that the store must get whatever happens, for example those that undo what a failed
    *  commit may have done. They are in a file of the data folder when this returns: this process
    *  writes them, or after its end another one of the folder, until the store has taken or refused
-   *  each. Each list is a transaction, and harmless where it is applied twice. False: the disk
-   *  could not take them, so they end with this process. */
+   *  each. Each list is a transaction, and harmless if it is applied twice. False: the disk could
+   *  not take them, so they end with this process. */
   owe(owed: Owed): boolean
 }
 export interface Owed {
@@ -211,7 +211,7 @@ export interface InsideResponse {
 
 // ---------------------------------------------------------------- processes
 
-/** What a host offers to plugins that keep state in the store or make calls of their own. */
+/** Services of a host for plugins that keep state in the store or make calls. */
 export interface Durable<Reply, Route, Exchange> {
   readonly database: Database
   /** This process among the processes of the installation. */
@@ -232,7 +232,7 @@ export interface Durable<Reply, Route, Exchange> {
   match(method: string, target: string): RouteMatch<Route>
   /** The target with one of its addresses and keys, so that all calls of a task use the same. */
   pin(target: Target): Target
-  /** Each address of an upstream with each of its keys; empty where a plugin serves it. */
+  /** Each address of an upstream with each of its keys; empty if a plugin serves it. */
   pins(upstream: string): readonly TargetPin[]
   /** Runs a resumed call of a task through the stages behind `call.after`. */
   run(route: string, call: ResumedCall<Exchange>): Promise<Reply>

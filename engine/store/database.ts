@@ -98,7 +98,7 @@ export const openForReading = async (
 interface WriterOptions {
   readonly output?: 'inherit' | 'ignore'
   readonly durability?: Durability
-  /** What to do with a store that was moved: `use` it as it is, `refuse` it, or take it into use
+  /** The treatment of a store that was moved: `use` it unchanged, `refuse` it, or take it into use
    *  again (`reuse`). */
   readonly moved?: 'use' | 'refuse' | 'reuse'
 }

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 
 const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
 
-/** Not `recursive: true`: Node never returns from it where a parent refuses without end (/proc).
+/** Not `recursive: true`: Node never returns from it if a parent refuses without end (/proc).
  *  Throws the error of the system. */
 export const makeFolder = (path: string, mode?: number): void => {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return

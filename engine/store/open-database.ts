@@ -4,7 +4,7 @@ import type { Database, Migration, Owed, Statement } from '../plugin.ts'
 import type { ProcessFolder } from './process-folder.ts'
 import type { OnMigration } from './sqlite/migration-log.ts'
 
-/** What an acknowledged write survives: `power`, also a power cut; `process`, a crash or kill -9 of
+/** An acknowledged write survives: `power`, also a power cut; `process`, a crash or kill -9 of
  *  every process of the gateway. */
 export type Durability = 'power' | 'process'
 export const DURABILITY = 'power' satisfies Durability

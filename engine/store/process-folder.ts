@@ -94,7 +94,7 @@ export class ProcessFolder {
   owedKeys(): readonly string[] {
     return owedKeys(this.#data)
   }
-  /** Writes the owed lists of a process that has ended; rejects where the store is away. */
+  /** Writes the owed lists of a process that has ended; rejects if the store is away. */
   writeOwedOf(key: string, context: Parameters<typeof writeOwedOf>[0]): Promise<void> {
     return writeOwedOf(context, this.#data, key)
   }

@@ -86,7 +86,7 @@ export const reap = async (
 ): Promise<void> => {
   const folder = here ? database.process?.folder : undefined
   if (key !== undefined) {
-    // What the process owed is exact; its on-crash statements may be an estimate of the same.
+    // The debts of the process are exact; its on-crash statements may estimate the same.
     await folder?.writeOwedOf(key, { database, log })
     await applyOnCrashStatements({ database, log }, key, here)
   }

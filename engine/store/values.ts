@@ -28,7 +28,7 @@ export const fromWire = (wire: Wire): Value => {
   return 'n' in wire ? BigInt(wire.n) : Buffer.from(wire.b, 'base64')
 }
 
-/** Expected rows that are no exact number. */
+/** Expected rows that are not exact numbers. */
 const ANY_ROWS = -1
 const SOME_ROWS = -2
 /** Expected rows as a number, or one of these constants. */

@@ -27,7 +27,7 @@ export const IDEMPOTENT: ReadonlySet<string> = new Set(
 
 const NO_SIGNERS: readonly Signer[] = []
 
-/** What may follow an attempt. */
+/** The next step after an attempt. */
 export interface Choice {
   deadlines(upstream: Upstream): Deadlines
   isLast(attempt: UpstreamAttempt): boolean
@@ -154,7 +154,7 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
   const { upstream, origin } = candidate
   const { sentAt } = attempt
   const { first_byte: limit, first_content: patience } = deadlines
-  // Silence beyond the time for content is no answer while another target or key is left.
+  // Silence beyond the time for content is not an answer while another target or key is left.
   const retriesTimeout = patience < limit && !attempt.isLast
   const sending = {
     origin,

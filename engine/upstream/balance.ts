@@ -4,7 +4,7 @@ import { stayAt } from './affinity.ts'
 import { addressOf, availableAt, type Candidate, isAvailable } from './candidate.ts'
 import type { UpstreamKey } from './keys.ts'
 
-/** What a balance keeps between picks: per route, and per list of targets with own rules. */
+/** The state of a balance between picks: per route, and per list of targets with own rules. */
 export interface PickState {
   count: number
   readonly byRules?: WeakMap<TargetRules, PickState>

@@ -1,4 +1,4 @@
-/** Hides the credentials of an upstream in what it answers: as they are, in part, in base64 and
+/** Hides the credentials of an upstream in what it answers: unchanged, in part, in base64 and
  *  URL-encoded. Each hidden byte becomes `*`, so that lengths stay. */
 import { asBuffer } from '../kit.ts'
 import type { Bytes, Filter, Headers } from '../plugin.ts'
@@ -28,7 +28,7 @@ interface Piece {
 }
 
 /** The forms of a secret: itself, URL-encoded, each byte encoded, and in base64 at each of three
- *  places: the first and last characters of base64 depend on what stands beside the secret. */
+ *  places: the first and last characters of base64 depend on what is beside the secret. */
 const formsOf = (secret: string): readonly string[] => {
   const bytes = Buffer.from(secret)
   const encoded = [...bytes].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('')
@@ -50,7 +50,7 @@ const piecesOf = (form: string): readonly Piece[] => {
   })
 }
 
-/** The bounds of the longest part of the form around one of its pieces, which stands at `start`. */
+/** The bounds of the longest part of the form around one of its pieces, which is at `start`. */
 const partAround = (text: string, start: number, piece: Piece): readonly [number, number] => {
   const { form, at } = piece
   const shift = start - at

@@ -106,7 +106,7 @@ const beginAttempt = (
 }
 
 /** Picks the candidates of one call: each once, and `retries` more, until one does not refuse. A
- *  refused or limited key is no retry: the candidate is tried again with the next key. */
+ *  refused or limited key is not a retry: the candidate is tried again with the next key. */
 class CandidateChoice implements Choice {
   readonly #candidates: readonly Candidate[]
   readonly #rules: DispatchRules
@@ -180,7 +180,7 @@ class CandidateChoice implements Choice {
     origin.conversations[place]++
     observeConversation?.(upstream.name, place)
   }
-  /** Throws the fault of an attempt where no other candidate can be tried. */
+  /** Throws the fault of an attempt if no other candidate can be tried. */
   handleFault(attempt: UpstreamAttempt, error: unknown): void {
     const { exchange: call, candidate } = attempt
     const reason = asFault(error)

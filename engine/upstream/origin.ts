@@ -11,7 +11,7 @@ import type { KeyHealth } from './keys.ts'
 export interface UpstreamPool {
   /** Throws UnsendableRequest; later errors go to the handler. */
   send(request: Request, handler: ResponseHandler): void
-  /** Opens connections for WebSockets; undefined where that needs nothing special. */
+  /** Opens connections for WebSockets; undefined if that needs nothing special. */
   readonly connector?: Promise<Connector>
   /** Resolves when every request under way or queued has ended. */
   close(): Promise<void>

@@ -123,7 +123,7 @@ const checkHandshake = ({ incoming, lifecycle, head }: Upgrade): void => {
   if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw refusal('its key is not sixteen bytes')
   const protocols = readProtocols(headers['sec-websocket-protocol'])
   if (!protocols.every(name => NAME.test(name)) || new Set(protocols).size < protocols.length)
-    throw refusal('its subprotocols are no list of different names')
+    throw refusal('its subprotocols are not a list of different names')
   if (head.length > 0) throw refusal('bytes came behind it before the response')
 }
 

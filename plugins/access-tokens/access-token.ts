@@ -37,7 +37,7 @@ export class AccessToken {
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
-  /** The token; a promise where no valid one is at hand. Rejects with the error of the request. */
+  /** The token; a promise if no valid one is at hand. Rejects with the error of the request. */
   get(issuer: TokenIssuer): string | Promise<string> {
     const now = this.#now()
     if (now < this.#renewAt) return this.#value

@@ -18,7 +18,7 @@ interface Watch {
   timer?: NodeJS.Timeout
 }
 
-/** What one process watches: the newest rows of `sql` for each account with an open stream. */
+/** The rows that one process watches: the newest of `sql` for each account with an open stream. */
 class Watches {
   readonly #byAccount = new Map<number, Watch>()
   readonly #host: Pick<HostBase, 'database' | 'log'>

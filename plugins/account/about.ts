@@ -1,4 +1,4 @@
-/** What clients are told of the account endpoints. */
+/** Descriptions of the account endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { MONEY } from '../operator/columns.ts'
 import {

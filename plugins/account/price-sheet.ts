@@ -57,7 +57,7 @@ interface SheetLine {
   readonly meter: string
   readonly when?: string
   readonly price: string
-  /** What the amount is rounded up to. */
+  /** The amount is rounded up to a multiple of it. */
   readonly step?: string | undefined
 }
 interface RuleLine {
@@ -101,7 +101,7 @@ const cellsOf = (price: unknown, [name = '', ...names]: readonly string[]): read
 }
 
 export const csvLine = (cells: readonly string[]): string => `${cells.map(cellOf).join()}\r\n`
-/** Quoted where RFC 4180 asks for it. A spreadsheet takes a text that begins with = + - or @ for a
+/** Quoted if RFC 4180 asks for it. A spreadsheet takes a text that begins with = + - or @ for a
  *  formula: an apostrophe before it prevents that. */
 const cellOf = (text: string): string => {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text

@@ -1,4 +1,4 @@
-/** What clips of a video model cost at each resolution, in credits, for the price page. Pure. */
+/** Prices of a video model's clips at each resolution, in credits, for the price page. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import type { Currency } from '../billing/currency.ts'
@@ -16,7 +16,7 @@ const PLACES = 6
 const SCALE = 10n ** BigInt(PLACES)
 
 /** A row for each resolution: the price of a clip of the default duration, and what that is per
- *  second. Empty for models that make no clips, and where the configuration has no credits. */
+ *  second. Empty for models that make no clips, and if the configuration has no credits. */
 export const videoPricesOf = (entry: Entry, rule: Rule, { rates }: Currency): readonly Json[] => {
   const credit = rates.get(CODE)
   if (credit === undefined) return []
@@ -39,7 +39,7 @@ interface Clip {
   /** Whole seconds. */
   readonly duration: number
 }
-/** The clip that a model makes where the request sets nothing. Undefined: it makes no clips. */
+/** The clip that a model makes if the request sets nothing. Undefined: it makes no clips. */
 export const plainClipOf = (entry: Entry): Clip | undefined => {
   for (const [route, schema] of Object.entries(entry.options.accepts ?? {})) {
     const defaults = schema === false ? undefined : defaultsOn(route, entry)

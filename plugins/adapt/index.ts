@@ -17,7 +17,7 @@ export default {
     examples: [true],
   },
   default: true,
-  // Every other stage knows the usual paths and members. The sandbox answers requests as they are.
+  // Every other stage knows the usual paths and members. The sandbox answers requests unchanged.
   after: ['translate', 'embed', 'count', 'sandbox'],
   upstream: upstreamSchemas,
   check({ pipeline, upstreams }, report) {

@@ -1,4 +1,4 @@
-/** What clients are told of the endpoints over batches. */
+/** Descriptions of the batch endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import {
   between,

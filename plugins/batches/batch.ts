@@ -34,7 +34,7 @@ export interface Counts {
 export interface Batch extends Counts {
   readonly id: string
   readonly account: number
-  /** What `host.run` restores for each line. */
+  /** The slots that `host.run` restores for each line. */
   readonly slots: Readonly<Record<string, Json>>
   readonly endpoint: string
   readonly route: string

@@ -6,7 +6,7 @@ import { EXPIRED } from './outcome.ts'
 
 const PREFIX = 'msg'
 export const messageBatchId = ({ id }: Pick<Batch, 'id'>): string => PREFIX + id
-/** The id of the batch in the store; '' for a text that is no id. */
+/** The id of the batch in the store; '' for a text that is not an id. */
 export const batchIdOf = (id: string): string =>
   id.startsWith(PREFIX) ? id.slice(PREFIX.length) : ''
 

@@ -23,7 +23,7 @@ export const answerOutcome = (line: Line, { status, request, body }: Answer): st
 export const errorOutcome = (line: Line, code: string, message: string): string =>
   entryOf(line, { response: null, error: { code, message } })
 
-/** A body that is no JSON is a text. */
+/** A body that is not JSON is a text. */
 export const parseBody = (bytes: Bytes): Json => {
   const text = Buffer.from(bytes).toString()
   return parseJson(text) ?? text

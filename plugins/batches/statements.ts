@@ -60,7 +60,7 @@ type Move = Partial<
   Pick<Batch, 'errors' | 'total' | 'completed' | 'failed' | 'outputFile' | 'errorFile'>
 > & { readonly state: BatchState; readonly ending?: Ending }
 /** Rejects with BATCH_MOVED: another process, or the client, made a move. Lines that end meanwhile
- *  count: the counters change only where the move has them. */
+ *  count: the counters change only if the move has them. */
 export const moveBatch = (batch: Batch, move: Move, now: number): Statement => {
   const times = move.state === batch.state ? batch.times : { ...batch.times, [move.state]: now }
   const after = { ...batch, ...move, times }

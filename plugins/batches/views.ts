@@ -22,7 +22,7 @@ import {
 
 export type View = (exchange: Exchange, host: HostBase) => Promise<void>
 
-/** Endpoints whose requests a batch may hold, where the configuration serves them. */
+/** Endpoints whose requests a batch may hold, if the configuration serves them. */
 const ENDPOINTS = [
   '/v1/chat/completions',
   '/v1/embeddings',

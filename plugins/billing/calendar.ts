@@ -37,7 +37,7 @@ const offsetOf = ([sign, hours = '0', minutes = '0']: readonly (string | undefin
 
 const WEEKDAYS = new RegExp(`^([a-z]{3}(?:-[a-z]{3})?(?:, ?[a-z]{3}(?:-[a-z]{3})?)*)${ZONE}`)
 /** `[sat, sun]`, `mon-fri`, `'sat, sun +08:00'`. `time`: the time of day of the same condition; its
- *  offset applies where the weekdays have none. */
+ *  offset applies if the weekdays have none. */
 export const compileWeekdays = (value: unknown, time: unknown): Weekdays => {
   const text = Array.isArray(value) ? value.join(', ') : value
   const match = WEEKDAYS.exec(typeof text === 'string' ? text : '')

@@ -1,4 +1,4 @@
-/** `discount:` of a price: a part of the whole sum, rounded up, where its condition holds. Pure. */
+/** `discount:` of a price: a part of the whole sum, rounded up, if its condition holds. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import { type Condition, compileWhen, printWhen } from './condition.ts'
 import { parseDecimal, printDecimal } from './decimal.ts'
@@ -41,7 +41,7 @@ export const compileDiscount = (
   if (factor === undefined || !when || step === undefined || unknown.length > 0) return undefined
   return { factor, when, step }
 }
-/** In 1e-9. Throws where it is not a decimal from 0 to 1. */
+/** In 1e-9. Throws if it is not a decimal from 0 to 1. */
 export const parseFactor = (value: unknown): bigint =>
   parseDecimal(value, { places: FACTOR_PLACES, most: ONE })
 const factorOf = (value: unknown, where: Where, { report }: PriceContext): bigint | undefined => {

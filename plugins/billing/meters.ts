@@ -57,9 +57,9 @@ export const isMeter = (name: unknown): name is Meter => METERS.includes(name as
 
 interface StandIn {
   readonly meter: Meter
-  /** Whether the price is the right one. Otherwise it applies, and the meter counts as unpriced.
-   *  A meter: it is the right one where that meter has no lines, so that the model charges this
-   *  kind of tokens like text. */
+  /** Whether the price is the right one. Otherwise it applies, and the meter counts as unpriced. A
+   *  meter: it is the right one if that meter has no lines, so that the model charges this kind of
+   *  tokens like text. */
   readonly isExact: boolean | { readonly unlessPriced: Meter }
 }
 /** The meter whose price applies to a meter without lines. Upstreams without a discount bill cached

@@ -35,7 +35,8 @@ export const factsAtEnd = ({ quantities }: ExactUsage, facts: Facts): PricingFac
 export const withServed = (facts: Facts, served: Attributes | undefined): Facts =>
   served === undefined ? facts : { ...facts, attributes: { ...facts.attributes, ...served } }
 
-/** What the provider may choose, given the request. A tier may fall back to the standard. */
+/** The values that the provider may choose, given the request. A tier may fall back to the
+ *  standard. */
 export const permittedValues = (facts: Facts, name: string): AttributeValues => {
   const value = attributeOf(facts, name)
   if (value === OPEN) return 'any'

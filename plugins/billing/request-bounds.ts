@@ -28,7 +28,7 @@ import type { Attribute, Facts } from './usage.ts'
 const positiveNumber = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 
-/** The larger of two; a value that is no positive number does not count. */
+/** The larger of two; a value that is not a positive number does not count. */
 const larger = (maximum: number | undefined, value: unknown): number | undefined => {
   const number = positiveNumber(value)
   return number !== undefined && (maximum === undefined || number > maximum) ? number : maximum
@@ -192,8 +192,8 @@ const pieceBounds = (images: number, characters: number, { pricingMeters }: Rule
 /** The characters of `text`, if a request has one. */
 export const charactersIn = ({ text }: Fields): number | undefined =>
   typeof text === 'string' ? [...text].length : undefined
-/** Where the spoken text stands elsewhere, `text` bounds nothing: a body has at most as many
- *  characters as bytes. */
+/** Where the spoken text is elsewhere, `text` bounds nothing: a body has at most as many characters
+ *  as bytes. */
 const characterBound = (fields: Fields, size: number): number =>
   (fields.input === undefined ? charactersIn(fields) : undefined) ?? size
 
@@ -345,7 +345,7 @@ export const factsOf = (body: Json, at: number, absent: Attributes = NOTHING): F
 }
 const NOTHING: Attributes = {}
 
-/** The facts of a request before it is sent. `open`: attributes that the provider chooses where the
+/** The facts of a request before it is sent. `open`: attributes that the provider chooses if the
  *  request does not, and that its answer may name. */
 export const requestFactsOf = (
   body: Json,

@@ -35,12 +35,12 @@ export interface Rule {
   readonly min: bigint
   /** Applies to the sum of the lines, before the minimum. */
   readonly discount: Discount | undefined
-  /** The maximum that a hold assumes where the request sets none. */
+  /** The maximum that a hold assumes if the request sets none. */
   readonly maxCalls: ReadonlyMap<Meter, number>
   /** The least common multiple of all units: every line is a whole number of these parts. */
   readonly parts: bigint
   readonly text: string
-  /** The fast path, where the rule allows it. */
+  /** The fast path, if the rule allows it. */
   readonly fastPrice: FastPrice | undefined
   /** The tiers that have prices of their own. */
   readonly tiers: PricedTiers

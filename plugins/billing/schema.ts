@@ -57,7 +57,7 @@ const WHEN = map(
 )
 const LINE = schemasOf({
   price: table(3),
-  per: ofTypes('The unit of the price, where the price has none.', ['string', 'integer'], {
+  per: ofTypes('The unit of the price, if the price has none.', ['string', 'integer'], {
     minimum: 1,
     examples: ['1M', '1k', 60],
   }),
@@ -67,11 +67,11 @@ const LINE = schemasOf({
     { minItems: 1, maxItems: 3, examples: ['resolution', ['quality', 'size']] },
   ),
   when: WHEN,
-  min: whole('The minimum of the line, where its meter is above zero.'),
+  min: whole('The minimum of the line, if its meter is above zero.'),
   step: whole('The line is rounded up to a multiple of this.'),
 })
 const DISCOUNT = object(
-  'A part of the whole charge, where the condition holds; the minimum applies after it.',
+  'A part of the whole charge, if the condition holds; the minimum applies after it.',
   {
     factor: required(
       ofTypes('The part that is charged, from 0 to 1.', ['number', 'string'], {
@@ -166,7 +166,7 @@ const tierOf = <const E extends string>(what: string, example: E) =>
   })
 /** `default_tiers:` of an upstream. */
 export const DEFAULT_TIERS = object(
-  'How this provider serves requests that do not say so, where its project or workspace is not set to the standard. Holds take these prices.',
+  'How this provider serves requests that do not say so, if its project or workspace is not set to the standard. Holds take these prices.',
   {
     service_tier: tierOf('service tier', 'priority'),
     speed: tierOf('speed', 'fast'),

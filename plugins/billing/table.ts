@@ -8,7 +8,7 @@ import type { PricingFacts } from './pricing-facts.ts'
 import type { ReportProblem, Where } from './problems.ts'
 import { compileRate, type PriceContext, printRate, type Rate } from './rate.ts'
 
-/** One level for each attribute of `by`; a rate where there are none. */
+/** One level for each attribute of `by`; a rate if there are none. */
 export type Table = Rate | ReadonlyMap<string, Table>
 const DEFAULT = 'default'
 const MAX_ATTRIBUTES = 3

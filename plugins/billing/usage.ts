@@ -6,7 +6,7 @@ import { METERS } from './meters.ts'
 export const QUANTITY_PLACES = 6
 /** Larger counts are not exact and count as invalid. */
 const MAX_COUNT = Number.MAX_SAFE_INTEGER
-/** No request can use more: a larger number is no bound. */
+/** No request can use more: a larger number is not a bound. */
 export const MAX_BOUND = 1e12
 const MILLION = 1_000_000n
 

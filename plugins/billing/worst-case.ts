@@ -194,7 +194,7 @@ const unpricedMeters = (
       )
     : []
 
-/** The tokens of a sum that `available` nanos cover; 0 where they do not even cover the other
+/** The tokens of a sum that `available` nanos cover; 0 if they do not even cover the other
  *  bounds. */
 export const coverableTokens = (
   rule: Rule,

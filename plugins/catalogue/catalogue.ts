@@ -12,7 +12,7 @@ export interface Entry {
   readonly options: ModelOptions
   /** Route name, or `*` -> validator of request bodies; false: not served on that route. */
   readonly accepts: ReadonlyMap<string, Validator | false>
-  /** Route name, or `*` -> members that bodies get where they lack them. */
+  /** Route name, or `*` -> members that bodies get if they lack them. */
   readonly defaults: ReadonlyMap<string, Defaults>
   /** Its own: without those of its fallback. */
   readonly targets: readonly Target[]
@@ -132,7 +132,8 @@ export class Catalogue {
     this.#fallbacks.set(entry, targets)
     return targets
   }
-  /** The targets of the models that `fallback` names, and of theirs. `visited`: keys of models. */
+  /** The targets of the models that `fallback` names, and of their fallbacks. `visited`: keys of
+   *  models. */
   #fallbackTargets({ options }: Entry, visited: Set<string>): readonly Target[] {
     return fallbacksOf(options).flatMap(name => {
       const entry = this.#exactMatch(name)?.entry

@@ -1,4 +1,4 @@
-/** `defaults:` of a model: members that a request body gets where the client leaves them out, by
+/** `defaults:` of a model: members that a request body gets if the client leaves them out, by
  *  route. Pure. */
 import {
   annotate,
@@ -19,7 +19,7 @@ export type Defaults = RouteDefaults[string]
 /** Route name, or `*` for every other route -> its members. */
 type RouteDefaults = RawOf<typeof DEFAULTS>
 
-/** The body with the defaults that it lacks; undefined where it lacks none, or is no object. */
+/** The body with the defaults that it lacks; undefined if it lacks none, or is not an object. */
 export const applyDefaults = (body: Json, defaults: Defaults): Json | undefined => {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
   const members: Record<string, Json> = { ...(body as { readonly [name: string]: Json }) }
@@ -41,7 +41,7 @@ const defaultOf = (rule: Default, members: Readonly<Record<string, Json>>): Scal
 const SCALAR = ofTypes('A value.', ['string', 'number', 'boolean'], { examples: ['720p'] })
 const TABLE = { 8: '720p', default: '360p' }
 export const DEFAULTS = map(
-  'Members that JSON bodies get where clients leave them out, before the call is priced: route name, or * for every other route, to members.',
+  'Members that JSON bodies get if clients leave them out, before the call is priced: route name, or * for every other route, to members.',
   map(
     'Members and their values.',
     anyOf(

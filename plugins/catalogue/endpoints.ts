@@ -106,7 +106,7 @@ export const nativeMethodsOf = (entry: Entry, host: RouteHost): readonly string[
   })
   return [...new Set(methods)].sort((one, other) => rankOf(one) - rankOf(other))
 }
-/** What makes content comes before what counts its tokens. */
+/** Endpoints that make content come before those that count its tokens. */
 const rankOf = (method: string): number => Number(method.startsWith('count'))
 const endpointOfFormat = (format: string, { clients }: Formats): string | readonly [] =>
   embeddingFormats.includes(format) ? EMBEDDINGS : (clients.get(format)?.endpoint ?? [])

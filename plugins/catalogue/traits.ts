@@ -21,7 +21,7 @@ export const TRAITS = object(
       oneOf('A wire format.', knownFormats, { $comment: 'formats', examples: ['openai-chat'] }),
       { minItems: 1, uniqueItems: true, examples: [['openai-responses']] },
     ),
-    output: count('Output limit in tokens, where targets differ.', 8192),
+    output: count('Output limit in tokens, if targets differ.', 8192),
     images: count('Maximum number of images of one call.', 1),
     edits: oneOf(
       'false: it generates images from text only. shown: it edits images of the request, but no images that it generated before.',

@@ -1,4 +1,4 @@
-/** What clients are told of the console's endpoints. */
+/** Descriptions of the console's endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import {
   any,

@@ -1,5 +1,5 @@
-/** Edits of a JSON body: members that are renamed, dropped and set. All other bytes stay as they
- *  are. */
+/** Edits of a JSON body: members that are renamed, dropped and set. All other bytes stay
+ *  unchanged. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import type { Member } from './body-members.ts'
 

@@ -1,5 +1,5 @@
 /** The members of the outermost object of a JSON text, by their positions: found without parsing
- *  their values, so that a body can be edited while all other bytes stay as they are. */
+ *  their values, so that a body can be edited while all other bytes stay unchanged. */
 import type { Bytes } from '../../engine/plugin.ts'
 
 export interface Member {
@@ -21,7 +21,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
-/** Undefined if the bytes are no JSON object. Values are not validated. */
+/** Undefined if the bytes are not a JSON object. Values are not validated. */
 export const membersIn = (bytes: Bytes): readonly Member[] | undefined => {
   const members: Member[] = []
   let position = skipSpace(bytes, 0)

@@ -1,5 +1,5 @@
-/** Fields that a target cannot carry: reported in a header and the log, or refused where the client
- *  or the route is strict. */
+/** Fields that a target cannot carry: reported in a header and the log, or refused if the client or
+ *  the route is strict. */
 import type { Exchange, Log, Reply } from '../../engine/plugin.ts'
 import type { Codec, DroppedFields } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'

@@ -1,6 +1,6 @@
 /** Fetches media that a client names by URL for targets that accept no URLs, from public addresses
- *  only, and sends it inside the request. The response's content type, or its first bytes where it
- *  has none, override the kind that the client declared. */
+ *  only, and sends it inside the request. The response's content type, or its first bytes if it has
+ *  none, override the kind that the client declared. */
 import { errors } from '../../engine/errors.ts'
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Host, Json, Reply } from '../../engine/plugin.ts'

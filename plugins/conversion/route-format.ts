@@ -14,7 +14,7 @@ export const routeFormat = (host: FormatHost): Format | undefined =>
 export const isForEmbeddings = (route: Pick<Route, 'option'>): boolean =>
   route.option('embed') !== undefined
 
-/** What providers of images choose where a request does not: their answers may name it. */
+/** The choices of image providers that a request leaves open: their answers may name them. */
 const IMAGE_ATTRIBUTES: readonly string[] = ['quality', 'size', 'resolution', 'background']
 /** Plugins whose routes say where a later answer reports usage and attributes. */
 const REPORTING_PLUGINS = ['task'] as const

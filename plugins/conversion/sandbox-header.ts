@@ -3,7 +3,7 @@ import type { Headers, HostBase } from '../../engine/plugin.ts'
 
 export const SANDBOX_HEADER: Headers = { 'x-tollgate-sandbox': 'true' }
 
-/** For answers of the gateway about what an upstream does; empty where that is a real one. */
+/** For answers of the gateway about what an upstream does; empty if that is a real one. */
 export const sandboxHeaderOf = (
   { upstreams }: Pick<HostBase, 'upstreams'>,
   upstream: string,

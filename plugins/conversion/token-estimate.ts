@@ -14,8 +14,8 @@ export const estimatePromptTokens = ({ turns, tools, form }: Prompt): number => 
   const toolTokens = tools.length > 0 ? estimateText(tools.map(declarationOf)) : 0
   return turnTokens + toolTokens + (form ? estimateText(form) : 0)
 }
-/** What a model reads of a tool: neither its path in the request nor its declaration for one
- *  provider. */
+/** The part of a tool that a model reads: neither its path in the request nor its declaration for
+ *  one provider. */
 const declarationOf = (tool: Tool): object => ({
   ...tool,
   at: undefined,

@@ -15,7 +15,7 @@ import { EXPANDED_REQUEST } from '../slots.ts'
 import { editBody } from './body-edits.ts'
 import { membersIn } from './body-members.ts'
 
-/** What is left out of a request. */
+/** The parts that are left out of a request. */
 export interface UnpricedTiers {
   /** The members of the body, as the client names them. */
   readonly members: readonly string[]
@@ -108,7 +108,7 @@ const withoutMembers = (body: Json, { members, changes }: UnpricedTiers): Json =
   return { ...Object.fromEntries(entries), ...changes }
 }
 
-/** Leaves them out of the bytes and headers of an attempt; all other bytes stay as they are. */
+/** Leaves them out of the bytes and headers of an attempt; all other bytes stay unchanged. */
 export const editAttempt = ({ request, exchange }: Attempt): void => {
   const tiers = exchange.slots.get(UNPRICED_TIERS)
   if (!tiers) return

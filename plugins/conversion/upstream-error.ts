@@ -95,7 +95,7 @@ const isRetryable = (status: number): boolean =>
   status >= 500 || status === TIMED_OUT || status === LIMITED
 const [TIMED_OUT, LIMITED] = [408, 429]
 
-/** Checks an error response in the client's own format: it passes as it is, with status and
+/** Checks an error response in the client's own format: it passes unchanged, with status and
  *  Retry-After, unless it is about the gateway's account. */
 export const checkError = async (
   log: Log,

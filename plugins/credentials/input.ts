@@ -52,7 +52,7 @@ const rateOf = (text: string, what: string): string => {
   throw new UsageError(`${what} must be a rate such as 60/min`)
 }
 type LimitTexts = Readonly<Record<'requests' | 'tokens' | 'concurrency', string | undefined>>
-/** `prefix`: what stands before the name of a limit where the operator writes it. */
+/** `prefix`: what is before the name of a limit where the operator writes it. */
 export const limitsOf = ({ requests, tokens, concurrency }: LimitTexts, prefix = '--') => {
   if ((requests ?? tokens ?? concurrency) === undefined) return undefined
   return {

@@ -18,7 +18,7 @@ export const missingCredentialText = (
   return `No API key or token found; send it as ${header}`
 }
 
-/** What is wrong with the header, without any part of a key. */
+/** The defect of the header, without any part of a key. */
 const mistakeIn = (authorization: string): string | undefined => {
   const [scheme = '', ...rest] = authorization.trim().split(/\s+/)
   if (scheme === '') return 'The Authorization header is empty'

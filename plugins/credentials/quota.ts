@@ -1,23 +1,23 @@
 /** The quota of an API key: for life, or for each day or month by UTC. Pure. */
 import type { Row } from '../../engine/plugin.ts'
 
-/** What the store has, in quota units. */
+/** The stored values, in quota units. */
 export interface Quota {
-  /** What the key may spend in all until the next renewal; null: no quota. */
+  /** The whole amount until the next renewal; null: no quota. */
   readonly total: number | null
   readonly period: QuotaPeriod | null
 }
 export interface QuotaPeriod {
   readonly name: 'day' | 'month'
-  /** What the key may spend in each. */
+  /** The amount of each. */
   readonly units: number
   /** ms since 1970. */
   readonly start: number
 }
 export type PeriodName = QuotaPeriod['name']
 
-/** What an owner sets, in quota units. Members that are undefined stay unchanged; null removes the
- *  quota. */
+/** The values that an owner sets, in quota units. Members that are undefined stay unchanged; null
+ *  removes the quota. */
 export interface QuotaChange {
   readonly quota?: number | null | undefined
   readonly quota_period?: PeriodName | null | undefined

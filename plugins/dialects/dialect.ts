@@ -26,7 +26,7 @@ export interface ErrorRow {
   /** All fields at fault, for `%s`. */
   readonly fields?: string
 }
-/** What rate limits count; clients read headers of these units only. */
+/** Units of rate limits; clients read headers of these only. */
 export type LimitUnit = 'requests' | 'tokens'
 /** The names of rate-limit headers, and how they write the time until a window is full again. */
 interface LimitHeaders {
@@ -50,7 +50,7 @@ export interface Dialect {
   readonly limitHeaders?: LimitHeaders
   /** Whether a request requests a stream of events; absent in dialects without streams. */
   streams?(request: Pick<Request, 'path' | 'query' | 'json'>): boolean | Promise<boolean>
-  /** A ping as a stream event; absent where it is a comment. */
+  /** A ping as a stream event; absent if it is a comment. */
   readonly ping?: string
   /** The body as a stream event; absent in dialects without streams. */
   event?(body: { readonly [key: string]: Json }): string

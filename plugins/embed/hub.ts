@@ -57,7 +57,7 @@ export interface ClientRequest {
   readonly model: string
 }
 
-/** What requests to a target must respect. */
+/** The limits of requests to a target. */
 type EmbeddingTraits = NonNullable<Target['traits']>
 
 /** Reads and writes one wire format. */

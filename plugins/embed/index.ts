@@ -144,7 +144,7 @@ const forward = async (
   const vectors = targetFormat.readAnswer(body)
   if (vectors.served) exchange.slots.set(SERVED, vectors.served)
   const meters = vectors.meters ?? estimate(prompt)
-  // Vectors are no output: no later stage estimates any.
+  // Vectors are not output: no later stage estimates any.
   exchange.slots.set(
     USAGE,
     vectors.meters

@@ -3,7 +3,7 @@ import type { Bytes } from '../../engine/plugin.ts'
 
 export interface BlobStore {
   /** Begins to store bytes under a name; nothing is there before `commit`. Rejects with
-   *  STORAGE_FULL where there is no room. `process`: the one that writes. */
+   *  STORAGE_FULL if there is no room. `process`: the one that writes. */
   create(name: string, process: string): Promise<BlobWriter>
   /** The bytes from `start` to `end`, exclusive. Rejects with FILE_LOST if there are none. */
   read(name: string, start: number, end: number): Promise<AsyncIterable<Bytes>>
@@ -13,7 +13,7 @@ export interface BlobStore {
   pages(): AsyncIterable<readonly Blob[]>
   /** Removes what was begun and not touched since then (ms since 1970). Returns their number. */
   removeUnfinished(before: number): Promise<number>
-  /** Removes what a dead process began. Absent where the store does not know who began what. */
+  /** Removes what a dead process began. Absent if the store does not know who began what. */
   removeUnfinishedOf?(process: string): Promise<void>
 }
 export interface BlobWriter {

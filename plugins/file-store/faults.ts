@@ -35,7 +35,7 @@ export const fault = errors({
     "'%s': no such file: %s",
     { as: { vidu: { type: 'FieldInvalid', status: 400 } } },
   ],
-  FILE_NO_IMAGE: [400, "'%s': the file %s is no image; its type is %s.", invalidField],
+  FILE_NO_IMAGE: [400, "'%s': the file %s is not an image; its type is %s.", invalidField],
   FILE_NOT_HERE: [400, "'%s': a stored file cannot be used here.", invalidField],
   FILES_TOO_LARGE: [
     413,

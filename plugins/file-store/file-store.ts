@@ -152,7 +152,7 @@ export class FileStore {
     exchange.writes.add(...addFile(stored, this.settings.quota))
     return stored
   }
-  /** Throws FILE_QUOTA where the account may not store this many bytes more. */
+  /** Throws FILE_QUOTA if the account may not store this many bytes more. */
   async checkQuota(account: number, bytes: number): Promise<void> {
     const [row] = await this.#database.read(USAGE_OF, [account])
     const { quota } = this.settings

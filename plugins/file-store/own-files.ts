@@ -39,7 +39,7 @@ export const writeOwnFile = async (
     const row = { account: NO_ACCOUNT, purpose, filename: stem + extension, type, expires }
     return { ...row, ...(await writer.commit()), created: Date.now() }
   } catch (error) {
-    // What cannot be removed now is removed later.
+    // Files that cannot be removed now are removed later.
     await writer.abort().catch(() => {})
     throw error
   }

@@ -34,7 +34,7 @@ const namedBy = (media: Media, base: string): readonly TextReference[] => {
   const text = referenceIn(source)
   const id = text === undefined ? undefined : fileIdIn(text, base)
   if (text === undefined || id === undefined) return []
-  // The payload goes to its provider as it is, with the id in it.
+  // The payload goes to its provider unchanged, with the id in it.
   if (payload) throw fault('FILE_NOT_HERE', [at], { param: at })
   return [{ text, id, at, isImage: kind === 'image' }]
 }

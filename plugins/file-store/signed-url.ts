@@ -47,7 +47,7 @@ export const readSignedUrl = (
   if (expected.length !== received.length || !timingSafeEqual(expected, received)) return undefined
   return name.replace(/\..*$/, '')
 }
-/** The file that this URL serves; undefined for URLs of others, and where it has expired. */
+/** The file that this URL serves; undefined for URLs of others, and if it has expired. */
 export const fileBehindUrl = async (
   host: HostBase,
   url: string,

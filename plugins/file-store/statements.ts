@@ -94,7 +94,7 @@ export const FIND_NAMED: Sql = {
   text: named('value FROM json_each(?)'),
   postgres: named('json_array_elements_text(CAST(? AS JSON))'),
 }
-/** What an account stores (account). */
+/** The stored bytes of an account (account). */
 export const USAGE_OF = sql('usage', 'SELECT files, bytes FROM file_usage WHERE account = ?')
 /** Files that have expired (now, row count). */
 export const EXPIRED = sql(

@@ -14,7 +14,7 @@ export interface StoredFile {
   readonly sha256: string
   /** ms since 1970. */
   readonly created: number
-  /** ms since 1970; undefined where the file stays until it is deleted. */
+  /** ms since 1970; undefined if the file stays until it is deleted. */
   readonly expires: number | undefined
 }
 

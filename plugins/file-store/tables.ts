@@ -1,7 +1,7 @@
 /** The tables of files: one row a file, and what each account stores. Times in ms since 1970. */
 import type { Migration } from '../../engine/plugin.ts'
 
-/** `type`: media type. `expires`: null where the file stays until it is deleted. */
+/** `type`: media type. `expires`: null if the file stays until it is deleted. */
 const TABLES = `
   CREATE TABLE stored_files (
     id TEXT PRIMARY KEY,

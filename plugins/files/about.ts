@@ -1,4 +1,4 @@
-/** What clients are told of the endpoints over files. */
+/** Descriptions of the file endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { PURPOSES } from '../file-store/settings.ts'
 import {

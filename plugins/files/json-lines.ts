@@ -12,7 +12,7 @@ const MAX_LINE = 16 * 2 ** 20
 /** Nested arrays and objects. */
 const MAX_DEPTH = 512
 
-/** What may come next. A string, number or literal is read by a state of its own.
+/** The token that may come next. A string, number or literal is read by a state of its own.
  *
  *  line ──"{"──▶ key or end ──key──▶ colon ──▶ value ──▶ after value ──","──▶ key, value
  *  after value of the outermost object ──▶ end ──line end──▶ line */
@@ -45,7 +45,7 @@ export class JsonLines {
   #lineBytes = 0
   /** Whether the string is a key. */
   #isKey = false
-  /** What remains of a literal or an escape. */
+  /** The rest of a literal or an escape. */
   #text = ''
   #number: NumberPhase = 'sign'
   #hasObject = false

@@ -47,7 +47,7 @@ export class UploadStage implements Stage {
       exchange.answer(200, fileView(file))
     } catch (error) {
       request.stop()
-      // What cannot be removed now is removed later; the client reads the first error.
+      // Bytes that cannot be removed now are removed later; the client reads the first error.
       await upload.abort().catch(() => {})
       throw error
     }

@@ -13,7 +13,7 @@ import type { TextPattern } from './stream/text-pattern.ts'
 export interface Format {
   readonly name: string
   /** Only clients use it, and an upstream that lists it gets their bytes. The format of the same
-   *  provider in which such an upstream is called where bytes cannot pass. */
+   *  provider in which such an upstream is called if bytes cannot pass. */
   readonly base?: string
   /** The shape of errors for its clients: a key of plugins/dialects. */
   readonly dialect: 'openai' | 'anthropic' | 'google'
@@ -37,7 +37,7 @@ export interface Format {
   /** The member of a request that limits the output, with this limit. Absent: the format has no
    *  limit. */
   outputLimit?(body: Fields, tokens: number): readonly [key: string, value: Json] | undefined
-  /** The members of a request with automatic cache breakpoints; none where the client sets its own.
+  /** The members of a request with automatic cache breakpoints; none if the client sets its own.
    *  Absent: the format has none. */
   cachedMembers?(body: Fields, cache: AutoCache): readonly (readonly [key: string, value: Json])[]
   /** The name of that limit for clients. */
@@ -143,7 +143,7 @@ export interface HostedUsage {
    *  once. */
   observe(body: Fields): void
   readonly meters: Meters
-  /** What the calls say about how they were made, by the names of attributes in prices. */
+  /** Attributes that the calls report, by their names in prices. */
   readonly attributes?: Attributes | undefined
 }
 /** Present if the format's usage counts omit hosted tools. */
@@ -164,10 +164,10 @@ export interface AnswerFacts {
    *  not parsed. Without texts only a body with an error is. */
   readonly marks: readonly string[]
   /** The failure of a body that has no content: it reports an error, or lacks what every answer
-   *  has. An empty answer with a finish reason is no failure. */
+   *  has. An empty answer with a finish reason is not a failure. */
   failure(body: Fields): ReportedError | undefined
 }
-/** What the events of a stream mean before its first content. */
+/** The meaning of a stream's events before its first content. */
 export type ContentFacts = Pick<
   StreamFacts,
   'error' | 'framing' | 'carriesContent' | 'failedEnd'

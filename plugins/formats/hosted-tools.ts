@@ -6,7 +6,8 @@ import { type Fields, isFields, lenientObject, lenientObjects, lenientText } fro
 import { OPEN } from './tiers.ts'
 
 interface HostedTool {
-  /** What providers bill. `token`: the tokens of the answer's own usage, or those of `meters`. */
+  /** The unit that providers bill. `token`: the tokens of the answer's own usage, or those of
+   *  `meters`. */
   readonly unit: 'call' | 'query' | 'session' | 'token'
   /** The names in requests: a type, Google's keys, and names of preset functions. */
   readonly names: RegExp
@@ -47,7 +48,7 @@ const HOSTED_TOOLS: readonly HostedTool[] = [
   },
   { unit: 'query', names: /^google_?maps$/i, ran: /^google_maps$/, meters: ['google_maps'] },
   { unit: 'call', names: /^retrieval$/i, ran: /^retrieval$/, meters: ['retrieval'] },
-  // What these read is part of the prompt, and what they write of the answer.
+  // Their input is part of the prompt, and their output part of the answer.
   {
     unit: 'token',
     names:
@@ -83,7 +84,7 @@ export const offeredTools = (body: Fields): readonly OfferedTool[] => {
 }
 /** Attributes of the images of a tool that prices may depend on. */
 export const IMAGE_TOOL_ATTRIBUTES = ['quality', 'size', 'background', 'output_format'] as const
-/** What a request asks of the images of a tool. The provider chooses what it does not say. */
+/** A request's options for the images of a tool. The provider chooses the others. */
 export const imageToolAttributes = (body: Json): Fields => {
   const tools = isFields(body) ? listsOf(body) : []
   const tool = tools.find(({ type }) => type === 'image_generation')

@@ -1,4 +1,4 @@
-/** Sets a member of a JSON object in its bytes and leaves all other bytes as they are. */
+/** Sets a member of a JSON object in its bytes and leaves all other bytes unchanged. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import type { Fields } from './fields.ts'
 

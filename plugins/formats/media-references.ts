@@ -102,7 +102,7 @@ export const mediaReferencesIn = (
     STORED_MEMBERS.some(name => isNamed(body[name])) || isStoredPrompt(body.prompt)
   return media.isEmpty ? undefined : media
 }
-/** Text is no medium; most of a request is text. */
+/** Text is not a medium; most of a request is text. */
 const isNested = (key: string, value: Json | undefined): boolean =>
   typeof value === 'string' ? MEDIUM.test(key) : typeof value === 'object' && value !== null
 const isNamed = (value: Json | undefined): boolean =>

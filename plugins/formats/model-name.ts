@@ -1,4 +1,4 @@
-/** Replaces the model name in a JSON body in place; all other bytes stay as they are. */
+/** Replaces the model name in a JSON body in place; all other bytes stay unchanged. */
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes } from '../../engine/plugin.ts'
 import { rewriteMember } from './json-member.ts'

@@ -1,4 +1,4 @@
-/** Edits of a request to a target of the client's own format; all other bytes stay as they are. */
+/** Edits of a request to a target of the client's own format; all other bytes stay unchanged. */
 import { asBuffer, hasCutText } from '../../engine/kit.ts'
 import type { Attempt, Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'

@@ -4,7 +4,7 @@ import type { Json } from '../../engine/plugin.ts'
 import type { Attributes, Served } from '../slots.ts'
 import type { Fields } from './fields.ts'
 
-/** What a format knows about its answers. */
+/** A format's facts about how answers are made. */
 export interface ServedFacts {
   /** Members of a whole answer that `read` needs, without the one of the usage counts. */
   readonly members: readonly string[]

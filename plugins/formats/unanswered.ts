@@ -23,14 +23,15 @@ export const statusIn = (value: Json | undefined): number | undefined => {
   return typeof status === 'number' && status >= 400 && status < 600 ? status : undefined
 }
 
-/** The error of a whole answer in OpenAI's shape, of a compatible upstream in one of theirs. */
+/** The error of a whole answer in OpenAI's shape, of a compatible upstream in a shape of its
+ *  own. */
 export const openaiErrorInAnswer = (body: Fields): ReportedError | undefined => {
   const { error, object, error_type: type = null } = body
   if (typeof error === 'string' && error !== '') return openaiError({ message: error, type })
   if (isFields(error) && !isEmpty(error)) return openaiError(error)
   return object === 'error' ? openaiError(body) : undefined
 }
-/** A body that is no answer: its own error, or that it has no content. */
+/** A body that is not an answer: its own error, or that it has no content. */
 export const openaiFailure = (body: Fields): ReportedError =>
   openaiErrorInAnswer(body) ?? {
     status: UNKNOWN_STATUS,

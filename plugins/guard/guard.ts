@@ -98,7 +98,7 @@ export class RouteGuard {
     if (this.#guard.do === 'mask' || this.#guard.do === 'block') parts.change(step)
     else parts.watch(part => step(part, () => {}))
   }
-  /** Notes a match; returns what stands in its place, or throws. */
+  /** Notes a match; returns what is in its place, or throws. */
   #actOn(exchange: Exchange, side: Side, placeholders: Placeholders) {
     return (text: string, { label = 'TEXT' }: TextMatch): string => {
       // What the client sent itself may come back to it.

@@ -166,13 +166,13 @@ const storeReply = async (
 
 interface Call {
   isClaimed: boolean
-  /** Set where the client leaves while the key is claimed. */
+  /** Set if the client leaves while the key is claimed. */
   outcome?: Outcome
   /** Whether the response is written, or was. */
   hasReply: boolean
   /** Whether a repetition of the request gets a response before this one has ended. */
   isEarly: boolean
-  /** What replaces that response, where the store was away. */
+  /** The replacement of that response, if the store was away. */
   later?: Statement
   recorder?: BodyRecorder
 }

@@ -29,8 +29,8 @@ const headersOf = ({ headers }: { readonly headers: Headers }): string =>
     Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_ONE_CALL.test(name))),
   )
 
-/** What replaces an early reply once the request has ended. Undefined: it stays, as the response is
- *  too large. */
+/** The replacement of an early reply once the request has ended. Undefined: it stays, as the
+ *  response is too large. */
 export const laterResponse = (
   { request, reply, largest }: Pick<RecorderOptions, 'request' | 'reply' | 'largest'>,
   body: Bytes,

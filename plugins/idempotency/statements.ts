@@ -102,7 +102,7 @@ export const freeKey = (request: string): Statement => ({ sql: DELETE_CLAIM, val
 export const replay = (request: string): Statement => ({ sql: REPLAY, values: [request] })
 /** Frees a key together with its stored response, unless another request has got that. */
 export const forgetUnseen = (request: string): Statement => ({ sql: FORGET, values: [request] })
-/** Frees a key together with its stored response. Rejects with IDEMPOTENCY_REPLAYED where another
+/** Frees a key together with its stored response. Rejects with IDEMPOTENCY_REPLAYED if another
  *  request has got that response. */
 export const forgetKey = (request: string): readonly Statement[] => [
   forgetUnseen(request),

@@ -78,7 +78,7 @@ export class BudgetLeases {
     lease.free -= amount
     return true
   }
-  /** Takes `amount` nanos, and leases more where needed. False: the wallet cannot cover them. */
+  /** Takes `amount` nanos, and leases more if needed. False: the wallet cannot cover them. */
   take(wallet: number, amount: bigint): boolean | Promise<boolean> {
     if (this.takeNow(wallet, amount)) return true
     // No wallet holds that much, and a multiple of it would overflow a column.

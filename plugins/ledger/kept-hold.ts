@@ -1,6 +1,6 @@
-/** Holds that outlive their process: a durable task takes the hold of its call over, stores it
- *  with its own row, and closes it later in any process. The books keep such a hold
- *  (`charges.process` is null); no share stands behind it, so reaping a process leaves it alone. */
+/** Holds that outlive their process: a durable task takes the hold of its call over, stores it with
+ *  its own row, and closes it later in any process. The books keep such a hold (`charges.process`
+ *  is null); no share is behind it, so reaping a process leaves it alone. */
 import type { Json, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
@@ -63,7 +63,7 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
   return hold.heldAmount > 0n ? [row, leaveShare] : [row]
 }
 
-/** What the owner of a kept hold stores. `attributes`: those of the request that its price
+/** The part of a kept hold that its owner stores. `attributes`: those of the request that its price
  *  depends on. */
 export const keptHoldOf = (
   { request, account, key, heldAmount, openedAt, rule }: Hold,
@@ -82,7 +82,7 @@ export const keptHoldOf = (
 export interface KeptUsage extends Usage {
   readonly takesHold?: boolean
 }
-/** What a usage costs by the frozen rule. `charged`: at most what is held. Amounts in nanos. */
+/** The cost of a usage by the frozen rule. `charged`: at most what is held. Amounts in nanos. */
 interface KeptCharge {
   readonly charged: bigint
   readonly uncollected: bigint

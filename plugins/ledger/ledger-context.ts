@@ -1,4 +1,4 @@
-/** What the calls of a route need of the ledger. */
+/** The ledger as the calls of a route use it. */
 import type { Host } from '../../engine/plugin.ts'
 import type { LedgerContext } from './call-charge.ts'
 import { insufficientFunds } from './insufficient-funds.ts'

@@ -26,7 +26,7 @@ export interface Funds {
 const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 /** The wallet that cannot cover an amount. */
 export type Shortage = 'account' | 'key'
-/** Receives the rows that the list returned; none where the charge was already closed. */
+/** Receives the rows that the list returned; none if the charge was already closed. */
 type OnClosed = (rows: readonly (readonly Row[])[]) => void
 type Store = Pick<Database, 'write' | 'read'>
 interface Closing {
@@ -144,7 +144,7 @@ export class Ledger {
   async available(payer: Payer): Promise<bigint> {
     return (await this.funds(payer)).available
   }
-  /** What a call could take now, and `total`: what it could take if every other call under way
+  /** The amount that a call could take now, and `total`: the amount if every other call under way
    *  ended without a charge. */
   async funds(payer: Payer): Promise<Funds> {
     const rooms = await Promise.all(walletsHeld(payer).map(wallet => this.#fundsIn(wallet)))

@@ -146,7 +146,7 @@ export class MeteredCall {
     if (!this.#isOpen) return ledger.give(payer, more, this.#process)
     if (more > 0n) this.#extendBy(more)
   }
-  /** Charges a usage. Returns a promise only where overage must be collected first. */
+  /** Charges a usage. Returns a promise only if overage must be collected first. */
   settle(usage: Usage): Promise<void> | undefined {
     if (!this.#isOpen) return undefined
     const charge = (): undefined => {
@@ -269,7 +269,7 @@ export class MeteredCall {
       this.#lastPrice = { usage, served, charge: priceUsage(usage, this.#servedTerms(served)) }
     return this.#lastPrice.charge
   }
-  /** What the answer says so far replaces what was requested. */
+  /** Facts of the answer so far replace those of the request. */
   #servedTerms(served = this.#exchange.slots.get(SERVED)?.attributes): CallTerms {
     const terms = this.#terms
     const { fastPrice, tiers } = terms.rule
@@ -353,8 +353,8 @@ export class MeteredCall {
     reportUncollected(this.#context, call, uncollected)
     this.#returnRest(chargedAmount)
   }
-  /** Nobody was told of a failure: the charge stays where the store has written it, as does what
-   *  was written with it. */
+  /** Nobody was told of a failure: the charge stays if the store has written it, with everything
+   *  written beside it. */
   #closeAsWritten(closing: Closing): void {
     const { id, writes } = this.#exchange
     writes.owe({

@@ -52,7 +52,7 @@ const currencyOf = ({ settings }: Sections, report: Report = ignoreProblem): Cur
 export class Prices {
   readonly currency: Currency
   readonly #models: Readonly<Record<string, PriceOptions>>
-  /** Whether calls with a tool without a price are refused where the model does not say. */
+  /** Whether calls with a tool without a price are refused if the model does not say. */
   readonly #unpriced: PriceOptions['unpriced']
   readonly #tiers: TierRule | undefined
   readonly #upstreams: Upstreams
@@ -163,8 +163,8 @@ export const applyOverride = (
       }
     : price
 
-/** What clients are told: that calls are free, the price of the route as written, or that the model
- *  has the price; and the refusal where the balance does not cover it. */
+/** For clients: that calls are free, the price of the route as written, or that the model has the
+ *  price; and the refusal if the balance does not cover it. */
 export const describePrice = (
   { free, price }: BillingOptions,
   route: Pick<Route, 'option'>,

@@ -85,7 +85,7 @@ class ReceiptFilter implements Filter {
       this.#addReceiptHeaders(this.#call.dueFor(usage))
       return this.#call.settle(usage)
     }
-    // The headers carry the charge, also where the balance did not cover all of the cost.
+    // The headers carry the charge, also if the balance did not cover all of the cost.
     endAfter(this.#call.collectOverage(usage)?.then(charge) ?? charge(), whole, out)
   }
   fail(reason: Fault, out: Out): void {

@@ -138,8 +138,7 @@ const KEPT_TABLE = `
   ALTER TABLE charges_anew RENAME TO charges;
   CREATE INDEX charges_account ON charges (account, opened);
   CREATE INDEX charges_open ON charges (account) WHERE state = 'open'`
-/** 1 where the wallet `id` was held for the charge: the account's, and the key's if it has a
- *  quota. */
+/** 1 if the wallet `id` was held for the charge: the account's, and the key's if it has a quota. */
 const WAS_HELD = `CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END`
 /** Settling a kept hold frees all of it: no share gets the rest. */
 const SETTLED_OR_KEPT = `
@@ -184,10 +183,10 @@ const IS_UNSUMMED = "NEW.state = 'settled' AND NEW.summed IS NULL"
 const IS_RELEASED = "OLD.state = 'open' AND NEW.state = 'released'"
 const IS_REFUND = "NEW.kind = 'refund' AND NEW.request IS NOT NULL"
 
-/** What `tollgate archive` has moved to files. `archives`: the files; `removed`: how many of their
- *  charges the ledger no longer has. `archived_charges`: sums for the balance of accounts, by the
- *  credit that they follow; `archived_days`: for the sums of days; `archived_ids`: 64 bits of a
- *  digest of each request and task. */
+/** The rows that `tollgate archive` has moved to files. `archives`: the files; `removed`: how many
+ *  of their charges the ledger no longer has. `archived_charges`: sums for the balance of accounts,
+ *  by the credit that they follow; `archived_days`: for the sums of days; `archived_ids`: 64 bits
+ *  of a digest of each request and task. */
 const ARCHIVES = `
   CREATE TABLE archives (
     id BIGINT PRIMARY KEY,
@@ -222,8 +221,8 @@ const ARCHIVED_REFUNDS = `
     - (SELECT coalesce(sum(r.amount), 0) FROM credits r JOIN charges c ON c.request = r.request
        WHERE r.kind = 'refund' AND c.opened / ${DAY} = archived_days.day)`
 
-/** What served the call, as JSON: see `views/served-by.ts`. Without a default no store rewrites
- *  the table. */
+/** The target that served the call, as JSON: see `views/served-by.ts`. Without a default no store
+ *  rewrites the table. */
 const SERVED = 'ALTER TABLE charges ADD COLUMN served TEXT'
 
 export const migrations: readonly Migration[] = [

@@ -18,7 +18,7 @@ export const checkAliases = (section: Section, report: Report): void => {
 /** Why an alias cannot stand for the name; undefined: it can. */
 const misfit = (name: string, alias: string): string | undefined => {
   if (!isPattern(name))
-    return isPattern(alias) ? `"${name}" is no pattern, so "${alias}" may be none` : undefined
+    return isPattern(alias) ? `"${name}" is not a pattern, so "${alias}" may be none` : undefined
   const [own, other] = [readPattern(name), readPattern(alias)]
   if (typeof other === 'string') return other
   if (typeof own === 'string') return undefined // it has been reported already

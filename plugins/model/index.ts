@@ -186,8 +186,8 @@ const resolveModel = (
 const onlyFault = (only: NonNullable<Entry['only']>, { route }: Exchange): Fault =>
   fault('MODEL_ONLY', [[...only.values()].join(', '), route.pattern.replace(/^\//, '')])
 
-/** Writes the target's name of the model into the query, where the query names it: formats do not
- *  know that parameter. */
+/** Writes the target's name of the model into the query, if the query names it: formats do not know
+ *  that parameter. */
 const renameInQuery =
   (parameter: string): NonNullable<Stage['forward']> =>
   ({ request, target }, next) => {

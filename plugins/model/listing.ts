@@ -33,7 +33,7 @@ export interface Listing {
   list(models: readonly ListItem[], query: URLSearchParams): Json
   /** JSON Schemas of both. */
   readonly schemas: { readonly one: Shape; readonly list: Shape }
-  /** What `query` may have. */
+  /** The parameters of `query`. */
   readonly parameters: NonNullable<RouteDescription['parameters']>
 }
 

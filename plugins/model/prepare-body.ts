@@ -5,7 +5,7 @@ import { jsonSize } from '../conversion/json-size.ts'
 import { type Validator, validateRequest } from '../schema/compile.ts'
 import { EXPANDED_REQUEST } from '../slots.ts'
 
-/** What a model demands of bodies on one route. */
+/** A model's demands on bodies on one route. */
 export interface BodyRules {
   readonly defaults: Defaults | undefined
   readonly validator: Validator | undefined
@@ -22,7 +22,7 @@ export const prepareBody = async (
     return
   }
   const body = await request.json()
-  // The bytes of a form are sent as they are, unless its JSON stands for it.
+  // The bytes of a form are sent unchanged, unless its JSON stands for it.
   const isJsonBody = !isForm(request) || slots.get(EXPANDED_REQUEST) !== undefined
   const expandedBody = isJsonBody ? applyDefaults(body, defaults) : undefined
   if (expandedBody !== undefined) {

@@ -41,7 +41,7 @@ export default {
       'Tokens of calls that ended: of the prompt, of its cached part, and of the output.',
     charged_total: 'Charges of calls that ended, in units of the currency.',
     failed_calls_omitted_total:
-      'Failed calls that are no row: beyond `failed_calls.rate`, or the store did not take them.',
+      'Failed calls that are not row: beyond `failed_calls.rate`, or the store did not take them.',
   },
   setup: (_, host: Host) => new Observer(host, keptFailures(host)),
 } satisfies Plugin<object>

@@ -25,7 +25,7 @@ export const requestCommand: SingleCommand = {
   },
 }
 
-/** What neither source says. */
+/** A fact that neither source has. */
 const unknownOf = ({ record, charges, failed }: RequestDetails): readonly string[] => [
   ...(record || failed ? [] : ['status', 'times', 'attempts', 'upstream']),
   ...(charges.length > 0 ? [] : ['charge']),
@@ -133,7 +133,7 @@ const tokens = (record: RequestRecord): string => {
   const estimate = record.estimated === true ? ', estimated' : ''
   return `${show(record.input_tokens)} in${cached}, ${show(record.output_tokens)} out${estimate}`
 }
-/** Each attempt, where the line has them: it has where there were several or one failed. */
+/** Each attempt, if the line has them: it has where there were several or one failed. */
 const attemptLines = (record: RequestRecord): readonly string[] => {
   const { tries, attempts, upstream, target, sent_ms: start, upstream_id: id } = record
   if (!Array.isArray(tries))
@@ -196,7 +196,7 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
   ]
 }
 
-/** What the charge says about who served the call. */
+/** The charge's record of who served the call. */
 const servedLines = (charge: ChargeView): readonly string[] => {
   const { upstream, target, upstream_key: key, served_model: model, response_id: id } = charge
   if (upstream === null) return []

@@ -39,7 +39,7 @@ const identifierOf = (name: string): string =>
         .replace(/^-+|-+$/g, '')
 
 const VERSION = /^(?:api|v\d+(?:beta)?)$/
-/** Calls are grouped by the first part of the path that is no version. */
+/** Calls are grouped by the first part of the path that is not a version. */
 export const tagOf = (path: string): string =>
   path.split('/').find(part => part !== '' && !VERSION.test(part) && !part.startsWith('{')) ?? '/'
 

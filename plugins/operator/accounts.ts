@@ -56,7 +56,7 @@ interface Spending {
   readonly cost: string
 }
 export interface AccountDetails extends AccountRow {
-  /** What running calls and tasks hold of the balance. */
+  /** The part of the balance that running calls and tasks hold. */
   readonly holds: string
   /** Since midnight, and since the first of the month, UTC. */
   readonly today: Spending

@@ -40,7 +40,7 @@ export const NOTE = text('The reason, for the ledger.', {
   pattern: '^[^\\p{Cc}]*$',
   errorMessage: "Invalid 'note': expected one line of at most 200 characters.",
 })
-/** Who did it, if it was not the command line, stands in the note. */
+/** Who did it, if it was not the command line, is in the note. */
 export const noteBy = ({ actor }: Context, note = ''): string =>
   actor.via === 'command line' ? note : `${note} (by ${actor.name})`.trim()
 

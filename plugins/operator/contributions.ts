@@ -1,5 +1,5 @@
-/** What plugins do for operators: each adds its part at its setup, and endpoints of operators use
- *  the parts, since no plugin imports another. One object per process. */
+/** Contributions of plugins for operators: each adds its part at its setup, and endpoints of
+ *  operators use the parts, since no plugin imports another. One object per process. */
 import type { HostBase, Json } from '../../engine/plugin.ts'
 import type { BatchRow, PausedUpstream, TaskRow } from '../views.ts'
 import type { Context } from './operation.ts'

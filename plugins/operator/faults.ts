@@ -7,7 +7,7 @@ export const fault = errors({
     'You are signed in as "%s" and would lock yourself out: let another operator do this, or use the command line',
     { param: 'account' },
   ],
-  ADMIN_NUMBER: [400, "Invalid 'name': a number alone is no name", { param: 'name' }],
+  ADMIN_NUMBER: [400, "Invalid 'name': a number alone is not a name", { param: 'name' }],
   CREDENTIAL_UNKNOWN: [404, 'Unknown %s'],
   KEY_MODEL: [400, 'There is no model "%s"; %s', { param: 'models' }],
   EXPIRES_TIME: [

@@ -13,7 +13,7 @@ type Fields = { readonly [name: string]: Json }
 export const importKeys: SingleCommand = {
   arguments: 'FILE',
   summary:
-    'Adds accounts and API keys whose secrets were made elsewhere. What exists stays as it is.',
+    'Adds accounts and API keys whose secrets were made elsewhere. Existing ones stay unchanged.',
   example: 'keys import accounts.json',
   async run({ positionals: [file = ''], report }, { database }) {
     const accounts = readAccounts(file)

@@ -37,10 +37,10 @@ export interface ImportedAccount {
   readonly keys: readonly ImportedKey[]
 }
 export interface Imported {
-  /** What was added. */
+  /** The added rows. */
   accounts: number
   keys: number
-  /** What the store had before. */
+  /** The rows that the store had before. */
   knownAccounts: number
   knownKeys: number
   /** Keys whose secret another account has. */
@@ -51,7 +51,7 @@ export interface Imported {
 const MAX_KEYS = 200
 const MAX_ACCOUNTS = 50
 
-/** Rejects with CREDIT_TOO_LARGE. What was written before stays: repeat the import. */
+/** Rejects with CREDIT_TOO_LARGE. Rows that were written before stay: repeat the import. */
 export const importAccounts = async (
   database: Store,
   accounts: readonly ImportedAccount[],

@@ -136,7 +136,7 @@ const fundsOf = async (database: Pick<Database, 'read'>, account: NamedAccount) 
   )
   return { ...account, balance: balance ?? '0', used: used ?? '0', overdraft: overdraft ?? '0' }
 }
-/** What an account has that its end would leave open. */
+/** Open matters that keep an account from being deleted. */
 export const reasonsToKeep = async (
   database: Pick<Database, 'read'>,
   account: number,

@@ -26,7 +26,7 @@ export interface Actor {
   /** The number of its account; undefined for the command line and the socket of the listener. */
   readonly account?: number
 }
-/** What a write changes. No secrets: they are shown once, and stored as digests. */
+/** The changes of a write. No secrets: they are shown once, and stored as digests. */
 export interface Change {
   /** `account 7`, `key 3`, `task 91` */
   readonly object: string

@@ -15,7 +15,7 @@ import { findFailedCall } from './failed-calls.ts'
 import { isoTime, jsonOf } from './rows.ts'
 
 export interface RequestDetails {
-  /** Undefined where this machine has no line of it. */
+  /** Undefined if this machine has no line of it. */
   readonly record: RequestRecord | undefined
   /** Undefined where it did not fail, or its row is removed. */
   readonly failed: FailedCallView | undefined

@@ -10,7 +10,7 @@ export const whenCode =
     throw error.code === code ? make() : error
   }
 
-/** What a command prints of one row. */
+/** The printed part of one row. */
 export const singleRow = (cells: Readonly<Record<string, string | number>>) => {
   return { rows: [cells], json: cells }
 }

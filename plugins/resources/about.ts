@@ -1,4 +1,4 @@
-/** What clients are told of the endpoints over objects that upstreams keep. */
+/** Descriptions for clients of the endpoints for objects that upstreams keep. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { binary, fields, integer, json, list, object, query, text } from '../shapes.ts'
 

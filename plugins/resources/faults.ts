@@ -10,5 +10,5 @@ export const fault = errors({
   RESOURCE_ELSEWHERE: [400, "The model '%s' is not available where the provider keeps %s."],
   RESOURCE_TTL: [400, "'%s': expected %s.", { param: 'ttl' }],
   RESOURCE_PAGE: [400, "'%s': expected %s."],
-  RESOURCE_UNREADABLE: [502, 'The upstream sent a response that is no valid %s.'],
+  RESOURCE_UNREADABLE: [502, 'The upstream sent a response that is not a valid %s.'],
 })

@@ -8,7 +8,7 @@ import { FIND_NAMED, type Resource, resourceOf, targetOf } from './rows.ts'
 
 /** A text that is a name, or a URL that ends in one. */
 const NAME = /(?:^|\/)((?:files|cachedContents)\/[A-Za-z0-9_-]{1,64})(?:[:?#].*)?$/
-/** Longer texts are no URLs of objects. */
+/** Longer texts are not URLs of objects. */
 const MOST = 1_024
 /** Without any of these no text of the JSON is a name; a letter of it may be escaped. */
 const MARKS = ['files', 'cachedContents', '\\u00'].map(mark => Buffer.from(mark))

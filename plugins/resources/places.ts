@@ -1,4 +1,4 @@
-/** What operations on objects at a provider share: the key that keeps an object, and its row. */
+/** Shared by operations on objects at a provider: the key that keeps an object, and its row. */
 import type { Attempt, Exchange, Host, Target, UpstreamView } from '../../engine/plugin.ts'
 import { supportedFormats } from '../formats/supported-formats.ts'
 import { ACCOUNT, MODEL } from '../slots.ts'

@@ -72,7 +72,7 @@ const UPDATE = sql(
   'update',
   'UPDATE provider_resources SET details = ?, expires = ? WHERE account = ? AND name = ?',
 )
-/** What the provider says of an object now. One that was deleted meanwhile stays so. */
+/** The provider's present description of an object. One that was deleted meanwhile stays so. */
 export const updateResource = ({ account, name, details, expires }: Resource): Statement => ({
   sql: UPDATE,
   values: [JSON.stringify(details), expires, account, name],

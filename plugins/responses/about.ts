@@ -1,4 +1,4 @@
-/** What clients are told of the endpoints over stored responses and conversations. */
+/** Descriptions of the endpoints for stored responses and conversations. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { interaction } from '../formats/google-interactions/about.ts'
 import { responseSchema } from '../formats/openai-responses/about.ts'

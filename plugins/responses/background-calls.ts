@@ -43,7 +43,7 @@ const MAX_ATTEMPTS = 5
 /** Calls that one look at the store takes over. */
 const PAGE = 20
 
-/** What runs a background response. JSON, since the store keeps it. */
+/** The call of a background response. JSON, since the store keeps it. */
 interface BackgroundCall {
   readonly account: number
   /** Of the response. */

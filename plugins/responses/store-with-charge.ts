@@ -3,7 +3,7 @@
 import type { Exchange, Slot, Statement } from '../../engine/plugin.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 
-/** What stores the response of an exchange. */
+/** The writer of an exchange's response. */
 export const PLAIN_STATEMENTS: Slot<readonly Statement[]> = { name: 'plain response' }
 
 /** Call it after `next()`, so that its filter is behind that of the meter. */

@@ -46,7 +46,7 @@ const ITEMS = `
   CREATE INDEX stored_items_owner ON stored_items (account, response);
   CREATE INDEX stored_turns_name ON stored_turns (account, id)`
 
-/** What runs an unfinished background response: JSON. `attempts`: how often it was begun. */
+/** The call of an unfinished background response: JSON. `attempts`: how often it was begun. */
 const CALLS = `
   CREATE TABLE stored_calls (
     account BIGINT NOT NULL,

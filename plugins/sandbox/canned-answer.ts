@@ -27,7 +27,7 @@ export interface Question {
   readonly inputTokens: number
   readonly habits: ProviderHabits
 }
-/** What the provider of a format does where the format leaves a choice. */
+/** The choices of a format's provider that the format leaves open. */
 export interface ProviderHabits {
   /** Thoughts are shown if the request does not say. */
   readonly showsThoughts?: true

@@ -1,4 +1,4 @@
-/** Canned results of the sandbox for requests that are no conversation: embeddings, images. */
+/** Canned results of the sandbox for requests that are not conversations: embeddings, images. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import type { AnswerContext, Fields } from './sandbox-format.ts'
 

@@ -101,7 +101,7 @@ const TARGET_CODECS: Readonly<Record<string, SandboxCodec>> = {
   },
 }
 export type Conversation = ConversationFormat & { readonly codec: SandboxCodec }
-/** Undefined: requests of this path are no conversations. */
+/** Undefined: requests of this path are not conversations. */
 export const conversationAt = (path: string): Conversation | undefined => {
   const conversation = CONVERSATIONS.find(each => each.path.test(path))
   if (!conversation) return undefined

@@ -8,7 +8,7 @@ import { type Fields, fieldsIn, listIn, numberIn, textIn } from './sandbox-forma
 
 /** Maximum of numbers in one answer. */
 const MAX_NUMBERS = 2 ** 20
-/** Numbers of a vector where the request sets none, as the providers of these models send them. */
+/** Numbers of a vector if the request sets none, as the providers of these models send them. */
 const SIZES: Readonly<Record<string, number>> = {
   'multimodal-embedding-v1': 1_024,
   'text-embedding-3-large': 3_072,

@@ -27,7 +27,7 @@ export const sandboxFile = (name: string): SandboxFile | undefined => {
   const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined
   return file ? { type: file.type, bytes: file.make() } : imageFile(name)
 }
-/** What a request with these headers is answered with: all bytes, or a range of them. */
+/** The answer to a request with these headers: all bytes, or a range of them. */
 export const partOf = (
   bytes: Bytes,
   headers: Readonly<Record<string, string | string[] | undefined>>,

@@ -10,7 +10,7 @@ const TASK = new RegExp(`${PREFIX}/task/([0-9]{13})[0-9]{3}/fetch$`)
 const BEGINS_AT = 500
 const ENDS_AT = 3_500
 
-/** Undefined: this is no call of the image queue. */
+/** Undefined: this is not a call of the image queue. */
 export const imageTaskAnswer = (call: TaskCall): TaskAnswer | undefined => {
   const [, time] = TASK.exec(call.path) ?? []
   if (time !== undefined && call.method === 'GET') return fetchAnswer(call, Number(time))

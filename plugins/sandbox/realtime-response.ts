@@ -22,7 +22,7 @@ const TONE_SECONDS = 1
 const TOKENS_PER_SECOND = 20
 const DELTA_BYTES = 12_000
 const TELEPHONE_RATE = 8_000
-/** The tone, or silence where the sandbox has no encoder. */
+/** The tone, or silence if the sandbox has no encoder. */
 const SOUNDS: Readonly<Record<string, () => Bytes>> = {
   'audio/pcmu': () => Buffer.alloc(TONE_SECONDS * TELEPHONE_RATE, 0xff),
   'audio/pcma': () => Buffer.alloc(TONE_SECONDS * TELEPHONE_RATE, 0xd5),

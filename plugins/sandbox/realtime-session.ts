@@ -64,7 +64,7 @@ export class RealtimeSession {
   /** Answers one message of the client. `isSending`: earlier answers are still being sent. */
   handle(message: string, isSending = false): readonly Fields[] {
     const event = parseJson(message)
-    if (!isFields(event)) return [this.#error('The message is no JSON object.', {}, null)]
+    if (!isFields(event)) return [this.#error('The message is not a JSON object.', {}, null)]
     const handle = Object.hasOwn(this.#handlers, textIn(event.type))
       ? this.#handlers[textIn(event.type)]
       : undefined

@@ -40,7 +40,7 @@ const MEDIA: readonly Medium[] = [
   { paths: ['audio-tts'], file: 'tone.wav', isInstant: true },
 ]
 
-/** Undefined: this is no call of the video API. */
+/** Undefined: this is not a call of the video API. */
 export const taskAnswer = (call: TaskCall): TaskAnswer | undefined => {
   const [, digit, time, action] = TASK.exec(call.path) ?? []
   const medium = digit === undefined ? undefined : MEDIA[Number(digit) - 1]

@@ -1,4 +1,4 @@
-/** What a field may be, in a few words, for the keyword that refused it. Pure. */
+/** The allowed values of a field, in a few words, for the keyword that refused it. Pure. */
 import type { ErrorObject } from 'ajv'
 
 /** Characters of a list of values. */
@@ -12,7 +12,7 @@ interface Bounds {
   readonly exclusiveMaximum?: number
 }
 
-/** `1 to 16`, `540p, 720p`, `at most 5000 characters`, `an integer, 1 to 16`; undefined where the
+/** `1 to 16`, `540p, 720p`, `at most 5000 characters`, `an integer, 1 to 16`; undefined if the
  *  keyword says nothing short. */
 export const allowedBy = ({ keyword, params, parentSchema }: ErrorObject): string | undefined => {
   const bounds = (parentSchema ?? {}) as Bounds

@@ -25,7 +25,7 @@ export interface Validator {
   /** Whether a body with this outline is valid. False: its texts decide. */
   accepts(outline: Json): boolean
 }
-/** Validates the body of a request; parses its texts only where they decide. */
+/** Validates the body of a request; parses its texts only if they decide. */
 export const validateRequest = async (
   validator: Validator,
   request: Pick<Exchange['request'], 'outline' | 'json'>,

@@ -5,8 +5,8 @@ type Fields = { readonly [name: string]: Json }
 const isFields = (value: Json | undefined): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The value without unknown members; the same value where it has none. Reads `properties` and
- *  `items` only: an object whose schema has no `properties` stays whole. */
+/** The value without unknown members; the same value if it has none. Reads `properties` and `items`
+ *  only: an object whose schema has no `properties` stays whole. */
 export const dropUnknown = (schema: Json | undefined, value: Json): Json => {
   if (!isFields(schema)) return value
   if (Array.isArray(value)) return replaceChanged(value, each => dropUnknown(schema.items, each))
@@ -24,8 +24,7 @@ const replaceChanged = (list: readonly Json[], change: (value: Json) => Json): r
   return changed.some((each, index) => each !== list[index]) ? changed : list
 }
 
-/** The value without members that are null: they count as absent. The same value where it has
- *  none. */
+/** The value without members that are null: they count as absent. The same value if it has none. */
 export const dropNulls = (value: Json): Json => {
   if (Array.isArray(value)) return replaceChanged(value, dropNulls)
   if (!isFields(value)) return value

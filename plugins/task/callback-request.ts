@@ -17,7 +17,7 @@ export type CallbackReader = (
   body: Fields,
 ) => Promise<CallbackRequest | undefined>
 
-/** Rejects with a fault of the dialect where the URL cannot be used. */
+/** Rejects with a fault of the dialect if the URL cannot be used. */
 export const callbackReaderOf = (host: Host, name: TaskDialectName): CallbackReader => {
   const { callback } = taskDialects[name]
   if (!callback) return async () => undefined

@@ -7,7 +7,7 @@ import { usageAtEnd, usageOf } from './usage.ts'
 
 const CODE = 'CREDIT'
 
-/** Rounded to the nearest whole credit; 0 where the configuration has no rate for credits. */
+/** Rounded to the nearest whole credit; 0 if the configuration has no rate for credits. */
 export const creditsOf = (task: Task, host: Pick<HostBase, 'section'>): number => {
   const rate = configuredCurrency(host).rates.get(CODE)
   const usage = task.state === 'succeeded' ? usageAtEnd(task) : usageOf(task)

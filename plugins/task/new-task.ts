@@ -25,8 +25,8 @@ interface NewTask {
   readonly callback?: Callback | undefined
   readonly isCall?: boolean
 }
-/** Throws `refusal` where the account has that many unfinished tasks. `most`: undefined where there
- *  is no limit. */
+/** Throws `refusal` if the account has that many unfinished tasks. `most`: undefined if there is
+ *  not a limit. */
 export const limitOpen = async (
   database: Pick<Database, 'read'>,
   account: number,

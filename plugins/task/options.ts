@@ -65,7 +65,7 @@ const SUBMIT = {
     examples: ['/v1/videos'],
   }),
   body: map(
-    'The body at the upstream, if not the request: its members, and where the request has their values.',
+    'The body at the upstream, if not the request: its members, and the places of their values in the request.',
     anyOf(
       'A place, or a list of places that makes a list of the values that are there.',
       [
@@ -188,20 +188,20 @@ const poll = object(
       {},
     ),
     results: required(
-      pointer('Where the results stand: a URL, an object, or a list of them.', '/creations'),
+      pointer('Where the results are: a URL, an object, or a list of them.', '/creations'),
     ),
     results_path: call(
       'Method and path of the call whose answer has the results, if not the poll.',
       'GET /tasks/{id}/result',
     ),
     details: map(
-      'More members of the first result, and where the answer has them.',
-      pointer('Where the member stands.', '/promptEn'),
+      'More members of the first result, and their places in the answer.',
+      pointer('Where the member is.', '/promptEn'),
       { examples: [{ promptEn: '/promptEn' }] },
     ),
     usage: map(
       'Where the answer of a finished task says what was made: meters of the price (seconds, images, output, …), and attributes that it depends on (resolution, quality, …). They are charged before what the request ordered; a meter that neither has is charged at its bound.',
-      pointer('Where the number or the value stands.', '/duration'),
+      pointer('Where the number or the value is.', '/duration'),
       {
         examples: [{ seconds: '/duration', resolution: '/resolution' }],
         propertyNames: { pattern: '^[a-z][a-z0-9_]{0,63}$' },
@@ -228,8 +228,8 @@ const CREATE = object(
     find,
     poll: required(poll),
     variants: map(
-      'Other forms of a result that clients may download, and where it has their URLs.',
-      pointer('Where the result has the URL.', '/cover_url'),
+      'Other forms of a result that clients may download, and the places of their URLs in it.',
+      pointer('The place of the URL in the result.', '/cover_url'),
       { default: VARIANTS, examples: [{ thumbnail: '/cover_url' }], minProperties: 1 },
     ),
     cancel: object(
@@ -261,7 +261,7 @@ const CREATE = object(
       examples: [5],
     }),
     mode: text(
-      'The name of the group whose limit the tasks share; the name of the route where only running is set.',
+      'The name of the group whose limit the tasks share; the name of the route if only running is set.',
       { minLength: 1, examples: ['fast'] },
     ),
     running: integer(
@@ -355,7 +355,7 @@ export const ruleOf = (options: CreateOptions) => {
       ...submit,
       /** For requests that have this member; the first counts. */
       with: Object.entries(submit.with ?? {}),
-      /** What codes mean: see `submitOutcome`. */
+      /** The meaning of codes: see `submitOutcome`. */
       codes: new Map(Object.entries(submit.codes ?? {})),
       refused: submit.refused ?? taskDialects[rest.dialect].refusals,
     },
@@ -374,7 +374,7 @@ export const ruleOf = (options: CreateOptions) => {
       /** Whether a task that succeeded without a result fails. */
       needsResult: poll.empty === 'failed',
     },
-    /** Other forms of the result -> where the result has their URL. */
+    /** Other forms of the result -> the place of their URL in the result. */
     variants: new Map(Object.entries({ ...VARIANTS, ...variants })),
     cancel: cancel?.path,
     /** Whether the files of results are copied into the file store. */

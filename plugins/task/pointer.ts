@@ -1,8 +1,8 @@
-/** JSON Pointers (RFC 6901): where a value stands in an answer or a request. */
+/** JSON Pointers (RFC 6901): where a value is in an answer or a request. */
 import type { Json } from '../../engine/plugin.ts'
 
 export const POINTER = '^(?:/(?:[^~/]|~[01])*)*$'
-/** Begins the name of a header where an id may stand in one. */
+/** Begins the name of a header that may hold an id. */
 export const HEADER = 'header:'
 export const ID_PLACE = `${POINTER}|^${HEADER}[A-Za-z][A-Za-z0-9-]*$`
 
@@ -19,7 +19,7 @@ const isObject = (json: Json | undefined): json is { readonly [name: string]: Js
 const unescapePart = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~')
 const escapePart = (part: string): string => part.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Undefined where there is no such value. */
+/** Undefined if there is no such value. */
 export const readPointer = (json: Json | undefined, pointer: string): Json | undefined => {
   let value = json
   for (const part of pointer.split('/').slice(1)) {
@@ -30,7 +30,7 @@ export const readPointer = (json: Json | undefined, pointer: string): Json | und
   return value
 }
 
-/** Name of a member -> where its value stands; a list of places makes a list of values. */
+/** Name of a member -> where its value is; a list of places makes a list of values. */
 export type MemberPlaces = Readonly<Record<string, string | readonly string[]>>
 /** An object of the values at these places. A member without a value is left out, and so is a list
  *  without values. */

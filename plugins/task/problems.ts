@@ -71,7 +71,7 @@ const checkPaths = (
     const wrong = used.find(each => !known.includes(each))
     if (used.length > 0 && wrong === undefined) continue
     const fault = wrong === undefined ? 'names no task' : `has the placeholder ${wrong}`
-    const message = `this path ${fault}; write ${known.join(' or ')} where the id of the task stands`
+    const message = `this path ${fault}; write ${known.join(' or ')} where the id of the task is`
     report([...where, call, member], 'TASK_PATH', message, known[0])
   }
 }

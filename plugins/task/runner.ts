@@ -51,7 +51,7 @@ export class TaskRunner {
   ruleOf(task: Pick<Task, 'route'>): TaskRule | undefined {
     return this.#routes.get(task.route)?.rule
   }
-  /** The task with valid links, where its route asks for them again. See `ResultRefresher`. */
+  /** The task with valid links, if its route asks for them again. See `ResultRefresher`. */
   refreshLinks(host: Host, task: Task, hasExpired = false): Promise<Task> {
     return this.#refresher.refresh(host, task, this.#routes.get(task.route), hasExpired)
   }
@@ -105,7 +105,7 @@ export class TaskRunner {
     }
   }
   /** Goes on with tasks that this process owns and does not work on: the result of their claim was
-   *  lost, or a step failed. What was being submitted was perhaps sent. */
+   *  lost, or a step failed. A submit in progress may have been sent. */
   async #adoptOthers(host: Host): Promise<void> {
     if (!this.#mayOwnOthers) return
     const process = await host.membership.name()

@@ -3,11 +3,11 @@ import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { REQUEST_TABLES } from './requests/tables.ts'
 
-/** `request`: the call that created it, which is also the id of its charge; `path`: of that
- *  call. `body`: empty, or the request of a task of an earlier version. `slots`, `target`: what a
- *  resumed call needs. `hold`: null on a free route. `due`: when the runner looks at it next; null
- *  where nothing is left to do. `process`: the process that works on it now; reaping that process
- *  sets the column to null. */
+/** `request`: the call that created it, which is also the id of its charge; `path`: of that call.
+ *  `body`: empty, or the request of a task of an earlier version. `slots`, `target`: what a resumed
+ *  call needs. `hold`: null on a free route. `due`: when the runner looks at it next; null if
+ *  nothing is left to do. `process`: the process that works on it now; reaping that process sets
+ *  the column to null. */
 const TABLES = `
   CREATE TABLE tasks (
     id TEXT PRIMARY KEY,
@@ -65,7 +65,7 @@ const CALLBACKS = `
   CREATE INDEX task_callbacks_due ON task_callbacks (due, receiver) WHERE state = 'pending';
   CREATE INDEX task_callbacks_turn ON task_callbacks (receiver, due, id) WHERE state = 'pending'`
 
-/** 1 where the task succeeded after it had failed by its deadline. */
+/** 1 if the task succeeded after it had failed by its deadline. */
 const LATE = 'ALTER TABLE tasks ADD COLUMN late BIGINT NOT NULL DEFAULT 0'
 
 /** `upstream`: that of `target`. `warned`: when operators were last reminded of a task in the
@@ -84,7 +84,7 @@ const CALLS = `
   CREATE INDEX tasks_due ON tasks (is_call, due) WHERE due IS NOT NULL`
 
 /** `copies`: files of the results in the file store. `copy_due`: when its results are copied next;
- *  null where there is nothing to copy. */
+ *  null if there is nothing to copy. */
 const COPIES = `
   ALTER TABLE tasks ADD COLUMN copies TEXT;
   ALTER TABLE tasks ADD COLUMN copy_due BIGINT;
@@ -97,7 +97,7 @@ const DIALECT = 'ALTER TABLE tasks ADD COLUMN dialect TEXT'
 const STARTED = 'ALTER TABLE tasks ADD COLUMN started BIGINT'
 
 /** `mode`: the group that shares a limit; null on a route without one. `waiting`: since when it
- *  waits for room in its mode; null where it need not wait. */
+ *  waits for room in its mode; null if it need not wait. */
 const MODES = `
   ALTER TABLE tasks ADD COLUMN mode TEXT;
   ALTER TABLE tasks ADD COLUMN waiting BIGINT;
@@ -106,7 +106,7 @@ const MODES = `
   CREATE INDEX tasks_mode_done ON tasks (mode, changed)
     WHERE mode IS NOT NULL AND state = 'succeeded'`
 
-/** What the upstream of a finished task says it made, JSON. */
+/** The results that the upstream of a finished task reports, JSON. */
 const REPORTED = 'ALTER TABLE tasks ADD COLUMN reported TEXT'
 
 /** When its upstream was last asked again for the links of its results. */

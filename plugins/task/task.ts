@@ -85,7 +85,7 @@ export interface Task {
   readonly parts: number
   /** The meters that the request orders. */
   readonly meters: Meters | undefined
-  /** What the upstream says it made. */
+  /** The results that the upstream reports. */
   readonly reported: ReportedUsage | undefined
   readonly slots: Readonly<Record<string, Json>>
   readonly target: Target

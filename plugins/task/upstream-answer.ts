@@ -8,15 +8,14 @@ import type { UpstreamAnswer } from './upstream-call.ts'
 import { countOf } from './usage.ts'
 
 /** The id of the upstream at an `ID_PLACE`: of an address in a header the last part of its path.
- *  Undefined where the answer has none. */
+ *  Undefined if the answer has none. */
 export const idIn = ({ json, headers }: UpstreamAnswer, place: string): string | undefined => {
   if (!place.startsWith(HEADER)) return textAt(json, place)
   const text = String(headers[place.slice(HEADER.length).toLowerCase()] ?? '')
   const [path = ''] = text.split('?')
   return path.split('/').findLast(part => part !== '')
 }
-/** The text, number or truth value at a pointer. Undefined where there is none, or an empty
- *  text. */
+/** The text, number or truth value at a pointer. Undefined if there is none, or an empty text. */
 export const textAt = (json: Json | undefined, pointer: string): string | undefined => {
   const value = readPointer(json, pointer)
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
@@ -54,7 +53,7 @@ export const hasResult = (results: readonly Json[]): boolean =>
 const isFilled = (value: Json | undefined): boolean =>
   value !== undefined && value !== null && value !== ''
 
-/** What the upstream says it made. Numbers that no meter can have do not count. */
+/** The results that the upstream reports. Numbers that no meter can have do not count. */
 export const reportedUsage = (
   { json, results }: Pick<UpstreamAnswer, 'json' | 'results'>,
   { poll }: Pick<TaskRule, 'poll'>,
@@ -75,7 +74,7 @@ export const reportedUsage = (
 const isShortText = (value: Json | undefined): boolean =>
   typeof value === 'string' && value !== '' && value.length <= 64
 
-/** Percent, from a number or a text such as `45%`; undefined where the answer has none. */
+/** Percent, from a number or a text such as `45%`; undefined if the answer has none. */
 export const progressOf = (
   json: Json | undefined,
   pointer: string | undefined,
@@ -84,7 +83,7 @@ export const progressOf = (
   const [, percent] = /^(\d{1,3}(?:\.\d+)?)%?$/.exec(text ?? '') ?? []
   return percent === undefined ? undefined : Math.min(100, Math.round(Number(percent)))
 }
-/** What the answer to a submit means, where its body decides and not its status. */
+/** The meaning of the answer to a submit, if its body decides and not its status. */
 export const submitOutcome = (
   json: Json | undefined,
   { submit: { code, codes } }: Pick<TaskRule, 'submit'>,

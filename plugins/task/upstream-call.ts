@@ -12,7 +12,7 @@ const CALL_TIMEOUT = 60_000
 
 export interface UpstreamAnswer {
   readonly status: number
-  /** Undefined where the body is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: Json | undefined
   readonly headers: Headers
   /** The answer to a second call, which has the results. */
@@ -47,8 +47,8 @@ export const callUpstream = async (
   })
   return { status: reply.status, headers: reply.headers, json: await jsonOf(reply) }
 }
-/** Asks the upstream to cancel the task. False where the route has no such call, the call fails or
- *  the upstream refuses. */
+/** Asks the upstream to cancel the task. False if the route has no such call, the call fails or the
+ *  upstream refuses. */
 export const cancelUpstream = async (
   host: Host,
   task: Task,

@@ -113,8 +113,8 @@ export class UpstreamTasks implements TaskRoute {
     // The upstream may list a request some time after it came.
     return failures < FIND_ATTEMPTS ? mover.retry(delay) : mover.acceptAgain(this.rule.poll)
   }
-  /** The request with the files that it names. Undefined where they cannot be read: then the task
-   *  has failed, or is tried again. */
+  /** The request with the files that it names. Undefined if they cannot be read: then the task has
+   *  failed, or is tried again. */
   async #readFiles(mover: Mover, body: Fields): Promise<Fields | undefined> {
     const { task } = mover
     const { images }: TaskDialect = taskDialects[this.rule.dialect]
@@ -157,7 +157,7 @@ export class UpstreamTasks implements TaskRoute {
     const answer = await this.#ask(mover.task).catch(() => undefined)
     return mover.afterLatePoll(answer, this.rule)
   }
-  /** The answer to a poll, with that to the call for the results where they need one. */
+  /** The answer to a poll, with that to the call for the results if they need one. */
   async #ask(task: Task): Promise<UpstreamAnswer> {
     const { call, resultsCall, state, states } = this.rule.poll
     const answer = await callUpstream(this.#host, task, { call })

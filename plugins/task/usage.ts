@@ -1,5 +1,5 @@
-/** What a task is charged for: what its upstream says it made, else the effective request, since
- *  providers of media bill what was ordered, else the hold. Pure. */
+/** The usage that a task is charged for: that which its upstream reports, else the effective
+ *  request, since providers of media bill what was ordered, else the hold. Pure. */
 import { charactersIn } from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
 import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
@@ -19,7 +19,7 @@ export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): 
   return { meters, estimated: false }
 }
 
-/** What the request of a task orders. Undefined on a free route. */
+/** The usage that the request of a task orders. Undefined on a free route. */
 export const usageOf = ({
   meters,
   body,
@@ -36,9 +36,9 @@ const QUANTITIES: readonly (readonly Meter[])[] = [
   ['characters'],
   [...PROMPT_METERS, ...COMPLETION_METERS],
 ]
-/** What a finished task is charged for. A quantity of the price that neither its upstream nor its
- *  request names is charged at its bound, or the hold is charged whole: no success is free by
- *  chance. Undefined on a free route. */
+/** The usage that a finished task is charged for. A quantity of the price that neither its upstream
+ *  nor its request names is charged at its bound, or the hold is charged whole: no success is free
+ *  by chance. Undefined on a free route. */
 export const usageAtEnd = (task: Task): KeptUsage | undefined => {
   const { hold, reported } = task
   const ordered = usageOf(task)
@@ -69,8 +69,8 @@ const hasPrice = (hold: KeptHold, usage: Usage): boolean => {
 
 /** Members of a request that say what is made. */
 const SETTINGS: ReadonlySet<string> = new Set(['resolution', 'size', 'duration', 'seconds'])
-/** What is made, and what else its price depends on, with the defaults of the model: for the log
- *  and the receipt. */
+/** The results, and the facts that their price depends on, with the defaults of the model: for the
+ *  log and the receipt. */
 export const settingsOf = ({ body, hold }: Pick<Task, 'body' | 'hold'>): Fields => {
   const settings = Object.entries(body).filter(([name]) => SETTINGS.has(name))
   return { ...hold?.attributes, ...Object.fromEntries(settings) }

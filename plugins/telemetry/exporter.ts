@@ -59,7 +59,7 @@ export class Exporter {
   }
 }
 
-/** What waits for one receiver. */
+/** The records that wait for one receiver. */
 class Queue {
   /** The next report of metrics. A later one replaces it, since all are cumulative. */
   metrics: string | undefined

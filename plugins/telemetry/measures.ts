@@ -10,7 +10,7 @@ const BOUNDS = [
 /** More series are counted in one without attributes. */
 const MOST_SERIES = 1_000
 
-/** What a call adds. Times are in s. */
+/** The measurements of one call. Times are in s. */
 export interface Measurement {
   readonly operation: string
   readonly provider: string

@@ -15,7 +15,7 @@ export interface Span {
   readonly start: number
   readonly end: number
   readonly attributes: Attributes
-  /** What went wrong. */
+  /** The error's description. */
   readonly error: string | undefined
 }
 const KINDS = { server: 2, client: 3 }

@@ -233,7 +233,7 @@ const serverSpan = (exchange: Exchange, outcome: Outcome, listed: readonly strin
       'tollgate.attempts': outcome.attempts,
       ...baggage,
     },
-    // A refusal of the client's request is no fault of the server.
+    // A refusal of the client's request is not a fault of the server.
     error: outcome.status >= 500 || outcome.end === 'cut' ? error : undefined,
   }
 }

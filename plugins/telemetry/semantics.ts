@@ -5,7 +5,7 @@ import type { Meters } from '../slots.ts'
 import type { Attributes } from './otlp.ts'
 import type { Conventions } from './section.ts'
 
-/** What is said of an attempt, whatever the version calls it. */
+/** The facts about an attempt, whatever the version calls them. */
 export interface Inference {
   readonly operation: string
   readonly provider: string

@@ -94,10 +94,10 @@ class AnswerBeginning implements Beginning {
   }
 }
 
-/** Waits for the first content; where no other target or key is left, for the first event. Returns
- *  the error that the stream reports before it. Throws a retryable fault if the stream is silent,
- *  breaks off or ends without content while another target or key is left.
- *  `startedAt`: when the attempt began (ms, monotonic). */
+/** Waits for the first content; if no other target or key is left, for the first event. Returns the
+ *  error that the stream reports before it. Throws a retryable fault if the stream is silent,
+ *  breaks off or ends without content while another target or key is left. `startedAt`: when the
+ *  attempt began (ms, monotonic). */
 export const awaitContent = async (
   attempt: Attempt,
   facts: ContentFacts,

@@ -1,5 +1,5 @@
-/** Counts the hosted-tool usage of an answer where the request offers such tools, by a filter
- *  before all others that read the answer. */
+/** Counts the hosted-tool usage of an answer if the request offers such tools, by a filter before
+ *  all others that read the answer. */
 import type { Attempt } from '../../engine/plugin.ts'
 import type { HostedUsage, TargetFormat } from '../formats/format.ts'
 import { AnswerUsageFilter, StreamUsageFilter } from '../formats/stream/hosted-usage.ts'

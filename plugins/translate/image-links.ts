@@ -1,5 +1,5 @@
 /** Stores generated images behind signed URLs, for clients that read images by URL, and finds them
- *  again where a later request names them. */
+ *  again if a later request names them. */
 import { asBuffer } from '../../engine/kit.ts'
 import type { Attempt, Host, Reply } from '../../engine/plugin.ts'
 import type { StoredMedia } from '../conversion/media-fetch.ts'
@@ -16,8 +16,8 @@ export class ImageLinks {
   constructor(host: Host) {
     this.#host = host
   }
-  /** The reply with URLs in place of base64. Images that cannot be stored stay as they are: they
-   *  are paid for. */
+  /** The reply with URLs in place of base64. Images that cannot be stored stay unchanged: they are
+   *  paid for. */
   async replace(
     attempt: Attempt,
     reply: Reply,

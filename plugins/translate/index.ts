@@ -1,4 +1,4 @@
-/** Plugin `translate`: passes bytes through untouched where client and target use the same wire
+/** Plugin `translate`: passes bytes through untouched if client and target use the same wire
  *  format, and otherwise decodes them into the hub and encodes them in the other format. */
 import type { RawOf } from '../../engine/config/shape.ts'
 import type { Plugin } from '../../engine/plugin.ts'

@@ -1,5 +1,5 @@
-/** What the entry of a model adds where the client does not set it: thinking, by
- *  `thinking: { budget: 80% }` (the trait `thinks`), and cache breakpoints, by `prompt_cache`. */
+/** Defaults of a model's entry for a request that does not set them: thinking, by `thinking: {
+ *  budget: 80% }` (the trait `thinks`), and cache breakpoints, by `prompt_cache`. */
 import type { Attempt, Json } from '../../engine/plugin.ts'
 import { autoCacheFor } from '../conversion/prompt-cache-option.ts'
 import { isFields } from '../formats/fields.ts'
@@ -9,7 +9,7 @@ import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Prompt, Settings } from '../formats/hub/prompt.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
 
-/** Output limit in tokens where the client sets none, and the smallest limit that leaves room for
+/** Output limit in tokens if the client sets none, and the smallest limit that leaves room for
  *  thoughts and an answer. */
 const DEFAULT_LIMIT = 8192
 const MIN_LIMIT = 1280

@@ -13,7 +13,7 @@ const membersOf = (value: unknown): Members => (isFields(value) ? (value as Memb
 const missingIn = (value: unknown, names: readonly string[]): readonly string[] =>
   names.filter(name => membersOf(value)[name] === undefined)
 
-/** What the format owes; undefined: nothing. A format with a dialect is one for clients. */
+/** The missing member of a format; undefined: none. A format with a dialect is one for clients. */
 const faultOf = (name: string, format: object): string | undefined => {
   const members = membersOf(format)
   if (members.name !== name) return `its member "name" must be "${name}"`

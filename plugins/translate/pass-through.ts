@@ -70,7 +70,7 @@ export class PassThrough {
       return undefined
     })
   }
-  /** Looks for an error in place of an answer. Undefined where the answer's filter does. */
+  /** Looks for an error in place of an answer. Undefined if the answer's filter does. */
   #checkAnswer(
     attempt: Attempt,
     { startedAt }: SentRequest,

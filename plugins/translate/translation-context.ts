@@ -1,4 +1,4 @@
-/** What a route's translators share, and the formats that can be translated. */
+/** The context that a route's translators share, and the formats that can be translated. */
 import type { Attempt, Log } from '../../engine/plugin.ts'
 import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import type { MediaHost } from '../conversion/media-fetch.ts'
@@ -18,7 +18,7 @@ export const isTranslatable = (format: Format | undefined): format is Translatab
 export interface TranslationContext {
   readonly log: Log
   readonly host: MediaHost
-  /** Absent where no route serves signed URLs. */
+  /** Absent if no route serves signed URLs. */
   readonly imageLinks?: ImageLinks | undefined
   readonly thoughts: ThoughtCache
   /** Whether the route refuses requests with fields that a target cannot carry. */
@@ -33,7 +33,7 @@ export interface TranslationContext {
   readonly uploads?: ReadonlyMap<string, number>
 }
 
-/** What a prompt is prepared for. */
+/** The target that a prompt is prepared for. */
 export interface Goal {
   readonly codec: TargetCodec
   readonly facts: TargetFacts

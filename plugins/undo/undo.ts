@@ -2,9 +2,9 @@
  *  for it nor find what it made, whatever the store knew by then. */
 import type { Exchange, Outcome, Row, Slot, Statement } from '../../engine/plugin.ts'
 
-/** What one plugin does for an exchange. */
+/** The part of one plugin in an exchange. */
 export interface Effect {
-  /** Undo it. Harmless where it was not done, and when applied twice. */
+  /** Undo it. Harmless if it was not done, and when applied twice. */
   readonly undo: readonly Statement[]
   /** Its rows, once the store has undone it. */
   onUndo?(rows: readonly (readonly Row[])[]): void

@@ -1,5 +1,5 @@
-/** What the outbox needs to know of one kind of deliveries: where they are stored, how they are
- *  signed, when they are tried again. */
+/** One kind of deliveries, as the outbox knows it: where they are stored, how they are signed, when
+ *  they are tried again. */
 import type { Metrics, Row, Sql, Statement } from '../../engine/plugin.ts'
 import type { Attempt, DeliveryRequest } from './delivery.ts'
 import { DELAYS } from './schedule.ts'

@@ -64,7 +64,7 @@ export interface NewEvent {
 /** Sorts by time; unique by 96 random bits. */
 export const makeEventId = (now: number): string =>
   `msg_${now.toString(36).padStart(9, '0')}${randomBytes(12).toString('hex')}`
-/** Rejects with NO_ENDPOINT where the endpoint is missing or disabled. */
+/** Rejects with NO_ENDPOINT if the endpoint is missing or disabled. */
 export const enqueue = ({ id, endpoint, body, attempts, now }: NewEvent): Statement => ({
   sql: ENQUEUE,
   values: [id, body, attempts, now, now, endpoint],

@@ -80,7 +80,7 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
       copyStore(from, to, (done, all) => report('copied', done, all, 'bytes'))
     const defect = await copy(backup, candidate).then(() => undefined, defectOf)
     if (defect !== undefined) {
-      terminal.printError(`${backup} is no backup of a store: ${defect}. Nothing was restored.`)
+      terminal.printError(`${backup} is not a backup of a store: ${defect}. Nothing was restored.`)
       return EXIT.runTime
     }
     const findings = await audit(candidate, config, terminal)

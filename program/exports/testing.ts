@@ -45,7 +45,7 @@ export interface HostOptions {
   readonly hash?: string
 }
 
-/** Reads files of the product where a test gives none. */
+/** Reads files of the product if a test gives none. */
 export const fakeHost = (options: HostOptions = {}): FakeHost => {
   const { upstreams = {}, document = {}, files = {}, route = {}, hash = 'hash' } = options
   const logLines: string[] = []

@@ -43,7 +43,7 @@ const sbom = (): string => {
   return JSON.stringify({ ...bom, components, dependencies }, null, 2)
 }
 
-/** What the archive was built from: the commit, the lock file, and the versions of its builders. */
+/** The inputs of the archive: the commit, the lock file, and the versions of its builders. */
 const provenance = (archive: string): string => {
   const commit = run('git', 'rev-parse', 'HEAD').stdout.trim()
   const isClean = run('git', 'status', '--porcelain').stdout === ''

@@ -1,5 +1,5 @@
-/** What npm runs after `npm ci` in a clone. Plain JavaScript: `node` may be an old one here, and an
- *  install must not fail for what only makes starts faster. */
+/** Runs after `npm ci` in a clone. Plain JavaScript: `node` may be an old one here, and an install
+ *  must not fail for what only makes starts faster. */
 'use strict'
 const { judge } = require('../../engine/bin.cjs')
 

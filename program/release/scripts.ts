@@ -15,7 +15,7 @@ const PROCESSES = {
   reader: 'engine/store/sqlite/reader.ts',
   watch: 'engine/cli/guard/plugin-watch.ts',
 }
-/** What a process does that was started with the script, as with its source. */
+/** The last lines of a script, which run what its source runs. */
 const RUN: Readonly<Record<string, string>> = {
   cli: 'if (require.main === module) module.exports.mainAndExit(process.argv.slice(2))\n',
 }

@@ -115,7 +115,7 @@ const server = net.createServer({ noDelay: true }, socket => {
       const length = /content-length: *(\d+)/i.exec(bytes.toString('latin1', 0, end))?.[1]
       const size = end + 4 + Number(length ?? 0)
       if (bytes.length < size) break
-      // The model's name stands at the beginning of a body.
+      // The model's name is at the beginning of a body.
       answer(socket, bytes.toString('latin1', 0, Math.min(size, end + NAME_WITHIN)))
       bytes = bytes.subarray(size)
     }

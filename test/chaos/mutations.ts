@@ -123,7 +123,7 @@ export const mutations: readonly Mutation[] = [
     tests: [MODEL],
   },
   {
-    bug: 'a process is reaped while its on-crash statements stand',
+    bug: 'a process is reaped while its on-crash statements remain',
     edits: [edit(REAPER, 'w.client = tollgate_processes.client OR', 'w.client = NULL OR')],
     tests: ['test/engine/store/membership.test.ts'],
   },

@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const HEAD = `# yaml-language-server: $schema=${ROOT}/schemas/routes.json\n`
 const diagnostics = await startLanguageServer(t)
 
-t.test('editor: shipped files have no errors, also where they have variables', async t => {
+t.test('editor: shipped files have no errors, also if they have variables', async t => {
   const files = [
     'routes.yaml',
     'program/config/*.yaml',

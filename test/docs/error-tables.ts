@@ -29,7 +29,7 @@ export const entriesOf = (path: string, text: string): readonly ErrorEntry[] => 
       if (table?.type !== 'ObjectExpression') return
       for (const property of table.properties) {
         if (property.type !== 'Property' || property.value.type !== 'ArrayExpression')
-          throw new Error(`${path}: a row that is no array`)
+          throw new Error(`${path}: a row that is not an array`)
         const [status, message, traits] = property.value.elements
         const source = traits ? text.slice(traits.start, traits.end) : ''
         entries.push({

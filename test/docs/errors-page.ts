@@ -16,7 +16,7 @@ const NAMES = Object.keys(dialects) as DialectName[]
 export type Explanations = Readonly<Record<string, Readonly<Record<string, string>>>>
 export const explanations = (): Explanations => parse(pageOf('docs/errors.yaml'))
 
-/** Faults that no table has: a thrown value that is no fault. */
+/** Faults that no table has: a thrown value that is not a fault. */
 const OTHERS: readonly ErrorEntry[] = [
   {
     code: 'INTERNAL',

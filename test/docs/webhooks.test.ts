@@ -28,7 +28,7 @@ t.test(
     const out = await copy.shell(after)
     t.match(
       out,
-      /"success":false,"message":"169\.254\.169\.254 is no public address; an operator can allow it: settings\.egress_allow\."/,
+      /"success":false,"message":"169\.254\.169\.254 is not a public address; an operator can allow it: settings\.egress_allow\."/,
     )
     t.match(out, /"success":true,"message":"Delivered\."/)
     t.match(out, /"threshold":5,"secret":"whsec_….{4}"/)

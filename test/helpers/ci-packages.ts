@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('../../.ci', import.meta.url))
 const INSTALL = ['ci', '--prefer-offline', '--no-audit', '--no-fund']
 
 /** Installs the packages if their lock file has changed since; the path of their folder, or
- *  undefined where they cannot be had. */
+ *  undefined if they cannot be had. */
 export const ciPackages = async (name: string): Promise<string | undefined> => {
   const cwd = join(ROOT, name)
   const path = join(cwd, 'node_modules')

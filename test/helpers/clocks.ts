@@ -13,8 +13,8 @@ export interface ManualClock {
   readonly running: number
 }
 
-/** Until `release` or the end of the test, intervals fire on demand and `performance.now()` stands
- *  still. */
+/** Until `release` or the end of the test, intervals fire on demand and `performance.now()` does
+ *  not run. */
 export const manualClock = (t: Test): ManualClock & { release(): void } => {
   const real = { setInterval, clearInterval, now: performance.now, cpuUsage: process.cpuUsage }
   const intervals = new Map<object, { readonly run: () => void; readonly every: number }>()

@@ -25,8 +25,8 @@ export const plainCommand = (...command: readonly string[]): [string, string[]] 
   ['-u', 'NODE_OPTIONS', '-u', 'NODE_V8_COVERAGE', ...command],
 ]
 
-/** Time limits between processes of a gateway are no subject of most tests. They stay shorter than
- *  those that do not scale: a known key is served for 60 s without the store. */
+/** Time limits between processes of a gateway are not the subject of most tests. They stay shorter
+ *  than those that do not scale: a known key is served for 60 s without the store. */
 const patience = (least: number): string =>
   `TOLLGATE_PATIENCE=${Math.max(least, Math.min(slowness(), MOST_PATIENT))}`
 const MOST_PATIENT = 10

@@ -46,7 +46,7 @@ t.test(
   },
 )
 
-t.test('admin listener: what is no system token of an operator is refused', async t => {
+t.test('admin listener: what is not a system token of an operator is refused', async t => {
   await gateway.customer('ann')
   const { out } = await tollgate(['keys', 'create', 'ann', '--system', '--json'], {
     TOLLGATE_DATA: gateway.data,

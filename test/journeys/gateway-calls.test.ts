@@ -206,6 +206,6 @@ t.test('gateway calls: a rollback puts a stored version live again', async t => 
   t.match((await getAlone(`${primary.url}/stamp`)).text, /"text":"one"/)
   t.match((await call<ReloadReport>('rollback', 99)).value, { problems: [{ code: 'NO_VERSION' }] })
   const { failure } = (await call<{ failure?: object }>('status')).value as { failure?: object }
-  t.notOk(failure, 'a wrong number is no problem of the configuration')
+  t.notOk(failure, 'a wrong number is not a problem of the configuration')
   t.match((await call<readonly VersionView[]>('history')).value[0], { version: 4, from: 1 })
 })

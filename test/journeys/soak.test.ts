@@ -141,7 +141,7 @@ t.test(`soak: nothing leaks in ${MS} ms (SEED=${seed()})`, { timeout: MS + HOUR 
     if (LONG) t.notOk(leaks, summary)
   }
   t.ok(memory.size >= 3, 'primary and workers report their memory')
-  // Kept connections are no leak.
+  // Kept connections are not leaks.
   for (const [index, now] of files().entries())
     t.ok(now <= (filesBefore[index] ?? 0) + 16, `${filesBefore[index]} files, then ${now}`)
   for (const [pid, now] of await useByWorker(primary, pids)) {

@@ -13,8 +13,8 @@ import { createChance, LONG, seed, shortOrLong } from '../helpers/run-settings.t
 
 /** `CRASHES=20 LONG=1 node …` runs fewer crashes. */
 const CRASHES = shortOrLong(3, Number(process.env.CRASHES ?? 200))
-/** Milliseconds between two crashes: fewer than five in half a minute are no crash loop, which has
- *  its own test. */
+/** Milliseconds between two crashes: fewer than five in half a minute are not a crash loop, which
+ *  has its own test. */
 const PAUSE = shortOrLong(0, 8_000)
 /** Milliseconds between two requests of one client. */
 const GAP = shortOrLong(30, 10)

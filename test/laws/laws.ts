@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { priceBreaches } from './catalogue/prices.ts'
 import { type Breach, cyclesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
-import { bannedNames, GLOSSARY, spreadLiterals, wideComments } from './language.ts'
+import { bannedNames, GLOSSARY, habitBreaches, spreadLiterals, wideComments } from './language.ts'
 import { findClientBreach, findLayerBreach, pluginFolders } from './layers.ts'
 import { optionBreaches } from './options.ts'
 import { decisionBreaches, readmeBreaches } from './pages.ts'
@@ -81,6 +81,8 @@ export const laws: Readonly<Record<string, Law>> = {
   readmes: readmeBreaches,
 
   decisions: decisionBreaches,
+
+  habits: habitBreaches,
 
   glossary: bannedNames,
 
@@ -182,8 +184,9 @@ type Packages = Record<string, { optionalDependencies?: Record<string, string> }
 const OF_ALL_FILES = [
   'decisions',
   'dependencies',
-  'lock',
   'glossary',
+  'habits',
+  'lock',
   'prices',
   'readmes',
   'registry',

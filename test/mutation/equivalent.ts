@@ -55,7 +55,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
     file: 'plugins/formats/openai-responses/answer/output.ts',
     line: "this.add({ type: 'open', index: -1",
     summary: '1 -> 2',
-    reason: 'any negative number is no index of the upstream',
+    reason: 'any negative number is not an index of the upstream',
   },
   {
     file: 'plugins/ledger/statements.ts',

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { importsOf } from '../laws/imports.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-/** Tests that run the source as it is: gateways with bundled plugins judge few mutants. */
+/** Tests that run the source unchanged: gateways with bundled plugins judge few mutants. */
 const TESTS = [
   'test/engine/**/*.test.ts',
   'test/plugins/{billing,conversion,formats,ledger,limit,schema,translate}/**/*.test.ts',

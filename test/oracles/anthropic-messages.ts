@@ -91,7 +91,7 @@ const toolChoice: Rule = ({ body }) => {
     ...when(type !== undefined && tools.length === 0, 'tool_choice without tools'),
     ...when(
       type === 'tool' && !tools.some(each => each.name === name),
-      `tool_choice: ${name} is no tool of the request`,
+      `tool_choice: ${name} is not a tool of the request`,
     ),
   ]
 }

@@ -84,7 +84,7 @@ const tools: Rule = ({ body }) => {
     ),
     ...toolsOf(body)
       .filter(each => asObject(asObject(each.inputSchema).json).type !== 'object')
-      .map(each => `${each.name}: the root is no object`),
+      .map(each => `${each.name}: the root is not an object`),
     ...toolsOf(body)
       .filter(each => each.description === '')
       .map(each => `${each.name}: an empty description`),

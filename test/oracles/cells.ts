@@ -87,7 +87,7 @@ export interface Outcome {
   readonly path: string
   /** The message of the refusal. */
   readonly refusal?: string
-  /** The text of an error that is no refusal of a request. */
+  /** The text of an error that is not a refusal of a request. */
   readonly fault?: string
   readonly dropped: string
 }

@@ -132,7 +132,7 @@ const toolSchemas: Rule = ({ body }) =>
     ...when(has({ schema }, 'schema') && has({ parameters }, 'parameters'), `${name}: two schemas`),
     ...when(
       has({ schema }, 'schema') && asObject(schema).type !== 'object',
-      `${name}: the root is no object`,
+      `${name}: the root is not an object`,
     ),
   ])
 /** docs, function calling: "allowed_function_names should be set only when mode is ANY", names are
@@ -148,7 +148,7 @@ const toolChoice: Rule = ({ body }) => {
     ),
     ...names
       .filter(name => !known.includes(name as string))
-      .map(name => `${name} is no function of the request`),
+      .map(name => `${name} is not a function of the request`),
     ...when(config.mode === 'ANY' && known.length === 0, 'a forced call without functions'),
     ...when(
       asList(body.tools).some(({ functionDeclarations: list }) => isEmptyList(list)),

@@ -27,7 +27,7 @@ export const MEMBER_EXCEPTIONS: readonly MemberException[] = [
   },
   {
     member: /^openai-responses input\[\w*\]\.(?:phase|type|status|id|container_id) ->/,
-    reason: 'what an item of a history was called, and how it ended: it is replayed as it is',
+    reason: 'what an item of a history was called, and how it ended: it is replayed unchanged',
   },
   {
     member: /\.(?:caller(?:\.\w+)?|async|toolset_name|tool_use_id) ->|\[server_tool_use\]\.id ->/,

@@ -19,7 +19,7 @@ const MEMBER_TARGETS: readonly CellTarget[] = TITLES.map(title => {
 })
 interface LostMember {
   readonly path: string
-  /** An error that is no refusal of the request. */
+  /** An error that is not a refusal of the request. */
   readonly fault?: string
 }
 
@@ -48,7 +48,7 @@ const isLost = (
 const sendSample = (client: Client, target: CellTarget, body: Member['samples'][number]) =>
   send({ client, name: '', body: repair(client, body) }, target)
 
-/** The members that are lost at a target, and the faults that are no refusals. */
+/** The members that are lost at a target, and the faults that are not refusals. */
 export const walkMembers = async (
   client: Client,
   target: CellTarget,

@@ -63,7 +63,7 @@ const toolChoice: Rule = ({ body }) => {
         body.tool_choice !== 'auto',
       'tool_choice without tools',
     ),
-    ...when(!isKnown, `tool_choice: ${name} is no tool of the request`),
+    ...when(!isKnown, `tool_choice: ${name} is not a tool of the request`),
   ]
 }
 /** API reference, `metadata`: 16 pairs, keys of 64 and values of 512 characters. "The 'metadata'

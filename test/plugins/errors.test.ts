@@ -209,17 +209,17 @@ t.test('errors in vidu: body and status, without a stream event', async t => {
   const tooManyAtOnce = new TollgateError('CONCURRENCY_EXCEEDED', 429, 'Too many at once.')
   t.match(read(render('vidu', tooManyAtOnce)), { code: 429, reason: 'QuotaExceeded' })
   t.match(read(render('vidu', secret)), { code: 500, reason: 'InternalServiceFailure' })
-  const wrong = new TollgateError('INVALID_TYPE', 400, 'The body is no object.')
+  const wrong = new TollgateError('INVALID_TYPE', 400, 'The body is not an object.')
   t.equal(
     read(render('vidu', wrong)).message,
-    'The body is no object.',
+    'The body is not an object.',
     'without a field the own message stays',
   )
   const specialName = new TollgateError('INVALID_VALUE', 400, 'Bad.', { param: "$& $' %s" })
   t.equal(
     read(render('vidu', specialName)).message,
     "invalid field: $& $' %s",
-    'a field name is no replacement pattern',
+    'a field name is not a replacement pattern',
   )
   t.equal(render('vidu', missing).event, undefined, 'the dialect has no streams')
 })

@@ -52,7 +52,7 @@ t.test('form: a member of an inline file is set as text, however long', async t 
   t.same(await request.json(), { image: { image_url: url } })
 })
 
-t.test('form: an inline file occurs once, and is no text', async t => {
+t.test('form: an inline file occurs once, and is not text', async t => {
   const file = new File([PNG], 'a.png')
   for (const [fields, code] of [
     [

@@ -144,7 +144,7 @@ t.test('google: the metadata server is asked as the Google libraries ask it', as
 t.test('google: a key file that cannot be used is a problem with its place', async t => {
   const account = JSON.parse(accountOf('https://oauth2.googleapis.com'))
   const files: readonly (readonly [text: string, message: RegExp])[] = [
-    ['nonsense', /the text is no JSON/],
+    ['nonsense', /the text is not JSON/],
     [JSON.stringify({ ...account, type: 'authorized_user' }), /no key of a service account/],
     [JSON.stringify({ ...account, private_key: 'pem' }), /no RSA key in PEM format/],
     [JSON.stringify({ ...account, token_uri: 'file:///x' }), /no http\(s\) URL/],

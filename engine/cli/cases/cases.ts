@@ -19,7 +19,7 @@ export interface Expectation {
   readonly status?: number
   /** Header -> text, or `/expression/`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** A part of the JSON body; or of the text, where it is a text. */
+  /** A part of the JSON body; or of the text, if it is a text. */
   readonly body?: Json
   /** JSON pointer -> value. */
   readonly pointers?: Fields

@@ -34,7 +34,7 @@ const describeSqlite = (url: string, data: string): StoreDescription => {
     return { kind: 'SQLite', name: url, exists: true, ahead: 0, error: message }
   }
 }
-/** Throws if the file is no database, or damaged. */
+/** Throws if the file is not a database, or damaged. */
 const versionOf = (file: string): string => {
   const store = new DatabaseSync(file, { readOnly: file !== ':memory:', timeout: 1_000 })
   try {

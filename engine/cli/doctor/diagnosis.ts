@@ -4,9 +4,9 @@ import type { Facts, FileFacts } from './facts.ts'
 export interface Finding {
   readonly check: string
   readonly state: 'ok' | 'warning' | 'failure'
-  /** What is so. */
+  /** The finding. */
   readonly text: string
-  /** What to do; empty where nothing is. */
+  /** The remedy; empty if nothing is to do. */
   readonly advice: string
 }
 type Check = (facts: Facts) => Omit<Finding, 'check'>

@@ -1,4 +1,4 @@
-/** What `tollgate doctor` looks at: facts about this machine, the data folder, the ports and the
+/** Facts that `tollgate doctor` looks at: about this machine, the data folder, the ports and the
  *  store. It changes nothing and sends nothing to upstreams. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'

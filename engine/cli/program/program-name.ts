@@ -24,7 +24,7 @@ export const programIn = (
 }
 
 /** Texts name commands as `tollgate COMMAND`: the same text with the words that run this program.
- *  `Tollgate`, paths and names of databases stay as they are. */
+ *  `Tollgate`, paths and names of databases stay unchanged. */
 export const asStarted = (text: string, program: () => string = programIn): string =>
   text
     .split('\n')

@@ -21,7 +21,7 @@ export const changesBetween = (
   mask: (text: string) => string,
 ): readonly Change[] => {
   const sections = new Set([...Object.keys(before), ...Object.keys(after)])
-  // What is included is compared itself.
+  // Included files are compared themselves.
   sections.delete('include')
   return [...sections].flatMap(section =>
     entriesOf(section, named(section, before[section]), named(section, after[section]), mask),

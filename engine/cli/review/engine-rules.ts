@@ -85,7 +85,7 @@ const plainSecrets: Rule = ({ document, reading, secrets, advise }) => {
     }
     if (typeof value !== 'string' || !isSecretAt(value, path, secrets)) return
     const node = reading.find(path)
-    // A preset's value stands elsewhere; a variable is how it should be.
+    // A preset's value is elsewhere; a variable is how it should be.
     if (node.hasVariable || !node.source.includes(value.slice(0, MINIMUM))) return
     const key = path.filter(each => typeof each === 'string').at(-1)
     const message = `"${key}" has a secret in the file, which copies and histories keep; use a variable, such as \${NAME}, or \${file:path}`

@@ -41,7 +41,7 @@ export interface Blueprint {
   readonly files?: Readonly<Record<string, string>>
 }
 
-/** Freezes a value and what it holds. What is frozen already holds nothing that is not. */
+/** Freezes a value and everything in it. A frozen value holds frozen values only. */
 export const freezeAll = <T extends Document | Json>(value: T): T => {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   for (const each of Object.values(value)) freezeAll(each as Json)

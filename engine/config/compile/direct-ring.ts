@@ -17,7 +17,7 @@ export const compileDirectRing = async (
     has: plugin => optionOf(plugin) !== undefined,
     option: plugin => optionOf(plugin) as Json | undefined,
   }
-  // What fails here fails on every route, and is reported there.
+  // A fault here occurs on every route, and is reported there.
   const faults: CompileFault[] = []
   const stages = await setUpStages({ path: 'ANY /' }, route, 0, { ...context, faults })
   const ring = handlersOf(forwardHandlers(stages))

@@ -34,9 +34,9 @@ export const findKeyFaults = (
     },
   ]
 }
-/** What the HTTP client refuses in the value of a header. */
+/** Characters that the HTTP client refuses in the value of a header. */
 const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/
 
-/** Identifies a key where the key itself must not stand. */
+/** Identifies a key where the key itself must not appear. */
 const nameOfKey = (key: string): string =>
   createHash('sha256').update(key).digest('hex').slice(0, 12)

@@ -15,7 +15,7 @@ export const compileListener = (
     try {
       return [parseNetwork(text)]
     } catch {
-      const message = `"${text}" is no network; write it like 10.0.0.0/8 or 192.0.2.7`
+      const message = `"${text}" is not a network; write it like 10.0.0.0/8 or 192.0.2.7`
       faults.push({ where: ['settings', 'trusted_proxies', index], code: 'BAD_NETWORK', message })
       return []
     }

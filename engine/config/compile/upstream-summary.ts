@@ -52,7 +52,7 @@ const keyWarning = (name: string, options: Fields, hosts: readonly string[]): st
 const hasKey = ({ key }: Fields): boolean =>
   readKeys((key ?? undefined) as KeyOptions | undefined).length > 0
 
-/** Servers of one's own need a key only where the configuration names one. */
+/** Servers of one's own need a key only if the configuration names one. */
 const needsKey = ({ auth, key, preset, headers }: Fields, hosts: readonly string[]): boolean => {
   const isPlain =
     typeof auth !== 'object' || PLAIN_AUTH.some(name => Object.hasOwn(auth ?? {}, name))

@@ -194,7 +194,7 @@ const createSigner = (auth: UpstreamValues['auth'], keys: UpstreamKeys | undefin
   return (_: Headers, path: string, key = nextKey()): string =>
     `${path}${path.includes('?') ? '&' : '?'}${query}=${encodeURIComponent(key.value)}`
 }
-/** Where the key is sent, and what stands before it. */
+/** Where the key is sent, and what is before it. */
 interface KeyPlace {
   readonly header?: string
   readonly query?: string
@@ -209,6 +209,6 @@ const placeOf = (auth: UpstreamValues['auth'] = 'bearer'): KeyPlace | undefined 
   if (header !== undefined) return { header: header.toLowerCase() }
   return query === undefined ? undefined : { query }
 }
-/** Identifies a text where the text itself must not stand. */
+/** Identifies a text where the text itself must not appear. */
 const digestOf = (text: string): string =>
   createHash('sha256').update(text).digest('hex').slice(0, 12)

@@ -39,7 +39,7 @@ const ORDER = [
 const RANKS: ReadonlyMap<string, number> = new Map(ORDER.map((keyword, rank) => [keyword, rank]))
 /** Keywords whose members are schemas by name. */
 const BY_NAME = ['properties', 'patternProperties', 'dependencies', '$defs', 'definitions']
-/** Keywords whose values are no schemas. */
+/** Keywords whose values are not schemas. */
 const VALUES = ['const', 'enum', 'default', 'examples', 'required']
 
 export const orderKeywords = (schema: unknown): unknown => {

@@ -73,7 +73,7 @@ const sentences = (
 }
 
 /** `errorMessage` replaces each sentence of an editor about a schema, so unknown keys get a schema
- *  of their own. No schema can name the key that was typed: the mark stands below it. */
+ *  of their own. No schema can name the key that was typed: the mark is below it. */
 const withUnknownKeys = (schema: Schema): Schema => {
   const { additionalProperties, properties, patternProperties, propertyNames, ...rest } = schema
   if (isSchema(propertyNames) && Array.isArray(propertyNames.enum))

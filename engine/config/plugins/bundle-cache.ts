@@ -11,7 +11,7 @@ import type { PluginEntry } from './plugin-files.ts'
 
 const require = createRequire(import.meta.url)
 
-/** An entry and what became of it: a bundle, problems, or neither where it is no plugin. */
+/** An entry and what became of it: a bundle, problems, or neither if it is not a plugin. */
 export interface Candidate {
   readonly entry: PluginEntry
   readonly bundle?: Bundle | undefined

@@ -78,7 +78,7 @@ const STAGE_MEMBERS: Readonly<Record<keyof Stage, Shape>> = {
   describe: FUNCTION,
 }
 
-/** What is wrong with the default export of a plugin; undefined: nothing. */
+/** The defect of the default export of a plugin; undefined: none. */
 export const pluginFault = (plugin: unknown): MemberFault | undefined => {
   if (!isObject(plugin)) return { message: 'must export an object as its default' }
   const members = plugin as Readonly<Record<string, unknown>>
@@ -86,8 +86,8 @@ export const pluginFault = (plugin: unknown): MemberFault | undefined => {
   return unknown ?? shapeFault(members, PLUGIN_MEMBERS, REQUIRED)
 }
 
-/** What is wrong with the stage that `setup` returned. A class may have members of its own, but
- *  none that is nearly the name of a member of stages. */
+/** The defect of the stage that `setup` returned. A class may have members of its own, but none
+ *  that is nearly the name of a member of stages. */
 export const stageFault = (stage: unknown): MemberFault | undefined => {
   if (!isObject(stage)) return { message: 'must return an object, the stage, from `setup`' }
   const members = stage as Readonly<Record<string, unknown>>

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 
 /** The folder of the program: the clone, or dist/ of the package. */
 export const PROGRAM = fileURLToPath(new URL('../../../', import.meta.url)).replace(/[\\/]$/, '')
-/** What `npm ci` has built ahead for this program (program/release/prebuild.ts): bundles of the
- *  shipped plugins, compiled schemas and texts. Absent without it, and outside of a clone. */
+/** Built ahead by `npm ci` for this program (program/release/prebuild.ts): bundles of the shipped
+ *  plugins, compiled schemas and texts. Absent without it, and outside of a clone. */
 export const PREBUILT = join(PROGRAM, 'node_modules', '.cache', 'tollgate', 'plugins')
 /** Files that `tollgate:NAME` names; `tollgate:FOLDER/NAME` is below the program itself. */
 const PROGRAM_CONFIG = join(PROGRAM, 'program', 'config')
@@ -31,7 +31,7 @@ export const nameLike = (like: string, from: string, path: string): string => {
   return folder === undefined ? relative(from, path) : SCHEME + relative(folder, path)
 }
 
-/** The folder of the shipped plugins; undefined where TOLLGATE_PLUGINS leaves them out. */
+/** The folder of the shipped plugins; undefined if TOLLGATE_PLUGINS leaves them out. */
 export const shippedPlugins = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.TOLLGATE_PLUGINS === 'none' ? undefined : join(PROGRAM, 'plugins')
 

@@ -42,7 +42,7 @@ export const writeShipped = (
   for (const { path, text } of outputFiles) if (!existsSync(path)) writeAtomically(path, text)
   const script = outputFiles.find(({ path }) => path.endsWith('.cjs'))
   const bundle = join(cacheFolder, basename(script?.path ?? ''))
-  // A program for browsers is no source file: it may have changed with each of the others.
+  // A program for browsers is not a source file: it may have changed with each of the others.
   const hashOf = (path: string): string => sources[path]?.hash ?? bundle
   const importsOf = createImports(metafile, cacheFolder)
   return entries.map(entry => {

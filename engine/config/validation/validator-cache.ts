@@ -78,7 +78,7 @@ const compile = (schema: object, own: Formats, path?: string): ValidateFunction 
   }
   return validate
 }
-/** Code of one byte a character, since V8 keeps its text in memory. Such characters stand only in
+/** Code of one byte a character, since V8 keeps its text in memory. Such characters are only in
  *  texts. */
 const escaped = (code: string): string =>
   code.replace(

@@ -68,6 +68,6 @@ export const withPassword = (value: string): readonly string[] => {
   }
 }
 
-/** Whether a variable's value must be masked. Short words and plain addresses are no secrets. */
+/** Whether a variable's value must be masked. Short words and plain addresses are not secrets. */
 export const isSecret = (value: string): boolean =>
   value.length >= 8 && !/^([a-z]+:(\/\/[^@?]*)?|[\w.-]*:\d+|[\d.]+|[./~][^@]*)$/i.test(value)

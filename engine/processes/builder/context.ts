@@ -1,4 +1,4 @@
-/** What the builder process works with: its settings, store, resources and history of versions. */
+/** The context of the builder process: its settings, store, resources and history of versions. */
 import { resolve } from 'node:path'
 import { fileSource, read, type Source } from '../../config/read.ts'
 import type { Settings } from '../../config/settings.ts'

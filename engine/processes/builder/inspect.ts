@@ -1,4 +1,4 @@
-/** What the builder tells about versions and texts without building a version: the history, its
+/** Answers of the builder about versions and texts without building a version: the history, its
  *  files and their differences, and the problems of a text in an editor. */
 import { basename, dirname, matchesGlob, resolve } from 'node:path'
 import { diff as diffLines } from 'node:util'

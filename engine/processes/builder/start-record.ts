@@ -11,7 +11,7 @@ import { digest, stampOf } from '../../config/plugins/bundle-cache.ts'
 import { checkWritable, makeFolder } from '../../store/make-folder.ts'
 import type { BuiltVersion } from '../messages.ts'
 
-/** What a version was built from. All paths are absolute. */
+/** The inputs of a version. All paths are absolute. */
 export interface Inputs {
   /** Files of the configuration: each may be missing. */
   readonly texts: readonly string[]

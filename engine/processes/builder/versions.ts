@@ -10,7 +10,7 @@ import { type RecordedReads, recordReads } from './recording-source.ts'
 export interface LoadedVersion extends LoadedConfig {
   /** Number of the version that a rollback restores. */
   readonly from?: number
-  /** What it was built from. */
+  /** Its inputs. */
   readonly reads: RecordedReads
 }
 

@@ -3,7 +3,7 @@
 
 /** Node flags for a fork with semi-spaces of `min` MiB that grow to `max`. Flags of the operator
  *  win: those of this process come after ours; NODE_OPTIONS would come before, so ours are left out
- *  where it sets the size. V8 resizes the young generation with the load, copying live objects each
+ *  if it sets the size. V8 resizes the young generation with the load, copying live objects each
  *  time. */
 export const heapFlags = (min: number, max: number): readonly string[] => {
   const isSetByOperator = process.env.NODE_OPTIONS?.includes('semi-space-size')

@@ -10,7 +10,7 @@ import { isPostgres, locate } from '../../store/database.ts'
 const INTERVAL = 1_000
 
 export interface StorageWatch {
-  /** What is wrong, with the remedy; undefined while all is well. */
+  /** The defect, with the remedy; undefined while all is well. */
   readonly reason: string | undefined
   close(): void
 }

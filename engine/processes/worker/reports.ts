@@ -1,4 +1,4 @@
-/** What a worker reports: its log, its metrics with gauges of its upstreams, the request log. */
+/** The reports of a worker: its log, its metrics with gauges of its upstreams, the request log. */
 import { createLog } from '../../observe/log.ts'
 import { createMetrics } from '../../observe/metrics.ts'
 import { RequestKeeper } from '../../request-log/keeper.ts'

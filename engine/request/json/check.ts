@@ -3,7 +3,7 @@ import { fault, type JsonLimits } from './faults.ts'
 import { OpenKeys } from './keys.ts'
 import { closingQuote } from './strings.ts'
 
-/** What bytes outside of strings do, in the order of `,":{[}`; `]` as `}`, all others nothing. */
+/** Classes of bytes outside of strings, in the order of `,":{[}`; `]` as `}`. */
 const [COMMA, STRING, COLON, OBJECT, , END] = [1, 2, 3, 4, 5, 6]
 const KINDS = new Uint8Array(256)
 for (const [at, character] of [...',":{[}]'].entries())

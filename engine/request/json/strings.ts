@@ -50,7 +50,7 @@ const step = (bytes: Buffer, from: number, count: number): number => {
   return at
 }
 
-/** What follows the backslash of a short escape, and the character that it stands for. */
+/** The letter behind the backslash of a short escape, and its character. */
 const SHORT_ESCAPES = new Uint8Array(128)
 for (const [letter, character] of ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r', 't\t'])
   SHORT_ESCAPES[(letter as string).charCodeAt(0)] = (character as string).charCodeAt(0)

@@ -13,7 +13,7 @@ export interface MoveMark {
   readonly at: number
 }
 
-/** Undefined for a store in use, and where no store can be read. */
+/** Undefined for a store in use, and if no store can be read. */
 export const readMoveMark = (file: string): MoveMark | undefined => {
   if (!existsSync(file)) return undefined
   try {

@@ -36,7 +36,7 @@ export const moveTables = async (options: MoveOptions): Promise<MoveReport> => {
   return { tables: pairs.map(({ from: { name, rows } }) => ({ name, rows })), copied }
 }
 
-/** Every table with its counterpart. Throws where a row would stay behind. */
+/** Every table with its counterpart. Throws if a row would stay behind. */
 const pairTables = async ({ source, target, without }: MoveOptions): Promise<readonly Pair[]> => {
   const applied = await target.migrations()
   for (const migration of source.migrations())

@@ -15,8 +15,8 @@ export const owedFolder = (data: string): string => join(data, 'owed')
 /** The keys of processes with owed lists in this data folder. */
 export const owedKeys = (data: string): readonly string[] => namesIn(owedFolder(data))
 
-/** Writes the owed lists of a process that has ended, in their order. Rejects where the store is
- *  away. Applying a list twice is harmless. */
+/** Writes the owed lists of a process that has ended, in their order. Rejects if the store is away.
+ *  Applying a list twice is harmless. */
 export const writeOwedOf = async (
   { database, log }: { readonly database: Pick<Database, 'write'>; readonly log: Log },
   data: string,

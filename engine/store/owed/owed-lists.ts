@@ -69,7 +69,7 @@ export class OwedLists {
       }
     return result
   }
-  /** The path of the file; undefined where the disk cannot take it. */
+  /** The path of the file; undefined if the disk cannot take it. */
   #save(name: string, lists: Owed['lists']): string | undefined {
     if (this.#folder === undefined) return undefined
     const hash = createHash('sha256').update(name).digest('hex').slice(0, 32)

@@ -12,8 +12,8 @@ export interface MigrationStep {
 }
 export type OnMigration = (step: MigrationStep) => void
 
-/** Returns a function that reports the begin or the end of a migration. A new store, where none is
- *  `applied`, reports nothing. */
+/** Returns a function that reports the begin or the end of a migration. A new store, in which none
+ *  is `applied`, reports nothing. */
 export const migrationReport = (
   owner: string,
   migrations: readonly Migration[],

@@ -71,7 +71,7 @@ const diff = async ({ query }: AdminCall, { gateway }: HostBase): Promise<AdminR
   const { version } = await gateway.status()
   return { data: asJson(await gateway.diff(versionIn(query, 'from') ?? version, to)) }
 }
-/** What a version changed, against the stored one before it. */
+/** The changes of a version since the stored one before it. */
 const change = async ({ query }: AdminCall, { gateway }: HostBase): Promise<AdminResult> => {
   const version = versionIn(query, 'version') ?? 0
   const versions = (await gateway.history()).map(each => each.version).sort((a, b) => a - b)

@@ -16,7 +16,7 @@ const onlyWhereOn =
     return run(call, host)
   }
 
-/** Only texts that make the configuration: a schema beside it is no YAML. */
+/** Only texts that make the configuration: a schema beside it is not YAML. */
 const EDITABLE = /\.ya?ml$/
 const files: Run = async (_, { gateway }) => {
   const texts = await gateway.files()
@@ -52,7 +52,7 @@ const FILE = { type: 'string', maxLength: 400, pattern: '^[^\\u0000]{1,400}$' }
 const TEXT = { type: 'string', maxLength: 4_000_000 }
 export const editorEndpoints: AdminEndpoints = {
   'GET editor/files': {
-    summary: 'Returns the texts of routes.yaml and its includes as they are on the disk.',
+    summary: 'Returns the texts of routes.yaml and its includes on the disk.',
     data: map(text),
     run: onlyWhereOn(files),
   },

@@ -50,17 +50,17 @@ export const bodyOf = (
 ) => ({ type: 'object', additionalProperties: false, required, properties })
 /** A view of the contract as JSON: members that are undefined are absent. */
 export const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
-/** A text of a query: undefined where it is missing or empty. */
+/** A text of a query: undefined if it is missing or empty. */
 export const textIn = (query: URLSearchParams, name: string): string | undefined =>
   query.get(name)?.trim() || undefined
-/** A number of a query: null where it is missing. */
+/** A number of a query: null if it is missing. */
 export const numberIn = (query: URLSearchParams, name: string): number | null => {
   const text = textIn(query, name)
   if (text === undefined) return null
   if (!/^\d{1,15}$/.test(text)) throw queryFault(name, 'a number')
   return Number(text)
 }
-/** The value of a parameter that has a few choices; `usual` where it is missing. */
+/** The value of a parameter that has a few choices; `usual` if it is missing. */
 export const choiceIn = <Choice extends string, Usual>(
   query: URLSearchParams,
   name: string,

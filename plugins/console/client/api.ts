@@ -27,7 +27,7 @@ export const useSession = (session: SessionView | undefined, onSignedOut: () => 
 
 export interface CallOptions {
   readonly body?: unknown
-  /** Sent as it is: a form, a file. */
+  /** Sent unchanged: a form, a file. */
   readonly raw?: BodyInit
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal

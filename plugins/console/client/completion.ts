@@ -1,5 +1,5 @@
-/** Completion of YAML by a JSON Schema: where the cursor stands, and which keys and values may
- *  stand there. Pure. */
+/** Completion of YAML by a JSON Schema: where the cursor is, and which keys and values may be
+ *  there. Pure. */
 
 interface Schema {
   readonly $ref?: string
@@ -22,7 +22,7 @@ export interface Completion {
   /** A key or a value. */
   readonly name: string
   readonly description: string
-  /** What takes the place of the part that is typed already. */
+  /** The text that replaces the part that is typed already. */
   readonly insert: string
 }
 interface Position {
@@ -30,12 +30,12 @@ interface Position {
   readonly path: readonly string[]
   /** The part before the cursor. */
   readonly prefix: string
-  /** Whether the value of a key stands here, and no key. */
+  /** Whether the value of a key is here, and no key. */
   readonly isValue: boolean
 }
 const LIST = '[]'
 
-/** What may stand at an offset of the text, with the part that is typed already. */
+/** The choices at an offset of the text, with the part that is typed already. */
 export const completionsAt = (
   text: string,
   offset: number,

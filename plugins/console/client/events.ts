@@ -79,7 +79,7 @@ export const useStream = <T>(
   return { isOpen, lastAt }
 }
 
-/** What a stream of an account reports: the changed rows; none at its beginning. */
+/** The reports of a stream of an account: the changed rows; none at its beginning. */
 export interface Change {
   readonly at: number
   readonly rows: readonly { readonly id: string }[]

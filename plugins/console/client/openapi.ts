@@ -145,7 +145,7 @@ export const membersOf = (schema: Schema, document: OpenApi): readonly Member[] 
   return members
 }
 
-/** The schema that a reference names; its description may stand beside the reference. */
+/** The schema that a reference names; its description may be beside the reference. */
 const resolve = (schema: Schema, document: OpenApi): Schema => {
   const { $ref, ...beside } = schema
   const name = $ref?.replace('#/components/schemas/', '')

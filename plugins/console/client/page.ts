@@ -1,4 +1,4 @@
-/** What the console knows of a page before it loads it. */
+/** A page as the console knows it before it loads. */
 import type { ComponentType } from 'preact'
 import type { IconName } from './parts/icon.tsx'
 import type { Place } from './router.ts'

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Place {
   readonly page: string
-  /** What follows the page: the id of a call or a task. */
+  /** The part after the page: the id of a call or a task. */
   readonly id: string | undefined
   readonly query: URLSearchParams
 }

@@ -112,7 +112,7 @@ const TEXTS = {
     '粘贴到终端运行。回答会显示在终端，调用会显示在本页。',
   ],
   'overview.empty.help': [
-    'Spend, calls and errors will stand here. Make a key and send a first call, or try a model in the playground.',
+    'Spend, calls and errors will appear here. Make a key and send a first call, or try a model in the playground.',
     '这里会显示花费、调用与错误。请创建密钥并发送第一次调用，或在试用页尝试模型。',
   ],
   'overview.failed.note': ['accepted, not charged', '已接受但未计费'],
@@ -219,7 +219,7 @@ const TEXTS = {
   'usage.console': ['console', '控制台'],
   'usage.empty': ['No calls match', '没有匹配的调用'],
   'usage.empty.help': [
-    'Calls stand here as soon as they begin. Widen the dates, or try a model in the playground.',
+    'Calls appear here as soon as they begin. Widen the dates, or try a model in the playground.',
     '调用一开始就会出现在这里。请放宽日期，或在试用页尝试模型。',
   ],
   'call.what': ['What was called', '调用内容'],
@@ -259,7 +259,7 @@ const TEXTS = {
   'state.cancelling': ['cancelling', '取消中'],
   'tasks.empty': ['No tasks', '没有任务'],
   'tasks.empty.help': [
-    'Videos, images and audio are made by tasks. Each stands here with its progress and its result.',
+    'Videos, images and audio are made by tasks. Each appears here with its progress and its result.',
     '视频、图像和音频由任务生成。每个任务的进度和结果都在这里。',
   ],
   'tasks.prompt': ['Prompt', '提示词'],
@@ -299,7 +299,7 @@ const TEXTS = {
   'files.choose': ['Choose a file', '请选择文件'],
   'files.empty': ['No files', '没有文件'],
   'files.empty.help': [
-    'Attachments, training data and requests of batches stand here: pdf, txt, json, jsonl, csv, png, jpg, webp.',
+    'Attachments, training data and requests of batches are listed here: pdf, txt, json, jsonl, csv, png, jpg, webp.',
     '附件、训练数据和批处理请求会在这里：pdf、txt、json、jsonl、csv、png、jpg、webp。',
   ],
   'batches.create': ['Create a batch', '创建批处理'],
@@ -353,8 +353,11 @@ const TEXTS = {
   'playground.answer': ['Answer', '回答'],
   'playground.request': ['Request', '请求'],
   'playground.charge': ['Charge', '费用'],
-  'playground.waiting': ['The charge stands here after the call.', '调用结束后这里显示费用。'],
-  'playground.stopped': ['Stopped. What was received is charged.', '已停止。已接收的部分会计费。'],
+  'playground.waiting': ['The charge appears here after the call.', '调用结束后这里显示费用。'],
+  'playground.stopped': [
+    'Stopped. The part that was received is charged.',
+    '已停止。已接收的部分会计费。',
+  ],
   'playground.empty': [
     'The answer is shown here as it arrives. Calls are charged to your balance.',
     '回答到达时显示在这里。调用从余额扣费。',
@@ -371,7 +374,7 @@ const TEXTS = {
   ],
   'notifications.url': ['Webhook URL', 'Webhook 地址'],
   'notifications.url.help': [
-    'https, reachable from the internet. A token in its query is sent as it is. Empty: no webhook.',
+    'https, reachable from the internet. A token in its query is sent unchanged. Empty: no webhook.',
     'https 且可从公网访问。查询中的 token 会原样发送。留空表示不使用。',
   ],
   'notifications.threshold': ['Balance threshold', '余额阈值'],
@@ -483,7 +486,7 @@ const TEXTS = {
   'live.none': ['No event since this page was opened', '打开页面后还没有事件'],
   'live.empty': ['No requests match', '没有匹配的请求'],
   'live.empty.help': [
-    'Requests of this machine stand here as they end. The page pauses while its tab is hidden.',
+    'Requests of this machine appear here as they end. The page pauses while its tab is hidden.',
     '此机器的请求结束后会出现在这里。标签页隐藏时暂停。',
   ],
   'call.end': ['Ended', '结束方式'],
@@ -593,7 +596,7 @@ const TEXTS = {
   'configuration.rollback': ['Roll back', '回滚'],
   'configuration.rollback.title': ['Roll back to version #{n}?', '回滚到版本 #{n}？'],
   'configuration.rollback.help': [
-    'New requests use that version at once, running ones finish on the present one. The files on the disk stay as they are. To undo, roll back to the present version.',
+    'New requests use that version at once, running ones finish on the present one. The files on the disk stay unchanged. To undo, roll back to the present version.',
     '新请求立即使用该版本，进行中的请求在当前版本上完成。磁盘文件不变。如需撤销，可回滚到当前版本。',
   ],
   'editor.file': ['File', '文件'],
@@ -608,7 +611,7 @@ const TEXTS = {
     'Ctrl+Space completes a key or a value. Saving needs a text without problems.',
     'Ctrl+空格 补全键名或值。没有问题时才能保存。',
   ],
-  'editor.completions': ['What may stand here', '此处可用的内容'],
+  'editor.completions': ['Suggestions', '此处可用的内容'],
   'editor.off': ['Editing is switched off', '编辑功能已关闭'],
   'editor.off.help': [
     'Set console: { edit: true } in routes.yaml to edit the configuration here.',
@@ -620,7 +623,7 @@ const TEXTS = {
   'ledger.uncollected': ['Uncollected', '未收取'],
   'ledger.uncollected.only': ['only uncollected', '仅未收取'],
   'ledger.empty.help': [
-    'Charges of all accounts stand here as soon as calls begin. Widen the filters.',
+    'Charges of all accounts appear here as soon as calls begin. Widen the filters.',
     '所有账户的费用在调用开始后显示。请放宽筛选。',
   ],
   'ledger.run': ['Run the audit', '运行审计'],
@@ -631,12 +634,12 @@ const TEXTS = {
   'ledger.balanced': ['The ledger balances', '账本平衡'],
   'ledger.unbalanced': ['The ledger does not balance', '账本不平衡'],
   'ledger.tasks.help': [
-    'A task is unknown where the gateway does not know whether the upstream ran it. Its hold stays until it is resolved.',
+    'A task is unknown if the gateway does not know whether the upstream ran it. Its hold stays until it is resolved.',
     '网关不知道上游是否执行过的任务。处理前其冻结保持不变。',
   ],
   'ledger.tasks.empty': ['No unknown tasks', '没有未知任务'],
   'ledger.tasks.empty.help': [
-    'Tasks that need a decision stand here.',
+    'Tasks that need a decision appear here.',
     '需要决定的任务会出现在这里。',
   ],
   'ledger.charge': ['Charge', '计费'],
@@ -660,7 +663,7 @@ const TEXTS = {
   'deliveries.replayed': ['The event is sent again', '事件将重新发送'],
   'deliveries.empty': ['No events', '没有事件'],
   'deliveries.empty.help': [
-    'Events of webhooks stand here with their last attempts, once an account has saved a webhook URL.',
+    'Webhook events appear here with their last attempts, once an account has saved a webhook URL.',
     '账户保存 Webhook 地址后，其事件与最近的尝试会显示在这里。',
   ],
   'account.debit': ['Debit', '扣款'],

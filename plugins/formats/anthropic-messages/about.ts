@@ -1,4 +1,4 @@
-/** What clients are told of Anthropic messages. */
+/** Descriptions of Anthropic messages for clients. */
 import {
   constant,
   events,

@@ -89,7 +89,7 @@ const markContent = (content: Json | undefined, control: Fields): Json | undefin
 const isMarkable = (block: Fields): boolean =>
   block.type === 'text' ? String(block.text).trim() !== '' : MARKABLE.has(block.type as string)
 const MARKABLE: ReadonlySet<string> = new Set(['image', 'document', 'tool_result', 'search_result'])
-/** A tool whose loading is deferred stands outside of the cached prefix. */
+/** A tool whose loading is deferred is outside of the cached prefix. */
 const markTool = (tools: readonly Json[], control: Fields): Json | undefined =>
   markOne(tools, ({ type, defer_loading }) => type !== 'mcp_toolset' && !defer_loading, control)
 

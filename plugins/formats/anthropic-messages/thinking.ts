@@ -218,7 +218,7 @@ export const removeConflicts = (body: Fields, dropped: DroppedFields): Fields =>
 
 // ---------------------------------------------------------------- requests of this format
 
-/** Whether a model cannot take a request of this format as it is: agents decide by its name what
+/** Whether a model cannot take a request of this format unchanged: agents decide by its name what
  *  they send. Only traits that say so count; without them a request passes as it came. */
 export const needsTranslation = (body: Fields, traits: TargetFacts['traits']): boolean =>
   (traits.thinking === 'budget' && asksForEffort(body)) ||

@@ -13,7 +13,7 @@ import {
   promptTokensOf,
 } from '../token-meters.ts'
 
-/** What is billed. `input_tokens` excludes tokens read from and written to the cache;
+/** The billed amounts. `input_tokens` excludes tokens read from and written to the cache;
  *  `output_tokens` includes thoughts. Where `iterations` are listed, their sum is billed: the
  *  counts beside them omit those of a compaction and of other models that helped. */
 export const metersOf = (usage: Fields): Meters => metersWith(usage, tokensOf(usage))

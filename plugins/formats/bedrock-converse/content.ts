@@ -78,7 +78,7 @@ const WRITERS: Writers = {
 const writeBlock = (content: Content, context: BlockContext): readonly Fields[] =>
   (WRITERS[content.type] as Writer<Content>)(content, context)
 
-/** A hint inside a tool result, where no cache point can stand: it concerns the result. */
+/** A hint inside a tool result, where no cache point can be: it concerns the result. */
 const cacheIn = (content: Content): Cache | undefined =>
   content.type === 'result' ? content.content.findLast(({ cache }) => cache)?.cache : undefined
 

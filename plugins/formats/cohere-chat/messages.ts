@@ -96,7 +96,7 @@ const writeAssistant = ({ content }: Turn, dropped: DroppedFields): readonly Fie
   ]
 }
 
-/** A part of a user's or system message; none for what stands elsewhere. */
+/** A part of a user's or system message; none for what is elsewhere. */
 const writePart = (content: Content, dropped: DroppedFields): readonly Fields[] => {
   if (content.type === 'result' || content.type === 'thought') return []
   const part = content.type === 'hostedCall' ? describeHostedCall(content, dropped) : content

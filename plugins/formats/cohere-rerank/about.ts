@@ -1,4 +1,4 @@
-/** What clients are told of Cohere's rerank endpoint. */
+/** Descriptions of Cohere's rerank endpoint for clients. */
 import { fields, integer, json, list, number, object, text } from '../../shapes.ts'
 import type { FormatDescription } from '../format.ts'
 

@@ -1,4 +1,4 @@
-/** What clients are told of Gemini's generateContent. */
+/** Descriptions of Gemini's generateContent for clients. */
 import { events, fields, integer, json, list, object, text } from '../../shapes.ts'
 import type { FormatDescription } from '../format.ts'
 

@@ -64,7 +64,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
 
 const toLowerCase = (list: Json | undefined): Json | undefined =>
   Array.isArray(list) ? list.map(word => String(word).toLowerCase()) : undefined
-/** `{voice, format}`; a voice configuration of another shape stays as it is. */
+/** `{voice, format}`; a voice configuration of another shape stays unchanged. */
 const voiceOf = (object: RequestObject | undefined): Json | undefined => {
   if (!object) return undefined
   const voice = lenientText(
@@ -181,8 +181,8 @@ export const readForm = (config: RequestObject, dropped: DroppedFields): Form | 
   return undefined
 }
 
-/** Models that take no JSON beside tools (before 3.x) are asked for it in words; where no tool may
- *  be called, the tools are left out. */
+/** Models that take no JSON beside tools (before 3.x) are asked for it in words; if no tool may be
+ *  called, the tools are left out. */
 export const fitForm = (prompt: Prompt, { mixesTools }: Traits, dropped: DroppedFields): Prompt => {
   const { form, tools, choice, turns } = prompt
   if (!form || tools.length === 0 || mixesTools) return prompt

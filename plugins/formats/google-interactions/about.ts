@@ -1,4 +1,4 @@
-/** What clients are told of Gemini's interactions. */
+/** Descriptions of Gemini's interactions for clients. */
 import { events, fields, integer, json, list, object, text } from '../../shapes.ts'
 import type { FormatDescription } from '../format.ts'
 

@@ -47,7 +47,7 @@ class StepsReader {
   constructor(dropped: DroppedFields) {
     this.#dropped = dropped
   }
-  /** Results stand before other content of their turn. */
+  /** Results are before other content of their turn. */
   get turns(): readonly Turn[] {
     const isResult = ({ type }: Content): boolean => type === 'result'
     return this.#turns

@@ -28,7 +28,7 @@ export const dropCache = (cache: Cache | undefined, dropped: DroppedFields): voi
 }
 
 /** Members of a part, message or tool of OpenAI's formats. A breakpoint of these formats passes;
- *  `cache_control` does where the target's trait `cache_control` is set. */
+ *  `cache_control` does if the target's trait `cache_control` is set. */
 export type CacheWriter = (cache: Cache | undefined) => Fields
 export const cacheWriter =
   (hasControl: boolean, dropped: DroppedFields): CacheWriter =>

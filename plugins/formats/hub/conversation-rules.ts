@@ -1,5 +1,5 @@
-/** What a provider demands of a conversation: `rules:` of an upstream, and traits of its models,
- *  which win. Without a rule the family of the model decides, by its name. */
+/** A provider's demands on a conversation: `rules:` of an upstream, and traits of its models, which
+ *  win. Without a rule the family of the model decides, by its name. */
 import { flag, integer, list, oneOf } from '../../../engine/config/shape.ts'
 import type { TargetFacts } from './codec.ts'
 import type { Prompt, ToolChoice } from './prompt.ts'
@@ -21,7 +21,7 @@ export const RULES = {
     { examples: ['required'] },
   ),
   signatures: oneOf(
-    'required: thoughts (anthropic-messages, openai-responses) or calls (google-gemini) without a signature are refused. none: the provider signs nothing, and gets its thoughts back as they are. Without this rule: models of Anthropic and OpenAI require them for thoughts, others do not.',
+    'required: thoughts (anthropic-messages, openai-responses) or calls (google-gemini) without a signature are refused. none: the provider signs nothing, and gets its thoughts back unchanged. Without this rule: models of Anthropic and OpenAI require them for thoughts, others do not.',
     ['required', 'none'],
     { examples: ['none'] },
   ),

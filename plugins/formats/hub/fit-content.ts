@@ -5,7 +5,7 @@ import { mediaName } from '../media/media-names.ts'
 import type { Content, Media, Text } from './content.ts'
 import type { Prompt } from './prompt.ts'
 
-/** `format`: of the target; it gets its own documents as they are. */
+/** `format`: of the target; it gets its own documents unchanged. */
 export const fitContent = (prompt: Prompt, format: string | undefined): Prompt => {
   const fitPart = <Part extends Content>(part: Part): readonly (Part | Text | Media)[] => {
     if (part.type !== 'media') return [part]

@@ -10,7 +10,7 @@ export const JSON_REQUEST = 'Answer with one valid JSON object and nothing else.
 export const schemaRequest = (schema: Json): string =>
   `Answer with JSON that fits this schema, and nothing else: ${JSON.stringify(schema)}`
 
-/** Whether the word JSON stands in a text of these turns. */
+/** Whether the word JSON is in a text of these turns. */
 export const namesJson = (turns: readonly Turn[]): boolean =>
   turns.some(({ content }) => content.some(hasWord))
 const hasWord = (content: Content): boolean => content.type === 'text' && /json/i.test(content.text)

@@ -20,7 +20,7 @@ export const describeHostedCall = (call: HostedCall, dropped: DroppedFields): Te
   dropped.add(name)
   return undefined
 }
-/** What a client sends to get an answer of another kind: without it, the answer is another one. */
+/** Requests a part of the answer that the client does not get otherwise. */
 const COMMANDS: ReadonlySet<string> = new Set(['compaction_trigger'])
 /** The provider's name for the call: its type, or the only member of its item. */
 const providerName = ({ raw, tool }: HostedCall): string => {
@@ -44,7 +44,7 @@ const describe = (call: HostedCall): Text => {
 const asText = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value)
 
-/** What a program printed: the text of an output of any provider. */
+/** The output of a program: the text of an output of any provider. */
 export const outputText = (output: Json): string => {
   if (typeof output === 'string') return output
   if (!isFields(output)) return JSON.stringify(output)

@@ -13,7 +13,7 @@ const NEUTRAL: Readonly<Partial<Record<Name, Json>>> = {
   logprobs: false,
   alternatives: 0,
 }
-/** What a model that thinks on its own refuses at every provider. */
+/** Settings that a model with thinking of its own refuses at every provider. */
 export const SAMPLING: readonly Name[] = [
   'temperature',
   'topP',

@@ -104,8 +104,8 @@ export const replaceMatches = (text: string, finder: TextFinder, replace: Replac
   return result + text.slice(at)
 }
 
-/** Replaces text in an answer, also where it lies in several parts: holds back the last characters
- *  of a block until more text or the end of the block arrives. `pattern`: a global expression that
+/** Replaces text in an answer, also if it lies in several parts: holds back the last characters of
+ *  a block until more text or the end of the block arrives. `pattern`: a global expression that
  *  matches at most `longest` characters. `replacement` may be a function that throws a fault. */
 export const changeText = (
   pattern: RegExp,

@@ -9,7 +9,7 @@ import type { Prompt, Tool, ToolChoice, Turn } from './prompt.ts'
 
 /** The client's name of a tool. */
 type ToolName = Pick<Call, 'name' | 'namespace'>
-/** The target's name -> the client's, where they differ. */
+/** The target's name -> the client's, if they differ. */
 export type ClientNames = ReadonlyMap<string, ToolName>
 
 export interface RenamedPrompt {
@@ -49,7 +49,7 @@ const nameOf = (key: string): ToolName => {
 
 // ---------------------------------------------------------------- the names of the target
 
-/** The target's names by key, where they differ. Names that share one after the replacement get a
+/** The target's names by key, if they differ. Names that share one after the replacement get a
  *  digest, except a name that needed none. */
 const targetNamesOf = (
   names: readonly ToolName[],

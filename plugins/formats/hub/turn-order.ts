@@ -7,7 +7,7 @@ interface OpenTurn extends Turn {
   readonly content: Content[]
 }
 
-/** Moves each result to the turn behind its call. What stood between them follows the results.
+/** Moves each result to the turn behind its call. The content between them follows the results.
  *  Consecutive assistant turns with calls become one turn. */
 export const pairResults = (turns: readonly Turn[]): readonly Turn[] => {
   if (turns.every((turn, index) => isAnswered(turn, turns[index + 1]))) return turns

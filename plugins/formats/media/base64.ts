@@ -6,8 +6,8 @@ const PIECE = 65_536
 const LENIENT = /^[\w+/\r\n-]*={0,2}[\r\n]*$/
 const DATA_URL = /^data:[^,]{0,256};base64,/i
 
-/** The decoder skips what is no base64, so that fewer bytes come out; it takes 0.07 ms a
- *  megabyte, a pattern seven times as long. */
+/** The decoder skips what is not base64, so that fewer bytes come out; it takes 0.07 ms a megabyte,
+ *  a pattern seven times as long. */
 export const isBase64 = (text: string): boolean => {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
   const length = text.length - padding

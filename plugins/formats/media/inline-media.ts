@@ -1,4 +1,4 @@
-/** Refuses requests whose inline media are no base64. */
+/** Refuses requests whose inline media are not base64. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { isFields } from '../fields.ts'

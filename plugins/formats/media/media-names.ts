@@ -47,7 +47,7 @@ const UNKNOWN: ReadonlySet<string> = new Set([
 ])
 
 /** The name of a media type without its parameters. `base64`: the data, whose first bytes decide
- *  where the type says nothing. */
+ *  if the type says nothing. */
 export const mediaName = (type: string, base64 = ''): string => {
   const [plain = ''] = type.split(';', 1)
   const name = plain.trim().toLowerCase()

@@ -120,7 +120,7 @@ export class FormReader {
     this.#rest = this.state === 'open' ? Buffer.from(this.#rest) : NOTHING
     return events
   }
-  /** Returns false where it needs more bytes, or none. */
+  /** Returns false if it needs more bytes, or none. */
   #step(events: FormEvent[]): boolean {
     switch (this.#state) {
       case 'start':

@@ -1,4 +1,4 @@
-/** What clients are told of OpenAI chat completions. */
+/** Descriptions of OpenAI chat completions for clients. */
 import {
   boolean,
   constant,

@@ -106,7 +106,7 @@ const readFile = (file: Fields, at: string): Media => {
 
 // ---------------------------------------------------------------- towards an upstream
 
-/** What the parts of one request are written with. */
+/** The context in which the parts of one request are encoded. */
 export interface Writing {
   readonly dropped: DroppedFields
   readonly hint: CacheWriter

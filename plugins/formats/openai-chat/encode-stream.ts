@@ -26,7 +26,7 @@ interface Block {
   /** The start of the block in the choice's whole text. */
   readonly start: number
 }
-/** What the chunks of one choice hold so far. */
+/** The content of one choice's chunks so far. */
 interface Choice {
   readonly index: number
   hasRole: boolean

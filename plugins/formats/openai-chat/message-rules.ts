@@ -39,8 +39,7 @@ const withoutThoughts = (message: Fields): Fields => {
   if (message.role !== 'assistant' || !THOUGHTS.some(key => key in message)) return message
   return Object.fromEntries(Object.entries(message).filter(([key]) => !THOUGHTS.includes(key)))
 }
-/** Providers that demand thoughts take a space where the conversation has none, but no empty
- *  text. */
+/** Providers that demand thoughts take a space if the conversation has none, but no empty text. */
 const withThoughts = (message: Fields): Fields =>
   message.role !== 'assistant' || THOUGHTS.some(key => message[key])
     ? message

@@ -134,7 +134,7 @@ export const writeSettings = (
   return body
 }
 
-/** What answers of this format hold. */
+/** The modalities of answers of this format. */
 const MODALITIES: readonly string[] = ['text', 'audio']
 const VOICES: ReadonlySet<Json> = new Set(
   'alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse'.split(' '),

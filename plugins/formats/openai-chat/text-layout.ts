@@ -1,5 +1,5 @@
-/** The one text of an answer: generated images and programs that another provider ran stand in it
- *  as Markdown, where clients of this format look for them. */
+/** The one text of an answer: generated images and programs that another provider ran are in it as
+ *  Markdown, where clients of this format look for them. */
 import type { HostedCall, Media } from '../hub/content.ts'
 import { outputText, programOf } from '../hub/hosted-call-text.ts'
 import { dataUrl } from '../media/media.ts'

@@ -1,4 +1,4 @@
-/** What clients are told of OpenAI's legacy completions. */
+/** Descriptions of OpenAI's legacy completions for clients. */
 import {
   constant,
   events,

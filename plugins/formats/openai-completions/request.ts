@@ -82,7 +82,7 @@ const promptText = ({ prompt = null }: Fields): string => {
       : 'this model takes a text, not tokens'
   throw fault('MEMBER_VALUE', ['prompt', reason], { param: 'prompt' })
 }
-/** What the answer begins with if the client asks for its own text. */
+/** The beginning of the answer if the client asks for its own text. */
 export const echoOf = ({ body }: Pick<Prompt, 'body'>): string =>
   body.echo === true ? promptText(body) : ''
 

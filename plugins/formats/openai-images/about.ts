@@ -1,4 +1,4 @@
-/** What clients are told of OpenAI's image endpoints. */
+/** Descriptions of OpenAI's image endpoints for clients. */
 import { events, fields, integer, json, list, object, text } from '../../shapes.ts'
 import type { FormatDescription } from '../format.ts'
 

@@ -1,4 +1,4 @@
-/** What clients are told of OpenAI's moderation endpoint. */
+/** Descriptions of OpenAI's moderation endpoint for clients. */
 import { boolean, json, list, map, number, object, text } from '../../shapes.ts'
 import type { FormatDescription } from '../format.ts'
 

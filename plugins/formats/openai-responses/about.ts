@@ -1,4 +1,4 @@
-/** What clients are told of OpenAI responses. */
+/** Descriptions of OpenAI responses for clients. */
 import {
   any,
   boolean,

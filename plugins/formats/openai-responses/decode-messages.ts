@@ -203,7 +203,7 @@ const readSearchResult: Read = (item, at, names) => {
 }
 
 const READERS: Readonly<Record<string, Read>> = {
-  // Its tools stand among those of the request.
+  // Its tools are among those of the request.
   [ADDITIONAL]: () => ({ role: 'assistant', content: [] }),
   tool_search_call: readSearchCall,
   tool_search_output: readSearchResult,

@@ -21,8 +21,8 @@ export const stopOf = (response: Fields, content: Iterable<Content['type']>): St
   const blocked = moderationError(response)
   if (blocked && types.size === 0)
     return { reason: 'filter', raw: BLOCKED, message: lenientText(blocked, 'message') ?? BLOCKED }
-  // One compatible upstream sends `complete`. A response of any other status without content is no
-  // answer.
+  // One compatible upstream sends `complete`. A response of any other status without content is not
+  // an answer.
   if (BROKEN.has(status) || (!status.startsWith('complete') && types.size === 0)) {
     const message =
       lenientText(lenientObject(response, 'error'), 'message') ?? `The response is ${status}.`

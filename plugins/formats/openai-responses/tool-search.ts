@@ -61,7 +61,7 @@ export const searchItemIn = ({ payload }: Pick<Call, 'payload'>): Fields | undef
   const item = parseJson(payload.data)
   return isFields(item) ? item : undefined
 }
-/** What the model reads of a search: the tools themselves stand among the tools. */
+/** The part of a search that the model reads: the tools themselves are among the tools. */
 export const describeFound = (item: Fields): string =>
   JSON.stringify({
     tools: lenientObjects(item, 'tools').flatMap(tool =>

@@ -1,4 +1,4 @@
-/** What clients are told of OpenAI's text-to-speech endpoint. */
+/** Descriptions of OpenAI's text-to-speech endpoint for clients. */
 import { binary, described, events } from '../../shapes.ts'
 import type { FormatDescription } from '../format.ts'
 

@@ -1,4 +1,4 @@
-/** What clients are told of OpenAI's speech-to-text endpoints. */
+/** Descriptions of OpenAI's speech-to-text endpoints for clients. */
 import {
   described,
   events,

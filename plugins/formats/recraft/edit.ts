@@ -12,7 +12,7 @@ import { convertMask } from './mask.ts'
 const DEFAULT_STRENGTH = 0.5
 /** Not accepted: an edited image keeps its size. */
 const UNSUPPORTED_FIELDS = ['size']
-/** Not accepted with a mask: the area outside the mask stays as it is. */
+/** Not accepted with a mask: the area outside the mask stays unchanged. */
 const UNSUPPORTED_WITH_MASK = ['strength', 'controls']
 
 /** `members`: the fields without the number of images. */

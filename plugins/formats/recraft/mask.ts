@@ -17,7 +17,7 @@ interface Head {
   readonly alpha: number
 }
 
-/** Undefined if the file is no PNG with an alpha channel, is interlaced, or has no transparent
+/** Undefined if the file is not a PNG with an alpha channel, is interlaced, or has no transparent
  *  pixel. */
 export const convertMask = (png: Buffer): Buffer | undefined => {
   try {

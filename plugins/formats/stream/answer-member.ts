@@ -1,5 +1,5 @@
 /** Replaces one member in the bytes of an answer, such as the model that it names, and leaves all
- *  other bytes as they are. */
+ *  other bytes unchanged. */
 import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Json, Out } from '../../../engine/plugin.ts'
 import type { AnswerMember } from '../format.ts'
@@ -17,7 +17,7 @@ export class StreamMemberFilter implements Filter {
   #value: Bytes
   /** Key and value as the upstream wrote them last: in some formats every event has them. */
   #knownMember: Bytes | undefined
-  /** What replaces them. */
+  /** The replacement. */
   #ownMember: Bytes = Buffer.alloc(0)
 
   constructor(facts: AnswerMember, value: Json) {

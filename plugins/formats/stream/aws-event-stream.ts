@@ -3,7 +3,7 @@
  *  total length (4) | length of the headers (4) | CRC-32 of these eight bytes (4)
  *  headers | payload | CRC-32 of all bytes before it (4)
  *
- *  A frame that is no valid frame becomes an event with the name DAMAGED: nothing after it is
+ *  A frame that is not valid becomes an event with the name DAMAGED: nothing after it is
  *  read. */
 import { crc32 } from 'node:zlib'
 import { asBuffer } from '../../../engine/kit.ts'
@@ -111,7 +111,7 @@ const readFrame = (bytes: Buffer, at: number, length: number): SseEvent | undefi
 const SIZES: readonly (number | 'text')[] = [0, 0, 1, 2, 4, 8, 'text', 'text', 8, 16]
 const STRING = 7
 
-/** The headers with texts; undefined if they are no valid headers. */
+/** The headers with texts; undefined if they are not valid headers. */
 const readHeaders = (bytes: Buffer): ReadonlyMap<string, string> | undefined => {
   const headers = new Map<string, string>()
   for (let at = 0; at < bytes.length; ) {

@@ -125,7 +125,7 @@ export class FieldExtractor {
       } else if (byte === COLON) {
         if (state === AFTER_KEY) state = AFTER_COLON
       } else if (state === AFTER_COLON) state = this.#beginValue(at - 1)
-      // A byte order mark is no text.
+      // A byte order mark is not text.
       else if (depth === 0 && byte < 0x80) this.#isForeign = true
     }
     this.#depth = depth

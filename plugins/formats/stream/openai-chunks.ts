@@ -1,4 +1,4 @@
-/** What streams of chat completions and of legacy completions have in common: events without names,
+/** The common part of streams of chat completions and of legacy completions: events without names,
  *  `[DONE]` at the end, and usage in the last chunk before it. Pure. */
 import { type Fields, isFields } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'

@@ -1,4 +1,4 @@
-/** What the filters of a response report, and the errors that they send to the client. */
+/** The listener of a response: filters report to it, and get their errors from it. */
 import type { Bytes, Fault } from '../../../engine/plugin.ts'
 import type { Meters, Served } from '../../slots.ts'
 import type { Fields } from '../fields.ts'
@@ -7,7 +7,7 @@ import type { SseEvent } from './sse.ts'
 
 /** Follows the response of one attempt, whether its bytes pass or are translated. */
 export interface ResponseListener {
-  /** What the answer says about how it was made; again when it says more, before `onUsage`. */
+  /** The facts in the answer about how it was made; again with each new one, before `onUsage`. */
   onServed(served: Served): void
   /** Bytes as the upstream sent them: a stream in whole events, anything else in chunks. `counts`:
    *  the bytes may hold usage counts. */
@@ -33,7 +33,7 @@ export interface ResponseListener {
   onLinger(): void
 }
 
-/** What the upstream reports about the usage. Absent: nothing. */
+/** The usage that the upstream reports. Absent: none. */
 export interface ReportedCounts {
   /** Its own counts, unconverted. */
   readonly counts?: Fields | undefined

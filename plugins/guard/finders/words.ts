@@ -12,7 +12,7 @@ const NO_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Scrip
 /** Characters of the longest word that a list may have. */
 export const LONGEST_WORD = 100
 
-/** In lower case, with the same length: the few characters that become two stay as they are. */
+/** In lower case, with the same length: the few characters that become two stay unchanged. */
 const lower = (text: string): string => {
   const result = text.toLowerCase()
   return result.length === text.length

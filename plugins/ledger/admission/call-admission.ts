@@ -117,7 +117,7 @@ export class CallAdmission {
         })
     const version = this.#version
     const process = this.#ledger.processNow ?? (await this.#ledger.process())
-    // Media may cost up to their bound, also where the balance covers less.
+    // Media may cost up to their bound, also if the balance covers less.
     const isBounded = exchange.slots.get(COVERED_INPUT) === undefined
     const limit = chargeLimit(isBounded ? heldAmount : cost, isLive || bounds.hasHostedTools)
     const terms = { payer, rule: price.rule, facts, model, version, heldAmount, limit }

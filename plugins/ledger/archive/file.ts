@@ -89,7 +89,7 @@ export async function* readFile(path: string, size: number): AsyncGenerator<read
   if (rows.length > 0) yield rows
 }
 
-/** What a file holds. Rejects if it is damaged or absent. */
+/** The rows of a file. Rejects if it is damaged or absent. */
 export const inspectFile = async (
   path: string,
   onCharges: (rows: readonly Row[]) => Promise<void> = async () => {},

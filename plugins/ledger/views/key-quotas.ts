@@ -29,7 +29,7 @@ export const changeKeyQuota = (
     quota: quota === undefined ? before.quota : quota,
     quota_period: quota_period === undefined ? before.quota_period : quota_period,
   }
-  // What the key used in this period still counts.
+  // The key's use in this period still counts.
   const isSamePeriod = before.quota_period !== null && before.quota_period === merged.quota_period
   const base = isSamePeriod ? Number(row.quota) - Number(row.period_quota) : usedBy(row)
   const after = storedQuotaOf(merged, base, now)

@@ -1,4 +1,5 @@
-/** What served a call: the column `served` of its charge, one JSON text, and how it is shown. */
+/** The target that served a call: the column `served` of its charge, one JSON text, and how it is
+ *  shown. */
 import type { Exchange, Row, Target } from '../../../engine/plugin.ts'
 import { SERVED, type Served } from '../../slots.ts'
 import type { ServedFacts, ServedView } from '../../views.ts'

@@ -27,8 +27,8 @@ export type Group = keyof typeof GROUPS
 export type SumSort = 'name' | 'calls' | 'cost'
 export const SUM_SORTS: readonly SumSort[] = ['name', 'calls', 'cost']
 
-/** What follows the end of the last page. Parameters: whether it is the first page (1 or 0), the
- *  values of both columns at that end, as texts. */
+/** The rows after the last page. Parameters: whether it is the first page (1 or 0), the values of
+ *  both columns at that end, as texts. */
 const behind = (first: SortColumn, second: SortColumn, order: Order): string =>
   `(CAST(? AS BIGINT) = 1 OR (${first.text}, ${second.text}) ${order === 'asc' ? '>' : '<'}
      (CAST(? AS ${first.type}), CAST(? AS ${second.type})))`

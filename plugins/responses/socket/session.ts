@@ -132,7 +132,7 @@ export class ResponseSession {
       if (this.#socket.bufferedAmount > PAUSE_ABOVE) await this.#drained()
     }
     if (!events.isFinished) this.#refuse(fault('RESPONSE_UNFINISHED'), name)
-    // The gateway says so where a drain has begun that spares keep-alive connections.
+    // The gateway says so if a drain has begun that spares keep-alive connections.
     if (response.headers.connection === 'close') this.#close(fault('SOCKET_DRAINED'))
     return events
   }

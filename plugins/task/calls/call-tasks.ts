@@ -12,7 +12,7 @@ import { TASK_ERRORS, type Task, type TaskError } from '../task.ts'
 import type { CallRule } from './options.ts'
 import { readReply, type StoredReply } from './stored-reply.ts'
 
-/** What a later run of the call needs besides the body: stored with the task. */
+/** The data beside the body that a later run of the call needs: stored with the task. */
 export const CALL_REQUEST: Slot<{
   readonly headers: Readonly<Record<string, string>>
   readonly targets: readonly Target[]
@@ -116,7 +116,7 @@ const endWith = (
 }
 const PAUSES = { first: FIRST_PAUSE, longest: LONGEST_PAUSE }
 const acceptAgain = (mover: Mover): Promise<void> => mover.acceptAgain(PAUSES)
-/** A busy upstream did not take the call: that was no attempt. */
+/** A busy upstream did not take the call: that was not an attempt. */
 const waitForRoom = (mover: Mover): Promise<void> =>
   mover.acceptAgain(PAUSES, mover.task.attempts - 1)
 const errorOf = (message: string): TaskError => ({

@@ -10,7 +10,7 @@ export interface Preference {
 /** Whole seconds. An invalid preference is ignored (RFC 7240 §2). */
 const WAIT = /^wait\s*=\s*(?:"(\d+)"|(\d+))\s*(?:;|$)/
 
-/** Undefined where the client does not prefer an asynchronous answer. */
+/** Undefined if the client does not prefer an asynchronous answer. */
 export const preferenceOf = (header: string | undefined): Preference | undefined => {
   if (header === undefined) return undefined
   const preferences = header.split(',').map(each => each.trim().toLowerCase())

@@ -5,9 +5,9 @@ import type { Task } from '../task.ts'
 export type StoredReply = {
   readonly status: number
   readonly type: string
-  /** What the gateway says about the answer, such as members that it dropped. */
+  /** The gateway's notes on the answer, such as members that it dropped. */
   readonly headers: Readonly<Record<string, string>>
-  /** Text, or base64 where the type is not text. */
+  /** Text, or base64 if the type is not text. */
   readonly body: string
   readonly encoding: 'utf8' | 'base64'
 }

@@ -5,7 +5,7 @@ import type { ImagePlaces } from '../../file-store/image-places.ts'
 import type { Fields, State, Task } from '../task.ts'
 import type { TaskSchemas } from './schemas.ts'
 
-/** What a dialect may show besides the task. */
+/** Data that a dialect may show besides the task. */
 export interface TaskContext {
   /** The price of the task, in units of the credit that the dialect counts in. */
   readonly credits: number
@@ -15,7 +15,7 @@ export interface TaskDialect {
   /** Where errors of the providers behind it have their codes: an answer from 500 on that has one
    *  says that nothing was created. */
   readonly refusals: readonly string[]
-  /** What the ids of its tasks begin with. */
+  /** The beginning of the ids of its tasks. */
   readonly idPrefix?: string
   /** The request as it is kept, echoed and sent: with the values that this API chooses itself.
    *  `random`: from 0 to 1. */
@@ -56,10 +56,10 @@ export interface ModeFigures {
   readonly capacity: number | undefined
   /** Another task would have to wait. */
   readonly isFull: boolean
-  /** From submit to end, the mean of the latest tasks; undefined where none has succeeded. */
+  /** From submit to end, the mean of the latest tasks; undefined if none has succeeded. */
   readonly seconds: number | undefined
 }
-/** What a dialect with endpoints over results has besides. */
+/** Further members of a dialect with endpoints for results. */
 export interface ResultDialect {
   /** The variant of the result that a download asks for. Throws a fault of the dialect. */
   variantOf(query: URLSearchParams): string

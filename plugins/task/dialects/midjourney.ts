@@ -18,7 +18,7 @@ const fault = errors({
   IMAGE_HOOK: [400, 'invalid field: notifyHook: %s', { param: HOOK }],
 })
 
-/** What clients see of each state. */
+/** Each state as clients see it. */
 const STATUSES: Readonly<Record<State, string>> = {
   accepted: 'NOT_START',
   submitting: 'NOT_START',
@@ -76,7 +76,7 @@ const submitted = (body: Fields): Fields => ({
 })
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, each) => sum + each, 0)
-/** `capacity`: null where a mode has no limit; a speed: null before a task has succeeded. */
+/** `capacity`: null if a mode has no limit; a speed: null before a task has succeeded. */
 const speed = (modes: readonly ModeFigures[], now: number): Json => {
   const queued = sumOf(modes.map(mode => mode.queued))
   const fullModes = modes.filter(({ isFull }) => isFull).length

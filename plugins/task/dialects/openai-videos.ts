@@ -57,7 +57,7 @@ const fault = errors({
   ],
 })
 
-/** What clients see of each state. */
+/** Each state as clients see it. */
 const STATUSES: Readonly<Record<State, string>> = {
   accepted: 'queued',
   submitting: 'queued',

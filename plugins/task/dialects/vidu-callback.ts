@@ -9,7 +9,7 @@ const fault = errors({
 /** The member of a create request that has the URL of the callback. */
 const MEMBER = 'callback_url'
 
-/** What clients see of the states that are announced. */
+/** The announced states as clients see them. */
 const TOPICS: Readonly<Record<string, string>> = {
   running: 'processing',
   unknown: 'processing',

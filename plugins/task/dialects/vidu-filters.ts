@@ -7,7 +7,7 @@ import type { Filters } from './dialect.ts'
 const fault = errors({
   LIST_FILTER: [400, 'invalid field: %s: %s', { as: { vidu: { type: 'FieldInvalid' } } }],
 })
-/** What clients see of each state. */
+/** Each state as clients see it. */
 export const STATES: Readonly<Record<State, string>> = {
   accepted: 'created',
   submitting: 'created',
@@ -17,7 +17,7 @@ export const STATES: Readonly<Record<State, string>> = {
   succeeded: 'success',
   failed: 'failed',
 }
-/** `type` by the last part of the path, where they differ. */
+/** `type` by the last part of the path, if they differ. */
 export const TYPES: Readonly<Record<string, string>> = {
   'start-end2video': 'headtailimg2video',
   reference2video: 'character2video',
@@ -45,7 +45,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'pager.page_token',
 ])
 
-/** Undefined where there is no filter. Throws a fault that names the field. */
+/** Undefined if there is no filter. Throws a fault that names the field. */
 export const viduFilters = (search: URLSearchParams): Filters | undefined => {
   for (const name of search.keys())
     if (/^(?:created_at|pager)\./.test(name) && !KNOWN.has(name))
@@ -61,13 +61,13 @@ export const viduFilters = (search: URLSearchParams): Filters | undefined => {
 const refusal = (name: string, problem: string) =>
   fault('LIST_FILTER', [name, problem], { param: name })
 
-/** The values themselves, where all have this form. */
+/** The values themselves, if all have this form. */
 const matching = (texts: readonly string[], name: string, form: RegExp): readonly string[] => {
   const invalid = texts.find(text => !form.test(text))
-  if (invalid !== undefined) throw refusal(name, `"${invalid.slice(0, 64)}" is no such value`)
+  if (invalid !== undefined) throw refusal(name, `"${invalid.slice(0, 64)}" is not such a value`)
   return texts
 }
-/** What the values stand for. */
+/** The meaning of the values. */
 const namesIn = <T>(
   texts: readonly string[],
   name: string,

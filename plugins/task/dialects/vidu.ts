@@ -38,7 +38,7 @@ const typeOf = ({ path }: Task): string => {
 }
 const pick = (body: Fields, name: string, fallback: Json): Json => body[name] ?? fallback
 
-/** Members that a create of a clip echoes, with what they are where the request leaves them out. */
+/** Members that a create of a clip echoes, with their values if the request leaves them out. */
 const ECHOED: readonly (readonly [string, Json])[] = [
   ['style', 'general'],
   ['prompt', ''],

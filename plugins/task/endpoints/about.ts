@@ -1,4 +1,4 @@
-/** What clients are told of routes with tasks. */
+/** Descriptions of routes with tasks for clients. */
 import type { RouteDescription } from '../../../engine/plugin.ts'
 import {
   any,

@@ -25,7 +25,7 @@ interface Cancel {
   /** Written in the transaction that ends the task. */
   readonly more?: readonly Statement[]
 }
-/** Rejects with a fault of the dialect where the task cannot be cancelled any more. */
+/** Rejects with a fault of the dialect if the task cannot be cancelled any more. */
 export const cancelTask = async (
   before: Task,
   { host, runner, faults, more = [] }: Cancel,

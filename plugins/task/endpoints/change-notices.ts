@@ -1,5 +1,5 @@
 /** Change notices: an upstream calls a signed address when a task has changed, and the task is
- *  polled at once. What the call says is not read, so that a forged one is harmless. */
+ *  polled at once. The body of the call is not read, so that a forged one is harmless. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { constant, object, required } from '../../../engine/config/shape.ts'
 import { errors } from '../../../engine/errors.ts'

@@ -23,7 +23,7 @@ interface LinkSource {
   readonly runner: TaskRunner
 }
 /** Sends the file behind a link of the task's results. The upstream is asked for the link again
- *  before it expires, and once it has, where the route says so. Rejects with a fault for the
+ *  before it expires, and once it has, if the route says so. Rejects with a fault for the
  *  client. */
 export const sendLink = async (
   exchange: Exchange,

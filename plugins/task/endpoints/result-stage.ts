@@ -61,7 +61,7 @@ export class ResultStage implements Stage {
       await cancelTask(task, { host: this.#host, runner: this.#runner, faults, more: [deletion] })
     exchange.answer(200, this.#dialect.deleted(task))
   }
-  /** Its files go first: where one cannot be removed now, the client tries again. */
+  /** Its files go first: if one cannot be removed now, the client tries again. */
   async #deleteFinished(task: Task, deletion: Statement): Promise<void> {
     for (const copy of task.copies) await removeCopy(this.#host, copy)
     try {

@@ -5,7 +5,7 @@ import type { Fields } from '../task.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `task requests: ${name}`, text })
 
-/** What a task is read from: its row and its request. */
+/** The two rows of a task: its own and its request. */
 export const TASKS = 'tasks LEFT JOIN task_requests r ON r.task = tasks.id'
 export const TASK_COLUMNS = `tasks.*, r.summary, r.meters, r.parts,
    CASE WHEN r.whole IS NULL THEN 0 ELSE 1 END AS is_cut`

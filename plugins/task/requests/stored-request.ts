@@ -21,8 +21,8 @@ export const describeRequest = async (
   const isShowable = isCut && Buffer.byteLength(JSON.stringify(described)) <= WHOLE_LIMIT
   return { summary, whole: isShowable ? described : undefined }
 }
-/** Makes the pieces of a request durable, where its summary is not all of it. Comes before the row
- *  of its task: pieces without a row are removed later. */
+/** Makes the pieces of a request durable, if its summary is not all of it. Comes before the row of
+ *  its task: pieces without a row are removed later. */
 export const storeRequest = async (
   database: Pick<Database, 'write'>,
   { id, body, created }: Pick<Task, 'id' | 'body' | 'created'>,

@@ -1,4 +1,4 @@
-/** What a submit sends to the upstream of a task. */
+/** The request that submits a task to its upstream. */
 import type { Host, Json } from '../../../engine/plugin.ts'
 import type { TaskDialect } from '../dialects/dialect.ts'
 import { taskDialects } from '../dialects/index.ts'

@@ -20,7 +20,7 @@ const SLICE = 2 ** 20
 const DATA_URL = /^data:([^,;]{0,100})[^,]{0,200};base64,/i
 const BASE64 = /^[A-Za-z0-9+/_=-]+$/
 
-/** What a text of data is: the part before the base64, if it is a data URL. */
+/** The description of a text of data: the part before the base64, if it is a data URL. */
 const dataIn = (text: string): { readonly type: string; readonly start: number } | undefined => {
   if (text.length <= DATA_LIMIT) return undefined
   const [head, type] = DATA_URL.exec(text.slice(0, DATA_LIMIT)) ?? []
@@ -47,7 +47,7 @@ const cutText = (text: string, length: number): string => {
   return `${text.slice(0, end)}… (${text.length} characters)`
 }
 
-/** A copy with other texts; the same value where none changes. */
+/** A copy with other texts; the same value if none changes. */
 const mapTexts = (json: Json, map: (text: string) => string): Json => {
   if (typeof json === 'string') return map(json)
   if (typeof json !== 'object' || json === null) return json
@@ -59,7 +59,7 @@ const mapTexts = (json: Json, map: (text: string) => string): Json => {
   const isChanged = entries.some(([name, value]) => value !== (json as Fields)[name])
   return isChanged ? Object.fromEntries(entries) : json
 }
-/** Data becomes its size and its digest. The same value where there is none. */
+/** Data becomes its size and its digest. The same value if there is none. */
 export const withoutData = async <T extends Json>(json: T): Promise<T> => {
   const texts = new Set<string>()
   mapTexts(json, text => {
@@ -74,7 +74,7 @@ export const withoutData = async <T extends Json>(json: T): Promise<T> => {
 const bytesOf = (json: Json): number => Buffer.byteLength(JSON.stringify(json))
 
 /** At most `limit` bytes as JSON: long texts are cut, and what is still too long keeps its members
- *  with plain values only. `json`: without data. The same value where nothing is too long. */
+ *  with plain values only. `json`: without data. The same value if nothing is too long. */
 export const shorten = <T extends Json>(json: T, limit = SUMMARY_LIMIT): T => {
   const short = (most: number, begin: number): Json =>
     mapTexts(json, text => (text.length > most ? cutText(text, begin) : text))

@@ -1,4 +1,4 @@
-/** The tables of the requests of tasks, which stand apart from the rows that polls change. */
+/** The tables of the requests of tasks, which are apart from the rows that polls change. */
 
 /** `summary`: the request as lists show it, at most 16 KiB. `whole`: the same with its texts uncut,
  *  where the summary cuts some. `meters`: what the request orders, JSON; null on a free route.

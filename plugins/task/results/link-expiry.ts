@@ -8,7 +8,7 @@ const TIMED: ReadonlySet<string> = new Set(['expires', 'expires_at', 'exp', 'e',
 /** Tencent: seconds of the start and of the end. */
 const SPAN = 'q-sign-time'
 
-/** ms since 1970; undefined where the link does not say it. */
+/** ms since 1970; undefined if the link does not say it. */
 export const expiryOf = (link: string): number | undefined => {
   const query = URL.parse(link)?.searchParams
   if (!query) return undefined

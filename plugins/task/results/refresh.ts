@@ -1,5 +1,5 @@
-/** Asks the upstream again for the links of a finished task before they expire, where its route
- *  says so (`results: refresh`). */
+/** Asks the upstream again for the links of a finished task before they expire, if its route says
+ *  so (`results: refresh`). */
 import type { Host, Json } from '../../../engine/plugin.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { refreshTask } from '../statements.ts'
@@ -10,15 +10,15 @@ import { isWebUrl, sourcesIn } from './results.ts'
 
 /** ms between two questions about one task. */
 const INTERVAL = 60_000
-/** ms that a link is valid at least when a customer gets it, where its expiry is known. */
+/** ms that a link is valid at least when a customer gets it, if its expiry is known. */
 const REST = 3_600_000
 /** ms that a customer waits for new links before he gets the old ones. */
 const PATIENCE = 10_000
 
 export interface ResultSource {
   readonly rule?: { readonly refreshes: boolean }
-  /** The results of a finished task as the upstream has them now; undefined where it has none.
-   *  Rejects where the upstream does not answer. */
+  /** The results of a finished task as the upstream has them now; undefined if it has none. Rejects
+   *  if the upstream does not answer. */
   askForResults?(task: Task, signal: AbortSignal): Promise<readonly Json[] | undefined>
 }
 
@@ -26,7 +26,7 @@ export class ResultRefresher {
   /** The questions under way, by task. */
   readonly #questions = new Map<string, Promise<Task>>()
 
-  /** The task with links that are still valid, or as it is where the upstream does not answer.
+  /** The task with links that are still valid, or unchanged if the upstream does not answer.
    *  `hasExpired`: a link has been found to be expired, whatever it says. */
   async refresh(
     host: Host,

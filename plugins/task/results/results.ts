@@ -20,7 +20,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]{64,}={0,2}$/
 const START = 1_400
 
 export const isWebUrl = (text: string): boolean => WEB_URL.test(text)
-/** The bytes of a source that is no URL. */
+/** The bytes of a source that is not a URL. */
 export const dataOf = ({ text }: Source): Buffer =>
   Buffer.from(text.replace(DATA_URL, ''), 'base64')
 

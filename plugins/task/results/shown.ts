@@ -16,7 +16,7 @@ export const showWhole = async (task: Task, host: HostBase, now = Date.now()): P
   const visible = await showTask(await withWholeTexts(host.database, task), host, now)
   if (bytesOf(visible.body) + bytesOf(visible.results) <= ONE_LIMIT) return visible
   const short = await shortenTask(visible)
-  // What the customer paid for comes before what he sent.
+  // Results come before the customer's own media.
   return bytesOf(visible.results) <= ONE_LIMIT ? { ...short, results: visible.results } : short
 }
 /** For a list. */

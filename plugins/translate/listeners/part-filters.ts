@@ -88,7 +88,7 @@ export class PlainPartFilter implements Filter {
   fail(reason: Fault, out: Out): void {
     out.fail(reason)
   }
-  /** Undefined if the body is no answer of this format. */
+  /** Undefined if the body is not an answer of this format. */
   #decode(whole: Buffer) {
     const body = parseJson(whole.toString())
     try {

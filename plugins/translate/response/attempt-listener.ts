@@ -7,7 +7,7 @@ import { type Served, STREAM_ERRORED, UNANSWERED } from '../../slots.ts'
 import type { ResponseUsage } from './response-usage.ts'
 import { addServed, beginServed } from './served-slot.ts'
 
-/** What differs between responses that pass and translated ones. */
+/** The differences between responses that pass and translated ones. */
 interface Options extends Pick<ResponseListener, 'encodeFailure' | 'errorIn' | 'onPart'> {
   readonly attempt: Attempt
   readonly log: Log

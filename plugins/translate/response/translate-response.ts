@@ -26,7 +26,7 @@ export interface Translation {
   readonly reply: Reply
   readonly client: TranslatableFormat
   readonly target: TargetFormat
-  /** What was sent to the target, and what the client asked for. */
+  /** The prompt that was sent to the target, and the client's request. */
   readonly context: EncodeContext
 }
 

@@ -59,7 +59,7 @@ export const test: SingleCommand = {
 const WITHOUT_GATEWAY =
   'No gateway of this data folder is running: keys and addresses are those of the environment and the .env of this command.'
 
-/** Undefined where no gateway is running. */
+/** Undefined if no gateway is running. */
 const askGateway = async (
   askAdmin: CommandArguments['ask'],
   only: string | undefined,

@@ -27,7 +27,7 @@ export interface Conversion {
   readonly listPrices: number
 }
 
-/** Pure. Throws for a text that is no YAML. */
+/** Pure. Throws for a text that is not YAML. */
 export const convertLitellm = (text: string, tables: Tables, book: PriceBook): Conversion => {
   const source = new LitellmSource(text)
   const variables = new Variables(namesOfVariables(text))

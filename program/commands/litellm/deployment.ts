@@ -11,11 +11,11 @@ export interface Deployment {
   readonly at: Path
   /** Its name for clients. */
   readonly name: string
-  /** What its upstream is called after. */
+  /** The name of its upstream. */
   readonly provider: string
   /** Its name at the upstream. */
   readonly model: string
-  /** The price of the provider's list, where the deployment has none. */
+  /** The price of the provider's list, if the deployment has none. */
   readonly listPrice: Fields | undefined
   readonly isPattern: boolean
   /** Whether only a pattern names it. */

@@ -40,7 +40,7 @@ export class Variables {
       upstream,
     )
   }
-  /** `fallback`: undefined for a text that is no key. */
+  /** `fallback`: undefined for a text that is not a key. */
   #replace(text: string, upstream: string, fallback: string | undefined): string {
     if (isVariable(text)) return variable(text, fallback ?? 'unset')
     if (text.startsWith('${file:')) return text

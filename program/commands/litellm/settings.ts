@@ -160,7 +160,7 @@ export const addEnvironment = (source: LitellmSource, values: Map<string, string
     const path = ['environment_variables', name]
     const isName = /^[A-Za-z_]\w*$/.test(name)
     if (!isName || isFields(value) || Array.isArray(value) || value === null)
-      source.note(path, 'it is no variable: NAME: value')
+      source.note(path, 'it is not a variable: NAME: value')
     else if (isVariable(String(value))) source.note(path, 'set it in the environment, or in .env')
     else values.set(name, String(source.take(path)))
   }

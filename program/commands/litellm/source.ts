@@ -144,7 +144,7 @@ const nameOf = (path: Path): string =>
     '',
   )
 
-/** `os.environ/NAME` as a variable of routes.yaml; another text as it is. `fallback`: without the
+/** `os.environ/NAME` as a variable of routes.yaml; another text unchanged. `fallback`: without the
  *  variable. */
 export const variable = (text: string, fallback = ''): string => {
   const [, name] = ENVIRONMENT.exec(text) ?? []

@@ -1,4 +1,4 @@
-/** What providers.yaml says of providers, modes, prices and settings of LiteLLM. */
+/** The tables of providers.yaml: providers, modes, prices and settings of LiteLLM. */
 export interface Tables {
   readonly providers: Readonly<Record<string, Provider>>
   readonly same: Readonly<Record<string, string>>
@@ -17,7 +17,7 @@ export interface Provider {
   readonly formats?: readonly string[]
   readonly url?: string
   readonly env?: string
-  /** What follows `api_base`. */
+  /** The path behind `api_base`. */
   readonly base?: string
   readonly host?: string
   readonly strip?: string

@@ -8,7 +8,7 @@ export interface Params {
   readonly source: LitellmSource
   at(name: string): Path
 }
-/** What all deployments have unless they have their own. */
+/** Settings of all deployments without their own. */
 export interface UpstreamDefaults {
   readonly timeout: number | undefined
   readonly streamTimeout: number | undefined

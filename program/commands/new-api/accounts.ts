@@ -17,7 +17,7 @@ type Fields = Record<string, Json>
 export interface Scale {
   /** Quota units there of 1 USD. */
   readonly unit: number
-  /** What 1 USD is in the currency of accounts. */
+  /** The value of 1 USD in the currency of accounts. */
   readonly rate: number
 }
 

@@ -13,7 +13,7 @@ interface ChannelType {
   readonly formats?: readonly string[]
   /** Where the type itself has no address, the channel has one. */
   readonly url?: string
-  /** What follows the address. */
+  /** The path behind the address. */
   readonly path?: string
   /** `region`: the key has a region behind it. */
   readonly key?: string

@@ -46,7 +46,7 @@ export const readRatios = (tables: Tables): Ratios => {
 
 interface Alternative {
   readonly report: Report
-  /** The price of the provider's own list, where no ratio is known. */
+  /** The price of the provider's own list, if no ratio is known. */
   readonly listPrice: { readonly [key: string]: Json } | undefined
 }
 /** The options `price` or `free` of a model; undefined, and a line of the report, if no price is
@@ -133,6 +133,6 @@ const numberAt = (numbers: Numbers, name: string): number | undefined => {
   const value = Object.hasOwn(numbers, name) ? numbers[name] : undefined
   return typeof value === 'number' && value >= 0 ? value : undefined
 }
-/** The name under which ratios of a family stand. */
+/** The name under which ratios of a family are. */
 const normalised = (name: string): string =>
   name.replace(/^(gemini-2\.5-.*-thinking)-\d+$/, '$1-*').replace(/^(gpt-4o?-gizmo).*$/, '$1-*')

@@ -1,4 +1,4 @@
-/** What was not carried, and why: one line for each table and reason. */
+/** The rows that were not carried, and why: one line for each table and reason. */
 export interface Skipped {
   readonly table: string
   readonly reason: string

@@ -13,7 +13,7 @@ export interface ProviderPrices {
   readonly models: { readonly [model: string]: Fields }
 }
 
-/** Names with a date, and what stands without it. */
+/** Names with a date, and what is without it. */
 const DATED = /-(\d{4}-\d{2}-\d{2}|\d{8}|latest|\d{3})$|@\d{8}$/
 
 /** Presets whose models are those of another provider, at its prices. */

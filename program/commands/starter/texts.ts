@@ -21,6 +21,6 @@ export const usd = (amount: number): string => decimal(Number(amount.toPrecision
 /** A name of a model: a `{` would begin a pattern. */
 export const modelName = (name: string): string => name.replace(/[{}\s]/g, '-')
 
-/** The variable of a key of an upstream. `number`: 0 where the upstream has one key. */
+/** The variable of a key of an upstream. `number`: 0 if the upstream has one key. */
 export const variableName = (upstream: string, number = 0): string =>
   `${upstream.toUpperCase().replaceAll('-', '_')}_KEY${number === 0 ? '' : `_${number}`}`

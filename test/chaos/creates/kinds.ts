@@ -17,7 +17,7 @@ export interface Kind {
   readonly isStream?: boolean
   /** Whether the answer lacks its end. */
   isBroken?(text: string): boolean
-  /** Reads `id` and `name` of all that requests of this kind made, and `free`: 1 where it need not
+  /** Reads `id` and `name` of all that requests of this kind made, and `free`: 1 if it need not
    *  be charged. */
   readonly rows?: string
   /** The name of a row, where it is not the name of the request. */

@@ -141,7 +141,7 @@ t.test('wrong use: the error suggests the nearest word or prints the usage', asy
   }
 })
 
-t.test('options of every command: may stand before it; others are sent behind it', async t => {
+t.test('options of every command: may be before it; others are sent behind it', async t => {
   const folder = t.testdir({
     'routes.yaml': `settings: { plugins: ['${PLUGINS}'], data: '${usedFolder(`${t.testdirName}/data`)}' }
 pipeline: [auth, model, meter, sandbox]

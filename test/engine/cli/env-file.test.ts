@@ -59,7 +59,7 @@ t.test('.env: a file that cannot be read is a warning', async t => {
   t.match(err, /^warning: .*\.env is ignored, since this user cannot read it/)
 })
 
-t.test('.env: a line that is no variable is a problem with its place', async t => {
+t.test('.env: a line that is not a variable is a problem with its place', async t => {
   const { code, err, out } = await upstreamOf(t, 'A="two\nlines"\nUP http://127.0.0.1:91\n')
   t.equal(code, 1)
   t.match(err + out, /\.env".*"line": ?3|\.env:3:1 {2}ENV_SYNTAX/s)

@@ -63,7 +63,7 @@ t.test(
     writeFileSync(noStore, 'text '.repeat(1_000))
     t.match(await tollgate(['restore', noStore], env), {
       code: 3,
-      err: /no-store\.txt is no backup of a store: .*not a database.*Nothing was restored\.$/,
+      err: /no-store\.txt is not a backup of a store: .*not a database.*Nothing was restored\.$/,
     })
     const wrong = `${from}/../wrong.db`
     copyFileSync(file, wrong)

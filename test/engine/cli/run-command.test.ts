@@ -19,7 +19,7 @@ const hello: SingleCommand = {
   async run({ positionals: [name = '', word = 'hello'], values }) {
     if (name === 'again') throw fault('GREETED', [name])
     if (name === 'rude') throw fault('RUDE', [name])
-    if (name === 'odd') throw new UsageError('that is no name')
+    if (name === 'odd') throw new UsageError('that is not a name')
     const text = values.loud ? word.toUpperCase() : word
     return { rows: [{ name, text }], after: 'Done.\n' }
   },
@@ -73,8 +73,8 @@ t.test('usage errors: one style for missing, surplus, unknown and foreign words'
     [['helo', 'ann'], 'unknown command "helo"; did you mean "hello"?'],
     [['toString'], `unknown command "toString"; Usage: ${line}\n       tollgate greet list`],
     [['hello', 'ann', '--luod'], 'unknown option "luod"; did you mean "loud"?'],
-    [['list', '--loud'], '--loud is no option here\nUsage: tollgate greet list'],
-    [['hello', 'odd'], 'that is no name'],
+    [['list', '--loud'], '--loud is not an option here\nUsage: tollgate greet list'],
+    [['hello', 'odd'], 'that is not a name'],
   ]
   for (const [args, err] of cases)
     t.same(await run(greet, ...args), { code: 2, out: '', err }, args.join(' '))

@@ -27,7 +27,7 @@ const start = (t: Test, ownFiles: object, data: string) => {
   return { status, said: stderr.split('\n').filter(line => line !== '' && !line.startsWith('{')) }
 }
 
-t.test('start: a store file that is no database exits 3 with one sentence', async t => {
+t.test('start: a store file that is not a database exits 3 with one sentence', async t => {
   const brokenStore = { data: { 'tollgate.db': 'x'.repeat(8192) } }
   const { status, said: lines } = start(t, brokenStore, 'data')
   t.equal(status, 3)
@@ -36,7 +36,7 @@ t.test('start: a store file that is no database exits 3 with one sentence', asyn
 })
 
 t.test(
-  'audit: a store file that is no database exits 3 instead of reporting no findings',
+  'audit: a store file that is not a database exits 3 instead of reporting no findings',
   async t => {
     const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
     const routes = `settings: { data: '\${TOLLGATE_DATA}', plugins: ['${plugins}'] }

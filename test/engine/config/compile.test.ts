@@ -21,7 +21,7 @@ const throwing = (error: unknown, more: Partial<Plugin> = {}): Plugin => ({
   },
   ...more,
 })
-const optionFault = errors({ OPTION_WRONG: [500, '%s is no colour'] })
+const optionFault = errors({ OPTION_WRONG: [500, '%s is not a colour'] })
 
 t.test('compile: a route without upstream or responder is a fault at its place', async t => {
   const document = { upstreams: UP, routes: [ROUTE, { path: 'POST /unanswered' }] }
@@ -56,7 +56,7 @@ t.test('compile: a plugin that throws in setup is named with place and stack', a
 t.test('compile: a fault from setup keeps its code', async t => {
   const picky = throwing(optionFault('OPTION_WRONG', ['mud']))
   t.match(await faultsOf({ picky }, { upstreams: UP, routes: [{ ...ROUTE, picky: 'mud' }] }), [
-    { where: ['routes', 0, 'picky'], code: 'OPTION_WRONG', message: 'mud is no colour' },
+    { where: ['routes', 0, 'picky'], code: 'OPTION_WRONG', message: 'mud is not a colour' },
   ])
 })
 
@@ -119,7 +119,10 @@ t.test('compile: reports all faults at once, also in the message', async t => {
     (error as CompileError).faults.map(({ code }) => code),
     ['UPSTREAM_ADDRESS', 'PLUGIN_SETUP', 'OPTION_WRONG'],
   )
-  t.match((error as CompileError).message, /PLUGIN_SETUP: one\n.*\n?OPTION_WRONG: x is no colour/)
+  t.match(
+    (error as CompileError).message,
+    /PLUGIN_SETUP: one\n.*\n?OPTION_WRONG: x is not a colour/,
+  )
 })
 
 t.test('compile: releases shared resources after every failure', async t => {

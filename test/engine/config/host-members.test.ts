@@ -38,7 +38,7 @@ t.test('host.url: begins with the public URL, and keeps its path prefix', async 
   t.equal(host.url('/files/1'), 'https://api.example/ai/files/1')
 })
 
-t.test('public URL: is the bound address where none is configured', async t => {
+t.test('public URL: is the bound address if none is configured', async t => {
   const settings = readSettings({ listen: '0.0.0.0:0' }, {})
   t.equal(publicUrl(settings, 'http://127.0.0.1:4711'), 'http://127.0.0.1:4711')
   const configured = readSettings({ listen: '0.0.0.0:0', public_url: 'https://api.example' }, {})

@@ -86,8 +86,8 @@ t.test('messages: an unknown upstream without a neighbour gets the list', async 
 t.test('messages: a path says which of its parts is wrong', async t => {
   const wrong = async (path: string) =>
     (await messagesOf(t, `${UP}\nroutes: [{ path: '${path}', upstream: main }]`))[0]
-  t.match(await wrong('POTS /a'), /; POTS is no method, did you mean POST\?; write it like/)
-  t.match(await wrong('FETCHING /a'), /; FETCHING is no method; write it like/)
+  t.match(await wrong('POTS /a'), /; POTS is not a method, did you mean POST\?; write it like/)
+  t.match(await wrong('FETCHING /a'), /; FETCHING is not a method; write it like/)
   t.match(await wrong('GET  /a'), /; one space separates method and path; write it like/)
   t.match(await wrong('/a'), /; it begins with a method \(GET, HEAD, POST/)
   t.match(await wrong('GET a'), /; its path begins with \/; write it like/)

@@ -33,7 +33,7 @@ t.test(
         'two.js': PLUGIN,
         'three.mjs': PLUGIN,
         'words.ts': 'export const word = 1\n',
-        'one.test.ts': 'throw new Error("tests are no plugins")\n',
+        'one.test.ts': 'throw new Error("tests are not plugins")\n',
         'one.d.ts': 'declare const x: number\nexport default x\n',
         '_draft.ts': 'not even {',
         '.hidden.ts': 'not even {',
@@ -51,7 +51,7 @@ t.test(
 
 t.test('plugin bundles: a missing folder has no plugins', async t => {
   t.same((await bundleFiles(t, {})).bundles, [])
-  t.same((await bundleFiles(t, { plugins: 'a file' })).bundles, [], 'a file is no folder')
+  t.same((await bundleFiles(t, { plugins: 'a file' })).bundles, [], 'a file is not a folder')
 })
 
 t.test(

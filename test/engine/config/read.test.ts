@@ -71,7 +71,7 @@ t.test('read: a missing main file is a problem', async t => {
   t.same(codes(result), ['CONFIG_MISSING'])
   t.ok(result.isBroken)
   t.same(result.document, {})
-  t.same(codes(read(t.testdirName, fileSource(ENV))), ['CONFIG_MISSING'], 'a folder is no file')
+  t.same(codes(read(t.testdirName, fileSource(ENV))), ['CONFIG_MISSING'], 'a folder is not a file')
 })
 
 t.test('read: values, places and positions of variables', async t => {

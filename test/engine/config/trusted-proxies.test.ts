@@ -26,7 +26,7 @@ t.test('trusted proxies: headers of other peers, and nonsense, are ignored', asy
   t.equal(none.clientAddress('10.0.0.1', '1.1.1.1'), '10.0.0.1')
 })
 
-t.test('trusted proxies: a text that is no network is refused', async t => {
+t.test('trusted proxies: a text that is not a network is refused', async t => {
   for (const text of ['10.0.0.0/33', 'proxy', '10.0.0', ''])
     t.throws(() => parseNetwork(text), text)
 })

@@ -103,7 +103,7 @@ t.test('EGRESS_ALLOW: allows addresses and networks, with or without a port', as
   t.equal(reach('fd12::1', 443), false)
   t.equal(reach('::1', 5), true)
   for (const wrong of ['localhost', '10.0.0.0/33', '10.0.0.1:0', '10.0.0.1:70000', '[::1', 'x'])
-    t.throws(() => readAllow(wrong), { message: /is no address or network/ }, wrong)
+    t.throws(() => readAllow(wrong), { message: /is neither an address nor a network/ }, wrong)
 })
 
 t.test('egress: checks the text of a URL', async t => {

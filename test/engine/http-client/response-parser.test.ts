@@ -29,7 +29,7 @@ const parse = (pieces: readonly Buffer[], method = 'GET'): ParsedResponse | stri
       if (tail) body.push(tail)
     },
   })
-  // One buffer for all reads, as a socket has: older bytes stand behind the new ones.
+  // One buffer for all reads, as a socket has: older bytes are behind the new ones.
   const shared = Buffer.alloc(65_536, '\r\n\r\n0\r\n\r\n')
   try {
     for (const piece of pieces) {

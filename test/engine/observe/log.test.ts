@@ -104,7 +104,7 @@ t.test('log: known secrets are hidden in any text, also those of a reload', asyn
   log.hide(['later-canary'])
   log.info({ path: 'a later-canary, and sk-canary.1' })
   t.notMatch(lines.join(''), /canary/)
-  t.match(lines[0], '; no', 'a value of two letters is no secret')
+  t.match(lines[0], '; no', 'a value of two letters is not a secret')
   t.match(lines[1], 'a [hidden], and [hidden]')
 })
 

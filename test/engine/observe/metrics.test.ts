@@ -118,7 +118,7 @@ t.test('metrics: a loop that waits has no delay', async t => {
   }
   let reports = 0
   while (reports < 100 && !(await isIdle())) reports++
-  t.ok(reports < 100, 'the interval between two samples is no delay')
+  t.ok(reports < 100, 'the interval between two samples is not a delay')
 })
 
 t.test('metrics: plugins can have counters, timers and gauges', async t => {

@@ -21,7 +21,7 @@ const LINE = {
   details: undefined,
 }
 
-t.test('request lines: have each path as it is, by and without the cache of texts', async t => {
+t.test('request lines: have each path unchanged, by and without the cache of texts', async t => {
   const lines = createRequestLines({ process: 'test' }, text => text.replace('secret', '***'))
   const pathOf = (path: string): string => JSON.parse(lines.write({ ...LINE, path })).path
   const long = `/${'x'.repeat(1_000)}`

@@ -6,7 +6,7 @@ import t from 'tap'
 import { ProblemsError } from '../../../engine/config/problem.ts'
 import { checkDataFolder, reportProblems } from '../../../engine/processes/builder/build-report.ts'
 
-t.test('build report: problems keep their places, other errors stand at the file', async t => {
+t.test('build report: problems keep their places, other errors are at the file', async t => {
   const folder = t.testdir({ 'routes.yaml': 'settings: { data: ./here }\nroutes: []\n' })
   const config = join(folder, 'routes.yaml')
   const problem = { code: 'X', message: 'why', file: config, line: 3, column: 2 }

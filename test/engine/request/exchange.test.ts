@@ -153,7 +153,7 @@ t.test('call: has a reply once a stage answers', async t => {
   t.equal(call.hasReply, true)
 })
 
-t.test('call: bytes and streams are replied as they are, other values as JSON', async t => {
+t.test('call: bytes and streams are replied unchanged, other values as JSON', async t => {
   const bytes: Bytes = Buffer.from('x')
   const stream = (async function* () {
     yield bytes

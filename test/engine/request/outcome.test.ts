@@ -185,7 +185,7 @@ t.test('trace: is that of the client, and goes to the upstream', async t => {
   t.match(traces[0], new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`))
 })
 
-t.test('trace: is new where the client sends none', async t => {
+t.test('trace: is new if the client sends none', async t => {
   const { send, ended } = await endOf(t, (response, trace) => response.end(trace.split('-')[1]))
   const received = await (await send()).text()
   const [, exchange] = await ended

@@ -16,7 +16,7 @@ t.test('overload: two late timers in a row are overload', async t => {
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
   ticks.pass(1_000, OFTEN)
-  t.equal(overload.shouldShed(performance.now()), false, 'a single late timer is no overload')
+  t.equal(overload.shouldShed(performance.now()), false, 'a single late timer is not an overload')
   overload.close()
   t.equal(ticks.running, 0)
 })
@@ -65,7 +65,7 @@ t.test('overload: a second turn full of requests is overload before the turn end
   const ticks = manualClock(t)
   const overload = new Overload()
   ticks.pass(0, EVERY)
-  t.equal(sendRequests(ticks, overload, 100, 10), 0, 'one such turn is no overload')
+  t.equal(sendRequests(ticks, overload, 100, 10), 0, 'one such turn is not an overload')
   ticks.pass(0, EVERY)
   t.equal(sendRequests(ticks, overload, 100, 10), 75, '250 ms of the next turn are served')
   ticks.pass(0, OFTEN)
@@ -74,7 +74,7 @@ t.test('overload: a second turn full of requests is overload before the turn end
   t.equal(ticks.running, 0)
 })
 
-t.test('overload: short turns and single long requests are no overload', async t => {
+t.test('overload: short turns and single long requests are not overload', async t => {
   const ticks = manualClock(t)
   const overload = new Overload()
   for (let turn = 0; turn < 9; turn++) {

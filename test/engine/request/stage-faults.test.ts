@@ -82,7 +82,7 @@ const UNSENDABLE: Readonly<Record<string, readonly Stage[]>> = {
   ],
   'a name that no header has': [answer(200, Buffer.from('x'), { 'x bad': '1' })],
   'a status that is none': [answer(99, Buffer.from('x'))],
-  'a status that is no number': [answer('ok' as unknown as number, Buffer.from('x'))],
+  'a status that is not a number': [answer('ok' as unknown as number, Buffer.from('x'))],
 }
 for (const [description, stages] of Object.entries(UNSENDABLE))
   t.test(`stage fault, ${description}: 500, and the log has the reason`, async t => {

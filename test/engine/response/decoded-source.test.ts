@@ -65,7 +65,7 @@ for (const [coding, encode] of Object.entries(CODINGS))
     t.same([error.reply.status, String(error.bytes)], [404, 'no'])
   })
 
-t.test('coded answers: HEAD, parts and `identity` pass as they are', async t => {
+t.test('coded answers: HEAD, parts and `identity` pass unchanged', async t => {
   const gzip = zlib.gzipSync(text)
   const head = await ask(t, { coding: 'gzip', body: gzip }, { method: 'HEAD' })
   t.same([head.reply.status, head.bytes.length], [200, 0])

@@ -134,7 +134,7 @@ t.test('pings: no other client gets one before its stream', async t => {
   t.equal((await call.end(LAST))?.body, STREAMED + LAST, 'none on a route without pings')
 })
 
-t.test('pings: a body that is no stream of events gets none', async t => {
+t.test('pings: a body that is not a stream of events gets none', async t => {
   const { ask } = await arrange(t)
   const call = await ask({}, 200, 'application/x-ndjson')
   await call.piece('{}\n\n')

@@ -97,7 +97,7 @@ t.test(
       [event({ type: 'error', error: { message: base64 } }), base64.slice(0, 60)],
       [event({ type: 'server_error', message: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
       [event({ code: 'KeyError', message: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
-      // The same in more bytes, also where nothing stands between the words.
+      // The same in more bytes, also if nothing is between the words.
       [event({ p: 'x'.repeat(4_000), code: 'keyerror', m: base64 }), base64.slice(0, 60)],
       [event({ p: 'x'.repeat(4_000), error: { message: base64 } }), base64.slice(0, 60)],
       [event({ p: 'x'.repeat(4_000), code: 'a_error', m: base64 }), base64.slice(0, 60)],
@@ -146,5 +146,5 @@ t.test('credential mask: what waits is passed on if the body fails', async t => 
   t.equal(passed(mask.whole()), ' CUT')
   const empty = new FilteredReply(400, { 'x-debug': SECRET }, Buffer.from(SECRET))
   hideCredentials(empty, new CredentialMask(['short']), true)
-  t.equal(await readReply(empty), SECRET, 'a short text is no secret')
+  t.equal(await readReply(empty), SECRET, 'a short text is not a secret')
 })

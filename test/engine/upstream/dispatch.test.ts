@@ -363,7 +363,7 @@ t.test('dispatch: targets with other rules are a fallback, with its own balance'
     ['a', 'b', 'd', 'a', 'b', 'd'],
   )
   const refused = await arrange(t, { a: 400, b: 400, c: 200, d: 200 }, {}, withTargets(targets))
-  t.equal(await ask(refused.core, JSON_POST), '400 answer of a', 'a mistake is no failure')
+  t.equal(await ask(refused.core, JSON_POST), '400 answer of a', 'a mistake is not a failure')
 })
 
 t.test('dispatch: every attempt is counted with its outcome', async t => {

@@ -34,7 +34,7 @@ t.test('health: one request probes an ejected origin, others wait', async t => {
   const health = new Health()
   failing(health, 3, 1_000)
   health.recordAttempt(1_050)
-  t.equal(health.isAvailable(1_100), true, 'a request sent during the ejection is no probe')
+  t.equal(health.isAvailable(1_100), true, 'a request sent during the ejection is not a probe')
   health.recordAttempt(1_100)
   t.equal(health.isAvailable(1_100), false)
   t.equal(health.isAvailable(9_999), false, 'until the probe ends')

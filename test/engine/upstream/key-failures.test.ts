@@ -152,7 +152,7 @@ t.test('key failures: a streamed body is not sent again', async t => {
   t.same(used, ['a', 'b'])
 })
 
-t.test('key failures: another key is no retry, and retries start over', async t => {
+t.test('key failures: another key is not a retry, and retries start over', async t => {
   const { core, used } = await arrange(t, key => (key === 'a' ? 401 : 503), {
     route: { retries: 1 },
   })

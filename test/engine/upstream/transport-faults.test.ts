@@ -156,7 +156,7 @@ testClients(
 )
 
 testClients(
-  'transport fault: an unsendable request is no failure of the upstream',
+  'transport fault: an unsendable request is not a failure of the upstream',
   async (t, openOrigin) => {
     const upstream = await startByteUpstream(t, () => OK)
     const { origin, ask } = openOrigin(t, upstream.url)

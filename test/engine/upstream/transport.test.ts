@@ -121,7 +121,7 @@ testClients('transport: buffers a few early chunks, then pauses', async (t, open
 })
 
 testClients(
-  'transport: a paused reader is no inactivity of the upstream',
+  'transport: a paused reader is not an inactivity of the upstream',
   async (t, openOrigin) => {
     const upstream = await startByteUpstream(t, socket => {
       socket.write(`${HEAD}hello`)
@@ -228,7 +228,7 @@ testClients(
     t.equal(
       origin.health.isAvailable(performance.now()),
       true,
-      'aborts are no failures of the upstream',
+      'aborts are not failures of the upstream',
     )
   },
 )

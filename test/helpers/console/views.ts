@@ -1,4 +1,4 @@
-/** Every view of the console: pages, dialogs, and what stands in place of data. */
+/** Every view of the console: pages, dialogs, and what is in place of data. */
 import type { Page, Route } from 'playwright-core'
 import type { Window } from './browser.ts'
 import type { SampleGateway } from './sample-gateway.ts'

@@ -134,7 +134,7 @@ const checkTarget = (t: Test, codec: TargetCodec, key: string): void => {
   )
   t.ok(
     codec.decodeError(503, undefined).message,
-    owes('codec.decodeError', 'a message for a reply that is no JSON'),
+    owes('codec.decodeError', 'a message for a reply that is not JSON'),
   )
   if (codec.imageGeneration) return
   t.equal(

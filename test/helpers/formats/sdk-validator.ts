@@ -122,7 +122,7 @@ const addDiscriminators = (schema: LooseObject): unknown => {
     const { anyOf, ...rest } = Object.fromEntries(entries)
     const types = asList(anyOf).map(constOf)
     if (!anyOf) return rest
-    // A member of that name is no union.
+    // A member of that name is not a union.
     if (!Array.isArray(anyOf)) return { anyOf, ...rest }
     if (new Set(types).size < types.length || types.includes(undefined)) return { anyOf, ...rest }
     const branches = asList(anyOf).map((each, index) => ({

@@ -111,7 +111,7 @@ export const hostServing = (
 ): TranslationContext['host'] => ({
   send: async (_, { path }) => {
     const file = files[path]
-    if (!file) throw new Error('127.0.0.1 is no public address.')
+    if (!file) throw new Error('127.0.0.1 is not a public address.')
     return file()
   },
 })

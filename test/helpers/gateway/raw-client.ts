@@ -111,8 +111,8 @@ export interface RawReply {
   readonly whole: boolean
 }
 
-/** Cuts received bytes into replies by their own framing. Bytes that are no reply end the list with
- *  status 0. */
+/** Cuts received bytes into replies by their own framing. Bytes that are not a reply end the list
+ *  with status 0. */
 export const replies = (received: string): RawReply[] => {
   const list: RawReply[] = []
   let rest = received

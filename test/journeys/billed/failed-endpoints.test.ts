@@ -15,7 +15,7 @@ interface Endpoint {
   readonly format: string
   readonly body: object
   readonly answer: object
-  /** Bodies that are no answers, besides those in OpenAI's shapes. */
+  /** Bodies that are not answers, besides those in OpenAI's shapes. */
   readonly failures?: readonly object[]
 }
 const usage = { prompt_tokens: 4, total_tokens: 4 }

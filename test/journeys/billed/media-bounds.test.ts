@@ -418,7 +418,7 @@ t.test('media: below the estimate the call is refused before it is sent', async 
   t.equal(response.status, 403, text)
   t.match(text, /insufficient/i)
 })
-t.test('media: the output is lowered where the estimate leaves a part for it', async t => {
+t.test('media: the output is lowered if the estimate leaves a part for it', async t => {
   const poor = await prepareCustomer(ROUTES, UNIT / 10n)
   await upstream.script('ch', [{ do: 'body' }, plain(completed(1_500))])
   const image = { type: 'image_url', image_url: { url: 'https://e.com/i.png' } }

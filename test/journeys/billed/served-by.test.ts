@@ -1,5 +1,5 @@
-/** What served a call stands in its charge: upstream, target, key, model, tier, id and times, for
- *  plain and streamed calls; operators see all of it, customers nothing that names the provider. */
+/** What served a call is in its charge: upstream, target, key, model, tier, id and times, for plain
+ *  and streamed calls; operators see all of it, customers nothing that names the provider. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -65,7 +65,7 @@ t.test('images: charged by the answer, held at the dearest permitted price', asy
     }
 })
 
-t.test('images: a table without a default costs its dearest where nothing is named', async t => {
+t.test('images: a table without a default costs its dearest if nothing is named', async t => {
   const rows = [
     [{ quality: 'low' }, 1],
     [{}, 4],

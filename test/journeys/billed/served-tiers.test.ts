@@ -476,31 +476,28 @@ for (const [clientName, client] of Object.entries(CLIENTS))
       t.equal(tierIn((await sentTo(name)).body), 'priority', 'a priced tier is sent')
     })
 
-t.test(
-  'unpriced speed and geography: left out with their beta, other bytes as they are',
-  async t => {
-    const client = CLIENTS['anthropic-messages'] as Client
-    await upstream.script('anthropic-messages', [WHOLE, ...messages.plain({})])
-    const betas = { 'anthropic-beta': 'fast-mode-2026-02-01,context-1m-2025-08-07' }
-    const wish = { speed: 'fast', inference_geo: 'us', fallbacks: [{ model: 'x', speed: 'fast' }] }
-    const { response } = await ask(client, 'plain-anthropic-messages', false, wish, betas)
-    t.equal(
-      response.headers.get('x-tollgate-dropped'),
-      'speed, inference_geo, fallbacks.speed, fast-mode-2026-02-01',
-    )
-    const { body, headers } = await sentTo('anthropic-messages')
-    t.same(body, {
-      ...client.body('there', false),
-      fallbacks: [{ model: 'x' }],
-    })
-    t.equal(headers['anthropic-beta'], 'context-1m-2025-08-07')
-    const priced = await ask(client, 'm-anthropic-messages', false, wish, betas)
-    t.equal(priced.response.headers.get('x-tollgate-dropped'), null)
-    const request = await sentTo('anthropic-messages')
-    t.match(request.body, wish)
-    t.equal(request.headers['anthropic-beta'], betas['anthropic-beta'])
-  },
-)
+t.test('unpriced speed and geography: left out with their beta, other bytes unchanged', async t => {
+  const client = CLIENTS['anthropic-messages'] as Client
+  await upstream.script('anthropic-messages', [WHOLE, ...messages.plain({})])
+  const betas = { 'anthropic-beta': 'fast-mode-2026-02-01,context-1m-2025-08-07' }
+  const wish = { speed: 'fast', inference_geo: 'us', fallbacks: [{ model: 'x', speed: 'fast' }] }
+  const { response } = await ask(client, 'plain-anthropic-messages', false, wish, betas)
+  t.equal(
+    response.headers.get('x-tollgate-dropped'),
+    'speed, inference_geo, fallbacks.speed, fast-mode-2026-02-01',
+  )
+  const { body, headers } = await sentTo('anthropic-messages')
+  t.same(body, {
+    ...client.body('there', false),
+    fallbacks: [{ model: 'x' }],
+  })
+  t.equal(headers['anthropic-beta'], 'context-1m-2025-08-07')
+  const priced = await ask(client, 'm-anthropic-messages', false, wish, betas)
+  t.equal(priced.response.headers.get('x-tollgate-dropped'), null)
+  const request = await sentTo('anthropic-messages')
+  t.match(request.body, wish)
+  t.equal(request.headers['anthropic-beta'], betas['anthropic-beta'])
+})
 
 for (const [name, header, value, cost] of [
   ['google-gemini', 'x-vertex-ai-llm-shared-request-type', 'priority', 4],

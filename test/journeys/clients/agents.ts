@@ -13,7 +13,7 @@ export interface Agent {
   readonly command: string
   /** The registry of the package; npm by default. */
   readonly from?: 'pip'
-  /** What it is asked, where it has no tool that runs commands. */
+  /** What it is asked, if it has no tool that runs commands. */
   readonly prompt?: string
   /** Arguments of one run without questions. */
   run(prompt: string, gateway: Gateway): readonly string[]
@@ -139,7 +139,7 @@ export const AGENTS: readonly Agent[] = [codex, codexSocket, claudeCode, geminiC
 const FOLDER = fileURLToPath(new URL('../../../node_modules/.cache/agents', import.meta.url))
 const run = promisify(execFile)
 /** Installs the package of an agent, if it is not there; resolves to the path of its command, or to
- *  undefined where the registry has none. */
+ *  undefined if the registry has none. */
 export const install = async (agent: Agent): Promise<string | undefined> => {
   const { package: name, version, command, from } = agent
   const folder = join(FOLDER, `${name.replaceAll('/', '-')}-${version}`)

@@ -28,10 +28,10 @@ const install = async (): Promise<string | undefined> => {
   return hasAll() ? program : undefined
 }
 
-/** Operations of each credential, and those left out: they end the credential or the limits of
- *  the run, are no part of the product's API, or (`/upload`) answer 501 to protocols of uploads
- *  that they do not have. The generator cannot read the conditions in the schema of
- *  `POST /v1/messages`. */
+/** Operations of each credential, and those left out: they end the credential or the limits of the
+ *  run, are not part of the product's API, or (`/upload`) answer 501 to protocols of uploads that
+ *  they do not have. The generator cannot read the conditions in the schema of `POST
+ *  /v1/messages`. */
 const RUNS = {
   'API key': { keep: '^/', leave: '^/(api|sandbox|console|upload)/|:download$|^/v1/messages$' },
   'system token': {

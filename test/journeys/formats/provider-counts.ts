@@ -147,7 +147,7 @@ const METERS: Readonly<Record<string, (usage: LooseObject) => Counts>> = {
   },
 }
 
-/** Calls of hosted tools, where the usage does not count them. */
+/** Calls of hosted tools, if the usage does not count them. */
 const TOOL_CALLS: Readonly<
   Record<string, (all: readonly LooseObject[], recording: Recording) => Counts>
 > = {

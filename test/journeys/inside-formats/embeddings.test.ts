@@ -224,7 +224,7 @@ t.test('embeddings: a strict route rejects unsupported fields, others report the
   t.equal((await ask('multi')).status, 200, 'no field is dropped')
 })
 
-t.test('embeddings: an image that is no base64 is refused where it is translated', async t => {
+t.test('embeddings: an image that is not base64 is refused where it is translated', async t => {
   const image_url = { url: 'data:image/png;base64,***' }
   const body = { model: 'gx-embedding', input: [{ type: 'image_url', image_url }] }
   const response = await fetch(`${gateway.url}/v1/embeddings`, {

@@ -63,7 +63,7 @@ t.test('stream ends: an error event of the last target becomes an error reply', 
   t.match(JSON.parse(text), { error: { message: 'later', code: 'overloaded' } })
 })
 
-t.test('stream ends: a rejected gateway key is no client error', async t => {
+t.test('stream ends: a rejected gateway key is not a client error', async t => {
   const rejection = { error: { message: 'Incorrect API key: sk-operators' } }
   await upstream.script('one', [{ do: 'body' }, plain(rejection, '401 Unauthorized')])
   await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])

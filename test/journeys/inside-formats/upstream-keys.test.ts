@@ -141,7 +141,7 @@ t.test(
   },
 )
 
-t.test('upstream keys: on a route without a format, other refusals pass as they are', async t => {
+t.test('upstream keys: on a route without a format, other refusals pass unchanged', async t => {
   const call = await start()
   const flagged = { error: { code: 'moderation', message: 'invalid_api_key is what you wrote' } }
   answerTo = () => [403, flagged]

@@ -148,7 +148,7 @@ t.test(
       const shootAll = (quietMs: number) =>
         Promise.all(pairs.map(pair => shoot(pair, send, victim, quietMs)))
       let outcomes = await shootAll(QUIET_MS)
-      // A slow reply is no difference: the second run waits ten times as long.
+      // A slow reply is not a difference: the second run waits ten times as long.
       if (disagreements(outcomes, victim).length > 0) outcomes = await shootAll(QUIET_MS * 10)
       for (const wrong of disagreements(outcomes, victim))
         t.fail(`${name}: ${wrong.slice(0, 2_000)}\nsent: ${send.slice(0, 1_000)}`)

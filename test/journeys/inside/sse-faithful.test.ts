@@ -116,7 +116,7 @@ t.test('SSE: a slow first byte is waited for', async t => {
     LAST,
   ])
 
-  await t.test('SSE: pings before the first byte where the route has them', async t => {
+  await t.test('SSE: pings before the first byte if the route has them', async t => {
     const client = await rawClient(gateway)
     await client.send(
       'POST /pinged/s/late HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"stream":true}',

@@ -57,7 +57,7 @@ const TABLE: readonly Row[] = [
     (path): Row => [path, { prompt: '' }, 'FieldLacking', 'prompt'],
   ),
   ['audio-tts', { text: '' }, 'FieldLacking', 'text'],
-  // null is absent: an optional member is no fault, a required one is missing
+  // null is absent: an optional member is not a fault, a required one is missing
   ...[...CLIPS, 'reference2image', 'text2audio'].map(
     (path): Row => [
       path,

@@ -277,7 +277,7 @@ t.test('file ids: a table is refused where an image is expected', async t => {
     const kind = INVALID[name] ?? 'invalid_request_error'
     const refusal = await post(path, body(ids.csv, true))
     checkRefusal(t, name, refusal, { status: 400, kind, at: at(true) })
-    t.match(messageOf(refusal.json), `the file ${ids.csv} is no image; its type is text/csv`)
+    t.match(messageOf(refusal.json), `the file ${ids.csv} is not an image; its type is text/csv`)
   }
   const { status, json } = await post('/v1/messages', {
     model: 'cl-sonnet-4-5',

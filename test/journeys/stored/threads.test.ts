@@ -209,7 +209,7 @@ t.test('thread: a deleted message ends it, and only its owner deletes it', async
   )
 })
 
-t.test('thread: its messages are no responses', async t => {
+t.test('thread: its messages are not responses', async t => {
   await upstream.script('cl', reply('msg_x1', 'One.'))
   await own.beta.messages.create({ ...base, messages: [ask], thread: create })
   for (const id of ['msg_x1', 'message%20msg_x1'])

@@ -139,7 +139,7 @@ for (const { engine, host, ...accountHelpers } of both) {
           accounts,
           'list --note x',
           2,
-          /^--note is no option here\nUsage: tollgate accounts list \[--all\]$/m,
+          /^--note is not an option here\nUsage: tollgate accounts list \[--all\]$/m,
         ],
         [keys, 'create', 2, /tollgate keys create ACCOUNT/],
         [keys, 'create nobody', 3, /Unknown account "nobody"; `tollgate accounts list`/],

@@ -136,7 +136,7 @@ t.test('price page: video models show the credits of a second by resolution', as
     { credits_per_second: 3.6, duration: 5, credits: 18 },
     'the first second costs more than the others',
   )
-  t.same(pricesOf('vdq2').length, 3, 'images are no clips')
+  t.same(pricesOf('vdq2').length, 3, 'images are not clips')
   t.same(pricesOf('vdq1'), [
     { resolution: '1080p', credits_per_second: 16, duration: 5, credits: 80 },
   ])

@@ -1,4 +1,4 @@
-/** Edits of JSON bodies: the result is that of parsed values, and other bytes stay as they are. */
+/** Edits of JSON bodies: the result is that of parsed values, and other bytes stay unchanged. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { type BodyEdits, compileEdits, editBody } from '../../../plugins/conversion/body-edits.ts'
@@ -43,7 +43,7 @@ t.test('body edits: rename, drop and set change only their members', async t => 
   for (const [text, edits, expected] of rows) t.equal(edit(text, edits), expected, text)
 })
 
-t.test('body edits: bytes that are no JSON object stay as they are', async t => {
+t.test('body edits: bytes that are not a JSON object stay unchanged', async t => {
   for (const text of [
     '',
     '[1]',

@@ -102,7 +102,7 @@ const TABLE: readonly Row[] = [
     nanos: 1_000_000_000n,
   },
   ...[Number.NaN, -1, Number.POSITIVE_INFINITY, 1e13].map(prompt => ({
-    what: `${prompt} is no bound`,
+    what: `${prompt} is not a bound`,
     rule: 'price: { input: 2 / 1M }',
     bounds: { prompt },
     nanos: 0n,

@@ -16,8 +16,7 @@ const models: Section = Object.assign(
 export const document: Document = { ...sectionsIn('routes.yaml'), models }
 export const catalogue = new Catalogue(models, fakeHost())
 
-// ---------------------------------------------------------------- by hand, for a checkout that
-// stands alone
+// ------------------------------------------------ by hand, for a checkout without recordings
 
 /** Text models of the specification. */
 export const TEXT_MODELS: readonly string[] = [

@@ -1,4 +1,4 @@
-/** Completion of the editor: which keys and values of the schema of routes.yaml may stand at the
+/** Completion of the editor: which keys and values of the schema of routes.yaml may be at the
  *  cursor. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
@@ -31,7 +31,7 @@ t.test('completion: values of a key, also in a list', async t => {
   t.same(at('settings:\n  durability: |').names, ['power', 'process'])
   t.ok(at('routes:\n  - path: GET /x\n    errors: |').names.includes('openai'))
   t.ok(at('routes:\n  - { path: GET /x, auth: [key, s|').names.includes('session'))
-  t.notOk(at('console: { edit: |').names.includes('session'), 'no keys where a value stands')
+  t.notOk(at('console: { edit: |').names.includes('session'), 'no keys where a value is')
 })
 
 t.test('completion: nothing that is not of the schema', async t => {

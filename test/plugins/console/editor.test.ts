@@ -40,7 +40,7 @@ const before = String(texts['routes.yaml'])
 const folder = dirname(gateway.data)
 const file = 'routes.yaml'
 
-t.test('files: the YAML texts as they are, and the schema with the keys of plugins', async t => {
+t.test('files: the YAML texts unchanged, and the schema with the keys of plugins', async t => {
   t.same(Object.keys(texts).sort(), ['more/some.yaml', 'routes.yaml'])
   t.equal(before, readFileSync(join(folder, file), 'utf8'))
   const { body } = await operator.ask('GET', '/api/admin/editor/schema')

@@ -4,7 +4,7 @@ import t from 'tap'
 import { operationsIn, readDocument } from '../../helpers/gateway/openapi.ts'
 import { gateway } from './shipped-console.ts'
 
-/** As they stand in JSON: beyond 2^63, beyond what is exact, and beyond any integer type. */
+/** As they are in JSON: beyond 2^63, beyond what is exact, and beyond any integer type. */
 const HUGE = ['9223372036854775808', '99999999999999999999999', '1e300']
 /** Among them uploads, which the sandbox does not take. */
 const LEFT_OUT = /^\/upload\/|\/session$|configuration\/(?:reload|rollback)$/

@@ -1,5 +1,5 @@
-/** The code that the console offers to paste: each curl call and each TypeScript program runs as it
- *  stands and gets an answer; the Python programs compile. */
+/** The code that the console offers to paste: each curl call and each TypeScript program runs
+ *  unchanged and gets an answer; the Python programs compile. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'

@@ -1,5 +1,5 @@
 /** Every member of a usage report and every tool in the newest types of the SDKs, and in the
- *  recordings, is known: it counts, is part of a count, or is no usage. */
+ *  recordings, is known: it counts, is part of a count, or is not a usage. */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Json } from '../../../engine/plugin.ts'

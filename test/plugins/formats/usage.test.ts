@@ -191,7 +191,7 @@ const TABLE: readonly Row[] = [
   ],
   [
     'anthropic-messages',
-    'cached and written stand beside the input; the hour is part of what was written',
+    'cached and written are beside the input; the hour is part of what was written',
     {
       input_tokens: 10,
       cache_creation_input_tokens: 100,
@@ -254,7 +254,7 @@ const TABLE: readonly Row[] = [
   ],
   [
     'google-interactions',
-    'cached is part of the input; thoughts and what tools added stand beside',
+    'cached is part of the input; thoughts and what tools added are beside',
     {
       total_input_tokens: 100,
       total_cached_tokens: 60,
@@ -299,7 +299,7 @@ const TABLE: readonly Row[] = [
   ],
   [
     'google-gemini',
-    'cached is part of the prompt; thoughts and what tools added stand beside',
+    'cached is part of the prompt; thoughts and what tools added are beside',
     {
       promptTokenCount: 100,
       cachedContentTokenCount: 60,
@@ -387,7 +387,7 @@ const TABLE: readonly Row[] = [
   ['google-gemini', 'an answer without candidates', { promptTokenCount: 7 }, { input: 7 }],
   [
     'openai-images',
-    'images that were seen stand in what was read',
+    'images that were seen are in what was read',
     {
       images: 2,
       input_tokens: 20,

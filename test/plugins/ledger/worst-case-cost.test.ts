@@ -54,7 +54,7 @@ for (const price of [
     },
   )
 
-t.test('worst-case cost: a body that is no object has default bounds', async t => {
+t.test('worst-case cost: a body that is not an object has default bounds', async t => {
   const capacity = { ...CAPACITY, rule: ruleOf({ output: 1 }) }
   for (const body of [null, [], 'x', 5])
     t.match(requestBoundsOf(body, 100, capacity), { bounds: { prompt: 100, completion: 16_384 } })

@@ -303,7 +303,7 @@ const expandedBody = async (body: Json): Promise<Json | undefined> => {
   return expanded?.body
 }
 
-t.test('model: adds the defaults of the route where the body lacks them', async t => {
+t.test('model: adds the defaults of the route if the body lacks them', async t => {
   const model = 'clip'
   t.same(await expandedBody({ model }), {
     model,
@@ -314,7 +314,7 @@ t.test('model: adds the defaults of the route where the body lacks them', async 
   t.match(await expandedBody({ model, duration: 4 }), { duration: 4, resolution: '360p' })
   t.match(await expandedBody({ model, ratio: '1:1' }), { ratio: '1:1', duration: 8 })
   const complete = { model, duration: 1, resolution: '720p', ratio: '1:1' }
-  t.equal(await expandedBody(complete), undefined, 'a complete body stays as it is')
+  t.equal(await expandedBody(complete), undefined, 'a complete body stays unchanged')
   t.match(await expandedBody({ model: 'usual' }), { size: 'S' })
   t.equal(await expandedBody({ model: 'partial', kind: 'b' }), undefined, 'no value for it')
   t.same(await expandedBody({ model: 'partial', kind: 'a' }), {
@@ -333,7 +333,7 @@ t.test('model: validates the body with its defaults', async t => {
   t.match(fault, { code: 'INVALID_VALUE', param: 'resolution' })
 })
 
-t.test('model: adds no defaults to a form, whose bytes are sent as they are', async t => {
+t.test('model: adds no defaults to a form, whose bytes are sent unchanged', async t => {
   const headers = { 'content-type': 'multipart/form-data; boundary=x' }
   const { exchange } = await ask({ body: { model: 'clip' }, headers }, { configuration: clips })
   t.equal(exchange.slots.get(EXPANDED_REQUEST), undefined)

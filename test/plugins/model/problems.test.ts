@@ -49,7 +49,7 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
   [
     'a pattern as the alias of a name',
     { a: { to: 'gp/a', aliases: ['b-*'] } },
-    /^models\.a\.aliases\.0 MODEL_ALIAS "a" is no pattern, so "b-\*" may be none$/,
+    /^models\.a\.aliases\.0 MODEL_ALIAS "a" is not a pattern, so "b-\*" may be none$/,
   ],
   [
     'a name as the alias of a pattern',
@@ -62,7 +62,7 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
     /MODEL_ALIAS "b-\{no/,
   ],
   [
-    'an alias that is no usable pattern',
+    'an alias that is not a usable pattern',
     { 'a-*': { to: 'gp/a-*', aliases: ['b-{x'] } },
     /^models\.a-\*\.aliases\.0 MODEL_ALIAS /,
   ],

@@ -133,7 +133,7 @@ t.test('sandbox realtime: audio has the format that the session sets', async t =
   }
 })
 
-t.test('sandbox realtime: a response answers its own input where it has one', async t => {
+t.test('sandbox realtime: a response answers its own input if it has one', async t => {
   const { send } = newSession()
   send(message('in the conversation'))
   const input = [message('only here').item]

@@ -66,7 +66,7 @@ t.test('sandbox embeddings: are unit vectors, the same for the same text', async
     image_url: { url: `data:image/png;base64,${'A'.repeat(9_000)}` },
   }
   const mixed = await embed({ input: [{ type: 'text', text: 'a' }, image] })
-  t.match(mixed, { data: { length: 2 }, usage: { prompt_tokens: 1_101 } }, 'an image is no text')
+  t.match(mixed, { data: { length: 2 }, usage: { prompt_tokens: 1_101 } }, 'an image is not text')
   for (const dimensions of [0, 1.5, 1e9])
     t.match(
       await errorFrom(() => embed({ input: 'a', dimensions })),

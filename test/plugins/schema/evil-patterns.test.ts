@@ -117,7 +117,7 @@ t.test('schema bounds: apply to names, lists and nested schemas', t => {
   ])
     t.match(refusal(schema), /needs `maxLength`/, JSON.stringify(schema))
   const harmless = { properties: { pattern: { enum: [{ pattern: evil }] }, b: { const: evil } } }
-  t.equal(refusal(harmless), 'none', 'a constant value is no pattern')
+  t.equal(refusal(harmless), 'none', 'a constant value is not a pattern')
   const list = (more: object) => ({
     properties: { a: { type: 'array', uniqueItems: true, ...more } },
   })

@@ -190,7 +190,7 @@ t.test('callback: an unusable URL is refused in the dialect and nothing is held'
   }
   t.same(await gateway.rows('SELECT id FROM tasks'), [])
   t.same(await gateway.rows("SELECT request FROM charges WHERE state = 'open'"), [])
-  t.equal((await gateway.create({ callback_url: '' })).status, 200, 'an empty text is no URL')
+  t.equal((await gateway.create({ callback_url: '' })).status, 200, 'an empty text is not a URL')
 })
 
 t.test('callback: a cancelled task is announced', async t => {

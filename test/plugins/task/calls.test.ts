@@ -49,7 +49,7 @@ t.test('call as a task: clients decide whether a call is one', async t => {
   const waited = await gateway.ask({ prefer: 'respond-async, wait=20' })
   t.match(waited, { status: 200, text: /Good day/ }, 'the result came within the wait')
   const upstreamStream = gateway.ask({}, { stream: true })
-  t.not((await upstreamStream).status, 202, 'a stream is no task')
+  t.not((await upstreamStream).status, 202, 'a stream is not a task')
 })
 
 t.test('call as a task: it carries the stored files that it names', async t => {

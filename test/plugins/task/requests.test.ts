@@ -1,4 +1,4 @@
-/** Requests of tasks stand apart from the rows that polls change, on both stores. */
+/** Requests of tasks are apart from the rows that polls change, on both stores. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { splitTasks } from '../../../plugins/task/requests/upkeep.ts'

@@ -528,9 +528,9 @@ t.test('tasks: tollgate check reports paths that do not name the task', async t 
     problems.push(`${where.slice(3).join('.')} ${code} ${message}`),
   )
   t.same(problems, [
-    'find.path TASK_PATH this path has the placeholder {id}; write {task} where the id of the task stands',
-    'poll.path TASK_PATH this path names no task; write {id} or {task} where the id of the task stands',
-    'poll.results_path TASK_PATH this path has the placeholder {job}; write {id} or {task} where the id of the task stands',
+    'find.path TASK_PATH this path has the placeholder {id}; write {task} where the id of the task is',
+    'poll.path TASK_PATH this path names no task; write {id} or {task} where the id of the task is',
+    'poll.results_path TASK_PATH this path has the placeholder {job}; write {id} or {task} where the id of the task is',
   ])
 })
 

@@ -225,7 +225,7 @@ t.test('videos: content that cannot be fetched is a clear error', async t => {
   t.match(await downloadFrom(`${files}/416`), { status: 416 })
   for (const address of [`${files}/302`, `${files}/500`, 'http://10.0.0.1/clip', 'no address'])
     t.match(await downloadFrom(address), { status: 502 }, address)
-  t.match(lines.join('\n'), '10.0.0.1 is no public address')
+  t.match(lines.join('\n'), '10.0.0.1 is not a public address')
   here.script = always('success', { creation: { url: `${files}/page` } })
   const id = await create()
   await reach(id, 'completed')

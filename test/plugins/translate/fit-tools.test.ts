@@ -101,29 +101,26 @@ t.test(
     t.equal(reply?.headers['x-tollgate-dropped'], 'tools[1].web_search, tools[2].code_interpreter')
   },
 )
-t.test(
-  'hosted tools: beside functions they are left out where a model does not mix them',
-  async t => {
-    const attempt = (traits: { readonly [trait: string]: Json }, more: object = {}) =>
-      translateAttempt({
-        client: RESPONSES,
-        target: GEMINI,
-        body: { ...offering, ...more } as Json,
-        traits,
-        upstreamReply: calling(GEMINI, 'look'),
-      })
-    const older = await attempt({})
-    t.same(declaredNames(older.upstreamRequest), ['look'])
-    t.match(older.reply?.headers['x-tollgate-dropped'], /^tools\[1\]\.web_search, tools\[2\]/)
-    const newer = await attempt({ mixed_tools: true })
-    t.same(declaredNames(newer.upstreamRequest), ['googleSearch', 'codeExecution', 'look'])
-    const alone = await attempt({}, { tools: HOSTED })
-    t.same(declaredNames(alone.upstreamRequest), ['googleSearch', 'codeExecution'])
-    t.equal(alone.reply?.headers['x-tollgate-dropped'], undefined)
-    const forced = await attempt({}, { tool_choice: { type: 'web_search' } })
-    t.match(forced.fault, { code: 'TOOLS_MIXED', status: 400, message: /'web_search'/ })
-  },
-)
+t.test('hosted tools: beside functions they are left out if a model does not mix them', async t => {
+  const attempt = (traits: { readonly [trait: string]: Json }, more: object = {}) =>
+    translateAttempt({
+      client: RESPONSES,
+      target: GEMINI,
+      body: { ...offering, ...more } as Json,
+      traits,
+      upstreamReply: calling(GEMINI, 'look'),
+    })
+  const older = await attempt({})
+  t.same(declaredNames(older.upstreamRequest), ['look'])
+  t.match(older.reply?.headers['x-tollgate-dropped'], /^tools\[1\]\.web_search, tools\[2\]/)
+  const newer = await attempt({ mixed_tools: true })
+  t.same(declaredNames(newer.upstreamRequest), ['googleSearch', 'codeExecution', 'look'])
+  const alone = await attempt({}, { tools: HOSTED })
+  t.same(declaredNames(alone.upstreamRequest), ['googleSearch', 'codeExecution'])
+  t.equal(alone.reply?.headers['x-tollgate-dropped'], undefined)
+  const forced = await attempt({}, { tool_choice: { type: 'web_search' } })
+  t.match(forced.fault, { code: 'TOOLS_MIXED', status: 400, message: /'web_search'/ })
+})
 t.test('hosted tools: one that was left out is not counted', async t => {
   const citation = { url: 'https://a.example', title: 'A', start_index: 0, end_index: 1 }
   const message = {
@@ -203,7 +200,7 @@ t.test('hosted tools: an image model leaves them out, too', async t => {
   const { fault } = await attempt({ tool_choice: { type: 'web_search' } })
   t.match(fault, { code: 'TOOL_UNSUPPORTED' })
 })
-t.test('hosted tools: a function of the same name is no hosted tool', async t => {
+t.test('hosted tools: a function of the same name is not a hosted tool', async t => {
   const { upstreamRequest, fault } = await translateAttempt({
     client: RESPONSES,
     target: CHAT,

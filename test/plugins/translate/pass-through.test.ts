@@ -180,7 +180,7 @@ t.test(
       return fault ?? exchange.targets.map(({ upstream }) => upstream)
     }
     t.same(await judge('gp', 'any'), ['gp', 'any'])
-    t.same(await judge('cl', 'odd', 'any'), ['cl', 'any'], 'another format is no reason')
+    t.same(await judge('cl', 'odd', 'any'), ['cl', 'any'], 'another format is not a reason')
     t.match(await judge('odd'), { code: 'MODEL_NOT_HERE', status: 404, message: /cl-sonnet-4-5/ })
     t.same(await judge(), [], 'a route without targets is not its affair')
   },

@@ -395,7 +395,7 @@ t.test('reported usage: plausible counts are used unchanged', async t => {
 })
 
 t.test('reported usage: a part is bounded by the whole that includes it', async t => {
-  // Google counts thoughts beside the answer: there it is no part.
+  // Google counts thoughts beside the answer: there it is not part.
   for (const target of NAMES.filter(name => name !== 'google-gemini'))
     for (const stream of [false, true]) {
       const counts = countsOf(target, 30, 10, 1_000_000)

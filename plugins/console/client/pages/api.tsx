@@ -193,7 +193,7 @@ const Section = ({ title, children }: { title: string; children: ComponentChildr
   </section>
 )
 
-/** The members of a body; the schema itself where it has none. */
+/** The members of a body; the schema itself if it has none. */
 const Members = ({ schema, document }: { schema: Schema; document: OpenApi }) => {
   const members = membersOf(schema, document)
   return members.length > 0 ? <Rows rows={members} /> : <CodeBox text={jsonOf(schema)} />

@@ -38,7 +38,7 @@ const OwnCall = ({ id }: { id: string }) => {
   )
 }
 
-/** What a customer sees of the journey of a call. */
+/** The steps of a call that a customer sees. */
 const stepsOf = (receipt: Receipt, currency: string): readonly Step[] => {
   const { at, closed, held, cost, state } = receipt
   const begin = Date.parse(at)

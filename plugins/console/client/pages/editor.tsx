@@ -1,5 +1,5 @@
-/** The editor of routes.yaml and its includes: line numbers, problems beside the lines as they are
- *  typed, completion of keys and values, a save that overwrites no change of another editor. */
+/** The editor of routes.yaml and its includes: line numbers, problems beside their lines,
+ *  completion of keys and values, a save that overwrites no change of another editor. */
 import type { RefObject } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import type { ProblemView } from '../../../views.ts'

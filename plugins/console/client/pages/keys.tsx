@@ -136,7 +136,7 @@ const limitsOf = ({ requests, concurrency }: Draft, before?: OwnKey) => {
   }
   return Object.keys(limits).length > 0 ? limits : null
 }
-/** What the API takes, of an existing key only what was changed; an empty field removes a limit. */
+/** The body for the API: of an existing key only the changes; an empty field removes a limit. */
 const bodyOf = (draft: Draft, before?: OwnKey) => {
   const { name, models, expires } = draft
   const earlier = draftOf(before)

@@ -75,7 +75,7 @@ const Stream = ({ search, before }: StreamProps) => {
     setAdded(all => [...rows.toReversed(), ...all].slice(0, MOST))
   }
   const { isOpen, lastAt } = useStream(`/api/admin/requests/live?${search}`, onEvent, before.reload)
-  // What the first page and an event both have is shown once.
+  // A row of both the first page and an event is shown once.
   const all = new Map([...added, ...(before.data?.data ?? [])].map(each => [each.id, each]))
   const rows = [...all.values()].sort((a, b) => b.time - a.time).slice(0, MOST)
   return (

@@ -121,7 +121,7 @@ const PriceList = ({ of: prices }: { of: readonly string[] }) => (
   </span>
 )
 const priceColumn = (name: (typeof COMPARED)[number], currency: string): Column<PricedModel> => ({
-  // The unit stays together where the header has two lines.
+  // The unit stays together if the header has two lines.
   title: `${text(`models.${name}`)} (${currency}\u00a0/\u00a01M)`,
   cell: model => {
     const amount = millionOf(model, name)

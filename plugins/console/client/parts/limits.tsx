@@ -17,7 +17,7 @@ export const limitsDraft = (limits: Limits | null): LimitsDraft => ({
   tokens: limits?.tokens ?? '',
   concurrency: String(limits?.concurrency ?? ''),
 })
-/** What the API takes. */
+/** The members for the API. */
 export const limitsBody = ({ requests, tokens, concurrency }: LimitsDraft): Limits | null => {
   const limits = {
     ...(requests !== '' && { requests }),

@@ -22,7 +22,7 @@ export const quotaDraft = (key?: QuotaSetting): QuotaDraft => ({
   quota: key?.quota == null ? '' : String(key.quota),
   period: key?.quota_period ?? '',
 })
-/** What the API takes. */
+/** The members for the API. */
 export const quotaBody = ({ quota, period }: QuotaDraft) => {
   if (quota === '') return { quota: null }
   return { quota: Number(quota), quota_period: period === '' ? null : period }

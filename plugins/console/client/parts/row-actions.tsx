@@ -1,5 +1,5 @@
-/** What can be done with a row: buttons beside each other, or one that lists them where the
- *  screen is narrow. */
+/** The actions of a row: buttons beside each other, or one that lists them where the screen is
+ *  narrow. */
 import { useState } from 'preact/hooks'
 import { text } from '../texts.ts'
 import { Dialog } from './form.tsx'

@@ -1,4 +1,4 @@
-/** What stands in place of data: loading, empty, failed. */
+/** Shown in place of data: loading, empty, failed. */
 import type { ComponentChildren } from 'preact'
 import type { ApiError } from '../api.ts'
 import type { Loaded } from '../loading.ts'
@@ -31,7 +31,7 @@ const adviceOf = (status: number): string => {
   if (status === 0) return text('error.offline')
   return status >= 500 ? text('error.server') : text('error.read')
 }
-/** What an address names does not exist, or no longer. */
+/** The object that an address names does not exist, or no longer. */
 const Missing = ({ message }: { message: string }) => (
   <div class="state" role="alert">
     <h2>{text('error.missing')}</h2>
@@ -84,7 +84,7 @@ interface ViewProps<T> {
   readonly rows?: number
   children(data: T): ComponentChildren
 }
-/** Shows loaded data, or what stands in place of it. */
+/** Shows loaded data, or its state. */
 export const View = <T,>({ of, rows, children }: ViewProps<T>) => {
   const { data, error, isSlow, reload } = of
   if (error) return <ErrorState error={error} onRetry={reload} />

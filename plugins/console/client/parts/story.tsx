@@ -219,7 +219,7 @@ const inOrder = (steps: readonly Step[]): readonly Step[] => {
     })
 }
 
-/** What the ledger says about who served the call: it stays when the log line is gone. */
+/** The ledger's record of who served the call: it stays when the log line is gone. */
 const ServedBy = ({ charge }: { charge: ChargeView }) => {
   const { upstream, target, ms, first_content_ms: first } = charge
   if (!upstream) return null

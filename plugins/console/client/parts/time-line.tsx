@@ -1,4 +1,4 @@
-/** What happened to a call, in order, with the time since it was accepted. */
+/** The events of a call, in order, with the time since it was accepted. */
 import type { ComponentChildren } from 'preact'
 import { formatNumber, formatTime } from '../format.ts'
 import { text } from '../texts.ts'

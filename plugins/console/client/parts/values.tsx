@@ -13,7 +13,7 @@ export const useCurrency = (): string => useContext(SessionContext)?.currency ??
 /** The number of the account that is signed in. */
 export const useOwnAccount = (): number | undefined => useContext(SessionContext)?.account.id
 
-/** An amount with six places, so that points stand below each other. */
+/** An amount with six places, so that points are below each other. */
 export const Money = ({
   amount,
   isShort = false,

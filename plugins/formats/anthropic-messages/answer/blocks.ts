@@ -42,7 +42,7 @@ const DIRECT_CALLER: Fields = Object.freeze({ type: 'direct' })
 
 const writeText = ({ text, citations = [], payload }: Text): readonly Fields[] => {
   if (text === '' && citations.length === 0) return payloadBlocks(payload)
-  // The provider sends no `citations` where there are none.
+  // The provider sends no `citations` if there are none.
   const citationsMember = citations.length > 0 && { citations: citations.map(writeCitation) }
   return [...payloadBlocks(payload), { type: 'text', text, ...citationsMember }]
 }

@@ -34,7 +34,7 @@ const changed = (value: unknown): unknown => {
   return `${value}x`
 }
 type Step = string | number
-/** Each value of a document that is no map or list, by its path. */
+/** Each value of a document that is neither a map nor a list, by its path. */
 const leavesOf = (text: string): (readonly Step[])[] => {
   const leaves: (readonly Step[])[] = []
   const walk = (value: unknown, path: readonly Step[]): void => {

@@ -95,7 +95,7 @@ t.test('presets: problems name the key, the preset and the way out', async t => 
   t.same(expand({ preset: 'constructor' }).problems.length, 1)
 })
 
-t.test('presets: upstreams without one, and values of another kind, stay as they are', async t => {
+t.test('presets: upstreams without one, and values of another kind, stay unchanged', async t => {
   for (const options of [{ url: 'https://a.example' }, 'text', null, [], { preset: 5 }])
     t.same(expand(options as object), { main: options, problems: [] })
 })

@@ -39,7 +39,7 @@ t.test('shipped plugins: one script, and a hash of what each imports', async t =
     return candidates.map(({ bundle }) => bundle)
   }
   const [one, two, shared] = await bundleAll(SOURCES)
-  t.equal(shared, undefined, 'a file without a default export is no plugin')
+  t.equal(shared, undefined, 'a file without a default export is not a plugin')
   t.equal(one?.bundle, two?.bundle)
   const script = require(one?.bundle ?? '')
   t.same([script.one.setup(), typeof script.two.setup], ['shared/', 'function'])

@@ -33,8 +33,8 @@ t.test('JSON: 64 levels are parsed, 65 are refused', async t => {
     t.match(refusal(nest(open, close, 65)), { code: 'BODY_TOO_DEEP', status: 400 })
   }
   t.match(refusal('['.repeat(1_000_000)), { code: 'BODY_TOO_DEEP' }, 'also a million levels')
-  t.ok(parse(`[${'[],'.repeat(100)}[]]`), 'siblings are no levels')
-  t.ok(parse(`["${'['.repeat(100)}"]`), 'brackets in a string are no levels')
+  t.ok(parse(`[${'[],'.repeat(100)}[]]`), 'siblings are not levels')
+  t.ok(parse(`["${'['.repeat(100)}"]`), 'brackets in a string are not levels')
 })
 
 t.test('JSON: the number of keys is limited, per object and in all', async t => {
@@ -181,5 +181,5 @@ t.test('JSON: an empty body and invalid UTF-8 have faults of their own', async t
     [0x22, 0xc3, 0x22],
   ])
     t.match(refusal(Uint8Array.from(bytes)), { code: 'BODY_NOT_UTF8', status: 400 })
-  t.equal(refusal('\ufeff{}').code, 'BODY_NOT_JSON', 'a byte order mark is no JSON')
+  t.equal(refusal('\ufeff{}').code, 'BODY_NOT_JSON', 'a byte order mark is not JSON')
 })

@@ -340,7 +340,7 @@ export const cases: readonly RequestCase[] = [
     check: ({ status, out }) => status === 400 && out.error.param === 'cache_control',
   },
   {
-    name: 'a hint that is no object is refused at its place',
+    name: 'a hint that is not an object is refused at its place',
     client: 'openai-chat',
     model: 'cl45',
     request: { messages: [{ role: 'user', content: 'q', cache_control: 'yes' }] },

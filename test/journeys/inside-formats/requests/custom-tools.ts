@@ -189,7 +189,7 @@ export const cases: readonly RequestCase[] = [
     check: ({ up }) => up.tool_choice.function.name === 'apply_patch',
   },
   {
-    name: 'a custom tool without a grammar stays as it is',
+    name: 'a custom tool without a grammar stays unchanged',
     client: 'openai-responses',
     model: 'plain-chat',
     request: { ...responses, tools: [{ ...responsesTool, format: { type: 'text' } }] },

@@ -1,4 +1,4 @@
-/** Endings that are no end of a turn: finish reasons of the backends for each client, plain and
+/** Endings that are not ends of a turn: finish reasons of the backends for each client, plain and
  *  streamed; refusals with their explanation; pauses. */
 import { chatAnswer, chatStream } from './chat-answers.ts'
 import type { Body, Outcome, RequestCase } from './request-case.ts'
@@ -126,7 +126,7 @@ const ofClaude: readonly RequestCase[] = OTHERS.flatMap(client => [
   ),
   ...both(
     {
-      name: `a pause is no end for ${client}`,
+      name: `a pause is not an end for ${client}`,
       client,
       model: 'claude-sonnet-4-5',
       request: REQUESTS[client],

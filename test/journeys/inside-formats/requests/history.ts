@@ -160,13 +160,7 @@ const THOUGHTS: readonly Row[] = [
     chatWith(),
     hasNone,
   ],
-  [
-    'thoughts of a chat client stay as they are',
-    'openai-chat',
-    'plain-chat',
-    chatWith(),
-    hasThought,
-  ],
+  ['thoughts of a chat client stay unchanged', 'openai-chat', 'plain-chat', chatWith(), hasThought],
 ]
 const thinks = (up: Body): boolean =>
   /"(?:thinking|redacted_thinking)"/.test(JSON.stringify(up.messages))

@@ -171,14 +171,14 @@ const searches = SEARCHES.flatMap(([what, answer]): readonly RequestCase[] => {
   const shared = { model: 'gemini-2.5-flash', answer, ...stream }
   return [
     {
-      name: `a search stands before the message${what}: responses`,
+      name: `a search is before the message${what}: responses`,
       client: 'openai-responses',
       ...shared,
       request: { store: false, input: 'q', tools: [{ type: 'web_search' }] },
       check: outcome => itemTypes(outcome) === 'web_search_call,message',
     },
     {
-      name: `a search stands before the message${what}: messages`,
+      name: `a search is before the message${what}: messages`,
       client: 'anthropic-messages',
       ...shared,
       request: {

@@ -1,4 +1,4 @@
-/** Data of media that is no base64 is refused before it is sent; base64 of any client passes. */
+/** Data of media that is not base64 is refused before it is sent; base64 of any client passes. */
 import type { Body, RequestCase } from './request-case.ts'
 
 const BROKEN = {

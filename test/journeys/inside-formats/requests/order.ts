@@ -94,7 +94,7 @@ const isGeminiOrder = ({ up }: { readonly up: Body }): boolean =>
     const next = up.contents[at + 1]?.parts ?? []
     return calls.every((_: Body, index: number) => next[index]?.functionResponse)
   })
-/** Between a call and its output stand only calls and outputs. */
+/** Between a call and its output are only calls and outputs. */
 const isResponsesOrder = ({ up }: { readonly up: Body }): boolean =>
   up.input.every(({ type, call_id: id }: Body, at: number) => {
     const output = up.input.findIndex(
@@ -167,7 +167,7 @@ export const cases: readonly RequestCase[] = [
   ),
   ...(['cl45', 'cl5', 'gx25', 'b-claude'] as const).map(
     (model): RequestCase => ({
-      name: `an empty last user turn is no prefill: ${model}`,
+      name: `an empty last user turn is not a prefill: ${model}`,
       client: 'openai-chat',
       model,
       request: { messages: EMPTY_LAST },

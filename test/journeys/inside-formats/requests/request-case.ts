@@ -26,7 +26,7 @@ export interface RequestCase {
   readonly model: string
   readonly stream?: true
   readonly headers?: Readonly<Record<string, string>>
-  /** The body; the runner adds `model` and `stream` where the format has them. */
+  /** The body; the runner adds `model` and `stream` if the format has them. */
   readonly request: object
   /** What the upstream answers: a body, or the events of a stream; else a short text. */
   readonly answer?: object | readonly object[]

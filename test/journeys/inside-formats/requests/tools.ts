@@ -284,7 +284,7 @@ export const cases: readonly RequestCase[] = [
     }),
   ),
   {
-    name: 'a schema beside functions at Gemini 2.5 stands in the instructions and is named',
+    name: 'a schema beside functions at Gemini 2.5 is in the instructions and is named',
     client: 'openai-responses',
     model: 'gx25',
     stream: true,

@@ -48,7 +48,7 @@ const ANSWERS: readonly (readonly [RegExp, object, readonly object[]])[] = [
   [/converse$/, converse, []],
 ]
 
-/** The stream of Bedrock, which is no text. */
+/** The stream of Bedrock, which is not text. */
 const CONVERSE_STREAM = Buffer.concat([
   writeFrame('messageStart', { role: 'assistant' }),
   writeFrame('contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'ok' } }),

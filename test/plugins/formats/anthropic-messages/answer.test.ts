@@ -19,7 +19,7 @@ t.test('messages encoder: an answer without candidates becomes a refusal (edge 6
   const message = await stage.read(JSON.stringify(write({ choices: [] })))
   t.match(message, { content: [], stop_reason: 'refusal', usage: { input_tokens: 0 } })
 })
-t.test('messages encoder: a broken answer is no clean stop (edge 5)', async t => {
+t.test('messages encoder: a broken answer is not a clean stop (edge 5)', async t => {
   const stop = { reason: 'broken', message: 'MALFORMED_FUNCTION_CALL' } as const
   t.match(write({ choices: [{ content: [{ type: 'text', text: 'a' }], stop }] }), {
     stop_reason: 'refusal',

@@ -50,7 +50,7 @@ t.test('messages stream decoder: keeps interleaved calls apart (edge 1)', async 
     { id: '2', input: '{"b":2}' },
   ])
 })
-t.test('messages stream decoder: block indices are no choices (edge 25)', async t => {
+t.test('messages stream decoder: block indices are not choices (edge 25)', async t => {
   const { parts } = decodeEvents(
     START,
     open(7, TEXT),

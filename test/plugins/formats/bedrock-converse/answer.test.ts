@@ -137,7 +137,7 @@ t.test('converse answer: every stop reason', async t => {
     }),
     { tier: 'flex', choices: [{ stop: { reason: 'sequence', sequence: 'END' } }] },
   )
-  t.same(codec.decodeAnswer({ message: 'odd' }).choices, [], 'another shape is no answer')
+  t.same(codec.decodeAnswer({ message: 'odd' }).choices, [], 'another shape is not an answer')
 })
 
 t.test('converse answer: a stream without its end', async t => {

@@ -24,7 +24,7 @@ t.test('Gemini decoder: a length limit wins over a call (edge 3)', t => {
   t.match(stopOf(first, stop('SAFETY')), { reason: 'filter' })
   t.end()
 })
-t.test('Gemini stream decoder: an unspecified finish reason is no end (edge 4)', t => {
+t.test('Gemini stream decoder: an unspecified finish reason is not an end (edge 4)', t => {
   for (const finishReason of [null, '', 'FINISH_REASON_UNSPECIFIED']) {
     const { parts, hasEnded } = decodeParts(NAME, piece([{ text: 'a' }], { finishReason }))
     t.notOk(hasEnded, String(finishReason))
@@ -32,7 +32,7 @@ t.test('Gemini stream decoder: an unspecified finish reason is no end (edge 4)',
   }
   t.end()
 })
-t.test('Gemini decoder: a malformed call is no clean stop (edge 5)', t => {
+t.test('Gemini decoder: a malformed call is not a clean stop (edge 5)', t => {
   for (const reason of [
     'MALFORMED_FUNCTION_CALL',
     'UNEXPECTED_TOOL_CALL',

@@ -153,7 +153,7 @@ t.test('Gemini encoder: attaches a signature without text to the next part (edge
     )[0]?.parts.map(each => each.thoughtSignature)
   t.same(signatures(thought, call('a'), call('b')), ['S', undefined])
   t.same(signatures(text('a'), thought), ['S'], 'attaches to the last part')
-  t.same(signatures(thought), ['S'], 'stands in a part of its own')
+  t.same(signatures(thought), ['S'], 'is in a part of its own')
   const withPayload = call('a', { payload: { origin: NAME, data: 'OWN' } })
   t.same(
     signatures(text('a'), thought, withPayload),

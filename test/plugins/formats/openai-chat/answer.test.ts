@@ -74,7 +74,7 @@ t.test('chat stream decoder: accepts the shapes of call fragments that upstreams
   t.end()
 })
 
-t.test('chat stream decoder: a null finish reason is no end (edge 4)', t => {
+t.test('chat stream decoder: a null finish reason is not an end (edge 4)', t => {
   const { parts, hasEnded } = decodeParts(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }))
   t.notOk(hasEnded)
   t.notOk(parts.some(({ type }) => type === 'stop'))

@@ -199,7 +199,7 @@ t.test('responses codec: reads and writes calls (edges 16 and 18)', async t => {
     {},
   ])
 })
-t.test('responses decoder: an upstream’s own search is no client call', async t => {
+t.test('responses decoder: an upstream’s own search is not a client call', async t => {
   const search = { type: 'custom_tool_call', call_id: 'xs_call_1', name: 'x_search', input: '{}' }
   t.match(output(search), [{ type: 'hostedCall', tool: 'other' }])
   const odd = {

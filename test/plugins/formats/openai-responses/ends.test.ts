@@ -56,7 +56,7 @@ t.test('responses encoder: maps every stop reason to a status (edge 23)', async 
     output: [{ content: [{ type: 'refusal', refusal: 'no way' }] }],
   })
   t.match(encodeWithStop({ reason: 'refusal' }, text('a')), { status: 'incomplete' })
-  // A failed answer is no success (edge 5).
+  // A failed answer is not a success (edge 5).
   t.match(encodeWithStop({ reason: 'broken', raw: 'MALFORMED_FUNCTION_CALL' }, text('a')), {
     status: 'failed',
     error: { code: 'server_error', message: /MALFORMED_FUNCTION_CALL/ },

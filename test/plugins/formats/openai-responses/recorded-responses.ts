@@ -37,7 +37,7 @@ export interface Event {
   readonly response?: Response
 }
 
-/** Recordings that are no answers of this format: a chat stream, an error, background responses,
+/** Recordings that are not answers of this format: a chat stream, an error, background responses,
  *  and a handmade stream whose deltas differ from its end. */
 const OTHER: ReadonlySet<string> = new Set(
   '0344 0345 0277 0162 0164 0303'.split(' ').map(number => `rec-${number}`),

@@ -24,7 +24,7 @@ const edit = (members: object) => {
   return { path, headers, dropped, fields: Object.fromEntries(fields) }
 }
 
-t.test('Recraft edit: texts are fields as they are, other values are JSON', async t => {
+t.test('Recraft edit: texts are fields unchanged, other values are JSON', async t => {
   const { path, fields, headers } = edit({ prompt: 'a cat', controls: { colors: [1] } })
   t.equal(path, '/v1/images/imageToImage')
   t.same(fields, { strength: '0.5', prompt: 'a cat', controls: '{"colors":[1]}', n: '2' })

@@ -52,7 +52,7 @@ t.test('Recraft mask: white where transparent, black elsewhere', async t => {
   )
 })
 
-t.test('Recraft mask: undefined for a file that is no mask', async t => {
+t.test('Recraft mask: undefined for a file that is not a mask', async t => {
   const clear: Picture = {
     width: 1,
     rows: [Uint8Array.of(1, 2, 3, 0)],

@@ -117,7 +117,7 @@ export const CONVERSATION_REASONS: readonly ConversationReason[] = [
     },
   },
   {
-    reason: 'instructions stand beside JSON mode, or replace structured output',
+    reason: 'instructions are beside JSON mode, or replace structured output',
     applies: way => involves(way, CHAT, RESPONSES, MESSAGES, GEMINI),
     normalise: changeText('system', text =>
       text.replaceAll(JSON_REQUEST, '').replace(/Answer with JSON that fits this schema, .*$/s, ''),

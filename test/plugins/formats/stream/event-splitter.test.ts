@@ -110,7 +110,7 @@ t.test('event splitter: passes complete events at once and holds the rest', asyn
   t.equal(push('data: 2\n\ndata: 3'), 'data: 2\n\n')
   t.equal(push('\n'), undefined)
   t.equal(push('\n'), 'data: 3\n\n')
-  t.equal(push('data: 4\r\n\r'), undefined, 'half a line ending is no blank line')
+  t.equal(push('data: 4\r\n\r'), undefined, 'half a line ending is not a blank line')
   t.equal(push('\ndata: 5'), 'data: 4\r\n\r\n')
   t.equal(push(''), undefined)
   t.equal(Buffer.from(splitter.take() ?? '').toString(), 'data: 5')
