@@ -94,7 +94,7 @@ const authSchema = (plugins: readonly (readonly [string, Plugin])[]): object => 
   return { ...AUTH.schema, anyOf: [word, { ...places, properties }] }
 }
 
-/** As the loader checks a file; what repeats stands once. */
+/** As the loader checks a file; repeated parts are written once. */
 export const schemaWithDefinitions = (plugins: Plugins): object =>
   shareDefinitions(assembleSchema(plugins))
 

@@ -84,7 +84,7 @@ const NO_MESSAGE = decodeErrorReply(0, undefined).message
 export const messageOf = ({ cause, message }: Pick<Fault, 'cause' | 'message'>): string =>
   typeof cause === 'string' ? messageIn(cause) : boundText(message)
 
-/** Of the body of a failed reply, which stays as it is; empty where it does not begin in time. */
+/** Of the body of a failed reply, which stays unchanged; empty where it does not begin in time. */
 export const messageOfReply = async (reply: Reply): Promise<string> => {
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, PATIENCE, undefined)

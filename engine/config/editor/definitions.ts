@@ -1,4 +1,4 @@
-/** Schemas that occur several times stand once, under `$defs`, and are referred to. Pure. */
+/** Writes schemas that occur several times once, under `$defs`, and are referred to. Pure. */
 import { isFields } from '../../kit.ts'
 
 type Schema = { readonly [keyword: string]: unknown }

@@ -61,7 +61,7 @@ const writeResult = (result: Result, dropped: DroppedFields): readonly Fields[] 
   const contentBlocks = content.flatMap(each => writeResultPart(each, dropped))
   const useValue = contentBlocks.length === 0 && value !== undefined && value !== null
   const whole = useValue ? [textBlock(asText(value))] : contentBlocks
-  // The provider takes only texts in a result that failed: its media stand behind it.
+  // The provider takes only texts in a result that failed: its media follow it.
   const [blocks, behind] = hasFailed
     ? [whole.filter(isText), whole.filter(each => !isText(each))]
     : [whole, []]

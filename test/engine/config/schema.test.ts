@@ -144,7 +144,7 @@ t.test(
   },
 )
 
-t.test('schema: what repeats stands once, and nothing of another root is moved', async t => {
+t.test('schema: repeated parts are written once, and nothing of another root is moved', async t => {
   const limits = (name: string): object => ({
     type: 'object',
     description: `Limits that apply to each request, such as its size and its time: ${name}.`,

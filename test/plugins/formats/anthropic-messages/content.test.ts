@@ -51,7 +51,7 @@ t.test('messages encoder: sends images and files in tool results (edge 20)', asy
     },
   ])
 })
-t.test('messages encoder: media of a failed result stand behind it', async t => {
+t.test('messages encoder: media of a failed result follow it', async t => {
   const image: Media = {
     type: 'media',
     kind: 'image',
