@@ -152,7 +152,7 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
     while ((await buttons.count()) > 0) await buttons.first().click()
   }),
   dialog('newcomer', 'overview', 'first-call', async page => {
-    await press('Create a key and a first call')(page)
+    await press('Create a key and make your first call')(page)
     await page.locator('[data-snippet]').waitFor()
   }),
   dialog('customer', 'keys', 'create', refuse('Create a key', /^Name/, 'bad <name>')),
@@ -173,7 +173,7 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
     await page.locator('main').getByRole('button', { name: 'Sign out' }).first().click()
     await page.getByRole('dialog').waitFor()
   }),
-  dialog('customer', 'notifications', 'secret', press('Make a new secret')),
+  dialog('customer', 'notifications', 'secret', press('Rotate secret')),
   dialog('customer', 'notifications', 'refused', async page => {
     await page.getByLabel('Webhook URL').fill('http://example.com/')
     await page.getByRole('button', { name: 'Save and test' }).click()

@@ -66,9 +66,9 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await dialog.getByLabel('Name').fill('laptop')
     await dialog.getByLabel(/^Models/).fill('gp-4.1, cl-haiku-4-5')
     await dialog.getByLabel(/^Quota \(/).fill('1000')
-    await dialog.getByLabel('Quota is for').selectOption('each month')
+    await dialog.getByLabel('Quota resets').selectOption('monthly')
     await dialog.getByLabel(/^Expires/).fill('2999-01-31')
-    await dialog.getByLabel(/^Requests/).fill('60/min')
+    await dialog.getByLabel(/^Rate limit/).fill('60/min')
     await dialog.getByRole('button', { name: 'Create a key' }).click()
     const secret = (await page.locator('[data-secret]').textContent()) ?? ''
     t.match(secret, /^sk-\w{49}$/)
@@ -111,7 +111,7 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     const eve = await gateway.customer('eve', 10)
     const { page, faults, open } = await openWindow(t, browser, gateway, { as: eve })
     await open('overview')
-    await page.getByRole('button', { name: 'Create a key and a first call' }).click()
+    await page.getByRole('button', { name: 'Create a key and make your first call' }).click()
     const code = (await page.locator('[data-snippet]').textContent()) ?? ''
     t.match(code, /^export KEY=sk-\w{49}\ncurl /)
     t.match(await promisify(execFile)('sh', ['-c', code]), { stdout: /"choices"/ })
@@ -155,7 +155,7 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await open('personal')
     const row = page.getByRole('row').filter({ hasText: 'backup/1' })
     await row.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('dialog').getByText('Sign this browser out?').waitFor()
+    await page.getByRole('dialog').getByText('Sign out this browser?').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click()
     await eventually(async () => (await status()) === 401)
     await row.getByRole('button', { name: 'Sign out' }).waitFor({ state: 'detached' })
@@ -299,7 +299,7 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
       await page.getByLabel('Model').selectOption('gp-4.1')
       await page.getByLabel('Message').fill(`Say hello to ${title}`)
       await page.getByLabel('System prompt').fill('Be short')
-      await page.getByLabel('Most output tokens').fill('64')
+      await page.getByLabel('Max output tokens').fill('64')
       const answering = page.waitForResponse(response => response.url().endsWith(path))
       await page.getByRole('button', { name: 'Send' }).click()
       const response = await answering
@@ -509,7 +509,7 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await open('overview')
     t.equal(await page.getByRole('link', { name: 'Accounts' }).count(), 0)
     await page.goto(`${gateway.url}/console#/accounts`)
-    await page.getByText('There is no such page').waitFor()
+    await page.getByText('Page not found').waitFor()
   })
 
   t.test('hostile texts: stay texts wherever they are shown', async t => {
@@ -565,7 +565,7 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await section('Errors').getByText('The balance does not cover the call').waitFor()
     await section('Errors').getByText('error.message').waitFor()
     await open('api/nothing')
-    await page.getByText('There is no such call').waitFor()
+    await page.getByText('Endpoint not found').waitFor()
     t.same(faults, [])
   })
 
