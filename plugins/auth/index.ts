@@ -1,19 +1,14 @@
 /** Plugin `auth`: extracts the credential of a request, looks up its account, and refuses invalid
  *  credentials. */
 import type { Plugin, Stage } from '../../engine/plugin.ts'
-import { configuredCurrency } from '../billing/currency.ts'
-import { exampleModel, modelsOf } from '../catalogue/configured.ts'
 import { AUTH, type AuthOptions } from '../credentials/auth-option.ts'
 import {
   authRequirementOf,
   CREDENTIAL_HEADERS,
   type Mode,
 } from '../credentials/credential-extraction.ts'
-import { bootstrap } from '../credentials/first-run-bootstrap.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
-import { formatsOf } from '../formats/index.ts'
-import { creditAccount } from '../ledger/views/wallets.ts'
 import { checkModes } from './check-modes.ts'
 import { authorizeOperator, shareLookups } from './operator.ts'
 import { createAuthStage } from './stage.ts'
@@ -34,15 +29,8 @@ export default {
   check: checkModes,
   authorizeOperator,
   migrations,
-  welcome: (host, { url }) =>
-    bootstrap(host, {
-      url,
-      model: exampleModel(modelsOf(host)),
-      samples: [...formatsOf(host).clients.values()].flatMap(({ sample }) => sample ?? []),
-      currency: configuredCurrency(host).name,
-      credit: (amount, at) =>
-        creditAccount({ account: 1, kind: 'credit', amount, note: 'demo', at }),
-    }),
+  // Loaded once in the life of a store.
+  welcome: async (host, { url }) => (await import('../first-run/first-run.ts')).firstRun(host, url),
   setup(options, host): Stage {
     const requirement = authRequirementOf(options)
     const kinds = new Set(requirement.modes.flatMap(mode => KINDS[mode] ?? []))

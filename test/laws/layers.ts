@@ -10,6 +10,7 @@ const LEVELS: Readonly<Record<string, number>> = {
   catalogue: 2,
   ledger: 2,
   'file-store': 3,
+  'first-run': 3,
   operator: 3,
 }
 /** Further parts of the plugin contract. Each may import types of the parts before it. */

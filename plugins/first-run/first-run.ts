@@ -1,33 +1,21 @@
-/** Bootstraps an empty store: creates an admin account with a key and a system token, and returns
- *  the text that shows both once. */
-import type { HostBase, Statement } from '../../engine/plugin.ts'
-import { takesAnyKey } from './credential-extraction.ts'
-import { makeSecret } from './secret.ts'
-import { CONSOLE_PATH, makeSignInLink } from './sign-in-link.ts'
-import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
-
-type BootstrapHost = Pick<HostBase, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
+/** The first run on an empty store: creates an admin account with a key, a system token and, for
+ *  the sandbox, demo money, and returns the text that shows both secrets once. */
+import type { HostBase } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
+import { exampleModel, modelsOf } from '../catalogue/configured.ts'
+import { takesAnyKey } from '../credentials/credential-extraction.ts'
+import { makeSecret } from '../credentials/secret.ts'
+import { CONSOLE_PATH, makeSignInLink } from '../credentials/sign-in-link.ts'
+import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from '../credentials/statements.ts'
+import { formatsOf } from '../formats/index.ts'
+import { creditAccount } from '../ledger/views/wallets.ts'
 
 /** Units of the currency. The most expensive call of the shipped catalogue holds less. */
 const DEMO_UNITS = 100n
 const NANOS = 10n ** 9n
 
-/** The parts of the bootstrap that other plugins provide. */
-export interface BootstrapOptions {
-  readonly url: string
-  /** The model of the printed example call. */
-  readonly model: string
-  /** First requests by the ends of their paths, best first. */
-  readonly samples: readonly { readonly path: string; body(model: string): object }[]
-  readonly currency: string
-  /** Statements that credit account 1. */
-  credit(nanos: bigint, now: number): readonly Statement[]
-}
-
-export const bootstrap = async (
-  host: BootstrapHost,
-  options: BootstrapOptions,
-): Promise<string | undefined> => {
+/** `url`: of the gateway. Undefined: the store has accounts. */
+export const firstRun = async (host: HostBase, url: string): Promise<string | undefined> => {
   const { database } = host
   const [account] = await database.read(ANY_ACCOUNT, [])
   if (account) return undefined
@@ -35,7 +23,7 @@ export const bootstrap = async (
   const key = makeSecret('key')
   const token = makeSecret('system-token')
   const link = makeSignInLink(
-    { url: path => options.url + path },
+    { url: path => url + path },
     { account: 1, issuer: 'first start', now },
   )
   const hasConsole = host.match('GET', CONSOLE_PATH).route !== undefined
@@ -51,14 +39,14 @@ export const bootstrap = async (
     if ((error as { code?: string }).code === 'ACCOUNT_EXISTS') return undefined
     throw error
   }
-  const money = await demoMoney(host, options, now)
+  const money = await demoMoney(host, now)
   return `An admin account was created. Its credentials are shown only now; the database stores only digests.
 
   API key       ${key.text}
   System token  ${token.text}
 ${hasConsole ? consoleHint(link.url) : ''}
 ${money}
-${firstCall(host, options, key.text)}`
+${firstCall(host, url, key.text)}`
 }
 
 const consoleHint = (url: string): string =>
@@ -69,11 +57,10 @@ const consoleHint = (url: string): string =>
 `
 
 /** An example command for the first route that accepts an API key and has a known path. */
-const firstCall = (
-  { section, match }: BootstrapHost,
-  { url, model, samples }: BootstrapOptions,
-  key: string,
-): string => {
+const firstCall = (host: HostBase, url: string, key: string): string => {
+  const { section, match } = host
+  const samples = [...formatsOf(host).clients.values()].flatMap(({ sample }) => sample ?? [])
+  const model = exampleModel(modelsOf(host))
   const routes = section<unknown>('routes')
   const paths = (Array.isArray(routes) ? routes : []).map(({ path }) => String(path))
   for (const { path: end, body: bodyOf } of samples) {
@@ -88,27 +75,25 @@ const firstCall = (
 /** The path of a route that takes POST and has no parameters; else empty. */
 const pathOfPost = (path: string): string =>
   /^(?:\w+\|)*POST(?:\|\w+)*\s+(\/[^\s{*]*)$/.exec(path)?.[1] ?? ''
-const takesKey = (match: BootstrapHost['match'], path: string): boolean =>
+const takesKey = (match: HostBase['match'], path: string): boolean =>
   takesAnyKey(match('POST', path).route)
 
 /** Credits demo money if all upstreams are the sandbox and the database is local. The ledger shows
  *  a credit with the note "demo". */
-const demoMoney = async (
-  { database, section, upstreams, log }: BootstrapHost,
-  { credit, currency }: BootstrapOptions,
-  now: number,
-) => {
+const demoMoney = async (host: HostBase, at: number) => {
+  const { database, section, upstreams, log } = host
   const { database: address } = section<Settings>('settings')
   const insides = Object.values(upstreams).map(({ inside }) => inside)
   const isSandbox = insides.length > 0 && insides.every(inside => inside === 'sandbox')
   if (!isSandbox || address?.startsWith('sqlite:') === false) return CREDIT_HINT
   try {
-    await database.write(credit(DEMO_UNITS * NANOS, now))
+    const amount = DEMO_UNITS * NANOS
+    await database.write(creditAccount({ account: 1, kind: 'credit', amount, note: 'demo', at }))
   } catch (error) {
     log.warn({ error }, 'demo money could not be credited')
     return CREDIT_HINT
   }
-  return `It has ${DEMO_UNITS} ${currency} of demo money, since all upstreams are the sandbox (a credit with the note "demo" in the ledger).`
+  return `It has ${DEMO_UNITS} ${configuredCurrency(host).name} of demo money, since all upstreams are the sandbox (a credit with the note "demo" in the ledger).`
 }
 interface Settings {
   readonly database?: string
