@@ -1,18 +1,20 @@
 /** The states of the end of a stream: how long the upstream may keep the connection open, and
  *  whether the client gets the end, an error event or an error response. */
 import { mock } from 'node:test'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { errors } from '../../../../engine/errors.ts'
 import type { Fault } from '../../../../engine/plugin.ts'
 import { StreamEnd } from '../../../../plugins/formats/stream/stream-end.ts'
 import { responseListener } from '../../../helpers/formats/response-listener.ts'
 
 const fault = errors({ CUT: [502, 'cut'], LEFT: [499, 'left'] })
-mock.timers.enable({ apis: ['setTimeout'] })
-t.teardown(() => mock.timers.reset())
 
-/** A stream's end, and what its listener and its client got, in order. */
-const observe = () => {
+/** A stream's end, and what its listener and its client got, in order. Timers fire when the test
+ *  moves the clock, until it ends: other files share the process. */
+const observe = (t: Test) => {
+  mock.timers.reset()
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
   const calls: string[] = []
   const end = new StreamEnd(
     responseListener({
@@ -32,7 +34,7 @@ const observe = () => {
 const BYTES = Buffer.from('a')
 
 t.test('stream end: an upstream has 1 s after the end to close the connection', async t => {
-  const { end, calls } = observe()
+  const { end, calls } = observe(t)
   end.reach('ended')
   mock.timers.tick(999)
   t.same(calls, [])
@@ -41,7 +43,7 @@ t.test('stream end: an upstream has 1 s after the end to close the connection', 
   t.equal(end.state, 'ended')
 })
 t.test('stream end: a pause of 5 s is the end', async t => {
-  const { end, calls } = observe()
+  const { end, calls } = observe(t)
   end.reach('paused')
   mock.timers.tick(4_999)
   t.equal(end.state, 'paused')
@@ -50,7 +52,7 @@ t.test('stream end: a pause of 5 s is the end', async t => {
   t.same(calls, ['linger'])
 })
 t.test('stream end: each event that may be the last begins the pause again', async t => {
-  const { end, calls } = observe()
+  const { end, calls } = observe(t)
   for (const _ of [1, 2, 3]) {
     end.reach('paused')
     mock.timers.tick(4_000)
@@ -59,7 +61,7 @@ t.test('stream end: each event that may be the last begins the pause again', asy
   t.same(calls, [])
 })
 t.test('stream end: after data that follows the end, the wait goes on', async t => {
-  const { end, calls } = observe()
+  const { end, calls } = observe(t)
   end.reach('paused')
   end.resume()
   mock.timers.tick(5_000)
@@ -68,7 +70,7 @@ t.test('stream end: after data that follows the end, the wait goes on', async t 
 })
 t.test('stream end: a complete or broken stream waits no more', async t => {
   for (const close of ['complete', 'break'] as const) {
-    const { end, out, calls } = observe()
+    const { end, out, calls } = observe(t)
     end.hasContent = true
     end.reach('ended')
     if (close === 'complete') end.complete(out, () => BYTES)
@@ -79,25 +81,25 @@ t.test('stream end: a complete or broken stream waits no more', async t => {
   }
 })
 t.test('stream end: a break is an error response before the first byte, then an event', async t => {
-  const first = observe()
+  const first = observe(t)
   first.end.break(fault('CUT'), first.out)
   t.same(first.calls, ['fail CUT'])
-  const later = observe()
+  const later = observe(t)
   later.end.send(BYTES, later.out)
   later.end.break(fault('CUT'), later.out)
   t.same(later.calls, ['write a', 'unanswered', 'broken CUT', 'end cut CUT'])
 })
 t.test('stream end: an answer without content is unanswered, unless the client left', async t => {
-  const empty = observe()
+  const empty = observe(t)
   empty.end.complete(empty.out, () => undefined)
   t.same(empty.calls, ['unanswered', 'end  whole'])
-  const abandoned = observe()
+  const abandoned = observe(t)
   abandoned.end.send(BYTES, abandoned.out)
   abandoned.end.break(fault('LEFT'), abandoned.out)
   t.same(abandoned.calls, ['write a', 'broken LEFT', 'end left LEFT'])
 })
 t.test('stream end: an end that cannot be encoded breaks the stream', async t => {
-  const { end, out, calls } = observe()
+  const { end, out, calls } = observe(t)
   end.hasContent = true
   end.complete(out, () => {
     throw fault('CUT')
