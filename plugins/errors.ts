@@ -2,6 +2,7 @@
  *  drain and failed commits. */
 import { oneOf } from '../engine/config/shape.ts'
 import { errors } from '../engine/errors.ts'
+import { LOG_FIELDS } from '../engine/kit.ts'
 import type { Attempt, Exchange, Fault, Host, Next, Plugin, Request } from '../engine/plugin.ts'
 import { blameIn, mayBlame } from './conversion/account-error.ts'
 import { accountFault, ERROR_LIMIT } from './conversion/upstream-error.ts'
@@ -36,7 +37,11 @@ const createStage = (dialect: DialectName, host: Host) => {
     fail: (fault: Fault, exchange: Exchange) => {
       const ownFault = exchange.slots.get(COMMIT_FAULTS)?.[fault.code] ?? fault
       const ownDialect = isShared ? (clientDialect(exchange.request) ?? dialect) : dialect
-      return render(ownDialect, withHint(ownFault, exchange, host), exchange.id)
+      const visible = withHint(ownFault, exchange, host)
+      // No other stage knows the hint.
+      if (visible.code === 'ROUTE_NOT_FOUND')
+        exchange.slots.set(LOG_FIELDS, { message: visible.message })
+      return render(ownDialect, visible, exchange.id)
     },
     describe: () => ({ error: errorSchema(dialect) }),
     explain: () => ({ dialect }),

@@ -1,6 +1,6 @@
 /** The slots that plugins share: their names and types, the plugin that sets each, and when its
  *  value is final. */
-import type { Bytes, Fault, Headers, Json, Slot } from '../engine/plugin.ts'
+import type { Bytes, Fault, Headers, Json, Slot, Target } from '../engine/plugin.ts'
 
 /** The calling account. JSON, since durable tasks store it. */
 export interface Account {
@@ -244,6 +244,10 @@ export const STREAM_ERROR_TEXT: Slot<string> = { name: 'stream-error-text' }
  *  Set by the codec's filter in `forward`; final in the `end` or `fail` of every filter of a
  *  `handle`. */
 export const UNANSWERED: Slot<true> = { name: 'unanswered' }
+
+/** The targets that take no format of the request. Set by `translate` before the request is
+ *  forwarded. */
+export const UNREACHABLE: Slot<readonly Target[]> = { name: 'unreachable' }
 
 /** Set by `console` for its pages, its files and its sign-in: the request log marks them. */
 export const CONSOLE: Slot<true> = { name: 'console' }

@@ -278,6 +278,14 @@ export type FailedCallView = Failure & {
   readonly omitted: number
   readonly attempts: readonly Try[]
 }
+/** A target that a call was not sent to. `why`: `ejected`, `paused`, `probing`, `resting`,
+ *  `limited` or `format`. */
+export type Skip = {
+  readonly upstream: string
+  readonly target?: string | null
+  readonly address?: string
+  readonly why: string
+}
 /** A line of the request log with the fields that the shipped plugins add. */
 export type RequestLine = {
   readonly id: string
@@ -294,6 +302,9 @@ export type RequestLine = {
   readonly code?: string
   readonly attempts: number
   readonly tries?: readonly Try[]
+  readonly skipped?: readonly Skip[]
+  /** Of a 404 or 405: what the client was told. */
+  readonly message?: string
   /** Of a single attempt that succeeded: its start, in ms, and the id of its response. */
   readonly sent_ms?: number
   readonly upstream_id?: string

@@ -41,8 +41,7 @@ export interface Exchange {
   readonly reply: Reply
   /** Number of attempts so far. */
   readonly attempts: number
-  /** Of the last attempt so far; `key`: the name of its key, which does not show it. */
-  readonly progress: { readonly target: Target | undefined; readonly key: string | undefined }
+  readonly progress: Progress
   /** When the head of the request arrived: a time of `performance.now()`. */
   readonly startedAt: number
   readonly hasReply: boolean
@@ -54,6 +53,20 @@ export interface Exchange {
   /** Runs once, after the last byte or the cut; the listener of the last stage first, as the reply
    *  passes. Must not throw. */
   onEnd(listener: (outcome: Outcome) => void): void
+}
+export interface Progress {
+  /** Of the last attempt so far; `key`: the name of its key, which does not show it. */
+  readonly target: Target | undefined
+  readonly key: string | undefined
+  /** Targets that could not be picked when another one was. */
+  readonly skipped: readonly SkippedTarget[] | undefined
+}
+export interface SkippedTarget {
+  readonly upstream: string
+  readonly target: string | undefined
+  readonly address: string | undefined
+  /** `ejected`, `paused` or `probing`: its address. `resting` or `limited`: all of its keys. */
+  readonly why: string
 }
 export interface Request {
   readonly method: string

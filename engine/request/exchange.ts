@@ -16,6 +16,7 @@ import type {
   Reply,
   Request,
   Route,
+  SkippedTarget,
   Socket,
   Target,
 } from '../plugin.ts'
@@ -97,6 +98,7 @@ interface CallProgress {
   target: Target | undefined
   /** Name of its key. */
   key: string | undefined
+  skipped: (SkippedTarget & { readonly candidate: object })[] | undefined
   /** ms spent waiting for upstreams; the rest of a call's time is the gateway's own. */
   waitedMs: number
   /** When the first byte of the body was sent (ms, monotonic); 0 before. */
@@ -135,6 +137,7 @@ export class Call implements Exchange {
     attempts: 0,
     target: undefined,
     key: undefined,
+    skipped: undefined,
     waitedMs: 0,
     firstByteAt: 0,
   }

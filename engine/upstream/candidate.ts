@@ -14,6 +14,17 @@ export interface Candidate {
 /** Whether its address is healthy and a key is at hand. */
 export const isAvailable = ({ target, upstream, origin }: Candidate, now: number): boolean =>
   origin.health.isAvailable(now) && upstream.keys?.isUsable(target.name ?? '', now) !== false
+/** Why it is not available; undefined where it is. */
+export const unavailability = (
+  { target, upstream, origin: { health } }: Candidate,
+  now: number,
+): string | undefined => {
+  if (!health.isAvailable(now))
+    return health.isEjected(now) ? 'ejected' : health.needsProbe ? 'probing' : 'paused'
+  const { keys } = upstream
+  if (!keys || keys.isUsable(target.name ?? '', now)) return undefined
+  return keys.list.some(each => each.health.isAvailable(now)) ? 'limited' : 'resting'
+}
 /** When it may be picked again: decides between candidates that are all unavailable. */
 export const availableAt = ({ target, upstream, origin }: Candidate): number =>
   Math.max(origin.health.availableAt, upstream.keys?.usableAt(target.name ?? '') ?? 0)

@@ -13,7 +13,7 @@ import {
   type UpstreamAttempt,
 } from './attempt.ts'
 import { isAtOwnPlace, type PickState, pick } from './balance.ts'
-import { type Candidate, candidatesOf } from './candidate.ts'
+import { type Candidate, candidatesOf, unavailability } from './candidate.ts'
 import type { UpstreamKey } from './keys.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
 
@@ -98,11 +98,20 @@ const beginAttempt = (
   choice: CandidateChoice,
   rules: DispatchRules,
 ): UpstreamAttempt => {
-  const candidate = choice.next()
+  const candidate = choice.next(call.progress)
   call.progress.attempts++
   call.progress.target = candidate.target
   call.progress.key = undefined
   return createAttempt(call, candidate, rules.path(call), rules.spanId(), choice)
+}
+
+/** Records why a candidate is not available, once. */
+const recordSkip = (progress: Call['progress'], candidate: Candidate, now: number): void => {
+  const why = unavailability(candidate, now)
+  if (why === undefined || progress.skipped?.some(each => each.candidate === candidate)) return
+  const { upstream, name: target } = candidate.target
+  progress.skipped ??= []
+  progress.skipped.push({ candidate, upstream, target, address: candidate.origin.address, why })
 }
 
 /** Picks the candidates of one call: each once, and `retries` more, until one does not refuse. A
@@ -127,7 +136,7 @@ class CandidateChoice implements Choice {
     if (candidates.length !== 1 || rules.retries > 0) this.#picks = new Set()
   }
   /** Throws the last fault when there is no other candidate. */
-  next(): Candidate {
+  next(progress: Call['progress']): Candidate {
     const again = this.#again
     this.#again = undefined
     if (again) return again
@@ -139,7 +148,9 @@ class CandidateChoice implements Choice {
       this.#retriesLeft--
       picks.clear()
     }
-    const next = pick(candidates, picks, this.#rules.balance, this.#pickState, performance.now())
+    const now = performance.now()
+    for (const each of candidates) if (!picks.has(each)) recordSkip(progress, each, now)
+    const next = pick(candidates, picks, this.#rules.balance, this.#pickState, now)
     if (!next) throw this.#lastError ?? fault('NO_TARGET')
     picks.add(next)
     return next

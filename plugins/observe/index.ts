@@ -18,11 +18,28 @@ import { FailedCalls } from '../calls/failed-calls.ts'
 import { failedCallRules, SECTION } from '../calls/section.ts'
 import { migrations } from '../calls/tables.ts'
 import { hasModelStage } from '../catalogue/configured.ts'
-import { ACCOUNT, CHARGE, CONSOLE, GUARDED, type Meters, MODEL, USAGE } from '../slots.ts'
+import {
+  ACCOUNT,
+  CHARGE,
+  CONSOLE,
+  GUARDED,
+  type Meters,
+  MODEL,
+  UNREACHABLE,
+  USAGE,
+} from '../slots.ts'
 import { failedCallOf } from './failure.ts'
 import { logsCommand } from './logs.ts'
 import { requestCommand } from './request.ts'
-import { addTry, isFailed, messageOf, messageOfReply, type RunningTry, TRIES } from './tries.ts'
+import {
+  addTry,
+  boundText,
+  isFailed,
+  messageOf,
+  messageOfReply,
+  type RunningTry,
+  TRIES,
+} from './tries.ts'
 
 export default {
   schema: {
@@ -101,6 +118,10 @@ class Observer implements Stage {
     const isCall = this.#namesModel || exchange.targets.length > 0
     const fields = fieldsOf(exchange)
     if (!isCall && isOfConsole(slots)) fields.console = true
+    const { fault } = outcome
+    // The messages of others may quote content.
+    if (fault?.status === 404 && fault.expose)
+      fields.message = slots.get(LOG_FIELDS)?.message ?? boundText(fault.message)
     fields.version = this.#version
     if (ms.first !== undefined) fields.first_byte = round(ms.first)
     slots.set(LOG_FIELDS, fields)
@@ -149,10 +170,26 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   const [first] = tries ?? []
   if (tries && first && (tries.length > 1 || isFailed(first))) fields.tries = tries.map(logged)
   else if (first) addOnlyTry(fields, first)
+  const skipped = skippedTargets(exchange)
+  if (skipped.length > 0) fields.skipped = skipped
   const dropped = exchange.hasReply ? exchange.reply.headers['x-tollgate-dropped'] : undefined
   if (dropped !== undefined) fields.dropped = dropped
   return fields
 }
+/** Why targets were not asked. */
+const skippedTargets = ({ slots, progress: { skipped = [] } }: Exchange): readonly Json[] => [
+  ...(slots.get(UNREACHABLE) ?? []).map(({ upstream, name }) => ({
+    upstream,
+    target: name ?? null,
+    why: 'format',
+  })),
+  ...skipped.map(({ upstream, target, address, why }) => ({
+    upstream,
+    target: target ?? null,
+    ...(address !== undefined && { address }),
+    why,
+  })),
+]
 /** Whether the console made the request for itself: its files, or what its pages show. */
 const isOfConsole = (slots: Exchange['slots']): boolean =>
   slots.get(CONSOLE) === true || slots.get(ACCOUNT)?.session !== undefined

@@ -107,6 +107,8 @@ const recordLines = (
     ),
     field('times', `${show(record.ms)} ms${first}; ${show(record.added)} ms added by the gateway`),
     ...(failed ? whyLines(failed) : []),
+    ...(!failed && record.message !== undefined ? [field('why', show(record.message))] : []),
+    ...skipLines(record.skipped),
     ...(failed && failed.attempts.length > 0 ? tryLines(failed.attempts) : attemptLines(record)),
     ...(record.input_tokens === undefined ? [] : [field('tokens', tokens(record))]),
     ...(record.dropped === undefined ? [] : [field('dropped', show(record.dropped))]),
@@ -153,6 +155,21 @@ const tryLines = (tries: readonly Try[]): readonly string[] =>
     ),
     ...(each.message ? [field('', ` says: ${show(each.message)}`)] : []),
   ])
+/** Why targets were not asked. */
+const skipLines = (skipped: Json | undefined): readonly string[] =>
+  Array.isArray(skipped)
+    ? (skipped as readonly Fields[]).map(({ upstream, target, why }) =>
+        field('skipped', `${placeOf(upstream, target)}: ${REASONS[String(why)] ?? show(why)}`),
+      )
+    : []
+const REASONS: Readonly<Record<string, string>> = {
+  ejected: 'its address is ejected after failures',
+  paused: 'its address asked to wait',
+  probing: 'another call finds out whether its address works again',
+  resting: 'all its keys rest after a refusal',
+  limited: 'all its keys are over their limit',
+  format: 'it takes no format of this request',
+}
 type Fields = Readonly<{ [name: string]: Json | undefined }>
 const remarksOf = ({ start, id, key, retry_after: retryAfter }: Fields) =>
   [

@@ -8,7 +8,7 @@ import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
 import { canReach, reachableFormats, targetFormatsOf } from '../formats/reachability.ts'
 import { supportedFormats, supportsFormat, translationOrder } from '../formats/supported-formats.ts'
-import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
+import { EXPANDED_REQUEST, MODEL, NAMED_FILES, UNREACHABLE } from '../slots.ts'
 import { hasChanges, showParts, showPrompt } from './listeners/listening.ts'
 import { addCachedMembers, thinksByDefault } from './model-defaults.ts'
 import { PassThrough } from './pass-through.ts'
@@ -51,6 +51,10 @@ export class TranslationPlanner {
     const { targets } = exchange
     if (targets.every(target => this.#isReachable(target))) return
     exchange.targets = targets.filter(target => this.#isReachable(target))
+    exchange.slots.set(
+      UNREACHABLE,
+      targets.filter(target => !this.#isReachable(target)),
+    )
     if (exchange.targets.length === 0)
       throw fault('MODEL_NOT_HERE', [exchange.slots.get(MODEL)?.asked ?? ''])
   }

@@ -29,6 +29,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [7_748, 'the sum when this table began'],
   [9, 'what removes secrets from log lines is a function that plugins use, too'],
   [8, 'what arrives before the first request of a connection is read first'],
+  [38, 'where targets are picked, it is recorded why others were not'],
   [65, 'JSON keys have a table of hashes: many keys cost a third of it'],
   [330, 'a WebAssembly pass checks bodies and cuts long texts: 220 KB take 0.6 of their parse'],
 ]

@@ -25,6 +25,8 @@ routes:
   - { path: 'GET /console/{file}', auth: none, console: file, errors: envelope }
   - { path: POST /api/session, auth: none, validate: schemas/session.json, console: sign-in, errors: envelope }
   - { path: GET /api/session, auth: session, console: session, errors: envelope }
+  - { path: GET /api/usage, auth: session, account: usage, errors: envelope }
+  - { path: GET /api/keys, auth: session, account: list-keys, errors: envelope }
   - path: GET|POST /api/admin/{resource}
     name: admin
     auth: { by: [system-token, session], role: admin }
@@ -82,6 +84,24 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     await page.getByText('Refunded:').waitFor()
     await page.getByRole('link', { name: '#1', exact: true }).click()
     await page.getByText('The first stored version').waitFor()
+  })
+
+  t.test('failed calls: in the ledger, in usage, and why in the story', async t => {
+    for (const address of ['ledger?view=failed', 'usage?state=failed']) {
+      await open(address)
+      await page.getByRole('cell', { name: '404 MODEL_UNKNOWN' }).first().waitFor()
+      t.same(await seriousFindings(page), [], address)
+      await page
+        .getByRole('row')
+        .filter({ hasText: 'onerror' })
+        .first()
+        .locator('a')
+        .first()
+        .click()
+      const told = page.getByRole('region', { name: 'What the client was told' })
+      await told.getByText('onerror').waitFor()
+      t.same(await seriousFindings(page), [])
+    }
   })
 
   t.test('upstreams, routes, ledger, deliveries: show what is there', async () => {

@@ -9,7 +9,7 @@ import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Price } from '../parts/price.tsx'
 import { View } from '../parts/states.tsx'
-import { Story } from '../parts/story.tsx'
+import { Story, Why } from '../parts/story.tsx'
 import { type Step, TimeLine } from '../parts/time-line.tsx'
 import { Id, SessionContext, State, useCurrency } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
@@ -40,8 +40,18 @@ const OwnCall = ({ id }: { id: string }) => {
 
 /** The steps of a call that a customer sees. */
 const stepsOf = (receipt: Receipt, currency: string): readonly Step[] => {
-  const { at, closed, held, cost, state } = receipt
+  const { at, closed, held, cost, state, failure } = receipt
   const begin = Date.parse(at)
+  if (failure && state === 'failed')
+    return [
+      { title: text('call.accepted'), at: begin },
+      {
+        title: text('state.failed'),
+        at: closed ? Date.parse(closed) : undefined,
+        detail: `${failure.status} ${failure.code}`,
+        tone: 'error',
+      },
+    ]
   return [
     { title: text('call.accepted'), at: begin },
     { title: text('call.held'), at: begin, detail: formatMoney(held, currency) },
@@ -79,14 +89,7 @@ const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
             <dd>{route}</dd>
             <dt>{text('column.key')}</dt>
             <dd>{keyNameOf(key, useKeyNames())}</dd>
-            {task_id && (
-              <>
-                <dt>{text('page.task')}</dt>
-                <dd>
-                  <a href={hrefOf('task', task_id)}>{task_id}</a>
-                </dd>
-              </>
-            )}
+            {task_id && <TaskLink id={task_id} />}
             {served.map(([title, value]) =>
               value === null ? null : (
                 <>
@@ -105,6 +108,7 @@ const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
         </section>
         <TimeLine steps={stepsOf(receipt, currency)} />
       </div>
+      {receipt.failure && <Why failure={receipt.failure} />}
       <Price {...receipt} />
       {estimated && <p class="notice">{text('call.estimated')}</p>}
       {unpriced.length > 0 && (
@@ -113,3 +117,12 @@ const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
     </>
   )
 }
+
+const TaskLink = ({ id }: { id: string }) => (
+  <>
+    <dt>{text('page.task')}</dt>
+    <dd>
+      <a href={hrefOf('task', id)}>{id}</a>
+    </dd>
+  </>
+)

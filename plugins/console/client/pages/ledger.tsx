@@ -1,6 +1,6 @@
 /** The ledger, for operators: charges of all accounts, audit, and tasks in an unknown state. */
 import { useState } from 'preact/hooks'
-import type { AuditReport, ChargeRow, TaskRow } from '../../../views.ts'
+import type { AuditReport, ChargeRow, FailedCallView, TaskRow } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { formatTime, shortenId } from '../format.ts'
 import { useAction } from '../loading.ts'
@@ -13,11 +13,11 @@ import { Segments } from '../parts/segments.tsx'
 import { Empty, FormError } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { AccountLink, Money, State, Time, useCurrency } from '../parts/values.tsx'
+import { AccountLink, Money, State, StatusCode, Time, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
-const VIEWS = ['charges', 'audit', 'tasks'] as const
+const VIEWS = ['charges', 'failed', 'audit', 'tasks'] as const
 
 const Ledger = ({ place: { query } }: PageProps) => {
   const view = VIEWS.find(each => each === query.get('view')) ?? 'charges'
@@ -33,6 +33,7 @@ const Ledger = ({ place: { query } }: PageProps) => {
         />
       </PageHead>
       {view === 'charges' && <Charges query={query} />}
+      {view === 'failed' && <FailedCalls query={query} />}
       {view === 'audit' && <Audit />}
       {view === 'tasks' && <UnknownTasks />}
     </>
@@ -127,6 +128,78 @@ const useChargeColumns = (isUncollected: boolean): readonly Column<ChargeRow>[] 
     },
   ]
 }
+
+const FAILED_FILTERS = ['account', 'key', 'model', 'code'] as const
+const FailedCalls = ({ query }: { query: URLSearchParams }) => {
+  const pairs = FAILED_FILTERS.map(name => [name, query.get(name) ?? ''] as [string, string])
+  const search = new URLSearchParams(pairs.filter(([, value]) => value !== ''))
+  const rows = useRows<FailedCallView>(`/api/admin/failed-calls?${search}`, envelopePage)
+  return (
+    <>
+      <div class="filters">
+        <Filter name="account" label={text('column.account')} query={query} isSearch />
+        <Filter name="key" label={text('column.key')} query={query} />
+        <Filter name="model" label={text('column.model')} query={query} />
+        <Filter name="code" label={text('column.code')} query={query} />
+      </div>
+      <Table
+        name={text('ledger.failed')}
+        of={rows}
+        columns={failedColumns()}
+        keyOf={({ request }) => request}
+        hrefOf={({ request }) => hrefOf('call', request)}
+        empty={<Empty title={text('usage.failed.empty')} help={text('usage.failed.help')} />}
+      />
+    </>
+  )
+}
+const failedColumns = (): readonly Column<FailedCallView>[] => [
+  { title: text('column.time'), cell: ({ at }) => <Time at={at} />, csv: ({ at }) => at },
+  {
+    title: text('column.id'),
+    cell: ({ request }) => (
+      <a class="mono ellipsis" href={hrefOf('call', request)} title={request}>
+        {shortenId(request)}
+      </a>
+    ),
+    csv: ({ request }) => request,
+    isWide: true,
+  },
+  {
+    title: text('column.status'),
+    cell: ({ status, code }) => <StatusCode status={status} code={code} />,
+    csv: ({ status, code }) => `${status} ${code}`,
+  },
+  {
+    title: text('column.account'),
+    cell: ({ account, account_name: name }) =>
+      account === null ? '–' : <AccountLink of={{ account, account_name: name }} />,
+    csv: ({ account, account_name: name }) => name ?? account ?? '',
+    isWide: true,
+  },
+  {
+    title: text('column.model'),
+    cell: ({ model, route }) => <span class="ellipsis">{model || route}</span>,
+    csv: ({ model }) => model,
+    isWide: true,
+  },
+  {
+    title: text('column.upstream'),
+    cell: ({ attempts }) => attempts.at(-1)?.upstream ?? '–',
+    csv: ({ attempts }) => attempts.at(-1)?.upstream ?? '',
+    isWide: true,
+  },
+  {
+    title: text('column.message'),
+    cell: ({ message }) => (
+      <span class="ellipsis" title={message}>
+        {message}
+      </span>
+    ),
+    csv: ({ message }) => message,
+    isWide: true,
+  },
+]
 
 const Audit = () => {
   const [result, setResult] = useState<AuditReport>()

@@ -1,6 +1,6 @@
 /** Usage: every call of the account, filtered, page by page. */
 import { useState } from 'preact/hooks'
-import type { UsageCall, UsageSum } from '../../../views.ts'
+import type { FailedUsage, UsageCall, UsageSum } from '../../../views.ts'
 import { addressOf } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatNumber, shortenId } from '../format.ts'
@@ -10,7 +10,7 @@ import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, type Sorting, Table, useRows } from '../parts/table.tsx'
-import { Live, Money, State, Time, useCurrency } from '../parts/values.tsx'
+import { Live, Money, State, StatusCode, Time, useCurrency } from '../parts/values.tsx'
 import { go, hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
@@ -31,16 +31,7 @@ const Usage = ({ place: { query } }: PageProps) => {
     if (scrollY < READING) reload()
     else setMissed(missed => missed + rows.length)
   })
-  const [sort, order] = sortIn(query, by)
-  const parameters = new URLSearchParams({ by, sort, order, limit: '200' })
-  for (const name of FILTERS) {
-    const value = query.get(name)
-    const isRange = name === 'from' || name === 'to'
-    if (value && (isRange || by === 'call')) parameters.set(name, value)
-  }
-  const csv = new URLSearchParams(parameters)
-  csv.delete('limit')
-  csv.set('format', 'csv')
+  const { isFailed, sort, order, parameters, csv } = requestOf(query, by)
   const list: List = {
     path: `/api/usage?${parameters}`,
     csvHref: addressOf(`/api/usage?${csv}`),
@@ -60,7 +51,13 @@ const Usage = ({ place: { query } }: PageProps) => {
         />
       </PageHead>
       <Filters query={query} isByCall={by === 'call'} />
-      {by === 'call' ? <Calls list={list} /> : <Sums list={list} by={by} />}
+      {isFailed ? (
+        <FailedCalls list={list} />
+      ) : by === 'call' ? (
+        <Calls list={list} />
+      ) : (
+        <Sums list={list} by={by} />
+      )}
       {missed > 0 && (
         <button
           type="button"
@@ -77,6 +74,26 @@ const Usage = ({ place: { query } }: PageProps) => {
   )
 }
 export default Usage
+
+/** The parameters of the list and of its CSV. */
+const requestOf = (query: URLSearchParams, by: (typeof GROUPS)[number]) => {
+  const isFailed = by === 'call' && query.get('state') === 'failed'
+  const [sort, order] = isFailed ? sortOfFailed(query) : sortIn(query, by)
+  const parameters = new URLSearchParams({ by, sort, order, limit: '200' })
+  for (const name of FILTERS) {
+    const value = query.get(name)
+    const isRange = name === 'from' || name === 'to'
+    if (value && (isRange || by === 'call')) parameters.set(name, value)
+  }
+  if (isFailed) {
+    parameters.delete('state')
+    parameters.set('status', 'failed')
+  }
+  const csv = new URLSearchParams(parameters)
+  csv.delete('limit')
+  csv.set('format', 'csv')
+  return { isFailed, sort, order, parameters, csv }
+}
 
 /** px below which the page counts as read from its top. */
 const READING = 200
@@ -98,6 +115,12 @@ const sortIn = (
   const order = query.get('order')
   return [sort, order === 'asc' || order === 'desc' ? order : usual]
 }
+
+/** Failed calls are in order of time. */
+const sortOfFailed = (query: URLSearchParams): readonly [sort: 'time', order: 'asc' | 'desc'] => [
+  'time',
+  query.get('order') === 'asc' ? 'asc' : 'desc',
+]
 
 const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolean }) => {
   const keys = useKeyNames()
@@ -145,7 +168,7 @@ const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolea
           <Select
             name="state"
             query={query}
-            options={['settled', 'open', 'released'].map(state => [
+            options={['settled', 'open', 'released', 'failed'].map(state => [
               state,
               text(`state.${state}` as TextKey),
             ])}
@@ -199,6 +222,54 @@ const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
       empty={<NoUsage />}
     />
   )
+}
+
+const FailedCalls = ({ list: { path, round, ...table } }: { list: List }) => (
+  <Table
+    name={text('usage.failed')}
+    of={useRows<FailedUsage>(path, envelopePage, round)}
+    {...table}
+    columns={useFailedColumns()}
+    keyOf={call => call.request_id}
+    hrefOf={call => hrefOf('call', call.request_id)}
+    empty={<Empty title={text('usage.failed.empty')} help={text('usage.failed.help')} />}
+  />
+)
+const useFailedColumns = (): readonly Column<FailedUsage>[] => {
+  const keys = useKeyNames()
+  return [
+    {
+      title: text('column.time'),
+      cell: ({ at, request_id: id }) => (
+        <a class="quiet" href={hrefOf('call', id)}>
+          <Time at={at} />
+        </a>
+      ),
+      sort: 'time',
+    },
+    {
+      title: text('column.status'),
+      cell: ({ status, code }) => <StatusCode status={status} code={code} />,
+    },
+    {
+      title: text('column.model'),
+      cell: ({ model, route }) => <span class="ellipsis">{model || route}</span>,
+    },
+    {
+      title: text('column.key'),
+      cell: ({ key }) => <span class="ellipsis">{keyNameOf(key, keys)}</span>,
+      isWide: true,
+    },
+    {
+      title: text('column.message'),
+      cell: ({ message }) => (
+        <span class="ellipsis" title={message}>
+          {message}
+        </span>
+      ),
+      isWide: true,
+    },
+  ]
 }
 
 const useCallColumns = (): readonly Column<UsageCall>[] => {

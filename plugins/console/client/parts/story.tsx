@@ -1,15 +1,24 @@
 /** One request's whole story, for operators: its log line, its charges and its task. */
 import { useContext, useState } from 'preact/hooks'
-import type { ChargeView, RequestLine, RequestStory, Try } from '../../../views.ts'
+import type {
+  ChargeView,
+  FailedCallView,
+  Failure,
+  RequestLine,
+  RequestStory,
+  Skip,
+  Try,
+} from '../../../views.ts'
 import { callData } from '../api.ts'
 import { amountOfNanos, formatMoney, formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import { hrefOf } from '../router.ts'
-import { text } from '../texts.ts'
+import { text, textOr } from '../texts.ts'
 import { Confirm } from './form.tsx'
 import { Media } from './media.tsx'
 import { Price } from './price.tsx'
 import { View } from './states.tsx'
+import { TableBox } from './table.tsx'
 import { type Step, TimeLine } from './time-line.tsx'
 import { toast } from './toast.tsx'
 import {
@@ -36,15 +45,30 @@ export const Story = ({ id }: { id: string }) => {
 }
 
 const StoryView = ({ story, onChange }: { story: RequestStory; onChange(): void }) => {
-  const { request, charges, task } = story
+  const { request, charges, task, failed } = story
   const charge = charges[0]
   return (
     <>
       {!request && <p class="notice">{text('call.no-line')}</p>}
       <div class="two">
-        <What request={request} keyName={story.key_name} charge={charge} />
-        <TimeLine steps={inOrder(stepsOf(request, charges, useCurrency()))} />
+        <What request={request} keyName={story.key_name} charge={charge} failed={failed} />
+        <TimeLine steps={inOrder(stepsOf(story, useCurrency()))} />
       </div>
+      {failed ? (
+        <Why failure={failed} />
+      ) : (
+        request?.message !== undefined && (
+          <Why
+            failure={{
+              status: request.status,
+              code: request.code ?? '',
+              message: request.message,
+            }}
+          />
+        )
+      )}
+      {failed && <Attempts attempts={failed.attempts} />}
+      {request?.skipped && <Skipped skips={request.skipped} />}
       {charges.length === 0 && <p class="notice">{text('call.no-charge')}</p>}
       {charges.map(each => (
         <ChargeBox key={each.request} charge={each} onChange={onChange} />
@@ -55,6 +79,55 @@ const StoryView = ({ story, onChange }: { story: RequestStory; onChange(): void 
     </>
   )
 }
+
+/** What the client was told. */
+export const Why = ({ failure: { status, code, message } }: { failure: Failure }) => (
+  <section class="card" aria-label={text('call.told')}>
+    <h2>{text('call.told')}</h2>
+    <p>
+      <StatusCode status={status} code={code} /> {message}
+    </p>
+  </section>
+)
+const placeOf = ({ upstream, target }: Pick<Try, 'upstream' | 'target'>): string =>
+  `${upstream ?? ''}${target ? ` / ${target}` : ''}`
+/** What each upstream said. */
+const Attempts = ({ attempts }: { attempts: readonly Try[] }) =>
+  attempts.length === 0 ? null : (
+    <TableBox name={text('call.attempts')}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{text('call.target')}</th>
+            <th scope="col">{text('column.status')}</th>
+            <th scope="col">{text('call.upstream-key')}</th>
+            <th scope="col" class="number">
+              {text('column.ms')}
+            </th>
+            <th scope="col">{text('column.message')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {attempts.map((each, index) => (
+            <tr key={index}>
+              <td>{placeOf(each)}</td>
+              <td>{each.result}</td>
+              <td class="mono">{each.key ?? '–'}</td>
+              <td class="number">{each.ms}</td>
+              <td>{[each.cause, each.message].filter(Boolean).join(' · ')}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </TableBox>
+  )
+/** Why targets were not asked. */
+const Skipped = ({ skips }: { skips: readonly Skip[] }) => (
+  <section class="card" aria-label={text('call.skipped')}>
+    <h2>{text('call.skipped')}</h2>
+    <Facts facts={skips.map(each => [placeOf(each), textOr(`skip.${each.why}`, each.why)])} />
+  </section>
+)
 
 const Json = ({ title, value }: { title: 'call.dropped' | 'call.details'; value: unknown }) => (
   <section class="card" aria-label={text(title)}>
@@ -68,12 +141,14 @@ const What = ({
   request,
   keyName,
   charge,
+  failed,
 }: {
   keyName: string | null
   request: RequestLine | null
   charge?: ChargeView | undefined
+  failed: FailedCallView | null
 }) => {
-  const source = { ...charge, ...request } as Partial<RequestLine & ChargeView>
+  const source = { ...failed, ...charge, ...request } as Partial<RequestLine & ChargeView>
   const {
     account_name: name,
     account,
@@ -90,9 +165,7 @@ const What = ({
     [text('call.end'), request?.end],
     [
       text('column.account'),
-      account !== undefined && (
-        <a href={hrefOf('account', String(account))}>{name ?? `#${account}`}</a>
-      ),
+      account != null && <a href={hrefOf('account', String(account))}>{name ?? `#${account}`}</a>,
     ],
     [
       text('column.key'),
@@ -149,16 +222,14 @@ const onlyAttemptOf = ({
 })
 
 /** The log line has the end and durations; the ledger has its own times. */
-const stepsOf = (
-  request: RequestLine | null,
-  charges: readonly ChargeView[],
-  currency: string,
-): readonly Step[] => {
+const stepsOf = ({ request, charges, failed }: RequestStory, currency: string): readonly Step[] => {
   const money = (amount: string) => formatMoney(Number(amount), currency)
   const first = charges.at(-1)
-  const start = request ? request.time - request.ms : first && Date.parse(first.opened)
+  const own = failed ? Date.parse(failed.at) - failed.ms : undefined
+  const start = request ? request.time - request.ms : first ? Date.parse(first.opened) : own
   const tries: readonly Try[] =
-    request?.tries ?? (request && request.attempts > 0 ? [onlyAttemptOf(request)] : [])
+    request?.tries ??
+    (request && request.attempts > 0 ? [onlyAttemptOf(request)] : (failed?.attempts ?? []))
   return [
     { title: text('call.accepted'), at: start },
     ...(first
