@@ -98,8 +98,8 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
         .locator('a')
         .first()
         .click()
-      const told = page.getByRole('region', { name: 'What the client was told' })
-      await told.getByText('onerror').waitFor()
+      const reply = page.getByRole('region', { name: 'What the client was told' })
+      await reply.getByText('onerror').waitFor()
       t.same(await seriousFindings(page), [])
     }
   })
