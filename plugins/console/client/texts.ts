@@ -500,7 +500,6 @@ const TEXTS = {
   'call.end': ['Outcome', '结束方式'],
   'call.request': ['Request', '请求'],
   'call.asked': ['Requested model', '请求的模型'],
-  'call.asked': ['Model asked', '请求的模型'],
   'call.told': ['What the client was told', '客户端收到的内容'],
   'call.attempts': ['Attempts', '尝试'],
   'call.skipped': ['Targets that were not asked', '未尝试的目标'],
