@@ -7,28 +7,11 @@ import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { scaled } from '../../helpers/machine-speed.ts'
 import { LONG } from '../../helpers/run-settings.ts'
+import { PROMPT, routesTo, TARGETS } from './agent-routes.ts'
 import { AGENTS, install, runAgent } from './agents.ts'
 import { FILE, startToolLoop, WORD } from './tool-loop-upstream.ts'
 
-const TARGETS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini']
 const git = promisify(execFile)
-const PROMPT = `Read the file ${FILE} with a shell command and tell me the word in it.`
-const routesTo = (url: string, format: string): string => `
-pipeline: [errors, auth, model, responses, meter, translate, count]
-upstreams: { up: { url: '${url}', key: k, formats: [${format}] } }
-models:
-  '{name:.+}': { to: up/model, free: true }
-routes:
-  - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
-  - { path: POST /v1/responses, name: responses, model: body, responses: create, translate: openai-responses, errors: openai }
-  - { path: WS /v1/responses, name: socket, responses: socket, errors: openai }
-  - { path: POST /v1/messages, model: body, translate: anthropic-messages, errors: anthropic }
-  - { path: POST /v1/messages/count_tokens, model: body, meter: { free: true }, count: anthropic-messages, errors: anthropic }
-  - { path: 'POST /v1beta/models/{model}:generateContent', model: { path: model }, translate: google-gemini, errors: google }
-  - { path: 'POST /v1beta/models/{model}:streamGenerateContent', model: { path: model }, translate: google-gemini, errors: google }
-  - { path: 'POST /v1beta/models/{model}:countTokens', model: { path: model }, meter: { free: true }, count: google-gemini, errors: google }
-`
-
 t.setTimeout(scaled(1_200_000))
 for (const agent of AGENTS)
   t.test(
