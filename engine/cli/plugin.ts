@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { formatPath } from '../config/format-path.ts'
 import { ownPluginFolders } from '../config/plugins/plugin-folders.ts'
-import { PROGRAM } from '../config/plugins/program.ts'
+import { PROGRAM, shippedNames } from '../config/plugins/program.ts'
 import { fileSource, read } from '../config/read.ts'
 import { RESERVED_NAMES } from '../config/schema.ts'
 import { type Command, configOf, type SingleCommand } from './command.ts'
@@ -20,6 +20,10 @@ const create: SingleCommand = {
     if (!/^[a-z][a-z0-9-]*$/.test(name) || [...RESERVED_NAMES].includes(name))
       throw new UsageError(
         `"${name}" is not a valid plugin name: use lower-case letters, digits and -, begin with a letter, and no key of routes`,
+      )
+    if (shippedNames().has(name))
+      throw new UsageError(
+        `"${name}" is the name of a shipped plugin or of code that they share, which yours would replace: use another name`,
       )
     const { document, root } = read(configOf(args, terminal), fileSource(terminal.env))
     const file = resolve(root, ownPluginFolders(document)[0] ?? 'plugins', `${name}.ts`)

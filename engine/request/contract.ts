@@ -35,7 +35,7 @@ export interface Exchange {
   /** Aborts after the client left and the limits of its `hangup` policy are reached. */
   readonly signal: AbortSignal
   readonly writes: Writes
-  /** Where the request may be sent, best first. */
+  /** Where the request may be sent, best first. A stage may replace the list before `next()`. */
   targets: readonly Target[]
   /** Throws unless `hasReply`: until `next()` resolves or a stage answers. */
   readonly reply: Reply

@@ -27,7 +27,7 @@ const PIECES = ['It is se', 'cre', 't-42, sec', 'ret-4', '2 and secret-4', '1.']
 const WORDS = { refuse: 'forbidden', hide: 'secret-42' }
 
 t.test('docs/plugins.md: the guard has at most 45 lines', t => {
-  const guard = exampleFiles.find(({ file }) => file === 'plugins/guard.ts')
+  const guard = exampleFiles.find(({ file }) => file === 'plugins/word-filter.ts')
   t.ok(guard && guard.text.trimEnd().split('\n').length <= 45)
   t.end()
 })
@@ -36,19 +36,22 @@ t.test(
   'docs/plugins.md: the test of the guard passes, and fails if the guard hides nothing',
   async t => {
     const test = blocksOf('docs/plugins.md').find(
-      ({ file }) => file === 'test/plugins/guard.test.ts',
+      ({ file }) => file === 'test/plugins/word-filter.test.ts',
     )
-    const guard = exampleFiles.find(({ file }) => file === 'plugins/guard.ts')
+    const guard = exampleFiles.find(({ file }) => file === 'plugins/word-filter.ts')
     const run = (guardText = '') => {
       const folder = t.testdir({
-        plugins: { 'guard.ts': guardText, formats: t.fixture('symlink', `${ROOT}plugins/formats`) },
+        plugins: {
+          'word-filter.ts': guardText,
+          formats: t.fixture('symlink', `${ROOT}plugins/formats`),
+        },
         engine: t.fixture('symlink', `${ROOT}engine`),
         test: {
           helpers: t.fixture('symlink', `${ROOT}test/helpers`),
-          plugins: { 'guard.test.ts': test?.text ?? '' },
+          plugins: { 'word-filter.test.ts': test?.text ?? '' },
         },
       })
-      const file = join(folder, 'test/plugins/guard.test.ts')
+      const file = join(folder, 'test/plugins/word-filter.test.ts')
       return spawnSync(...cachedCommand(file), { env: operatorEnv(), encoding: 'utf8' })
     }
     const { status, stdout, stderr } = run(guard?.text)
@@ -59,7 +62,7 @@ t.test(
 )
 
 t.test('docs/plugins.md: the guard hides words of prompts and answers', async t => {
-  const guard = await exampleOf(t, 'guard')
+  const guard = await exampleOf(t, 'word-filter')
   const { ask, answerWith, prompts } = await arrange(t, { guard }, { guard: WORDS })
   answerWith(...PIECES)
   for (const client of CLIENTS)
@@ -75,7 +78,7 @@ t.test('docs/plugins.md: the guard hides words of prompts and answers', async t 
 })
 
 t.test('docs/plugins.md: the guard refuses prompts and answers', async t => {
-  const guard = await exampleOf(t, 'guard')
+  const guard = await exampleOf(t, 'word-filter')
   const { ask, answerWith, prompts } = await arrange(t, { guard }, { guard: WORDS })
   answerWith('That is for', 'bidden')
   for (const client of CLIENTS)

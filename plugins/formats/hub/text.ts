@@ -104,25 +104,72 @@ export const replaceMatches = (text: string, finder: TextFinder, replace: Replac
   return result + text.slice(at)
 }
 
-/** Replaces text in an answer, also if it lies in several parts: holds back the last characters of
- *  a block until more text or the end of the block arrives. `pattern`: a global expression that
- *  matches at most `longest` characters. `replacement` may be a function that throws a fault. */
+// ---------------------------------------------------------------- the start of a match
+
+/** The end of the text, in a mode with and without `m`. */
+const END = '(?![\\s\\S])'
+/** One element of an expression: an escape, a class, the opening of a group, a quantifier, or a
+ *  character. */
+const ELEMENT =
+  /\\(?:u\{[^}]*\}|u[\dA-Fa-f]{4}|x[\dA-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[pP]\{[^}]*\}|\d+|[\s\S])|\[(?:\\[\s\S]|[^\]\\])*\]|\((?:\?(?:<?[=!]|<[^>]*>|[a-z-]*:))?|(?:[*+?]|\{\d+(?:,\d*)?\})\??|[\uD800-\uDBFF][\uDC00-\uDFFF]|[\s\S]/g
+
+/** `pattern`: without the flag `v`. Each element may be missing at the end of the text; of an
+ *  assertion that denies or looks back nothing may. */
+const startPattern = (pattern: RegExp): RegExp => {
+  /** For each open group, whether its elements may be missing. */
+  const groups: boolean[] = []
+  let isFixed = false
+  const source = pattern.source.replace(ELEMENT, element => {
+    if (element.startsWith('(')) {
+      groups.push(isFixed)
+      isFixed ||= /^\(\?(?:!|<[=!])/.test(element)
+      return element
+    }
+    if (element === ')') {
+      const wasFixed = isFixed
+      isFixed = groups.pop() ?? false
+      return wasFixed ? ')' : `|${END})`
+    }
+    const isPlain = isFixed || /^(?:[|^$]|[*+?{].*)$/s.test(element)
+    return isPlain && element !== '{' ? element : `(?:${element}|${END})`
+  })
+  const flags = pattern.flags.replace(/[gy]/g, '')
+  return new RegExp(`(?:${source})${END}`, `${flags}y`)
+}
+
+/** The first position from `from` on at which a match may begin that more text completes. Half of a
+ *  character waits for its other half. */
+const firstStart = (pattern: RegExp, text: string, from: number): number => {
+  const whole = text.replace(/[\uD800-\uDBFF]$/, '')
+  for (let at = from; at < whole.length; at++) {
+    pattern.lastIndex = at
+    if (pattern.exec(whole)?.[0]) return at
+  }
+  return whole.length
+}
+
+/** Replaces text in an answer, also if it lies in several parts: holds back what may be the
+ *  start of a match until more text or the end of the block arrives. `pattern`: a global expression
+ *  without the flag `v` that matches at most `longest` characters. `replacement` may be a function
+ *  that throws a fault. */
 export const changeText = (
   pattern: RegExp,
   longest: number,
   replacement: (match: string) => string,
-): ChangePart =>
-  changeMatches(
+): ChangePart => {
+  const start = startPattern(pattern)
+  return changeMatches(
     {
       find: text =>
         [...text.matchAll(pattern)].map(({ 0: match, index }) => ({
           start: index,
           end: index + match.length,
         })),
-      openFrom: text => Math.max(0, text.length - longest + 1),
+      openFrom: text => firstStart(start, text, Math.max(0, text.length - longest + 1)),
     },
     replacement,
   )
+}
 
 /** A block whose text grows. `text` begins with up to one character that was sent already, by which
  *  finders see where words begin; `call`: its whole input is held back until it ends. */

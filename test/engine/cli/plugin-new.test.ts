@@ -1,6 +1,6 @@
 /** `tollgate plugin new`: writes a plugin that works and whose test passes; overwrites no file. */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -92,4 +92,13 @@ t.test('plugin new: writes to the configured plugin folder and prints JSON', asy
   const { code, out } = await tollgate(argv)
   t.equal(code, 0)
   t.match(JSON.parse(out), { plugin: /own\/stamp\.ts$/, test: /test\/plugins\/stamp\.test\.ts$/ })
+})
+
+t.test('plugin new: refuses the names of shipped plugins', async t => {
+  const folder = project(t)
+  for (const name of ['auth', 'translate', 'slots', 'aws']) {
+    const result = await tollgate(['plugin', 'new', name, '-c', join(folder, 'routes.yaml')])
+    t.match(result, { code: 2, err: /is the name of a shipped plugin .*: use another name/ }, name)
+    t.notOk(existsSync(join(folder, 'plugins', `${name}.ts`)))
+  }
 })

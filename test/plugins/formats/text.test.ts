@@ -43,7 +43,59 @@ t.test('changeText: finds a word however the text is cut', t => {
 
 t.test('changeText: sends at once what can be no start of a match', t => {
   const parts = run(hide(), [open(0), grow(0, 'a long beginning')])
-  t.same(parts.at(-1), grow(0, 'a long begi'), 'five characters wait')
+  t.same(parts.at(-1), grow(0, 'a long beginning'), 'nothing waits')
+  const start = run(hide(), [open(0), grow(0, 'a long sec')])
+  t.same(start.at(-1), grow(0, 'a long '), 'the start of a match waits')
+  t.end()
+})
+
+/** Patterns, their longest match, and texts with what is held back at their end. */
+const STARTS: readonly (readonly [RegExp, number, Readonly<Record<string, string>>])[] = [
+  [/secret/g, 6, { no: '', 'a se': 'se', 'a secret': '', seasecre: 'secre', ses: 's' }],
+  [/SECRET/gi, 6, { 'a Sec': 'Sec', 'a sex': '' }],
+  [/\d{4}-\d{4}/g, 9, { 'a 12': '12', 'a 1234-': '1234-', 'a 1234x': '', '1234-5678': '' }],
+  [/(?:foo|bar)baz/g, 6, { 'a fo': 'fo', 'a barb': 'barb', 'a foobar': 'bar', 'a fox': '' }],
+  [
+    /[A-Z]{2}\d{1,5}/g,
+    7,
+    { 'a A': 'A', 'a AB': 'AB', 'a AB12': 'AB12', 'a AB12345': '', 'a ABc': '' },
+  ],
+  [/key=(\w{1,5});/g, 10, { 'a key=ab': 'key=ab', 'a ke': 'ke', 'a key!': '' }],
+  [/(a|b)\1x/g, 3, { za: 'a', zaa: 'aa', zab: 'b' }],
+  [/\bcat\b/g, 4, { 'a ca': 'ca', 'a cat': 'cat', 'a cats': '', scat: '' }],
+  [/a(?!b)c/g, 2, { xa: 'a', xab: '' }],
+  [/(?<=#)id/g, 3, { 'x#i': 'i', xi: '' }],
+  [/^ab$/gm, 3, { 'x\na': 'a', xa: '' }],
+  [/\u{1F600}x/gu, 3, { 'a \u{1F600}': '\u{1F600}', 'a \u{1F601}': '' }],
+  [/[\]\\(]{2}/g, 2, { 'a ]': ']', 'a ](': '', 'a [': '' }],
+  [/a\{2b{2}/g, 6, { 'xa{2': 'a{2', 'xa{2b': 'a{2b', 'xa{2c': '' }],
+  [/x{0,3}?y/g, 4, { axx: 'xx', a: '' }],
+]
+t.test('changeText: holds back nothing but the possible start of a match', t => {
+  for (const [pattern, longest, texts] of STARTS)
+    for (const [text, start] of Object.entries(texts)) {
+      const parts = run(
+        changeText(pattern, longest, () => '*'),
+        [open(0), grow(0, text)],
+      )
+      const output = parts.flatMap(part => (part.type === 'grow' ? part.text : [])).join('')
+      const whole = text.slice(0, text.length - start.length).replace(pattern, '*')
+      t.equal(output, whole, `${pattern} in ${JSON.stringify(text)}`)
+    }
+  t.end()
+})
+
+t.test('changeText: the result is that of the whole text, however it is cut', t => {
+  for (const [pattern, longest, texts] of STARTS) {
+    const text = `${Object.keys(texts).join(' ')} ${Object.keys(texts).join('')} .`
+    const expected = text.replace(pattern, '*')
+    for (let size = 1; size <= 7; size++) {
+      const pieces = text.match(new RegExp(`.{1,${size}}`, 'gs')) ?? []
+      const parts = [open(0), ...pieces.map(piece => grow(0, piece)), close(0), ...END]
+      const change = changeText(pattern, longest, () => '*')
+      t.match(blocksOf(run(change, parts)), [{ text: expected }], `${pattern}, ${size}`)
+    }
+  }
   t.end()
 })
 
