@@ -30,7 +30,7 @@ const TESTS: readonly (readonly [page: string, languages: string, test: string])
   ['docs/start.md', 'sh ts yaml', 'docs/start'],
   ['docs/tasks.md', 'json sh ts', 'journeys/formats/sandbox-routes'],
   ['docs/webhooks.md', 'js json sh', 'docs/webhooks'],
-  ['docs/guides/*.md', 'nginx sh', 'docs/guide-commands'],
+  ['docs/guides/*.md', 'nginx sh sql', 'docs/guide-commands'],
   ['examples/*.md', 'sh', 'examples/run-example'],
   ['examples/*/README.md', 'sh', 'examples/run-example'],
 ]
@@ -87,6 +87,8 @@ const SURROUNDINGS: Readonly<Record<string, object>> = {
   jina: { url: 'https://api.jina.ai', key: 'k' },
   reports: { url: 'https://reports.example' },
   azure: { url: 'https://azure.example', key: 'k' },
+  anthropic: { url: 'https://api.anthropic.com', key: 'k' },
+  openrouter: { url: 'https://openrouter.ai/api/v1', key: 'k' },
 }
 const MODELS = {
   'gp-4.1': { to: 'gp/gpt-4.1', free: true },

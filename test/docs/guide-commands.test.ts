@@ -1,9 +1,11 @@
 /** docs/guides/, docs/files.md and docs/openapi.md: their commands run in order, in a fresh clone
  *  with a running gateway. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
+import pg from 'pg'
 import t from 'tap'
 import { certificateOf } from '../helpers/gateway/certificate.ts'
 import { channel, option, token, user, writeDatabase } from '../helpers/import/new-api.ts'
@@ -28,6 +30,12 @@ const run = (guide: string, change = (text: string) => text, part?: number): Pro
   return copy.shell(ALIAS + change(lines.map(({ text }) => text).join('')))
 }
 const runGuides = new Set<string>()
+/** Tables that the page on removal does not name. */
+const unnamedTables = (rows: readonly { readonly [column: string]: unknown }[]): string[] => {
+  const names: readonly string[] =
+    blockOf('docs/guides/uninstall.md', 'sql').match(/\b[a-z_]+\b/g) ?? []
+  return rows.map(({ name }) => String(name)).filter(name => !names.includes(name))
+}
 
 /** Pages with a few commands, for the same gateway. */
 const runPages = async (): Promise<void> => {
@@ -58,6 +66,13 @@ t.test('guides: commands for a gateway that is stopped', async t => {
     text.replaceAll('postgres://tollgate@db.internal/tollgate', url),
   )
   t.match(move, /rows in \d+ tables moved[\s\S]*the ledger balances/)
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows } = await client.query(
+    'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
+  )
+  await client.end()
+  t.same(unnamedTables(rows), [], 'docs/guides/uninstall.md names every table')
   t.match(await run('upgrade', undefined, 1), /restored from .*the audit passed/)
 })
 
@@ -103,6 +118,43 @@ t.test('guides: from new-api', async t => {
   )
   t.match(out, /no problems[\s\S]*console#link=sl-[\s\S]*tollgate \d[\s\S]* serves/)
   t.match(out, /\n0 +0 +1 +1 +0\n/, 'the second import adds nothing')
+})
+
+t.test('guides: from OpenRouter', async t => {
+  const folder = join(copy.folder, 'from-openrouter')
+  mkdirSync(folder)
+  const models = blockOf('docs/guides/from-openrouter.md', 'yaml')
+  writeFileSync(join(folder, 'models.yaml'), models)
+  const out = await run('from-openrouter', text =>
+    `cd from-openrouter\nunset TOLLGATE_PLUGINS\n${text}`
+      .replace(
+        /^echo /m,
+        'sed -i "/^models:/,\\$d" routes.yaml; cat models.yaml >> routes.yaml\n$&',
+      )
+      .replaceAll('tollgate ', 'node ../engine/bin.cjs ')
+      .replace(/^.* start$/m, START),
+  )
+  t.match(out, /no problems[\s\S]*no problems[\s\S]*target +openrouter\/openai\/gpt-4o:nitro/)
+  t.match(out, /tollgate \d[\s\S]* serves/)
+})
+
+t.test('guides: uninstall names every table and removes the data folder', async t => {
+  const folder = join(copy.folder, 'moved')
+  const database = new DatabaseSync(join(folder, 'data/tollgate.db'), { readOnly: true })
+  const tables = database
+    .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+    .all()
+  database.close()
+  t.same(unnamedTables(tables), [])
+  const out = await run('uninstall', text =>
+    `cd moved\nunset TOLLGATE_PLUGINS\nexport TOLLGATE_DATA=data XDG_CACHE_HOME=$PWD/cache\n${text}`.replaceAll(
+      'tollgate ',
+      'node ../engine/bin.cjs ',
+    ),
+  )
+  t.match(out, /\d+ bytes/)
+  t.match(readFileSync(join(folder, 'ledger.csv'), 'utf8'), /account/)
+  t.notOk(existsSync(join(folder, 'data')))
 })
 
 t.test('guides: all have run', async t => {
