@@ -1,6 +1,7 @@
 /** A test delivery: enqueues one event with one attempt and waits for its result. */
 import { errors } from '../../engine/errors.ts'
 import type { Database, Row } from '../../engine/plugin.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { enqueue, FIND, makeEventId } from '../webhooks/statements.ts'
 import { eventBody } from './event.ts'
 import { readSettings } from './settings.ts'
@@ -29,7 +30,8 @@ export const tryDelivery = async (
   if (url === undefined) throw fault('NO_WEBHOOK')
   const now = await database.now()
   const event = { id: makeEventId(now), endpoint: account, body: eventBody(balance) }
-  await database.write([enqueue({ ...event, attempts: 1, now })]).catch(error => {
+  const list = [enqueue({ ...event, attempts: 1, now })]
+  await writeWithRetry(database, list).catch(error => {
     throw error.code === 'NO_ENDPOINT' ? fault('NO_WEBHOOK') : error
   })
   const deadline = performance.now() + timeout

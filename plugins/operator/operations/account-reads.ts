@@ -5,7 +5,7 @@ import { fields, list as listOf, object as row } from '../../shapes.ts'
 import type { AccountRow } from '../../views.ts'
 import { accountsPage, ORDERS, SORT_NAMES, STATES } from '../account-pages.ts'
 import { accountText } from '../account-text.ts'
-import { type AccountDetails, accountDetails } from '../accounts.ts'
+import { type AccountDetails, accountDetails, accountRow } from '../accounts.ts'
 import { ACCOUNT, CURSOR } from '../arguments.ts'
 import { ACCOUNT_COLUMNS, KEY_COLUMNS, MONEY, SPENDING } from '../columns.ts'
 import { operation } from '../operation.ts'
@@ -57,11 +57,11 @@ export const accountsShow = operation({
         maximum: MAX_CALLS,
       }),
       deleted: flag('Also an account that was deleted.', {}),
+      brief: flag('Without holds, spending, keys and calls, which need more reads.', {}),
     },
     {},
   ),
-  result: row({
-    ...ACCOUNT_COLUMNS,
+  result: row(ACCOUNT_COLUMNS, {
     holds: MONEY,
     today: SPENDING,
     month: SPENDING,
@@ -76,9 +76,12 @@ export const accountsShow = operation({
       const calls = countOf(textOf(values.calls), 'calls', MAX_CALLS)
       return { account, deleted: true, ...(calls !== undefined && { calls }) }
     },
-    print: (details: AccountDetails) => ({ text: accountText(details), json: details }),
+    print(details: AccountRow | AccountDetails) {
+      return { text: 'holds' in details ? accountText(details) : details.name, json: details }
+    },
   },
-  run: async ({ store, now }, { account, calls = USUAL_CALLS, deleted = false }) => ({
-    data: await accountDetails(store, account, { now, calls, isDeletedToo: deleted }),
-  }),
+  async run({ store, now }, { account, calls = USUAL_CALLS, deleted = false, brief = false }) {
+    if (brief && !deleted) return { data: await accountRow(store, account) }
+    return { data: await accountDetails(store, account, { now, calls, isDeletedToo: deleted }) }
+  },
 })

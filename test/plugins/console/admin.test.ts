@@ -223,7 +223,9 @@ t.test('accounts: operators cannot suspend their own account, another operator c
     t.equal(status, 409)
     t.match(body, { param: 'account', message: /"admin".*lock yourself out/ })
   }
-  t.match((await read('account?account=admin')).data, { state: 'active' })
+  t.match((await read('account?account=admin')).data, { state: 'active', calls: [] })
+  const brief = (await read('accounts/show?account=admin&brief=true')).data
+  t.match(brief, { state: 'active', holds: undefined, credentials: undefined })
   await operator.ask('POST', '/api/admin/accounts', { name: 'deputy', role: 'admin' })
   const { body } = await post('link', { account: 'deputy' })
   const deputy = await gateway.signIn({ link: linkIn(String(body.data.url)) })

@@ -118,6 +118,25 @@ t.test('operations: commands and endpoints beside the table have a reason', asyn
   )
 })
 
+/** Calls of customers that change something under /api and are not in the table. */
+const OWN_BESIDE: Readonly<Record<string, string>> = {
+  'POST /api/tasks/{id}/cancel': 'the view of the plugin task, which cancels at the upstream too',
+  'PUT /api/notifications': 'settings of the plugin notify; no operator changes them',
+  'POST /api/notifications/test': 'sends one event to its receiver',
+  'POST /api/session': 'signs in: there is no account before',
+  'DELETE /api/session': 'signs out',
+}
+t.test('operations: calls of customers beside the table have a reason', async t => {
+  type Route = { readonly path: string; readonly account?: string; readonly console?: string }
+  const routesOf = (path: string) => (parse(textOf(path)) as { routes: readonly Route[] }).routes
+  const views = OPERATIONS.flatMap(({ own }) => own ?? []).map(({ view }) => view)
+  const beside = [...routesOf('routes.yaml'), ...routesOf('program/config/console.yaml')]
+    .filter(({ path }) => /^(?:POST|PUT|PATCH|DELETE) +\/api\//.test(path))
+    .filter(({ account: view }) => view === undefined || !views.includes(view))
+    .map(({ path }) => path)
+  t.same(beside.toSorted(), Object.keys(OWN_BESIDE).toSorted())
+})
+
 /** Files of plugins/operator/ that write to the database by themselves. */
 const WRITERS: Readonly<Record<string, string>> = {
   'operation.ts': 'the one way to write',

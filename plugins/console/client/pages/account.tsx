@@ -31,7 +31,7 @@ const AccountPage = ({ place }: PageProps) => {
   const [open, setOpen] = useState<Open>()
   const name = place.id ?? ''
   const account = useData<{ data: AccountRow }>(
-    `/api/admin/accounts/show?${new URLSearchParams({ account: name })}`,
+    `/api/admin/accounts/show?${new URLSearchParams({ account: name, brief: 'true' })}`,
   )
   return (
     <>
