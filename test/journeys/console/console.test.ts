@@ -93,7 +93,7 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await dialog.getByRole('alert').waitFor()
     await dialog.getByLabel(/^Quota \(/).fill('2000')
     await dialog.getByRole('button', { name: 'Save' }).click()
-    await row.getByText('2,000 a month').waitFor()
+    await row.getByText('2,000 per month').waitFor()
     await row.getByRole('button', { name: 'Rotate' }).click()
     await dialog.getByRole('button', { name: 'Rotate' }).click()
     const rotated = (await page.locator('[data-secret]').textContent()) ?? ''
