@@ -47,6 +47,16 @@ t.test('guard: one character an event, plain answers, and requests', async t => 
       }
 })
 
+t.test('guard: long requests are searched whole, and sent whole', async t => {
+  const { ask, answerWith, prompts } = await startGuarded(t, { own: { find: 'email', do: 'mask' } })
+  answerWith('Hello')
+  const before = 'word '.repeat(40_000)
+  for (const client of CLIENTS) {
+    await ask(client, client, `${before}ann@example.com ${before}`, false)
+    t.equal(prompts.pop(), `${before}[EMAIL_1] ${before}`, client)
+  }
+})
+
 t.test('guard: placeholders of the request become the texts again', async t => {
   const own = { find: 'email', do: 'mask', restore: true }
   const { ask, answerWith, prompts } = await startGuarded(t, { own })
