@@ -145,9 +145,9 @@ t.test('google: a key file that cannot be used is a problem with its place', asy
   const account = JSON.parse(accountOf('https://oauth2.googleapis.com'))
   const files: readonly (readonly [text: string, message: RegExp])[] = [
     ['nonsense', /the text is not JSON/],
-    [JSON.stringify({ ...account, type: 'authorized_user' }), /no key of a service account/],
-    [JSON.stringify({ ...account, private_key: 'pem' }), /no RSA key in PEM format/],
-    [JSON.stringify({ ...account, token_uri: 'file:///x' }), /no http\(s\) URL/],
+    [JSON.stringify({ ...account, type: 'authorized_user' }), /not a key of a service account/],
+    [JSON.stringify({ ...account, private_key: 'pem' }), /not an RSA key in PEM format/],
+    [JSON.stringify({ ...account, token_uri: 'file:///x' }), /not an http\(s\) URL/],
   ]
   for (const [text, message] of files) t.throws(() => parseAccount(text), { message })
   t.match(parseAccount(JSON.stringify({ ...account, token_uri: undefined })), {
@@ -164,6 +164,6 @@ routes:
   const files1 = { 'account.json': JSON.stringify({ ...account, private_key: 'the-private-key' }) }
   const error = await startGateway({ inside: true, routes, files: files1 }).catch(cause => cause)
   t.type(error, ProblemsError)
-  t.match(error.message, /routes\.yaml:\d+:21 {2}GOOGLE_ACCOUNT {2}.*no RSA key in PEM format/)
+  t.match(error.message, /routes\.yaml:\d+:21 {2}GOOGLE_ACCOUNT {2}.*not an RSA key in PEM format/)
   t.notMatch(error.message, /the-private-key/)
 })
