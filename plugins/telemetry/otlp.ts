@@ -29,10 +29,14 @@ const nanosecondsOf = (ms: number): string => `${Math.round(ms * 1_000)}000`
 const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
 
+/** Characters of a text. */
+const LONGEST = 1_024
 const otlpValue = (value: Value): string => {
-  if (typeof value === 'string') return `{"stringValue":${quote(value)}}`
+  if (typeof value === 'string') return `{"stringValue":${quote(value.slice(0, LONGEST))}}`
   if (typeof value === 'boolean') return `{"boolValue":${value}}`
-  return Number.isSafeInteger(value) ? `{"intValue":"${value}"}` : `{"doubleValue":${value}}`
+  if (Number.isSafeInteger(value)) return `{"intValue":"${value}"}`
+  // Protobuf's JSON has these as texts. A client may send 1e999.
+  return `{"doubleValue":${Number.isFinite(value) ? value : `"${value}"`}}`
 }
 const attributesOf = (attributes: Attributes): string => {
   let list = ''
