@@ -4,12 +4,14 @@ import type { Json } from '../../../engine/plugin.ts'
 type Fields = { readonly [name: string]: Json }
 const MONEY = new Set(['cost', 'refunded'])
 
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
+const NUMBER = /^-?\d+(?:\.\d+)?$/
 /** A field that a spreadsheet would run as a formula begins with an apostrophe. */
 const fieldOf = (value: Json | undefined): string => {
   if (value === null || value === undefined) return ''
   // Exact numbers are printed with all their digits.
   if (typeof value !== 'string') return JSON.stringify(value)
-  const plain = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  const plain = FORMULA.test(value) && !NUMBER.test(value) ? `'${value}` : value
   return /[",\n\r]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }
 export const csvHead = (columns: readonly string[], currency: string): string =>
