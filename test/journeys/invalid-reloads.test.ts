@@ -162,25 +162,6 @@ t.test('invalid reload: the log has the first 20 of many problems, and their num
   t.match(await primary.ask('reload'), { outcome: /live|unchanged/ })
 })
 
-t.test(
-  'invalid reload: a variable that only .env has needs a restart, and the text says so',
-  async t => {
-    primary.write('.env', 'ONLY_IN_ENV_FILE=http://a.example\n')
-    t.teardown(() => rmSync(join(primary.folder, '.env')))
-    primary.write('routes.yaml', withSettings('public_url: ${ONLY_IN_ENV_FILE}'))
-    const { text } = await primary.ask('reload')
-    t.match(text, /VARIABLE_UNSET.*ONLY_IN_ENV_FILE is not set/)
-    t.match(
-      text,
-      /reads its environment and \.env only when it starts: .* restart the gateway\.\n\nstill/,
-    )
-    primary.write('routes.yaml', withSettings('public_url: 7'))
-    t.notMatch((await primary.ask('reload')).text, /restart/, 'another problem')
-    primary.write('routes.yaml', good)
-    t.match(await primary.ask('reload'), { outcome: /live|unchanged/ })
-  },
-)
-
 t.test('reloads: many valid and invalid ones leave no file open', async t => {
   const { workers } = await primary.config()
   const pids = [primary.child.pid, ...workers.map(({ pid }) => pid)]

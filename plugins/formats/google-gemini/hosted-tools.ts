@@ -93,7 +93,9 @@ export const hostedCallParts = (call: HostedCall): readonly Json[] => {
   if (call.raw?.origin === NAME) return call.raw.items
   if (call.tool !== 'code_execution') return []
   const { language, code } = programOf(call)
-  const parts: Json[] = [{ executableCode: { language: language.toUpperCase(), code } }]
+  // Google's types know one language.
+  const named = language === 'python' ? 'PYTHON' : 'LANGUAGE_UNSPECIFIED'
+  const parts: Json[] = [{ executableCode: { language: named, code } }]
   if (call.output !== undefined || call.error !== undefined)
     parts.push({
       codeExecutionResult: {

@@ -75,9 +75,9 @@ t.test('notifications: refuse invalid settings', async t => {
   t.match(await ask('GET'), { status: 200, success: true, message: '', data: emptySettings })
   for (const [body, message] of [
     [{ url: 'http://example.com/' }, /the scheme must be https/],
-    [{ url: 'https://169.254.169.254/latest/meta-data' }, /no public address/],
-    [{ url: 'https://localhost/' }, /no public address/],
-    [{ url: 'https://127.0.0.1:1/' }, /no public address/],
+    [{ url: 'https://169.254.169.254/latest/meta-data' }, /not a public address/],
+    [{ url: 'https://localhost/' }, /not a public address/],
+    [{ url: 'https://127.0.0.1:1/' }, /not a public address/],
     [{ url: 5 }, /url/],
     [{ treshold: 5 }, /Unknown parameter: 'treshold'/],
     [{ url, threshold: -1 }, /negative/],

@@ -124,7 +124,7 @@ t.test('request ID: shows who, the attempts of a retried call, and its price', a
   t.match(out, /^who +admin \(1\), key 1$/m)
   t.match(
     out,
-    /^attempt 1 +busy\/m: 503 after \d+ ms, sent at [\d.]+ ms, retry-after 0, its id of the busy one$/m,
+    /^attempt 1 +busy\/m: 503 after \d+ ms, key [0-9a-f]{12}, sent at [\d.]+ ms, retry-after 0, its id of the busy one$/m,
   )
   t.match(out, /^attempt 2 +up\/m: 200 after \d+ ms, sent at [\d.]+ ms, its id of the other one$/m)
   t.match(out, /^times .*first byte after [\d.]+ ms/m)
