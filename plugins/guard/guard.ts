@@ -27,18 +27,27 @@ const fault = errors({
     { as: { openai: { code: 'content_filter' } } },
   ],
   GUARD_FAILED: [503, 'The guard "%s" could not decide about this request; try again.'],
+  GUARD_OPTION: [500, 'guards.%s.words_file: cannot read %s: %s', { expose: true }],
 })
 type Host = Pick<HostBase, 'file' | 'log' | 'request'>
 
-/** Throws for a pattern or a file of words that cannot be read. */
-const findersOf = (guard: Guard, host: Pick<HostBase, 'file'>): readonly Finder[] => {
+type Files = Pick<HostBase, 'file'>
+const linesOf = (name: string, file: string, host: Files): readonly string[] => {
+  try {
+    const lines = host.file(file).split('\n')
+    return lines.map(line => line.trim()).filter(line => line !== '')
+  } catch (error) {
+    throw fault('GUARD_OPTION', [name, file, (error as Error).message])
+  }
+}
+/** Throws for a pattern or a file of words that cannot be read. `name`: of the guard. */
+const findersOf = (name: string, guard: Guard, host: Files): readonly Finder[] => {
   const { find = [], words = [], words_file: file, patterns = {}, longest } = guard
-  const lines = file === undefined ? [] : host.file(file).split('\n')
-  const all = [...words, ...lines.map(line => line.trim()).filter(line => line !== '')]
+  const all = [...words, ...(file === undefined ? [] : linesOf(name, file, host))]
   return [
-    ...find.map(name => FINDERS[name]),
+    ...find.map(kind => FINDERS[kind]),
     ...(all.length > 0 ? [wordsFinder(all)] : []),
-    ...Object.entries(patterns).map(([name, pattern]) => patternFinder(name, pattern, longest)),
+    ...Object.entries(patterns).map(([label, pattern]) => patternFinder(label, pattern, longest)),
   ]
 }
 
@@ -54,7 +63,7 @@ export class RouteGuard {
     this.#name = name
     this.#guard = guard
     this.#host = host
-    const finders = findersOf(guard, host)
+    const finders = findersOf(name, guard, host)
     if (finders.length > 0)
       this.#finder = {
         find: text => findAll(finders, text),
@@ -113,14 +122,14 @@ export class RouteGuard {
     const headers = { 'x-tollgate-guard': `${this.#name}=blocked` }
     return fault('GUARD_BLOCKED', [this.#name, side], { paid: side === 'answer' && paid, headers })
   }
-  #note({ slots }: Exchange): void {
+  #note({ slots }: Exchange, did: string = DONE[this.#guard.do]): void {
     const verdicts: Verdicts = slots.get(VERDICTS) ?? new Map()
-    const { did = DONE[this.#guard.do], count = 0 } = verdicts.get(this.#name) ?? {}
+    const { count = 0 } = verdicts.get(this.#name) ?? {}
     verdicts.set(this.#name, { did, count: count + 1 })
     slots.set(VERDICTS, verdicts)
     slots.set(GUARDED, textOf(verdicts))
   }
-  /** What the webhook says about the request. */
+  /** The prompt as the webhook leaves it. Throws if it blocks the request. */
   async #ask(exchange: Exchange, prompt: Prompt): Promise<Prompt> {
     const texts = [...textsOf(prompt)]
     const verdict = await this.#request(exchange, texts)
@@ -129,13 +138,15 @@ export class RouteGuard {
       return prompt
     }
     if (verdict.action === 'pass') return prompt
-    this.#note(exchange)
-    if (verdict.action === 'block' && this.#guard.do === 'block') throw this.#refusal('request')
-    if (verdict.action !== 'mask' || this.#guard.do !== 'mask') return prompt
+    const isObserver = this.#guard.do === 'flag' || this.#guard.do === 'shadow'
+    const isRefused = !isObserver && (verdict.action === 'block' || this.#guard.do === 'block')
+    this.#note(exchange, isRefused ? DONE.block : DONE[this.#guard.do])
+    if (isRefused) throw this.#refusal('request')
+    if (isObserver) return prompt
     const replaced = new Map(texts.map((text, index) => [text, verdict.texts[index] ?? text]))
     return mapPromptText(prompt, text => replaced.get(text) ?? text)
   }
-  /** Undefined: it did not decide. */
+  /** The decision of the webhook; undefined if it fails. */
   async #request({ id, slots }: Exchange, texts: readonly string[]) {
     const { webhook = '', timeout } = this.#guard
     const model = slots.get(MODEL)?.asked ?? null
@@ -169,7 +180,7 @@ const VERDICTS: Slot<Verdicts> = { name: 'guard verdicts' }
 
 const textOf = (verdicts: Iterable<readonly [string, { did: string; count: number }]>): string =>
   [...verdicts].map(([name, { did, count }]) => `${name}=${did}(${count})`).join(', ')
-/** For the client: without shadows. */
+/** What guards have done, for the client: guards with `do: shadow` are left out. */
 export const verdictOf = ({ slots }: Pick<Exchange, 'slots'>): string =>
   textOf([...(slots.get(VERDICTS) ?? [])].filter(([, { did }]) => did !== DONE.shadow))
 

@@ -1,10 +1,19 @@
 /** Plugin `guard`: finds personal data, secrets and words of the operator in requests and answers,
  *  in every format, plain and streamed; blocks, masks or reports them. */
+import { errors } from '../../engine/errors.ts'
 import type { Json, Plugin } from '../../engine/plugin.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { RouteGuard, verdictOf } from './guard.ts'
 import { problemsIn } from './problems.ts'
 import { ROUTE, SECTION } from './section.ts'
+
+const fault = errors({
+  GUARD_ROUTE: [
+    500,
+    'guards read requests of a wire format: the route needs `translate:`',
+    { expose: true },
+  ],
+})
 
 export default {
   schema: ROUTE.schema,
@@ -12,8 +21,7 @@ export default {
   after: ['model', 'translate'],
   check: problemsIn,
   setup(options, host) {
-    if (!routeFormat(host))
-      throw new Error('guards read requests of a wire format: the route needs `translate:`')
+    if (!routeFormat(host)) throw fault('GUARD_ROUTE')
     const guards = SECTION.read(host.section('guards'))
     const own = ROUTE.read(options).flatMap(name => {
       const guard = guards[name]

@@ -41,6 +41,6 @@ const scanFrom = (text: string, at: number, finder: TextFinder, own: TextMatch[]
     own.push({ ...match, start: from + match.start, end: from + match.end })
     end = Math.max(end, match.end)
   }
-  // A piece that is open from its begin has no end that a finder knows.
+  // If a match may begin at the start of the piece, the next piece begins in its middle.
   return Math.max(from + end, at + (isLast ? TURN : TURN / 2))
 }

@@ -7,7 +7,7 @@ const LETTERS = characters(/[0-9A-Za-z_.:-]/)
 /** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255` */
 const LONGEST = 45
 const MOST_PORT = 6
-/** Of an ellipsis behind it. */
+/** Dots of an ellipsis after the address. */
 const MOST_DOTS = 3
 
 /** What every address has. */

@@ -24,7 +24,7 @@ const lower = (text: string): string => {
 }
 const isPartOfWord = (character: string): boolean =>
   LETTER.test(character) && !NO_SPACES.test(character)
-/** Whether a word of letters would be cut out of a longer one. */
+/** Whether the match begins or ends within a longer word of letters. */
 const splitsWord = (text: string, start: number, end: number): boolean =>
   (isPartOfWord(text.charAt(start)) && isPartOfWord(text.charAt(start - 1))) ||
   (isPartOfWord(text.charAt(end - 1)) && isPartOfWord(text.charAt(end)))

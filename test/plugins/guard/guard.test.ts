@@ -168,7 +168,18 @@ t.test('guard: a webhook passes, masks, blocks or fails', async t => {
   t.equal((await ask(blocking)).status, 503, 'it failed, and must decide')
   reply = { status: 200, body: { action: 'block' } }
   t.equal((await ask(blocking)).status, 400)
+  t.equal((await ask(masking)).status, 400, 'a guard that masks obeys a webhook that blocks')
+  t.same(masking.prompts.splice(0).slice(-1), ['One'], 'the request before it was the last sent')
+  reply = { status: 200, body: { action: 'mask', texts: ['Two'] } }
+  t.equal((await ask(blocking)).status, 400, 'a guard that blocks does not mask')
   t.same(blocking.prompts, [])
+  const flagging = await gatewayWith({ do: 'flag', on_error: 'pass' })
+  flagging.answerWith('Hello')
+  for (const action of ['mask', 'block']) {
+    reply = { status: 200, body: { action, texts: ['Two'] } }
+    t.match(await ask(flagging), { status: 200, verdict: 'own=flagged(1)' }, action)
+    t.equal(flagging.prompts.pop(), 'One', action)
+  }
 })
 
 t.test('guard: wrong options are problems', async t => {
@@ -192,6 +203,9 @@ t.test('guard: wrong options are problems', async t => {
   t.match(await codesOf({ own: { ...ok, do: 'flag', restore: true } }), /only `do: mask`/)
   t.match(await codesOf({ own: { patterns: { a: '(' }, do: 'flag' } }), /refused by RE2/)
   t.match(await codesOf({ own: { patterns: { a: 'x*' }, do: 'flag' } }), /empty text/)
-  t.match(await codesOf({ own: ok }, {}), /needs `translate:`/)
-  t.match(await codesOf({ own: { words_file: 'none.txt', do: 'flag' } }), /none\.txt/)
+  t.match(await codesOf({ own: ok }, {}), /^GUARD_ROUTE .*needs `translate:`/)
+  t.match(
+    await codesOf({ own: { words_file: 'none.txt', do: 'flag' } }),
+    /^GUARD_OPTION guards\.own\.words_file: cannot read none\.txt: /,
+  )
 })
