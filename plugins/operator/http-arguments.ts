@@ -36,4 +36,8 @@ const valueIn = (text: string, { type }: Schema): Json => {
   return text
 }
 const expectationOf = ({ enum: words, description }: Schema): string =>
-  Array.isArray(words) ? words.join(', ') : String(description).replace(/\.$/, '')
+  Array.isArray(words)
+    ? words.join(', ')
+    : String(description)
+        .replace(/\.$/, '')
+        .replace(/^(?:An?|The) /, article => article.toLowerCase())

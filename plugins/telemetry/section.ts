@@ -39,7 +39,7 @@ const always = parsed(
     word === 'error' || word === 'blocked'
       ? { word }
       : { slow: amountIn(word.slice(7), DURATIONS) },
-  { examples: ['slow > 10s'] },
+  { examples: ['error', 'blocked', 'slow > 10s'] },
 )
 
 const CONVENTIONS = ['gen_ai/0.1.0', 'gen_ai/1.36.0'] as const

@@ -1,5 +1,5 @@
 /** Statements of accounts: what a customer had, paid and used within days. */
-import { textOf } from '../../../engine/cli/kit.ts'
+import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, oneOf, required, text } from '../../../engine/config/shape.ts'
 import { configuredCurrency } from '../../billing/currency.ts'
 import { printMoney } from '../../billing/money.ts'
@@ -129,7 +129,8 @@ const show = operation({
     },
     read: ({ positionals: [period = ''], values }) => {
       const account = textOf(values.account)
-      const format = FORMATS.find(each => values[each] === true)
+      const [format, second] = FORMATS.filter(each => values[each] === true)
+      if (second !== undefined) throw new UsageError(`use either --${format} or --${second}`)
       return {
         period,
         ...(account !== undefined && { account }),

@@ -51,13 +51,16 @@ const modelsFor = (name: string, preset: Fields): Fields => {
   const upstreams = Object.entries(sectionOf('routes.yaml', 'upstreams'))
     .filter(([, options]) => host !== undefined && hostOf(fieldsOf(options).provider) === host)
     .map(([upstream]) => upstream)
-  const entries = catalogueOf(upstreams).flatMap(options => {
+  const models: Record<string, Fields> = {}
+  for (const options of catalogueOf(upstreams)) {
     const [, upstream = '', model = ''] = /^([^/]+)\/([^*{]+)$/.exec(String(options.to)) ?? []
-    if (!upstreams.includes(upstream) || !isConversation(options)) return []
-    return [[model, { to: `${name}/${model}`, ...pick(options) }] as const]
-  })
-  if (entries.length > 0) return Object.fromEntries(entries)
-  return { [`${name}/*`]: { to: `${name}/*`, free: true } }
+    if (!upstreams.includes(upstream) || !isConversation(options)) continue
+    // Variants with thinking come after the model itself.
+    models[model] ??= { to: `${name}/${model}`, ...pick(options) }
+  }
+  return Object.keys(models).length > 0
+    ? models
+    : { [`${name}/*`]: { to: `${name}/*`, free: true } }
 }
 const hostOf = (url: Json | undefined): string | undefined =>
   typeof url === 'string' ? URL.parse(url)?.host : undefined

@@ -21,7 +21,7 @@ t.test('init: the result passes check, serves, and is never overwritten', async 
   const folder = newFolder(t)
   const config = `${folder}/routes.yaml`
   const env = { TOLLGATE_CONFIG: config, TOLLGATE_DATA: usedFolder(`${folder}/data`) }
-  const result = await tollgate(['init', '--provider', 'openai, azure,ollama'], env)
+  const result = await tollgate(['init', '--provider', 'openai, azure,ollama,anthropic'], env)
   t.match(result, { code: 0, out: /routes\.yaml, .*\.env\.example, .*\.gitignore written/ })
   t.match(await tollgate(['check'], env), { code: 0, out: /no problems/ })
   const { upstreams, models } = parse(readFileSync(config, 'utf8'))
@@ -30,6 +30,7 @@ t.test('init: the result passes check, serves, and is never overwritten', async 
     to: 'openai/gpt-4.1',
     price: { input: { by: 'service_tier', price: { default: '2.00 USD / 1M' } } },
   })
+  t.match(models['claude-sonnet-4-5'], { title: /^CL Sonnet 4\.5$/ }, 'not its variant')
   t.match(models['azure/*'], { to: 'azure/*' })
   t.match(readFileSync(`${folder}/.env.example`, 'utf8'), /^#AZURE_RESOURCE=$/m)
   t.match(readFileSync(`${folder}/.gitignore`, 'utf8'), /^\.env$/m)

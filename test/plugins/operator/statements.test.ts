@@ -3,11 +3,14 @@
 import t from 'tap'
 import { singleRowCharge } from '../../../plugins/ledger/single-row-charge.ts'
 import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
+import { argumentsIn, type Schema } from '../../../plugins/operator/http-arguments.ts'
 import { runOperation } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { AccountStatement } from '../../../plugins/views.ts'
+import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { payerOf } from '../../helpers/money/ledger.ts'
+
 import { createChance } from '../../helpers/run-settings.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { ledgerOn, makeLedger } from '../../helpers/store/membership.ts'
@@ -129,3 +132,18 @@ for (const { engine, database } of await startBoth(t, []))
         period,
       )
   })
+
+t.test('statements: two forms at once and a missing period are refused', t => {
+  const { command } = OPERATIONS.find(({ name }) => name === 'statements show') ?? {}
+  const read = (values: Readonly<Record<string, boolean>>) =>
+    command?.read({ positionals: ['2028-02'], values, host: hostOver({} as never) })
+  t.match(read({ html: true }), { period: '2028-02', format: 'html' })
+  t.throws(() => read({ csv: true, html: true }), /use either --csv or --html/)
+  t.throws(() => read({ html: true, focus: true }), /use either --html or --focus/)
+  const schema = OPERATIONS.find(({ name }) => name === 'statements show')?.arguments
+    .schema as Schema
+  t.throws(() => argumentsIn(new URLSearchParams(), schema, 'statements', fakeHost()), {
+    message: /^Invalid `period`: expected a month /,
+  })
+  t.end()
+})
