@@ -72,7 +72,9 @@ export class RouteGuard {
   }
   /** Listens to the request and the answer of a call. */
   attach(exchange: Exchange): void {
-    const placeholders = new Placeholders()
+    const reserved = exchange.slots.get(RESERVED) ?? new Set()
+    exchange.slots.set(RESERVED, reserved)
+    const placeholders = new Placeholders(reserved)
     if (this.#looksAt('request')) this.#attachRequest(exchange, placeholders)
     const finder = this.#looksAt('answer') ? this.#finder : undefined
     if (finder) this.#attachAnswer(exchange, finder, placeholders)
@@ -95,8 +97,10 @@ export class RouteGuard {
     else prompts.watch(async prompt => void (await inspect(prompt)))
   }
   async #search(exchange: Exchange, prompt: Prompt, placeholders: Placeholders): Promise<Prompt> {
-    const matches = await scan(textsOf(prompt), this.#finder as TextFinder)
+    const texts = textsOf(prompt)
+    const matches = await scan(texts, this.#finder as TextFinder)
     if (matches.size === 0) return prompt
+    if (this.#guard.restore) placeholders.reserve(texts)
     const known = { find: (text: string) => matches.get(text) ?? [], openFrom: () => 0 }
     const act = this.#actOn(exchange, 'request', placeholders)
     return mapPromptText(prompt, text => replaceMatches(text, known, act))
@@ -176,6 +180,8 @@ export class RouteGuard {
 }
 
 type Verdicts = Map<string, { readonly did: string; readonly count: number }>
+/** The placeholders of all guards: none has two meanings. */
+const RESERVED: Slot<Set<string>> = { name: 'guard placeholders' }
 const VERDICTS: Slot<Verdicts> = { name: 'guard verdicts' }
 
 const textOf = (verdicts: Iterable<readonly [string, { did: string; count: number }]>): string =>

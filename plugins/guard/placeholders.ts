@@ -8,7 +8,12 @@ export class Placeholders {
   readonly #byText = new Map<string, string>()
   readonly #originals = new Map<string, string>()
   readonly #counts = new Map<string, number>()
+  readonly #reserved: Set<string>
   #isFrozen = false
+  /** `reserved`: those of all guards of the call. */
+  constructor(reserved: Set<string>) {
+    this.#reserved = reserved
+  }
 
   /** Finds the placeholders of the request in an answer. */
   readonly finder: TextFinder = {
@@ -27,15 +32,23 @@ export class Placeholders {
   freeze(): void {
     this.#isFrozen = true
   }
+  /** What looks like a placeholder in these texts stands for nothing. */
+  reserve(texts: Iterable<string>): void {
+    for (const text of texts)
+      for (const each of text.match(PLACEHOLDER) ?? []) this.#reserved.add(each)
+  }
   knows(text: string): boolean {
     return [...this.#originals.values()].includes(text)
   }
   of(text: string, label: string): string {
     const known = this.#byText.get(text)
     if (known !== undefined) return known
-    const count = (this.#counts.get(label) ?? 0) + 1
+    let count = this.#counts.get(label) ?? 0
+    let placeholder: string
+    do placeholder = `[${label}_${++count}]`
+    while (this.#reserved.has(placeholder))
     this.#counts.set(label, count)
-    const placeholder = `[${label}_${count}]`
+    this.#reserved.add(placeholder)
     this.#byText.set(text, placeholder)
     if (!this.#isFrozen) this.#originals.set(placeholder, text)
     return placeholder

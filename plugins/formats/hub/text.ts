@@ -1,8 +1,7 @@
 /** The text of prompts and answers, for plugins that read or change it. Pure. */
-import { isFields } from '../../../engine/kit.ts'
-import type { Json } from '../../../engine/plugin.ts'
+import { isUtf8 } from 'node:buffer'
 import type { Part } from './answer.ts'
-import type { Call, Content, Media } from './content.ts'
+import type { Call, Content, Media, Source } from './content.ts'
 import type { Prompt } from './prompt.ts'
 import type { ChangePart } from './slots.ts'
 
@@ -42,39 +41,67 @@ const mapText = <T extends { readonly text: string }>(content: T, map: MapText) 
 const mapMedia = (content: Media, map: MapText): Media => ({
   ...content,
   ...(content.context !== undefined && { context: map(content.context) }),
-  ...(content.source.type === 'text' && { source: mapText(content.source, map) }),
+  source: mapSource(content, map),
   ...(content.parts && { parts: content.parts.map(each => mapContent(each, map) as typeof each) }),
 })
 
-/** The input of a call: names, texts and numbers of its JSON one by one, so that neither escapes
- *  nor quotes hide or break anything. Unchanged where `map` changes none of them. */
+const mapSource = ({ kind, source }: Media, map: MapText): Source => {
+  if (source.type === 'text') return mapText(source, map)
+  if (source.type !== 'data' || kind !== 'document') return source
+  const bytes = Buffer.from(source.data, 'base64')
+  // Whatever type the client claims; a PDF file has offsets that must stay.
+  if (!isUtf8(bytes) || bytes.includes(PDF)) return source
+  const text = bytes.toString()
+  const mapped = map(text)
+  return mapped === text ? source : { ...source, data: Buffer.from(mapped).toString('base64') }
+}
+const PDF = '%PDF-'
+
+/** The input of a call: names, texts and numbers of its JSON one by one as they are written, so
+ *  that neither escapes, quotes, repeated names nor long numbers hide or break anything. */
 const mapInput = ({ input, isFreeText }: Call, map: MapText): string => {
   if (isFreeText) return map(input)
-  let value: Json
-  try {
-    value = JSON.parse(input)
-  } catch {
-    return map(input)
-  }
-  let hasChanged = false
-  const mapped = mapJson(value, text => {
-    const result = map(text)
-    hasChanged ||= result !== text
-    return result
-  })
-  return hasChanged ? JSON.stringify(mapped) : input
+  const mapped = mapTokens(input, map)
+  // A call that the model cut has text that is in no token.
+  return isJson(input) ? mapped : map(mapped)
 }
-const mapJson = (value: Json, map: MapText): Json => {
-  if (typeof value === 'string') return map(value)
-  if (typeof value === 'number') {
-    const text = map(String(value))
-    return text === String(value) ? value : text
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
-  if (Array.isArray(value)) return value.map(each => mapJson(each, map))
-  if (!isFields(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [map(name), mapJson(each, map)]),
-  )
+}
+const mapTokens = (json: string, map: MapText): string => {
+  const start = /"|-?[0-9][-+.0-9Ee]*/g
+  let result = ''
+  let at = 0
+  for (let token = start.exec(json); token; token = start.exec(json)) {
+    const end = token[0] === '"' ? endOfText(json, token.index) : start.lastIndex
+    result += json.slice(at, token.index) + mapToken(json.slice(token.index, end), map)
+    at = end
+    start.lastIndex = end
+  }
+  return result + json.slice(at)
+}
+/** The end of the text that begins with a quote at `start`. */
+const endOfText = (json: string, start: number): number => {
+  let end = start + 1
+  while (end < json.length && json[end] !== '"') end += json[end] === '\\' ? 2 : 1
+  return Math.min(end + 1, json.length)
+}
+const mapToken = (token: string, map: MapText): string => {
+  const isNumber = !token.startsWith('"')
+  const isCut = !isNumber && !isJson(token)
+  const whole = isCut ? `${token}"` : token
+  if (!isJson(whole)) return token
+  const value: string | number = JSON.parse(whole)
+  for (const text of new Set(isNumber ? [token, String(value)] : [String(value)])) {
+    const mapped = map(text)
+    if (mapped !== text) return JSON.stringify(mapped).slice(0, isCut ? -1 : undefined)
+  }
+  return token
 }
 
 /** From `start` up to, not including, `end`. `label`: what it is. */

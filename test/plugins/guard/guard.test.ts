@@ -3,13 +3,14 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import type { Document, Plugin } from '../../../engine/plugin.ts'
+import type { Document, Json, Plugin } from '../../../engine/plugin.ts'
 import type { Part } from '../../../plugins/formats/hub/answer.ts'
-import { changeMatches } from '../../../plugins/formats/hub/text.ts'
+import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
+import { changeMatches, mapPromptText, replaceMatches } from '../../../plugins/formats/hub/text.ts'
 import { FINDERS } from '../../../plugins/guard/finders/index.ts'
 import guardPlugin from '../../../plugins/guard/index.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { arrange, CLIENTS, textIn } from '../../helpers/formats/listening-gateway.ts'
+import { arrange, CLIENTS, ownCodec, textIn } from '../../helpers/formats/listening-gateway.ts'
 import { faultsOf } from '../../helpers/gateway/test-server.ts'
 
 const guard = guardPlugin as Plugin
@@ -126,12 +127,94 @@ t.test('guard: the input of a call waits for the verdict, escapes hide nothing',
     run(pieces)
       .map(part => (part.type === 'grow' ? part.text : ''))
       .join('')
-  t.equal(inputOf('{"to": "ann@', 'example.com"}'), '{"to":"[EMAIL_1]"}')
+  t.equal(inputOf('{"to": "ann@', 'example.com"}'), '{"to": "[EMAIL_1]"}')
   t.equal(inputOf('{"to":"ann\\u0040example.com"}'), '{"to":"[EMAIL_1]"}')
-  t.equal(inputOf('{"ann@example.com": 1}'), '{"[EMAIL_1]":1}')
+  t.equal(inputOf('{"ann@example.com": 1}'), '{"[EMAIL_1]": 1}')
   t.equal(inputOf('{"a": 1 }'), '{"a": 1 }', 'unchanged where nothing matches')
   t.equal(inputOf('{"a": "x@y.com'), '{"a": "[EMAIL_1]', 'a call that the model cut')
+  t.equal(inputOf('{"a":"x\\u0040y.com'), '{"a":"[EMAIL_1]', 'a cut call, with an escape')
+  t.equal(inputOf('{"a": x@y.com, "b": "\\'), '{"a": [EMAIL_1], "b": "\\', 'no JSON')
+  t.equal(inputOf('{"a":"x@y.com","a":"b"}'), '{"a":"[EMAIL_1]","a":"b"}', 'a name twice')
+  const nested = `${'['.repeat(50_000)}"x@y.com"${']'.repeat(50_000)}`
+  t.equal(inputOf(nested), nested.replace('x@y.com', '[EMAIL_1]'), 'however deep')
   t.end()
+})
+
+t.test('guard: numbers of a call are searched as they are written', t => {
+  const prompt = (input: string): Prompt => ({
+    turns: [{ role: 'assistant', content: [{ type: 'call', id: 'c', name: 'pay', input }] }],
+    tools: [],
+    settings: {},
+    stream: false,
+    includeUsage: false,
+    body: {},
+  })
+  const inputOf = (input: string) => {
+    const mapped = mapPromptText(prompt(input), text =>
+      replaceMatches(text, FINDERS.card, () => 'X'),
+    )
+    const [content] = mapped.turns[0]?.content ?? []
+    return content?.type === 'call' ? content.input : undefined
+  }
+  t.equal(inputOf('{"card":4111111111111111}'), '{"card":"X"}')
+  t.equal(inputOf('{"card":4.111111111111111e15}'), '{"card":"X"}')
+  t.equal(inputOf('{"card":6304000000000000000}'), '{"card":"X"}', 'with all its digits')
+  t.equal(inputOf('{"id":12345678901234567890}'), '{"id":12345678901234567890}')
+  t.end()
+})
+
+t.test('guard: documents that are texts are searched, whatever type they claim', t => {
+  const base64Of = (text: string) => Buffer.from(text).toString('base64')
+  const mask = (text: string) => replaceMatches(text, FINDERS.email, () => '[EMAIL_1]')
+  const documentIn = (name: string, path: string, body: Json) => {
+    const prompt = ownCodec(name).decodePrompt(body as never, path, { add() {} })
+    const [content] = mapPromptText(prompt, mask).turns[0]?.content ?? []
+    return content?.type === 'media' && content.source.type === 'data'
+      ? Buffer.from(content.source.data, 'base64').toString()
+      : content
+  }
+  const bodies = (mime: string, data: string): [name: string, part: Json][] => {
+    const url = `data:${mime};base64,${data}`
+    return [
+      ['openai-chat', { type: 'file', file: { filename: 'a.txt', file_data: url } }],
+      ['openai-responses', { type: 'input_file', filename: 'a.txt', file_data: url }],
+      ['google-gemini', { inlineData: { mimeType: mime, data } }],
+    ]
+  }
+  for (const mime of ['text/plain', 'text/csv', 'application/json', 'application/pdf'])
+    for (const text of ['I am ann@example.com.', '%PDF-1.7 ann@example.com'])
+      for (const [name, part] of bodies(mime, base64Of(text))) {
+        const [members, path] =
+          name === 'google-gemini'
+            ? [{ contents: [{ role: 'user', parts: [part] }] }, '/v1beta/models/m:generateContent']
+            : [
+                {
+                  model: 'm',
+                  [name === 'openai-chat' ? 'messages' : 'input']: [
+                    { role: 'user', content: [part] },
+                  ],
+                },
+                '',
+              ]
+        const expected = text.startsWith('%PDF') ? text : mask(text)
+        t.equal(documentIn(name, path, members), expected, `${name} ${mime} ${text}`)
+      }
+  t.end()
+})
+
+t.test('guard: a placeholder stands for one text, also of several guards', async t => {
+  const guards = {
+    one: { words: ['falcon'], do: 'mask', restore: true },
+    two: { words: ['eagle'], do: 'mask', restore: true },
+  }
+  const { ask, answerWith, prompts } = await startGuarded(t, guards, ['one', 'two'])
+  answerWith('[WORD_1] [WORD_2] [WORD_3]')
+  for (const client of CLIENTS)
+    for (const stream of [false, true]) {
+      const { text } = await ask(client, client, 'falcon, eagle, [WORD_1]', stream)
+      t.equal(prompts.pop(), '[WORD_2], [WORD_3], [WORD_1]', client)
+      t.equal(textIn(client, text, stream), '[WORD_1] falcon eagle', client)
+    }
 })
 
 t.test('guard: a webhook passes, masks, blocks or fails', async t => {
