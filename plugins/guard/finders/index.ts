@@ -19,12 +19,38 @@ export interface LabelledMatch {
   end: number
   readonly label: string
 }
-/** The matches of several finders. Those that overlap are one, with the label of the first. */
+
+/** Characters that nothing shows, and full-width forms of ASCII. */
+const DISGUISE = /[\u00ad\u200b-\u200d\u2060\ufeff\uff01-\uff5e]/
+const FULL_WIDTH = /[\uff01-\uff5e]/
+const TO_ASCII = 0xfee0
+/** The text without disguises, and where each of its characters was. Undefined: it has none. */
+const plainOf = (text: string) => {
+  if (!DISGUISE.test(text)) return undefined
+  let plain = ''
+  const positions: number[] = []
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at)
+    const isFullWidth = FULL_WIDTH.test(character)
+    if (!isFullWidth && DISGUISE.test(character)) continue
+    plain += isFullWidth ? String.fromCharCode(text.charCodeAt(at) - TO_ASCII) : character
+    positions.push(at)
+  }
+  return { plain, positions }
+}
+const matchesIn = (finders: readonly Finder[], text: string): LabelledMatch[] =>
+  finders.flatMap(finder => finder.find(text).map(match => ({ ...match, label: finder.label })))
+
+/** The matches of several finders, also in disguise. Those that overlap are one, with the label of
+ *  the first. */
 export const findAll = (finders: readonly Finder[], text: string): readonly LabelledMatch[] => {
-  const all: LabelledMatch[] = []
-  for (const finder of finders)
-    for (const { start, end } of finder.find(text)) all.push({ start, end, label: finder.label })
-  if (finders.length === 1) return all
+  const all = matchesIn(finders, text)
+  const disguised = plainOf(text)
+  if (disguised) {
+    const { plain, positions } = disguised
+    for (const { start, end, label } of matchesIn(finders, plain))
+      all.push({ start: positions[start] ?? 0, end: (positions[end - 1] ?? 0) + 1, label })
+  } else if (finders.length === 1) return all
   const merged: LabelledMatch[] = []
   for (const match of all.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
     const last = merged.at(-1)
@@ -33,6 +59,13 @@ export const findAll = (finders: readonly Finder[], text: string): readonly Labe
   }
   return merged
 }
-/** Where text must be held back: see `Finder.openFrom`. */
-export const openFromAll = (finders: readonly Finder[], text: string): number =>
+const openIn = (finders: readonly Finder[], text: string): number =>
   Math.min(text.length, ...finders.map(finder => finder.openFrom(text)))
+/** Where text must be held back: see `Finder.openFrom`. */
+export const openFromAll = (finders: readonly Finder[], text: string): number => {
+  const open = openIn(finders, text)
+  const disguised = plainOf(text)
+  if (!disguised) return open
+  const { plain, positions } = disguised
+  return Math.min(open, positions[openIn(finders, plain)] ?? text.length)
+}

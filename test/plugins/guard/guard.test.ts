@@ -217,6 +217,20 @@ t.test('guard: a placeholder stands for one text, also of several guards', async
     }
 })
 
+t.test('guard: invisible characters and full-width forms hide nothing', async t => {
+  const own = { find: ['email', 'card'], words: ['falcon'], do: 'mask' }
+  const { ask, answerWith, prompts } = await startGuarded(t, { own })
+  const text = 'ann＠exam\u200bple.com, ４111 1111 11\u00ad11 1111, fal\u2060con, ＯＫ'
+  const masked = '[EMAIL_1], [CARD_1], [WORD_1], ＯＫ'
+  answerWith(...text)
+  for (const client of CLIENTS)
+    for (const stream of [false, true]) {
+      const answer = await ask(client, 'openai-chat', text, stream)
+      t.equal(prompts.pop(), masked, client)
+      t.equal(textIn(client, answer.text, stream), masked, `${client} ${stream}`)
+    }
+})
+
 t.test('guard: a webhook passes, masks, blocks or fails', async t => {
   let reply: { status: number; body: unknown } = { status: 200, body: { action: 'pass' } }
   const requests: unknown[] = []
