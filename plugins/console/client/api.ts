@@ -74,6 +74,8 @@ export const callData = async <T>(
 /** Shows the sign-in if the session has ended. */
 export const checkSession = async (): Promise<void> => {
   const response = await send('GET', '/api/session').catch(() => undefined)
+  // A body that nobody reads keeps its connection, of which a browser has six.
+  await response?.text()
   if (response?.status === 401) state.onSignedOut()
 }
 
