@@ -18,7 +18,9 @@ const WINDOWS = [64, 65, 100, 127, 128, 500, 65_536].map(size => new BodyScan(si
 const isOutlineOf = (outline: Json, whole: Json): boolean => {
   if (typeof whole === 'string' && typeof outline === 'string') {
     const at = outline.lastIndexOf('\u007f')
-    return outline === whole || (at >= 0 && whole.startsWith(outline.slice(0, at)))
+    // The cut may fall into a character of several bytes: U+FFFD is left of it.
+    const beginning = outline.slice(0, Math.max(at, 0)).replace(/\ufffd$/, '')
+    return outline === whole || (at >= 0 && whole.startsWith(beginning))
   }
   if (typeof whole !== 'object' || whole === null) return Object.is(outline, whole)
   if (typeof outline !== 'object' || outline === null) return false
