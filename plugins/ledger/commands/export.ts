@@ -3,6 +3,7 @@ import { EXIT, UsageError } from '../../../engine/cli/kit.ts'
 import type { Command, Database, Row, SingleCommand, Sql, Value } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { nanosOf } from '../statements.ts'
+import { csvCell } from '../views/csv.ts'
 import { SERVED_COLUMNS, servedView } from '../views/served-by.ts'
 
 const PAGE = 1_000
@@ -80,16 +81,7 @@ async function* entries(database: Pick<Database, 'pages'>): AsyncGenerator<Entry
   for await (const page of database.pages(CHARGES, [''], PAGE)) yield* page.map(chargeOf)
 }
 
-const csvLine = (entry: Entry): string => COLUMNS.map(column => cellOf(entry[column])).join(',')
-/** A cell of RFC 4180. Customers choose some texts: one that a spreadsheet would run as a formula
- *  gets an apostrophe. */
-const cellOf = (value: unknown): string => {
-  if (value === undefined || value === null) return ''
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  const safe = /^[=+@\t\r]/.test(text) || /^-(?![0-9.]+$)/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
+const csvLine = (entry: Entry): string => COLUMNS.map(column => csvCell(entry[column])).join(',')
 
 const exportLedger: SingleCommand = {
   summary: 'Prints every credit and every closed charge.',
