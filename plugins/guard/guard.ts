@@ -101,7 +101,7 @@ export class RouteGuard {
     const matches = await scan(texts, this.#finder as TextFinder)
     if (matches.size === 0) return prompt
     if (this.#guard.restore) placeholders.reserve(texts)
-    const known = { find: (text: string) => matches.get(text) ?? [], openFrom: () => 0 }
+    const known = { find: (text: string) => matches.get(text) ?? [] }
     const act = this.#actOn(exchange, 'request', placeholders)
     return mapPromptText(prompt, text => replaceMatches(text, known, act))
   }

@@ -38,7 +38,8 @@ export class Placeholders {
       for (const each of text.match(PLACEHOLDER) ?? []) this.#reserved.add(each)
   }
   knows(text: string): boolean {
-    return [...this.#originals.values()].includes(text)
+    const placeholder = this.#byText.get(text)
+    return placeholder !== undefined && this.#originals.has(placeholder)
   }
   of(text: string, label: string): string {
     const known = this.#byText.get(text)

@@ -119,7 +119,11 @@ export interface TextFinder {
 /** May throw a fault. */
 export type Replace = (text: string, match: TextMatch) => string
 
-export const replaceMatches = (text: string, finder: TextFinder, replace: Replace): string => {
+export const replaceMatches = (
+  text: string,
+  finder: Pick<TextFinder, 'find'>,
+  replace: Replace,
+): string => {
   const matches = finder.find(text)
   if (matches.length === 0) return text
   let result = ''
