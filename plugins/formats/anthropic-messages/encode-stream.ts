@@ -6,6 +6,7 @@ import type { Fields } from '../fields.ts'
 import type { Part, Stop } from '../hub/answer.ts'
 import { BlockSequence } from '../hub/block-sequence.ts'
 import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
+import { FirstChoice } from '../stream/first-choice.ts'
 import { BlockWriter } from './answer/encode-block.ts'
 import { messageHead } from './response.ts'
 import { stopFields } from './stops.ts'
@@ -21,8 +22,7 @@ const encodeEvent = (type: string, fields: Fields): string =>
 class Encoder implements StreamEncoder {
   readonly #context: EncodeContext
   readonly #sequence = new BlockSequence(part => this.#write(part))
-  /** Blocks of further candidates, which this format cannot carry. */
-  readonly #skippedBlocks = new Set<number>()
+  readonly #choice = new FirstChoice()
   #out = ''
   #hasBegun = false
   /** The number of blocks written so far. */
@@ -37,16 +37,11 @@ class Encoder implements StreamEncoder {
   }
   push(part: Part): string {
     this.#out = ''
-    if (!this.#isOtherChoice(part) && !this.#sequence.add(part)) throw fault('ANSWER_TANGLED')
+    if (this.#choice.has(part) && !this.#sequence.add(part)) throw fault('ANSWER_TANGLED')
     return this.#out
   }
   failure(body: Fields): string {
     return `event: error\ndata: ${JSON.stringify(body)}\n\n`
-  }
-  #isOtherChoice(part: Part): boolean {
-    if (part.type === 'open' && part.choice > 0) this.#skippedBlocks.add(part.index)
-    if (part.type === 'stop') return part.choice > 0
-    return 'index' in part && this.#skippedBlocks.has(part.index)
   }
   #write(part: Part): void {
     if (part.type === 'begin') this.#begin(part)

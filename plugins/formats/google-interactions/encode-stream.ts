@@ -6,6 +6,7 @@ import type { Part, Stop } from '../hub/answer.ts'
 import { BlockSequence } from '../hub/block-sequence.ts'
 import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
 import type { Content, OpaquePayload } from '../hub/content.ts'
+import { FirstChoice } from '../stream/first-choice.ts'
 import { writeCitation } from './content.ts'
 import { encodeFailure } from './errors.ts'
 import { eventText } from './events.ts'
@@ -25,8 +26,7 @@ interface Block {
 class Encoder implements StreamEncoder {
   readonly #context: EncodeContext
   readonly #sequence = new BlockSequence(part => this.#write(part))
-  /** Blocks of further candidates, which this format cannot carry. */
-  readonly #skippedBlocks = new Set<number>()
+  readonly #choice = new FirstChoice()
   #out = ''
   #hasBegun = false
   /** The number of steps written so far. */
@@ -41,16 +41,11 @@ class Encoder implements StreamEncoder {
   }
   push(part: Part): string {
     this.#out = ''
-    if (!this.#isOtherChoice(part) && !this.#sequence.add(part)) throw fault('ANSWER_TANGLED')
+    if (this.#choice.has(part) && !this.#sequence.add(part)) throw fault('ANSWER_TANGLED')
     return this.#out
   }
   failure(body: Fields): string {
     return encodeFailure(body)
-  }
-  #isOtherChoice(part: Part): boolean {
-    if (part.type === 'open' && part.choice > 0) this.#skippedBlocks.add(part.index)
-    if (part.type === 'stop') return part.choice > 0
-    return 'index' in part && this.#skippedBlocks.has(part.index)
   }
   #write(part: Part): void {
     this.#begin(part.type === 'begin' ? part : undefined)

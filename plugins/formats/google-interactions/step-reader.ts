@@ -1,5 +1,7 @@
 /** Reads the steps of an upstream's answer, whole or piece by piece, to blocks of the hub. */
+
 import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import { beginPart } from '../google/begin-part.ts'
 import { GOOGLE } from '../google/origin.ts'
 import type { Part } from '../hub/answer.ts'
 import { decodeCallId } from '../hub/call-id.ts'
@@ -30,16 +32,10 @@ export class StepReader {
   begin(interaction: Fields, emit: Emit): void {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    const [id, model] = [lenientText(interaction, 'id'), lenientText(interaction, 'model')]
-    const created = Math.floor(Date.parse(lenientText(interaction, 'created') ?? '') / 1_000)
-    const tier = lenientText(interaction, 'service_tier')
-    emit({
-      type: 'begin',
-      ...(id !== undefined && { id }),
-      ...(model !== undefined && { model }),
-      ...(Number.isFinite(created) && { created }),
-      ...(tier !== undefined && { tier: tier === 'standard' ? 'default' : tier }),
-    })
+    const [id, model, created, tier] = ['id', 'model', 'created', 'service_tier'].map(name =>
+      lenientText(interaction, name),
+    )
+    emit(beginPart({ id, model, created, tier }))
   }
   start(index: number, step: Fields, emit: Emit): void {
     const open: OpenStep = { step, block: undefined, text: '' }

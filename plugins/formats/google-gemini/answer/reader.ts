@@ -2,6 +2,7 @@
  *  the new content only. */
 import { randomUUID } from 'node:crypto'
 import { type Fields, lenientObject, lenientObjects, lenientText } from '../../fields.ts'
+import { beginPart } from '../../google/begin-part.ts'
 import type { Part } from '../../hub/answer.ts'
 import { encodeCallId, PORTABLE_ID } from '../../hub/call-id.ts'
 import { blockStop } from '../stops.ts'
@@ -44,16 +45,10 @@ export class AnswerReader {
     this.#hasBegun = true
     const id = lenientText(answer, 'responseId')
     const model = lenientText(answer, 'modelVersion')
-    const created = Math.floor(Date.parse(lenientText(answer, 'createTime') ?? '') / 1000)
+    const created = lenientText(answer, 'createTime')
     const tier = lenientText(lenientObject(answer, 'usageMetadata'), 'serviceTier')
     this.#answerId = id
-    emit({
-      type: 'begin',
-      ...(id !== undefined && { id }),
-      ...(model !== undefined && { model }),
-      ...(Number.isFinite(created) && { created }),
-      ...(tier !== undefined && { tier: tier === 'standard' ? 'default' : tier }),
-    })
+    emit(beginPart({ id, model, created, tier }))
   }
   #candidateFor(candidate: Fields, position: number, state: AnswerState): CandidateReader {
     const { index } = candidate
