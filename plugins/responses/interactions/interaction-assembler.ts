@@ -1,5 +1,6 @@
 /** Rebuilds an interaction from the events of its stream. Pure. */
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
+import type { Assembler } from '../record-answer.ts'
 
 interface OpenStep {
   step: Fields
@@ -7,13 +8,13 @@ interface OpenStep {
   input: string
 }
 
-export class InteractionAssembler {
+export class InteractionAssembler implements Assembler {
   #interaction: Fields = {}
   readonly #steps = new Map<number, OpenStep>()
   #isComplete = false
 
   /** The whole interaction; undefined until its last event. */
-  get interaction(): Fields | undefined {
+  get answer(): Fields | undefined {
     if (!this.#isComplete) return undefined
     const steps = [...this.#steps.keys()].sort((a, b) => a - b).map(index => this.#stepAt(index))
     return { ...this.#interaction, steps }

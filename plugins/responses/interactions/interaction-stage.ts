@@ -1,16 +1,16 @@
 /** Interactions: one that continues another is sent with the whole conversation, whatever target
  *  answers, and it is stored in the transaction of its charge. */
 import type { Attempt, Exchange, Host, Json, Next, Slot, Stage } from '../../../engine/plugin.ts'
-import { type Fields, isFields, lenientText } from '../../formats/fields.ts'
+import { isFields, lenientText } from '../../formats/fields.ts'
 import type { AnswerMember } from '../../formats/format.ts'
 import { setBodyMember } from '../../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../../formats/stream/answer-member.ts'
 import { isEventStream } from '../../formats/stream/sse.ts'
 import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../../slots.ts'
 import { Undo } from '../../undo/undo.ts'
-import { EventRecorder, PlainRecorder } from '../recorder.ts'
+import { recordAnswer } from '../record-answer.ts'
 import type { StorageLimits } from '../storage-options.ts'
-import { PLAIN_STATEMENTS, storeWithCharge } from '../store-with-charge.ts'
+import { storeWithCharge } from '../store-with-charge.ts'
 import { InteractionAssembler } from './interaction-assembler.ts'
 import {
   type InteractionStorage,
@@ -77,30 +77,19 @@ export class InteractionStage implements Stage {
     if (reply.status >= 300) return
     delete reply.headers['content-length'] // the id has another length
     const storage = exchange.slots.get(STORAGE)
-    const isStream = isEventStream(reply)
-    if (storage) this.#record(attempt, storage, isStream)
-    const Filter = isStream ? StreamMemberFilter : PlainMemberFilter
+    if (storage)
+      recordAnswer(attempt, {
+        largest: this.#limits.largest,
+        newAssembler: () => new InteractionAssembler(),
+        statementsOf: interaction => {
+          const statement = interactionStatement(storage, interaction, this.#limits)
+          if (!statement) return []
+          Undo.of(exchange).add({ undo: [withdrawInteraction(storage)] })
+          return [statement]
+        },
+      })
+    const Filter = isEventStream(reply) ? StreamMemberFilter : PlainMemberFilter
     reply.through(new Filter(ID, idOf(exchange)))
-  }
-  #record({ exchange, reply }: Attempt, storage: InteractionStorage, isStream: boolean): void {
-    const statementsOf = (interaction: Fields) => {
-      const statement = interactionStatement(storage, interaction, this.#limits)
-      if (!statement) return []
-      Undo.of(exchange).add({ undo: [withdrawInteraction(storage)] })
-      return [statement]
-    }
-    if (!isStream) {
-      const onInteraction = (interaction: Fields): boolean => {
-        exchange.slots.set(PLAIN_STATEMENTS, statementsOf(interaction))
-        return true
-      }
-      return void reply.through(new PlainRecorder(this.#limits.largest, onInteraction, null))
-    }
-    const assembler = new InteractionAssembler()
-    const onEnd = (): void => {
-      if (assembler.interaction) exchange.writes.add(...statementsOf(assembler.interaction))
-    }
-    reply.through(new EventRecorder({ onEvent: event => assembler.add(event), onEnd }))
   }
   explain(): Json {
     return { lifetime: this.#limits.lifetime, largest: this.#limits.largest }

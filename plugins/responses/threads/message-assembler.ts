@@ -1,17 +1,18 @@
 /** Rebuilds the message of a stream of Messages from its events. Pure. */
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
+import type { Assembler } from '../record-answer.ts'
 
 /** Members of deltas, and the member of the block that each appends to. */
 const TEXT_MEMBERS: readonly string[] = ['text', 'thinking', 'signature', 'content']
 
-export class MessageAssembler {
+export class MessageAssembler implements Assembler {
   #message: Fields = {}
   readonly #blocks = new Map<number, Record<string, unknown>>()
   readonly #inputs = new Map<number, string>()
   #isComplete = false
 
   /** The whole message; undefined until its last event. */
-  get message(): Fields | undefined {
+  get answer(): Fields | undefined {
     if (!this.#isComplete) return undefined
     const indexes = [...this.#blocks.keys()].sort((a, b) => a - b)
     return { ...this.#message, content: indexes.map(index => this.#blockAt(index)) }

@@ -3,13 +3,12 @@
  *  charge. */
 import type { Attempt, Exchange, Host, Json, Next, Slot, Stage } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../../formats/fields.ts'
-import { isEventStream } from '../../formats/stream/sse.ts'
 import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../../slots.ts'
 import { Undo } from '../../undo/undo.ts'
 import { fault } from '../faults.ts'
-import { EventRecorder, PlainRecorder } from '../recorder.ts'
+import { recordAnswer } from '../record-answer.ts'
 import type { StorageLimits } from '../storage-options.ts'
-import { PLAIN_STATEMENTS, storeWithCharge } from '../store-with-charge.ts'
+import { storeWithCharge } from '../store-with-charge.ts'
 import { MessageAssembler } from './message-assembler.ts'
 import {
   readThread,
@@ -69,26 +68,16 @@ export class ThreadStage implements Stage {
     await next()
     const { reply } = attempt
     if (reply.status >= 300) return
-    const store = (message: Fields) => {
-      const statements = threadStatements(storage, message, this.#limits)
-      if (statements.length > 0)
-        Undo.of(exchange).add({ undo: [withdrawMessage(storage.account, String(message.id))] })
-      return statements
-    }
-    if (isEventStream(reply)) {
-      const assembler = new MessageAssembler()
-      const onEnd = () => {
-        if (assembler.message) exchange.writes.add(...store(assembler.message))
-      }
-      return void reply.through(
-        new EventRecorder({ onEvent: event => assembler.add(event), onEnd }),
-      )
-    }
-    const onMessage = (message: Fields): boolean => {
-      exchange.slots.set(PLAIN_STATEMENTS, store(message))
-      return true
-    }
-    reply.through(new PlainRecorder(this.#limits.largest, onMessage, null))
+    recordAnswer(attempt, {
+      largest: this.#limits.largest,
+      newAssembler: () => new MessageAssembler(),
+      statementsOf: message => {
+        const statements = threadStatements(storage, message, this.#limits)
+        if (statements.length > 0)
+          Undo.of(exchange).add({ undo: [withdrawMessage(storage.account, String(message.id))] })
+        return statements
+      },
+    })
   }
   explain(): Json {
     return { lifetime: this.#limits.lifetime, largest: this.#limits.largest }
