@@ -80,20 +80,21 @@ const Charges = ({ query }: { query: URLSearchParams }) => {
   )
 }
 
+const requestColumn = <Row extends Pick<ChargeRow, 'request'>>(): Column<Row> => ({
+  title: text('column.id'),
+  cell: ({ request }) => (
+    <a class="mono ellipsis" href={hrefOf('call', request)} title={request}>
+      {shortenId(request)}
+    </a>
+  ),
+  csv: ({ request }) => request,
+})
 /** `isUncollected`: narrow screens show what was not collected in place of the cost. */
 const useChargeColumns = (isUncollected: boolean): readonly Column<ChargeRow>[] => {
   const currency = useCurrency()
   return [
     { title: text('column.time'), cell: ({ at }) => <Time at={at} />, csv: ({ at }) => at },
-    {
-      title: text('column.id'),
-      cell: ({ request }) => (
-        <a class="mono ellipsis" href={hrefOf('call', request)} title={request}>
-          {shortenId(request)}
-        </a>
-      ),
-      csv: ({ request }) => request,
-    },
+    requestColumn(),
     {
       title: text('column.account'),
       cell: row => <AccountLink of={row} />,
@@ -155,16 +156,7 @@ const FailedCalls = ({ query }: { query: URLSearchParams }) => {
 }
 const failedColumns = (): readonly Column<FailedCallView>[] => [
   { title: text('column.time'), cell: ({ at }) => <Time at={at} />, csv: ({ at }) => at },
-  {
-    title: text('column.id'),
-    cell: ({ request }) => (
-      <a class="mono ellipsis" href={hrefOf('call', request)} title={request}>
-        {shortenId(request)}
-      </a>
-    ),
-    csv: ({ request }) => request,
-    isWide: true,
-  },
+  { ...requestColumn(), isWide: true },
   {
     title: text('column.status'),
     cell: ({ status, code }) => <StatusCode status={status} code={code} />,

@@ -235,18 +235,19 @@ const FailedCalls = ({ list: { path, round, ...table } }: { list: List }) => (
     empty={<Empty title={text('usage.failed.empty')} help={text('usage.failed.help')} />}
   />
 )
+const timeColumn = <Row extends Pick<UsageCall, 'at' | 'request_id'>>(): Column<Row> => ({
+  title: text('column.time'),
+  cell: ({ at, request_id: id }) => (
+    <a class="quiet" href={hrefOf('call', id)}>
+      <Time at={at} />
+    </a>
+  ),
+  sort: 'time',
+})
 const useFailedColumns = (): readonly Column<FailedUsage>[] => {
   const keys = useKeyNames()
   return [
-    {
-      title: text('column.time'),
-      cell: ({ at, request_id: id }) => (
-        <a class="quiet" href={hrefOf('call', id)}>
-          <Time at={at} />
-        </a>
-      ),
-      sort: 'time',
-    },
+    timeColumn(),
     {
       title: text('column.status'),
       cell: ({ status, code }) => <StatusCode status={status} code={code} />,
@@ -276,15 +277,7 @@ const useCallColumns = (): readonly Column<UsageCall>[] => {
   const currency = useCurrency()
   const keys = useKeyNames()
   return [
-    {
-      title: text('column.time'),
-      cell: ({ at, request_id: id }) => (
-        <a class="quiet" href={hrefOf('call', id)}>
-          <Time at={at} />
-        </a>
-      ),
-      sort: 'time',
-    },
+    timeColumn(),
     {
       title: text('column.id'),
       cell: ({ request_id: id }) => (
