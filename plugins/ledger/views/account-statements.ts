@@ -44,7 +44,7 @@ export interface Totals {
 }
 export interface StatementLine {
   readonly day: number
-  /** 0: without a key. */
+  /** The number of the API key; 0 for calls without one. */
   readonly key: number
   readonly model: string
   readonly calls: number
