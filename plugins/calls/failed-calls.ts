@@ -29,7 +29,9 @@ interface Parts {
 export class FailedCalls {
   readonly #parts: Parts
   readonly #rules: FailedCallRules
-  readonly #budgets: Map<number, Budget>
+  /** By account. Public: an earlier configuration may come from other plugin code, whose private
+   *  members this class cannot read. */
+  readonly budgets: Map<number, Budget>
   #rows: { readonly call: FailedCall; readonly omitted: number }[] = []
   #isFailing = false
 
@@ -37,7 +39,7 @@ export class FailedCalls {
   constructor(parts: Parts, rules: FailedCallRules, previous?: FailedCalls) {
     this.#parts = parts
     this.#rules = rules
-    this.#budgets = previous ? previous.#budgets : new Map()
+    this.budgets = previous?.budgets ?? new Map()
   }
   add(call: FailedCall): void {
     const budget = this.#budgetOf(call.account, call.at)
@@ -74,13 +76,13 @@ export class FailedCalls {
   }
   #budgetOf(account: number, now: number): Budget {
     const { amount, ms } = this.#rules.rate
-    const known = this.#budgets.get(account)
+    const known = this.budgets.get(account)
     if (known && now < known.ends) return known
     const budget = { ends: now + ms, remaining: amount, omitted: known?.omitted ?? 0 }
-    this.#budgets.delete(account)
-    this.#budgets.set(account, budget)
-    if (this.#budgets.size > MAX_ACCOUNTS)
-      this.#budgets.delete(this.#budgets.keys().next().value as number)
+    this.budgets.delete(account)
+    this.budgets.set(account, budget)
+    if (this.budgets.size > MAX_ACCOUNTS)
+      this.budgets.delete(this.budgets.keys().next().value as number)
     return budget
   }
   #reportRate(account: number): void {

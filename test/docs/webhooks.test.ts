@@ -31,7 +31,7 @@ t.test(
       /"success":false,"message":"169\.254\.169\.254 is not a public address; an operator can allow it: settings\.egress_allow\."/,
     )
     t.match(out, /"success":true,"message":"Delivered\."/)
-    t.match(out, /"threshold":5,"secret":"whsec_….{4}"/)
+    t.match(out, /"threshold":"5","secret":"whsec_….{4}"/)
     t.match(out, /^genuine \{"topic":"user_quota_too_low","data":\{"quota":\d+\}\}$/m)
     t.notMatch(out, /forged/)
     t.match(out, /account +receiver +state[\s\S]*delivered/)

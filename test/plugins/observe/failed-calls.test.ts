@@ -176,6 +176,7 @@ const callAt = (at: number, more: Partial<FailedCall> = {}): FailedCall => ({
 const createCalls = (
   database: { write(list: readonly Statement[]): Promise<never[]> },
   rules = {},
+  { Class = FailedCalls, previous }: { Class?: typeof FailedCalls; previous?: FailedCalls } = {},
 ) => {
   const omitted: Record<string, number> = {}
   const metrics = {
@@ -185,7 +186,7 @@ const createCalls = (
   }
   const section = <T>() => rules as T
   const parts = { database, log: SILENT_LOG, metrics }
-  return { calls: new FailedCalls(parts, failedCallRules({ section })), omitted }
+  return { calls: new Class(parts, failedCallRules({ section }), previous), omitted }
 }
 
 t.test(
@@ -211,6 +212,19 @@ t.test(
     t.same(omitted, { rate: 3 })
   },
 )
+
+t.test('failed calls: after a change of plugins the same windows go on', async t => {
+  // A second copy of the module, as a changed plugin file makes one.
+  const path = '../../../plugins/calls/failed-calls.ts?changed'
+  const { FailedCalls: Changed } = (await import(path)) as { FailedCalls: typeof FailedCalls }
+  const rules = { rate: '1/min' }
+  const database = { write: async () => [] }
+  const { calls } = createCalls(database, rules)
+  calls.add(callAt(0))
+  const next = createCalls(database, rules, { Class: Changed, previous: calls })
+  next.calls.add(callAt(1))
+  t.same(next.omitted, { rate: 1 })
+})
 
 t.test('failed calls: those that the store does not take are lost and counted', async t => {
   const { calls, omitted } = createCalls({ write: () => Promise.reject(new Error('away')) })
