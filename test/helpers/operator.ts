@@ -64,3 +64,7 @@ export const forkProgram = (
     ...options
   }: SpawnOptions & { readonly command?: typeof cachedCommand } = {},
 ): ChildProcess => spawn(...command(fileURLToPath(program), ...args), { ...options, stdio })
+
+/** Messages of a start without the one that only a slow machine prints. */
+export const withoutBuilding = (messages: string): string =>
+  messages.replace(/^building .* and its plugins; .*\n/m, '')

@@ -12,6 +12,7 @@ import {
   spawnPrimary,
   startPrimary,
 } from '../helpers/gateway/primary.ts'
+import { withoutBuilding } from '../helpers/operator.ts'
 
 const occupyPort = async () => {
   const server = createServer().listen(0, '127.0.0.1')
@@ -100,7 +101,7 @@ t.test('start: an occupied port is reported in one sentence and exits with 3', a
   const primary = spawnPrimary(t, { files: folderWith(), env: { PORT: port }, workers: 2 })
   t.equal(await primary.exitCode(), 3)
   t.equal(
-    primary.messages(),
+    withoutBuilding(primary.messages()),
     `127.0.0.1:${port} is in use by another program; change settings.listen (as shipped, it is read from HOST and PORT)\n`,
   )
 })
