@@ -22,8 +22,8 @@ const createTurns = () => {
  *  once would else be worked on in one turn, and nothing else meanwhile. */
 export const largeTurn = createTurns()
 
-/** What an outline has behind the kept characters of a text that it cuts: U+007F and the bytes of
- *  the text, in which an escape counts as one and `\u` with its digits as three. */
+/** The mark of an outline behind the kept characters of a cut text: U+007F and the bytes of the
+ *  text, in which an escape counts as one and `\u` with its digits as three. */
 const CUT = /\u007f(\d+)$/
 const CUT_FROM = 48
 /** Bytes of a text that an outline cuts; undefined: it is whole. Only for an outline: elsewhere a

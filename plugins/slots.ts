@@ -236,7 +236,7 @@ export const EXPANDED_REQUEST: Slot<ExpandedRequest> = { name: 'expanded-request
  *  codec's filter in `forward`; final in the `end` or `fail` of every filter of a `handle`. */
 export const STREAM_ERRORED: Slot<true> = { name: 'stream-errored' }
 
-/** What the client is told by an error inside a stream that passes: a text, or its body as JSON.
+/** The error that the client gets inside a stream that passes: a text, or its body as JSON.
  *  Set by the codec's filter in `forward`; final where STREAM_ERRORED is. */
 export const STREAM_ERROR_TEXT: Slot<string> = { name: 'stream-error-text' }
 
@@ -256,7 +256,7 @@ export const CONSOLE: Slot<true> = { name: 'console' }
  *  fault. Set by `realtime` before the request is forwarded; final then. */
 export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'close-message' }
 
-/** What guards have done with a request and its answer: `pii=masked(2)`. Set by `guard`; final in
+/** The actions of guards on a request and its answer: `pii=masked(2)`. Set by `guard`; final in
  *  `onEnd`. */
 export const GUARDED: Slot<string> = { name: 'guarded' }
 

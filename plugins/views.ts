@@ -241,7 +241,7 @@ export type Try = {
   readonly start?: number
   readonly id?: string
   readonly retry_after?: string
-  /** What the upstream said, without secrets; not in the request log. */
+  /** The upstream's message, without secrets; not in the request log. */
   readonly message?: string
 }
 /** Why a call failed, as its client was told. */

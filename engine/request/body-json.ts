@@ -72,7 +72,7 @@ export class BodyJson {
     this.#outline = undefined
     this.#origin = 'set'
   }
-  /** What was parsed from bytes is forgotten, and parsed again if it is needed. */
+  /** Drops the value that was parsed from bytes; it is parsed again if it is needed. */
   release(): void {
     if (this.#origin !== 'bytes') return
     this.#whole = undefined

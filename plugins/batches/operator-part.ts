@@ -1,4 +1,4 @@
-/** What operators do to batches: the operations `batches` of the table run this. */
+/** Actions of operators on batches: the operations `batches` of the table run these. */
 import type { Command, HostBase } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
 import { subcommandsOf } from '../operator/command-line.ts'

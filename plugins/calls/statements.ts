@@ -17,7 +17,7 @@ export interface FailedCall {
   readonly model: string
   readonly status: number
   readonly code: string
-  /** What the client was told. */
+  /** The error's message as the client got it. */
   readonly message: string
   readonly ms: number
   /** Nanos. */
@@ -106,7 +106,7 @@ export const FIND_FAILED_CALL = sql(
   `SELECT ${COLUMNS} FROM failed_calls f WHERE f.request = ?`,
 )
 
-/** What customers and operators see of a row alike. */
+/** The members of a row that both customers and operators see. */
 export const failureOf = (row: Row) => ({
   status: Number(row.status),
   code: String(row.code),

@@ -51,7 +51,7 @@ const findersOf = (name: string, guard: Guard, host: Files): readonly Finder[] =
   ]
 }
 
-/** What a guard has done with one call. */
+/** The action of a guard on one call. */
 const DONE = { block: 'blocked', mask: 'masked', flag: 'flagged', shadow: 'shadow' } as const
 
 export class RouteGuard {
@@ -114,7 +114,7 @@ export class RouteGuard {
   /** Notes a match; returns what is in its place, or throws. */
   #actOn(exchange: Exchange, side: Side, placeholders: Placeholders) {
     return (text: string, { label = 'TEXT' }: TextMatch): string => {
-      // What the client sent itself may come back to it.
+      // The client's own text may come back to it.
       if (side === 'answer' && this.#guard.restore && placeholders.knows(text)) return text
       this.#note(exchange)
       if (this.#guard.do === 'block') throw this.#refusal(side)
@@ -186,7 +186,7 @@ const VERDICTS: Slot<Verdicts> = { name: 'guard verdicts' }
 
 const textOf = (verdicts: Iterable<readonly [string, { did: string; count: number }]>): string =>
   [...verdicts].map(([name, { did, count }]) => `${name}=${did}(${count})`).join(', ')
-/** What guards have done, for the client: guards with `do: shadow` are left out. */
+/** The actions of guards that the client may know: guards with `do: shadow` are left out. */
 export const verdictOf = ({ slots }: Pick<Exchange, 'slots'>): string =>
   textOf([...(slots.get(VERDICTS) ?? [])].filter(([, { did }]) => did !== DONE.shadow))
 

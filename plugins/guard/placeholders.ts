@@ -32,7 +32,7 @@ export class Placeholders {
   freeze(): void {
     this.#isFrozen = true
   }
-  /** What looks like a placeholder in these texts stands for nothing. */
+  /** A placeholder in these texts is the client's own and is not replaced. */
   reserve(texts: Iterable<string>): void {
     for (const text of texts)
       for (const each of text.match(PLACEHOLDER) ?? []) this.#reserved.add(each)

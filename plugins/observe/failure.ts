@@ -1,4 +1,4 @@
-/** What is kept of a call that failed: who made it, what its client was told, and its attempts. */
+/** The record of a call that failed: its maker, its client's error and its attempts. */
 import type { Exchange, Outcome } from '../../engine/plugin.ts'
 import type { FailedCall } from '../calls/statements.ts'
 import { CHARGE, STREAM_ERROR_TEXT, STREAM_ERRORED, UNANSWERED } from '../slots.ts'

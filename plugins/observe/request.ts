@@ -79,7 +79,7 @@ const failedCallLines = (failed: FailedCallView): readonly string[] => {
     ...tryLines(failed.attempts),
   ]
 }
-/** What the client was told. */
+/** The error that the client got. */
 const whyLines = ({ message }: FailedCallView): readonly string[] =>
   message === '' ? [] : [field('why', show(message))]
 

@@ -70,7 +70,7 @@ export const boundText = (text: string, bytes = MAX_MESSAGE): string => {
     .replace(/\uFFFD+$/, '')
 }
 
-/** What an error of an upstream says, in any of the usual shapes; otherwise its text. */
+/** The message of an upstream's error, in any of the usual shapes; otherwise its text. */
 export const messageIn = (text: string): string => {
   const body = parseJson(text)
   const fields = Array.isArray(body) ? body[0] : body
@@ -84,7 +84,7 @@ const NO_MESSAGE = decodeErrorReply(0, undefined).message
 export const messageOf = ({ cause, message }: Pick<Fault, 'cause' | 'message'>): string =>
   typeof cause === 'string' ? messageIn(cause) : boundText(message)
 
-/** Of the body of a failed reply, which stays unchanged; empty where it does not begin in time. */
+/** The message in a failed reply's body, which stays unchanged; empty if the body is late. */
 export const messageOfReply = async (reply: Reply): Promise<string> => {
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, PATIENCE, undefined)

@@ -28,7 +28,7 @@ import type { Context } from './operation.ts'
 import type { OwnKind } from './own-keys.ts'
 import { isoTime, jsonOf, whenCode } from './rows.ts'
 
-/** What the owner of a key, or an operator, sets. `expires`: ms since 1970. */
+/** The settings that the owner of a key, or an operator, makes. `expires`: ms since 1970. */
 export interface KeySettings extends CredentialChanges, QuotaChange {}
 
 const objectOf = (kind: OwnKind, id: unknown): string => `${NOUNS[kind]} ${id}`

@@ -1,4 +1,4 @@
-/** The results of the sandbox that are no conversations. */
+/** The sandbox's results for requests other than conversations. */
 import type { CannedResult } from './canned-result.ts'
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
 import { images } from './images.ts'

@@ -1,4 +1,4 @@
-/** What of a schema can be told from the outline of a body, in which long texts are cut. Pure. */
+/** The parts of a schema that can be checked by an outline of a body, whose long texts are cut. */
 import { hasCutText, isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 

@@ -1,4 +1,4 @@
-/** What operators do to tasks: the operations `tasks` of the table run this. */
+/** Actions of operators on tasks: the operations `tasks` of the table run these. */
 import { errors } from '../../engine/errors.ts'
 import type { HostBase, Statement } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'

@@ -80,7 +80,7 @@ t.test('pages: no command and no YAML escapes as a figure or as an indented bloc
   }
 })
 
-/** What a block refers to beside its own sections. */
+/** Names that a block refers to beside its own sections. */
 const SURROUNDINGS: Readonly<Record<string, object>> = {
   gp: { url: 'https://api.openai.com', key: 'k' },
   vd: { url: 'https://vd.example', key: 'k' },

@@ -50,7 +50,7 @@ routes:
   const { problems } = JSON.parse(out) as { problems: Problem[] }
   const places = (texts: readonly string[]) =>
     [...new Set(texts.map(each => each.split(' ')[0]))].toSorted()
-  // What `check` finds beyond the schema: a plugin that never runs, the value of a variable.
+  // `check` finds more than the schema: a plugin that never runs, the value of a variable.
   const bySchema = problems.filter(({ code, line }) => code !== 'NOT_IN_PIPELINE' && line !== 6)
   t.same(places(marks), places(bySchema.map(({ line, column }) => `${line}:${column} `)))
   const sentenceAt = new Map(

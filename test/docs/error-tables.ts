@@ -10,7 +10,7 @@ export interface ErrorEntry {
   readonly code: string
   readonly status: number
   readonly message: string
-  /** What the code's own table sets in one dialect: the dialect and its word. */
+  /** Words that the code's own table sets in one dialect. */
   readonly own: readonly (readonly [dialect: string, word: string])[]
 }
 

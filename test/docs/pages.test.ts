@@ -30,7 +30,7 @@ const shellOf = (page: string): string =>
     .map(({ text }) => text)
     .join('')
 
-/** What is wrong with `tollgate NAME SUBCOMMAND --option …`; undefined if nothing is. */
+/** The fault of `tollgate NAME SUBCOMMAND --option …`; undefined if it has none. */
 const problemOf = (line: string): string | undefined => {
   const [, name = '', second = '', ...rest] = line.split(/\s+/)
   const help = helpPages.get(`${name} ${second}`) ?? helpPages.get(name)

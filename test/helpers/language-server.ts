@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import type { Test } from 'tap'
 
-/** What an editor shows of a file: `LINE:COLUMN message`. */
+/** An editor's marks of a file: `LINE:COLUMN message`. */
 export type Diagnostics = (path: string, text: string) => Promise<readonly string[]>
 
 interface Message {

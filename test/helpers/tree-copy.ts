@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url'
 import { processesOf } from './process-tree.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-/** What a checkout or a run adds to the source. */
+/** Folders that a checkout or a run adds to the source. */
 const NOT_COPIED = ['.git', '.tap', 'artifacts', 'coverage', 'data', 'dist', 'node_modules', 'tmp']
 /** The environment of the tests, in their short form. */
 const SHORT = Object.fromEntries(

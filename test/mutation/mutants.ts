@@ -12,7 +12,7 @@ export interface Mutant {
   readonly start: number
   readonly end: number
   readonly put: string
-  /** What is replaced by what. */
+  /** The text that is replaced, and its replacement. */
   readonly summary: string
 }
 interface Node {

@@ -81,7 +81,7 @@ export interface ClientRequest {
   readonly isStreamed?: boolean
 }
 export interface Outcome {
-  /** What the upstream got; undefined if the request was refused. */
+  /** The body that the upstream got; undefined if the request was refused. */
   readonly upstreamBody?: LooseObject
   readonly headers: Readonly<Record<string, string>>
   readonly path: string
@@ -149,8 +149,8 @@ export const send = async (request: ClientRequest, target: CellTarget): Promise<
     dropped: String(attempt.reply?.headers['x-tollgate-dropped'] ?? ''),
   }
 }
-/** What the target refuses of a request, other than what the client's own provider would refuse in
- *  its words in the same format. */
+/** The target's refusals of a request, without those that the client's own provider would make
+ *  in the same format. */
 export const findingsOf = async (
   request: ClientRequest,
   target: CellTarget,

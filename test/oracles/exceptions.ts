@@ -1,4 +1,4 @@
-/** What providers refuse so far, by cell, with the reason. The long walk fails for an exception
+/** Known refusals of providers, by cell, with the reason. The long walk fails for an exception
  *  that no longer occurs. */
 
 export interface Exception {

@@ -1,4 +1,4 @@
-/** What providers refuse, as a program: a request is judged by the types of the provider's SDK
+/** Providers' refusals, as a program: a request is judged by the types of the provider's SDK
  *  and by the rules that types do not say. */
 import { asObject, asString } from '../helpers/formats/loose-json.ts'
 import { createRequestValidator } from '../helpers/formats/sdk-validator.ts'
@@ -44,7 +44,7 @@ const typeErrorIn = (format: string, isCompatible: boolean, body: unknown): stri
   return validator(body)
 }
 
-/** What the provider refuses in a request of this format; an empty list if it takes it. */
+/** The provider's refusals of a request of this format; an empty list if it takes it. */
 export const judge = (
   format: string,
   family: Family,

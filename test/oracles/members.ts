@@ -146,7 +146,7 @@ export class Members {
   }
   #sample(schema: LooseObject, key: string, variant: Variant, depth = 0): unknown {
     const branches = this.#branches(schema).filter(each => each.type !== 'null')
-    // A text where a union has one: it is the simplest.
+    // The text of a union that has one: it is the simplest.
     const branch =
       branches.find(each => each.type === 'string' && !each.enum && !each.const) ??
       branches[0] ??

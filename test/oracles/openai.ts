@@ -1,4 +1,4 @@
-/** What OpenAI refuses in requests of both its formats, beyond what the types say. */
+/** OpenAI's refusals of requests of both its formats, beyond what the types say. */
 import { asList, asObject, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
 import {
   arrayProblems,

@@ -1,4 +1,4 @@
-/** What the providers of the shipped presets refuse of chat completions that OpenAI takes, as a
+/** Refusals by providers of the shipped presets of chat completions that OpenAI takes, as a
  *  table, each with its source. */
 import { asList, asObject, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
 import type { Finding } from './index.ts'
@@ -201,7 +201,7 @@ const imagesByUrl = (parts: readonly LooseObject[]): boolean =>
       type === 'image_url' && !asString(asObject(image).url ?? image).startsWith('data:'),
   )
 
-/** What the provider of a preset refuses in a chat completion; an empty list for a provider that
+/** Refusals of a chat completion by a preset's provider; an empty list for a provider that
  *  takes what OpenAI takes. */
 export const judgeProvider = (preset: string, body: LooseObject): readonly Finding[] => {
   const facts = PROVIDERS[preset]

@@ -30,7 +30,7 @@ export const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf
 
 export interface InstalledPackage {
   readonly folder: string
-  /** What `npm pack` says of the package. */
+  /** The report of `npm pack` on the package. */
   readonly pack: {
     readonly size: number
     readonly unpackedSize: number

@@ -1,4 +1,5 @@
-/** What `npm ci` builds ahead: starts use it while the sources are the same, and need it never. */
+/** The files that `npm ci` builds ahead: a start uses them while the sources are the same, and
+ *  works without them. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {

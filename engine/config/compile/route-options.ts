@@ -1,4 +1,4 @@
-/** What the engine's own options of an entry of `routes:` mean. */
+/** Compiles the engine's own options of an entry of `routes:`. */
 import type { Target } from '../../plugin.ts'
 import type { BodyRules } from '../../request/body.ts'
 import { OutlineUse } from '../../request/body-json.ts'

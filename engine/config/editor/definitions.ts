@@ -47,7 +47,7 @@ const freeName = (name: string, others: object): string => {
 }
 const nameIn = ({ $ref }: Schema): string => String($ref).replace('#/$defs/', '')
 
-/** What only another definition refers to, and once, is a part of it again. */
+/** Inlines a definition that only one other definition refers to, and only once. */
 const inlineSingles = (root: Schema): Schema => {
   const { $defs } = root
   if (!isFields($defs)) return root

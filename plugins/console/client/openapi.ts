@@ -61,7 +61,7 @@ export const callsOf = ({ paths }: OpenApi): readonly ApiCall[] =>
     }),
   )
 
-/** A kind of credential that a call accepts, and the places where a client may put it. */
+/** A kind of credential that a call accepts, and its possible places in a request. */
 export interface Credential {
   readonly kind: string
   readonly places: readonly string[]

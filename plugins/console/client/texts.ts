@@ -222,7 +222,7 @@ const TEXTS = {
   'usage.failed': ['Failed calls', '失败的调用'],
   'usage.failed.empty': ['No failed calls', '没有失败的调用'],
   'usage.failed.help': [
-    'Calls that were refused, failed at a provider or were left by their client stand here for some days.',
+    'Calls that were refused, failed at a provider or were left by their client are listed here for some days.',
     '被拒绝、在提供方失败或客户端中断的调用会在此保留数天。',
   ],
   'usage.empty': ['No calls match', '没有匹配的调用'],

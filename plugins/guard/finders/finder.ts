@@ -1,4 +1,4 @@
-/** What every finder of texts has in common. Finders read each character a bounded number of times:
+/** The interface of all finders of texts. Finders read each character a bounded number of times:
  *  no text can stall a worker. */
 
 /** Positions in a text: from `start` up to, not including, `end`. */
@@ -7,7 +7,7 @@ export interface Match {
   readonly end: number
 }
 export interface Finder {
-  /** What it finds, in placeholders: `EMAIL`. */
+  /** Its name in placeholders: `EMAIL`. */
   readonly label: string
   /** All matches, in order, without overlaps. */
   find(text: string): readonly Match[]

@@ -10,7 +10,7 @@ const MOST_PORT = 6
 /** Dots of an ellipsis after the address. */
 const MOST_DOTS = 3
 
-/** What every address has. */
+/** Characters that every address contains. */
 const ANCHOR = /[0-9]\.[0-9]|:[0-9A-Fa-f:]/g
 
 const findAddresses = (text: string): Match[] => {

@@ -1,4 +1,4 @@
-/** What a statement of an account adds up: its money before a day and within days. Charges belong
+/** Sums of an account's statement: its money before a day and within days. Charges belong
  *  to the day on which their call began (UTC), as in `usage_days`; credits to the day of their
  *  entry. */
 import type { Database, Row, Sql } from '../../../engine/plugin.ts'

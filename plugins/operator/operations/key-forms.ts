@@ -1,4 +1,4 @@
-/** What operations on credentials have in common. */
+/** The arguments and results that operations on credentials share. */
 import { object } from '../../../engine/config/shape.ts'
 import type { Shape } from '../../shapes.ts'
 import { OWN_KEY, OWN_TOKEN } from '../columns.ts'

@@ -153,7 +153,7 @@ const TEXTS: Readonly<Record<Format, (statement: AccountStatement, hasHead: bool
   html,
   focus,
 }
-/** `hasHead`: with what stands once before all statements. */
+/** `hasHead`: with the part that precedes all statements. */
 export const statementText = (
   format: Format,
   statement: AccountStatement,

@@ -158,7 +158,7 @@ const show = operation({
     const statements: AccountStatement[] = []
     for (const account of page.data) {
       const statement = await statementOf(context, account, days)
-      // Of all accounts, those where nothing was and nothing happened are left out.
+      // A statement of all accounts leaves out those without a balance and without entries.
       const isEmpty =
         statement.lines.length === 0 && statement.opening === '0' && statement.closing === '0'
       if (one === undefined && isEmpty) continue

@@ -18,7 +18,7 @@ export interface Conversion {
 export interface Destination {
   /** Of the new file. */
   readonly folder: string
-  /** What 1 USD is in the currency of accounts. */
+  /** The value of 1 USD in the currency of accounts. */
   readonly rate: number
   /** Prices of models without a ratio. */
   readonly book: PriceBook

@@ -38,7 +38,7 @@ const recordPoll = (id: string): void => {
   lastPolls.set(id, now)
 }
 
-/** What the bench reads: tasks that were polled, and the intervals since the last reading, ms. */
+/** The bench's readings: tasks that were polled, and the intervals since the last reading, ms. */
 export interface Polls {
   readonly tasks: number
   readonly intervals: readonly number[]

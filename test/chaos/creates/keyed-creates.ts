@@ -183,7 +183,7 @@ const violationsIn = function* (
   if (ids.length > 1) yield `${ids.length} rows: ${ids.join(' ')}`
 }
 
-/** What does not hold, once every request is answered. */
+/** Broken rules, of those that hold once every request is answered. */
 const violationsOf = async (
   store: Store,
   data: string,

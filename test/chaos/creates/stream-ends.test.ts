@@ -44,7 +44,7 @@ interface StreamCase {
   readonly path: string
   readonly format: string
   readonly body: object
-  /** What the upstream sends before and after the store goes away. */
+  /** The texts that the upstream sends before and after the store goes away. */
   readonly begin: string
   readonly end: string
   /** The last bytes for the client. */

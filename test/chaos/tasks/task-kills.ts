@@ -171,7 +171,7 @@ const TASKS = `SELECT t.id, t.state, q.summary, t.is_call, t.dialect, t.copies, 
   FROM tasks t JOIN task_requests q ON q.task = t.id LEFT JOIN charges c ON c.request = t.request`
 const FILES = "SELECT id FROM stored_files WHERE purpose = 'result'"
 
-/** What must hold of every task, once none is open. */
+/** Broken rules, of those that hold for every task once none is open. */
 const violationsOf = async (
   database: OpenDatabase,
   { tasks }: TaskUpstreamLog,

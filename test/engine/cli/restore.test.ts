@@ -89,7 +89,7 @@ t.test('restore: refuses PostgreSQL and a running gateway', async t => {
     code: 2,
     err: /pg_restore/,
   })
-  // What the admin listener of a gateway with this process id answers.
+  // The answer of the admin listener of a gateway with this process id.
   const pid = process.pid + 1
   const admin = createServer((_, response) => response.end(JSON.stringify({ pid })))
   admin.listen(0, '127.0.0.1')

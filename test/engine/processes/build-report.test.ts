@@ -1,4 +1,4 @@
-/** What the builder reports of a build that failed: problems with their places, faults of the data
+/** The builder's report of a build that failed: problems with their places, faults of the data
  *  folder, and any other error at the configuration file. */
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'

@@ -4,7 +4,7 @@ import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { onSignals } from '../../../engine/processes/signals.ts'
 
-/** What the primary was told to do. `byNpm`: as if `npm start` ran. */
+/** The calls that the primary gets. `byNpm`: as if `npm start` ran. */
 const install = (t: Test, byNpm: false | 'start' | 'npx' = false) => {
   const calls: string[] = []
   const { npm_lifecycle_event: event, npm_package_name: name } = process.env

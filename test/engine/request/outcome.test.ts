@@ -1,4 +1,4 @@
-/** What stages learn at the end of a call: its target, its times and its trace. */
+/** The outcome that stages get at the end of a call: its target, its times and its trace. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'

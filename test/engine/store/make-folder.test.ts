@@ -1,4 +1,4 @@
-/** Creating folders where the parent cannot be used. */
+/** Creating folders in a parent that cannot be used. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'

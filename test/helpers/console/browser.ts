@@ -80,7 +80,7 @@ export const openWindow = async (
     async open(address) {
       await page.goto(`${url}/console#/${address}`)
       await page.locator('h1').first().waitFor()
-      // What the page loads is shown in the next frames.
+      // The page shows loaded data in its next frames.
       await eventually(() => running === 0)
       await page.evaluate(FRAMES)
       await eventually(() => running === 0)

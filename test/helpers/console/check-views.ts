@@ -9,7 +9,7 @@ import { type Role, show, viewsOf } from './views.ts'
 
 export const checkViews = async (t: Test, roles: readonly Role[]): Promise<void> => {
   const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
-  // What a dialog or a state adds to its page is looked at in long runs.
+  // Dialogs and states of a page are checked in long runs.
   const views = viewsOf(gateway).filter(({ act, state }) => LONG || (!act && !state))
   for (const role of roles)
     t.test(`${role}: accessible and within the screen, in both themes and sizes`, async t => {

@@ -67,7 +67,7 @@ export const readStream = async (url: string): Promise<readonly ConverseStreamOu
   return events
 }
 
-/** What the SDK sends for a request: its path and its body. */
+/** The SDK's HTTP message for a request: its path and its body. */
 export const sendBySdk = async (
   modelId: string,
   body: Json,
@@ -86,7 +86,7 @@ export const sendBySdk = async (
   if (!request) throw new Error('the SDK refused the request')
   return { path: request.path, body: JSON.parse(Buffer.from(request.body ?? '').toString()) }
 }
-/** The SDK takes bytes where the JSON has base64. */
+/** The SDK takes bytes in place of the JSON's base64. */
 const withBytes = (value: Json): unknown => {
   if (Array.isArray(value)) return value.map(withBytes)
   if (typeof value !== 'object' || value === null) return value

@@ -123,7 +123,7 @@ const checkClientFacts = (t: Test, format: Format): void => {
   )
 }
 
-/** What a target of the format needs; formats of images alone get no conversation. */
+/** Requirements of a target of the format; formats of images alone get no conversation. */
 const checkTarget = (t: Test, codec: TargetCodec, key: string): void => {
   const owes = owing(key)
   const error = codec.decodeError(418, { error: { message: 'no tea' }, message: 'no tea' })

@@ -4,7 +4,7 @@ import type { Answer, Happening, Order, Step } from '../../fixtures/upstream/scr
 import { scaled } from '../machine-speed.ts'
 import { forkProgram } from '../operator.ts'
 
-export type EventOf<What extends Happening['what']> = Extract<Happening, { readonly what: What }>
+export type EventOf<Kind extends Happening['what']> = Extract<Happening, { readonly what: Kind }>
 
 export interface Upstream {
   readonly url: string
@@ -17,15 +17,15 @@ export interface Upstream {
   /** Opens a gate for every connection that waits, or will wait, at it. */
   open(gate: string): Promise<void>
   /** The first event, past or future, that matches. */
-  until<What extends Happening['what']>(
-    what: What,
-    match?: (happening: EventOf<What>) => boolean,
-  ): Promise<EventOf<What>>
+  until<Kind extends Happening['what']>(
+    what: Kind,
+    match?: (happening: EventOf<Kind>) => boolean,
+  ): Promise<EventOf<Kind>>
   /** All events of one kind (and script) up to now. */
-  events<What extends Happening['what']>(
-    what: What,
+  events<Kind extends Happening['what']>(
+    what: Kind,
     script?: string,
-  ): Promise<readonly EventOf<What>[]>
+  ): Promise<readonly EventOf<Kind>[]>
   /** Open connections, and how many written bytes the kernel accepted. */
   look(): Promise<NonNullable<Answer['open']>>
   /** Opens one more port of the same process. */
@@ -76,14 +76,14 @@ export const startUpstream = async (): Promise<Upstream> => {
     return answer
   }
 
-  const until = <What extends Happening['what']>(
-    what: What,
-    match: (happening: EventOf<What>) => boolean = () => true,
-  ): Promise<EventOf<What>> => {
+  const until = <Kind extends Happening['what']>(
+    what: Kind,
+    match: (happening: EventOf<Kind>) => boolean = () => true,
+  ): Promise<EventOf<Kind>> => {
     const fits = (happening: Happening): boolean =>
-      happening.what === what && match(happening as EventOf<What>)
+      happening.what === what && match(happening as EventOf<Kind>)
     const past = happenings.find(fits)
-    if (past) return Promise.resolve(past as EventOf<What>)
+    if (past) return Promise.resolve(past as EventOf<Kind>)
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
         waiting.delete(one)
@@ -94,7 +94,7 @@ export const startUpstream = async (): Promise<Upstream> => {
         onMatch: happening => {
           clearTimeout(late)
           waiting.delete(one)
-          resolve(happening as EventOf<What>)
+          resolve(happening as EventOf<Kind>)
         },
       }
       waiting.add(one)

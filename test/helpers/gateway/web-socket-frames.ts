@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 interface FrameOptions {
   /** Default: a final frame of text. FIN 0x80, reserved bits 0x70, opcode 0x0f. */
   readonly first?: number
-  /** What the frame says of the length of its payload. */
+  /** The length of the payload that the frame declares. */
   readonly length?: number | bigint
   /** A server's frames are unmasked. */
   readonly isMasked?: boolean

@@ -112,7 +112,7 @@ const isJson = (text: string): boolean => {
 
 /** A stream without its last line is complete if its answer is: the upstream cut that line off. */
 const END = /"finish_reason":"stop"|message_stop/
-/** What is wrong with a response; undefined if nothing is. */
+/** The fault of a response; undefined if it has none. */
 const faultOf = ({ plan, path, isStream, status, text, isWhole, leaves }: Result) => {
   if (/stray/.test(text)) return 'received a stray answer'
   const markers = new Set(text.match(/\bm\d+\b/g))

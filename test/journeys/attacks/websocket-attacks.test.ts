@@ -137,7 +137,7 @@ const half = (first: number, text = 'a'): Buffer => frame(text, { first })
 const times = (count: number, bytes: Buffer): Buffer[] => Array.from({ length: count }, () => bytes)
 const bomb = deflateRawSync(Buffer.alloc(16 * MEBIBYTE))
 
-/** What a peer sends, and the code that it gets. */
+/** The frames that a peer sends, and the code that it gets. */
 type Attacks = Readonly<Record<string, readonly [code: number, ...frames: readonly Buffer[]]>>
 /** `isMasked`: of a client. */
 const attacksOf = (isMasked: boolean): Attacks => ({

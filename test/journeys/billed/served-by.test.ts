@@ -1,4 +1,4 @@
-/** What served a call is in its charge: upstream, target, key, model, tier, id and times, for plain
+/** A charge names what served its call: upstream, target, key, model, tier, id and times, for plain
  *  and streamed calls; operators see all of it, customers nothing that names the provider. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-/** What served a call is an attribute of its price also beside chats: embeddings, lines of batches,
- *  realtime sessions. */
+/** Prices by the served model, also beside chats: embeddings, lines of batches, realtime
+ *  sessions. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'

@@ -16,7 +16,7 @@ import {
   upstream,
 } from '../../helpers/money/billing-gateway.ts'
 
-/** What an upstream says of a served call, by the names of prices. */
+/** An upstream's report of a served call, by the names of prices. */
 interface Report {
   readonly service_tier?: string
   readonly speed?: string

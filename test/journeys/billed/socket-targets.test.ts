@@ -1,5 +1,5 @@
 /** A target is chosen at its first content over WebSockets, too: responses over a WebSocket, and
- *  realtime sessions, which choose at the upgrade. What failed costs nothing. */
+ *  realtime sessions, which choose at the upgrade. A failed attempt costs nothing. */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,7 +16,7 @@ import {
 } from '../../helpers/money/billing-gateway.ts'
 
 type Behaviour = (response: ServerResponse) => unknown
-/** What the targets `a` and `b` do, and the order in which they are asked. */
+/** The behaviour of the targets `a` and `b`, and the order of requests to them. */
 let targets: Record<string, Behaviour> = {}
 let requests: string[] = []
 /** How `a` answers an upgrade: with a status, or not at all. */

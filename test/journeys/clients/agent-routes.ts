@@ -1,4 +1,4 @@
-/** What the tests of agents and frameworks share: targets, routes and the task. */
+/** Shared parts of the tests of agents and frameworks: targets, routes and the task. */
 import { FILE } from './tool-loop-upstream.ts'
 
 export const TARGETS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini']

@@ -13,7 +13,7 @@ export interface Agent {
   readonly command: string
   /** The registry of the package; npm by default. */
   readonly from?: 'pip'
-  /** What it is asked, if it has no tool that runs commands. */
+  /** Its prompt, if it has no tool that runs commands. */
   readonly prompt?: string
   /** Arguments of one run without questions. */
   run(prompt: string, gateway: Gateway): readonly string[]

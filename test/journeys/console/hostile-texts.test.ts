@@ -37,7 +37,7 @@ t.test('console: hostile texts in every answer', { skip: missingBrowser }, async
 
 /** ms until a dialog is given up. */
 const PATIENCE = scaled(4_000)
-/** What has no button where each word of the answers is another text. */
+/** Views without a button when each word of the answers is another text. */
 const UNOPENED: Readonly<Record<'customer' | 'operator', readonly string[]>> = {
   customer: ['customer-personal-sign-out', 'customer-notifications-refused'],
   operator: [

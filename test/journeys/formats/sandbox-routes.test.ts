@@ -242,7 +242,7 @@ t.test('sandbox: serves the files that its answers name', async t => {
 
 // ---------------------------------------------------------------- thoughts
 
-/** What a client reads of an answer. */
+/** The parts of an answer that a client reads. */
 interface ThoughtfulAnswer {
   readonly thought: string
   readonly text: string
@@ -349,7 +349,7 @@ t.test('sandbox: thinks where asked, plain and streamed', { jobs: 5 }, async t =
 
 // ---------------------------------------------------------------- hosted web search
 
-/** What a client reads of an answer after a web search, and the id of its request. */
+/** The parts of an answer after a web search that a client reads, and the id of its request. */
 interface SearchedAnswer {
   readonly id: string | null | undefined
   readonly call: object

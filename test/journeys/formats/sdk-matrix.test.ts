@@ -37,7 +37,7 @@ const direct = openAiAt(`${upstream.url}/v1`, 'direct')
 
 const isWhole = ({ end }: Case): boolean => end === undefined || end === 'complete'
 
-/** What the SDK returns through the gateway: without the usage that the gateway requested. */
+/** The SDK's result through the gateway: without the usage that the gateway requested. */
 const asThrough = (one: Case, result: SdkResult): SdkResult => ({
   ...result,
   chunks: result.chunks

@@ -8,7 +8,7 @@ const KEY = 'sk-live-4fQ7zL0aWm9RkT2vXc8Yd5NbH3gJpEuSi1oVtq6'
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'] as const
 type FormatName = (typeof FORMATS)[number]
 
-/** What the upstream answers, and how many bytes of it at a time. */
+/** The upstream's answer, and how many bytes of it go out at a time. */
 const answer = { status: 200, type: 'application/json', text: '', piece: 100_000 }
 const url = await startHttpUpstream(t, async (request, response) => {
   for await (const _ of request);

@@ -8,7 +8,7 @@ import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 type Behaviour = (response: ServerResponse) => void | Promise<void>
-/** What the targets `a` and `b` do, and the order in which they are asked, with their keys. */
+/** The behaviour of the targets `a` and `b`, and the order of requests to them, with their keys. */
 let targets: Record<string, Behaviour> = {}
 let requests: string[] = []
 const url = await startHttpUpstream(t, async (request, response) => {

@@ -218,7 +218,7 @@ const pathOf = (client: Client, model: string, isStreamed: boolean): string =>
     'google-gemini': `/v1beta/models/${model}:${isStreamed ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
     'google-interactions': '/v1beta/interactions',
   })[client]
-/** What the provider refuses of a request; a status other than 200 too. */
+/** The provider's refusals of a request; a status other than 200 too. */
 const refusalsOf = async (
   { golden, format }: (typeof CELLS)[number],
   model: string,

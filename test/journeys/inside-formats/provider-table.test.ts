@@ -99,7 +99,7 @@ interface Row {
   /** The model's name at the upstream, and its formats, if not those of the upstream. */
   readonly name?: string
   readonly formats?: readonly string[]
-  /** What the upstream receives. */
+  /** The request that the upstream receives. */
   readonly path: string
   readonly authorization?: RegExp
   readonly headers?: Readonly<Record<string, string>>

@@ -66,8 +66,8 @@ const ask = async (one: RequestCase): Promise<Outcome> => {
 }
 const eventsIn = (text: string): unknown[] =>
   [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json = '']) => JSON.parse(json))
-/** What the upstream's provider refuses; in the same format, what the client sends is the
- *  client's. */
+/** The refusals of the upstream's provider; in the same format, the client is responsible for
+ *  its own request. */
 const refusalsOf = ({ client, model, request }: RequestCase, { up, upHeaders }: Outcome) => {
   if (up === undefined) return []
   const findings = judgeByPath(receivedPath, up, upHeaders)

@@ -115,7 +115,7 @@ const showBatch = async (t: Test, id: string): Promise<Fields> =>
 const heldBy = async (t: Test, task: string): Promise<unknown> =>
   (JSON.parse(await run(t, 'tasks', 'show', task)) as Fields).held
 
-/** What ends an owner, and the code that the batch reports. */
+/** The ways in which an owner ends, and the code that the batch reports. */
 const ENDS: readonly (readonly [string, (t: Test, owner: Owner) => Promise<string>, string])[] = [
   ['revoked', (t, { id }) => run(t, 'keys', 'revoke', id), 'auth_revoked'],
   ['suspended', (t, { name }) => run(t, 'accounts', 'suspend', name), 'auth_suspended'],

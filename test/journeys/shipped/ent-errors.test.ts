@@ -155,7 +155,7 @@ t.test('/ent/v2: refuses each invalid request with its body', async t => {
     t.equal(status, 400, name)
     const { metadata, message, ...body } = json
     t.same(body, { code: 400, reason }, name)
-    // What an invalid field may be follows it.
+    // The values that an invalid field may have follow it.
     const text = String(message)
     t.equal(
       reason === 'FieldInvalid' ? text.replace(/ \(.+\)$/, '') : text,

@@ -120,7 +120,7 @@ t.test('text2video: is created, sent, queried, charged and on a receipt', async 
 })
 
 const SPEECH = { text: 'é'.repeat(250), voice_setting_voice_id: 'male-1' }
-/** What the log says of a request. */
+/** The log's entry for a request. */
 const loggedDetails = (request: string): Promise<unknown> =>
   eventually(async () => {
     const line = gateway

@@ -73,7 +73,7 @@ const callAll = async (): Promise<void> => {
   }
 }
 
-/** What both gateways counted. */
+/** The counts of both gateways. */
 const countCalls = async () => {
   const counts = { own: 0, moved: 0 }
   for (const { admin } of gateways) {

@@ -106,7 +106,7 @@ const requests = fc.tuple(
   fc.option(tier, { nil: undefined }),
   fc.constantFrom(undefined, 'auto', 'low'),
 )
-/** What an answer may report, given the request. */
+/** The tiers that an answer may report, given the request. */
 const permittedTiers = (requested: string | undefined): readonly (string | undefined)[] => {
   if (requested === 'auto') return [undefined, ...TIER_KEYS, 'standard', 'odd']
   const own = requested === 'fast' ? 'priority' : requested

@@ -137,7 +137,7 @@ t.test('shipped catalogue: generations of Claude cost what their sibling of 4.5 
 })
 t.test('shipped catalogue: tiers that a provider sells have their price', async t => {
   const prices = new Prices({ models: document.models, settings: document.settings })
-  /** What a million tokens of input and of output cost, relative to the standard. */
+  /** The cost of a million tokens of input and of output, relative to the standard. */
   const ratioOf = (name: string, attributes: Record<string, string>, input = 1_000_000): number => {
     const price = prices.of(name)
     if (!price) throw new Error(name)

@@ -1,4 +1,4 @@
-/** What an attacker tries on the console and its endpoints: credentials of customers on endpoints
+/** Attacks on the console and its endpoints: credentials of customers on endpoints
  *  of operators, planted sessions, requests of other sites, foreign hosts, and markup in names. */
 import { request } from 'node:http'
 import t from 'tap'

@@ -36,7 +36,7 @@ const clientOf = (client: Client, target: string, upstreamReply: UpstreamReply) 
     const type = String(attempt.reply?.headers['content-type'])
     return new Response(attempt.output?.text, { headers: { 'content-type': type } })
   })
-/** What the client reads, by type of content; errors of a stream are thrown. */
+/** The content that the client reads, by type; errors of a stream are thrown. */
 const read = async (
   client: Client,
   target: string,

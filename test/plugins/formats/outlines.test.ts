@@ -1,4 +1,4 @@
-/** What stages read of a request is the same in its outline, in which long texts are cut. */
+/** Stages read the same values from a request and from its outline, in which long texts are cut. */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { cutSize, hasCutText, isFields, isOutline, markOutline } from '../../../engine/kit.ts'
@@ -27,7 +27,7 @@ const TRAITS: readonly { readonly [trait: string]: Json }[] = [
 ]
 const TARGETS = TRAITS.map(traits => ({ traits, model: 'm' }))
 
-/** What the stages of pass-through and billing decide by the body. */
+/** The decisions that pass-through and billing make by the body. */
 const decisionsOf = (body: Fields, bytes: Buffer): readonly unknown[] => [
   offersHostedTools(body),
   offeredTools(body).map(({ name }) => name),

@@ -1,5 +1,5 @@
 /** Nothing is sent that a provider refuses: sampling settings, schemas, names, stop sequences, and
- *  thinking beside forced calls. What is lost is named. */
+ *  thinking beside forced calls. Losses are named. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'

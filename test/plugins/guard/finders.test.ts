@@ -1,5 +1,5 @@
 /** The finders of guards against texts whose truth is known: what they must find, what only looks
- *  like it, and where a stream must be held back. */
+ *  like it, and the part of a stream that must wait. */
 import t from 'tap'
 import { FINDERS, type FinderName, findAll } from '../../../plugins/guard/finders/index.ts'
 import { patternFinder } from '../../../plugins/guard/finders/patterns.ts'

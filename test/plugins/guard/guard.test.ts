@@ -130,7 +130,7 @@ t.test('guard: the input of a call waits for the verdict, escapes hide nothing',
   t.equal(inputOf('{"to": "ann@', 'example.com"}'), '{"to": "[EMAIL_1]"}')
   t.equal(inputOf('{"to":"ann\\u0040example.com"}'), '{"to":"[EMAIL_1]"}')
   t.equal(inputOf('{"ann@example.com": 1}'), '{"[EMAIL_1]": 1}')
-  t.equal(inputOf('{"a": 1 }'), '{"a": 1 }', 'unchanged where nothing matches')
+  t.equal(inputOf('{"a": 1 }'), '{"a": 1 }', 'unchanged if nothing matches')
   t.equal(inputOf('{"a": "x@y.com'), '{"a": "[EMAIL_1]', 'a call that the model cut')
   t.equal(inputOf('{"a":"x\\u0040y.com'), '{"a":"[EMAIL_1]', 'a cut call, with an escape')
   t.equal(inputOf('{"a": x@y.com, "b": "\\'), '{"a": [EMAIL_1], "b": "\\', 'no JSON')

@@ -1,4 +1,4 @@
-/** What a call costs that another model, or another attempt, answered. */
+/** The cost of a call that another model, or another attempt, answered. */
 import t from 'tap'
 import type { Plugin } from '../../../engine/plugin.ts'
 import meter from '../../../plugins/meter.ts'

@@ -136,7 +136,7 @@ t.test('failed calls: a client that leaves is one', async t => {
   t.match(await failed(), [{ status: 499, code: 'CLIENT_GONE', model: 'talk' }])
 })
 
-t.test('failed calls: wrong filters are refused, other requests are no calls', async t => {
+t.test('failed calls: wrong filters are refused, other requests are not listed', async t => {
   const { send, rows } = await start(t, 'sqlite')
   const wrong: [query: string, message: RegExp][] = [
     ['status=broken', /`status` must be failed/],

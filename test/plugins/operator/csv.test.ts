@@ -1,4 +1,4 @@
-/** Rows as CSV: texts are no formulas, and numbers stay numbers. */
+/** Rows as CSV: a spreadsheet reads no text as a formula, and numbers stay numbers. */
 import t from 'tap'
 import { csvRows } from '../../../plugins/ledger/views/csv.ts'
 

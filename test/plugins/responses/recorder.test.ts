@@ -3,7 +3,7 @@ import t from 'tap'
 import { PlainRecorder } from '../../../plugins/responses/recorder.ts'
 
 const LARGEST = 64
-/** What the client gets, and whether the response was recorded. */
+/** The text that the client gets, and whether the response was recorded. */
 const record = (chunks: readonly string[], isStored: boolean) => {
   const parts: Buffer[] = []
   let recorded: unknown

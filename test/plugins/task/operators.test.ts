@@ -1,4 +1,4 @@
-/** What operators and accounts see of tasks: paused upstreams, reminders, holds and receipts. */
+/** Tasks as operators and accounts see them: paused upstreams, reminders, holds and receipts. */
 import t from 'tap'
 import { remind } from '../../../plugins/task/alarms.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'

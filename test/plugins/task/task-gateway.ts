@@ -54,7 +54,7 @@ interface UpstreamAnswer {
 type Script = (request: UpstreamRequest, count: number) => UpstreamAnswer | Promise<UpstreamAnswer>
 
 const RESULT = { id: '1', url: 'https://files.example/1' }
-/** What an upstream's task in a state has made. A task that succeeds without results fails. */
+/** The results of an upstream's task in a state. A task that succeeds without results fails. */
 export const creationsOf = (state: string, creation: Json = RESULT): readonly Json[] =>
   state === 'success' ? [creation] : []
 

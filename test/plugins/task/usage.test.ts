@@ -1,4 +1,4 @@
-/** What a finished task is charged: what its upstream made, what was ordered, or its hold. */
+/** The charge of a finished task: the upstream's usage, the order, or the hold. */
 import t from 'tap'
 import { ENGINES } from '../../helpers/store/store.ts'
 import { POLL, PRICE, startTasks } from './task-gateway.ts'

@@ -7,7 +7,7 @@ import { codecOf, PROMPT } from '../../helpers/formats/codec.ts'
 import fc from '../../helpers/property.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 
-/** What each provider documents. */
+/** The names that each provider documents as valid. */
 const VALID: Readonly<Record<string, RegExp>> = {
   'openai-chat': /^[A-Za-z0-9_-]{1,64}$/,
   'openai-responses': /^[A-Za-z0-9_-]{1,64}$/,

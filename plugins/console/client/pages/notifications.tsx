@@ -24,7 +24,7 @@ const Notifications = () => {
 }
 export default Notifications
 
-/** `changes`: what differs from what was saved. What another window changes meanwhile stays. */
+/** `changes`: the differences from the saved settings. Changes by another window meanwhile stay. */
 const useDraft = (saved: NotificationSettings) => {
   const [base, setBase] = useState(saved)
   const [url, setUrl] = useState(saved.url ?? '')

@@ -80,7 +80,7 @@ const StoryView = ({ story, onChange }: { story: RequestStory; onChange(): void 
   )
 }
 
-/** What the client was told. */
+/** The error that the client got. */
 export const Why = ({ failure: { status, code, message } }: { failure: Failure }) => (
   <section class="card" aria-label={text('call.told')}>
     <h2>{text('call.told')}</h2>
@@ -91,7 +91,7 @@ export const Why = ({ failure: { status, code, message } }: { failure: Failure }
 )
 const placeOf = ({ upstream, target }: Pick<Try, 'upstream' | 'target'>): string =>
   `${upstream ?? ''}${target ? ` / ${target}` : ''}`
-/** What each upstream said. */
+/** The reply of each upstream. */
 const Attempts = ({ attempts }: { attempts: readonly Try[] }) =>
   attempts.length === 0 ? null : (
     <TableBox name={text('call.attempts')}>

@@ -37,7 +37,7 @@ for (const file of globSync(`${FIXTURES}*.yaml`))
     const result = await run('import', 'litellm', file, '--write', config)
     t.equal(result.code, 0, result.err)
     const { upstreams } = parse(readFileSync(config, 'utf8'))
-    // What the source names must be there: a key file, and the text of one.
+    // Files that the source names must exist: a key file, and the text of one.
     const account = existsSync(join(folder, '.env')) ? '.env' : ''
     for (const { auth } of Object.values<{ auth?: { google?: string } }>(upstreams)) {
       const [, path] = /^\$\{file:(.*)\}$/.exec(auth?.google ?? '') ?? []

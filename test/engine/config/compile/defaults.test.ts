@@ -1,4 +1,4 @@
-/** Defaults of options stand once: in their shape, and in no reader beside it. */
+/** Each option's default is written once: in its shape, not in a reader as well. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -52,7 +52,7 @@ t.test('defaults: no reader has one of those that the schema of routes.yaml has'
       .map(each => [JSON.stringify(each), each]),
   )
   t.ok(simple.size > 60, `${simple.size} defaults`)
-  // Of targets, which plugins make as well; no schema of theirs has a default.
+  // An option of targets. Plugins make targets as well, and their schemas have no default for it.
   simple.delete(JSON.stringify(['weight', 1]))
   const paths = globSync(['engine/**/*.ts', 'plugins/**/*.ts'], { cwd: ROOT })
   for (const path of paths.filter(each => !each.startsWith('plugins/console/client/'))) {

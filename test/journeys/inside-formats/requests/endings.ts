@@ -40,7 +40,7 @@ const REFUSAL = {
 }
 const PAUSE = { stop_reason: 'pause_turn' }
 
-/** What a client reads of an ending: the finish reason of its format, or `error`. */
+/** An ending as the client reads it: the finish reason of its format, or `error`. */
 const endingIn = ({ out, events }: Outcome): string => {
   const all: readonly Body[] = out ? [out] : events
   if (all.some(({ error, type }) => error || type === 'error')) return 'error'

@@ -272,7 +272,7 @@ const SIGNATURES: readonly Row[] = [
     ({ up }) => !up.contents[1].parts[1].thoughtSignature,
   ],
 ]
-/** What Mistral takes: ids of nine letters and digits, and no user behind a result. */
+/** Mistral's rule: ids of nine letters and digits, and no user behind a result. */
 const isForMistral: RequestCase['check'] = ({ up }) =>
   up.messages.every(
     ({ role, tool_calls: calls = [], tool_call_id: id }: Body, at: number) =>

@@ -50,7 +50,7 @@ const threads: readonly RequestCase[] = [
     return [one, { ...one, name: `${one.name}, streamed`, stream: true }]
   }),
 )
-/** What Claude Code sends to a model whose name it does not know. */
+/** Claude Code's request to a model whose name it does not know. */
 const unknownName = {
   max_tokens: 32_000,
   thinking: { type: 'adaptive' },

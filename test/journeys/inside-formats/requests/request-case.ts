@@ -4,7 +4,7 @@ import type { FormatName } from './upstreams.ts'
 /** A body or an event of any format. */
 // biome-ignore lint/suspicious/noExplicitAny: a check reads members of every format
 export type Body = any
-/** What the upstream got and what the client got. */
+/** The requests and responses of a case, at the upstream and at the client. */
 export interface Outcome {
   /** The body that the upstream got; undefined if it was not called. */
   readonly up: Body
@@ -19,7 +19,7 @@ export interface Outcome {
   readonly dropped: string
 }
 export interface RequestCase {
-  /** What is right. */
+  /** The correct behaviour, in words. */
   readonly name: string
   readonly client: FormatName
   /** Of models.yaml. */
@@ -28,7 +28,7 @@ export interface RequestCase {
   readonly headers?: Readonly<Record<string, string>>
   /** The body; the runner adds `model` and `stream` if the format has them. */
   readonly request: object
-  /** What the upstream answers: a body, or the events of a stream; else a short text. */
+  /** The upstream's answer: a body, or the events of a stream; else a short text. */
   readonly answer?: object | readonly object[]
   check(outcome: Outcome): boolean
 }

@@ -1,4 +1,4 @@
-/** What a transcript shows of its length, in each form. */
+/** The length of a transcript, as each form shows it. */
 import t from 'tap'
 import { Transcript } from '../../../../plugins/formats/openai-transcription/transcript.ts'
 

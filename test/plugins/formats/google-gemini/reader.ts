@@ -43,8 +43,8 @@ export interface Gemini {
   }
 }
 
-/** What a client reads: text, thoughts, calls in order, cited spans with their sources, and the
- *  total usage. */
+/** Facts that a client reads: text, thoughts, calls in order, cited spans with their sources, and
+ *  the total usage. */
 export interface Facts {
   readonly text: string
   readonly thoughts: string

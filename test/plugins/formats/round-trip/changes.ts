@@ -26,7 +26,7 @@ const hasCallableTools = ({ source, result }: Change): boolean =>
   Object(result.get('choice')).type !== 'none'
 const list = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : [])
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
-/** What closed objects have more than others. */
+/** The members that only closed objects have. */
 const CLOSING: Readonly<Record<string, string>> = {
   additionalProperties: 'false',
   required: '[]',
