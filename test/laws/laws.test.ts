@@ -82,6 +82,8 @@ t.test('layers: imports between engine, plugins and shared folders are checked',
     ['plugins/formats/anthropic-messages/encode.ts', '../hub/prompt.ts', true],
     ['plugins/formats/anthropic-messages/encode.ts', '../openai-chat/decode.ts', false],
     ['plugins/formats/index.ts', './openai-chat/decode.ts', true],
+    ['examples/a/plugins/b.ts', './c.ts', true],
+    ['examples/a/plugins/b.ts', '../../../engine/plugin.ts', false],
   ]
   const plugin = { 'plugins/model/index.ts': 'export default {}\n' }
   for (const [from, to, isAllowed] of cases) {
@@ -174,12 +176,22 @@ t.test('layers: the request part imports only types of a subsystem', async t => 
 t.test('habits: a turn of phrase is refused in docs, comments and messages', async t => {
   const law = (path: string, text: string): string[] => breachesOf({ [path]: text })
   for (const text of ['a redirect is no answer', 'The body is passed as it is.', 'It stands here.'])
-    t.same(law('docs/a.md', `${text}\n\n`.repeat(11)).length, 11, text)
-  const source = "/** A. */\nexport const A = 'it is no URL'\n".repeat(11)
-  t.match(law('engine/request/a.ts', source), ['engine/request/a.ts:3 habits'])
+    t.same(law('docs/a.md', `\n${text}\n`), ['docs/a.md:3 habits'], text)
+  const source = "export const A = 'it is no URL'\n"
+  for (const path of ['engine/request/a.ts', 'examples/a/a.ts', 'program/a.ts', 'test/a/a.tsx'])
+    t.same(law(path, source), [`${path}:2 habits`])
   const allowed = 'There is no key. It is no longer here. A stands for B. What is it? as it is sent'
   t.same(law('docs/a.md', allowed), [])
-  t.same(law('docs/cli.md', 'It is no URL. '.repeat(11)), [], 'a generated page')
+  t.same(law('docs/cli.md', 'It is no URL.'), [], 'a generated page')
+})
+
+t.test('privates: a private member of another instance is refused', async t => {
+  const law = (body: string): string[] =>
+    breachesOf({ 'engine/request/a.ts': `class A {\n  #b\n  static #c\n  d(other) { ${body} }\n}` })
+  for (const body of ['other.#b', 'other?.#b', 'other.x.#b()', 'this.other.#b', 'other.#b = 1'])
+    t.same(law(body), ['engine/request/a.ts:5 privates'], body)
+  for (const body of ['this.#b', 'this.#b.c', 'A.#c', 'const a = new A(); a.#b'])
+    t.same(law(body), [], body)
 })
 
 t.test('glossary: a name on its lists is refused, alone or inside a longer one', async t => {
@@ -233,7 +245,8 @@ t.test(
     t.same(one('engine/request/a.ts', 'class PoolManager {}'), ['engine/request/a.ts:2 names'])
     t.same(one('engine/request/a.ts', '  const data = 1'), ['engine/request/a.ts:2 names'])
     t.same(one('engine/request/a.ts', "log.info({ data: 1 }, 'x')"), [])
-    t.same(one('engine/request/a.ts', 'let count = 0'), ['engine/request/a.ts:2 state'])
+    for (const path of ['engine/request/a.ts', 'examples/a.ts', 'plugins/a.tsx', 'program/a.ts'])
+      t.same(one(path, 'let count = 0'), [`${path}:2 state`])
     t.same(one('plugins/a.ts', 'export const seen = new Map<string, number>()'), [
       'plugins/a.ts:2 state',
     ])

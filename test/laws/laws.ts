@@ -8,7 +8,7 @@ import { bannedNames, GLOSSARY, habitBreaches, spreadLiterals, wideComments } fr
 import { findClientBreach, findLayerBreach, pluginFolders } from './layers.ts'
 import { optionBreaches } from './options.ts'
 import { decisionBreaches, readmeBreaches } from './pages.ts'
-import { shapeBreaches } from './shapes.ts'
+import { privateBreaches, shapeBreaches } from './shapes.ts'
 import { sizeBreaches } from './sizes.ts'
 import { tableBreaches } from './tables.ts'
 
@@ -78,6 +78,8 @@ export const laws: Readonly<Record<string, Law>> = {
 
   shapes: shapeBreaches,
 
+  privates: privateBreaches,
+
   readmes: readmeBreaches,
 
   decisions: decisionBreaches,
@@ -124,14 +126,16 @@ export const laws: Readonly<Record<string, Law>> = {
     ]),
 
   state: files =>
-    [...within(files, 'engine/'), ...within(files, 'plugins/')].flatMap(file =>
-      findMatches(
-        file,
-        file.text,
-        /^(?:export )?(?:let|var) \w+|^(?:export )?const \w+(?::[^=]+)? = new (?:Map|Set|WeakMap|WeakSet)(?:<.*>)?\(\)/gm,
-        text => `module-level state: "${text}"; move it into host.share or a closure`,
+    ['engine/', 'examples/', 'plugins/', 'program/']
+      .flatMap(folder => within(files, folder))
+      .flatMap(file =>
+        findMatches(
+          file,
+          file.text,
+          /^(?:export )?(?:let|var) \w+|^(?:export )?const \w+(?::[^=]+)? = new (?:Map|Set|WeakMap|WeakSet)(?:<.*>)?\(\)/gm,
+          text => `module-level state: "${text}"; move it into host.share or a closure`,
+        ),
       ),
-    ),
 
   tables: files => [...tableBreaches(files)],
   options: files => [...optionBreaches(files)],

@@ -69,6 +69,8 @@ export const findLayerBreach = (
     return /^(?:engine|schemas)\//.test(to)
       ? findSubsystemBreach(from, to, typeOnly)
       : `the engine must not import ${to}`
+  if (from.startsWith('examples/') && !to.startsWith('examples/'))
+    return 'an example imports the package: tollgate/plugin, not files of the project'
   if (!from.startsWith('plugins/')) return undefined
   const [, shared] = /^plugins\/((?:slots|shapes|views)\.ts)$/.exec(from) ?? []
   if (shared && to !== 'engine/plugin.ts')

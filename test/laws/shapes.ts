@@ -19,6 +19,15 @@ export const shapeBreaches = (files: readonly SourceFile[]): Breach[] =>
       ...manyParameters(file),
     ])
 
+/** A value that is shared between versions of the plugins' code may come from an earlier copy of
+ *  its class, whose private members this copy cannot read: the access throws. */
+export const privateBreaches = (files: readonly SourceFile[]): Breach[] =>
+  files.flatMap(file =>
+    syntaxOf(file).foreignPrivates.map(({ name, offset }) =>
+      at(file, offset, `${name} of another instance: call a public member`),
+    ),
+  )
+
 const longFunctions = (file: SourceFile): Breach[] => {
   const [most, reason] = FUNCTION_EXCEPTIONS[file.path] ?? [FUNCTION_LINES]
   const { functions } = syntaxOf(file)

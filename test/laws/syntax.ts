@@ -16,6 +16,9 @@ export interface Syntax {
   readonly functions: readonly FunctionShape[]
   /** Spreads of an object or array literal: `...{ a, b }`. */
   readonly literalSpreads: readonly number[]
+  /** Private members of other objects than `this`, the class and instances that its code has just
+   *  made: `other.#name`. */
+  readonly foreignPrivates: readonly Declaration[]
   readonly comments: readonly { readonly offset: number; readonly text: string }[]
 }
 
@@ -39,6 +42,9 @@ export const syntaxOf = (file: SourceFile): Syntax => {
   const classes: (Declaration & { mutableFields: number })[] = []
   const functions: FunctionShape[] = []
   const literalSpreads: number[] = []
+  const foreignPrivates: Declaration[] = []
+  /** Names of classes, and of variables with a new instance of a class. */
+  const safeObjects = new Set<string | undefined>()
   const declare = (node: NamedNode | null | undefined): void => {
     if (node?.name !== undefined) names.push({ name: node.name, offset: node.start })
   }
@@ -67,6 +73,7 @@ export const syntaxOf = (file: SourceFile): Syntax => {
   }
   const onClass = (node: ClassNode): void => {
     declare(node.id)
+    safeObjects.add(node.id?.name)
     const mutable = node.body.body.filter(
       ({ type, readonly, static: isStatic, value }) =>
         type === 'PropertyDefinition' && !readonly && !isStatic && !isFunction(value),
@@ -80,8 +87,17 @@ export const syntaxOf = (file: SourceFile): Syntax => {
   const onSpread = (node: { start: number; argument: Node }): void => {
     if (/^(?:Object|Array)Expression$/.test(node.argument.type)) literalSpreads.push(node.start)
   }
+  const onAccess = ({ object, property, start }: AccessNode): void => {
+    if (property.type !== 'PrivateIdentifier' || object.type === 'ThisExpression') return
+    if (object.name !== undefined && safeObjects.has(object.name)) return
+    foreignPrivates.push({ name: `#${property.name}`, offset: start })
+  }
   const visitor = new Visitor({
-    VariableDeclarator: node => bind(node.id as Pattern),
+    VariableDeclarator: node => {
+      bind(node.id as Pattern)
+      if (node.init?.type === 'NewExpression' && node.id.type === 'Identifier')
+        safeObjects.add(node.id.name)
+    },
     FunctionDeclaration: node => onFunction(node as FunctionNode),
     FunctionExpression: node => onFunction(node as FunctionNode),
     ArrowFunctionExpression: node => onFunction(node as FunctionNode),
@@ -101,13 +117,14 @@ export const syntaxOf = (file: SourceFile): Syntax => {
     TSTypeAliasDeclaration: node => declare(node.id),
     CatchClause: node => bind(node.param as Pattern),
     SpreadElement: onSpread,
+    MemberExpression: node => onAccess(node as AccessNode),
   })
   visitor.visit(program)
   const texts = comments.map(({ start, end }) => ({
     offset: start,
     text: file.text.slice(start, end),
   }))
-  return { names, classes, functions, literalSpreads, comments: texts }
+  return { names, classes, functions, literalSpreads, foreignPrivates, comments: texts }
 }
 
 const isFunction = (node: Node | null | undefined): boolean => /Function/.test(node?.type ?? '')
@@ -126,6 +143,7 @@ type Pattern =
     })
   | null
   | undefined
+type AccessNode = Node & { readonly object: NamedNode; readonly property: NamedNode }
 type FunctionNode = Node & { readonly id?: NamedNode | null; readonly params: readonly Pattern[] }
 type ClassNode = Node & {
   readonly id: NamedNode | null

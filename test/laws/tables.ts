@@ -25,7 +25,7 @@ const EXEMPT_MIGRATIONS: Readonly<Record<string, RegExp>> = {
 
 /** Uses of tables of another folder, and wallet numbers computed outside of their owner. */
 export const tableBreaches = (files: readonly SourceFile[]): readonly Breach[] => {
-  const source = files.filter(({ path }) => /^(?:engine|plugins)\//.test(path))
+  const source = files.filter(({ path }) => /^(?:engine|examples|plugins|program)\//.test(path))
   const owners = new Map(
     source.flatMap(file => tablesCreatedIn(file).map(name => [name, ownerOf(file.path)])),
   )
