@@ -17,8 +17,9 @@ const TOOLS: Readonly<Record<string, HostedToolName>> = {
   file_search: 'file_search',
   image_generation: 'image_generation',
 }
-/** Input members that other formats have, too: the query, the code, the URL. */
-const INPUT_MEMBERS: readonly string[] = ['query', 'code', 'command', 'url']
+/** Input members that other formats have, too: the query, the code, the URL. `command` stays named:
+ *  it is the program of a shell. */
+const INPUT_MEMBERS: readonly string[] = ['query', 'code', 'url']
 
 const USE_TYPES: ReadonlySet<string> = new Set(['server_tool_use', 'mcp_tool_use'])
 export const isUse = (type: string): boolean => USE_TYPES.has(type)

@@ -3,7 +3,7 @@
 import type { Fields } from '../fields.ts'
 import { isFields } from '../fields.ts'
 import type { Citation, HostedCall } from '../hub/content.ts'
-import { outputText } from '../hub/hosted-call-text.ts'
+import { isShellProgram, outputText, programOf } from '../hub/hosted-call-text.ts'
 import { encodePayload } from '../hub/opaque-payload.ts'
 import { NAME } from './members.ts'
 
@@ -50,9 +50,9 @@ const writeFetchResult = (call: HostedCall): Fields => {
   }
 }
 const writeCodeResult = (call: HostedCall): Fields => ({
-  type: 'code_execution_tool_result',
+  type: `${blocksOf(call).name}_tool_result`,
   content: {
-    type: 'code_execution_result',
+    type: `${blocksOf(call).name}_result`,
     stdout: outputText(call.output ?? ''),
     stderr: call.error ?? '',
     return_code: call.error === undefined ? 0 : 1,
@@ -75,28 +75,41 @@ const BLOCKS_BY_TOOL: Readonly<Record<HostedCall['tool'], ToolBlocks>> = {
   image_generation: { name: 'image_generation', key: 'prompt' },
   other: { name: 'other', key: 'input' },
 }
+const SHELL_BLOCKS: ToolBlocks = {
+  name: 'bash_code_execution',
+  key: 'command',
+  result: writeCodeResult,
+}
+const blocksOf = (call: HostedCall): ToolBlocks =>
+  isShellProgram(call) ? SHELL_BLOCKS : BLOCKS_BY_TOOL[call.tool]
 
+/** Whether the use block may be written: a program's name depends on its language. */
+export const isNamed = (call: HostedCall): boolean =>
+  call.tool !== 'code_execution' || programOf(call).code !== ''
 /** The use block, without its input. */
 export const useStart = (call: HostedCall): Fields => {
-  const { mcp, tool } = call
+  const { mcp } = call
   const id = useId(call)
   return mcp
     ? { type: 'mcp_tool_use', id, name: mcp.tool, server_name: mcp.server, input: {} }
     : {
         type: 'server_tool_use',
         id,
-        name: BLOCKS_BY_TOOL[tool].name,
+        name: blocksOf(call).name,
         input: {},
         caller: DIRECT_CALLER,
       }
 }
-export const useInput = ({ tool, input }: HostedCall): Fields => {
+export const useInput = (call: HostedCall): Fields => {
+  const { input } = call
   if (input === null || input === undefined) return {}
-  return isFields(input) ? input : { [BLOCKS_BY_TOOL[tool].key]: input }
+  const { key } = blocksOf(call)
+  if (isShellProgram(call)) return { [key]: programOf(call).code }
+  return isFields(input) ? input : { [key]: input }
 }
 /** Undefined if this format has no result block for the tool. */
 export const resultBlock = (call: HostedCall): Fields | undefined => {
-  const result = call.mcp ? mcpResult(call) : BLOCKS_BY_TOOL[call.tool].result?.(call)
+  const result = call.mcp ? mcpResult(call) : blocksOf(call).result?.(call)
   return result && { ...result, tool_use_id: useId(call) }
 }
 export const hostedCallBlocks = (call: HostedCall): readonly Fields[] => {

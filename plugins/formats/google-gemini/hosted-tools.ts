@@ -33,6 +33,7 @@ const COUNTED_ELSEWHERE: ReadonlySet<string> = new Set([
   'MEDIA_PROCESSING',
 ])
 const OK = 'OUTCOME_OK'
+const UNSPECIFIED = 'language_unspecified'
 
 /** The start of a hosted call; undefined for other parts. `id`: makes an id if the part has
  *  none. */
@@ -49,7 +50,7 @@ export const startedCall = (part: Fields, id: () => string): HostedCall | undefi
   return { type: 'hostedCall', tool, id: lenientText(call, 'id') ?? id(), input, raw }
 }
 export const codeOf = (code: Fields): Json => ({
-  language: (lenientText(code, 'language') ?? 'PYTHON').toLowerCase(),
+  language: (lenientText(code, 'language') ?? 'PYTHON').toLowerCase().replace(UNSPECIFIED, ''),
   code: lenientText(code, 'code') ?? '',
 })
 
@@ -94,7 +95,7 @@ export const hostedCallParts = (call: HostedCall): readonly Json[] => {
   if (call.tool !== 'code_execution') return []
   const { language, code } = programOf(call)
   // Google's types know one language.
-  const named = language === 'python' ? 'PYTHON' : 'LANGUAGE_UNSPECIFIED'
+  const named = language === 'python' ? 'PYTHON' : UNSPECIFIED.toUpperCase()
   const parts: Json[] = [{ executableCode: { language: named, code } }]
   if (call.output !== undefined || call.error !== undefined)
     parts.push({

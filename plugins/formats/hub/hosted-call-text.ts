@@ -31,8 +31,11 @@ const providerName = ({ raw, tool }: HostedCall): string => {
 
 const describe = (call: HostedCall): Text => {
   const { tool, mcp, input, output, sources = [], error } = call
-  const name = mcp ? `${mcp.server}: ${mcp.tool}` : tool === 'other' ? providerName(call) : tool
-  const lines = [input === null ? `[${name}]` : `[${name}] ${asText(input)}`]
+  const { language, code } = programOf(call)
+  const isShell = isShellProgram(call)
+  const ownName = isShell ? `${tool}: ${language}` : tool
+  const name = mcp ? `${mcp.server}: ${mcp.tool}` : tool === 'other' ? providerName(call) : ownName
+  const lines = [input === null ? `[${name}]` : `[${name}] ${isShell ? code : asText(input)}`]
   for (const { title, url, file, quote } of sources) {
     lines.push(`- ${title ?? url ?? file ?? ''}${title && url ? `: ${url}` : ''}`)
     if (quote) lines.push(quote)
@@ -52,12 +55,22 @@ export const outputText = (output: Json): string => {
   const texts = [stdout ?? text, stderr].filter(each => typeof each === 'string' && each !== '')
   return texts.length > 0 ? texts.join('\n') : JSON.stringify(output)
 }
-/** The program of a call of `code_execution`. */
+/** The program of a call of `code_execution`. `language`: '' if the provider does not name it; json
+ *  for the input of another tool of the container, such as its text editor. */
 export const programOf = ({ input }: HostedCall): { readonly language: string; code: string } => {
   const fields = isFields(input) ? input : { code: input }
   const code = lenientText(fields, 'code')
-  const command = lenientText(fields, 'command')
-  const isShell = code === undefined && command !== undefined
-  const language = lenientText(fields, 'language') ?? (isShell ? 'bash' : 'python')
-  return { language: language.toLowerCase(), code: code ?? command ?? '' }
+  const { command, ...others } = fields
+  const isCommand = typeof command === 'string' && Object.keys(others).length === 0
+  if (code === undefined && isCommand) return { language: 'bash', code: command }
+  if (code === undefined && command !== undefined)
+    return { language: 'json', code: JSON.stringify(fields) }
+  return {
+    language: (lenientText(fields, 'language') ?? 'python').toLowerCase(),
+    code: code ?? '',
+  }
 }
+const SHELLS: ReadonlySet<string> = new Set(['bash', 'sh', 'shell', 'zsh'])
+/** Whether the program is a command of a shell. */
+export const isShellProgram = (call: HostedCall): boolean =>
+  call.tool === 'code_execution' && SHELLS.has(programOf(call).language)

@@ -50,7 +50,17 @@ const decodeSearch: Decode = item => {
 const decodeCode: Decode = item => {
   const code = lenientText(item, 'code') ?? lenientText(parseArguments(item), 'code') ?? ''
   const logs = lenientObjects(item, 'outputs').map(output => lenientText(output, 'logs') ?? '')
-  return { input: { code }, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
+  const [magic, language] = CELL_MAGIC.exec(code) ?? ['']
+  const input = { ...(language && { language }), code: code.slice(magic.length) }
+  return { input, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
+}
+/** The interpreter's items name no language. It runs cells of notebooks, whose first line may name
+ *  another than Python. */
+const CELL_MAGIC = /^%%(bash|sh|javascript|perl|ruby)[ \t]*\r?\n/
+const cellOf = (call: HostedCall): string => {
+  const { language, code } = programOf(call)
+  const cell = `%%${language}\n${code}`
+  return CELL_MAGIC.test(cell) ? cell : code
 }
 /** An upstream that imitates this format sends hosted calls with `arguments`, as function calls
  *  have them. */
@@ -126,7 +136,7 @@ const encodeSearch = ({ input, sources: pages }: HostedCall): NewItem => {
 const encodeCode = (call: HostedCall): NewItem => ({
   type: 'code_interpreter_call',
   idPrefix: 'ci',
-  code: programOf(call).code,
+  code: cellOf(call),
   container_id: `cntr_${call.id}`,
   outputs: call.output === undefined ? null : [{ type: 'logs', logs: outputText(call.output) }],
 })

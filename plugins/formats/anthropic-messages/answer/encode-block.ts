@@ -4,7 +4,7 @@
 import type { Fields } from '../../fields.ts'
 import type { Call, Citation, Content, HostedCall, OpaquePayload } from '../../hub/content.ts'
 import { encodePayload } from '../../hub/opaque-payload.ts'
-import { resultBlock, useInput, useStart } from '../encode-hosted-tools.ts'
+import { isNamed, resultBlock, useInput, useStart } from '../encode-hosted-tools.ts'
 import { NAME } from '../members.ts'
 import {
   answerBlocks,
@@ -40,7 +40,8 @@ export class BlockWriter {
       for (const block of payloadBlocks(content.payload)) this.#writeWhole(block)
     if (content.type === 'thought' && !isRedacted(content.payload)) this.#openThinking()
     if (content.type === 'call') this.#openCall(content)
-    if (content.type === 'hostedCall' && content.raw?.origin !== NAME) this.#openHostedCall(content)
+    if (content.type === 'hostedCall' && content.raw?.origin !== NAME && isNamed(content))
+      this.#openHostedCall(content)
     if (content.type === 'text' || content.type === 'refusal' || content.type === 'thought')
       this.append(content.text)
     if (content.type === 'text') for (const citation of content.citations ?? []) this.cite(citation)
