@@ -89,6 +89,7 @@ export class Gateway {
     lifecycle.refuser = writer
     const refusal = this.#shed(arrival.call.startedAt) ?? arrival.refusal
     if (refusal) return writer.refuse(refusal)
+    if (arrival.preflight) return answerPreflight(writer, arrival, arrival.preflight)
     void run(writer, lifecycle)
   }
   /** Node gives no response object for an upgrade or CONNECT; it starts after the open response. */
@@ -175,6 +176,20 @@ export class Gateway {
     const { metrics, log } = this.#requests.resources
     metrics.route('none').end(fields.status, 0, 0, 0, length)
     log.info(fields, 'request')
+  }
+}
+
+/** Answers for the route, without its pipeline: no key, no upstream. */
+const answerPreflight = (
+  writer: ResponseWriter,
+  { call, compiledRoute, request }: AcceptedRequest,
+  methods: readonly string[],
+): void => {
+  try {
+    call.answer(204, undefined, compiledRoute.preflight?.(request, methods))
+    writer.deliver()
+  } catch (error) {
+    writer.refuse(asFault(error))
   }
 }
 

@@ -13,7 +13,7 @@ import type {
   Request,
   Route,
 } from './request/contract.ts'
-import type { Durable, Json, Migration } from './store/contract.ts'
+import type { Durable, Headers, Json, Migration } from './store/contract.ts'
 
 export type * from './cli/contract.ts'
 export type * from './egress/contract.ts'
@@ -68,6 +68,11 @@ export interface Stage {
   message?(message: Message, out: (m: Message) => void, exchange: Exchange): void | Promise<void>
   /** Renders a fault in the client's dialect; also 404 and errors of other plugins. Pure. */
   fail?(fault: Fault, exchange: Exchange): Refusal
+  /** The headers of every reply of the route, also of errors, from those of the reply. Pure. */
+  headers?(headers: Headers, request: Request): Headers
+  /** Headers of the 204 to an OPTIONS request by which a browser asks whether it may send another.
+   *  No other stage runs. `methods`: those of the path. The first stage's counts. Pure. */
+  preflight?(request: Request, methods: readonly string[]): Headers
   /** Whether the client asks for a stream, for `ping:`. The first stage that has it decides. */
   streams?(request: Request): boolean | Promise<boolean>
   /** The event that `ping:` sends, framed; a comment by default. The first stage's counts. */

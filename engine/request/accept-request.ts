@@ -23,6 +23,8 @@ export interface AcceptedRequest {
   readonly compiledRoute: CompiledRoute
   readonly request: IncomingRequest
   readonly refusal: Fault | undefined
+  /** Of a preflight request that the route answers: the methods of the path. */
+  readonly preflight?: readonly string[] | undefined
 }
 export interface AcceptContext {
   readonly store: Store
@@ -48,8 +50,10 @@ export const acceptRequest = (
   checkHead({ method, target, version: incoming.httpVersion, headers, urlLimit: limits.url })
   const exact = kind === 'http' ? snapshot.findExact(method, target) : undefined
   const { path, search } = exact ? { path: target, search: '' } : readTarget(target, headers.host)
-  const match =
+  const direct =
     exact ?? (kind === 'http' ? snapshot.find(method, path) : snapshot.findWebSocket(path))
+  const preflight = direct ? undefined : findPreflight(snapshot, { method, path, headers })
+  const match = direct ?? preflight?.match
   const compiledRoute = match?.value ?? snapshot.findNearest(path)
   const refusal = match ? undefined : noRouteFault(snapshot, method, path)
   if (!compiledRoute) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
@@ -61,7 +65,21 @@ export const acceptRequest = (
     compiledRoute,
     request: inbound,
     refusal,
+    preflight: preflight?.methods,
   }
+}
+
+/** The route that a browser asks about (Fetch standard: CORS-preflight request), if that route
+ *  answers. A method that the path has not is answered by any route of the path. */
+const findPreflight = (
+  snapshot: Snapshot,
+  { method, path, headers }: { method: string; path: string; headers: RequestHeaders },
+): { readonly match: Match<CompiledRoute>; readonly methods: readonly string[] } | undefined => {
+  const wish = headers['access-control-request-method']
+  if (method !== 'OPTIONS' || wish === undefined || headers.origin === undefined) return undefined
+  const methods = snapshot.methodsOf(path)
+  const match = [wish, ...methods].flatMap(each => snapshot.find(each, path) ?? [])[0]
+  return match?.value.preflight && { match, methods }
 }
 
 const newCall = (

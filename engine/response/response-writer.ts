@@ -222,7 +222,8 @@ export class ResponseWriter implements Out {
   }
   /** Returns a fault when a stage wrote a header that no head can hold. */
   #writeHead(headers: Headers, status: number, length: number): Fault | undefined {
-    const list = withoutFraming(headers)
+    const { compiledRoute } = this.#lifecycle
+    const list = withoutFraming(compiledRoute.headers?.(headers, this.call) ?? headers)
     if (length >= 0 && status !== 204 && status !== 304) list.push('content-length', String(length))
     list.push('x-request-id', this.call.requestId, 'x-tollgate-version', this.#lifecycle.version)
     if (this.call.requestId !== this.call.id) list.push('x-tollgate-request', this.call.id)

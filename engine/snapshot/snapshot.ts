@@ -3,7 +3,7 @@ import type { AdminParts } from '../config/admin-endpoints.ts'
 import type { Settings } from '../config/settings.ts'
 import type { TrustedProxies } from '../config/trusted-proxies.ts'
 import type { Egress } from '../egress/egress.ts'
-import type { Exchange, Fault, Refusal, Request, Route, Stage, Target } from '../plugin.ts'
+import type { Exchange, Fault, Headers, Refusal, Request, Route, Stage, Target } from '../plugin.ts'
 import type { BodyRules } from '../request/body.ts'
 import type { Call } from '../request/exchange.ts'
 import { readTarget } from '../request/path.ts'
@@ -30,6 +30,10 @@ export interface CompiledRoute {
   /** Runs the forward ring around another innermost step. */
   forwardWith(last: Run<UpstreamAttempt>): Run<UpstreamAttempt>
   fail(fault: Fault, exchange: Exchange): Refusal
+  /** The headers of a reply or a refusal as they are sent; undefined: unchanged. */
+  readonly headers: ((headers: Headers, call: Exchange) => Headers) | undefined
+  /** Headers of the answer to a preflight request; undefined: it has none. */
+  readonly preflight: Stage['preflight']
   readonly body: BodyRules
   readonly targets: readonly Target[]
   readonly rules: DispatchRules

@@ -31,6 +31,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [8, 'what arrives before the first request of a connection is read first'],
   [38, 'where targets are picked, it is recorded why others were not'],
   [65, 'JSON keys have a table of hashes: many keys cost a third of it'],
+  [40, 'browsers ask before they call another origin: the route answers, before its pipeline'],
   [330, 'a WebAssembly pass checks bodies and cuts long texts: 220 KB take 0.6 of their parse'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)

@@ -131,6 +131,8 @@ const assembleRoute = (
     },
     forwardWith: (last: Run<UpstreamAttempt>) => compose(handlersOf(forwards), last),
     fail: createFaultRenderer(renderer, resources.log),
+    headers: createHeaderRule(stages, resources.log),
+    preflight: preflightOf(stages),
     body: bodyRules(options, settings.limits.body),
     targets: targetsOf(options),
     rules,
@@ -185,6 +187,25 @@ const createStreamTest = (stages: readonly NamedStage[]): CompiledRoute['streams
       return false
     }
   }
+}
+
+/** Runs each stage's `headers`; if one throws, the headers are sent without it. */
+const createHeaderRule = (stages: readonly NamedStage[], log: Log): CompiledRoute['headers'] => {
+  const rules = stages.filter(({ stage }) => stage.headers)
+  if (rules.length === 0) return undefined
+  return (headers, { id, request }) =>
+    rules.reduce((sofar, { name, stage }) => {
+      try {
+        return stage.headers?.(sofar, request) ?? sofar
+      } catch (error) {
+        log.error({ id, plugin: name, error }, 'a stage threw while it set headers')
+        return sofar
+      }
+    }, headers)
+}
+const preflightOf = (stages: readonly NamedStage[]): CompiledRoute['preflight'] => {
+  const stage = stages.find(each => each.stage.preflight)?.stage
+  return stage?.preflight?.bind(stage)
 }
 
 /** Renders a fault; if the renderer throws, the plain form is sent. */

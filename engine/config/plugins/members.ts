@@ -72,6 +72,8 @@ const STAGE_MEMBERS: Readonly<Record<keyof Stage, Shape>> = {
   sign: FUNCTION,
   message: FUNCTION,
   fail: FUNCTION,
+  headers: FUNCTION,
+  preflight: FUNCTION,
   streams: FUNCTION,
   ping: ['a text', isText],
   explain: FUNCTION,
