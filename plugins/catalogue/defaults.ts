@@ -35,8 +35,14 @@ export const applyDefaults = (body: Json, defaults: Defaults): Json | undefined 
 const defaultOf = (rule: Default, members: Readonly<Record<string, Json>>): Scalar | undefined => {
   if (typeof rule !== 'object') return rule
   const key = String(members[rule.by])
-  return Object.hasOwn(rule.value, key) ? rule.value[key] : rule.value.default
+  if (Object.hasOwn(rule.value, key)) return rule.value[key]
+  return rule.value[beginningOf(key, rule.value)] ?? rule.value.default
 }
+/** The longest row of a table that ends in `*` and that the text begins with. */
+const beginningOf = (key: string, table: object): string =>
+  Object.keys(table)
+    .filter(row => row.endsWith('*') && key.startsWith(row.slice(0, -1)))
+    .reduce((longest, row) => (row.length > longest.length ? row : longest), '')
 
 const SCALAR = ofTypes('A value.', ['string', 'number', 'boolean'], { examples: ['720p'] })
 const TABLE = { 8: '720p', default: '360p' }
@@ -54,7 +60,7 @@ export const DEFAULTS = map(
             by: required(text('The other member.', { examples: ['duration'] })),
             value: required(
               map(
-                'Its values, or default for every other one, to the value.',
+                'Its values, beginnings of values with * at the end, or default for every other one, to the value.',
                 annotate(SCALAR, { examples: ['360p'] }),
                 { minProperties: 1, examples: [TABLE] },
               ),

@@ -3,7 +3,9 @@
 import type { TaskAnswer, TaskCall } from './video-tasks.ts'
 
 const PREFIX = String.raw`(?:\/mj-(?:relax|fast|turbo))?\/mj`
-const CREATE = new RegExp(`${PREFIX}/submit/imagine$`)
+const CREATE = new RegExp(
+  `${PREFIX}/submit/(?:imagine|action|change|modal|blend|describe|shorten)$`,
+)
 /** The id is the time of the create, and three more digits. */
 const TASK = new RegExp(`${PREFIX}/task/([0-9]{13})[0-9]{3}/fetch$`)
 /** ms after the create. */
@@ -36,6 +38,19 @@ const fetchAnswer = ({ path, now, fileUrl }: TaskCall, submitTime: number): Task
     imageUrl: isDone ? fileUrl('image.png') : null,
     failReason: null,
     properties: {},
+    buttons: isDone ? BUTTONS : [],
   }
   return { status: 200, json }
 }
+const BUTTONS = [1, 2, 3, 4].flatMap(index =>
+  [
+    ['U', 'upsample'],
+    ['V', 'variation'],
+  ].map(([label, action]) => ({
+    customId: `MJ::JOB::${action}::${index}::sandbox`,
+    emoji: '',
+    label: `${label}${index}`,
+    type: 2,
+    style: 2,
+  })),
+)

@@ -12,9 +12,9 @@ import { taskDialects } from './dialects/index.ts'
 import { type Mode, modeNameOf, modesOf } from './modes/modes.ts'
 import { limitOpen, newTask, saveTask } from './new-task.ts'
 import { deadlineFor, type TaskRule } from './options.ts'
-import { showTask } from './results/results.ts'
-import { type Fields, isFinal, makeTaskId, type Task } from './task.ts'
-import { taskReader, waitForTask } from './wait.ts'
+import { findParent, targetBehind } from './requests/parent.ts'
+import { type Fields, makeTaskId, type Task } from './task.ts'
+import { waitForEnd } from './wait.ts'
 
 export class CreateStage implements Stage {
   readonly answers = true
@@ -49,6 +49,7 @@ export class CreateStage implements Stage {
       : exchange.targets
     if (!first && upstreams) throw dialect.faults.notServed()
     if (!first) throw new Error(`route "${exchange.route.name}" has no target for a task`)
+    const parent = await findParent(exchange, this.#host, { rule: this.#rule, body })
     const now = Date.now()
     const id = `${dialect.idPrefix ?? ''}${makeTaskId(now, Math.random())}`
     const callbackKey =
@@ -57,7 +58,7 @@ export class CreateStage implements Stage {
       id,
       now,
       body,
-      target: this.#host.pin(first),
+      target: parent ? targetBehind(parent, first) : this.#host.pin(first),
       deadline: now + deadlineFor(body, this.#rule),
       keep: this.#rule.keep,
       callback: callbackRequest?.callback,
@@ -81,14 +82,7 @@ export class CreateStage implements Stage {
   async #waitForEnd(task: Task, { writes, signal }: Exchange): Promise<Task> {
     await writes.commit()
     this.#job.wake()
-    const latest = await waitForTask(task, {
-      longest: this.#rule.wait,
-      signal,
-      membership: this.#host.membership,
-      isEnough: ({ state }) => isFinal(state),
-      read: taskReader(this.#host.database, task),
-    })
-    return showTask(latest, this.#host)
+    return waitForEnd(task, { longest: this.#rule.wait, signal, host: this.#host })
   }
   explain() {
     const { dialect, poll } = this.#rule

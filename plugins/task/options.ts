@@ -100,6 +100,10 @@ const submit = object(
       'Where the answer has the results if the work is finished by then.',
       '/file_url',
     ),
+    parent: pointer(
+      'Where the request names an earlier task of the account, which it goes on from: the upstream that has that task gets the request, with its own id of the task.',
+      '/taskId',
+    ),
     own_id: pointer('Where the request gets the id of the task.', '/client_request_id'),
     callback: pointer(
       'Where the request gets the address at which the upstream announces a change: the task is polled then.',

@@ -34,7 +34,8 @@ export const polledResults = (
   { poll }: Pick<TaskRule, 'poll'>,
 ): readonly Json[] => {
   const list = resultsOf(readPointer(results, poll.results))
-  const [first, ...others] = list
+  // Of an upstream that may finish without a file, the details are the result.
+  const [first = poll.needsResult ? undefined : {}, ...others] = list
   if (poll.details.length === 0 || typeof first !== 'object') return list
   const details = poll.details.flatMap(([name, pointer]) => {
     const value = readPointer(results, pointer)

@@ -12,7 +12,7 @@ import type { ViewName, ViewOptions } from './options.ts'
 import { showListed, showWhole } from './results/shown.ts'
 import type { TaskRunner } from './runner.ts'
 import { FILTERED, LIST, PAGES, QUEUE } from './statements.ts'
-import { isFinal, type Task, taskOf, timeOfTaskId } from './task.ts'
+import { type Fields, isFinal, type Task, taskOf, timeOfTaskId } from './task.ts'
 import { waitForTask } from './wait.ts'
 
 const fault = errors({
@@ -77,7 +77,10 @@ export class ViewStage implements Stage {
     yield Buffer.from(JSON.stringify(await this.#viewOf(task)))
   }
   async #list(exchange: Exchange): Promise<void> {
-    const page = this.#dialect.page(exchange.request.query, Date.now())
+    const { request } = exchange
+    const search =
+      request.method === 'POST' ? searchOf((await request.json()) as Fields) : request.query
+    const page = this.#dialect.page(search, Date.now())
     const account = exchange.slots.need(ACCOUNT).id
     const rows = await ('order' in page
       ? this.#rowsAfter(page, account)
@@ -134,3 +137,10 @@ const waitIn = (query: URLSearchParams): number => {
   if (seconds < 1 || seconds > MAX_WAIT) throw fault('TASK_WAIT')
   return seconds
 }
+/** The members of a body as a query has them; a list is a name that is repeated. */
+const searchOf = (body: Fields): URLSearchParams =>
+  new URLSearchParams(
+    Object.entries(body).flatMap(([name, value]) =>
+      [value].flat().map((each): [string, string] => [name, String(each)]),
+    ),
+  )

@@ -2,8 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isCode } from '../../engine/kit.ts'
 import type { Database, Host } from '../../engine/plugin.ts'
+import { showTask } from './results/results.ts'
 import { FIND } from './statements.ts'
-import { type Task, taskOf } from './task.ts'
+import { isFinal, type Task, taskOf } from './task.ts'
 
 /** ms between two reads. */
 const INTERVAL = 200
@@ -46,3 +47,16 @@ export const taskReader =
       throw error
     }
   }
+/** The task as its customer sees it, at its end or after the longest wait. */
+export const waitForEnd = async (
+  task: Task,
+  { host, ...wait }: Pick<Wait, 'longest' | 'signal'> & { readonly host: Host },
+): Promise<Task> => {
+  const latest = await waitForTask(task, {
+    ...wait,
+    membership: host.membership,
+    isEnough: ({ state }) => isFinal(state),
+    read: taskReader(host.database, task),
+  })
+  return showTask(latest, host)
+}

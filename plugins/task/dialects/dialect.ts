@@ -30,7 +30,8 @@ export interface TaskDialect {
   create(task: Task, context: TaskContext): Fields
   query(task: Task, context: TaskContext): Fields
   list(tasks: readonly Task[], contextOf: (task: Task) => TaskContext, next: string): Json
-  /** Reads the page of a list. Throws a fault of the dialect. */
+  /** Reads the page of a list, of a POST from the members of its body. Throws a fault of the
+   *  dialect. */
   page(query: URLSearchParams, now: number): Page | CursorPage
   cancelled(task: Task): Json
   /** How busy the modes are. Absent in dialects without such an endpoint. `now`: ms since 1970. */

@@ -36,19 +36,33 @@ const textIn = (fields: Fields | undefined, name: string): string | undefined =>
   const value = fields?.[name]
   return typeof value === 'string' ? value : undefined
 }
+/** By the last part of the path; other creates name their action. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  imagine: 'IMAGINE',
+  blend: 'BLEND',
+  shorten: 'SHORTEN',
+  modal: 'MODAL',
+}
+const commandOf = ({ path }: Task): string => path.slice(path.lastIndexOf('/') + 1)
+/** Actions that continue with a `modal`, which is charged. */
+const WINDOWS: ReadonlySet<string | undefined> = new Set(['INPAINT', 'CUSTOM_ZOOM'])
+
 /** Until a task ends, its members are those of the request. */
 const query = (task: Task): Fields => {
   const { body, state, error } = task
   const result = task.results[0] as Fields | undefined
-  const prompt = textIn(body, 'prompt') ?? ''
+  const prompt = textIn(body, 'prompt') ?? textIn(result, 'prompt') ?? ''
+  const command = commandOf(task)
+  const action = textIn(body, 'action') ?? ACTIONS[command] ?? 'IMAGINE'
+  const ownDescription = command === 'imagine' ? undefined : textIn(result, 'description')
   const finalPrompt = textIn(result, 'finalPrompt')
   const status = STATUSES[state]
   return {
     id: task.id,
-    action: 'IMAGINE',
+    action,
     prompt,
     promptEn: textIn(result, 'promptEn') ?? prompt,
-    description: `/imagine ${prompt}`,
+    description: ownDescription ?? `/${command} ${prompt}`,
     state: textIn(body, 'state') ?? '',
     submitTime: task.created,
     startTime: status === 'NOT_START' ? null : (task.started ?? null),
@@ -58,6 +72,7 @@ const query = (task: Task): Fields => {
     progress: `${task.progress}%`,
     failReason: state === 'failed' ? ((error?.message || error?.code) ?? null) : null,
     properties: finalPrompt === undefined ? {} : { finalPrompt },
+    buttons: Array.isArray(result?.buttons) ? result.buttons : [],
   }
 }
 
@@ -70,10 +85,22 @@ const finishTimeOf = ({ state, changed, deadline }: Task): number | null => {
 /** The mode is that of the path, which is what the customer pays for. A dash may be typed as the
  *  longer one that phones make of two. */
 const MODE_PARAMETER = /(?:--|\u2014|\u2013)(?:fast|relax|turbo)(?![\w-])/gi
-const submitted = (body: Fields): Fields => ({
-  ...body,
-  prompt: (textIn(body, 'prompt') ?? '').replace(MODE_PARAMETER, '').trim(),
-})
+const submitted = (body: Fields): Fields => {
+  const prompt = textIn(body, 'prompt')
+  if (prompt === undefined) return body
+  return { ...body, prompt: prompt.replace(MODE_PARAMETER, '').trim() }
+}
+/** Code 21: the client sends a `modal` with this id next. */
+const create = ({ id, body }: Task): Fields =>
+  WINDOWS.has(textIn(body, 'action'))
+    ? { code: 21, description: 'Waiting for window confirm', result: id, properties: {} }
+    : { ...ACCEPTED, result: id, properties: {} }
+
+/** `ids`, of `list-by-condition`: only these. */
+const page: TaskDialect['page'] = (search, now) => {
+  const whole = { from: 0, to: now + 1, size: LIST_SIZE, number: 0 }
+  return search.has('ids') ? { ...whole, filters: { ids: search.getAll('ids') } } : whole
+}
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, each) => sum + each, 0)
 /** `capacity`: null if a mode has no limit; a speed: null before a task has succeeded. */
@@ -99,10 +126,10 @@ export const midjourney = {
   schemas: midjourneySchemas,
   refusals: ['/code'],
   submitted,
-  create: ({ id }) => ({ ...ACCEPTED, result: id, properties: {} }),
+  create,
   query,
   list: tasks => tasks.map(query),
-  page: (_, now) => ({ from: 0, to: now + 1, size: LIST_SIZE, number: 0 }),
+  page,
   cancelled: () => ({ ...ACCEPTED, result: '', properties: {} }),
   speed,
   callback: {

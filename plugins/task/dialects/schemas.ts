@@ -130,6 +130,7 @@ const image = object({
   progress: text,
   failReason: nullable(text),
   properties: fields,
+  buttons: list(fields),
 })
 const submission = object({ ...accepted, result: text, properties: fields })
 export const midjourneySchemas: TaskSchemas = {

@@ -6,6 +6,7 @@ import { noticeAddress } from '../endpoints/change-notices.ts'
 import type { TaskRule } from '../options.ts'
 import { membersAt, withPointer } from '../pointer.ts'
 import type { Fields, Task } from '../task.ts'
+import { withParent } from './parent.ts'
 
 /** Adds what the upstream is told about the task: its id, and the address for notices. */
 export const withOwnMembers = async (
@@ -22,11 +23,11 @@ export const withOwnMembers = async (
 
 /** Its path, and the body in the upstream's form, with the target's name of the model. */
 export const submitRequest = (
-  { body, path, target }: Pick<Task, 'body' | 'path' | 'target'>,
+  { body, path, target, slots }: Pick<Task, 'body' | 'path' | 'target' | 'slots'>,
   { dialect, submit }: TaskRule,
 ): { readonly path: string; readonly members: Fields } => {
   const { submitted }: TaskDialect = taskDialects[dialect]
-  const request = submitted?.(body, target) ?? body
+  const request = withParent(submitted?.(body, target) ?? body, submit, slots)
   const rule = submit.with.find(([member]) => request[member] !== undefined)?.[1] ?? submit
   const members = rule.body ? membersAt(request, rule.body) : request
   const named = 'model' in members && target.name !== undefined

@@ -35,6 +35,7 @@ const content = { parts: [{ text: 'hi' }] }
 const GENERATION: Row = { body: { contents: [content] }, wrong: { contents: 7 } }
 const CACHE = { body: { ttl: '60s' }, wrong: { ttl: 60 } }
 const EMBEDDING: Row = { body: { content }, wrong: { content: 7 } }
+const PIXEL = 'data:image/png;base64,AA=='
 const IMAGE = 'https://files.example/a.png'
 const PROMPT: Row = { body: { prompt: 'a cat' }, wrong: { prompt: 7 } }
 const ROWS: Readonly<Record<string, Row>> = {
@@ -72,6 +73,24 @@ const ROWS: Readonly<Record<string, Row>> = {
   '/mj-fast/mj/submit/imagine': PROMPT,
   '/mj-turbo/mj/submit/imagine': PROMPT,
   '/mj-relax/mj/submit/imagine': PROMPT,
+  '/mj/submit/action': { body: { taskId: '1', customId: 'a' }, wrong: { customId: 7 } },
+  '/mj-turbo/mj/submit/action': { body: { taskId: '1', customId: 'a' }, wrong: { customId: 7 } },
+  '/mj/submit/change': { body: { taskId: '1', action: 'REROLL' }, wrong: { action: 'BOTH' } },
+  '/mj-turbo/mj/submit/change': {
+    body: { taskId: '1', action: 'REROLL' },
+    wrong: { action: 'BOTH' },
+  },
+  '/mj/submit/modal': { body: { taskId: '1' }, wrong: { prompt: 7 } },
+  '/mj-turbo/mj/submit/modal': { body: { taskId: '1' }, wrong: { prompt: 7 } },
+  '/mj/submit/blend': { body: { base64Array: [PIXEL, PIXEL] }, wrong: { base64Array: IMAGE } },
+  '/mj-turbo/mj/submit/blend': {
+    body: { base64Array: [PIXEL, PIXEL] },
+    wrong: { base64Array: IMAGE },
+  },
+  '/mj/submit/describe': { body: { base64: PIXEL }, wrong: { base64: 7 } },
+  '/mj-turbo/mj/submit/describe': { body: { base64: PIXEL }, wrong: { base64: 7 } },
+  '/mj/submit/shorten': PROMPT,
+  '/mj-turbo/mj/submit/shorten': PROMPT,
   '/v1/images/edits': { body: { prompt: 'a cat' }, wrong: { size: 'large' }, file: 'image' },
   '/v1/videos': { body: { prompt: 'a cat' }, wrong: { prompt: '' }, file: 'input_reference' },
 }
@@ -96,9 +115,9 @@ const { routes } = parse(
 ) as {
   readonly routes: readonly Route[]
 }
-const modelRoutes = routes.filter(
-  ({ path, model }) => path.startsWith('POST ') && model !== undefined,
-)
+const modelRoutes = routes
+  .map(route => ({ ...route, path: route.path.replace('{mode}', 'mj-turbo') }))
+  .filter(({ path, model }) => path.startsWith('POST ') && model !== undefined)
 const rowOf = (path: string) => ROWS[path] ?? ROWS[/:\w+$/.exec(path)?.[0] ?? '']
 
 interface TestRequest {

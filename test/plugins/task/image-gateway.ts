@@ -19,12 +19,10 @@ const SHIPPED: readonly Route[] = read('routes.yaml').routes.filter(({ path }: R
 )
 /** Prices in the currency of the account, which is the USD here. */
 const MODELS = Object.fromEntries(
-  Object.entries<{ price: { calls: string } }>(read('models/mj.yaml').models).map(
-    ([name, { price, ...model }]) => [
-      name,
-      { ...model, to: 'vd/any', price: { calls: price.calls.replace(' USD', '') } },
-    ],
-  ),
+  Object.entries<object>(read('models/mj.yaml').models).map(([name, model]) => [
+    name,
+    { ...JSON.parse(JSON.stringify(model).replaceAll(' USD', '')), to: 'vd/any' },
+  ]),
 )
 /** Nanos, by mode. */
 export const PRICES = { relax: 50_000_000n, fast: 100_000_000n, turbo: 200_000_000n } as const

@@ -45,6 +45,7 @@ for (const engine of ENGINES)
       status: 'SUBMITTED',
       progress: '0%',
       failReason: null,
+      buttons: [],
       properties: {},
     })
     answer = fetched('IN_PROGRESS', { progress: '45%', imageUrl: 'https://files.example/half.png' })
