@@ -545,3 +545,20 @@ export type PricedModel = {
     readonly credits: number
   }[]
 }
+
+// ---------------------------------------------------------------- alerts
+
+/** `GET /api/admin/alerts` */
+export type AlertRow = {
+  readonly rule: string
+  readonly object: string
+  readonly state: 'pending' | 'firing' | 'resolved'
+  readonly since: string
+  readonly text: string
+}
+/** `POST /api/admin/alerts/test`: a receiver, and what became of the message. */
+export type AlertTestRow = {
+  readonly receiver: string
+  readonly state: string
+  readonly message: string
+}

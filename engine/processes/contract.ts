@@ -11,6 +11,9 @@ export interface Gateway {
   readonly routes: readonly RouteView[]
   /** Live version, workers, last failed reload, and health as all workers see it. */
   status(): Promise<GatewayStatus>
+  /** The present values of these metrics of the machine, by names without `tollgate_`: counters
+   *  since its start, of all workers together; gauges of its living processes, added up. */
+  readings(names: readonly string[]): Promise<readonly MetricReading[]>
   /** The stored versions, newest first. */
   history(): Promise<readonly VersionView[]>
   /** The configuration files by name, relative to the folder of routes.yaml: those of a stored
@@ -33,6 +36,15 @@ export interface Gateway {
   save(file: string, text: string, before: string): Promise<void>
   /** JSON Schema of routes.yaml with the keys of all plugins, for editors. */
   schema(): Promise<Json>
+}
+
+export interface MetricReading {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  /** One number. For a histogram: one per bucket, one above the last bound, and the sum. */
+  readonly values: readonly number[]
+  /** Of a histogram: the upper bounds of its buckets, in seconds. */
+  readonly bounds?: readonly number[]
 }
 
 /** A compiled route. */

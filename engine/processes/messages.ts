@@ -74,6 +74,7 @@ type InspectingCall =
 export type GatewayCall =
   | InspectingCall
   | { readonly name: 'status' }
+  | { readonly name: 'readings'; readonly names: readonly string[] }
   | { readonly name: 'reload' }
   | { readonly name: 'rollback'; readonly version: number | undefined }
 export interface GatewayResult {

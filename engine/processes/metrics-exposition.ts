@@ -2,11 +2,14 @@
  *  survive the exit of a worker. */
 import type { MetricType } from 'prom-client'
 import { boundsOf, type Kind, type Sample } from '../observe/metrics.ts'
+import type { MetricReading } from '../plugin.ts'
 
 export interface Exposition {
   absorb(process: string, samples: readonly Sample[]): void
   /** Removes the gauges of a process that exited; its counters stay. */
   forget(process: string): void
+  /** The present values of metrics, by names without the prefix. */
+  read(names: readonly string[]): readonly MetricReading[]
   /** `help`: of the metrics of plugins, by name. */
   text(help?: Help): Promise<string>
 }
@@ -41,6 +44,21 @@ export const createExposition = (): Exposition => {
         if (sample.kind === 'gauge') processGauges.set(key, sample)
         else counters.set(key, total ? sum(total, sample) : sample)
       }
+    },
+    read: names => {
+      const nameSet = new Set(names)
+      const totals: Totals = new Map()
+      for (const [key, sample] of [counters, ...gauges.values()].flatMap(each => [...each]))
+        if (nameSet.has(sample.name)) {
+          const total = totals.get(key)
+          totals.set(key, total ? sum(total, sample) : sample)
+        }
+      return [...totals.values()].map(({ name, kind, labels, values }) => ({
+        name,
+        labels,
+        values,
+        ...(kind === 'histogram' && { bounds: boundsOf(name) }),
+      }))
     },
     forget: process => void gauges.delete(process),
     text: async (help = {}) => {

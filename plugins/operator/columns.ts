@@ -88,7 +88,7 @@ export const OWN_KEY = object(
 export const OWN_TOKEN = object({ ...OWN, token: SECRET }, { earlier: EARLIER })
 export const OWN_SESSION = object({ ...OWN, session: SECRET })
 
-// ---------------------------------------------------------------- tasks, batches, webhooks
+// ---------------------------------------------------------------- tasks, batches, webhooks, alerts
 
 export const TASK_STATES: readonly string[] =
   'accepted submitting submitted running unknown succeeded failed'.split(' ')
@@ -167,4 +167,16 @@ export const EVENT_COLUMNS = {
   next: nullable(time),
   outcome: nullable(text),
   status: nullable(integer),
+}
+export const ALERT_COLUMNS = {
+  rule: text,
+  object: described('What it is about: an upstream and its address, a route, a model.', text),
+  state: oneOf('pending', 'firing', 'resolved'),
+  since: time,
+  text,
+}
+export const TEST_COLUMNS = {
+  receiver: described('Its kind and the host of its address.', text),
+  state: oneOf('pending', 'delivered', 'failed'),
+  message: text,
 }

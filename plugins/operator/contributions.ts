@@ -1,7 +1,7 @@
 /** Contributions of plugins for operators: each adds its part at its setup, and endpoints of
  *  operators use the parts, since no plugin imports another. One object per process. */
 import type { HostBase, Json } from '../../engine/plugin.ts'
-import type { BatchRow, PausedUpstream, TaskRow } from '../views.ts'
+import type { AlertRow, AlertTestRow, BatchRow, PausedUpstream, TaskRow } from '../views.ts'
 import type { Context } from './operation.ts'
 
 type Fields = { readonly [name: string]: Json }
@@ -32,11 +32,20 @@ export interface BatchPart {
   show(host: HostBase, id: string): Promise<BatchRow & { readonly batch: Json }>
   cancel(context: Context, id: string): Promise<BatchRow>
 }
+/** Rejects with the faults of `tollgate alerts`. */
+export interface AlertPart {
+  /** Firing ones first. */
+  list(host: HostBase): Promise<readonly AlertRow[]>
+  /** Sends a message to every receiver. */
+  test(context: Context): Promise<readonly AlertTestRow[]>
+}
 interface OperatorParts {
   /** Absent where no route creates tasks. */
   tasks?: TaskPart
   /** Absent where no route creates batches. */
   batches?: BatchPart
+  /** Absent without the section `alerts:`. */
+  alerts?: AlertPart
   /** Asks an upstream for its models with each of its keys. */
   testUpstream?(host: HostBase, name: string): Promise<readonly Fields[]>
 }

@@ -29,6 +29,10 @@ export const fault = errors({
   ],
   ADMIN_NO_TASKS: [409, 'No route of this configuration creates tasks'],
   ADMIN_NO_BATCHES: [409, 'No route of this configuration creates batches'],
+  ADMIN_NO_ALERTS: [
+    409,
+    'No alerts are configured: add the section `alerts:`, and `alerts` to `pipeline:`',
+  ],
   ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
   CODE_UNKNOWN: [404, 'There is no such code', { param: 'code' }],
   CODE_SPENT: [409, 'The code was redeemed, revoked or has expired', { param: 'code' }],

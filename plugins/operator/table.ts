@@ -1,6 +1,7 @@
 /** The table of operations. */
 import type { Operation } from './operation.ts'
 import { accountOperations } from './operations/accounts.ts'
+import { alertOperations } from './operations/alerts.ts'
 import { batchOperations } from './operations/batches.ts'
 import { codeOperations } from './operations/codes.ts'
 import { creditOperations } from './operations/credits.ts'
@@ -20,4 +21,5 @@ export const OPERATIONS: readonly Operation[] = [
   ...taskOperations,
   ...batchOperations,
   ...webhookOperations,
+  ...alertOperations,
 ]

@@ -9,7 +9,15 @@ const TIMEOUT = 3_000
 /** Bytes of a response body that are read and discarded. */
 const MAX_RESPONSE_BYTES = 65_536
 
-export interface DeliveryRequest {
+/** A delivery that its queue sends itself. Never rejects. */
+interface OwnDelivery {
+  readonly id: string
+  /** For the log. */
+  readonly url: string
+  send(at: number): Promise<DeliveryResult>
+}
+/** A POST to an address that a customer chose. */
+interface PublicDelivery {
   readonly id: string
   readonly url: string
   /** The URLs that it may be sent to begin with one of these. */
@@ -19,6 +27,7 @@ export interface DeliveryRequest {
    *  outcome. */
   sign(at: number): Headers
 }
+export type DeliveryRequest = OwnDelivery | PublicDelivery
 export interface DeliveryResult {
   /** A key of OUTCOMES, or the code of the fault that prevented the delivery. */
   readonly outcome: string
@@ -27,6 +36,8 @@ export interface DeliveryResult {
   readonly wait?: number
   /** Whether to pause all events to this receiver. */
   readonly pause?: boolean
+  /** The receiver's own words, bounded. */
+  readonly detail?: string
 }
 
 export interface Attempt {
@@ -43,10 +54,12 @@ export interface Attempt {
 
 /** Rejects only while the configuration is not active yet: nothing was sent then. */
 export const deliver = async (
-  { url, schemes, body, sign }: DeliveryRequest,
+  request: DeliveryRequest,
   { send }: Pick<HostBase, 'send'>,
   at: number,
 ): Promise<DeliveryResult> => {
+  if ('send' in request) return request.send(at)
+  const { url, schemes, body, sign } = request
   // Saving checks the URL. This check covers rows that another program wrote.
   if (!schemes.some(scheme => url.startsWith(`${scheme}://`))) return { outcome: 'WEBHOOK_URL' }
   try {
@@ -111,6 +124,8 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   redirected: 'The receiver answered with a redirect (%s), and redirects are not followed.',
   throttled: 'The receiver answered %s: it is overloaded.',
   refused: 'The receiver answered %s.',
+  declined: 'The receiver answered %s, but refused the message.',
+  removed: 'The receiver is no longer in the configuration.',
   SEND_TIMEOUT: `The receiver did not answer within ${TIMEOUT / 1_000} seconds.`,
   EGRESS_ADDRESS: 'The host name of the receiver resolves to an address that is not public.',
   EGRESS_NAME: 'The host name of the receiver cannot be resolved.',

@@ -45,6 +45,23 @@ export interface HostOptions {
   readonly hash?: string
 }
 
+const absent = (): never => {
+  throw new Error('not lent in this test')
+}
+const GATEWAY: FakeHost['gateway'] = {
+  routes: [],
+  status: absent,
+  readings: absent,
+  history: absent,
+  files: absent,
+  diff: absent,
+  reload: absent,
+  rollback: absent,
+  check: absent,
+  save: absent,
+  schema: absent,
+}
+
 /** Reads files of the product if a test gives none. */
 export const fakeHost = (options: HostOptions = {}): FakeHost => {
   const { upstreams = {}, document = {}, files = {}, route = {}, hash = 'hash' } = options
@@ -53,28 +70,14 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
   const shared = new Map<string, object>()
   const write = (level: string) => (_: object, text?: string) =>
     void logLines.push(`${level} ${text}`)
-  const absent = (): never => {
-    throw new Error('not lent in this test')
-  }
   return {
-    logLines: logLines,
-    createdKeys: createdKeys,
+    logLines,
+    createdKeys,
     formats: {},
     upstreams,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     metrics: { count() {}, time() {}, gauge() {} },
-    gateway: {
-      routes: [],
-      status: absent,
-      history: absent,
-      files: absent,
-      diff: absent,
-      reload: absent,
-      rollback: absent,
-      check: absent,
-      save: absent,
-      schema: absent,
-    },
+    gateway: GATEWAY,
     requests: openRequestLog('/nonexistent'),
     database: { write: absent, read: absent, pages: absent, now: absent },
     config: { version: 1, hash, isTrial: true },

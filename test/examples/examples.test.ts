@@ -1,6 +1,9 @@
 /** examples/: each runs as its README says, on a real gateway and providers of their own. */
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { pageOf } from '../docs/blocks.ts'
 import { exampleFiles } from '../docs/examples.ts'
@@ -89,6 +92,35 @@ t.test('stripe-checkout: a payment becomes credit once', async t => {
   const out = await runReadme('stripe-checkout', gateway, key)
   t.match(out, /^200 \{"received":true\}\n200 \{"received":true\}\n401 /)
   t.equal(Math.round((await balance()) * 100), Math.round(before * 100) + 1250)
+})
+
+t.test('alerts: a failing upstream is a message in the chat', async t => {
+  const [first, second] = [await startProvider(t, 500), await startProvider(t)]
+  const messages: string[] = []
+  const chat = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    messages.push(JSON.parse(text).text)
+    response.end('ok')
+  }).listen(0, '127.0.0.1')
+  await once(chat, 'listening')
+  t.teardown(() => chat.close())
+  const { port } = chat.address() as AddressInfo
+  const env = {
+    FIRST_URL: first.url,
+    SECOND_URL: second.url,
+    ALERT_URL: `http://127.0.0.1:${port}/`,
+  }
+  const gateway = await startExample(t, 'alerts', env)
+  const out = await runReadme('alerts', gateway, await gateway.key(), {
+    'node engine/bin.cjs': `TOLLGATE_DATA=${gateway.data} ALERT_URL=${env.ALERT_URL} node engine/bin.cjs`,
+  })
+  t.match(out, /slack +127\.0\.0\.1:\d+ +delivered/)
+  t.match(out, '"content":"Hello from model-b."')
+  t.match(out, /upstream_down +first .* firing/)
+  await eventually(() =>
+    messages.some(text => text.startsWith('ALERT Tollgate: upstream_down first')),
+  )
 })
 
 t.test('own-format: a question and its answer, plain and as events, charged', async t => {

@@ -1,7 +1,7 @@
 /** The cache that the gateways of all tests share, as processes of one data folder do: bundled
  *  plugins and compiled code. */
 import './environment.ts'
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -21,6 +21,6 @@ export const CODE_ENV: Readonly<Record<string, string>> = {
 export const usedFolder = (path: string): string => {
   mkdirSync(CACHE, { recursive: true })
   mkdirSync(path, { recursive: true })
-  symlinkSync(CACHE, join(path, 'cache'))
+  if (!existsSync(join(path, 'cache'))) symlinkSync(CACHE, join(path, 'cache'))
   return path
 }

@@ -22,6 +22,7 @@ const fault = errors({
 const refuse = (): Promise<never> => Promise.reject(fault('NO_GATEWAY'))
 const noGateway: Omit<Gateway, 'routes'> = {
   status: refuse,
+  readings: refuse,
   history: refuse,
   files: refuse,
   diff: refuse,

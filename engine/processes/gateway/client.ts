@@ -16,6 +16,7 @@ const fault = errors({
 /** Longest waits, ms. A reload waits for a build and for every worker. */
 const TIMEOUTS: Readonly<Record<GatewayCall['name'], number>> = {
   status: 5_000,
+  readings: 5_000,
   history: 10_000,
   files: 10_000,
   diff: 10_000,
@@ -61,6 +62,7 @@ export const createGatewayClient = (
     call(message) as ReturnType<GatewayCalls[Name]>
   return {
     status: () => typed({ name: 'status' }),
+    readings: names => typed({ name: 'readings', names }),
     history: () => typed({ name: 'history' }),
     files: version => typed({ name: 'files', version }),
     diff: (from, to) => typed({ name: 'diff', from, to }),

@@ -3,6 +3,7 @@ import { asFault, errors } from '../../errors.ts'
 import type { GatewayStatus, LiveView, ReloadReport } from '../../plugin.ts'
 import { ofType } from '../message-waiter.ts'
 import type { GatewayCall, GatewayResult, Inspection } from '../messages.ts'
+import type { Exposition } from '../metrics-exposition.ts'
 import type { WorkerHandle } from '../worker-handle.ts'
 import { type HealthView, mergeHealth } from './health.ts'
 
@@ -13,6 +14,7 @@ export interface OperationParts {
   }
   readonly pool: { readonly workers: readonly WorkerHandle[] }
   readonly builder: { inspect(inspection: Inspection): Promise<unknown> }
+  readonly exposition: Pick<Exposition, 'read'>
   view(): LiveView
 }
 /** Longest wait for the health that a worker reports, ms. */
@@ -37,11 +39,13 @@ export const answerCall = async (
   }
 }
 
-const run = (parts: OperationParts, call: GatewayCall): Promise<unknown> => {
+const run = async (parts: OperationParts, call: GatewayCall): Promise<unknown> => {
   const { reloader, builder } = parts
   switch (call.name) {
     case 'status':
       return statusOf(parts)
+    case 'readings':
+      return parts.exposition.read(call.names)
     case 'reload':
       return reloader.reload()
     case 'rollback':

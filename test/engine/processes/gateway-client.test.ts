@@ -7,6 +7,7 @@ import type { FromWorker } from '../../../engine/processes/messages.ts'
 type CallMessage = Extract<FromWorker, { readonly type: 'gateway' }>
 const TIMES = {
   status: 20,
+  readings: 20,
   history: 20,
   files: 20,
   diff: 20,

@@ -12,6 +12,7 @@ const parts = {
   },
   pool: { workers: [] },
   builder: { inspect: async (inspection: object) => inspection },
+  exposition: { read: (names: readonly string[]) => names.map(name => ({ name })) },
   view: () => ({ version: 7 }),
 } as unknown as OperationParts
 
@@ -25,6 +26,9 @@ t.test('gateway calls: reload, rollback and inspections reach their parts', asyn
   t.match(await answerCall(parts, 5, { name: 'rollback', version: 404 }), {
     id: 5,
     error: { status: 500 },
+  })
+  t.match(await answerCall(parts, 7, { name: 'readings', names: ['workers'] }), {
+    result: [{ name: 'workers' }],
   })
   t.match(await answerCall(parts, 6, { name: 'status' }), { result: { version: 7 } })
 })

@@ -5,6 +5,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { commands as accountCommands } from '../../../plugins/account/command.ts'
 import account from '../../../plugins/account/index.ts'
+import { commands as alertCommands } from '../../../plugins/alerts/operator-part.ts'
 import { commands as batchCommands } from '../../../plugins/batches/operator-part.ts'
 import { describeConsole } from '../../../plugins/console/about.ts'
 import { ADMIN_ENDPOINTS } from '../../../plugins/console/admin/endpoints.ts'
@@ -17,6 +18,7 @@ const root = new URL('../../../', import.meta.url)
 const textOf = (path: string): string => readFileSync(new URL(path, root), 'utf8')
 
 const commands = {
+  ...alertCommands,
   ...accountCommands,
   ...batchCommands,
   ...taskCommands,

@@ -1,0 +1,52 @@
+/** Plugin `alerts`: tells operators what goes wrong, once, and when it is over. It looks at
+ *  counters and rows in the background; calls do nothing for it. */
+import type { HostBase, Plugin } from '../../engine/plugin.ts'
+import { emptyOutbox } from '../webhooks/outbox.ts'
+import { Monitor } from './monitor.ts'
+import { commands, offerToOperators, sectionOf } from './operator-part.ts'
+import { checkSection } from './problems.ts'
+import { alertQueue } from './queue.ts'
+import { SECTION, type Section } from './section.ts'
+import { migrations } from './tables.ts'
+
+/** ms until the job that sends messages is started again after it failed. */
+const RESTART = 1_000
+
+export default {
+  schema: {
+    description: 'Nothing to set: the section `alerts:` has rules and receivers.',
+    type: 'object',
+    additionalProperties: false,
+    examples: [{}],
+  },
+  default: {},
+  sections: { alerts: SECTION.schema },
+  // `meter` owns the charges that rules read.
+  needs: ['meter'],
+  migrations,
+  commands,
+  metrics: {
+    alerts_total: 'Alerts that began (`firing`) or ended (`resolved`).',
+    alert_attempts_total: 'Attempts to deliver messages of alerts, by outcome.',
+    alert_messages_pending: 'Messages of alerts that are not delivered yet.',
+  },
+  check: (document, report) => checkSection(document, report),
+  setup(_, host) {
+    offerToOperators(host)
+    const section = sectionOf(host)
+    if (section) startJobs(host, section)
+    return {}
+  },
+} satisfies Plugin<object>
+
+/** Every route registers the jobs; the engine runs one job of a name. */
+const startJobs = (host: HostBase, section: Section): void => {
+  const { database, log, metrics, send } = host
+  const version = JSON.stringify(section)
+  const monitor = host.share('alerts', version, () => new Monitor(section))
+  host.job('alerts', section.every, () => monitor.look(host))
+  const queue = alertQueue(host, section)
+  host.job('alert messages', RESTART, signal =>
+    emptyOutbox({ database, log, metrics, send, queue }, signal),
+  )
+}

@@ -1,0 +1,110 @@
+/** What operators do with alerts: the list and the test message, and the command `tollgate
+ *  alerts`. */
+import type { Command, Database, HostBase, Row } from '../../engine/plugin.ts'
+import { subcommandsOf } from '../operator/command-line.ts'
+import { type AlertPart, operatorParts } from '../operator/contributions.ts'
+import type { Context } from '../operator/operation.ts'
+import { alertOperations } from '../operator/operations/alerts.ts'
+import type { AlertTestRow } from '../views.ts'
+import { hostOf } from '../webhooks/address.ts'
+import { messageOf } from '../webhooks/delivery.ts'
+import { makeEventId } from '../webhooks/statements.ts'
+import { receiverId } from './queue.ts'
+import { type RawSection, type Receiver, SECTION, type Section } from './section.ts'
+import { ALERTS, addMessage, alertOf, FIND } from './statements.ts'
+
+/** Undefined without the section. */
+export const sectionOf = (host: Pick<HostBase, 'section'>): Section | undefined => {
+  const raw = host.section<Partial<RawSection>>('alerts')
+  return raw.to === undefined ? undefined : SECTION.read(raw as RawSection)
+}
+
+/** ms: the timeout of one attempt, and time for earlier messages to the receiver. */
+const TIMEOUT = 12_000
+const POLL_INTERVAL = 100
+
+const alertPart = (section: Section): AlertPart => ({
+  async list({ database }) {
+    const rows = await database.read(ALERTS, [])
+    return rows.map(alertOf).map(({ rule, object, state, since, text }) => ({
+      rule,
+      object,
+      state,
+      since: new Date(since).toISOString(),
+      text,
+    }))
+  },
+  test: context => testReceivers(context, section.to),
+})
+
+const testReceivers = async (
+  { store, now }: Context,
+  receivers: readonly Receiver[],
+): Promise<readonly AlertTestRow[]> => {
+  const tests = receivers.map(receiver => ({ receiver, id: makeEventId(now) }))
+  await store.change(
+    tests.map(({ receiver, id }) =>
+      addMessage(
+        {
+          receiver: receiverId(receiver),
+          kind: 'test',
+          rule: 'test',
+          object: id,
+          text: 'This is a test: alerts arrive here.',
+          attempts: 1,
+          due: now,
+          now,
+        },
+        id,
+      ),
+    ),
+    { object: 'alerts', before: null, after: { tested: receivers.length } },
+  )
+  const deadline = performance.now() + TIMEOUT
+  return Promise.all(tests.map(({ receiver, id }) => awaitEnd(store, receiver, id, deadline)))
+}
+
+const awaitEnd = async (
+  store: Pick<Database, 'read'>,
+  receiver: Receiver,
+  id: string,
+  deadline: number,
+): Promise<AlertTestRow> => {
+  for (;;) {
+    const [row] = await store.read(FIND, [id])
+    if (row && (row.state !== 'pending' || performance.now() >= deadline))
+      return rowOf(receiver, row)
+    await new Promise(resolve => setTimeout(resolve, POLL_INTERVAL))
+  }
+}
+const rowOf = ({ kind, url }: Receiver, { state, outcome, status, detail }: Row): AlertTestRow => ({
+  receiver: `${kind} ${hostOf(url)}`,
+  state: String(state),
+  message:
+    outcome === null || outcome === undefined
+      ? 'Not sent yet; a running gateway sends it.'
+      : [
+          messageOf({
+            outcome: String(outcome),
+            ...(status != null && { status: Number(status) }),
+          }),
+          detail,
+        ]
+          .filter(Boolean)
+          .join(' '),
+})
+
+/** Lets the operations of operators run. */
+export const offerToOperators = (host: HostBase): void => {
+  const section = sectionOf(host)
+  const parts = operatorParts(host)
+  if (section) parts.alerts = alertPart(section)
+  else delete parts.alerts
+}
+
+export const commands: Readonly<Record<string, Command>> = {
+  alerts: {
+    summary: 'Shows alerts, and tests their receivers.',
+    subcommands: subcommandsOf(alertOperations, offerToOperators),
+  },
+}

@@ -1,0 +1,75 @@
+/** The outbox of alerts: messages are made from their rows when they are sent, so that no address
+ *  and no secret is in the store. */
+import { createHash } from 'node:crypto'
+import type { HostBase, Row } from '../../engine/plugin.ts'
+import { type DeliveryResult, resultOf } from '../webhooks/delivery.ts'
+import type { DeliveryQueue } from '../webhooks/queue.ts'
+import { DELAYS } from '../webhooks/schedule.ts'
+import { type AlertMessage, refusalIn, requestTo } from './receivers.ts'
+import type { Receiver, Section } from './section.ts'
+import { DUE, deleteOld, NEXT, PENDING, recordAttempt } from './statements.ts'
+
+/** ms for the whole response of a receiver. */
+const TIMEOUT = 10_000
+
+/** Identifies a receiver in the store without its address. */
+export const receiverId = ({ kind, url }: Receiver): string =>
+  `${kind} ${createHash('sha256').update(url).digest('hex').slice(0, 12)}`
+
+export const alertQueue = (
+  host: Pick<HostBase, 'request'>,
+  { to, name }: Section,
+): DeliveryQueue => {
+  const receivers = new Map(to.map(each => [receiverId(each), each]))
+  return {
+    due: DUE,
+    next: NEXT,
+    pending: PENDING,
+    delays: DELAYS,
+    requestOf(row) {
+      const receiver = receivers.get(String(row.receiver))
+      const message = messageOf(row, name)
+      return {
+        id: message.id,
+        url: receiver?.url ?? '',
+        send: at => (receiver ? sendTo(host, receiver, message, at) : REMOVED),
+      }
+    },
+    recordAttempt,
+    deleteOld,
+    countAttempt: (metrics, outcome) => metrics.count('alert_attempts_total', { outcome }),
+    measure: (metrics, pending) => metrics.gauge('alert_messages_pending', {}, pending),
+  }
+}
+/** It is no longer in the configuration. */
+const REMOVED = Promise.resolve({ outcome: 'removed' })
+
+const messageOf = (row: Row, name: string): AlertMessage => ({
+  id: String(row.id),
+  kind: row.kind as AlertMessage['kind'],
+  name,
+  rule: String(row.rule),
+  object: String(row.object),
+  text: String(row.text),
+  created: Number(row.created),
+})
+
+const sendTo = async (
+  { request }: Pick<HostBase, 'request'>,
+  receiver: Receiver,
+  message: AlertMessage,
+  at: number,
+): Promise<DeliveryResult> => {
+  const { url, headers, body } = requestTo(receiver, message, at)
+  try {
+    const post = { method: 'POST', headers: headers as Record<string, string>, body }
+    const response = await request(url, { ...post, timeout: TIMEOUT })
+    const { status, text } = response
+    const result = resultOf({ status, headers: response.headers as never }, at)
+    const detail = result.outcome === 'delivered' ? refusalIn(receiver, text) : text.slice(0, 200)
+    if (result.outcome !== 'delivered') return { ...result, ...(detail && { detail }) }
+    return detail === undefined ? result : { outcome: 'declined', status, detail }
+  } catch (error) {
+    return { outcome: 'SEND_FAILED', detail: String((error as Error).message).slice(0, 200) }
+  }
+}

@@ -1,0 +1,48 @@
+/** The operations on alerts. The plugin `alerts` does the work. */
+import { object } from '../../../engine/config/shape.ts'
+import type { HostBase } from '../../../engine/plugin.ts'
+import { list as listOf, object as row } from '../../shapes.ts'
+import type { AlertRow, AlertTestRow } from '../../views.ts'
+import { ALERT_COLUMNS, TEST_COLUMNS } from '../columns.ts'
+import { type AlertPart, operatorParts } from '../contributions.ts'
+import { fault } from '../faults.ts'
+import { type Operation, operation } from '../operation.ts'
+
+const partOf = (host: HostBase): AlertPart => {
+  const { alerts } = operatorParts(host)
+  if (!alerts) throw fault('ADMIN_NO_ALERTS')
+  return alerts
+}
+const NOTHING = object(undefined, {}, {})
+
+const list = operation({
+  name: 'alerts list',
+  summary: 'Lists alerts: firing and pending ones, then those that ended in the last 30 days.',
+  scope: 'operator',
+  reads: true,
+  arguments: NOTHING,
+  result: listOf(row(ALERT_COLUMNS)),
+  command: {
+    example: 'tollgate alerts list',
+    read: () => ({}),
+    print: (rows: readonly AlertRow[]) => ({ rows }),
+  },
+  run: async ({ host }) => ({ data: await partOf(host).list(host) }),
+})
+
+const test = operation({
+  name: 'alerts test',
+  summary: 'Sends a test message to every receiver of alerts, and shows what each answered.',
+  scope: 'operator',
+  arguments: NOTHING,
+  result: listOf(row(TEST_COLUMNS)),
+  command: {
+    example: 'tollgate alerts test',
+    read: () => ({}),
+    print: (rows: readonly AlertTestRow[]) => ({ rows }),
+  },
+  run: async context => ({ data: await partOf(context.host).test(context) }),
+})
+
+/** In the order of the help. */
+export const alertOperations: readonly Operation[] = [list, test]
