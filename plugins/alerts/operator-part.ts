@@ -1,5 +1,4 @@
-/** What operators do with alerts: the list and the test message, and the command `tollgate
- *  alerts`. */
+/** The list of alerts and the test message for operators, and the command `tollgate alerts`. */
 import type { Command, Database, HostBase, Row } from '../../engine/plugin.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
 import { type AlertPart, operatorParts } from '../operator/contributions.ts'

@@ -10,7 +10,7 @@ export const checkSection = ({ alerts, upstreams, pipeline }: Document, report: 
     report(['alerts'], 'ALERT_OPTION', 'no alert is sent: `pipeline:` has no `alerts`; add it')
   const { quiet, to, balances } = alerts
   if (isFields(quiet) && typeof quiet.zone === 'string' && !isZone(quiet.zone)) {
-    const message = `"${quiet.zone}" is no time zone; write a name such as Europe/Berlin`
+    const message = `"${quiet.zone}" is not a time zone; write a name such as Europe/Berlin`
     report(['alerts', 'quiet', 'zone'], 'ALERT_OPTION', message)
   }
   for (const [index, receiver] of listOf(to).entries())

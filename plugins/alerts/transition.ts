@@ -3,7 +3,7 @@
  *  nothing ──broken──▶ pending ──`for`──▶ firing (message) ──kept for `clear`──▶ resolved (message)
  *  pending ──kept──▶ nothing; firing: broken again within `clear` changes nothing */
 
-/** What a rule says of one object now. */
+/** A rule's finding about one object now. */
 export interface Observation {
   readonly object: string
   readonly isBroken: boolean

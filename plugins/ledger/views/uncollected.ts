@@ -1,4 +1,4 @@
-/** What could not be collected of charges, by model. */
+/** Sums of what could not be collected of charges, by model. */
 import type { Sql } from '../../../engine/plugin.ts'
 
 /** Parameters: since when, ms since 1970. Amounts in nanos. */
