@@ -1,7 +1,6 @@
 /** The plugin `meter`: reserves the worst-case cost of a call before the call is forwarded, charges
  *  its usage before the last byte of the response leaves, and releases the hold of a failed
  *  call. */
-import { schemasOf } from '../engine/config/shape.ts'
 import { errors } from '../engine/errors.ts'
 import type {
   Attempt,
@@ -19,9 +18,8 @@ import type {
   Slot,
   Stage,
 } from '../engine/plugin.ts'
-import { CURRENCY } from './billing/currency.ts'
 import type { BillingOptions } from './billing/rule.ts'
-import { BILLING, DEFAULT_TIERS, TIER_RULE, UNPRICED } from './billing/schema.ts'
+import { BILLING } from './billing/schema.ts'
 import {
   hasModelStage,
   modelsIn,
@@ -33,7 +31,9 @@ import {
 import { editAttempt, UNPRICED_TIERS } from './conversion/unpriced-tiers.ts'
 import { isOpen } from './credentials/credential-extraction.ts'
 import { type Admission, CallAdmission } from './ledger/admission/call-admission.ts'
+import { reportBudgets } from './ledger/budgets/section.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
+import { LEDGER } from './ledger/declarations.ts'
 import {
   applyOverride,
   describePrice,
@@ -45,7 +45,6 @@ import {
 } from './ledger/prices.ts'
 import { meterResponse } from './ledger/receipt-filter.ts'
 import { sharedLedger } from './ledger/shared-ledger.ts'
-import { migrations } from './ledger/tables.ts'
 import {
   ACCOUNT,
   CLOSE_MESSAGE,
@@ -91,9 +90,7 @@ export default {
   after: ['auth', 'form', 'model'],
   // Every call that has a price is metered.
   default: {},
-  settings: schemasOf({ currency: CURRENCY, unpriced: UNPRICED, tiers: TIER_RULE }),
-  upstream: schemasOf({ default_tiers: DEFAULT_TIERS }),
-  migrations,
+  ...LEDGER,
   commands,
   metrics: {
     ledger_imbalance: 'Findings of the hourly audit of the ledger: 0 while it balances.',
@@ -106,7 +103,12 @@ export default {
     if (!Array.isArray(document.pipeline) || !document.pipeline.includes('meter')) return
     const prices = new Prices({ models: modelsIn(document), settings: document.settings }, report)
     prices.check(report, before)
-    reportOpenRoutes(document, prices, report)
+    const isPriced = Object.keys(modelsIn(document)).some(
+      name => prices.of(name)?.rule.free === false,
+    )
+    reportOpenRoutes(document, isPriced, report)
+    const isReachable = isPriced || routesIn(document).some(hasPrice)
+    reportBudgets(document, { currency: prices.currency, isReachable, report })
   },
   setup(options, host): Stage {
     if (!hasModelStage(host.route)) return {}
@@ -118,14 +120,15 @@ export default {
   },
 } satisfies Plugin<BillingOptions>
 
+type RouteOptions = Readonly<Record<string, Json>>
+const routesIn = (document: Document) => (document.routes ?? []) as readonly RouteOptions[]
+const hasPrice = ({ meter }: RouteOptions): boolean =>
+  (meter as { readonly price?: Json } | null | undefined)?.price !== undefined
+
 /** Reports routes that take no credential although their models have prices: no account can be
  *  charged, so each call would be refused. */
-const reportOpenRoutes = (document: Document, prices: Prices, report: Report): void => {
-  const isPriced = Object.keys(modelsIn(document)).some(
-    name => prices.of(name)?.rule.free === false,
-  )
-  const routes = (document.routes ?? []) as readonly Readonly<Record<string, Json>>[]
-  for (const [index, options] of routes.entries()) {
+const reportOpenRoutes = (document: Document, isPriced: boolean, report: Report): void => {
+  for (const [index, options] of routesIn(document).entries()) {
     const route = { option: (plugin: string) => options[plugin] }
     if (!namesModel(route) || options.auth === undefined || !isOpen(route)) continue
     const { free, price } = (options.meter ?? {}) as {

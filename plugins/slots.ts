@@ -153,6 +153,8 @@ export type KeptHold = {
   readonly key: number | null
   /** Nanos. */
   readonly held: string
+  /** The wallets of its budgets. */
+  readonly budgets?: readonly number[]
   /** ms since 1970. */
   readonly opened: number
   /** The frozen price. */

@@ -14,6 +14,7 @@ import type {
 } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
+import { BUDGET_RULES } from './budgets/audit-rules.ts'
 import { nanosOf } from './statements.ts'
 import { walletInSql } from './wallet.ts'
 
@@ -250,7 +251,7 @@ export const audit = async (
     for (const row of await database.read(rule.sql, values))
       findings.push({ rule: rule.name, ...rule.describe({ ...row, ...more }) })
   }
-  for (const rule of RULES) await check(rule, [])
+  for (const rule of [...RULES, ...BUDGET_RULES]) await check(rule, [])
   const [counted] = report ? await database.read(WALLET_COUNT, []) : []
   let done = 0
   for (let last = -1; ; ) {

@@ -99,6 +99,11 @@ export class BudgetLeases {
     if (lease.isContended && lease.waiting.length === 0 && lease.free > 0n)
       this.#returnFree(wallet, lease)
   }
+  /** Returns leased nanos that no call holds. */
+  async returnUnused(wallet: number): Promise<void> {
+    const lease = this.#leases.get(wallet)
+    if (lease) await this.#returnFree(wallet, lease)
+  }
   /** Leased nanos that no call holds. */
   free(wallet: number): bigint {
     return this.#leases.get(wallet)?.free ?? 0n

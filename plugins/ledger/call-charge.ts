@@ -7,6 +7,7 @@ import { costsStandard } from '../billing/priced-tiers.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
+import type { Budgets } from './budgets/budgets.ts'
 import type { InsufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
 import type { Hold, Settlement } from './statements.ts'
@@ -38,6 +39,8 @@ export interface LedgerContext {
   readonly log: Log
   readonly metrics: Metrics
   readonly insufficient: InsufficientFunds
+  /** Undefined: there are none. */
+  readonly budgets?: Budgets | undefined
 }
 
 export interface CallCharge {
@@ -67,6 +70,7 @@ export const holdOf = (
   account: payer.account,
   key: payer.key,
   holdsKeyQuota: payer.quota !== undefined,
+  budgets: payer.budgets?.map(({ wallet }) => wallet),
   route: route.name,
   model,
   version,
@@ -98,7 +102,7 @@ export const reportUncollected = (
 }
 export const settlementOf = (
   request: string,
-  { account, key }: Payer,
+  { account, key, budgets = [] }: Payer,
   { meters, estimated }: Usage,
   { nanos, lines }: CallCharge,
   amount: bigint,
@@ -108,7 +112,7 @@ export const settlementOf = (
   amount,
   uncollected: nanos - amount,
   isEstimated: estimated,
-  wallets: walletsOf(account, key),
+  wallets: [...walletsOf(account, key), ...budgets.map(({ wallet }) => wallet)],
   closedAt: Date.now(),
   usage: JSON.stringify(meters),
   lines,

@@ -15,7 +15,7 @@ const BATCH = 500
 // In any order: for the order of requests SQLite would read all charges.
 const CHECKPOINTS: Sql = {
   name: 'ledger: checkpoints',
-  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes FROM charges
+  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes, budgets FROM charges
     WHERE state = 'open' AND noted IS NOT NULL LIMIT ${BATCH}`,
 }
 const CHECKPOINTS_OF: Sql = {
@@ -135,7 +135,9 @@ const settlementOf = (row: Row, now: number) => {
     usage: JSON.stringify(meters),
     lines: JSON.stringify(lines),
     closedAt: now,
-    wallets: walletsOf(Number(row.account), key),
+    wallets: [...walletsOf(Number(row.account), key), ...budgetsOf(row)],
   })
 }
+const budgetsOf = ({ budgets }: Row): readonly number[] =>
+  typeof budgets === 'string' ? JSON.parse(budgets) : []
 const parseObject = (text: unknown): object => (typeof text === 'string' ? JSON.parse(text) : {})

@@ -1,11 +1,12 @@
 /** Builds the fault for a call that its account or key cannot pay: cost, balance and remedy. */
 import type { Fault } from '../../engine/plugin.ts'
 import { roundMoney } from '../billing/money.ts'
+import { budgetExceeded } from './budgets/refusal.ts'
 import { fault } from './faults.ts'
 import type { Ledger, Payer, Shortage } from './ledger.ts'
 
 export interface RefusalTerms {
-  readonly ledger: Pick<Ledger, 'funds'>
+  readonly ledger: Pick<Ledger, 'funds'> & Partial<Pick<Ledger, 'fundsOf'>>
   /** The name of the configured currency. */
   readonly currency: string
   /** The parameter of a request that bounds its output, if there is one. */
@@ -27,6 +28,10 @@ const MAY_PASS = { headers: { 'retry-after': '1' } }
 export const insufficientFunds =
   ({ ledger, currency, limitField }: RefusalTerms): InsufficientFunds =>
   async (shortage, { account, ...key }, cost) => {
+    if (typeof shortage === 'object') {
+      const funds = await ledger.fundsOf?.(shortage.wallet).catch(() => undefined)
+      return budgetExceeded(shortage, { cost, currency, funds, now: Date.now() })
+    }
     const { code, whose, remedy } = MESSAGES[shortage]
     const payer = { account, ...(shortage === 'key' ? key : { key: undefined, quota: undefined }) }
     const funds = await ledger.funds(payer).catch(() => undefined)

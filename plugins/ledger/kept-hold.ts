@@ -13,6 +13,8 @@ import {
   type Hold,
   insertHold,
   lockOf,
+  type Pair,
+  pairsOf,
   releaseCharge,
   type Settlement,
   settleCharge,
@@ -21,8 +23,8 @@ import { walletOf, walletsOf } from './wallet.ts'
 
 const KEEP = whileRegistered(
   'ledger: keep',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held)
-   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
+  `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held, budgets)
+   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 const KEEP_OPEN: Sql = {
   name: 'ledger: keep open',
@@ -46,12 +48,12 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
   const account = walletOf.account(hold.account)
   const quotaWallet =
     hold.holdsKeyQuota && hold.key !== undefined ? walletOf.key(hold.key) : account
-  const leaveShare: Statement = {
+  const leaveShare = ([one, other]: Pair): Statement => ({
     sql: LEAVE_SHARE,
-    values: [hold.heldAmount, hold.process, account, quotaWallet],
+    values: [hold.heldAmount, hold.process, one, other],
     rows: 'some',
     otherwise: 'LEASE_GONE',
-  }
+  })
   const row: Statement = stored
     ? {
         sql: KEEP_OPEN,
@@ -60,13 +62,14 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
         otherwise: 'LEASE_GONE',
       }
     : insertHold(KEEP, hold)
-  return hold.heldAmount > 0n ? [row, leaveShare] : [row]
+  if (hold.heldAmount === 0n) return [row]
+  return [row, leaveShare([account, quotaWallet]), ...pairsOf(hold.budgets).map(leaveShare)]
 }
 
 /** The part of a kept hold that its owner stores. `attributes`: those of the request that its price
  *  depends on. */
 export const keptHoldOf = (
-  { request, account, key, heldAmount, openedAt, rule }: Hold,
+  { request, account, key, budgets, heldAmount, openedAt, rule }: Hold,
   attributes: string | null,
 ): KeptHold => ({
   request,
@@ -75,6 +78,7 @@ export const keptHoldOf = (
   held: String(heldAmount),
   opened: openedAt,
   rule,
+  ...(budgets && { budgets }),
   attributes: attributes === null ? {} : (JSON.parse(attributes) as Record<string, Json>),
 })
 
@@ -136,12 +140,17 @@ export const settleKept = (
     lines,
     closedAt,
     served,
-    wallets: walletsOf(hold.account, hold.key ?? undefined),
+    wallets: walletsIn(hold),
   }
   return settleCharge(settlement)
 }
 /** Closes a kept hold without a charge and frees it. Rejects with CHARGE_CLOSED. */
 export const releaseKept = (hold: KeptHold, closedAt: number): Statement => ({
   ...releaseCharge(hold.request, closedAt),
-  locks: walletsOf(hold.account, hold.key ?? undefined).map(lockOf),
+  locks: walletsIn(hold).map(lockOf),
 })
+
+const walletsIn = ({ account, key, budgets = [] }: KeptHold): readonly number[] => [
+  ...walletsOf(account, key ?? undefined),
+  ...budgets,
+]

@@ -1,5 +1,6 @@
 /** The ledger as the calls of a route use it. */
 import type { Host } from '../../engine/plugin.ts'
+import { sharedBudgets } from './budgets/budgets.ts'
 import type { LedgerContext } from './call-charge.ts'
 import { insufficientFunds } from './insufficient-funds.ts'
 import type { Ledger } from './ledger.ts'
@@ -14,5 +15,5 @@ export const createLedgerContext = (
 ): LedgerContext => {
   const { log, metrics } = host
   const insufficient = insufficientFunds({ ledger, currency, limitField })
-  return { ledger, log, metrics, insufficient }
+  return { ledger, log, metrics, insufficient, budgets: sharedBudgets(host, ledger) }
 }

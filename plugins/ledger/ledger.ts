@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Database, Log, Membership, Row, Statement } from '../../engine/plugin.ts'
 import { BudgetLeases } from './budget-leases.ts'
+import type { BudgetWindow } from './budgets/section.ts'
 import { settleCheckpoints } from './crash-settlement.ts'
 import { isCode } from './faults.ts'
 import { releaseProcess } from './processes.ts'
@@ -17,6 +18,8 @@ export interface Payer {
   readonly account: number
   readonly key: number | undefined
   readonly quota: bigint | undefined
+  /** The windows of budgets that the call must fit into. */
+  readonly budgets?: readonly BudgetWindow[] | undefined
 }
 /** Nanos. */
 export interface Funds {
@@ -25,7 +28,7 @@ export interface Funds {
 }
 const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 /** The wallet that cannot cover an amount. */
-export type Shortage = 'account' | 'key'
+export type Shortage = 'account' | 'key' | BudgetWindow
 /** Receives the rows that the list returned; none if the charge was already closed. */
 type OnClosed = (rows: readonly (readonly Row[])[]) => void
 type Store = Pick<Database, 'write' | 'read'>
@@ -43,10 +46,16 @@ const SHUTDOWN_TIMEOUT = 10_000
 const MAX_KNOWN_KEYS = 100_000
 
 /** The wallets that a hold reserves. */
-const walletsHeld = ({ account, key, quota }: Payer): readonly number[] =>
-  key === undefined || quota === undefined
-    ? [walletOf.account(account)]
-    : [walletOf.account(account), walletOf.key(key)]
+const walletsHeld = ({ account, key, quota, budgets = [] }: Payer): readonly number[] => {
+  const wallets = [walletOf.account(account)]
+  if (key !== undefined && quota !== undefined) wallets.push(walletOf.key(key))
+  for (const { wallet } of budgets) wallets.push(wallet)
+  return wallets
+}
+/** What lacks if a wallet of `walletsHeld` does not cover an amount. */
+const shortageOf = ({ account, budgets = [] }: Payer, wallet: number): Shortage =>
+  budgets.find(each => each.wallet === wallet) ??
+  (wallet === walletOf.account(account) ? 'account' : 'key')
 
 export class Ledger {
   readonly #database: Store
@@ -101,48 +110,66 @@ export class Ledger {
     this.#membership.reportExpelled(process)
   }
   /** Takes `amount` nanos for a call from local leases. False: call `take`. */
-  takeNow({ account, key, quota }: Payer, amount: bigint): boolean {
-    if (key !== undefined && !this.#knownKeys.get(key)) return false
-    const wallet = walletOf.account(account)
-    if (!this.#leases.takeNow(wallet, amount)) return false
-    if (key === undefined || quota === undefined) return true
-    if (this.#leases.takeNow(walletOf.key(key), amount)) return true
-    this.#leases.give(wallet, amount)
-    return false
+  takeNow(payer: Payer, amount: bigint): boolean {
+    if (payer.key !== undefined && !this.#knownKeys.get(payer.key)) return false
+    const wallets: number[] = []
+    for (const wallet of walletsHeld(payer)) {
+      if (!this.#leases.takeNow(wallet, amount)) {
+        this.#giveEach(wallets, amount)
+        return false
+      }
+      wallets.push(wallet)
+    }
+    return true
   }
   /** Takes `amount` nanos for a call. Returns the shortage, or undefined. */
   async take(payer: Payer, amount: bigint): Promise<Shortage | undefined> {
-    const { account, key, quota } = payer
-    if (key !== undefined) await this.#openKey(key, quota)
+    if (payer.key !== undefined) await this.#openKey(payer.key, payer.quota)
     for (;;) {
-      if (!(await this.#leases.take(walletOf.account(account), amount))) return 'account'
-      if (key === undefined || quota === undefined) return undefined
-      const { generation } = this.#leases
-      let isTaken = false
-      try {
-        isTaken = await this.#leases.take(walletOf.key(key), amount)
-      } catch (error) {
-        if (generation === this.#leases.generation)
-          this.#leases.give(walletOf.account(account), amount)
-        throw error
-      }
-      const isReaped = generation !== this.#leases.generation
-      if (isTaken && !isReaped) return undefined
-      // Reaping between the two has returned the amount of the account: return that of the key, and
-      // take both again.
-      if (!isReaped) this.#leases.give(walletOf.account(account), amount)
-      else if (isTaken) this.#leases.give(walletOf.key(key), amount)
-      if (!isTaken) return 'key'
+      const result = await this.#takeEach(payer, amount)
+      if (result !== 'reaped') return result
     }
   }
+  /** Reaping in between has returned what was taken before: then all is to be taken again. */
+  async #takeEach(payer: Payer, amount: bigint): Promise<Shortage | 'reaped' | undefined> {
+    const wallets: number[] = []
+    let { generation } = this.#leases
+    for (const wallet of walletsHeld(payer)) {
+      let isTaken = false
+      try {
+        isTaken = await this.#leases.take(wallet, amount)
+      } catch (error) {
+        if (generation === this.#leases.generation) this.#giveEach(wallets, amount)
+        throw error
+      }
+      const isReaped = wallets.length > 0 && generation !== this.#leases.generation
+      if (!isReaped && !isTaken) this.#giveEach(wallets, amount)
+      else if (isReaped && isTaken) this.#leases.give(wallet, amount)
+      if (!isTaken) return shortageOf(payer, wallet)
+      if (isReaped) return 'reaped'
+      generation = this.#leases.generation
+      wallets.push(wallet)
+    }
+    return undefined
+  }
+  #giveEach(wallets: readonly number[], amount: bigint): void {
+    for (const wallet of wallets) this.#leases.give(wallet, amount)
+  }
+  /** Returns what this process leases of a wallet and no call holds. */
+  async returnUnused(wallet: number): Promise<void> {
+    await this.#leases.returnUnused(wallet)
+  }
   /** Whether other processes may wait for the held money: then the hold needs a row. */
-  isContended({ account, key, quota }: Payer): boolean {
-    if (this.#leases.isContended(walletOf.account(account))) return true
-    return key !== undefined && quota !== undefined && this.#leases.isContended(walletOf.key(key))
+  isContended(payer: Payer): boolean {
+    return walletsHeld(payer).some(wallet => this.#leases.isContended(wallet))
   }
   /** Nanos that a call could take now: of the account, or of its key if that has less. */
   async available(payer: Payer): Promise<bigint> {
     return (await this.funds(payer)).available
+  }
+  /** The same of one wallet. */
+  async fundsOf(wallet: number): Promise<Funds> {
+    return this.#fundsIn(wallet)
   }
   /** The amount that a call could take now, and `total`: the amount if every other call under way
    *  ended without a charge. */
@@ -155,10 +182,8 @@ export class Ledger {
   }
   /** Returns nanos that a call did not need. `process`: the name under which the call took them; if
    *  the store has reaped it, they have returned already. */
-  give({ account, key, quota }: Payer, amount: bigint, process: string): void {
-    if (!this.#membership.isCurrent(process)) return
-    this.#leases.give(walletOf.account(account), amount)
-    if (key !== undefined && quota !== undefined) this.#leases.give(walletOf.key(key), amount)
+  give(payer: Payer, amount: bigint, process: string): void {
+    if (this.#membership.isCurrent(process)) this.#giveEach(walletsHeld(payer), amount)
   }
   /** Takes nanos out of the lease for good: a row of the store holds them. Call the returned
    *  function once it is known whether it does; if not, the nanos return to the lease. */
@@ -170,11 +195,9 @@ export class Ledger {
     }
   }
   /** Counts a charge in the local balance, before it is written. Negative: a correction. */
-  recordCharge({ account, key, quota }: Payer, amount: bigint, process: string): void {
+  recordCharge(payer: Payer, amount: bigint, process: string): void {
     if (!this.#membership.isCurrent(process)) return
-    this.#leases.balances.recordCharge(walletOf.account(account), amount)
-    if (key !== undefined && quota !== undefined)
-      this.#leases.balances.recordCharge(walletOf.key(key), amount)
+    for (const wallet of walletsHeld(payer)) this.#leases.balances.recordCharge(wallet, amount)
   }
   /** The balance in nanos after all charges of this process; undefined: unknown. Charges and
    *  credits of other processes may be missing for a second. */

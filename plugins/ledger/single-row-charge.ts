@@ -2,14 +2,22 @@
  *  needs no hold in the store. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
-import { columnValueOf, type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
+import {
+  budgetsColumn,
+  columnValueOf,
+  type Hold,
+  lockOf,
+  pairsOf,
+  SERIAL_NOW,
+  type Settlement,
+} from './statements.ts'
 import { addToDay, type PromptTokens } from './views/usage-days.ts'
 import { walletOf } from './wallet.ts'
 
 const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
-     amount, uncollected, estimated, usage, lines, closed, served, key_held, serial, summed, process`
+     amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, serial, summed, process`
 // No rule: the lines have the prices, and nothing prices this call again.
-const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}, 1`
+const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), ${SERIAL_NOW}, 1`
 const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
  *  registered. */
@@ -57,6 +65,10 @@ export const singleRowCharge = (
       ...(hold.heldAmount > 0n && { rows: 'some' as const, otherwise: 'LEASE_GONE' }),
     },
     { sql: REDUCE_WALLETS, values: [amount, amount, amount, account, quotaWallet, account, key] },
+    ...pairsOf(hold.budgets).flatMap(pair => [
+      { sql: REDUCE_LEASE, values: [amount, hold.process, ...pair] },
+      { sql: REDUCE_WALLETS, values: [amount, amount, amount, ...pair, ...pair] },
+    ]),
     addToDay(hold, amount, tokens),
   ]
 }
@@ -79,6 +91,7 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     settlement.closedAt,
     settlement.served ?? null,
     hold.holdsKeyQuota ? 1 : 0,
+    budgetsColumn(hold),
     hold.process,
   ],
   rows: 1,

@@ -14,6 +14,8 @@ export interface Hold {
   readonly key: number | undefined
   /** Whether the call took the amount from the quota of its key, too. */
   readonly holdsKeyQuota: boolean
+  /** The wallets of budgets that it took the amount from, too. */
+  readonly budgets?: readonly number[] | undefined
   /** The process whose leases the call took the amount from. */
   readonly process: string
   readonly route: string
@@ -45,8 +47,8 @@ export interface Settlement {
 
 const OPEN = whileRegistered(
   'ledger: open',
-  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held)
-   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
+  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held, budgets)
+   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 /** Orders a charge after all credits that exist now. Its process leased the money before, so every
  *  credit that it needs is among them. */
@@ -86,12 +88,20 @@ export const insertHold = (insert: Sql, hold: Hold): Statement => ({
     hold.heldAmount,
     hold.openedAt,
     hold.holdsKeyQuota ? 1 : 0,
+    budgetsColumn(hold),
     hold.process,
   ],
   rows: 1,
   otherwise: 'LEASE_GONE',
   violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
 })
+/** JSON; null: no budget. */
+export const budgetsColumn = ({ budgets = [] }: Pick<Hold, 'budgets'>): string | null =>
+  budgets.length === 0 ? null : JSON.stringify(budgets)
+export type Pair = readonly [number, number]
+/** The wallets of budgets by two, for statements that change two; the last one may come twice. */
+export const pairsOf = (wallets: readonly number[] = []): readonly Pair[] =>
+  wallets.flatMap((wallet, at) => (at % 2 === 0 ? [[wallet, wallets[at + 1] ?? wallet]] : []))
 /** An amount as a column can hold it: counts up to 2^53 may cost more nanos. */
 export const columnValueOf = (nanos: bigint): bigint =>
   nanos < MAX_COLUMN_VALUE ? nanos : MAX_COLUMN_VALUE
@@ -155,7 +165,8 @@ export const UNUSED_LEASES = sql(
   `SELECT w.balance + w.overdraft - w.reserved
      + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
      - coalesce((SELECT sum(c.held) FROM charges c WHERE c.state = 'open' AND c.process <> ?
-         AND (c.account = w.account OR (c.key = w.key AND coalesce(c.key_held, 1) = 1))), 0) AS room
+         AND (c.account = w.account OR (c.key = w.key AND coalesce(c.key_held, 1) = 1)
+           OR (w.id < 0 AND replace(replace(c.budgets, '[', ','), ']', ',') LIKE '%,' || w.id || ',%'))), 0) AS room
    FROM wallets w WHERE w.id = ?`,
 )
 const RECORD_LEASE = whileRegistered(

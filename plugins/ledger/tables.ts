@@ -4,6 +4,7 @@
 import { DURATIONS } from '../../engine/kit.ts'
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { BUDGET_TABLES } from './budgets/tables.ts'
 import { PAYMENT_TABLES } from './payments/tables.ts'
 import { BACKFILL, SUM_REFUND, SUM_RELEASED, SUM_SETTLED, USAGE_DAYS } from './views/usage-days.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
@@ -338,4 +339,5 @@ export const migrations: readonly Migration[] = [
   { number: 16, text: ARCHIVED_REFUNDS },
   { number: 17, text: SERVED },
   { number: 18, text: PAYMENT_TABLES },
+  { number: 19, ...BUDGET_TABLES },
 ]

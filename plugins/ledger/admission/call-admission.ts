@@ -22,7 +22,7 @@ import { createLedgerContext } from '../ledger-context.ts'
 import { MeteredCall } from '../metered-call.ts'
 import type { Price, Prices } from '../prices.ts'
 import { UsageEstimator } from '../usage-estimator.ts'
-import { payerOf, Reserver } from './reserver.ts'
+import { Reserver } from './reserver.ts'
 
 const refusal = errors({
   METER_UNPRICED: [400, 'This model has no price for these parts of the request: %s.'],
@@ -89,7 +89,8 @@ export class CallAdmission {
     const gated = this.#tierGate.check(exchange, body, { model, tierRule, tiers: rule.tiers })
     return { body, size, ...gated }
   }
-  /** Reserves the worst-case cost. Rejects with METER_UNPRICED, INSUFFICIENT or KEY_EXHAUSTED. */
+  /** Reserves the worst-case cost. Rejects with METER_UNPRICED, INSUFFICIENT, KEY_EXHAUSTED or
+   *  BUDGET_EXCEEDED. */
   async admit(exchange: Exchange, { price, account, model, request }: Order): Promise<Admission> {
     const at = Date.now()
     const isLive = exchange.kind === 'websocket'
@@ -105,7 +106,8 @@ export class CallAdmission {
     const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
     if (missingMeters.length > 0)
       throw refusal('METER_UNPRICED', [toolNamesOf(body, missingMeters).join(', ')])
-    const payer = payerOf(account)
+    const ownPayer = this.#reserver.payerOf(account, at)
+    const payer = ownPayer instanceof Promise ? await ownPayer : ownPayer
     const heldAmount = this.#ledger.takeNow(payer, cost)
       ? cost
       : await this.#reserver.reserve(exchange, payer, price.rule, {

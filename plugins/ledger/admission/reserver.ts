@@ -40,10 +40,18 @@ export class Reserver {
     this.#context = context
     this.#hasOutputLimit = hasOutputLimit
   }
+  /** Who pays a call that begins at `at`, ms since 1970. A promise only where a budget begins. */
+  payerOf(account: Account, at: number): Payer | Promise<Payer> {
+    const payer = payerOf(account)
+    const windows = this.#context.budgets?.windowsOf(account, at)
+    if (windows === undefined) return payer
+    if (!(windows instanceof Promise)) return { ...payer, budgets: windows }
+    return windows.then(budgets => ({ ...payer, budgets }))
+  }
   /** Returns the reserved nanos. Where the balance covers only a part, and the client set no limit,
    *  limits the output to what the balance covers, if the format can express that. Where media make
    *  the bound of the prompt, reserves what is available, if it covers an estimate. Rejects with
-   *  INSUFFICIENT or KEY_EXHAUSTED. */
+   *  INSUFFICIENT, KEY_EXHAUSTED or BUDGET_EXCEEDED. */
   async reserve(
     { slots }: Exchange,
     payer: Payer,
@@ -105,7 +113,7 @@ const partialMediaHold = (
 }
 
 /** The account that pays, and its key with its own quota. */
-export const payerOf = ({ id, key }: Account): Payer => ({
+const payerOf = ({ id, key }: Account): Payer => ({
   account: id,
   key: key?.id,
   quota: key?.quota === undefined ? undefined : parseQuota(key.quota),

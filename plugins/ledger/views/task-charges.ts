@@ -40,11 +40,12 @@ const GRANT = sql(
    WHERE id = ?`,
 )
 const RESERVE = sql('late reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
+// The wallets of budgets count it and held nothing: see `budgets/tables.ts`.
 const OPEN = sql(
   'late open',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, served, state, held, opened, key_held)
+  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, served, state, held, opened, key_held, budgets)
    SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, c.task, c.attributes, c.served, 'open', w.granted,
-     CAST(? AS BIGINT), 0
+     CAST(? AS BIGINT), 0, replace(c.budgets, '-', '')
    FROM charges c, wallets w WHERE c.request = ? AND w.id = ?`,
 )
 /** A trigger changes the wallets. */

@@ -1,0 +1,54 @@
+/** The refusal of a call that does not fit into a budget. */
+import { errors } from '../../../engine/errors.ts'
+import type { Fault } from '../../../engine/plugin.ts'
+import { printMoney, roundMoney } from '../../billing/money.ts'
+import type { Funds } from '../ledger.ts'
+import type { BudgetWindow } from './section.ts'
+import { printInstant } from './window.ts'
+
+const fault = errors({
+  BUDGET_EXCEEDED: [
+    429,
+    'The budget "%s" of this %s does not cover this call, which may cost up to %s: %s of %s is used%s.%s',
+  ],
+})
+
+interface Refused {
+  /** Nanos: the most that the call may cost. */
+  readonly cost: bigint
+  readonly currency: string
+  /** Undefined: the store does not answer. */
+  readonly funds: Funds | undefined
+  /** ms since 1970. */
+  readonly now: number
+}
+export const budgetExceeded = (
+  { budget, end }: BudgetWindow,
+  { cost, currency, funds, now }: Refused,
+): Fault => {
+  const { name, of, amount, zone } = budget
+  const limit = printMoney(amount)
+  const used = printMoney(funds ? amount - funds.total : 0n)
+  const resets = end === undefined ? undefined : printInstant(end, zone)
+  // Other calls hold what is left: it may be free again when they end.
+  const isHeld = funds === undefined || funds.total >= cost
+  const renewal = resets === undefined ? '' : ` It begins anew at ${resets}.`
+  const seconds = end === undefined ? undefined : Math.max(1, Math.ceil((end - now) / 1_000))
+  const described = [`used=${used}`, `limit=${limit}`, ...(resets ? [`resets=${resets}`] : [])]
+  const values = [name, of, `${roundMoney(cost, 'up')} ${currency}`, used, `${limit} ${currency}`]
+  return fault(
+    'BUDGET_EXCEEDED',
+    [...values, isHeld ? ', and other calls hold the rest' : '', isHeld ? '' : renewal],
+    {
+      headers: {
+        'x-tollgate-budget': [name, ...described].join('; '),
+        ...(isHeld
+          ? { 'retry-after': '1' }
+          : {
+              'x-should-retry': 'false',
+              ...(seconds !== undefined && { 'retry-after': String(seconds) }),
+            }),
+      },
+    },
+  )
+}

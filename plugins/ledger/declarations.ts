@@ -1,0 +1,13 @@
+/** What the plugin of the ledger adds to the configuration and to the store. */
+import { schemasOf } from '../../engine/config/shape.ts'
+import { CURRENCY } from '../billing/currency.ts'
+import { DEFAULT_TIERS, TIER_RULE, UNPRICED } from '../billing/schema.ts'
+import { SECTION as BUDGETS } from './budgets/section.ts'
+import { migrations } from './tables.ts'
+
+export const LEDGER = {
+  settings: schemasOf({ currency: CURRENCY, unpriced: UNPRICED, tiers: TIER_RULE }),
+  upstream: schemasOf({ default_tiers: DEFAULT_TIERS }),
+  sections: { budgets: BUDGETS.schema },
+  migrations,
+}
