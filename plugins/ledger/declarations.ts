@@ -1,4 +1,4 @@
-/** What the plugin of the ledger adds to the configuration and to the store. */
+/** The ledger's settings, sections and tables. */
 import { schemasOf } from '../../engine/config/shape.ts'
 import { CURRENCY } from '../billing/currency.ts'
 import { DEFAULT_TIERS, TIER_RULE, UNPRICED } from '../billing/schema.ts'

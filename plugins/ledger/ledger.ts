@@ -52,7 +52,7 @@ const walletsHeld = ({ account, key, quota, budgets = [] }: Payer): readonly num
   for (const { wallet } of budgets) wallets.push(wallet)
   return wallets
 }
-/** What lacks if a wallet of `walletsHeld` does not cover an amount. */
+/** The shortage if a wallet of `walletsHeld` does not cover an amount. */
 const shortageOf = ({ account, budgets = [] }: Payer, wallet: number): Shortage =>
   budgets.find(each => each.wallet === wallet) ??
   (wallet === walletOf.account(account) ? 'account' : 'key')

@@ -39,8 +39,8 @@ export class Budgets {
     const size = { maxSize: MAX_WINDOWS, sizeCalculation: () => 1 }
     this.#windows = budgets.map(() => new LRUCache(size))
   }
-  /** The windows of a call that begins at `at`, ms since 1970. A promise only where the store has
-   *  to open one. */
+  /** The windows of a call that begins at `at`, ms since 1970. A promise only if the store has to
+   *  open one. */
   windowsOf(account: Account, at: number): Windows | Promise<Windows> {
     const windows: BudgetWindow[] = []
     for (let index = 0; index < this.#budgets.length; index++) {
@@ -70,7 +70,7 @@ export class Budgets {
     for (let attempt = 0; ; attempt++) {
       const wallet = walletNumber([name, of, owner, per, window.start, attempt].join(' '))
       try {
-        // What is leased by an earlier configuration may be more than the amount is now.
+        // A lease under an earlier configuration may be more than the amount is now.
         await this.#ledger.returnUnused(wallet)
         const list = openWindow({ ...row, wallet }, amount)
         await writeWithRetry(this.#database, list, ADMISSION_TIMEOUT)

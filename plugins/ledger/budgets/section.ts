@@ -102,7 +102,7 @@ export const reportBudgets = (
       report(
         ['budgets', name, 'zone'],
         'BUDGET_ZONE',
-        `"${zone}" is no IANA time zone; write one such as Europe/Berlin`,
+        `"${zone}" is not an IANA time zone; write one such as Europe/Berlin`,
       )
     if (!isReachable)
       report(
