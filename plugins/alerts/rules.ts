@@ -127,6 +127,8 @@ const errorShare: Reader<'error_share'> = ({ above, window, calls: least }, { wi
   })
   return { observations: observations.filter(each => each.isBroken || isComplete), isComplete }
 }
+const timeOf = (seconds: number, bounds: readonly number[]): string =>
+  Number.isFinite(seconds) ? `up to ${seconds}` : `more than ${bounds.at(-1)}`
 const slowCalls: Reader<'p99'> = ({ above, window, calls: least }, { windows }) => {
   const isComplete = windows.whole('request_seconds', window) !== undefined
   const observations = windows.increments('request_seconds', window).map((each): Observation => {
@@ -135,7 +137,7 @@ const slowCalls: Reader<'p99'> = ({ above, window, calls: least }, { windows }) 
     return {
       object: route,
       isBroken: calls >= least && seconds * 1_000 > above,
-      text: `99 of 100 calls of the route ${route} took up to ${seconds} s in ${minutesOf(window)}.`,
+      text: `99 of 100 calls of the route ${route} took ${timeOf(seconds, each.bounds)} s in ${minutesOf(window)}.`,
     }
   })
   return { observations: observations.filter(each => each.isBroken || isComplete), isComplete }
