@@ -375,5 +375,10 @@ t.test(
     t.same(law(sentence(26)), ['decisions:3'])
     t.same(law(`${sentence(20)} Another ${sentence(20)}`), [])
     t.same(law(`${sentence(25).slice(0, -1)} (more than 12) 12 13.`), [], 'figures')
+    const named = (name: string): string[] =>
+      breachesOf({ 'docs/decisions/a.md': name, 'engine/request/a.ts': 'const endOf = 1' })
+    t.same(named('`endOf` in `engine/request/a.ts`, `A.b`, `a b`'), [])
+    t.same(named('`startOf`'), ['docs/decisions/a.md:2 decisions'], 'a name')
+    t.same(named('`engine/request/b.ts`'), ['docs/decisions/a.md:2 decisions'], 'a file')
   },
 )

@@ -1,5 +1,5 @@
 /** Laws of pages: what README files list exists, and decisions are short. */
-import type { Breach, SourceFile } from './imports.ts'
+import { type Breach, lineAt, type SourceFile } from './imports.ts'
 import { PUBLIC } from './layers.ts'
 
 /** Entries that no row names. */
@@ -58,11 +58,26 @@ const LINES = 12
 const WORDS = 25
 
 /** Decisions in docs/decisions/ stay short: lines of one decision, words of one sentence. Lines of
- *  tables do not count. */
-export const decisionBreaches = (files: readonly SourceFile[]): Breach[] =>
-  files
-    .filter(({ path }) => /^docs\/decisions\/.*\.md$/.test(path))
-    .flatMap(file => decisionsOf(file).flatMap(each => decisionBreach(file.path, each)))
+ *  tables do not count. Names and files of the code that they mention exist. */
+export const decisionBreaches = (files: readonly SourceFile[]): Breach[] => {
+  const pages = files.filter(({ path }) => /^docs\/decisions\/.*\.md$/.test(path))
+  const code = files.filter(({ path }) => /\.(?:tsx?|[cm]js)$/.test(path))
+  const paths = new Set(code.map(({ path }) => path))
+  const words = new Set(code.flatMap(({ text }) => text.match(/\w+/g) ?? []))
+  return pages.flatMap(file => [
+    ...decisionsOf(file).flatMap(each => decisionBreach(file.path, each)),
+    ...[...file.text.matchAll(MENTION)].flatMap(({ 1: path, 2: name = '', index }) => {
+      const exists = path === undefined ? words.has(name) || OTHERS.has(name) : paths.has(path)
+      const message = `${path ?? name} does not exist in the code`
+      return exists ? [] : [{ path: file.path, line: lineAt(file.text, index), message }]
+    }),
+  ])
+}
+/** A file of the code, or a name in camelCase. */
+const MENTION =
+  /`(?:((?:engine|plugins|program|test)\/[\w./-]+\.(?:tsx?|[cm]js))|([a-z]+[A-Z]\w*))`/g
+/** Names in other programs. */
+const OTHERS: ReadonlySet<string> = new Set(['applyAdditionalProperties'])
 
 interface Decision {
   readonly title: string
