@@ -24,7 +24,7 @@ export interface WorkerPoolOptions {
   readonly codeFolder: string
   /** MiB of new objects of a worker from its start. */
   readonly youngGeneration?: number | undefined
-  /** Of the gateway, for clients on this machine. */
+  /** The URL of the gateway for clients on this machine. */
   readonly url: string
   readonly distributor: ConnectionDistributor
   readonly log: Log

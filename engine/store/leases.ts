@@ -35,8 +35,7 @@ export class Leases {
   readonly #listeners = new Map<string, LeaseListener>()
   /** Leases of this process by name, with the process name that holds them in the store. */
   readonly #heldBy = new Map<string, string>()
-  /** Counts losses of membership. A result that the store sent before a loss is ignored after it.
-   *  */
+  /** Counts losses of membership: a result that was sent before a loss is ignored after it. */
   #losses = 0
   #timer: NodeJS.Timeout | undefined
   #refreshing: Promise<void> | undefined

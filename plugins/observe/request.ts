@@ -155,7 +155,7 @@ const tryLines = (tries: readonly Try[]): readonly string[] =>
     ),
     ...(each.message ? [field('', ` says: ${show(each.message)}`)] : []),
   ])
-/** Why targets were not asked. */
+/** The reasons why targets were skipped. */
 const skipLines = (skipped: Json | undefined): readonly string[] =>
   Array.isArray(skipped)
     ? (skipped as readonly Fields[]).map(({ upstream, target, why }) =>
@@ -164,11 +164,11 @@ const skipLines = (skipped: Json | undefined): readonly string[] =>
     : []
 const REASONS: Readonly<Record<string, string>> = {
   ejected: 'its address is ejected after failures',
-  paused: 'its address asked to wait',
-  probing: 'another call finds out whether its address works again',
-  resting: 'all its keys rest after a refusal',
+  paused: 'its address asked for a pause',
+  probing: 'another call is testing whether its address works again',
+  resting: 'all its keys are paused after a refusal',
   limited: 'all its keys are over their limit',
-  format: 'it takes no format of this request',
+  format: 'it does not support the format of this request',
 }
 type Fields = Readonly<{ [name: string]: Json | undefined }>
 const remarksOf = ({ start, id, key, retry_after: retryAfter }: Fields) =>

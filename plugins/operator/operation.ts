@@ -74,7 +74,7 @@ export interface OwnForm {
   readonly result?: View
   /** Arguments that the view has already. */
   readonly fixed?: { readonly [name: string]: Json }
-  /** The argument that the path has. */
+  /** The name of the argument in the path. */
   readonly inPath?: string
   /** Arguments that the view has not. The account is always that of the caller. */
   readonly without?: readonly string[]

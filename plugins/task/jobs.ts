@@ -37,7 +37,7 @@ export const startJobs = (host: Host, runner: TaskRunner): Job => {
   return host.job('tasks', TICK, signal => runner.run(host, signal), { each: true })
 }
 
-/** Deletes finished tasks whose time is over. */
+/** Deletes finished tasks that have expired. */
 export const deleteExpiredTasks = (
   database: Pick<Database, 'write'>,
   signal?: AbortSignal,

@@ -110,7 +110,7 @@ export const delayedTasks = (host: Pick<Host, 'share'>): Set<string> =>
   host.share('delayed tasks', '1', () => new Set<string>())
 
 /** Stores the task with the writes of its request. It begins once the client is answered, and is
- *  removed where the client is told that the request failed. `isAwaited`: the client waits for its
+ *  removed if the client is told that the request failed. `isAwaited`: the client waits for its
  *  end, so it begins before the answer. The request is durable before. Returns the task as its rows
  *  say. */
 export const saveTask = async (

@@ -16,7 +16,7 @@ import { digestOf, hasRun, measureTests, readTestRuns, type TestRun } from './te
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SOURCES = ['engine/**/*.ts', 'plugins/{formats,ledger,translate}/**/*.ts']
 const VERDICTS = join(ROOT, '.tap', 'mutants.jsonl')
-/** Milliseconds for a test that took `ms`. */
+/** The time limit of a test that took `ms`, in ms. */
 const timeoutFor = (ms: number): number => 20_000 + 5 * ms
 /** Milliseconds of the tests of a mutant, as measured without it. */
 const MAX_MS = 30_000

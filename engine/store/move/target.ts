@@ -16,7 +16,7 @@ export interface Target {
   positions(): Promise<ReadonlyMap<string, bigint>>
   tables(): Promise<ReadonlyMap<string, TargetTable>>
   migrations(): Promise<ReadonlySet<string>>
-  /** Removes what migrations inserted, before the first batch. */
+  /** Removes rows that migrations inserted, before the first batch. */
   begin(table: TargetTable): Promise<void>
   append(table: TargetTable, source: SourceTable, batch: Batch): Promise<void>
   query(text: string): Promise<Record<string, unknown>>

@@ -1,4 +1,4 @@
-/** Tells the operator how far the migrations of an existing store are: those of a large store take
+/** Reports the progress of the migrations of an existing store: those of a large store take
  *  minutes, and the gateway serves after them. */
 import type { Log, Migration } from '../../plugin.ts'
 

@@ -76,7 +76,7 @@ export const FAILED_CALL = object({
   model: text,
   status: integer,
   code: text,
-  message: described('What the client was told.', text),
+  message: described('The error that the client got.', text),
   ms: integer,
   cost: MONEY,
   omitted: described('Failed calls of the account before it that are not kept.', integer),

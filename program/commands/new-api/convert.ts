@@ -16,7 +16,7 @@ export interface Conversion {
 }
 
 export interface Destination {
-  /** Of the new file. */
+  /** The folder of the new file. */
   readonly folder: string
   /** The value of 1 USD in the currency of accounts. */
   readonly rate: number

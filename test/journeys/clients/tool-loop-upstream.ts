@@ -1,5 +1,5 @@
 /** An upstream in one wire format whose model reads a file with a tool of the client, or asks for
- *  it where there are no tools, and then says what it read. */
+ *  it if there are no tools, and then says what it read. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'

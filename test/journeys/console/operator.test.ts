@@ -98,7 +98,7 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
         .locator('a')
         .first()
         .click()
-      const reply = page.getByRole('region', { name: 'What the client was told' })
+      const reply = page.getByRole('region', { name: 'Error sent to the client' })
       await reply.getByText('onerror').waitFor()
       t.same(await seriousFindings(page), [])
     }
