@@ -84,10 +84,15 @@ const model = object(
     audio_completion_ratio: number,
     free: boolean,
     video_prices: list(fields),
+    route_prices: described(
+      'Prices of routes of their own, in place of the price of the model',
+      list(object({ path: text, prices: list(fields) })),
+    ),
   },
 )
 const pricing = envelopeOf(list(model), {
   currency: text,
+  batch_factor: described('The part of the price that a request of a batch costs', number),
   vendors: list(any),
   group_ratio: map(number),
   usable_group: map(text),

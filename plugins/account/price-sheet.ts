@@ -4,9 +4,11 @@ import type { Host } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { compileRule } from '../billing/rule.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
+import { Endpoints } from '../catalogue/endpoints.ts'
 import { readablePattern } from '../catalogue/pattern.ts'
 import { isFields } from '../formats/fields.ts'
 import type { ViewFactory } from './response.ts'
+import { batchFactorOf, routePricesOf } from './route-prices.ts'
 
 const COLUMNS = ['model', 'title', 'owner', 'meter', 'when', 'price', 'per', 'step', 'currency']
 
@@ -20,7 +22,10 @@ export const priceSheet: ViewFactory<Host> = host => {
   return async exchange => void exchange.answer(200, sheet.bytes, headers)
 }
 
-type SheetHost = Pick<Host, 'section' | 'file' | 'share' | 'config' | 'memo'>
+type SheetHost = Pick<
+  Host,
+  'section' | 'file' | 'share' | 'config' | 'memo' | 'upstreams' | 'formats'
+>
 class Sheet {
   readonly #host: SheetHost
   #bytes: Uint8Array | undefined
@@ -35,7 +40,11 @@ class Sheet {
 
 const rowsOf = (host: SheetHost): readonly (readonly string[])[] => {
   const currency = configuredCurrency(host)
-  return readCatalogue(host).all.flatMap(({ name, options, targets }) => {
+  const endpoints = new Endpoints(host)
+  const factor = batchFactorOf(host)
+  const ofBatches = ['*', '', '', 'discount', 'request of a batch', factor ?? '', '', '', '']
+  const ofModels = readCatalogue(host).all.flatMap(entry => {
+    const { name, options, targets } = entry
     const rule = compileRule(options, { currency, where: [], report: () => {} })
     const owner = options.owner ?? targets[0]?.upstream ?? ''
     const row = ({ meter, when = '', price, step = '' }: SheetLine): readonly string[] => {
@@ -45,11 +54,20 @@ const rowsOf = (host: SheetHost): readonly (readonly string[])[] => {
       const model = [readablePattern(name), options.title ?? '', owner]
       return [...model, meter, when, amount, ...units]
     }
-    if (!rule) return []
-    if (rule.free) return [row({ meter: 'calls', price: '0' })]
+    const ofRoutes = routePricesOf(entry, endpoints, currency).flatMap(({ path, prices }) =>
+      prices.flatMap(linesOf).map(({ when = '', ...line }) => {
+        return row({
+          ...line,
+          when: [`route = ${path}`, ...(when === '' ? [] : [when])].join('; '),
+        })
+      }),
+    )
+    if (!rule) return ofRoutes
+    if (rule.free) return [row({ meter: 'calls', price: '0' }), ...ofRoutes]
     const { price } = JSON.parse(rule.text) as { readonly price?: readonly object[] }
-    return (price ?? []).flatMap(line => linesOf(line).map(row))
+    return [...(price ?? []).flatMap(line => linesOf(line).map(row)), ...ofRoutes]
   })
+  return factor === undefined ? ofModels : [...ofModels, ofBatches]
 }
 
 interface SheetLine {

@@ -8,7 +8,8 @@ import { readCatalogue } from '../catalogue/configured.ts'
 import { Endpoints, type RouteOptions } from '../catalogue/endpoints.ts'
 import { readablePattern } from '../catalogue/pattern.ts'
 import { ratiosOf } from './ratios.ts'
-import type { ViewFactory } from './response.ts'
+import { exactNumber, type ViewFactory } from './response.ts'
+import { batchFactorOf, routePricesOf } from './route-prices.ts'
 import { videoPricesOf } from './video-prices.ts'
 
 export const pricing: ViewFactory<Host> = host => {
@@ -39,6 +40,7 @@ export const pageOf = (host: CatalogueHost): Json => {
   const currency = configuredCurrency(host)
   const endpoints = new Endpoints(host)
   const catalogue = readCatalogue(host)
+  const factor = batchFactorOf(host)
   const calls = Object.fromEntries(
     [...endpoints.routes].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
   )
@@ -47,6 +49,7 @@ export const pageOf = (host: CatalogueHost): Json => {
     message: '',
     data: catalogue.all.map(entry => rowOf(entry, currency, endpoints)),
     currency: currency.name,
+    batch_factor: exactNumber(factor ?? '1'),
     vendors: [],
     group_ratio: { default: 1 },
     usable_group: { default: 'default' },
@@ -63,6 +66,7 @@ const callOf = (route: RouteOptions | undefined): Json => {
 const rowOf = (entry: Entry, currency: Currency, endpoints: Endpoints): Json => {
   const { options, name, targets } = entry
   const rule = compileRule(options, { currency, where: [], report: () => {} })
+  const routePrices = routePricesOf(entry, endpoints, currency)
   const videoPrices = rule ? videoPricesOf(entry, rule, currency) : []
   return {
     model_name: readablePattern(name),
@@ -73,6 +77,7 @@ const rowOf = (entry: Entry, currency: Currency, endpoints: Endpoints): Json => 
     supported_endpoint_types: endpoints.of(entry),
     ...(rule?.free && { free: true }),
     prices: rule ? (JSON.parse(rule.text).price ?? []) : [],
+    ...(routePrices.length > 0 && { route_prices: routePrices as unknown as Json }),
     ...(videoPrices.length > 0 && { video_prices: videoPrices }),
   }
 }

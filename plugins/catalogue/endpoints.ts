@@ -16,11 +16,13 @@ export interface RouteOptions {
   readonly count?: Json
   readonly realtime?: Json
   readonly task?: Json
+  readonly meter?: Json
 }
 type RouteHost = Pick<HostBase, 'section' | 'upstreams'> & Partial<Pick<HostBase, 'formats'>>
 
 /** The endpoints of a configuration. */
 export class Endpoints {
+  readonly #priced: readonly RouteOptions[]
   /** Endpoint name in model lists -> the routes that serve it. */
   readonly routes: ReadonlyMap<string, readonly RouteOptions[]>
   readonly #formats: Formats
@@ -32,7 +34,9 @@ export class Endpoints {
   constructor(host: RouteHost) {
     this.#formats = formatsOf(host)
     this.#upstreams = host.upstreams
-    const routes = Map.groupBy(routesIn(host), route => endpointOf(route, this.#formats))
+    const all = routesIn(host)
+    this.#priced = all.filter(({ meter }) => isFields(meter) && meter.price !== undefined)
+    const routes = Map.groupBy(all, route => endpointOf(route, this.#formats))
     routes.delete('')
     this.routes = routes
   }
@@ -43,6 +47,12 @@ export class Endpoints {
     const endpoints = this.#known.get(key) ?? this.#find(entry)
     this.#known.set(key, endpoints)
     return endpoints
+  }
+  /** The routes that serve it at prices of their own. */
+  pricedRoutesOf(entry: Entry): readonly RouteOptions[] {
+    if (this.#priced.length === 0) return []
+    const formatsByTarget = formatsOfTargets(entry, this.#upstreams)
+    return this.#priced.filter(route => serves(route, entry, formatsByTarget, this.#formats))
   }
   #find(entry: Entry): readonly string[] {
     const formats = this.#formats

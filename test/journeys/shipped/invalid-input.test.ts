@@ -74,23 +74,23 @@ const ROWS: Readonly<Record<string, Row>> = {
   '/mj-turbo/mj/submit/imagine': PROMPT,
   '/mj-relax/mj/submit/imagine': PROMPT,
   '/mj/submit/action': { body: { taskId: '1', customId: 'a' }, wrong: { customId: 7 } },
-  '/mj-turbo/mj/submit/action': { body: { taskId: '1', customId: 'a' }, wrong: { customId: 7 } },
+  '/{mode}/mj/submit/action': { body: { taskId: '1', customId: 'a' }, wrong: { customId: 7 } },
   '/mj/submit/change': { body: { taskId: '1', action: 'REROLL' }, wrong: { action: 'BOTH' } },
-  '/mj-turbo/mj/submit/change': {
+  '/{mode}/mj/submit/change': {
     body: { taskId: '1', action: 'REROLL' },
     wrong: { action: 'BOTH' },
   },
   '/mj/submit/modal': { body: { taskId: '1' }, wrong: { prompt: 7 } },
-  '/mj-turbo/mj/submit/modal': { body: { taskId: '1' }, wrong: { prompt: 7 } },
+  '/{mode}/mj/submit/modal': { body: { taskId: '1' }, wrong: { prompt: 7 } },
   '/mj/submit/blend': { body: { base64Array: [PIXEL, PIXEL] }, wrong: { base64Array: IMAGE } },
-  '/mj-turbo/mj/submit/blend': {
+  '/{mode}/mj/submit/blend': {
     body: { base64Array: [PIXEL, PIXEL] },
     wrong: { base64Array: IMAGE },
   },
   '/mj/submit/describe': { body: { base64: PIXEL }, wrong: { base64: 7 } },
-  '/mj-turbo/mj/submit/describe': { body: { base64: PIXEL }, wrong: { base64: 7 } },
+  '/{mode}/mj/submit/describe': { body: { base64: PIXEL }, wrong: { base64: 7 } },
   '/mj/submit/shorten': PROMPT,
-  '/mj-turbo/mj/submit/shorten': PROMPT,
+  '/{mode}/mj/submit/shorten': PROMPT,
   '/v1/images/edits': { body: { prompt: 'a cat' }, wrong: { size: 'large' }, file: 'image' },
   '/v1/videos': { body: { prompt: 'a cat' }, wrong: { prompt: '' }, file: 'input_reference' },
 }
@@ -115,9 +115,9 @@ const { routes } = parse(
 ) as {
   readonly routes: readonly Route[]
 }
-const modelRoutes = routes
-  .map(route => ({ ...route, path: route.path.replace('{mode}', 'mj-turbo') }))
-  .filter(({ path, model }) => path.startsWith('POST ') && model !== undefined)
+const modelRoutes = routes.filter(
+  ({ path, model }) => path.startsWith('POST ') && model !== undefined,
+)
 const rowOf = (path: string) => ROWS[path] ?? ROWS[/:\w+$/.exec(path)?.[0] ?? '']
 
 interface TestRequest {
@@ -126,7 +126,8 @@ interface TestRequest {
   readonly model?: string
 }
 const post = async (route: Route, { body, type, model = MODEL }: TestRequest) => {
-  const path = route.path.slice('POST '.length).replace('{model}', model)
+  const mode = model === MODEL ? 'mj-turbo' : model
+  const path = route.path.slice('POST '.length).replace('{model}', model).replace('{mode}', mode)
   const headers = {
     authorization: `Bearer ${key}`,
     ...(type !== undefined && { 'content-type': type }),
@@ -187,7 +188,10 @@ const invalidRequests = (
 /** Refused by its head, before any body byte is read. */
 const checkOversized = async (t: Test, route: Route): Promise<void> => {
   const client = await rawClient(gateway)
-  const path = route.path.slice('POST '.length).replace('{model}', MODEL)
+  const path = route.path
+    .slice('POST '.length)
+    .replace('{model}', MODEL)
+    .replace('{mode}', 'mj-turbo')
   const type = route.form ? 'multipart/form-data; boundary=x' : JSON_TYPE
   await client.send(
     `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: ${type}\r\nContent-Length: ${2 ** 40}\r\n\r\n`,

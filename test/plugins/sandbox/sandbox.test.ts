@@ -572,7 +572,7 @@ t.test('sandbox: a task of the image queue goes through its statuses without mem
   }
   for (const [method = '', path = ''] of [
     ['GET', '/mj/submit/imagine'],
-    ['POST', '/mj/submit/blend'],
+    ['POST', '/mj/submit/edits'],
     ['POST', '/mj-slow/submit/imagine'],
     ['GET', '/mj/task/1/fetch'],
     ['POST', '/mj/task/1800000000000000/fetch'],

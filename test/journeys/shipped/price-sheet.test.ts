@@ -1,0 +1,104 @@
+/** The price sheet over the shipped routes: a task of each model on each route of media costs what
+ *  the sheet says for it. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { parse } from 'yaml'
+import { gateway, key } from './shipped-gateway.ts'
+
+const read = (path: string) =>
+  parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8'))
+const CREDIT = 0.036
+const IMAGE = 'https://files.example/cat.png'
+const BODIES: Readonly<Record<string, object>> = {
+  text2video: { prompt: 'a cat' },
+  img2video: { images: [IMAGE] },
+  'start-end2video': { images: [IMAGE, IMAGE] },
+  reference2video: { prompt: 'a cat', images: [IMAGE] },
+  reference2image: { prompt: 'a cat', images: [IMAGE] },
+  text2audio: { prompt: 'rain' },
+}
+interface Line {
+  readonly meter: string
+  readonly when: string
+  readonly price: number
+}
+/** The rows of a model. No cell of them holds a comma. */
+const linesOf = (sheet: string, model: string): readonly Line[] =>
+  sheet
+    .split('\r\n')
+    .map(row => row.split(','))
+    .filter(([name]) => name === model)
+    .map(([, , , meter = '', when = '', price = '']) => ({ meter, when, price: Number(price) }))
+
+type Facts = Readonly<Record<string, unknown>>
+const applies = (condition: string, facts: Facts): boolean => {
+  const [, name = '', rest = ''] = /^(\w+) (.*)$/.exec(condition) ?? []
+  if (rest === 'other') return true
+  if (rest.startsWith('> ')) return Number(facts[name]) > Number(rest.slice(2))
+  return rest.replace('= ', '').split(' or ').includes(String(facts[name]))
+}
+/** By the first row of each meter whose conditions are met; rows of the route count alone. */
+const priceIn = (lines: readonly Line[], path: string, facts: Facts): number => {
+  const begin = `route = ${path}`
+  const ofRoute = lines.filter(({ when }) => when.startsWith(begin))
+  const own = ofRoute.length > 0 ? ofRoute : lines.filter(({ when }) => !when.includes('route ='))
+  const costOf = (meter: string): number => {
+    const line = own.find(
+      ({ when, ...each }) =>
+        each.meter === meter &&
+        when.split('; ').every(one => ['', begin].includes(one) || applies(one, facts)),
+    )
+    return line?.price ?? 0
+  }
+  return costOf('calls') + costOf('seconds') * Number(facts.duration ?? 0)
+}
+
+t.test('price sheet: a task of each model costs what it says, on each route', async t => {
+  const sheet = await (await fetch(`${gateway.url}/api/models.csv`)).text()
+  t.match(sheet, /^\*,,,discount,request of a batch,0\.5,/m)
+  let count = 0
+  for (const [model, { accepts, price }] of Object.entries<{
+    readonly accepts: Readonly<Record<string, unknown>>
+    readonly price: object
+  }>(read('models/vd.yaml').models))
+    for (const [route, body] of Object.entries(BODIES)) {
+      if (!accepts[route] || price === undefined) continue
+      const response = await fetch(`${gateway.url}/ent/v2/${route}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model, ...body }),
+      })
+      const task = (await response.json()) as Facts
+      t.equal(response.status, 200, JSON.stringify(task))
+      const facts = { is_rec: false, ...task }
+      const expected = priceIn(linesOf(sheet, model), `POST /ent/v2/${route}`, facts) / CREDIT
+      t.equal(Number(task.credits), Math.round(expected * 1e6) / 1e6, `${route} of ${model}`)
+      count++
+    }
+  t.ok(count > 30, `${count} tasks`)
+})
+
+t.test('price list: has the prices of routes, of each duration, and of batches', async t => {
+  const response = await fetch(`${gateway.url}/api/models`)
+  const { data, batch_factor: factor } = (await response.json()) as {
+    readonly data: readonly Facts[]
+    readonly batch_factor: number
+  }
+  t.equal(factor, 0.5)
+  const rowOf = (name: string): Facts => data.find(row => row.model_name === name) ?? {}
+  const path = 'POST /ent/v2/reference2image'
+  t.match(rowOf('vdq1').route_prices, [{ path, prices: [{ meter: 'calls' }] }])
+  t.equal(rowOf('vdq3').route_prices, undefined)
+  t.match(
+    (rowOf('vd2.0').video_prices as readonly Facts[]).find(each => each.resolution === '720p'),
+    {
+      duration: 4,
+      credits: 40,
+      durations: [
+        { duration: 4, credits: 40 },
+        { duration: 8, credits: 100 },
+      ],
+    },
+  )
+  t.notOk('durations' in ((rowOf('vdq3').video_prices as readonly Facts[])[0] ?? {}), 'a rate')
+})
