@@ -1,6 +1,6 @@
 /** Batches: create from a file, watch, cancel, download the output. */
 import { useState } from 'preact/hooks'
-import type { BatchView } from '../../../views.ts'
+import type { BatchView, FileView } from '../../../views.ts'
 import { addressOf, call } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { shortenId } from '../format.ts'
@@ -139,9 +139,7 @@ interface CreateProps {
   onDone(): void
 }
 const Create = ({ onClose, onDone }: CreateProps) => {
-  const files = useData<{ data: readonly { id: string; filename: string }[] }>(
-    '/v1/files?purpose=batch&limit=100',
-  )
+  const files = useData<{ data: readonly FileView[] }>('/v1/files?purpose=batch&limit=100')
   const [chosenId, setChosenId] = useState('')
   const [endpoint, setEndpoint] = useState(ENDPOINTS[0] ?? '')
   const options = files.data?.data.map(({ id, filename }) => [id, filename] as const) ?? []

@@ -1,6 +1,6 @@
 /** API keys: create, limit, rotate, revoke. A key is shown once. */
 import { useState } from 'preact/hooks'
-import type { OwnKey } from '../../../views.ts'
+import type { OwnKey, PricedModel } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { formatNumber, formatTime } from '../format.ts'
 import { type Action, useAction, useData } from '../loading.ts'
@@ -199,7 +199,7 @@ interface KeyFieldsProps {
   readonly action: Action
 }
 const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
-  const models = useData<{ data: readonly { model_name: string }[] }>('/api/models')
+  const models = useData<{ data: readonly PricedModel[] }>('/api/models')
   const change = (name: keyof Draft) => (value: string) => setDraft({ ...draft, [name]: value })
   const bind = (name: keyof Draft, param: string = name) => ({
     value: draft[name],

@@ -2,7 +2,7 @@
 
 import { createContext, Fragment } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
-import type { SessionView } from '../../../views.ts'
+import type { ChargeRow, SessionView } from '../../../views.ts'
 import { formatRelative, formatTime, shortenId, splitMoney } from '../format.ts'
 import { hrefOf } from '../router.ts'
 import { text, textOr } from '../texts.ts'
@@ -95,10 +95,7 @@ export const MethodPath = ({ method, path }: { method: string; path: string }) =
   </span>
 )
 
-interface Owned {
-  readonly account: number
-  readonly account_name: string | null
-}
+type Owned = Pick<ChargeRow, 'account' | 'account_name'>
 /** The account of a row, for operators. */
 export const AccountLink = ({ of: { account, account_name: name } }: { of: Owned }) => (
   <a class="ellipsis" href={hrefOf('account', String(account))} title={name ?? ''}>
