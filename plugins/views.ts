@@ -127,8 +127,14 @@ type NamedCall = ServedFacts & {
   readonly state: string
   readonly estimated: boolean
 }
-/** A call of the calling account. */
-export type UsageCall = NamedCall & Amounts
+/** A call of the calling account. Tokens: of the whole prompt, those of it that were read from the
+ *  cache, and those of the answer with thinking; null without any. */
+export type UsageCall = NamedCall &
+  Amounts & {
+    readonly input_tokens: number | null
+    readonly cached_tokens: number | null
+    readonly output_tokens: number | null
+  }
 /** The calls of a day, a model or a key. */
 export type UsageSum = Amounts & {
   readonly day?: string
@@ -154,19 +160,20 @@ type PriceLine = {
   readonly per: string
 }
 export type ReceiptLine = PriceLine & { readonly amount: string }
-export type Receipt = UsageCall & {
-  readonly task_id?: string
-  readonly settings?: Json
-  readonly closed: string | null
-  readonly held: string
-  readonly uncollected: string
-  readonly usage: Readonly<Record<string, number>> | null
-  readonly lines: readonly ReceiptLine[]
-  readonly unpriced: readonly string[]
-  readonly formula: string | null
-  /** Of a call that failed, charged or not. */
-  readonly failure?: Failure
-}
+export type Receipt = NamedCall &
+  Amounts & {
+    readonly task_id?: string
+    readonly settings?: Json
+    readonly closed: string | null
+    readonly held: string
+    readonly uncollected: string
+    readonly usage: Readonly<Record<string, number>> | null
+    readonly lines: readonly ReceiptLine[]
+    readonly unpriced: readonly string[]
+    readonly formula: string | null
+    /** Of a call that failed, charged or not. */
+    readonly failure?: Failure
+  }
 /** A charge in lists of operators. */
 export type ChargeRow = Amounts & {
   readonly request: string

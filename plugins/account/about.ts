@@ -120,6 +120,12 @@ const usage = described(
   object(amounts, {
     ...call,
     key: nullable(integer),
+    input_tokens: described('Of the whole prompt', nullable(integer)),
+    cached_tokens: described(
+      'The part of the prompt that was read from the cache',
+      nullable(integer),
+    ),
+    output_tokens: described('Thinking included', nullable(integer)),
     day: text,
     calls: integer,
     name: nullable(text),

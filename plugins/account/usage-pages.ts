@@ -1,6 +1,7 @@
 /** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
+import { tokensIn } from '../billing/tokens.ts'
 import { FAILED_CALLS_OF, failureOf } from '../calls/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
@@ -63,6 +64,7 @@ export const GROUPINGS = {
       state: String(row.state),
       estimated: row.estimated === 1,
       ...servedFacts(row),
+      ...tokensOf(row),
     }),
   },
   failed: {
@@ -193,3 +195,15 @@ export const amountsOf = (row: Row) => ({
   refunded: printMoney(nanosOf(row.refunded ?? 0)),
 })
 const keyOf = ({ key }: Row): number | null => (key === null ? null : Number(key))
+/** Null while a call is open, and for calls without tokens. */
+const tokensOf = ({ usage }: Row) => {
+  const meters =
+    usage == null ? {} : (JSON.parse(String(usage)) as Readonly<Record<string, number>>)
+  const { input, cached, output } = tokensIn(meters)
+  const isCounted = input + output > 0
+  return {
+    input_tokens: isCounted ? input : null,
+    cached_tokens: isCounted ? cached : null,
+    output_tokens: isCounted ? output : null,
+  }
+}

@@ -112,6 +112,9 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
     'geography',
     'first_content_ms',
     'ms',
+    'input_tokens',
+    'cached_tokens',
+    'output_tokens',
   ],
   failed: [
     'at',

@@ -14,6 +14,7 @@ import type {
   Stage,
 } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
+import { tokensIn } from '../billing/tokens.ts'
 import { FailedCalls } from '../calls/failed-calls.ts'
 import { failedCallRules, SECTION } from '../calls/section.ts'
 import { migrations } from '../calls/tables.ts'
@@ -210,13 +211,11 @@ const MAX_NAME = 100
 /** `input_tokens` has all tokens of the prompt, `cached_share` the part that the upstream read
  *  from its cache. */
 const addTokens = (fields: Record<string, Json>, meters: Meters): void => {
-  const { input = 0, cached = 0, cache_write: short = 0, cache_write_1h: long = 0 } = meters
-  const { output = 0, thinking = 0 } = meters
-  const prompt = input + cached + short + long
-  if (prompt + output + thinking === 0) return
-  fields.input_tokens = prompt
-  fields.output_tokens = output + thinking
+  const { input, cached, output } = tokensIn(meters)
+  if (input + output === 0) return
+  fields.input_tokens = input
+  fields.output_tokens = output
   if (cached === 0) return
   fields.cached_tokens = cached
-  fields.cached_share = Math.round((cached / prompt) * 1_000) / 1_000
+  fields.cached_share = Math.round((cached / input) * 1_000) / 1_000
 }

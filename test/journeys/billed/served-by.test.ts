@@ -107,7 +107,10 @@ t.test('served by: the usage CSV of a customer has tier and times', async t => {
   const csv = await get('/api/usage?format=csv')
   t.equal(csv.status, 200)
   const [head = '', first = ''] = csv.text.split('\r\n')
-  t.match(head, /,tier,speed,geography,first_content_ms,ms$/)
-  t.match(first, /,flex,,,\d+,\d+$/)
+  t.match(
+    head,
+    /,tier,speed,geography,first_content_ms,ms,input_tokens,cached_tokens,output_tokens$/,
+  )
+  t.match(first, /,flex,,,\d+,\d+,\d+,\d+,\d+$/)
   t.notMatch(csv.text, /words-of-up|resp-1|words-2026/)
 })
