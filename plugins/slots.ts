@@ -7,6 +7,8 @@ export interface Account {
   readonly id: number
   readonly name: string
   readonly role: 'customer' | 'admin'
+  /** The member of the team whose credential it is; absent: of the account itself. */
+  readonly member?: Member
   /** Limits that replace those of routes for accounts. */
   readonly limits?: OwnLimits
   /** The API key of the request; absent with a system token or a session. */
@@ -15,6 +17,12 @@ export interface Account {
   readonly token?: number
   /** The number of the console's session of the request. */
   readonly session?: number
+}
+export type MemberRole = 'owner' | 'admin' | 'member' | 'viewer'
+export interface Member {
+  readonly id: number
+  readonly name: string
+  readonly role: MemberRole
 }
 /** Rates such as `60/min`. */
 export interface OwnLimits {

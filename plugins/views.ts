@@ -19,6 +19,8 @@ export type { FileDiff, ProblemView, VersionView }
 /** `GET /api/session` */
 export type SessionView = {
   readonly account: { readonly id: number; readonly name: string; readonly role: string }
+  /** The member of the team that signed in; null: the account itself. */
+  readonly member: { readonly id: number; readonly name: string; readonly role: string } | null
   /** The token that a change needs. */
   readonly csrf: string
   /** The public address of the gateway. */
@@ -54,6 +56,16 @@ export type AccountRow = {
   readonly overdraft: string
   readonly limits: Limits | null
 }
+/** A member of a team, in lists. */
+export type MemberView = {
+  readonly id: number
+  readonly account: string
+  readonly name: string
+  readonly role: 'owner' | 'admin' | 'member' | 'viewer'
+  /** How many keys he has. */
+  readonly keys: number
+  readonly created: string
+}
 export type SignInLinkView = { readonly url: string; readonly expires: string }
 
 type CredentialState = 'active' | 'expired' | 'revoked'
@@ -61,6 +73,8 @@ type CredentialState = 'active' | 'expired' | 'revoked'
 export type KeyView = QuotaSetting & {
   readonly id: number
   readonly account: string
+  /** The name of the member of the team that it belongs to; null: the account itself. */
+  readonly member: string | null
   readonly name: string
   /** Its beginning and its end. */
   readonly key: string

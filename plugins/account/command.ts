@@ -14,6 +14,7 @@ import { accountOperations } from '../operator/operations/accounts.ts'
 import { codeOperations } from '../operator/operations/codes.ts'
 import { creditOperations } from '../operator/operations/credits.ts'
 import { keyOperations } from '../operator/operations/keys.ts'
+import { memberOperations } from '../operator/operations/members.ts'
 import { statementOperations } from '../operator/operations/statements.ts'
 import { USAGE_GROUPS, usageOfAll } from '../operator/usage.ts'
 import { type Period, periodOf } from './input.ts'
@@ -106,6 +107,11 @@ export const commands: Readonly<Record<string, Command>> = {
       top: { type: 'string', value: 'COUNT', summary: 'with --all: how many rows; 20 by default' },
     },
     run: runUsage,
+  },
+  members: {
+    summary: 'Members of a team and their roles.',
+    standalone: true,
+    subcommands: subcommandsOf(memberOperations),
   },
   codes: {
     summary: 'Makes and manages codes that customers redeem for credit.',

@@ -8,8 +8,7 @@ import { OPERATIONS } from '../operator/table.ts'
 import { validatorOf } from '../schema/compile.ts'
 import { refuseOtherTypes } from '../schema/json-body.ts'
 import { envelopeOf, json, nullable, query, text } from '../shapes.ts'
-import { ACCOUNT } from '../slots.ts'
-import { answerSuccess, type ViewFactory } from './response.ts'
+import { accountFor, answerSuccess, type ViewFactory } from './response.ts'
 
 /** The arguments that a customer sends in the query or the body. */
 const schemaOf = (operation: Operation, { fixed = {}, inPath, without = [] }: OwnForm): Schema => {
@@ -42,6 +41,7 @@ const viewFrom =
   host => {
     const schema = schemaOf(operation, form)
     const { view, fixed = {}, inPath, status } = form
+    const access = form.access ?? (operation.reads ? 'read' : 'manage')
     const argumentsOf = async ({ request }: Exchange): Promise<Json> => {
       if (operation.reads) return argumentsIn(request.query, schema, view, host)
       if (!hasMembers(schema)) return {}
@@ -52,11 +52,12 @@ const viewFrom =
       return body
     }
     return async exchange => {
-      const { id, name } = exchange.slots.need(ACCOUNT)
+      const { id, name, member } = accountFor(exchange, access)
       const args = (await argumentsOf(exchange)) as object
       const path = inPath === undefined ? {} : { [inPath]: numberIn(exchange) }
-      const actor = { via: 'own account', name, account: id } as const
-      const caller = { host, actor, own: id }
+      const who = member ? `${member.name} of ${name}` : name
+      const actor = { via: 'own account', name: who, account: id } as const
+      const caller = { host, actor, own: id, member }
       const { data, next } = await runOperation(operation, { ...args, ...fixed, ...path }, caller)
       const page = next === undefined ? {} : { next }
       answerSuccess(exchange, { data: data as Json, ...page }, status)

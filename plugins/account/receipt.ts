@@ -5,11 +5,12 @@ import { isIncluded, isToolMeter } from '../billing/meters.ts'
 import { printMoney } from '../billing/money.ts'
 import type { Line } from '../billing/sum.ts'
 import { FIND_FAILED_CALL, failureOf } from '../calls/statements.ts'
+import { MEMBER_OF_KEY, onlyMember } from '../credentials/members.ts'
 import { checkPathId } from '../dialects/path-id.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
-import { ACCOUNT, type Meter, type Meters } from '../slots.ts'
+import { ACCOUNT, type Account, type Meter, type Meters } from '../slots.ts'
 import type { Receipt } from '../views.ts'
 import { fault } from './faults.ts'
 import { answerSuccess, isoTime, type ViewFactory } from './response.ts'
@@ -32,28 +33,39 @@ export const receipt: ViewFactory<Host> =
     else throw await noReceipt(database, exchange, id)
   }
 
-/** A failed call of the calling account; with an API key, only one of that key. */
+/** A failed call of the calling account that the caller may see. */
 const ownFailure = async (
   database: Pick<Database, 'read'>,
   { slots }: Exchange,
   id: string,
 ): Promise<Row | undefined> => {
-  const { id: account, key } = slots.need(ACCOUNT)
+  const caller = slots.need(ACCOUNT)
   const [row] = await database.read(FIND_FAILED_CALL, [id])
-  const isOwn = row?.account === account && (key === undefined || row.key === key.id)
-  return isOwn ? row : undefined
+  return row?.account === caller.id && (await isVisible(database, caller, row)) ? row : undefined
 }
 
-/** A charge of the calling account; with an API key, only charges of that key. */
+/** A charge of the calling account that the caller may see. */
 const ownCharge = async (
   database: Pick<Database, 'read'>,
   { slots }: Exchange,
   id: string,
 ): Promise<Row | undefined> => {
-  const { id: account, key } = slots.need(ACCOUNT)
-  const [ofRequest] = await database.read(RECEIPT, [id, account])
-  const row = ofRequest ?? (await database.read(TASK_RECEIPT, [id, account]))[0]
-  return row && (key === undefined || row.key === key.id) ? row : undefined
+  const caller = slots.need(ACCOUNT)
+  const [ofRequest] = await database.read(RECEIPT, [id, caller.id])
+  const row = ofRequest ?? (await database.read(TASK_RECEIPT, [id, caller.id]))[0]
+  return row && (await isVisible(database, caller, row)) ? row : undefined
+}
+/** An API key sees its own calls, a member with the role `member` those of his keys. */
+const isVisible = async (
+  database: Pick<Database, 'read'>,
+  { key, member }: Account,
+  row: Row,
+): Promise<boolean> => {
+  if (key) return row.key === key.id
+  const only = onlyMember(member)
+  if (only === undefined) return true
+  const [owner] = await database.read(MEMBER_OF_KEY, [row.key ?? 0])
+  return owner?.member === only
 }
 
 /** RECEIPT_ARCHIVED for an archived charge of the account, otherwise RECEIPT_UNKNOWN. */

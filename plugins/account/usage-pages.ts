@@ -113,6 +113,8 @@ export const byOf = (text: string | undefined, fallback: By): By => {
 
 export interface UsageQuery extends Period {
   readonly account: number
+  /** Only calls with keys of this member of the team. */
+  readonly member?: number | undefined
   readonly by: By
   readonly limit: number
   readonly cursor?: string | undefined
@@ -154,11 +156,13 @@ export const usagePage = async (
   const period = isOfCalls
     ? [account, from, to]
     : accountValuesIn(account, { from, to }, Date.now())
-  const filterValues = isOfCalls ? [model, model, key, key, state, state] : []
+  const ofMember = [query.member ?? null, query.member ?? null]
+  const filterValues = isOfCalls ? [model, model, key, key, state, state, ...ofMember] : []
   const statement = grouping.statements[`${sort.by} ${sort.order}`]
   if (!statement) throw fault('USAGE_SORT', [grouping.sorts.join(', ')])
   const rows = await database.read(statement, [
     ...period,
+    ...(isOfCalls ? [] : ofMember),
     isFirst ? 1 : 0,
     place,
     last,

@@ -3,16 +3,16 @@ import type { Exchange, Host } from '../../engine/plugin.ts'
 import { accountEvents } from '../account-events/account-events.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { printMoney } from '../billing/money.ts'
+import { onlyMember } from '../credentials/members.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { csvHead, csvRows } from '../ledger/views/csv.ts'
 import { BY_DAY_AND_MODEL } from '../ledger/views/overview.ts'
 import { CALL_STATES } from '../ledger/views/usage.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
-import { ACCOUNT } from '../slots.ts'
 import type { UsageCell } from '../views.ts'
 import { fault } from './faults.ts'
 import { limitOf, periodOf, singleParameter } from './input.ts'
-import { answerSuccess, isoTime, PRIVATE, type ViewFactory } from './response.ts'
+import { accountFor, answerSuccess, isoTime, PRIVATE, type ViewFactory } from './response.ts'
 import {
   amountsOf,
   type By,
@@ -28,14 +28,23 @@ import {
 
 export const usage: ViewFactory<Host> = host => async exchange => {
   const { query } = exchange.request
-  const { id } = exchange.slots.need(ACCOUNT)
+  const { id, member } = accountFor(exchange, 'read')
   const by = groupingIn(query)
   const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
   const period = periodOf(range, Date.now())
   const limit = limitOf(singleParameter(query, 'limit'))
   const cursor = singleParameter(query, 'cursor')
   const [filters, sort] = [filtersIn(query, by), sortIn(query, by)]
-  const page = { account: id, by, limit, cursor, filters, sort, ...period }
+  const page = {
+    account: id,
+    member: onlyMember(member),
+    by,
+    limit,
+    cursor,
+    filters,
+    sort,
+    ...period,
+  }
   const format = singleParameter(query, 'format') ?? 'json'
   if (format === 'csv') return answerCsv(exchange, host, page)
   if (format !== 'json') throw fault('USAGE_FORMAT')
@@ -45,12 +54,17 @@ export const usage: ViewFactory<Host> = host => async exchange => {
 }
 
 /** Changes of the calls of the calling account, as they happen. */
-export const usageEvents: ViewFactory<Host> = host =>
-  accountEvents(host, CALL_STATES, ({ id, state, amount }) => ({
+export const usageEvents: ViewFactory<Host> = host => {
+  const events = accountEvents(host, CALL_STATES, ({ id, state, amount }) => ({
     id: String(id),
     state: String(state),
     cost: printMoney(nanosOf(amount ?? 0)),
   }))
+  return async exchange => {
+    accountFor(exchange, 'team')
+    await events(exchange)
+  }
+}
 
 /** Throws USAGE_BY, USAGE_FILTER. */
 const groupingIn = (query: URLSearchParams): By => {
@@ -165,12 +179,13 @@ export const overview: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
     const { query } = exchange.request
-    const { id } = exchange.slots.need(ACCOUNT)
+    const { id, member } = accountFor(exchange, 'read')
+    const only = onlyMember(member) ?? null
     const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
     const now = Date.now()
     const { from, to } = periodOf(range, now)
     const values = accountValuesIn(id, { from, to }, now)
-    const rows = await database.read(BY_DAY_AND_MODEL, [...values, MOST_CELLS])
+    const rows = await database.read(BY_DAY_AND_MODEL, [...values, only, only, MOST_CELLS])
     const cells = rows.map(
       (row): UsageCell => ({
         day: isoTime(Number(row.day) * 86_400_000).slice(0, 10),

@@ -3,10 +3,12 @@
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { AUTH, type AuthOptions } from '../credentials/auth-option.ts'
 import {
+  type AuthRequirement,
   authRequirementOf,
   CREDENTIAL_HEADERS,
   type Mode,
 } from '../credentials/credential-extraction.ts'
+import type { Access } from '../credentials/members.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
 import { checkModes } from './check-modes.ts'
@@ -33,6 +35,7 @@ export default {
   welcome: async (host, { url }) => (await import('../first-run/first-run.ts')).firstRun(host, url),
   setup(options, host): Stage {
     const requirement = authRequirementOf(options)
+    const isRead = host.route.method === 'GET'
     const kinds = new Set(requirement.modes.flatMap(mode => KINDS[mode] ?? []))
     if (kinds.size === 0 && requirement.plugins.length === 0) return {}
     return createAuthStage({
@@ -40,8 +43,17 @@ export default {
       kinds,
       ...shareLookups(host),
       isWebSocket: host.route.method === 'WS',
-      isRead: host.route.method === 'GET',
+      isRead,
+      access: accessOf(requirement, isRead),
       url: host.url,
     })
   },
 } satisfies Plugin<AuthOptions>
+
+/** What a route needs from members of a team. Routes without API keys are views of an account,
+ *  which check it themselves. */
+const accessOf = ({ modes, role }: AuthRequirement, isRead: boolean): Access | undefined => {
+  if (role === 'admin') return isRead ? 'team' : 'manage'
+  if (!modes.some(mode => KINDS[mode] === 'key')) return undefined
+  return isRead ? 'read' : 'use'
+}

@@ -12,6 +12,7 @@ import {
 import type { Credentials, Entry } from '../credentials/credentials.ts'
 import type { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
+import { type Access, requireAccess } from '../credentials/members.ts'
 import { missingCredentialText } from '../credentials/missing-credential.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
 import { cookieName, hasSecureUrl, isFromConsole } from '../credentials/session-cookie.ts'
@@ -25,11 +26,13 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly limiter: FailedAuthLimiter
   readonly isWebSocket: boolean
   readonly isRead: boolean
+  /** What the role of a member of the team must allow; undefined: another stage checks it. */
+  readonly access: Access | undefined
   readonly url: HostBase['url']
 }
 
 export const createAuthStage = (options: AuthStageOptions): Stage => {
-  const { modes, plugins, role, kinds, credentials, limiter } = options
+  const { modes, plugins, role, kinds, credentials, limiter, access } = options
   const read = readerOf(modes, hasSecureUrl(options))
   const isOptional = modes.includes('none')
   const [firstKind = 'key'] = kinds
@@ -60,7 +63,9 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
   }
   const admit = (exchange: Exchange, entry: Entry): void => {
     const { address } = exchange.request.client
-    exchange.slots.set(ACCOUNT, accountOf(entry, { limiter, address, role }))
+    const account = accountOf(entry, { limiter, address, role })
+    if (access) requireAccess(account, access)
+    exchange.slots.set(ACCOUNT, account)
   }
   return {
     describe: () => describeCredentials(options),

@@ -1,5 +1,6 @@
 /** The statements of failed calls. */
 import type { Row, Sql, Statement } from '../../engine/plugin.ts'
+import { ofMember } from '../credentials/members.ts'
 import type { Try } from '../views.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `failed calls: ${name}`, text })
@@ -79,11 +80,12 @@ export const removeFailedCalls = (before: number, size: number): readonly Statem
 const COLUMNS =
   'f.request, f.at, f.account, f.key, f.route, f.model, f.status, f.code, f.message, f.ms, f.cost AS amount, f.attempts, f.omitted'
 /** Those behind the end of the last page: parameters are whether it is the first page (1 or 0), and
- *  both values of that end as texts. Then filters, twice each, null for all: model, key, code. */
+ *  both values of that end as texts. Then filters, twice each, null for all: model, key, code, the
+ *  member of the key. */
 const pageText = (order: 'asc' | 'desc'): string => `
      AND (CAST(? AS BIGINT) = 1 OR (f.at, f.request) ${order === 'asc' ? '>' : '<'} (CAST(? AS BIGINT), CAST(? AS TEXT)))
      AND (CAST(? AS TEXT) IS NULL OR f.model = ?) AND (CAST(? AS BIGINT) IS NULL OR f.key = ?)
-     AND (CAST(? AS TEXT) IS NULL OR f.code = ?)
+     AND (CAST(? AS TEXT) IS NULL OR f.code = ?) AND ${ofMember('f.key')}
    ORDER BY f.at ${order}, f.request ${order} LIMIT ?`
 const ofAccount = (order: 'asc' | 'desc'): Sql =>
   sql(

@@ -2,6 +2,7 @@
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Host, Json, Row, Statement } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
+import { memberIn } from '../credentials/members.ts'
 import { claimedKind, digestOf, isWellFormed, makeSecret } from '../credentials/secret.ts'
 import {
   csrfTokenOf,
@@ -62,7 +63,8 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
   const account = Number(row.account)
   const name = (exchange.request.headers['user-agent'] ?? '').slice(0, LONGEST_NAME)
   const expires = now + consoleSettings(host).session
-  const session = { account, name, secret, expires }
+  const member = memberIn(row)
+  const session = { account, name, secret, expires, member: member.member?.id }
   const list: readonly Statement[] = [
     // Of two uses of a link at once, one is refused by the store.
     ...(isLink ? revoke(kind, Number(row.id), now) : []),
@@ -73,7 +75,10 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
   })
   host.log.info({ account, session: secret.prefix, by: kind }, 'signed in to the console')
   const role = row.role === 'admin' ? 'admin' : 'customer'
-  return { secret: secret.text, account: { id: account, name: String(row.account_name), role } }
+  return {
+    secret: secret.text,
+    account: { id: account, name: String(row.account_name), role, ...member },
+  }
 }
 const isOver = ({ expires }: Row, now: number): boolean =>
   expires !== null && Number(expires) <= now
@@ -83,13 +88,14 @@ const isSecure = (host: Host, { request }: Exchange): boolean =>
 
 const sessionView = (
   host: Host,
-  { id, name, role }: Pick<Account, 'id' | 'name'> & { readonly role: string },
+  { id, name, role, member }: Pick<Account, 'id' | 'name' | 'member'> & { readonly role: string },
   secret: string,
 ): SessionView => {
   const { admin, edit } = consoleSettings(host)
   const isAdmin = role === 'admin'
   return {
     account: { id, name, role },
+    member: member ? { id: member.id, name: member.name, role: member.role } : null,
     csrf: csrfTokenOf(secret),
     url: host.url(''),
     currency: configuredCurrency(host).name,

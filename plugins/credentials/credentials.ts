@@ -5,6 +5,7 @@ import type { Database, Row, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
 import { BatchedKeyLookup } from './batched-key-lookup.ts'
 import type { RefusalCode } from './faults.ts'
+import { memberIn } from './members.ts'
 import { digestOf, isWellFormed, type Kind } from './secret.ts'
 import { CHANGED, CHANGED_PARAMETERS, FIND, LAST_CHANGE } from './statements.ts'
 
@@ -152,6 +153,7 @@ const toEntry = (row: Row, digest: string, kind: Kind): Entry => {
     id: Number(row.account),
     name: String(row.account_name),
     role: row.role === 'admin' ? 'admin' : 'customer',
+    ...memberIn(row),
     ...(typeof row.account_limits === 'string' && { limits: JSON.parse(row.account_limits) }),
     ...(kind === 'key' && { key: toKey(row) }),
     ...(kind === 'system-token' && { token: Number(row.id) }),

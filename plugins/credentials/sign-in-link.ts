@@ -16,17 +16,25 @@ export interface SignInLink {
   readonly expires: number
   readonly statements: readonly Statement[]
 }
+interface LinkFor {
+  readonly account: number
+  /** The number of the member that it signs in. */
+  readonly member?: number | undefined
+  readonly issuer: string
+  /** ms since 1970. */
+  readonly now: number
+}
 /** `issuer`: the name of the account that made it. Browsers do not send the part after `#`, so that
  *  no log and no program that looks at links ahead uses it up. */
 export const makeSignInLink = (
   { url }: Pick<HostBase, 'url'>,
-  { account, issuer, now }: { readonly account: number; issuer: string; readonly now: number },
+  { account, member, issuer, now }: LinkFor,
 ): SignInLink => {
   const secret = makeSecret('sign-in-link')
   const expires = now + LIFE
   return {
     url: `${url(CONSOLE_PATH)}#link=${secret.text}`,
     expires,
-    statements: addLink({ account, name: issuer, secret, expires }, now),
+    statements: addLink({ account, member, name: issuer, secret, expires }, now),
   }
 }

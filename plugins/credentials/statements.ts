@@ -34,16 +34,16 @@ const CREATE_FIRST = sql(
 const ADD_KEY = sql(
   'add key',
   `INSERT INTO api_keys (id, account, name, digest, prefix, last_four, created, expires, models, limits,
-     quota, quota_period, period_quota, period_start, imported, change)
+     quota, quota_period, period_quota, period_start, imported, member, change)
    VALUES ((SELECT coalesce(max(id), 0) + 1 FROM api_keys), ?, ?, ?, ?, ?, ?, ?, ?, ?,
-     ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
+     ?, ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
 )
 /** Credentials without limits. */
 const ADD = perKind(kind =>
   sql(
     kind === 'system-token' ? 'add token' : `add ${kind}`,
-    `INSERT INTO ${TABLES[kind]} (id, account, name, digest, prefix, last_four, created, expires, change)
-   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM ${TABLES[kind]}), ?, ?, ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
+    `INSERT INTO ${TABLES[kind]} (id, account, name, digest, prefix, last_four, created, expires, member, change)
+   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM ${TABLES[kind]}), ?, ?, ?, ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
   ),
 )
 const SET_TOKEN = sql('set token', 'UPDATE sessions SET token = ? WHERE digest = ?')
@@ -117,7 +117,7 @@ const TOUCH = perKind(kind =>
 
 /** The first statement of each list that changes a credential. It locks the counter, so that change
  *  numbers become visible in order. */
-const change: Statement = { sql: CHANGE, values: [], rows: 1 }
+export const change: Statement = { sql: CHANGE, values: [], rows: 1 }
 
 /** Returns `id`. Rejects with ACCOUNT_EXISTS. */
 export const createAccount = (
@@ -171,6 +171,8 @@ export const renewQuota = (
 
 export interface NewCredential extends Pick<AccountKey, 'name' | 'models' | 'limits'> {
   readonly account: number
+  /** The number of the member that it is for. */
+  readonly member?: number | undefined
   readonly quota?: Quota | undefined
   readonly secret: Secret
   /** Whether the secret was made elsewhere; of API keys only. */
@@ -189,6 +191,7 @@ export const addKey = (key: NewCredential, now: number): readonly Statement[] =>
       key.limits ? JSON.stringify(key.limits) : null,
       ...quotaValues(key.quota ?? { total: null, period: null }),
       key.isImported ? 1 : null,
+      key.member ?? null,
     ],
     rows: 1,
     violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN', 'api_keys.digest': 'SECRET_EXISTS' },
@@ -200,7 +203,7 @@ const addOf =
     change,
     {
       sql: ADD[kind],
-      values: sharedOf(credential, now),
+      values: [...sharedOf(credential, now), credential.member ?? null],
       rows: 1,
       violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
     },
@@ -339,10 +342,13 @@ const COLUMNS: Readonly<Record<Kind, string>> = {
   session: NO_LIMITS,
   'sign-in-link': NO_LIMITS,
 }
+const OF_ACCOUNT = `a.id AS account, a.name AS account_name, a.role, a.suspended, a.limits AS account_limits,
+    m.id AS member, m.name AS member_name, m.role AS member_role`
+const JOIN_MEMBER = 'LEFT JOIN members m ON m.id = c.member'
 const select = (kind: Kind): string => `
   SELECT c.id, c.digest, c.name, c.prefix, c.last_four, c.created, c.expires, c.revoked, ${COLUMNS[kind]},
-    a.id AS account, a.name AS account_name, a.role, a.suspended, a.limits AS account_limits
-  FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account`
+    ${OF_ACCOUNT}
+  FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account ${JOIN_MEMBER}`
 /** The numbers of credentials by the digests of their secrets, with the end of earlier ones. */
 const secretsOf = (kind: Kind): string =>
   `(SELECT digest, id AS credential, NULL AS until FROM ${TABLES[kind]}
@@ -350,9 +356,9 @@ const secretsOf = (kind: Kind): string =>
 const selectBySecret = (kind: Kind): string => `
   SELECT c.id, s.digest, c.name, c.prefix, c.last_four, c.created, c.revoked, ${COLUMNS[kind]},
     CASE WHEN c.expires IS NULL OR s.until < c.expires THEN s.until ELSE c.expires END AS expires,
-    a.id AS account, a.name AS account_name, a.role, a.suspended, a.limits AS account_limits
+    ${OF_ACCOUNT}
   FROM ${secretsOf(kind)} s JOIN ${TABLES[kind]} c ON c.id = s.credential
-    JOIN accounts a ON a.id = c.account`
+    JOIN accounts a ON a.id = c.account ${JOIN_MEMBER}`
 /** The number of the key of a digest, as an expression with one parameter. */
 export const KEY_OF_DIGEST = `(SELECT s.credential FROM ${secretsOf('key')} s WHERE s.digest = ?)`
 /** By digest. */
@@ -380,6 +386,14 @@ export const LIST_CREDENTIALS = perKind(kind =>
 /** Pages of the credentials of one account. */
 export const LIST_CREDENTIALS_OF = perKind(kind =>
   sql(`list ${kind} of`, `${select(kind)} WHERE c.account = ? AND c.id > ? ORDER BY c.id LIMIT ?`),
+)
+/** Pages of the credentials of one member. Parameters: account, member, the number to start after,
+ *  row count. */
+export const LIST_CREDENTIALS_OF_MEMBER = perKind(kind =>
+  sql(
+    `list ${kind} of member`,
+    `${select(kind)} WHERE c.account = ? AND c.member = ? AND c.id > ? ORDER BY c.id LIMIT ?`,
+  ),
 )
 /** By number. */
 export const FIND_BY_ID = perKind(kind => sql(`id ${kind}`, `${select(kind)} WHERE c.id = ?`))
@@ -429,7 +443,7 @@ export const ANY_ACCOUNT = sql('any', 'SELECT id FROM accounts LIMIT 1')
 
 /** The columns that the owner may see, without the digest. `where` refers to the table as `k`. */
 const OWN_COLUMNS =
-  'k.id, k.account, k.name, k.prefix, k.last_four, k.created, k.expires, k.revoked'
+  'k.id, k.account, k.name, k.prefix, k.last_four, k.created, k.expires, k.revoked, k.member'
 export const keyRows = (where: string): string =>
   `SELECT ${OWN_COLUMNS}, k.models, k.limits, k.quota, k.quota_period, k.period_quota
    FROM api_keys k WHERE ${where}`

@@ -1,6 +1,6 @@
-/** The tables of accounts, keys, system tokens, sessions and sign-in links. Every change of a
- *  credential takes the next number of `credential_changes`. Each process drops the cache entries
- *  with new numbers. */
+/** The tables of accounts, their members, keys, system tokens, sessions and sign-in links. Every
+ *  change of a credential takes the next number of `credential_changes`. Each process drops the
+ *  cache entries with new numbers. */
 import type { Migration } from '../../engine/plugin.ts'
 
 const SECRET = `
@@ -79,5 +79,27 @@ export const migrations: readonly Migration[] = [
     text: `
   ALTER TABLE api_keys ADD COLUMN imported BIGINT;
   CREATE INDEX api_keys_imported ON api_keys (imported) WHERE imported IS NOT NULL`,
+  },
+  {
+    // Members of a team. A credential without a member is of the account itself. The name of one
+    // who was removed is free.
+    number: 7,
+    text: `
+  CREATE TABLE members (
+    id BIGINT PRIMARY KEY,
+    account BIGINT NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('owner', 'admin', 'member', 'viewer')),
+    created BIGINT NOT NULL,
+    removed BIGINT,
+    UNIQUE (account, name));
+  ALTER TABLE api_keys ADD COLUMN member BIGINT;
+  ALTER TABLE system_tokens ADD COLUMN member BIGINT;
+  ALTER TABLE sessions ADD COLUMN member BIGINT;
+  ALTER TABLE sign_in_links ADD COLUMN member BIGINT;
+  CREATE INDEX api_keys_member ON api_keys (member) WHERE member IS NOT NULL;
+  CREATE INDEX system_tokens_member ON system_tokens (member) WHERE member IS NOT NULL;
+  CREATE INDEX sessions_member ON sessions (member) WHERE member IS NOT NULL;
+  CREATE INDEX sign_in_links_member ON sign_in_links (member) WHERE member IS NOT NULL`,
   },
 ]

@@ -1,6 +1,7 @@
 /** Plugin `notify`: low-balance webhooks with settings, a test delivery and the sending job. */
 
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
+import { requireAccess } from '../credentials/members.ts'
 import { ACCOUNT } from '../slots.ts'
 import type { TestDelivery } from '../views.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
@@ -38,8 +39,9 @@ export default {
       answers: true,
       describe: () => ABOUT[action],
       async handle(exchange) {
-        const { id } = exchange.slots.need(ACCOUNT)
-        exchange.answer(200, await act(id, exchange, host))
+        const account = exchange.slots.need(ACCOUNT)
+        requireAccess(account, action === 'show' ? 'read' : 'manage')
+        exchange.answer(200, await act(account.id, exchange, host))
       },
       explain: () => action,
     }

@@ -52,6 +52,6 @@ export const nullable = <Raw, Value, P extends 'required' | 'optional' | 'defaul
   const { type, enum: words, ...rest } = shape.schema
   const schema = Array.isArray(words)
     ? { ...rest, enum: [...words, null] }
-    : { ...rest, type: [type, 'null'] }
+    : { ...rest, type: [type, 'null'].flat() }
   return { ...shape, schema, read: raw => (raw === null ? null : shape.read(raw)) }
 }

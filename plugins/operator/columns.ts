@@ -30,9 +30,12 @@ export const ACCOUNT_COLUMNS = {
   limits: LIMITS,
 }
 
+/** The member of the team that a credential belongs to. */
+const MEMBER = described('Of the team; null: it belongs to the account itself.', nullable(text))
 export const KEY_COLUMNS = {
   id: integer,
   account: text,
+  member: MEMBER,
   name: text,
   key: described('Its beginning and its end.', text),
   state: oneOf('active', 'expired', 'revoked', 'suspended'),
@@ -44,6 +47,15 @@ export const KEY_COLUMNS = {
   quota_period: described('null: the quota is for life.', nullable(oneOf('day', 'month'))),
   remaining: nullable(integer),
   used: described('Units of the currency.', nullable(text)),
+}
+
+export const MEMBER_COLUMNS = {
+  id: integer,
+  account: text,
+  name: text,
+  role: oneOf('owner', 'admin', 'member', 'viewer'),
+  keys: integer,
+  created: time,
 }
 
 export const CODE_COLUMNS = {
@@ -62,6 +74,7 @@ export const SPENDING = object({ calls: integer, cost: MONEY })
 // As its account sees a credential.
 const OWN = {
   id: integer,
+  member: MEMBER,
   name: text,
   state: oneOf('active', 'expired', 'revoked'),
   created: time,

@@ -48,6 +48,8 @@ export const failedCalls = async (
     key,
     code,
     code,
+    null,
+    null,
     limit + 1,
   ])
   const page = rows.slice(0, limit)

@@ -4,6 +4,7 @@ import { isCode } from '../../engine/kit.ts'
 import type { Json, Value } from '../../engine/plugin.ts'
 import { modelsOf, unknownModelIn } from '../catalogue/configured.ts'
 import { fault as storeFault } from '../credentials/faults.ts'
+import { giveToMember, memberIn, requireOwner } from '../credentials/members.ts'
 import { type QuotaChange, quotaSettingOf, storedQuotaOf } from '../credentials/quota.ts'
 import {
   importedSecret,
@@ -54,13 +55,15 @@ export interface NewKey {
   readonly account: number
   readonly kind: Rotated
   readonly settings: KeySettings
+  /** The number of the member that it is for; undefined: the caller, or the account itself. */
+  readonly member?: number | null | undefined
   /** The text of a secret that was made elsewhere; of an API key. */
   readonly secret?: string | undefined
 }
 /** Throws KEY_MODEL, TOKEN_LIMITS, EXPIRES_PAST, SECRET_INVALID or SECRET_EXISTS. */
 export const createKey = async (
   context: Context,
-  { account, kind, settings, secret: text }: NewKey,
+  { account, kind, settings, member, secret: text }: NewKey,
 ): Promise<{ readonly id: number; readonly secret: Secret }> => {
   checkSettings(context, kind, settings)
   const secret = text === undefined ? makeSecret(kind) : chosenSecret(kind, text)
@@ -68,6 +71,7 @@ export const createKey = async (
   const { name = 'unnamed', models, limits, expires } = settings
   const credential = {
     account,
+    member: (member === undefined ? context.member?.id : member) ?? undefined,
     name,
     secret,
     expires: expires ?? undefined,
@@ -76,7 +80,13 @@ export const createKey = async (
     quota: storedQuotaOf(settings, 0, now),
     isImported: text !== undefined,
   }
-  const after = { account, ...changedOf({ name, ...settings }), digest: secret.digest }
+  const { member: owner = null } = credential
+  const after = {
+    account,
+    member: owner,
+    ...changedOf({ name, ...settings }),
+    digest: secret.digest,
+  }
   const list = (kind === 'key' ? addKey : addToken)(credential, now)
   const rows = await store
     .change(list, { object: `${NOUNS[kind]} of account ${account}`, before: null, after })
@@ -88,8 +98,9 @@ const chosenSecret = (kind: Rotated, text: string): Secret => {
   throw fault('SECRET_INVALID')
 }
 /** As records of changes have it. */
-const changedOf = (settings: KeySettings): { readonly [name: string]: Json } =>
-  JSON.parse(JSON.stringify(settings))
+const changedOf = (
+  settings: KeySettings & Pick<NewKey, 'member'>,
+): { readonly [name: string]: Json } => JSON.parse(JSON.stringify(settings))
 
 /** Settings that are undefined stay; null removes. Throws KEY_UNKNOWN, KEY_REVOKED, QUOTA_IN_USE,
  *  or like `createKey`. */
@@ -97,7 +108,7 @@ export const changeKey = async (
   context: Context,
   kind: Rotated,
   id: number,
-  settings: KeySettings,
+  { member, ...settings }: KeySettings & Pick<NewKey, 'member'>,
 ): Promise<void> => {
   const { store, now } = context
   checkSettings(context, kind, settings)
@@ -106,8 +117,9 @@ export const changeKey = async (
   const list = [
     ...changeCredential(kind, id, Number(row.account), settings),
     ...(funds ? changeKeyQuota(funds, settings, now) : []),
+    ...(member === undefined ? [] : giveToMember(kind, id, member)),
   ]
-  const after = changedOf(settings)
+  const after = changedOf({ ...settings, ...(member !== undefined && { member }) })
   const before = Object.fromEntries(
     Object.entries(settingsOf(credential)).filter(([name]) => name in after),
   )
@@ -118,13 +130,21 @@ export const changeKey = async (
 }
 const settingsOf = ({ row }: FoundKey): { readonly [name: string]: Json } => ({
   name: String(row.name),
+  member: row.member == null ? null : Number(row.member),
   expires: row.expires === null ? null : Number(row.expires),
   models: jsonOf<Json>(row.models),
   limits: jsonOf<Json>(row.limits),
   ...quotaSettingOf(row),
 })
+/** A system token acts as its member: a new secret of another's would give his rights. Throws
+ *  MEMBER_OWNER. */
+const requireReach = ({ member }: Context, kind: OwnKind, { row }: FoundKey): void => {
+  if (kind === 'key' || row.member === member?.id) return
+  requireOwner(member, memberIn(row).member?.role ?? null)
+}
 const findUsable = async (context: Context, kind: Rotated, id: number): Promise<FoundKey> => {
   const credential = await findKey(context, kind, id)
+  requireReach(context, kind, credential)
   if (credential.row.revoked !== null) throw storeFault('KEY_REVOKED', [NOUNS[kind], id])
   return credential
 }
@@ -166,8 +186,10 @@ const earliest = (until: number, expires: Value | undefined): number =>
 
 /** Ends a credential. One that has ended stays so. Throws KEY_UNKNOWN. */
 export const revokeKey = async (context: Context, kind: OwnKind, id: number): Promise<void> => {
-  const { row } = await findKey(context, kind, id)
+  const credential = await findKey(context, kind, id)
+  const { row } = credential
   if (row.revoked !== null) return
+  requireReach(context, kind, credential)
   const change = {
     object: objectOf(kind, id),
     before: { state: 'active' },

@@ -121,6 +121,7 @@ export const CREATE_OPTIONS = {
       'what it may spend: 500000 in its life, 500000/day or 500000/month; 500000 units are 1 of the currency',
   },
   ...LIMIT_OPTIONS,
+  member: { type: 'string', value: 'NAME', summary: 'the member of the team that it is for' },
   system: SYSTEM,
 } as const
 
@@ -150,12 +151,14 @@ export const UPDATE_OPTIONS = {
   requests: { type: 'string', value: 'RATE', summary: "60/min, or none: the route's limit counts" },
   tokens: { type: 'string', value: 'RATE', summary: '100000/min, or none' },
   concurrency: { type: 'string', value: 'NUMBER', summary: '5, or none' },
+  member: { type: 'string', value: 'NAME', summary: 'another member of the team, or none' },
   system: SYSTEM,
 } as const
 const LIMIT_NAMES = ['requests', 'tokens', 'concurrency'] as const
 
-/** The options that `keys update` has. The options of one limit keep the others. */
-export const changesIn = (values: Values, before: KeyView, now: number) => {
+/** The options that `keys update` has. The options of one limit keep the others. `hasOther`: an
+ *  option that is not read here changes something. */
+export const changesIn = (values: Values, before: KeyView, now: number, hasOther: boolean) => {
   /** `word` removes the setting. */
   const change = <T>(
     name: keyof typeof UPDATE_OPTIONS,
@@ -174,7 +177,7 @@ export const changesIn = (values: Values, before: KeyView, now: number) => {
     ...(quota !== undefined && (quota === 'none' ? { quota: null } : quotaOf(quota))),
     ...limitChanges(values, before),
   }
-  if (Object.keys(changes).length === 0)
+  if (Object.keys(changes).length === 0 && !hasOther)
     throw new UsageError('Nothing to change; see tollgate keys update --help')
   return changes
 }

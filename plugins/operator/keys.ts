@@ -2,6 +2,7 @@
 import type { Database, Row, Sql } from '../../engine/plugin.ts'
 import { printMoney, quotaOf } from '../billing/money.ts'
 import { fault as storeFault } from '../credentials/faults.ts'
+import { onlyMember, onlySelf } from '../credentials/members.ts'
 import { quotaSettingOf } from '../credentials/quota.ts'
 import { maskSecret } from '../credentials/secret.ts'
 import {
@@ -9,6 +10,7 @@ import {
   keyRows,
   LIST_CREDENTIALS,
   LIST_CREDENTIALS_OF,
+  LIST_CREDENTIALS_OF_MEMBER,
 } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { withFunds } from '../ledger/views/wallets.ts'
@@ -32,6 +34,10 @@ export const FUNDS_OF: Sql = {
   name: 'operator: key funds of',
   text: withFunds(keyRows(`k.account = ? AND ${PAGE}`)),
 }
+const FUNDS_OF_MEMBER: Sql = {
+  name: 'operator: key funds of member',
+  text: withFunds(keyRows(`k.account = ? AND k.member = ? AND ${PAGE}`)),
+}
 /** `row`: with the name of its account; `funds`: undefined for other kinds than keys. */
 export interface FoundKey {
   readonly row: Row
@@ -40,6 +46,8 @@ export interface FoundKey {
 interface KeyQuery {
   readonly kind: OwnKind
   readonly account?: number | undefined
+  /** Of this member of the account only. */
+  readonly member?: number | undefined
   /** The number to start after. */
   readonly after?: number
   readonly limit: number
@@ -47,13 +55,13 @@ interface KeyQuery {
 /** By number. */
 export const keysPage = async (
   database: Reads,
-  { kind, account, after = 0, limit }: KeyQuery,
+  { kind, account, member, after = 0, limit }: KeyQuery,
 ): Promise<{ readonly keys: readonly FoundKey[]; readonly next: number | null }> => {
-  const all = account === undefined
-  const values = [...(all ? [] : [account]), after, limit + 1]
+  const list = listFor(account, member)
+  const values = [...[account, member].filter(each => each !== undefined), after, limit + 1]
   const [rows, funds] = await Promise.all([
-    database.read((all ? LIST_CREDENTIALS : LIST_CREDENTIALS_OF)[kind], values),
-    kind === 'key' ? database.read(all ? FUNDS : FUNDS_OF, values) : [],
+    database.read(list.rows[kind], values),
+    kind === 'key' ? database.read(list.funds, values) : [],
   ])
   const fundsById = new Map(funds.map(row => [Number(row.id), row]))
   const page = rows.slice(0, limit)
@@ -61,6 +69,12 @@ export const keysPage = async (
     keys: page.map(row => ({ row, funds: fundsById.get(Number(row.id)) })),
     next: rows.length > limit ? Number(page.at(-1)?.id) : null,
   }
+}
+const listFor = (account: number | undefined, member: number | undefined) => {
+  if (account === undefined) return { rows: LIST_CREDENTIALS, funds: FUNDS }
+  return member === undefined
+    ? { rows: LIST_CREDENTIALS_OF, funds: FUNDS_OF }
+    : { rows: LIST_CREDENTIALS_OF_MEMBER, funds: FUNDS_OF_MEMBER }
 }
 const MOST = 1_000
 /** All API keys of an account. */
@@ -94,14 +108,21 @@ export const keyDetails = async (
   if (!credential) throw storeFault('KEY_UNKNOWN', [NOUNS[kind], key])
   return keyView(credential, now)
 }
+/** The member whose credentials are all that the caller sees. */
+export const onlyOf = (kind: OwnKind, member: Context['member']): number | undefined =>
+  (kind === 'key' ? onlyMember : onlySelf)(member)
 /** Throws KEY_UNKNOWN, or CREDENTIAL_UNKNOWN for a customer. */
 export const findKey = async (
-  { store, own }: Context,
+  { store, own, member }: Context,
   kind: OwnKind,
   id: number,
 ): Promise<FoundKey> => {
   const credential = await findRow(store, kind, id)
-  if (credential && (own === undefined || Number(credential.row.account) === own)) return credential
+  const only = onlyOf(kind, member)
+  const isVisible = ({ row }: FoundKey): boolean =>
+    (own === undefined || Number(row.account) === own) &&
+    (only === undefined || row.member === only)
+  if (credential && isVisible(credential)) return credential
   throw own === undefined
     ? storeFault('KEY_UNKNOWN', [NOUNS[kind], id])
     : fault('CREDENTIAL_UNKNOWN', [NOUNS[kind]])
@@ -110,6 +131,7 @@ export const findKey = async (
 const keyView = ({ row, funds }: FoundKey, now: number): KeyView => ({
   id: Number(row.id),
   account: String(row.account_name),
+  member: row.member_name == null ? null : String(row.member_name),
   name: String(row.name),
   key: maskSecret(String(row.prefix), String(row.last_four)),
   state: stateOf(row, now),
@@ -130,4 +152,4 @@ const stateOf = ({ revoked, expires, suspended }: Row, now: number): KeyView['st
 export const viewFor = ({ own, now }: Context, kind: OwnKind, credential: FoundKey): KeyView =>
   own === undefined
     ? keyView(credential, now)
-    : (ownView(kind, credential.funds ?? credential.row, now) as unknown as KeyView)
+    : (ownView(kind, { ...credential.row, ...credential.funds }, now) as unknown as KeyView)

@@ -12,8 +12,10 @@ import type {
   Row,
   Statement,
 } from '../../engine/plugin.ts'
+import type { Access } from '../credentials/members.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { Shape as View } from '../shapes.ts'
+import type { Member } from '../slots.ts'
 
 /** `operator`: the command line and /api/admin. `own`: the customer's endpoints, for the account of
  *  the caller only. */
@@ -46,6 +48,8 @@ export interface Context {
   readonly now: number
   /** The account of a customer, which may change nothing else; undefined: an operator. */
   readonly own: number | undefined
+  /** The member of the team that calls; undefined: the account itself, or an operator. */
+  readonly member: Member | undefined
 }
 
 /** Shape of the arguments. */
@@ -74,6 +78,8 @@ export interface OwnForm {
   readonly result?: View
   /** Arguments that the view has already. */
   readonly fixed?: { readonly [name: string]: Json }
+  /** The role of a member must allow it; by default `read`, or `manage` for a change. */
+  readonly access?: Access
   /** The name of the argument in the path. */
   readonly inPath?: string
   /** Arguments that the view has not. The account is always that of the caller. */
@@ -151,13 +157,14 @@ interface Caller {
   readonly host: HostBase
   readonly actor: Actor
   readonly own?: number
+  readonly member?: Member | undefined
 }
 /** Runs an operation with arguments that fit its schema. Resolves to its result, and to what it
  *  changed. */
 export const runOperation = async (
   operation: Operation,
   args: Json,
-  { host, actor, own }: Caller,
+  { host, actor, own, member }: Caller,
 ): Promise<Result & { readonly changes: readonly Change[] }> => {
   const changes: Change[] = []
   const { database } = host
@@ -173,6 +180,6 @@ export const runOperation = async (
       return rows.slice(0, list.length)
     },
   }
-  const context = { host, store, actor, own, now: await database.now() }
+  const context = { host, store, actor, own, member, now: await database.now() }
   return { ...(await operation.run(context, args)), changes }
 }

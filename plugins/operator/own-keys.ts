@@ -38,6 +38,7 @@ export const maskKey = ({ prefix, last_four: last }: Row): string =>
 /** `row`: of a credential; of a key with its funds. */
 export const ownView = (kind: OwnKind, row: Row, now: number): Fields => ({
   id: Number(row.id),
+  member: row.member_name == null ? null : String(row.member_name),
   name: String(row.name),
   [MEMBERS[kind]]: maskKey(row),
   state: stateOf(row, now),

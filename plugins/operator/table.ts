@@ -6,6 +6,7 @@ import { batchOperations } from './operations/batches.ts'
 import { codeOperations } from './operations/codes.ts'
 import { creditOperations } from './operations/credits.ts'
 import { keyOperations } from './operations/keys.ts'
+import { memberOperations } from './operations/members.ts'
 import { sessionOperations } from './operations/sessions.ts'
 import { statementOperations } from './operations/statements.ts'
 import { taskOperations } from './operations/tasks.ts'
@@ -13,6 +14,7 @@ import { webhookOperations } from './operations/webhooks.ts'
 
 export const OPERATIONS: readonly Operation[] = [
   ...accountOperations,
+  ...memberOperations,
   ...keyOperations,
   ...codeOperations,
   ...creditOperations,

@@ -30,6 +30,7 @@ const TESTS: readonly (readonly [page: string, languages: string, test: string])
   ['docs/prices.md', 'sh yaml', 'docs/prices-page'],
   ['docs/start.md', 'sh ts yaml', 'docs/start'],
   ['docs/tasks.md', 'json sh ts', 'journeys/formats/sandbox-routes'],
+  ['docs/teams.md', 'sh', 'docs/guide-commands'],
   ['docs/webhooks.md', 'js json sh', 'docs/webhooks'],
   ['docs/guides/*.md', 'nginx sh sql', 'docs/guide-commands'],
   ['examples/*.md', 'sh', 'examples/run-example'],

@@ -1,4 +1,4 @@
-/** docs/guides/, docs/files.md and docs/openapi.md: their commands run in order, in a fresh clone
+/** docs/guides/, docs/files.md, docs/openapi.md and docs/teams.md: their commands run in order, in a fresh clone
  *  with a running gateway. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -42,6 +42,8 @@ const runPages = async (): Promise<void> => {
   writeFileSync(join(copy.folder, 'lines.jsonl'), blockOf('docs/batches.md', 'json'))
   const files = await copy.shell(ALIAS + sessionOf('docs/files.md'))
   t.match(files, /"object":"file"[\s\S]*lines\.jsonl[\s\S]*unfinished +orphans/)
+  const teams = await copy.shell(ALIAS + sessionOf('docs/teams.md'))
+  t.match(teams, /#link=sl-[\s\S]*bob +admin/)
   // The generator is a package that test/journeys/clients/openapi.test.ts runs.
   const documents = await copy.shell(sessionOf('docs/openapi.md').replace(/^npx .*$/m, ''))
   t.match(documents, /"openapi":"3\.1[\s\S]*# Tollgate[\s\S]*model,title,owner,meter/)

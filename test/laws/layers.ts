@@ -7,6 +7,7 @@ import { engineFolder, SUBSYSTEMS } from './sizes.ts'
 const LEVELS: Readonly<Record<string, number>> = {
   conversion: 1,
   billing: 1,
+  calls: 1,
   catalogue: 2,
   ledger: 2,
   'file-store': 3,

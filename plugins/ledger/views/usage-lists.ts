@@ -1,5 +1,6 @@
 /** Lists of an account's usage in any order, page by page: its calls, and sums of them. */
 import type { Sql } from '../../../engine/plugin.ts'
+import { ofMember } from '../../credentials/members.ts'
 import { CALL, USAGE_SUMS } from './usage.ts'
 import { usageOfAccount } from './usage-days.ts'
 
@@ -39,7 +40,7 @@ const callsText = (sort: CallSort, order: Order): string => {
   return `${CALL} WHERE c.account = ? AND c.opened >= ? AND c.opened < ?
      AND ${behind(column, REQUEST, order)}
      AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
-     AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
+     AND (CAST(? AS TEXT) IS NULL OR c.state = ?) AND ${ofMember('c.key')}
    ORDER BY ${column.text} ${order}, c.request ${order} LIMIT ?`
 }
 const sumsText = (group: Group, sort: SumSort, order: Order, usage: string): string => {
@@ -49,7 +50,7 @@ const sumsText = (group: Group, sort: SumSort, order: Order, usage: string): str
     sort === 'name' ? name : { text: sort === 'cost' ? 's.amount' : 's.calls', type: 'BIGINT' }
   return `SELECT s.* FROM (
     SELECT ${text} AS name, ${USAGE_SUMS}
-    FROM (${usage}) u GROUP BY ${text} HAVING sum(u.calls) > 0) s
+    FROM (${usage}) u WHERE ${ofMember('u.key')} GROUP BY ${text} HAVING sum(u.calls) > 0) s
   WHERE ${behind(column, name, order)}
   ORDER BY ${column.text} ${order}, s.name ${order} LIMIT ?`
 }
@@ -73,10 +74,12 @@ const statementsOf = <Sort extends string>(
   )
 
 /** By sort and order, such as `time desc`. Parameters: account, from, to, the end of the last page
- *  (see `behind`), filters (model, key and state, twice each, null for all), row count. */
+ *  (see `behind`), filters (model, key, state and the member of the key, twice each, null for all),
+ *  row count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
-/** Of `day` (days since 1970, UTC), `model` and `key`. Parameters: `accountValuesIn`, the end of
- *  the last page, row count. `withNames` adds columns to the rows of a statement. */
+/** Of `day` (days since 1970, UTC), `model` and `key`. Parameters: `accountValuesIn`, a member
+ *  (twice, null for all), the end of the last page, row count. `withNames` adds columns to the rows
+ *  of a statement. */
 export const sumsBy = (
   group: Group,
   withNames: (text: string, order: string) => string = text => text,

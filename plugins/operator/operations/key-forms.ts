@@ -4,7 +4,7 @@ import type { Shape } from '../../shapes.ts'
 import { OWN_KEY, OWN_TOKEN } from '../columns.ts'
 import { queryFault } from '../faults.ts'
 import { idOf, KEY_NUMBER, KIND, kindOf, OF_KEYS } from '../key-settings.ts'
-import { keysPage, viewFor } from '../keys.ts'
+import { keysPage, onlyOf, viewFor } from '../keys.ts'
 import type { CommandInput, Context, OwnForm } from '../operation.ts'
 import type { OwnKind } from '../own-keys.ts'
 
@@ -19,7 +19,13 @@ export const ownForms = (
   summary: string,
   { result = same, ...form }: Parts = {},
 ): readonly OwnForm[] => [
-  { ...form, view: name('key'), summary, fixed: { kind: 'key' }, result: result(OWN_KEY) },
+  {
+    ...form,
+    view: name('key'),
+    summary,
+    fixed: { kind: 'key' },
+    result: result(OWN_KEY),
+  },
   {
     ...form,
     view: name('token'),
@@ -49,7 +55,8 @@ export const pageFor = async (
   { limit = USUAL, cursor }: Page,
 ) => {
   const after = cursor === undefined ? 0 : numberIn(cursor, kind)
-  const { keys, next } = await keysPage(context.store, { kind, account, after, limit })
+  const member = account === undefined ? undefined : onlyOf(kind, context.member)
+  const { keys, next } = await keysPage(context.store, { kind, account, member, after, limit })
   return {
     data: keys.map(key => viewFor(context, kind, key)),
     next: next === null ? null : `${kind}:${next}`,

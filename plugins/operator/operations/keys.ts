@@ -3,7 +3,7 @@ import { object, text } from '../../../engine/config/shape.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { oneOf, object as row } from '../../shapes.ts'
 import type { KeyView } from '../../views.ts'
-import { ACCOUNT } from '../arguments.ts'
+import { ACCOUNT, nullable } from '../arguments.ts'
 import { EARLIER, KEY_COLUMNS } from '../columns.ts'
 import { changeKey, createKey, type Rotation, revokeKey, rotateKey } from '../key-changes.ts'
 import { keyRow, shortRow } from '../key-rows.ts'
@@ -25,6 +25,7 @@ import { type Context, type Operation, operation } from '../operation.ts'
 import { MEMBERS } from '../own-keys.ts'
 import { ONE, ownForms, readOne } from './key-forms.ts'
 import { keysList, keysShow } from './key-reads.ts'
+import { chosenMember, MEMBER, memberOption } from './members.ts'
 
 type Kind = 'key' | 'system-token'
 const viewOf = async (context: Context, kind: Kind, id: number): Promise<KeyView> =>
@@ -47,6 +48,7 @@ const create = operation({
   arguments: settingsWith({
     account: ACCOUNT,
     kind: KIND,
+    member: nullable(MEMBER),
     secret: text('A secret of your own choice, which is never shown; by default it is made.', {
       minLength: 1,
       maxLength: 512,
@@ -56,7 +58,7 @@ const create = operation({
   own: ownForms(
     noun => `create-${noun}`,
     'Creates an API key: the only response that shows it in full.',
-    { without: ['secret'], status: 201 },
+    { access: 'use', without: ['secret'], status: 201 },
   ),
   command: {
     arguments: 'ACCOUNT',
@@ -65,6 +67,7 @@ const create = operation({
     read: async ({ positionals: [account = ''], values, host }) => ({
       account,
       kind: kindOf(values),
+      ...memberOption(values),
       ...settingsIn(values, await host.database.now()),
     }),
     print(data: Created) {
@@ -78,9 +81,11 @@ const create = operation({
       }
     },
   },
-  async run(context, { account: nameOrId, kind, secret: ownSecret, ...settings }) {
+  async run(context, { account: nameOrId, kind, member: named, secret: ownSecret, ...settings }) {
     const account = context.own ?? (await findAccount(context.store, nameOrId)).id
-    const { id, secret } = await createKey(context, { account, kind, settings, secret: ownSecret })
+    const member = await chosenMember(context, account, kind, named)
+    const key = { account, kind, member, settings, secret: ownSecret }
+    const { id, secret } = await createKey(context, key)
     const view = await viewOf(context, kind, id)
     return { data: ownSecret === undefined ? withSecret(context, kind, view, secret.text) : view }
   },
@@ -91,9 +96,9 @@ const update = operation({
   summary: 'Changes name, expiry, models, limits or quota of an API key, at once.',
   scope: 'both',
   earlier: 'POST keys/limits',
-  arguments: settingsWith({ key: KEY_NUMBER, kind: KIND }),
+  arguments: settingsWith({ key: KEY_NUMBER, kind: KIND, member: nullable(MEMBER) }),
   result: row(KEY_COLUMNS),
-  own: ownForms(noun => `update-${noun}`, 'Changes an API key.', { inPath: 'key' }),
+  own: ownForms(noun => `update-${noun}`, 'Changes an API key.', { access: 'use', inPath: 'key' }),
   command: {
     arguments: 'ID',
     example: 'tollgate keys update 7 --models gp-4.1,gp-4o --requests 60/min',
@@ -102,12 +107,15 @@ const update = operation({
       const { database } = input.host
       const [one, now] = [readOne(input), await database.now()]
       const before = await keyDetails(database, one, now)
-      return { ...one, ...changesIn(input.values, before, now) }
+      const member = memberOption(input.values)
+      return { ...one, ...member, ...changesIn(input.values, before, now, 'member' in member) }
     },
     print: (key: KeyView) => ({ rows: [keyRow(key)], json: key }),
   },
-  async run(context, { key, kind, ...settings }) {
-    await changeKey(context, kind, key, settings)
+  async run(context, { key, kind, member: named, ...settings }) {
+    const { row } = await findKey(context, kind, key)
+    const member = await chosenMember(context, Number(row.account), kind, named)
+    await changeKey(context, kind, key, { ...settings, member })
     return { data: await viewOf(context, kind, key) }
   },
 })
@@ -119,7 +127,7 @@ const rotate = operation({
   scope: 'both',
   arguments: object(undefined, { key: KEY_NUMBER, kind: KIND, overlap: OVERLAP }, {}),
   result: row({ ...KEY_COLUMNS, kind: oneOf('key', 'system-token'), earlier: EARLIER }),
-  own: ownForms(noun => `rotate-${noun}`, ROTATE, { inPath: 'key' }),
+  own: ownForms(noun => `rotate-${noun}`, ROTATE, { access: 'use', inPath: 'key' }),
   command: {
     arguments: 'ID',
     example: 'tollgate keys rotate 7 --overlap 24h',
@@ -154,7 +162,7 @@ const revoke = operation({
   scope: 'both',
   arguments: ONE,
   result: row(KEY_COLUMNS),
-  own: ownForms(noun => `revoke-${noun}`, 'Revokes an API key.', { inPath: 'key' }),
+  own: ownForms(noun => `revoke-${noun}`, 'Revokes an API key.', { access: 'use', inPath: 'key' }),
   command: {
     arguments: 'ID',
     example: 'tollgate keys revoke 7',

@@ -25,7 +25,7 @@ const revokeSession = operation({
   scope: 'own',
   arguments: object(undefined, { key: KEY_NUMBER }, {}),
   result: OWN_SESSION,
-  own: [{ view: 'revoke-session', inPath: 'key' }],
+  own: [{ view: 'revoke-session', inPath: 'key', access: 'read' }],
   async run(context, { key }) {
     await revokeKey(context, 'session', key)
     return { data: viewFor(context, 'session', await findKey(context, 'session', key)) }

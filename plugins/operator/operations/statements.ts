@@ -146,7 +146,7 @@ const show = operation({
       }
     },
   },
-  own: [{ view: 'statements', without: ['cursor'] }],
+  own: [{ view: 'statements', access: 'team', without: ['cursor'] }],
   async run(context, { period, account: nameOrId, format, cursor }) {
     const days = daysOf(period)
     const { store, own } = context

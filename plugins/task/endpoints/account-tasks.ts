@@ -2,6 +2,7 @@
 import { errors } from '../../../engine/errors.ts'
 import type { Exchange, Host, Json, Sql, Stage } from '../../../engine/plugin.ts'
 import { accountEvents } from '../../account-events/account-events.ts'
+import { requireAccess } from '../../credentials/members.ts'
 import { checkPathId } from '../../dialects/path-id.ts'
 import { mediaTypeOf } from '../../formats/media/media-type.ts'
 import { ACCOUNT } from '../../slots.ts'
@@ -100,6 +101,7 @@ export class AccountTasksStage implements Stage {
       const fresh = await this.#runner.refreshLinks(this.#host, task)
       return { data: viewOf(await showWhole(fresh, this.#host)) }
     }
+    requireAccess(exchange.slots.need(ACCOUNT), 'use')
     const faults = { notCancellable: (state: string) => fault('TASK_NOT_CANCELLABLE', [state]) }
     await cancelTask(task, { host: this.#host, runner: this.#runner, faults })
     return { data: viewOf(await showWhole(await this.#find(exchange), this.#host)) }

@@ -1,0 +1,176 @@
+/** Members of a team. A team is an account: its members share the wallet, and keys and tokens
+ *  belong to one of them, or to the account itself. */
+import { errors } from '../../engine/errors.ts'
+import type { Row, Sql, Statement, Value } from '../../engine/plugin.ts'
+import type { Account, Member, MemberRole } from '../slots.ts'
+import { change } from './statements.ts'
+
+/** From all rights to the fewest. */
+export const ROLES: readonly MemberRole[] = ['owner', 'admin', 'member', 'viewer']
+
+/** What a member does, and the roles that may. `read`: the team's objects; a `member` sees calls
+ *  and keys of his own only. `team`: sums and statements of the whole team. `use`: calls, files,
+ *  tasks, and keys of one's own. `manage`: members, their keys, money and notifications. */
+export const ACCESS = {
+  read: ['owner', 'admin', 'member', 'viewer'],
+  team: ['owner', 'admin', 'viewer'],
+  use: ['owner', 'admin', 'member'],
+  manage: ['owner', 'admin'],
+} as const satisfies Readonly<Record<string, readonly MemberRole[]>>
+export type Access = keyof typeof ACCESS
+
+export const fault = errors({
+  MEMBER_ROLE: [403, 'This needs the role %s in the team; yours is %s'],
+  MEMBER_OWNER: [403, 'Only an owner of the team may do this'],
+  MEMBER_EXISTS: [409, 'The team has a member "%s" already', { param: 'name' }],
+  MEMBER_UNKNOWN: [404, 'The team has no member "%s"', { param: 'member' }],
+  MEMBER_CHANGED: [409, 'The member was changed at the same time; look at it and repeat'],
+})
+/** Throws MEMBER_ROLE unless the caller may do this. A credential of the account itself may do
+ *  everything. */
+export const requireAccess = ({ member }: Pick<Account, 'member'>, access: Access): void => {
+  if (!member || isOneOf(access, member.role)) return
+  throw fault('MEMBER_ROLE', [ACCESS[access].join(' or '), member.role])
+}
+/** Of the row of a credential. */
+export const memberIn = ({ member, member_name, member_role }: Row): Pick<Account, 'member'> =>
+  member == null
+    ? {}
+    : {
+        member: {
+          id: Number(member),
+          name: String(member_name),
+          role: member_role as MemberRole,
+        },
+      }
+const isOneOf = (access: Access, role: MemberRole): boolean =>
+  (ACCESS[access] as readonly string[]).includes(role)
+/** The member whose own calls and keys are all that the caller sees; undefined: those of the
+ *  team. */
+export const onlyMember = (member: Member | undefined): number | undefined =>
+  member && !isOneOf('team', member.role) ? member.id : undefined
+/** The same for system tokens and sessions, which stand for a person. */
+export const onlySelf = (member: Member | undefined): number | undefined =>
+  member && !isOneOf('manage', member.role) ? member.id : undefined
+/** Throws MEMBER_OWNER: only owners act on owners, and on what has all rights of the account. */
+export const requireOwner = (member: Member | undefined, role: MemberRole | null): void => {
+  if (member && member.role !== 'owner' && (role ?? 'owner') === 'owner')
+    throw fault('MEMBER_OWNER')
+}
+
+// ---------------------------------------------------------------- statements
+
+const sql = (name: string, text: string): Sql => ({ name: `members: ${name}`, text })
+
+const NOW_AT = '(SELECT number FROM credential_changes WHERE id = 1)'
+const CREDENTIALS = ['api_keys', 'system_tokens', 'sessions', 'sign_in_links'] as const
+const perTable = (name: string, text: (table: string) => string): readonly Sql[] =>
+  CREDENTIALS.map(table => sql(`${name} ${table}`, text(table)))
+
+const ADD = sql(
+  'add',
+  `INSERT INTO members (id, account, name, role, created)
+   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM members), ?, ?, ?, ?) RETURNING id`,
+)
+const UPDATE = sql(
+  'update',
+  `UPDATE members SET name = coalesce(CAST(? AS TEXT), name), role = coalesce(CAST(? AS TEXT), role)
+   WHERE id = ? AND account = ? AND role = ? AND removed IS NULL`,
+)
+const REMOVE = sql(
+  'remove',
+  'UPDATE members SET removed = ?, name = ? WHERE id = ? AND account = ? AND role = ? AND removed IS NULL',
+)
+const TOUCH = perTable(
+  'touch',
+  table => `UPDATE ${table} SET change = ${NOW_AT} WHERE member = ? AND revoked IS NULL`,
+)
+const REVOKE = perTable(
+  'revoke',
+  table =>
+    `UPDATE ${table} SET revoked = ?, change = ${NOW_AT} WHERE member = ? AND revoked IS NULL`,
+)
+const BELONG = {
+  key: sql('key', `UPDATE api_keys SET member = ?, change = ${NOW_AT} WHERE id = ?`),
+  'system-token': sql(
+    'token',
+    `UPDATE system_tokens SET member = ?, change = ${NOW_AT} WHERE id = ?`,
+  ),
+} as const
+const ROWS = `SELECT m.id, m.account, m.name, m.role, m.created, a.name AS account_name,
+     (SELECT count(*) FROM api_keys k WHERE k.member = m.id AND k.revoked IS NULL) AS keys
+   FROM members m JOIN accounts a ON a.id = m.account WHERE m.removed IS NULL`
+
+/** Parameters: account, the number to start after, row count. */
+export const LIST_MEMBERS = sql(
+  'list',
+  `${ROWS} AND m.account = ? AND m.id > ? ORDER BY m.id LIMIT ?`,
+)
+/** Parameters: account, name, number or null. */
+export const FIND_MEMBER = sql(
+  'find',
+  `${ROWS} AND m.account = ? AND (m.name = ? OR m.id = CAST(? AS BIGINT))`,
+)
+/** Parameter: the number of a key. */
+export const MEMBER_OF_KEY = sql('of key', 'SELECT member FROM api_keys WHERE id = ?')
+/** A condition on the number of a key; its parameter, twice: a member, or null for all. */
+export const ofMember = (key: string): string =>
+  `(CAST(? AS BIGINT) IS NULL OR ${key} IN (SELECT id FROM api_keys WHERE member = ?))`
+
+/** Returns `id`. Rejects with MEMBER_EXISTS or ACCOUNT_UNKNOWN. */
+export const addMember = (
+  account: number,
+  { name, role }: Omit<Member, 'id'>,
+  now: number,
+): readonly Statement[] => [
+  {
+    sql: ADD,
+    values: [account, name, role, now],
+    rows: 1,
+    violates: { 'members.account': 'MEMBER_EXISTS', 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
+  },
+]
+interface Changed extends Pick<Member, 'id' | 'role'> {
+  readonly account: number
+}
+const forAll = (list: readonly Sql[], ...values: Value[]): readonly Statement[] =>
+  list.map(each => ({ sql: each, values }))
+/** `before`: the member as it was read. Undefined members stay. Rejects with MEMBER_CHANGED or
+ *  MEMBER_EXISTS. */
+export const updateMember = (
+  { id, account, role: before }: Changed,
+  { name, role }: Partial<Omit<Member, 'id'>>,
+): readonly Statement[] => [
+  change,
+  {
+    sql: UPDATE,
+    values: [name ?? null, role ?? null, id, account, before],
+    rows: 1,
+    otherwise: 'MEMBER_CHANGED',
+    violates: { 'members.account': 'MEMBER_EXISTS' },
+  },
+  ...forAll(TOUCH, id),
+]
+/** His credentials end with him; his rows stay. Rejects with MEMBER_CHANGED. */
+export const removeMember = (
+  { id, account, role, name }: Changed & Pick<Member, 'name'>,
+  now: number,
+): readonly Statement[] => [
+  change,
+  {
+    sql: REMOVE,
+    values: [now, `removed:${id}:${name}`, id, account, role],
+    rows: 1,
+    otherwise: 'MEMBER_CHANGED',
+  },
+  ...forAll(REVOKE, now, id),
+]
+/** `member`: null for the account itself. Its use and its history stay with the key. */
+export const giveToMember = (
+  kind: keyof typeof BELONG,
+  id: number,
+  member: number | null,
+): readonly Statement[] => [
+  change,
+  { sql: BELONG[kind], values: [member, id], rows: 1, otherwise: 'KEY_UNKNOWN' },
+]

@@ -1,0 +1,277 @@
+/** Operations on the members of a team. A team is an account: who signs in or calls as a member has
+ *  the rights of his role. */
+import { textOf } from '../../../engine/cli/kit.ts'
+import { object, ofTypes, oneOf, reading, required } from '../../../engine/config/shape.ts'
+import { isCode } from '../../../engine/kit.ts'
+import type { CommandArguments, Row } from '../../../engine/plugin.ts'
+import { findAccount } from '../../credentials/find.ts'
+import {
+  addMember,
+  FIND_MEMBER,
+  fault,
+  LIST_MEMBERS,
+  onlySelf,
+  ROLES,
+  removeMember,
+  requireOwner,
+  updateMember,
+} from '../../credentials/members.ts'
+import { makeSignInLink } from '../../credentials/sign-in-link.ts'
+import type { Rotated } from '../../credentials/statements.ts'
+import { list as listOf, object as row, time, text as word } from '../../shapes.ts'
+import type { MemberRole } from '../../slots.ts'
+import type { MemberView } from '../../views.ts'
+import { ACCOUNT, ACCOUNT_NAME, CURSOR, LIMIT } from '../arguments.ts'
+import { MEMBER_COLUMNS } from '../columns.ts'
+import { queryFault } from '../faults.ts'
+import { type CommandInput, type Context, type Operation, operation } from '../operation.ts'
+import { isoTime, singleRow } from '../rows.ts'
+
+export const MEMBER = reading(
+  ofTypes('Name or number of a member of the team.', ['string', 'integer'], { maxLength: 64 }),
+  String,
+)
+const ROLE = oneOf('What he may do in the team.', ROLES, {})
+const LINK = { url: word, expires: time }
+
+const accountIn = async ({ own, store }: Context, nameOrId: string): Promise<number> =>
+  own ?? (await findAccount(store, nameOrId)).id
+const viewOf = (member: Row): MemberView => ({
+  id: Number(member.id),
+  account: String(member.account_name),
+  name: String(member.name),
+  role: member.role as MemberRole,
+  keys: Number(member.keys),
+  created: isoTime(member.created),
+})
+/** Throws MEMBER_UNKNOWN. */
+const findMember = async ({ store }: Context, account: number, nameOrId: string) => {
+  const id = /^\d{1,15}$/.test(nameOrId) ? Number(nameOrId) : null
+  const [target] = await store.read(FIND_MEMBER, [account, nameOrId, id])
+  if (!target) throw fault('MEMBER_UNKNOWN', [nameOrId])
+  return viewOf(target)
+}
+const existsAs =
+  (name: string) =>
+  (error: unknown): never => {
+    if (isCode(error, 'MEMBER_EXISTS')) throw fault('MEMBER_EXISTS', [name])
+    if (isCode(error, 'MEMBER_CHANGED')) throw fault('MEMBER_CHANGED')
+    throw error
+  }
+
+/** The member that a credential is for: as named, null for the account itself; undefined: as it is.
+ *  Only owners and admins name another than themselves, for API keys only. */
+export const chosenMember = async (
+  context: Context,
+  account: number,
+  kind: Rotated,
+  named: string | null | undefined,
+): Promise<number | null | undefined> => {
+  if (named === undefined) return undefined
+  const { member } = context
+  if (named === null) {
+    if (onlySelf(member) !== undefined || kind !== 'key') requireOwner(member, null)
+    return null
+  }
+  const { id, role } = await findMember(context, account, named)
+  const isOther = member !== undefined && member.id !== id
+  if (isOther && (onlySelf(member) !== undefined || kind !== 'key')) requireOwner(member, role)
+  if (isOther && onlySelf(member) !== undefined) throw fault('MEMBER_OWNER')
+  return id
+}
+/** `none`: the account itself. */
+export const memberOption = ({ member }: CommandArguments['values']) => {
+  const name = textOf(member)
+  return name === undefined ? {} : { member: name === 'none' ? null : name }
+}
+
+const changeOf = ({ name, role }: Pick<MemberView, 'name' | 'role'>) => ({ name, role })
+const linkFor = (context: Context, account: number, { id }: MemberView) => {
+  const { host, actor, now } = context
+  return makeSignInLink(host, { account, member: id, issuer: actor.name, now })
+}
+const ONE = object(undefined, { account: ACCOUNT, member: required(MEMBER) }, {})
+const readOne = ({ positionals: [account = '', member = ''] }: CommandInput) => ({
+  account,
+  member,
+})
+const own = (verb: string) => [{ view: `${verb}-member`, inPath: 'member' }]
+
+const membersList = operation({
+  name: 'members list',
+  summary: 'Lists the members of a team with their roles.',
+  scope: 'both',
+  reads: true,
+  arguments: object(undefined, { account: ACCOUNT, limit: LIMIT, cursor: CURSOR }, {}),
+  result: listOf(row(MEMBER_COLUMNS)),
+  own: [{ view: 'list-members' }],
+  command: {
+    arguments: 'ACCOUNT',
+    example: 'tollgate members list acme',
+    read: ({ positionals: [account = ''] }) => ({ account, limit: 1_000 }),
+    print: (members: readonly MemberView[]) => ({
+      rows: members.map(({ account: _, ...cells }) => cells),
+      json: members,
+    }),
+  },
+  async run(context, { account: nameOrId, limit = 100, cursor = '0' }) {
+    if (!/^\d{1,15}$/.test(cursor)) throw queryFault('cursor', '`next` of the page before')
+    const account = await accountIn(context, nameOrId)
+    const rows = await context.store.read(LIST_MEMBERS, [account, Number(cursor), limit + 1])
+    const page = rows.slice(0, limit).map(viewOf)
+    return { data: page, next: rows.length > limit ? String(page.at(-1)?.id) : null }
+  },
+})
+
+const membersInvite = operation({
+  name: 'members invite',
+  summary: 'Adds a member to a team and makes a link that signs him in once, within 24 hours.',
+  scope: 'both',
+  arguments: object(
+    undefined,
+    { account: ACCOUNT, name: required(ACCOUNT_NAME), role: required(ROLE) },
+    {},
+  ),
+  result: row({ ...MEMBER_COLUMNS, ...LINK }),
+  own: [{ view: 'invite-member', status: 201 }],
+  command: {
+    arguments: 'ACCOUNT NAME',
+    example: 'tollgate members invite acme bob --role member',
+    options: {
+      role: { type: 'string', value: 'ROLE', summary: `${ROLES.join(', ')}; member by default` },
+    },
+    read: ({ positionals: [account = '', name = ''], values }) => ({
+      account,
+      name,
+      role: (textOf(values.role) ?? 'member') as MemberRole,
+    }),
+    print: singleRow,
+  },
+  async run(context, { account: nameOrId, name, role }) {
+    const { store, now, member } = context
+    requireOwner(member, role)
+    const account = await accountIn(context, nameOrId)
+    await store
+      .change(addMember(account, { name, role }, now), {
+        object: `member of account ${account}`,
+        before: null,
+        after: { name, role },
+      })
+      .catch(existsAs(name))
+    const added = await findMember(context, account, name)
+    return { data: { ...added, ...(await storeLink(context, account, added)) } }
+  },
+})
+const storeLink = async (context: Context, account: number, member: MemberView) => {
+  const link = linkFor(context, account, member)
+  const expires = isoTime(link.expires)
+  await context.store.change(link.statements, {
+    object: `member ${member.id}`,
+    before: null,
+    after: { link: member.name, expires },
+  })
+  return { url: link.url, expires }
+}
+
+const membersLink = operation({
+  name: 'members link',
+  summary: 'Makes another link that signs a member in once, within 24 hours.',
+  scope: 'both',
+  arguments: ONE,
+  result: row({ ...MEMBER_COLUMNS, ...LINK }),
+  own: own('link'),
+  command: {
+    arguments: 'ACCOUNT NAME',
+    example: 'tollgate members link acme bob',
+    read: readOne,
+    print: singleRow,
+  },
+  async run(context, { account: nameOrId, member: named }) {
+    const account = await accountIn(context, nameOrId)
+    const target = await findMember(context, account, named)
+    requireOwner(context.member, target.role)
+    return { data: { ...target, ...(await storeLink(context, account, target)) } }
+  },
+})
+
+const membersUpdate = operation({
+  name: 'members update',
+  summary: 'Changes the name or the role of a member, at once.',
+  scope: 'both',
+  arguments: object(
+    undefined,
+    { account: ACCOUNT, member: required(MEMBER), name: ACCOUNT_NAME, role: ROLE },
+    {},
+  ),
+  result: row(MEMBER_COLUMNS),
+  own: own('update'),
+  command: {
+    arguments: 'ACCOUNT NAME',
+    example: 'tollgate members update acme bob --role admin',
+    options: {
+      name: { type: 'string', value: 'NAME', summary: 'another name' },
+      role: { type: 'string', value: 'ROLE', summary: ROLES.join(', ') },
+    },
+    read: input => {
+      const [name, role] = [textOf(input.values.name), textOf(input.values.role)]
+      return {
+        ...readOne(input),
+        ...(name !== undefined && { name }),
+        ...(role !== undefined && { role: role as MemberRole }),
+      }
+    },
+    print: singleRow,
+  },
+  async run(context, { account: nameOrId, member: named, name, role }) {
+    const account = await accountIn(context, nameOrId)
+    const before = await findMember(context, account, named)
+    requireOwner(context.member, before.role)
+    if (role !== undefined) requireOwner(context.member, role)
+    const after = { name: name ?? before.name, role: role ?? before.role }
+    await context.store
+      .change(updateMember({ ...before, account }, after), {
+        object: `member ${before.id}`,
+        before: changeOf(before),
+        after,
+      })
+      .catch(existsAs(after.name))
+    return { data: await findMember(context, account, String(before.id)) }
+  },
+})
+
+const membersRemove = operation({
+  name: 'members remove',
+  summary: 'Removes a member: his keys, tokens and sessions end; his calls stay in the ledger.',
+  scope: 'both',
+  arguments: ONE,
+  result: row(MEMBER_COLUMNS),
+  own: own('remove'),
+  command: {
+    arguments: 'ACCOUNT NAME',
+    example: 'tollgate members remove acme bob',
+    read: readOne,
+    print: singleRow,
+  },
+  async run(context, { account: nameOrId, member: named }) {
+    const { store, now } = context
+    const account = await accountIn(context, nameOrId)
+    const target = await findMember(context, account, named)
+    requireOwner(context.member, target.role)
+    await store
+      .change(removeMember({ ...target, account }, now), {
+        object: `member ${target.id}`,
+        before: changeOf(target),
+        after: { state: 'removed' },
+      })
+      .catch(existsAs(target.name))
+    return { data: target }
+  },
+})
+
+export const memberOperations: readonly Operation[] = [
+  membersList,
+  membersInvite,
+  membersLink,
+  membersUpdate,
+  membersRemove,
+]

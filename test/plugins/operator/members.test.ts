@@ -1,0 +1,55 @@
+/** The statements of members on both stores. */
+import t from 'tap'
+import type { HostBase } from '../../../engine/plugin.ts'
+import { Credentials } from '../../../plugins/credentials/credentials.ts'
+import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
+import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
+import { makeLedger } from '../../helpers/store/membership.ts'
+import { startBoth } from '../../helpers/store/store.ts'
+
+const actor: Actor = { via: 'command line', name: 'root' }
+const run = async (host: HostBase, name: string, args: object) => {
+  const operation = OPERATIONS.find(each => each.name === name)
+  if (!operation) throw new Error(`there is no operation ${name}`)
+  const { data } = await runOperation(operation, { ...args }, { host, actor })
+  return data as { readonly [name: string]: unknown }
+}
+
+for (const { engine, database } of await startBoth(t, []))
+  t.test(`members on ${engine}: roles, keys, and an end`, async t => {
+    const { account } = await openAccountsIn(database)
+    await makeLedger(database)
+    await account('root', 'admin')
+    await account('acme')
+    const host = hostOver(database)
+    const bob = await run(host, 'members invite', { account: 'acme', name: 'bob', role: 'member' })
+    t.match(bob, { id: 1, account: 'acme', name: 'bob', role: 'member', keys: 0, url: /#link=sl-/ })
+    await t.rejects(run(host, 'members invite', { account: 'acme', name: 'bob', role: 'viewer' }), {
+      code: 'MEMBER_EXISTS',
+      status: 409,
+    })
+    await t.rejects(run(host, 'members update', { account: 'acme', member: 'eve' }), {
+      code: 'MEMBER_UNKNOWN',
+    })
+    const key = await run(host, 'keys create', { account: 'acme', member: 'bob' })
+    t.match(key, { member: 'bob' })
+    const credentials = new Credentials(database)
+    const find = () => credentials.find(String(key.key), 'key')
+    t.match(await find(), { account: { member: { id: 1, name: 'bob', role: 'member' } } })
+    await run(host, 'members update', { account: 'acme', member: 1, role: 'admin', name: 'rob' })
+    const other = new Credentials(database)
+    t.match(await other.find(String(key.key), 'key'), {
+      account: { member: { name: 'rob', role: 'admin' } },
+    })
+    t.match(await run(host, 'members list', { account: 'acme' }), [{ name: 'rob', keys: 1 }])
+    const both = await Promise.allSettled(
+      [1, 2].map(() => run(host, 'members remove', { account: 'acme', member: 'rob' })),
+    )
+    t.ok(both.some(({ status }) => status === 'fulfilled'))
+    t.same(await run(host, 'members list', { account: 'acme' }), [])
+    t.match(await new Credentials(database).find(String(key.key), 'key'), {
+      refusalCode: 'AUTH_REVOKED',
+    })
+    t.match(await run(host, 'keys show', { key: key.id }), { member: /rob/, state: 'revoked' })
+  })
