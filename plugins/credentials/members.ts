@@ -11,7 +11,7 @@ export const ROLES: readonly MemberRole[] = ['owner', 'admin', 'member', 'viewer
 /** What a member does, and the roles that may. `read`: the team's objects; a `member` sees calls
  *  and keys of his own only. `team`: sums and statements of the whole team. `use`: calls, files,
  *  tasks, and keys of one's own. `manage`: members, their keys, money and notifications. */
-export const ACCESS = {
+const ACCESS = {
   read: ['owner', 'admin', 'member', 'viewer'],
   team: ['owner', 'admin', 'viewer'],
   use: ['owner', 'admin', 'member'],
