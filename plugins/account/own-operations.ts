@@ -1,6 +1,7 @@
 /** The views that the table of operations gives: each runs an operation for the account of its
  *  caller. */
 import type { Exchange, Host, Json, RouteDescription } from '../../engine/plugin.ts'
+import { accountFor } from '../credentials/members.ts'
 import { checkPathId } from '../dialects/path-id.ts'
 import { argumentsIn, membersOf, type Schema } from '../operator/http-arguments.ts'
 import { type Operation, type OwnForm, runOperation } from '../operator/operation.ts'
@@ -8,7 +9,7 @@ import { OPERATIONS } from '../operator/table.ts'
 import { validatorOf } from '../schema/compile.ts'
 import { refuseOtherTypes } from '../schema/json-body.ts'
 import { envelopeOf, json, nullable, query, text } from '../shapes.ts'
-import { accountFor, answerSuccess, type ViewFactory } from './response.ts'
+import { answerSuccess, type ViewFactory } from './response.ts'
 
 /** The arguments that a customer sends in the query or the body. */
 const schemaOf = (operation: Operation, { fixed = {}, inPath, without = [] }: OwnForm): Schema => {

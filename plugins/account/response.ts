@@ -1,17 +1,8 @@
 /** Responses of the account endpoints: the JSON envelope, exact numbers, no caching. */
 import type { Exchange, Json } from '../../engine/plugin.ts'
-import { type Access, requireAccess } from '../credentials/members.ts'
-import { ACCOUNT, type Account } from '../slots.ts'
 
 /** Creates the handler of one route. */
 export type ViewFactory<HostPart> = (host: HostPart) => (exchange: Exchange) => Promise<void>
-
-/** The calling account. Throws MEMBER_ROLE unless the role of its member allows this. */
-export const accountFor = ({ slots }: Exchange, access: Access): Account => {
-  const account = slots.need(ACCOUNT)
-  requireAccess(account, access)
-  return account
-}
 
 /** Headers of responses that contain data of one account. */
 export const PRIVATE = { 'cache-control': 'no-store' }

@@ -3,7 +3,7 @@ import type { Exchange, Host } from '../../engine/plugin.ts'
 import { accountEvents } from '../account-events/account-events.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { printMoney } from '../billing/money.ts'
-import { onlyMember } from '../credentials/members.ts'
+import { accountFor, onlyMember } from '../credentials/members.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { csvHead, csvRows } from '../ledger/views/csv.ts'
 import { BY_DAY_AND_MODEL } from '../ledger/views/overview.ts'
@@ -12,7 +12,7 @@ import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import type { UsageCell } from '../views.ts'
 import { fault } from './faults.ts'
 import { limitOf, periodOf, singleParameter } from './input.ts'
-import { accountFor, answerSuccess, isoTime, PRIVATE, type ViewFactory } from './response.ts'
+import { answerSuccess, isoTime, PRIVATE, type ViewFactory } from './response.ts'
 import {
   amountsOf,
   type By,

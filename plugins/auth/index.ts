@@ -50,7 +50,7 @@ export default {
   },
 } satisfies Plugin<AuthOptions>
 
-/** What a route needs from members of a team. Routes without API keys are views of an account,
+/** The rights that a route needs from members of a team. Routes without API keys are views of an account,
  *  which check it themselves. */
 const accessOf = ({ modes, role }: AuthRequirement, isRead: boolean): Access | undefined => {
   if (role === 'admin') return isRead ? 'team' : 'manage'

@@ -26,7 +26,7 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly limiter: FailedAuthLimiter
   readonly isWebSocket: boolean
   readonly isRead: boolean
-  /** What the role of a member of the team must allow; undefined: another stage checks it. */
+  /** The role of a member of the team must allow it; undefined: another stage checks that. */
   readonly access: Access | undefined
   readonly url: HostBase['url']
 }

@@ -1,14 +1,14 @@
 /** Members of a team. A team is an account: its members share the wallet, and keys and tokens
  *  belong to one of them, or to the account itself. */
 import { errors } from '../../engine/errors.ts'
-import type { Row, Sql, Statement, Value } from '../../engine/plugin.ts'
-import type { Account, Member, MemberRole } from '../slots.ts'
+import type { Exchange, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
+import { ACCOUNT, type Account, type Member, type MemberRole } from '../slots.ts'
 import { change } from './statements.ts'
 
 /** From all rights to the fewest. */
 export const ROLES: readonly MemberRole[] = ['owner', 'admin', 'member', 'viewer']
 
-/** What a member does, and the roles that may. `read`: the team's objects; a `member` sees calls
+/** The roles that may do each thing. `read`: the team's objects; a `member` sees calls
  *  and keys of his own only. `team`: sums and statements of the whole team. `use`: calls, files,
  *  tasks, and keys of one's own. `manage`: members, their keys, money and notifications. */
 const ACCESS = {
@@ -43,6 +43,13 @@ export const memberIn = ({ member, member_name, member_role }: Row): Pick<Accoun
           role: member_role as MemberRole,
         },
       }
+/** The calling account. Throws MEMBER_ROLE unless the role of its member allows this. */
+export const accountFor = ({ slots }: Exchange, access: Access): Account => {
+  const account = slots.need(ACCOUNT)
+  requireAccess(account, access)
+  return account
+}
+
 const isOneOf = (access: Access, role: MemberRole): boolean =>
   (ACCESS[access] as readonly string[]).includes(role)
 /** The member whose own calls and keys are all that the caller sees; undefined: those of the

@@ -1,8 +1,7 @@
 /** Plugin `notify`: low-balance webhooks with settings, a test delivery and the sending job. */
 
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
-import { requireAccess } from '../credentials/members.ts'
-import { ACCOUNT } from '../slots.ts'
+import { accountFor } from '../credentials/members.ts'
 import type { TestDelivery } from '../views.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { ABOUT } from './about.ts'
@@ -39,8 +38,7 @@ export default {
       answers: true,
       describe: () => ABOUT[action],
       async handle(exchange) {
-        const account = exchange.slots.need(ACCOUNT)
-        requireAccess(account, action === 'show' ? 'read' : 'manage')
+        const account = accountFor(exchange, action === 'show' ? 'read' : 'manage')
         exchange.answer(200, await act(account.id, exchange, host))
       },
       explain: () => action,

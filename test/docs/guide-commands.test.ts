@@ -1,5 +1,5 @@
-/** docs/guides/, docs/files.md, docs/openapi.md and docs/teams.md: their commands run in order, in a fresh clone
- *  with a running gateway. */
+/** docs/guides/, docs/files.md, docs/openapi.md and docs/teams.md: their commands run in order, in
+ *  a fresh clone with a running gateway. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -59,7 +59,7 @@ const existsAs =
     throw error
   }
 
-/** The member that a credential is for: as named, null for the account itself; undefined: as it is.
+/** The member that a credential is for: as named, null for the account itself; undefined: unchanged.
  *  Only owners and admins name another than themselves, for API keys only. */
 export const chosenMember = async (
   context: Context,

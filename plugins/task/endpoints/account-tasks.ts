@@ -2,10 +2,9 @@
 import { errors } from '../../../engine/errors.ts'
 import type { Exchange, Host, Json, Sql, Stage } from '../../../engine/plugin.ts'
 import { accountEvents } from '../../account-events/account-events.ts'
-import { requireAccess } from '../../credentials/members.ts'
+import { accountFor } from '../../credentials/members.ts'
 import { checkPathId } from '../../dialects/path-id.ts'
 import { mediaTypeOf } from '../../formats/media/media-type.ts'
-import { ACCOUNT } from '../../slots.ts'
 import type { OwnTask } from '../../views.ts'
 import { TASK_COLUMNS, TASKS } from '../requests/statements.ts'
 import { dataOf, isWebUrl, sourcesIn } from '../results/results.ts'
@@ -79,14 +78,15 @@ export class AccountTasksStage implements Stage {
   explain() {
     return { tasks: this.#view }
   }
-  async #list({ request, slots }: Exchange): Promise<{ readonly [name: string]: Json }> {
+  async #list(exchange: Exchange): Promise<{ readonly [name: string]: Json }> {
+    const { request } = exchange
     const list = LISTS[request.query.get('state') ?? '']
     if (!list) throw fault('TASK_STATE')
     const cursor = request.query.get('cursor')
     const [, time = '', id = ''] = cursor === null ? [] : (CURSOR.exec(cursor) ?? [])
     if (cursor !== null && id === '') throw fault('TASK_CURSOR')
     const created = cursor === null ? Number.MAX_SAFE_INTEGER : Number(time)
-    const values = [slots.need(ACCOUNT).id, created, created, id, PAGE + 1]
+    const values = [accountFor(exchange, 'read').id, created, created, id, PAGE + 1]
     const rows = await this.#host.database.read(list, values)
     const page = rows.slice(0, PAGE)
     const last = page.at(-1)
@@ -101,7 +101,7 @@ export class AccountTasksStage implements Stage {
       const fresh = await this.#runner.refreshLinks(this.#host, task)
       return { data: viewOf(await showWhole(fresh, this.#host)) }
     }
-    requireAccess(exchange.slots.need(ACCOUNT), 'use')
+    accountFor(exchange, 'use')
     const faults = { notCancellable: (state: string) => fault('TASK_NOT_CANCELLABLE', [state]) }
     await cancelTask(task, { host: this.#host, runner: this.#runner, faults })
     return { data: viewOf(await showWhole(await this.#find(exchange), this.#host)) }
@@ -130,10 +130,11 @@ export class AccountTasksStage implements Stage {
       'x-content-type-options': 'nosniff',
     })
   }
-  async #find({ params, slots }: Exchange): Promise<Task> {
+  async #find(exchange: Exchange): Promise<Task> {
+    const { params } = exchange
     const id = checkPathId(params.id ?? '')
     const isId = /^[\w-]{1,64}$/.test(id)
-    const values = [id, slots.need(ACCOUNT).id]
+    const values = [id, accountFor(exchange, 'read').id]
     const [row] = isId ? await this.#host.database.read(FIND, values) : []
     if (!row) throw fault('TASK_UNKNOWN', [id.slice(0, 64)])
     return taskOf(row)
