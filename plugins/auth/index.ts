@@ -50,8 +50,8 @@ export default {
   },
 } satisfies Plugin<AuthOptions>
 
-/** The rights that a route needs from members of a team. Routes without API keys are views of an account,
- *  which check it themselves. */
+/** The rights that a route needs from members of a team. Routes without API keys are views of an
+ *  account, which check it themselves. */
 const accessOf = ({ modes, role }: AuthRequirement, isRead: boolean): Access | undefined => {
   if (role === 'admin') return isRead ? 'team' : 'manage'
   if (!modes.some(mode => KINDS[mode] === 'key')) return undefined

@@ -59,8 +59,8 @@ const existsAs =
     throw error
   }
 
-/** The member that a credential is for: as named, null for the account itself; undefined: unchanged.
- *  Only owners and admins name another than themselves, for API keys only. */
+/** The member that a credential is for; null: the account itself; undefined: unchanged. Only owners
+ *  and admins name another than themselves, for API keys only. */
 export const chosenMember = async (
   context: Context,
   account: number,
