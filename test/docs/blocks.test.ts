@@ -93,6 +93,8 @@ const SURROUNDINGS: Readonly<Record<string, object>> = {
   openrouter: { url: 'https://openrouter.ai/api/v1', key: 'k' },
 }
 const MODELS = {
+  // A budget needs a price that it can bound.
+  priced: { to: 'gp/priced', price: { input: '1 / 1M', output: '2 / 1M' } },
   'gp-4.1': { to: 'gp/gpt-4.1', free: true },
   'gp-4.1-mini': { to: 'gp/gpt-4.1-mini', free: true },
   'cl-haiku': { to: 'gp/haiku', free: true },
