@@ -165,6 +165,27 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     summary: 'Shows the account and its balance',
     responses: json(envelopeOf(profile)),
   },
+  site: {
+    summary: 'Shows the units of quotas, in the shape of new-api',
+    responses: json(
+      envelopeOf(
+        object({
+          system_name: text,
+          quota_per_unit: described('Quota units of a dollar', number),
+          quota_display_type: oneOf('USD', 'CNY', 'CUSTOM'),
+          display_in_currency: boolean,
+          usd_exchange_rate: number,
+          price: number,
+          custom_currency_symbol: text,
+          custom_currency_exchange_rate: number,
+        }),
+      ),
+    ),
+  },
+  models: {
+    summary: 'Lists the names of the models, in the shape of new-api',
+    responses: json(envelopeOf(list(text))),
+  },
   balance: {
     summary: 'Shows what an API key may spend',
     responses: json(envelopeOf(balance)),

@@ -9,10 +9,13 @@ import { priceSheet } from './price-sheet.ts'
 import { pricing } from './pricing.ts'
 import { receipt } from './receipt.ts'
 import type { ViewFactory } from './response.ts'
+import { ownModels, siteStatus } from './site.ts'
 import { balance, dashboardUsage, profile, subscription, tokenUsage } from './status.ts'
 import { overview, usage, usageEvents } from './usage.ts'
 
 const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
+  site: siteStatus,
+  models: ownModels,
   info: profile,
   balance,
   'token-usage': tokenUsage,

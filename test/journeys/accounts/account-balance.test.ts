@@ -187,6 +187,25 @@ t.test('token usage: has the shape of new-api', async t => {
     })
 })
 
+t.test('site status: quotas divided by its unit and times its rate are the balance', async t => {
+  const { status, body } = await ask('GET', '/api/status')
+  t.equal(status, 200)
+  t.match(body, { success: true, data: { quota_per_unit: 3_600_000, usd_exchange_rate: 7.2 } })
+  t.equal((body.data as unknown as { quota_display_type: string }).quota_display_type, 'CNY')
+  const { body: user } = await ask('GET', '/api/user/self', token.text)
+  const { quota, balance } = user.data as unknown as { quota: number; balance: number }
+  t.equal(((quota / 3_600_000) * 7.2).toFixed(6), balance.toFixed(6))
+})
+
+t.test('user models: are names, for the account alone', async t => {
+  t.same((await ask('GET', '/api/user/models', token.text)).body, {
+    success: true,
+    message: '',
+    data: ['plain', 'by-call', 'only-responses'],
+  })
+  t.match(await ask('GET', '/api/user/models'), { status: 401, body: { success: false } })
+})
+
 t.test('billing dashboard: reports subscription and usage in dollars', async t => {
   const bob = await gateway.account('bobby')
   // In yuan, at 7.2 for a dollar.
@@ -202,6 +221,8 @@ t.test('billing dashboard: reports subscription and usage in dollars', async t =
     hard_limit_usd: 1.388889,
     system_hard_limit_usd: 1.388889,
   })
+  const plain = await ask('GET', '/dashboard/billing/subscription', own.text)
+  t.match(plain, { status: 200, body: { hard_limit_usd: 1.388889 } })
   const dates = '?start_date=2026-01-01&end_date=nonsense'
   const usage = await ask('GET', `/v1/dashboard/billing/usage${dates}`, own.text)
   t.same(usage.body, { object: 'list', total_usage: 17.361111 }, 'cents')

@@ -290,6 +290,8 @@ t.test('OpenAPI: what account and admin endpoints answer fits the schemas', asyn
   await call(t, { id: 'user-info', path: '/api/user/info', status: '401', token: 'st-wrong' })
   await get('token-balance', `/api/token/balance?key=${key}`)
   await call(t, { id: 'token-usage', path: '/api/usage/token' })
+  await call(t, { id: 'site-status', path: '/api/status' })
+  await get('user-models', '/api/user/models')
   await call(t, { id: 'subscription', path: '/v1/dashboard/billing/subscription' })
   await call(t, { id: 'dashboard-usage', path: '/v1/dashboard/billing/usage' })
 })
