@@ -484,6 +484,8 @@ const TEXTS = {
   'column.status': ['Status', '状态码'],
   'column.account': ['Account', '账户'],
   'column.upstream': ['Upstream', '上游'],
+  'column.input': ['Tokens in', '输入 token'],
+  'column.output': ['Tokens out', '输出 token'],
   'column.ms': ['Time (ms)', '耗时（毫秒）'],
   'live.kind': ['Requests', '请求类型'],
   'live.kind.calls': ['Calls', '调用'],

@@ -249,6 +249,8 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await gateway.ask('POST', '/v1/chat/completions', body, headers)
     const row = page.getByRole('row').filter({ hasText: 'gx-2.5-pro' })
     await row.getByRole('cell', { name: 'calls', exact: true }).waitFor()
+    const titles = (await page.locator('thead th').allTextContents()).join()
+    t.match(titles, /Tokens in,Tokens out,Time \(ms\),Cost/)
     await page.getByRole('button', { name: /^Cost/ }).click()
     await page.getByRole('columnheader', { name: /^Cost/, includeHidden: true }).waitFor()
     await page.locator('th[aria-sort=descending]').filter({ hasText: 'Cost' }).waitFor()

@@ -273,6 +273,18 @@ const useFailedColumns = (): readonly Column<FailedUsage>[] => {
   ]
 }
 
+const countColumn = (
+  title: string,
+  count: (call: UsageCall) => number | null,
+): Column<UsageCall> => ({
+  title,
+  cell: call => {
+    const value = count(call)
+    return value === null ? '' : formatNumber(value)
+  },
+  isNumber: true,
+  isWidest: true,
+})
 const useCallColumns = (): readonly Column<UsageCall>[] => {
   const currency = useCurrency()
   const keys = useKeyNames()
@@ -307,6 +319,9 @@ const useCallColumns = (): readonly Column<UsageCall>[] => {
       cell: ({ state }) => <State state={state} />,
       isWide: true,
     },
+    countColumn(text('column.input'), ({ input_tokens: tokens }) => tokens),
+    countColumn(text('column.output'), ({ output_tokens: tokens }) => tokens),
+    countColumn(text('column.ms'), ({ ms }) => ms),
     {
       title: `${text('column.cost')} (${currency})`,
       cell: ({ cost }) => <Money amount={cost} />,
