@@ -1,0 +1,108 @@
+/** Upstreams with the task shapes of Kling, Runway, Luma and Suno, by YAML alone, for clients of
+ *  /v1/videos: create, poll, result, failure and price. The YAML is that of docs/tasks.md. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { parse } from 'yaml'
+import type { Json } from '../../../engine/plugin.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { KEY, startTasks } from './task-gateway.ts'
+
+const page = readFileSync(new URL('../../../docs/tasks.md', import.meta.url), 'utf8')
+const [, block = ''] = /```yaml\n# Task shapes\n([\s\S]*?)```/.exec(page) ?? []
+const { routes: shapes } = parse(block) as {
+  readonly routes: readonly { readonly name: string; readonly task: { readonly poll: object } }[]
+}
+const URL_OF_CLIP = 'https://files.example/clip.mp4'
+
+interface Provider {
+  readonly create: Json
+  readonly submit: string
+  readonly poll: string
+  readonly success: Json
+  readonly failure: Json
+}
+const kling = (members: object) => ({ code: 0, data: { task_id: 'up-1', ...members } }) as Json
+const suno = (members: object) =>
+  ({ code: 'success', data: { task_id: 'up-1', ...members } }) as Json
+const PROVIDERS: Readonly<Record<string, Provider>> = {
+  kling: {
+    submit: '/v1/videos/text2video',
+    create: kling({ task_status: 'submitted' }),
+    poll: '/v1/videos/text2video/up-1',
+    success: kling({ task_status: 'succeed', task_result: { videos: [{ url: URL_OF_CLIP }] } }),
+    failure: kling({ task_status: 'failed', task_status_msg: 'no people' }),
+  },
+  runway: {
+    submit: '/v1/text_to_video',
+    create: { id: 'up-1' },
+    poll: '/v1/tasks/up-1',
+    success: { id: 'up-1', status: 'SUCCEEDED', output: [URL_OF_CLIP] },
+    failure: { id: 'up-1', status: 'FAILED', failure: 'no people', failureCode: 'SAFETY' },
+  },
+  luma: {
+    submit: '/dream-machine/v1/generations',
+    create: { id: 'up-1', state: 'queued' },
+    poll: '/dream-machine/v1/generations/up-1',
+    success: { id: 'up-1', state: 'completed', assets: { video: URL_OF_CLIP } },
+    failure: { id: 'up-1', state: 'failed', failure_reason: 'no people' },
+  },
+  suno: {
+    submit: '/suno/submit/music',
+    create: { code: 'success', message: '', data: 'up-1' },
+    poll: '/suno/fetch/up-1',
+    success: suno({ status: 'SUCCESS', progress: '100%', data: [{ audio_url: URL_OF_CLIP }] }),
+    failure: suno({ status: 'FAILURE', fail_reason: 'no people' }),
+  },
+}
+
+for (const [name, provider] of Object.entries(PROVIDERS))
+  t.test(`task shape of ${name}: create, poll, result, failure and price`, async t => {
+    const { poll, ...rule } = shapes.find(each => each.name === name)?.task ?? { poll: {} }
+    const create = { ...rule, upstreams: ['vd'], poll: { ...poll, every: '20ms..40ms' } }
+    const routes = [
+      { path: 'POST /v1/videos', model: 'body', task: create, errors: 'openai' },
+      {
+        path: 'GET /v1/videos/{id}',
+        task: { dialect: 'openai-videos', view: 'query' },
+        errors: 'openai',
+      },
+    ]
+    const gateway = await startTasks(t, 'sqlite', {}, {}, routes)
+    let answer = provider.success
+    gateway.here.script = ({ method }) => ({ json: method === 'POST' ? provider.create : answer })
+    const call = async (method: string, path: string, body?: object) => {
+      const response = await fetch(gateway.gatewayUrl + path, {
+        method,
+        headers: {
+          'content-type': 'application/json',
+          account: '1',
+          authorization: `Bearer ${KEY}`,
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      return (await response.json()) as { readonly [name: string]: Json }
+    }
+    const run = async () => {
+      const { id } = await call('POST', '/v1/videos', {
+        model: 'clip',
+        prompt: 'a cat',
+        seconds: '4',
+      })
+      return eventually(async () => {
+        const video = await call('GET', `/v1/videos/${id}`)
+        return ['completed', 'failed'].includes(String(video.status)) ? video : undefined
+      })
+    }
+    t.match(await run(), { status: 'completed', progress: 100, error: null })
+    t.equal(await gateway.spent(), 100_000_000n, 'four seconds at 0.025')
+    const [row] = await gateway.rows('SELECT results FROM tasks')
+    t.match(String(row?.results), URL_OF_CLIP)
+    answer = provider.failure
+    t.match(await run(), { status: 'failed', error: { message: /no people/ } })
+    t.equal(await gateway.spent(), 100_000_000n, 'a failure costs nothing')
+    const [submit, ...polls] = gateway.requests
+    t.equal(submit?.path, provider.submit)
+    t.match(polls[0], { method: 'GET', path: provider.poll })
+    t.ok(Object.values(submit?.body ?? {}).includes('a cat'))
+    t.same(await gateway.findings(), [])
+  })
