@@ -67,7 +67,12 @@ const archivedRequests = async (database: OpenDatabase, folder: string): Promise
 }
 const overviewOf = async (database: Pick<Database, 'read'>, account: number) => {
   const period = { from: (TODAY - 30) * DAY, to: NOW + 1 }
-  return database.read(BY_DAY_AND_MODEL, [...accountValuesIn(account, period, NOW), 1_000])
+  return database.read(BY_DAY_AND_MODEL, [
+    ...accountValuesIn(account, period, NOW),
+    null,
+    null,
+    1_000,
+  ])
 }
 const fault = async (promise: Promise<unknown>): Promise<string> =>
   promise.then(

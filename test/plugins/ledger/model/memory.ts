@@ -8,6 +8,7 @@ import { createGroupCommit } from '../../../../engine/store/sqlite/group-commit.
 import { prepareStore } from '../../../../engine/store/sqlite/migrate.ts'
 import type { Sqlite } from '../../../../engine/store/sqlite/sqlite.ts'
 import { encodeRows, normalizeRow, toSqlite } from '../../../../engine/store/values.ts'
+import { migrations as credentials } from '../../../../plugins/credentials/tables.ts'
 import { migrations } from '../../../../plugins/ledger/tables.ts'
 
 const TABLES = ['charges', 'credits', 'shares', 'tollgate_processes', 'usage_days', 'wallets']
@@ -24,7 +25,8 @@ export const openMemory = (): Memory => {
   const connection = new DatabaseSync(':memory:')
   connection.exec('PRAGMA foreign_keys = ON')
   prepareStore(sqliteOver(connection))
-  for (const { text } of [...MEMBERSHIP_TABLES, ...migrations]) connection.exec(text)
+  for (const { text } of [...MEMBERSHIP_TABLES, ...credentials, ...migrations])
+    connection.exec(text)
   const store = sqliteOver(connection)
   const group = createGroupCommit(store)
   const clear = TABLES.map(table => connection.prepare(`DELETE FROM ${table}`))

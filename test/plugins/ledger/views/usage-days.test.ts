@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Row, Value } from '../../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
 import type { OpenDatabase } from '../../../../engine/store/open-database.ts'
+import { migrations as credentials } from '../../../../plugins/credentials/tables.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { refundStatements } from '../../../../plugins/ledger/refunds/refund-undelivered.ts'
 import { migrations } from '../../../../plugins/ledger/tables.ts'
@@ -51,6 +52,7 @@ for (const engine of ENGINES)
     const store = await startAnyStore(t, engine)
     const database = await store.open()
     await database.migrate('standing', MEMBERSHIP_TABLES)
+    await database.migrate('auth', credentials)
     await database.migrate('meter', OLD)
     for (const account of ACCOUNTS) await giveCredit(database, account, 10n ** 9n)
     const charges = randomCharges(chance, 'old', 200)
@@ -64,7 +66,7 @@ for (const engine of ENGINES)
       for (let round = 0; round < 30; round++) {
         const period = randomPeriod(chance)
         for (const account of ACCOUNTS) {
-          const values = [...accountValuesIn(account, period, NOW), 10_000]
+          const values = [...accountValuesIn(account, period, NOW), null, null, 10_000]
           const expected = await cellsOf(database, account, period)
           t.same(await database.read(BY_DAY_AND_MODEL, values), expected, JSON.stringify(period))
         }
