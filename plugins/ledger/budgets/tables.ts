@@ -9,6 +9,7 @@ const sql = (name: string, text: string): Sql => ({ name: `budgets: ${name}`, te
  *  wallet with its negative, which held nothing. */
 const TABLES = `
   ALTER TABLE charges ADD COLUMN budgets TEXT;
+  CREATE INDEX charges_budgets ON charges (opened) WHERE budgets IS NOT NULL;
   CREATE TABLE budget_windows (
     wallet BIGINT PRIMARY KEY,
     budget TEXT NOT NULL,

@@ -365,6 +365,13 @@ t.test(
     await ask('POST accounts/rename', '', { account: 'leaver', name: 'gone' })
     await ask('GET accounts/show', '?account=gone')
     await ask('POST accounts/delete', '', { account: 'gone' })
+    const member = { account: 'closed', member: 'mia' }
+    await ask('POST members/invite', '', { account: 'closed', name: 'mia', role: 'viewer' })
+    await ask('GET members', '?account=closed')
+    await ask('POST members/link', '', member)
+    await ask('POST members/update', '', { ...member, role: 'member' })
+    await ask('POST members/remove', '', member)
+    await ask('GET alerts')
     await ask('POST codes', '', { amount: '1' })
     const [code] = await ask('GET codes')
     await ask('POST codes/revoke', '', { code: code?.id })
@@ -401,8 +408,9 @@ t.test(
     const ids = operationsIn(document)
       .map(({ operation }) => operation.operationId)
       .filter(id => id.startsWith('admin-'))
-    // Their tests need an editor, an older version, a failed delivery or a task without an answer.
-    const others = /editor|rollback|replay|tasks-(resolve|retry|cancel)|live/
+    // Their tests need an editor, an older version, a failed delivery, a task without an answer or
+    // the section `alerts:`.
+    const others = /editor|rollback|replay|tasks-(resolve|retry|cancel)|live|alerts/
     t.same(
       ids.filter(id => !checkedIds.includes(id) && !others.test(id)),
       [],

@@ -35,9 +35,14 @@ export const imageRoutes = (
   options: object = {},
 ): readonly object[] =>
   SHIPPED.map(({ task, ...route }) => {
-    const { poll, running: shipped, mode = '', ...others } = task
-    const limit = running ? running[mode] : shipped
-    const create = { mode, upstreams: ['vd'], poll: { ...poll, every: '20ms..40ms' }, ...options }
+    const { poll, running: shipped, mode, ...others } = task
+    const limit = running ? running[mode ?? ''] : shipped
+    const create = {
+      ...(mode !== undefined && { mode }),
+      upstreams: ['vd'],
+      poll: { ...poll, every: '20ms..40ms' },
+      ...options,
+    }
     return {
       ...route,
       validate: undefined,
