@@ -145,6 +145,8 @@ export interface AdminRequest {
   readonly body: Json | undefined
   /** Who sent it, with a credential; undefined over the socket of the data folder. */
   readonly operator?: Operator
+  /** IP address of the caller; undefined over the socket of the data folder. */
+  readonly address?: string
 }
 /** An account that may operate the gateway. */
 export interface Operator {

@@ -136,26 +136,31 @@ const respond = async (
   if (route) return route(new URLSearchParams(query), operator)
   const body = await readBody(incoming)
   if ('refusal' in body) return body.refusal
+  const address = addressOf(incoming)
+  const caller = { ...(operator && { operator }), ...(address !== undefined && { address }) }
   const request = { method: verb, path, query: query ?? '', body: body.json }
   return (
-    plugins?.send({ ...request, ...(operator && { operator }) }) ?? {
+    plugins?.send({ ...request, ...caller }) ?? {
       status: 404,
       body: { error: 'no plugin has this endpoint' },
     }
   )
 }
 
-const admitOverTcp: Admit = async ({ headers, socket }, access, options) => {
+/** Undefined on the Unix socket. */
+const addressOf = ({ socket }: IncomingMessage): string | undefined =>
+  socket.remoteAddress?.replace(/^::ffff:/, '')
+
+const admitOverTcp: Admit = async (incoming, access, options) => {
   if (access === 'open') return {}
-  const { authorization } = headers
+  const { authorization } = incoming.headers
   const key = options.metricsKey?.() ?? ''
   if (access === 'metrics') {
     if (key === '' ? isLoopback(options.host) : isBearerOf(key, authorization)) return {}
     if (key !== '' && authorization === undefined) return refuse(METRICS_REFUSAL)
   }
   if (authorization === undefined) return refuse(OPERATOR_REFUSAL)
-  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '')
-  return options.authorize({ authorization, address })
+  return options.authorize({ authorization, address: addressOf(incoming) ?? '' })
 }
 const OPERATOR_REFUSAL =
   'this needs the credential of an operator (Authorization: Bearer st-…), or the command line ' +

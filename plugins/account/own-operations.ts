@@ -4,7 +4,7 @@ import type { Exchange, Host, Json, RouteDescription } from '../../engine/plugin
 import { accountFor } from '../credentials/members.ts'
 import { checkPathId } from '../dialects/path-id.ts'
 import { argumentsIn, membersOf, type Schema } from '../operator/http-arguments.ts'
-import { type Operation, type OwnForm, runOperation } from '../operator/operation.ts'
+import { type Operation, type OwnForm, originOf, runOperation } from '../operator/operation.ts'
 import { OPERATIONS } from '../operator/table.ts'
 import { validatorOf } from '../schema/compile.ts'
 import { refuseOtherTypes } from '../schema/json-body.ts'
@@ -53,11 +53,12 @@ const viewFrom =
       return body
     }
     return async exchange => {
-      const { id, name, member } = accountFor(exchange, access)
+      const account = accountFor(exchange, access)
+      const { id, name, member } = account
       const args = (await argumentsOf(exchange)) as object
       const path = inPath === undefined ? {} : { [inPath]: numberIn(exchange) }
       const who = member ? `${member.name} of ${name}` : name
-      const actor = { via: 'own account', name: who, account: id } as const
+      const actor = { via: 'own account', name: who, ...originOf(exchange, account) } as const
       const caller = { host, actor, own: id, member }
       const { data, next } = await runOperation(operation, { ...args, ...fixed, ...path }, caller)
       const page = next === undefined ? {} : { next }

@@ -1,8 +1,17 @@
 /** Makes the commands of operators from the table of operations. */
+import { userInfo } from 'node:os'
 import type { HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
 import { type Actor, type Operation, runOperation } from './operation.ts'
 
-const ACTOR: Actor = { via: 'command line', name: 'command line' }
+/** A container may run as a user without a name. */
+const commandActor = (): Actor => {
+  const actor = { via: 'command line', name: 'command line' } as const
+  try {
+    return { ...actor, user: userInfo().username }
+  } catch {
+    return { ...actor, user: String(process.getuid?.() ?? '') }
+  }
+}
 
 /** Commands by verb, of operations that share a noun. `prepare` is called before each. */
 export const subcommandsOf = (
@@ -31,8 +40,9 @@ export const subcommandsOf = (
 
 /** A list has all its pages. */
 const runWhole = async (operation: Operation, args: Json, host: HostBase): Promise<unknown> => {
+  const actor = commandActor()
   const run = (more: object) =>
-    runOperation(operation, { ...(args as object), ...more }, { host, actor: ACTOR })
+    runOperation(operation, { ...(args as object), ...more }, { host, actor })
   const { data, next } = await run({})
   if (!Array.isArray(data) || operation.command?.isFirstPage) return data
   const rows: unknown[] = [...data]

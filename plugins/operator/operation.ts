@@ -7,6 +7,7 @@ import type {
   CommandOption,
   CommandResult,
   Database,
+  Exchange,
   HostBase,
   Json,
   Row,
@@ -15,7 +16,7 @@ import type {
 import type { Access } from '../credentials/members.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { Shape as View } from '../shapes.ts'
-import type { Member } from '../slots.ts'
+import type { Account, Member } from '../slots.ts'
 
 /** `operator`: the command line and /api/admin. `own`: the customer's endpoints, for the account of
  *  the caller only. */
@@ -27,6 +28,32 @@ export interface Actor {
   readonly name: string
   /** The number of its account; undefined for the command line and the socket of the listener. */
   readonly account?: number
+  /** `session 4`, `system token 3` or `key 2`; absent on the command line and the listener. */
+  readonly credential?: string
+  /** IP address; absent on the command line and the socket of the listener. */
+  readonly address?: string
+  /** Id of the request, as in the log. */
+  readonly request?: string
+  /** The user of the operating system, on the command line. */
+  readonly user?: string
+}
+/** Where a request comes from, and with which credential of the account. */
+export const originOf = (
+  { id, request }: Exchange,
+  account: Account,
+): Pick<Actor, 'account' | 'credential' | 'address' | 'request'> => {
+  const credential = credentialOf(account)
+  return {
+    account: account.id,
+    address: request.client.address,
+    request: id,
+    ...(credential !== undefined && { credential }),
+  }
+}
+const credentialOf = ({ key, token, session }: Account): string | undefined => {
+  if (session !== undefined) return `session ${session}`
+  if (token !== undefined) return `system token ${token}`
+  return key && `key ${key.id}`
 }
 /** The changes of a write. No secrets: they are shown once, and stored as digests. */
 export interface Change {

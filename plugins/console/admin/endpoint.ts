@@ -3,6 +3,7 @@
 
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { queryFault } from '../../operator/faults.ts'
+import type { Actor } from '../../operator/operation.ts'
 import type { Shape } from '../../shapes.ts'
 
 export interface AdminCall {
@@ -13,6 +14,8 @@ export interface AdminCall {
   readonly actor: string
   /** Who calls: the number of the account; undefined over the socket of the admin listener. */
   readonly account?: number
+  /** Its credential, address and request id, as far as they are known. */
+  readonly origin?: Pick<Actor, 'credential' | 'address' | 'request'>
 }
 export interface AdminEndpoint {
   /** One sentence, for the list of endpoints and for the OpenAPI. */

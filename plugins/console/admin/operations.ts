@@ -5,7 +5,8 @@ import { OPERATIONS } from '../../operator/table.ts'
 import { type AdminCall, type AdminEndpoint, type AdminEndpoints, asJson } from './endpoint.ts'
 
 const LISTENER = 'admin listener'
-const actorOf = ({ actor, account }: AdminCall): Actor => ({
+const actorOf = ({ actor, account, origin }: AdminCall): Actor => ({
+  ...origin,
   via: actor === LISTENER ? LISTENER : 'admin API',
   name: actor,
   ...(account !== undefined && { account }),

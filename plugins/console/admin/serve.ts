@@ -1,5 +1,6 @@
 /** Serves the endpoints of operators under `/api/admin/` and on the admin listener. */
 import type { Exchange, Host, HostBase, Json, Plugin } from '../../../engine/plugin.ts'
+import { originOf } from '../../operator/operation.ts'
 import { validatorOf } from '../../schema/compile.ts'
 import { ACCOUNT } from '../../slots.ts'
 import { fault } from '../faults.ts'
@@ -27,9 +28,9 @@ const run = async (
   if (invalid) throw invalid
   const checked = { ...call, body: body as AdminCall['body'] }
   const result = await endpoint.run(checked, host)
-  const { actor } = call
+  const { actor, origin } = call
   if (endpoint.body && !endpoint.isQuiet)
-    host.log.info({ actor, endpoint: name, ...result.change }, 'an admin change')
+    host.log.info({ actor, ...origin, endpoint: name, ...result.change }, 'an admin change')
   return result
 }
 
@@ -64,8 +65,10 @@ export const adminView =
       return
     }
     const body = isChange ? await request.json() : undefined
-    const { id: account, name: actor } = slots.need(ACCOUNT)
-    const call = { query: request.query, body, actor, account }
+    const account = slots.need(ACCOUNT)
+    const { account: id, ...origin } = originOf(exchange, account)
+    const caller = { actor: account.name, ...(id !== undefined && { account: id }), origin }
+    const call = { query: request.query, body, ...caller }
     const { data, next } = await run(name, call, host)
     const page = next === undefined ? {} : { next }
     exchange.answer(200, { success: true, message: '', data, ...page }, headers)
@@ -75,8 +78,9 @@ export const adminView =
 export const adminListenerEndpoints: NonNullable<Plugin['admin']> = Object.fromEntries(
   [...Object.keys(ADMIN_ENDPOINTS), ...Object.keys(EARLIER_NAMES)].map(name => [
     name.replace(' ', ' /-/admin/'),
-    async ({ query, body, operator }, host) => {
-      const caller = operator ? { actor: operator.name, account: operator.id } : { actor: LISTENER }
+    async ({ query, body, operator, address }, host) => {
+      const who = operator ? { actor: operator.name, account: operator.id } : { actor: LISTENER }
+      const caller = { ...who, ...(address !== undefined && { origin: { address } }) }
       const { data, next } = await run(name, { query, body, ...caller }, host)
       return next === undefined ? data : { data, next }
     },

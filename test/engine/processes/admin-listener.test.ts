@@ -191,9 +191,13 @@ t.test(
 t.test(
   'admin listener: passes JSON bodies to plugins, and refuses other and large ones',
   async t => {
+    const addresses = new Set<unknown>()
     const plugins = {
       names: () => ['POST /-/mine'],
-      send: async ({ body }: { readonly body: unknown }) => ({ status: 200, body: { got: body } }),
+      async send({ body, address }: { readonly body: unknown; readonly address?: string }) {
+        addresses.add(address)
+        return { status: 200, body: { got: body } }
+      },
     } as unknown as NonNullable<Parameters<typeof listenAdmin>[0]['plugins']>
     const own = await listenAdmin({
       host: '127.0.0.1',
@@ -215,6 +219,7 @@ t.test(
     }
     t.same(await post('{"a":[1]}'), { status: 200, got: { a: [1] } })
     t.same(await post(), { status: 200 })
+    t.same([...addresses], ['127.0.0.1'], 'plugins learn the address of the caller')
     t.match(await post('{"a"'), { status: 400, error: 'the body is not valid JSON' })
     t.match(await post(`"${'x'.repeat(2 ** 20)}"`), { status: 413, error: /larger than 1048576/ })
   },

@@ -39,6 +39,28 @@ t.test('requests: filtered by account, model, status and key; bad filters are re
     await refuse(t, 'GET', `requests?${query}`, undefined, 400)
 })
 
+t.test('changes: the log names the credential, the address and the request', async t => {
+  const { status } = await operator.ask('POST', '/api/admin/accounts/credit', {
+    account: 'ann',
+    amount: '0.5',
+    note: 'for the log',
+  })
+  t.equal(status, 200)
+  const line = await eventually(() =>
+    gateway
+      .output()
+      .split('\n')
+      .find(each => each.includes('an admin change') && each.includes('for the log')),
+  )
+  t.match(JSON.parse(String(line)), {
+    actor: 'admin',
+    credential: /^session \d+$/,
+    address: '127.0.0.1',
+    request: /^req_/,
+    endpoint: 'POST accounts/credit',
+  })
+})
+
 t.test('story: log line, charge and formula of one request; an unknown id is 404', async t => {
   const { data: charges } = await read('charges?account=ann')
   const id = String(charges[0]?.request)
