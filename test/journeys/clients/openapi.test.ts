@@ -371,7 +371,6 @@ t.test(
     await ask('POST members/link', '', member)
     await ask('POST members/update', '', { ...member, role: 'member' })
     await ask('POST members/remove', '', member)
-    await ask('GET alerts')
     await ask('POST codes', '', { amount: '1' })
     const [code] = await ask('GET codes')
     await ask('POST codes/revoke', '', { code: code?.id })

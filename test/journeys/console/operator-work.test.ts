@@ -223,6 +223,10 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await change('accounts', { name: 'leaver' })
     await change('accounts/rename', { account: 'leaver', name: 'left' })
     await change('accounts/delete', { account: 'left' })
+    await change('members/invite', { account: 'ann', name: 'mia', role: 'viewer' })
+    const member = { account: 'ann', member: 'mia' }
+    await change('members/update', { ...member, role: 'member' })
+    for (const verb of ['link', 'remove']) await change(`members/${verb}`, member)
     for (const verb of ['pause', 'resume']) await change(`tasks/${verb}`, { upstream: 'vd' })
     await change('editor/save', { file: 'notes.yaml', text, before: files['notes.yaml'] })
     await change('configuration/rollback', { version: 1 })
