@@ -221,6 +221,11 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await change('codes/revoke', { code: codes.body.data[0]?.id })
     await change('credits', { account: 'ann', amount: '1', reference: 'payment-1' })
     await change('accounts', { name: 'leaver' })
+    await change('members/invite', { account: 'leaver', name: 'eve', role: 'viewer' })
+    const eve = { account: 'leaver', member: 'eve' }
+    await change('members/link', eve)
+    await change('members/update', { ...eve, role: 'member' })
+    await change('members/remove', eve)
     await change('accounts/rename', { account: 'leaver', name: 'left' })
     await change('accounts/delete', { account: 'left' })
     await change('members/invite', { account: 'ann', name: 'mia', role: 'viewer' })
@@ -247,6 +252,11 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     for (const line of lines) {
       const entry = JSON.parse(line) as Readonly<Record<string, unknown>>
       t.equal(entry.actor, 'admin', line)
+      t.match(
+        entry,
+        { credential: /^(?:session|system token) \d+$/, address: '127.0.0.1', request: /^req_/ },
+        line,
+      )
       t.ok(Object.hasOwn(entry, 'before') && Object.hasOwn(entry, 'after'), line)
     }
     t.notMatch(lines.join(), /sl-\w{20}|whsec_|sk-\w{20}/, 'no secret')
