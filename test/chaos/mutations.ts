@@ -103,7 +103,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a kept hold stays in the lease of its process',
-    edits: [edit('plugins/ledger/kept-hold.ts', '[row, leaveShare] : [row]', '[row] : [row]')],
+    edits: [
+      edit('plugins/ledger/kept-hold.ts', '[row, leaveShare([account, quotaWallet]), ', '[row, '),
+    ],
     tests: [KEPT_HOLD],
   },
   {
@@ -148,8 +150,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         STATEMENTS,
-        "'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,",
-        "'open', ?, ?, CAST(? AS BIGINT) FROM (SELECT ? AS id) AS ${PROCESSES_TABLE}`,",
+        'CAST(? AS BIGINT), CAST(? AS TEXT) FROM ${PROCESSES_TABLE} WHERE id = ?`,',
+        'CAST(? AS BIGINT), CAST(? AS TEXT) FROM (SELECT ? AS id) AS ${PROCESSES_TABLE}`,',
       ),
     ],
     tests: [MODEL],

@@ -31,7 +31,6 @@ t.test('messages: a word of another gateway gets the key of this one', async t =
     max_budget: /--quota 5000000\/month/,
     retry: /`retries: 2`/,
     weight: /weight: 3/,
-    cors: /no CORS/,
     tls: /settings\.tls/,
     certificate: /settings\.tls/,
     ssl_verify: /settings\.tls/,

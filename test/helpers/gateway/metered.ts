@@ -4,6 +4,7 @@ import type { Json, Plugin, Stage } from '../../../engine/plugin.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import account from '../../../plugins/account/index.ts'
+import { migrations } from '../../../plugins/credentials/tables.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
 import idempotency from '../../../plugins/idempotency/index.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
@@ -87,7 +88,7 @@ export const startMetered = async (
   const plugins = {
     errors: errorsPlugin as Plugin,
     observe: observe as Plugin,
-    auth: pluginOf(caller),
+    auth: { ...pluginOf(caller), migrations },
     model: model as Plugin,
     idempotency: idempotency as Plugin,
     account: account as Plugin,
