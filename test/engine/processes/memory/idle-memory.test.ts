@@ -20,7 +20,7 @@ let checks = 0
 ${between}
 const timer = setInterval(() => {
   ${between}
-  if (++checks < 30 && size() > before - 20) return
+  if (++checks < 30 && size() > before / 3) return
   clearInterval(timer)
   console.log(JSON.stringify({ before, after: size() }))
 }, 100)`
@@ -57,7 +57,7 @@ const run = (between: string): { before: number; after: number } =>
 
 t.test('an idle process returns the memory of its garbage to the system', async t => {
   const { before, after } = run('')
-  t.ok(after < before - 20, `the heap shrinks from ${before} to ${after} MiB`)
+  t.ok(after < before / 3, `the heap shrinks from ${before} to ${after} MiB`)
 })
 
 t.test('a busy process is not stopped for a collection', async t => {
@@ -65,7 +65,8 @@ t.test('a busy process is not stopped for a collection', async t => {
     // CPU time: a busy machine gives less of it in 60 ms.
     'const end = process.cpuUsage().user + 60_000; while (process.cpuUsage().user < end);',
   )
-  t.ok(after > before - 20, `the heap stays at ${after} of ${before} MiB`)
+  // V8 collects a part by itself.
+  t.ok(after > before / 3, `the heap stays at ${after} of ${before} MiB`)
 })
 
 t.test('after requests it waits for six idle checks in a row: a collection drops code', async t => {
