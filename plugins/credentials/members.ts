@@ -3,16 +3,16 @@
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { ACCOUNT, type Account, type Member, type MemberRole } from '../slots.ts'
-import { change } from './statements.ts'
+import { change, NOW_AT, TABLES } from './statements.ts'
 
 /** From all rights to the fewest. */
-export const ROLES: readonly MemberRole[] = ['owner', 'admin', 'member', 'viewer']
+export const ROLES = ['owner', 'admin', 'member', 'viewer'] as const satisfies readonly MemberRole[]
 
-/** The roles that may do each thing. `read`: the team's objects; a `member` sees calls
- *  and keys of his own only. `team`: sums and statements of the whole team. `use`: calls, files,
+/** The roles that may do each thing. `read`: the team's objects; a `member` sees calls and keys of
+ *  his own only. `team`: sums and statements of the whole team. `use`: calls, files,
  *  tasks, and keys of one's own. `manage`: members, their keys, money and notifications. */
 const ACCESS = {
-  read: ['owner', 'admin', 'member', 'viewer'],
+  read: ROLES,
   team: ['owner', 'admin', 'viewer'],
   use: ['owner', 'admin', 'member'],
   manage: ['owner', 'admin'],
@@ -69,10 +69,8 @@ export const requireOwner = (member: Member | undefined, role: MemberRole | null
 
 const sql = (name: string, text: string): Sql => ({ name: `members: ${name}`, text })
 
-const NOW_AT = '(SELECT number FROM credential_changes WHERE id = 1)'
-const CREDENTIALS = ['api_keys', 'system_tokens', 'sessions', 'sign_in_links'] as const
 const perTable = (name: string, text: (table: string) => string): readonly Sql[] =>
-  CREDENTIALS.map(table => sql(`${name} ${table}`, text(table)))
+  Object.values(TABLES).map(table => sql(`${name} ${table}`, text(table)))
 
 const ADD = sql(
   'add',
@@ -124,7 +122,8 @@ export const MEMBER_OF_KEY = sql('of key', 'SELECT member FROM api_keys WHERE id
 export const ofMember = (key: string): string =>
   `(CAST(? AS BIGINT) IS NULL OR ${key} IN (SELECT id FROM api_keys WHERE member = ?))`
 
-/** Returns `id`. Rejects with MEMBER_EXISTS or ACCOUNT_UNKNOWN. */
+/** The last statement returns the number of the member as `id`. Rejects with MEMBER_EXISTS or
+ *  ACCOUNT_UNKNOWN. */
 export const addMember = (
   account: number,
   { name, role }: Omit<Member, 'id'>,

@@ -5,13 +5,14 @@ import type { Account, AccountKey, OwnLimits } from '../slots.ts'
 import type { Quota, QuotaPeriod } from './quota.ts'
 import type { Kind, Secret } from './secret.ts'
 
-const TABLES: Readonly<Record<Kind, string>> = {
+export const TABLES: Readonly<Record<Kind, string>> = {
   key: 'api_keys',
   'system-token': 'system_tokens',
   session: 'sessions',
   'sign-in-link': 'sign_in_links',
 }
-const NOW_AT = '(SELECT number FROM credential_changes WHERE id = 1)'
+/** The number of the present change, which `change` has taken. */
+export const NOW_AT = '(SELECT number FROM credential_changes WHERE id = 1)'
 const sql = (name: string, text: string): Sql => ({ name: `accounts: ${name}`, text })
 const perKind = (make: (kind: Kind) => Sql): Readonly<Record<Kind, Sql>> => ({
   key: make('key'),
@@ -443,7 +444,7 @@ export const ANY_ACCOUNT = sql('any', 'SELECT id FROM accounts LIMIT 1')
 
 /** The columns that the owner may see, without the digest. `where` refers to the table as `k`. */
 const OWN_COLUMNS =
-  'k.id, k.account, k.name, k.prefix, k.last_four, k.created, k.expires, k.revoked, k.member'
+  'k.id, k.account, k.name, k.prefix, k.last_four, k.created, k.expires, k.revoked'
 export const keyRows = (where: string): string =>
   `SELECT ${OWN_COLUMNS}, k.models, k.limits, k.quota, k.quota_period, k.period_quota
    FROM api_keys k WHERE ${where}`

@@ -1,4 +1,5 @@
 /** JSON Schemas of the rows that operations return: those of plugins/views.ts. */
+import { ROLES } from '../credentials/members.ts'
 import {
   any,
   boolean,
@@ -53,7 +54,7 @@ export const MEMBER_COLUMNS = {
   id: integer,
   account: text,
   name: text,
-  role: oneOf('owner', 'admin', 'member', 'viewer'),
+  role: oneOf(...ROLES),
   keys: integer,
   created: time,
 }

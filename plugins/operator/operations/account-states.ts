@@ -2,7 +2,6 @@
 import { flag, object } from '../../../engine/config/shape.ts'
 import { fault as storeFault } from '../../credentials/faults.ts'
 import { findAccount, type NamedAccount } from '../../credentials/find.ts'
-import { makeSignInLink } from '../../credentials/sign-in-link.ts'
 import { deleteAccount, suspendAccount } from '../../credentials/statements.ts'
 import { object as row, time, text as word } from '../../shapes.ts'
 import type { AccountRow } from '../../views.ts'
@@ -12,7 +11,8 @@ import { ACCOUNT_COLUMNS } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { reasonsToKeep } from '../money.ts'
 import { type Context, type Operation, operation } from '../operation.ts'
-import { isoTime, singleRow } from '../rows.ts'
+import { singleRow } from '../rows.ts'
+import { issueLink } from './sign-in-links.ts'
 
 const ONLY_ACCOUNT = object(undefined, { account: ACCOUNT }, {})
 const onlyAccount = ({
@@ -36,13 +36,10 @@ export const accountsLink = operation({
     read: onlyAccount,
     print: singleRow,
   },
-  async run({ host, store, actor, now }, { account: nameOrId }) {
-    const { id, name } = await findAccount(store, nameOrId)
-    const signIn = makeSignInLink(host, { account: id, issuer: actor.name, now })
-    const expires = isoTime(signIn.expires)
-    const after = { link: name, expires }
-    await store.change(signIn.statements, { object: objectOf({ id }), before: null, after })
-    return { data: { account: name, url: signIn.url, expires } }
+  async run(context, { account: nameOrId }) {
+    const { id, name } = await findAccount(context.store, nameOrId)
+    const link = await issueLink(context, { account: id }, { object: objectOf({ id }), link: name })
+    return { data: { account: name, ...link } }
   },
 })
 

@@ -2,7 +2,6 @@
  *  the rights of his role. */
 import { textOf } from '../../../engine/cli/kit.ts'
 import { object, ofTypes, oneOf, reading, required } from '../../../engine/config/shape.ts'
-import { isCode } from '../../../engine/kit.ts'
 import type { CommandArguments, Row } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
 import {
@@ -16,7 +15,6 @@ import {
   requireOwner,
   updateMember,
 } from '../../credentials/members.ts'
-import { makeSignInLink } from '../../credentials/sign-in-link.ts'
 import type { Rotated } from '../../credentials/statements.ts'
 import { list as listOf, object as row, time, text as word } from '../../shapes.ts'
 import type { MemberRole } from '../../slots.ts'
@@ -25,7 +23,8 @@ import { ACCOUNT, ACCOUNT_NAME, CURSOR, LIMIT } from '../arguments.ts'
 import { MEMBER_COLUMNS } from '../columns.ts'
 import { queryFault } from '../faults.ts'
 import { type CommandInput, type Context, type Operation, operation } from '../operation.ts'
-import { isoTime, singleRow } from '../rows.ts'
+import { isoTime, singleRow, whenCode } from '../rows.ts'
+import { issueLink } from './sign-in-links.ts'
 
 export const MEMBER = reading(
   ofTypes('Name or number of a member of the team.', ['string', 'integer'], { maxLength: 64 }),
@@ -51,16 +50,11 @@ const findMember = async ({ store }: Context, account: number, nameOrId: string)
   if (!target) throw fault('MEMBER_UNKNOWN', [nameOrId])
   return viewOf(target)
 }
-const existsAs =
-  (name: string) =>
-  (error: unknown): never => {
-    if (isCode(error, 'MEMBER_EXISTS')) throw fault('MEMBER_EXISTS', [name])
-    if (isCode(error, 'MEMBER_CHANGED')) throw fault('MEMBER_CHANGED')
-    throw error
-  }
+const whenExists = (name: string) => whenCode('MEMBER_EXISTS', () => fault('MEMBER_EXISTS', [name]))
+const whenChanged = whenCode('MEMBER_CHANGED', () => fault('MEMBER_CHANGED'))
 
 /** The member that a credential is for; null: the account itself; undefined: unchanged. Only owners
- *  and admins name another than themselves, for API keys only. */
+ *  and admins name another than themselves, and admins no owner for a system token. */
 export const chosenMember = async (
   context: Context,
   account: number,
@@ -69,14 +63,12 @@ export const chosenMember = async (
 ): Promise<number | null | undefined> => {
   if (named === undefined) return undefined
   const { member } = context
-  if (named === null) {
-    if (onlySelf(member) !== undefined || kind !== 'key') requireOwner(member, null)
-    return null
+  const { id, role } =
+    named === null ? { id: null, role: null } : await findMember(context, account, named)
+  if (member && member.id !== id) {
+    if (onlySelf(member) !== undefined) throw fault('MEMBER_OWNER')
+    if (kind === 'system-token') requireOwner(member, role)
   }
-  const { id, role } = await findMember(context, account, named)
-  const isOther = member !== undefined && member.id !== id
-  if (isOther && (onlySelf(member) !== undefined || kind !== 'key')) requireOwner(member, role)
-  if (isOther && onlySelf(member) !== undefined) throw fault('MEMBER_OWNER')
   return id
 }
 /** `none`: the account itself. */
@@ -86,10 +78,6 @@ export const memberOption = ({ member }: CommandArguments['values']) => {
 }
 
 const changeOf = ({ name, role }: Pick<MemberView, 'name' | 'role'>) => ({ name, role })
-const linkFor = (context: Context, account: number, { id }: MemberView) => {
-  const { host, actor, now } = context
-  return makeSignInLink(host, { account, member: id, issuer: actor.name, now })
-}
 const ONE = object(undefined, { account: ACCOUNT, member: required(MEMBER) }, {})
 const readOne = ({ positionals: [account = '', member = ''] }: CommandInput) => ({
   account,
@@ -157,21 +145,13 @@ const membersInvite = operation({
         before: null,
         after: { name, role },
       })
-      .catch(existsAs(name))
+      .catch(whenExists(name))
     const added = await findMember(context, account, name)
     return { data: { ...added, ...(await storeLink(context, account, added)) } }
   },
 })
-const storeLink = async (context: Context, account: number, member: MemberView) => {
-  const link = linkFor(context, account, member)
-  const expires = isoTime(link.expires)
-  await context.store.change(link.statements, {
-    object: `member ${member.id}`,
-    before: null,
-    after: { link: member.name, expires },
-  })
-  return { url: link.url, expires }
-}
+const storeLink = (context: Context, account: number, { id: member, name }: MemberView) =>
+  issueLink(context, { account, member }, { object: `member ${member}`, link: name })
 
 const membersLink = operation({
   name: 'members link',
@@ -234,7 +214,8 @@ const membersUpdate = operation({
         before: changeOf(before),
         after,
       })
-      .catch(existsAs(after.name))
+      .catch(whenExists(after.name))
+      .catch(whenChanged)
     return { data: await findMember(context, account, String(before.id)) }
   },
 })
@@ -263,7 +244,7 @@ const membersRemove = operation({
         before: changeOf(target),
         after: { state: 'removed' },
       })
-      .catch(existsAs(target.name))
+      .catch(whenChanged)
     return { data: target }
   },
 })
