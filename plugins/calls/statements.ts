@@ -80,19 +80,20 @@ export const removeFailedCalls = (before: number, size: number): readonly Statem
 const COLUMNS =
   'f.request, f.at, f.account, f.key, f.route, f.model, f.status, f.code, f.message, f.ms, f.cost AS amount, f.attempts, f.omitted'
 /** Those behind the end of the last page: parameters are whether it is the first page (1 or 0), and
- *  both values of that end as texts. Then filters, twice each, null for all: model, key, code, the
- *  member of the key. */
-const pageText = (order: 'asc' | 'desc'): string => `
+ *  both values of that end as texts. Then filters, twice each, null for all: model, key, code; then
+ *  the parameters of `more`, further conditions. */
+const pageText = (order: 'asc' | 'desc', more = ''): string => `
      AND (CAST(? AS BIGINT) = 1 OR (f.at, f.request) ${order === 'asc' ? '>' : '<'} (CAST(? AS BIGINT), CAST(? AS TEXT)))
      AND (CAST(? AS TEXT) IS NULL OR f.model = ?) AND (CAST(? AS BIGINT) IS NULL OR f.key = ?)
-     AND (CAST(? AS TEXT) IS NULL OR f.code = ?) AND ${ofMember('f.key')}
+     AND (CAST(? AS TEXT) IS NULL OR f.code = ?)${more}
    ORDER BY f.at ${order}, f.request ${order} LIMIT ?`
 const ofAccount = (order: 'asc' | 'desc'): Sql =>
   sql(
     `of an account ${order}`,
-    `SELECT ${COLUMNS} FROM failed_calls f WHERE f.account = ? AND f.at >= ? AND f.at < ?${pageText(order)}`,
+    `SELECT ${COLUMNS} FROM failed_calls f WHERE f.account = ? AND f.at >= ? AND f.at < ?${pageText(order, ` AND ${ofMember('f.key')}`)}`,
   )
-/** By order. Parameters: account, from, to, the end of the last page, filters, row count. */
+/** By order. Parameters: account, from, to, the end of the last page, filters, the member of the
+ *  key (twice, null for all), row count. */
 export const FAILED_CALLS_OF = { 'time desc': ofAccount('desc'), 'time asc': ofAccount('asc') }
 /** Of all accounts, latest first. Parameters: from, to, account (twice, null for all), the end of
  *  the last page, filters, row count. `withNames` adds columns to the rows of a statement. */

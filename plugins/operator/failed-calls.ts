@@ -48,8 +48,6 @@ export const failedCalls = async (
     key,
     code,
     code,
-    null,
-    null,
     limit + 1,
   ])
   const page = rows.slice(0, limit)
