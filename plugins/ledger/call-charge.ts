@@ -62,6 +62,9 @@ export const priceUsage = (
 }
 
 /** The columns of a hold that never change. */
+const budgetWallets = (budgets: Payer['budgets']): readonly number[] | undefined =>
+  budgets?.map(({ wallet }) => wallet)
+
 export const holdOf = (
   { id, route }: Exchange,
   { payer, rule, model, version, facts }: CallTerms,
@@ -70,7 +73,7 @@ export const holdOf = (
   account: payer.account,
   key: payer.key,
   holdsKeyQuota: payer.quota !== undefined,
-  budgets: payer.budgets?.map(({ wallet }) => wallet),
+  budgets: budgetWallets(payer.budgets),
   route: route.name,
   model,
   version,
@@ -102,7 +105,7 @@ export const reportUncollected = (
 }
 export const settlementOf = (
   request: string,
-  { account, key, budgets = [] }: Payer,
+  { account, key, budgets }: Payer,
   { meters, estimated }: Usage,
   { nanos, lines }: CallCharge,
   amount: bigint,
@@ -112,7 +115,7 @@ export const settlementOf = (
   amount,
   uncollected: nanos - amount,
   isEstimated: estimated,
-  wallets: [...walletsOf(account, key), ...budgets.map(({ wallet }) => wallet)],
+  wallets: walletsOf(account, key, budgetWallets(budgets)),
   closedAt: Date.now(),
   usage: JSON.stringify(meters),
   lines,

@@ -135,7 +135,7 @@ const settlementOf = (row: Row, now: number) => {
     usage: JSON.stringify(meters),
     lines: JSON.stringify(lines),
     closedAt: now,
-    wallets: [...walletsOf(Number(row.account), key), ...budgetsOf(row)],
+    wallets: walletsOf(Number(row.account), key, budgetsOf(row)),
   })
 }
 const budgetsOf = ({ budgets }: Row): readonly number[] =>

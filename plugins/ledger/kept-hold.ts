@@ -150,7 +150,5 @@ export const releaseKept = (hold: KeptHold, closedAt: number): Statement => ({
   locks: walletsIn(hold).map(lockOf),
 })
 
-const walletsIn = ({ account, key, budgets = [] }: KeptHold): readonly number[] => [
-  ...walletsOf(account, key ?? undefined),
-  ...budgets,
-]
+const walletsIn = ({ account, key, budgets }: KeptHold): readonly number[] =>
+  walletsOf(account, key ?? undefined, budgets)

@@ -112,15 +112,10 @@ export class Ledger {
   /** Takes `amount` nanos for a call from local leases. False: call `take`. */
   takeNow(payer: Payer, amount: bigint): boolean {
     if (payer.key !== undefined && !this.#knownKeys.get(payer.key)) return false
-    const wallets: number[] = []
-    for (const wallet of walletsHeld(payer)) {
-      if (!this.#leases.takeNow(wallet, amount)) {
-        this.#giveEach(wallets, amount)
-        return false
-      }
-      wallets.push(wallet)
-    }
-    return true
+    const wallets = walletsHeld(payer)
+    const short = wallets.findIndex(wallet => !this.#leases.takeNow(wallet, amount))
+    if (short >= 0) this.#giveEach(wallets.slice(0, short), amount)
+    return short < 0
   }
   /** Takes `amount` nanos for a call. Returns the shortage, or undefined. */
   async take(payer: Payer, amount: bigint): Promise<Shortage | undefined> {

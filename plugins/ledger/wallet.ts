@@ -6,9 +6,16 @@ export const walletOf = {
   account: (id: number): number => id * 2,
   key: (id: number): number => id * 2 + 1,
 }
-/** The wallets that a charge changes. */
-export const walletsOf = (account: number, key: number | undefined): readonly number[] =>
-  key === undefined ? [walletOf.account(account)] : [walletOf.account(account), walletOf.key(key)]
+/** The wallets that a charge changes; `budgets`: those of windows of budgets. */
+export const walletsOf = (
+  account: number,
+  key: number | undefined,
+  budgets: readonly number[] = [],
+): readonly number[] => [
+  walletOf.account(account),
+  ...(key === undefined ? [] : [walletOf.key(key)]),
+  ...budgets,
+]
 
 /** Wallet numbers in triggers: of the account or key in a column. */
 export const walletInSql = {

@@ -39,6 +39,9 @@ export class Budgets {
     const size = { maxSize: MAX_WINDOWS, sizeCalculation: () => 1 }
     this.#windows = budgets.map(() => new LRUCache(size))
   }
+  get isEmpty(): boolean {
+    return this.#budgets.length === 0
+  }
   /** The windows of a call that begins at `at`, ms since 1970. A promise only if the store has to
    *  open one. */
   windowsOf(account: Account, at: number): Windows | Promise<Windows> {
@@ -85,9 +88,9 @@ export class Budgets {
 }
 /** Undefined: the configuration has none. */
 export const sharedBudgets = (host: Host, ledger: Ledger): Budgets | undefined => {
-  const budgets = budgetsIn(host)
-  if (budgets.length === 0) return undefined
-  return host.share('budgets', host.config.hash, () => new Budgets(budgets, host.database, ledger))
+  const create = () => new Budgets(budgetsIn(host), host.database, ledger)
+  const budgets = host.share('budgets', host.config.hash, create)
+  return budgets.isEmpty ? undefined : budgets
 }
 /** An odd number below zero, by 50 bits of a digest: no process has to ask for the next one. */
 const walletNumber = (text: string): number => {
