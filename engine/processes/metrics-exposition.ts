@@ -40,19 +40,15 @@ export const createExposition = (): Exposition => {
       gauges.set(process, processGauges)
       for (const sample of samples) {
         const key = `${sample.name}\n${Object.values(sample.labels).join('\n')}`
-        const total = counters.get(key)
         if (sample.kind === 'gauge') processGauges.set(key, sample)
-        else counters.set(key, total ? sum(total, sample) : sample)
+        else addTo(counters, key, sample)
       }
     },
     read: names => {
       const nameSet = new Set(names)
       const totals: Totals = new Map()
       for (const [key, sample] of [counters, ...gauges.values()].flatMap(each => [...each]))
-        if (nameSet.has(sample.name)) {
-          const total = totals.get(key)
-          totals.set(key, total ? sum(total, sample) : sample)
-        }
+        if (nameSet.has(sample.name)) addTo(totals, key, sample)
       return [...totals.values()].map(({ name, kind, labels, values }) => ({
         name,
         labels,
@@ -72,6 +68,10 @@ export const createExposition = (): Exposition => {
   }
 }
 
+const addTo = (totals: Totals, key: string, sample: Sample): void => {
+  const total = totals.get(key)
+  totals.set(key, total ? sum(total, sample) : sample)
+}
 const sum = (total: Sample, more: Sample): Sample => ({
   ...total,
   values: total.values.map((value, index) => value + (more.values[index] ?? 0)),

@@ -1,11 +1,12 @@
 /** The list of alerts and the test message for operators, and the command `tollgate alerts`. */
-import type { Command, Database, HostBase, Row } from '../../engine/plugin.ts'
+import type { Command, HostBase, Row } from '../../engine/plugin.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
 import { type AlertPart, operatorParts } from '../operator/contributions.ts'
 import type { Context } from '../operator/operation.ts'
 import { alertOperations } from '../operator/operations/alerts.ts'
 import type { AlertTestRow } from '../views.ts'
 import { hostOf } from '../webhooks/address.ts'
+import { awaitDelivery } from '../webhooks/await-delivery.ts'
 import { messageOf } from '../webhooks/delivery.ts'
 import { makeEventId } from '../webhooks/statements.ts'
 import { receiverId } from './queue.ts'
@@ -20,7 +21,6 @@ export const sectionOf = (host: Pick<HostBase, 'section'>): Section | undefined 
 
 /** ms: the timeout of one attempt, and time for earlier messages to the receiver. */
 const TIMEOUT = 12_000
-const POLL_INTERVAL = 100
 
 const alertPart = (section: Section): AlertPart => ({
   async list({ database }) {
@@ -59,23 +59,13 @@ const testReceivers = async (
     ),
     { object: 'alerts', before: null, after: { tested: receivers.length } },
   )
-  const deadline = performance.now() + TIMEOUT
-  return Promise.all(tests.map(({ receiver, id }) => awaitEnd(store, receiver, id, deadline)))
+  return Promise.all(
+    tests.map(async ({ receiver, id }) =>
+      rowOf(receiver, await awaitDelivery(store, FIND, id, TIMEOUT)),
+    ),
+  )
 }
 
-const awaitEnd = async (
-  store: Pick<Database, 'read'>,
-  receiver: Receiver,
-  id: string,
-  deadline: number,
-): Promise<AlertTestRow> => {
-  for (;;) {
-    const [row] = await store.read(FIND, [id])
-    if (row && (row.state !== 'pending' || performance.now() >= deadline))
-      return rowOf(receiver, row)
-    await new Promise(resolve => setTimeout(resolve, POLL_INTERVAL))
-  }
-}
 const rowOf = ({ kind, url }: Receiver, { state, outcome, status, detail }: Row): AlertTestRow => ({
   receiver: `${kind} ${hostOf(url)}`,
   state: String(state),

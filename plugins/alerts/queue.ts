@@ -5,7 +5,7 @@ import type { HostBase, Row } from '../../engine/plugin.ts'
 import { type DeliveryResult, resultOf } from '../webhooks/delivery.ts'
 import type { DeliveryQueue } from '../webhooks/queue.ts'
 import { DELAYS } from '../webhooks/schedule.ts'
-import { type AlertMessage, refusalIn, requestTo } from './receivers.ts'
+import { type AlertMessage, MAX_DETAIL, refusalIn, requestTo } from './receivers.ts'
 import type { Receiver, Section } from './section.ts'
 import { DUE, deleteOld, NEXT, PENDING, recordAttempt } from './statements.ts'
 
@@ -66,10 +66,11 @@ const sendTo = async (
     const response = await request(url, { ...post, timeout: TIMEOUT })
     const { status, text } = response
     const result = resultOf({ status, headers: response.headers as never }, at)
-    const detail = result.outcome === 'delivered' ? refusalIn(receiver, text) : text.slice(0, 200)
+    const detail =
+      result.outcome === 'delivered' ? refusalIn(receiver, text) : text.slice(0, MAX_DETAIL)
     if (result.outcome !== 'delivered') return { ...result, ...(detail && { detail }) }
     return detail === undefined ? result : { outcome: 'declined', status, detail }
   } catch (error) {
-    return { outcome: 'SEND_FAILED', detail: String((error as Error).message).slice(0, 200) }
+    return { outcome: 'SEND_FAILED', detail: String((error as Error).message).slice(0, MAX_DETAIL) }
   }
 }

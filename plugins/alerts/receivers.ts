@@ -97,7 +97,8 @@ export const requestTo = (
   }
 }
 
-const MAX_DETAIL = 200
+/** Characters of a receiver's own words that are kept. */
+export const MAX_DETAIL = 200
 /** Why the answer of a receiver with status 200 is a refusal, in its own words. */
 export const refusalIn = ({ kind }: Pick<Receiver, 'kind'>, text: string): string | undefined => {
   const { refuses } = FORMATS[kind]

@@ -107,6 +107,12 @@ const sumBy = (
 const percent = (share: number): string => `${Math.round(share * 1_000) / 10}%`
 const minutesOf = (ms: number): string => `${Math.round(ms / 6_000) / 10} min`
 
+/** Before the readings reach back over the whole window, it is known only what is broken. */
+const readingOf = (all: readonly Observation[], isComplete: boolean): RuleReading => ({
+  observations: all.filter(each => each.isBroken || isComplete),
+  isComplete,
+})
+
 const errorShare: Reader<'error_share'> = ({ above, window, calls: least }, { windows }) => {
   const requests = windows.increments('requests_total', window)
   const all = sumBy(requests, ({ status }) => status !== '499')
@@ -115,7 +121,6 @@ const errorShare: Reader<'error_share'> = ({ above, window, calls: least }, { wi
     windows.increments('cut_total', window),
     ({ code }) => !NOT_FAILED.has(code ?? 'none'),
   )
-  const isComplete = windows.whole('requests_total', window) !== undefined
   const observations = [...all].map(([route, calls]): Observation => {
     const bad = Math.min(calls, (failed.get(route) ?? 0) + (cut.get(route) ?? 0))
     const share = calls === 0 ? 0 : bad / calls
@@ -125,12 +130,11 @@ const errorShare: Reader<'error_share'> = ({ above, window, calls: least }, { wi
       text: `${bad} of ${calls} calls of the route ${route} failed in ${minutesOf(window)} (${percent(share)}).`,
     }
   })
-  return { observations: observations.filter(each => each.isBroken || isComplete), isComplete }
+  return readingOf(observations, windows.isWhole(window))
 }
 const timeOf = (seconds: number, bounds: readonly number[]): string =>
   Number.isFinite(seconds) ? `up to ${seconds}` : `more than ${bounds.at(-1)}`
 const slowCalls: Reader<'p99'> = ({ above, window, calls: least }, { windows }) => {
-  const isComplete = windows.whole('request_seconds', window) !== undefined
   const observations = windows.increments('request_seconds', window).map((each): Observation => {
     const [calls, seconds] = [countOf(each), percentile99(each)]
     const route = each.labels.route ?? ''
@@ -140,7 +144,7 @@ const slowCalls: Reader<'p99'> = ({ above, window, calls: least }, { windows }) 
       text: `99 of 100 calls of the route ${route} took ${timeOf(seconds, each.bounds)} s in ${minutesOf(window)}.`,
     }
   })
-  return { observations: observations.filter(each => each.isBroken || isComplete), isComplete }
+  return readingOf(observations, windows.isWhole(window))
 }
 
 // ---------------------------------------------------------------- money and tasks
@@ -232,6 +236,6 @@ export const activeRules = ({ rules, balances }: Section): readonly ActiveRule[]
     ...(balances.length > 0 ? [balance] : []),
   ]
 }
-/** ms of the longest window of the rules. */
+/** How far back the rules look, ms. */
 export const longestWindow = ({ rules }: Section): number =>
   Math.max(PROOF, ...[rules.error_share, rules.p99].map(each => (each === false ? 0 : each.window)))

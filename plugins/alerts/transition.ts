@@ -3,15 +3,15 @@
  *  nothing ──broken──▶ pending ──`for`──▶ firing (message) ──kept for `clear`──▶ resolved (message)
  *  pending ──kept──▶ nothing; firing: broken again within `clear` changes nothing */
 
-/** A rule's finding about one object now. */
+/** The result of a rule for one object, such as one upstream, at one look. */
 export interface Observation {
   readonly object: string
   readonly isBroken: boolean
   /** A sentence for people. */
   readonly text: string
 }
-/** `isComplete`: a firing object that is not among them is kept. Otherwise nothing is known of
- *  it. */
+/** `isComplete`: the rule knows of every object, so an alert about one that is not among the
+ *  observations ends. Otherwise it stays. */
 export interface RuleReading {
   readonly observations: readonly Observation[]
   readonly isComplete: boolean

@@ -14,7 +14,7 @@ export interface Increment {
 
 export class Windows {
   readonly #samples: Sample[] = []
-  /** ms of the longest window. */
+  /** How far back the readings must reach, ms. */
   readonly #longest: number
 
   constructor(longest: number) {
@@ -30,14 +30,13 @@ export class Windows {
     const [, second] = this.#samples
     if (second && second.at <= at - this.#longest) this.#samples.shift()
   }
-  /** The series of a counter or histogram with what was added in the last `ms`. Undefined: the
-   *  readings do not reach so far back. */
-  whole(name: string, ms: number): readonly Increment[] | undefined {
+  /** Whether the readings reach back over the last `ms`. */
+  isWhole(ms: number): boolean {
     const last = this.#samples.at(-1)
-    const isWhole = last !== undefined && this.#baseOf(last.at - ms).at <= last.at - ms
-    return isWhole ? this.increments(name, ms) : undefined
+    return last !== undefined && this.#baseOf(last.at - ms).at <= last.at - ms
   }
-  /** The same as far as the readings reach. */
+  /** The series of a counter or histogram with what was added in the last `ms`, as far as the
+   *  readings reach. */
   increments(name: string, ms: number): readonly Increment[] {
     const last = this.#samples.at(-1)
     if (!last) return []
@@ -71,15 +70,18 @@ const difference = (now: MetricReading, before: MetricReading | undefined): Incr
 })
 
 /** Seconds that 99 of 100 values are at most: the bound of the bucket. */
-export const percentile99 = ({ values, bounds }: Increment): number => {
-  const counts = values.slice(0, bounds.length + 1)
-  const rank = Math.ceil(0.99 * counts.reduce((sum, count) => sum + count, 0))
+export const percentile99 = (increment: Increment): number => {
+  const { bounds } = increment
+  const rank = Math.ceil(0.99 * countOf(increment))
   let count = 0
-  for (const [index, each] of counts.entries()) {
+  for (const [index, each] of countsIn(increment).entries()) {
     count += each
     if (count >= rank) return bounds[index] ?? Number.POSITIVE_INFINITY
   }
   return 0
 }
-export const countOf = ({ values, bounds }: Increment): number =>
-  values.slice(0, bounds.length + 1).reduce((sum, count) => sum + count, 0)
+export const countOf = (increment: Increment): number =>
+  countsIn(increment).reduce((sum, count) => sum + count, 0)
+/** Without the sum of the values, which is the last number. */
+const countsIn = ({ values, bounds }: Increment): readonly number[] =>
+  values.slice(0, bounds.length + 1)

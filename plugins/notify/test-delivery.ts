@@ -2,6 +2,7 @@
 import { errors } from '../../engine/errors.ts'
 import type { Database, Row } from '../../engine/plugin.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { awaitDelivery } from '../webhooks/await-delivery.ts'
 import { enqueue, FIND, makeEventId } from '../webhooks/statements.ts'
 import { eventBody } from './event.ts'
 import { readSettings } from './settings.ts'
@@ -16,10 +17,9 @@ const fault = errors({
 
 /** ms: the timeout of one attempt, and time for earlier attempts to the endpoint. */
 const TIMEOUT = 5_000
-const POLL_INTERVAL = 100
 
 type Store = Pick<Database, 'read' | 'write' | 'now'>
-/** The event after the wait. It is still pending if the sending job is busy or not running. */
+/** The event after the wait. */
 export const tryDelivery = async (
   database: Store,
   account: number,
@@ -34,10 +34,5 @@ export const tryDelivery = async (
   await writeWithRetry(database, list).catch(error => {
     throw error.code === 'NO_ENDPOINT' ? fault('NO_WEBHOOK') : error
   })
-  const deadline = performance.now() + timeout
-  for (;;) {
-    const [row] = await database.read(FIND, [event.id])
-    if (row && (row.state !== 'pending' || performance.now() >= deadline)) return row
-    await new Promise(resolve => setTimeout(resolve, POLL_INTERVAL))
-  }
+  return awaitDelivery(database, FIND, event.id, timeout)
 }

@@ -32,7 +32,7 @@ export interface BatchPart {
   show(host: HostBase, id: string): Promise<BatchRow & { readonly batch: Json }>
   cancel(context: Context, id: string): Promise<BatchRow>
 }
-/** Rejects with the faults of `tollgate alerts`. */
+/** The work of `tollgate alerts`, by the plugin `alerts`. */
 export interface AlertPart {
   /** Firing ones first. */
   list(host: HostBase): Promise<readonly AlertRow[]>

@@ -9,11 +9,12 @@ const TIMEOUT = 3_000
 /** Bytes of a response body that are read and discarded. */
 const MAX_RESPONSE_BYTES = 65_536
 
-/** A delivery that its queue sends itself. Never rejects. */
+/** A delivery that its queue sends by a function of its own, such as an alert. */
 interface OwnDelivery {
   readonly id: string
   /** For the log. */
   readonly url: string
+  /** Never rejects. `at`: ms since 1970. */
   send(at: number): Promise<DeliveryResult>
 }
 /** A POST to an address that a customer chose. */

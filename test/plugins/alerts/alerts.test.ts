@@ -62,10 +62,10 @@ t.test('windows: count what a time added, and begin anew with the counters', asy
   windows.add(100, reading(20))
   t.equal(sum(50), 6)
   t.equal(sum(100), 10)
-  t.ok(windows.whole('requests_total', 100))
+  t.ok(windows.isWhole(100))
   windows.add(150, reading(3))
   t.equal(sum(100), 0, 'the gateway was started again')
-  t.notOk(windows.whole('requests_total', 100))
+  t.notOk(windows.isWhole(100))
   const bounds = [1, 2, 5]
   t.equal(percentile99({ labels: {}, bounds, values: [99, 1, 0, 0, 7] }), 1)
   t.equal(percentile99({ labels: {}, bounds, values: [90, 0, 10, 0, 7] }), 5)
