@@ -2,13 +2,12 @@
 import type { Host } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { printDecimal } from '../billing/decimal.ts'
+import { QUOTA_PER_UNIT } from '../billing/money.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
 import { isPattern } from '../catalogue/pattern.ts'
 import { dollarOf } from './dollars.ts'
 import { answerSuccess, exactNumber, type ViewFactory } from './response.ts'
 
-/** Quota units of one unit of the currency. */
-const QUOTA = 500_000n
 /** Places of a rate. */
 const PLACES = 9
 /** Currencies that these clients know by name. */
@@ -22,7 +21,7 @@ export const siteStatus: ViewFactory<Host> = host => {
   const rate = exactNumber(printDecimal(dollar, PLACES))
   const units = {
     system_name: 'Tollgate',
-    quota_per_unit: exactNumber(printDecimal(dollar * QUOTA, PLACES)),
+    quota_per_unit: exactNumber(printDecimal(dollar * QUOTA_PER_UNIT, PLACES)),
     quota_display_type: KNOWN.includes(currency.name) ? currency.name : 'CUSTOM',
     display_in_currency: true,
     usd_exchange_rate: rate,

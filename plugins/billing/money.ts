@@ -7,6 +7,8 @@ const PLACES = 9
 export const UNIT = 10n ** 9n
 /** 500,000 quota are one unit. */
 const NANOS_PER_QUOTA = 2_000n
+/** Quota units of one unit of the currency. */
+export const QUOTA_PER_UNIT = UNIT / NANOS_PER_QUOTA
 /** The largest amount: a billion units. Nine of them fit into 64 bits, and a balance of one is an
  *  exact JSON number. */
 export const MAX_AMOUNT = 10n ** 9n * UNIT
