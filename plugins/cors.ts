@@ -128,7 +128,7 @@ const withCors = (
     ? allowed
     : { ...allowed, 'access-control-expose-headers': exposed(own, rules) }
 }
-/** With credentials, `*` would mean a header of that name. */
+/** In a request with credentials, browsers take `*` for the name of a header: all are listed. */
 const exposed = (headers: Headers, { expose, credentials }: Rules): string =>
   (expose.includes('*') && credentials ? [...Object.keys(headers), ...OWN_HEADERS] : expose).join(
     ', ',

@@ -57,7 +57,7 @@ const HOSTED_TOOLS: readonly HostedTool[] = [
     meters: [],
   },
 ]
-/** Tools that clients run: they have no price of their own. `shell`: see `nameOf`. */
+/** Types of tools that clients run: they have no price. A `shell` may be hosted, see `nameOf`. */
 const CLIENT_TOOLS =
   /^(?:function|custom|builtin_function|function_?declarations|namespace|computer(?:_?use.*|_\d+|_toolset.*)?|bash_\d+|text_editor_\d+|memory_\d+|browser_toolset.*|local_shell|shell|apply_patch|cache_?point|tool_?spec)$/i
 const CLIENT_CALLS =

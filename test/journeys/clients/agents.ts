@@ -13,7 +13,7 @@ export interface Agent {
   readonly command: string
   /** The registry of the package; npm by default. */
   readonly from?: 'pip'
-  /** Its prompt, if it has no tool that runs commands. */
+  /** The prompt for an agent that cannot run commands; the others get the usual one. */
   readonly prompt?: string
   /** Arguments of one run without questions. */
   run(prompt: string, gateway: Gateway): readonly string[]
