@@ -2,6 +2,7 @@
 import { integer, ofTypes, reading, required, type Shape, text } from '../../engine/config/shape.ts'
 import { asFault } from '../../engine/errors.ts'
 import { parseMoney } from '../billing/money.ts'
+import { fault } from './faults.ts'
 import type { Context } from './operation.ts'
 
 export const ANY_ACCOUNT = reading(
@@ -16,6 +17,11 @@ export const ACCOUNT_NAME = text('1 to 64 letters, digits, spaces and . _ @ + -.
   pattern: '^[\\p{L}\\p{N}][\\p{L}\\p{N} ._@+-]{0,63}$',
   errorMessage: "Invalid 'name': expected 1 to 64 letters, digits, spaces and . _ @ + -.",
 })
+/** Such a name would be ambiguous with the number of an account or a member. Throws
+ *  ADMIN_NUMBER. */
+export const refuseNumber = (name: string): void => {
+  if (/^\d+$/.test(name)) throw fault('ADMIN_NUMBER')
+}
 
 /** Rows of a page. */
 export const LIMIT = integer('How many rows a page has, 1 to 1,000; 100 by default.', {

@@ -8,17 +8,11 @@ import { createAccount, limitAccount, renameAccount } from '../../credentials/st
 import { object as row } from '../../shapes.ts'
 import type { AccountRow } from '../../views.ts'
 import { accountRow, accountRowById } from '../accounts.ts'
-import { ACCOUNT, ACCOUNT_NAME, objectOf } from '../arguments.ts'
+import { ACCOUNT, ACCOUNT_NAME, objectOf, refuseNumber } from '../arguments.ts'
 import { ACCOUNT_COLUMNS } from '../columns.ts'
-import { fault } from '../faults.ts'
 import { LIMIT_OPTIONS, LIMITS, limitsIn } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { singleRow, whenCode } from '../rows.ts'
-
-/** Such a name would be ambiguous with the number of an account. */
-const refuseNumber = (name: string): void => {
-  if (/^\d+$/.test(name)) throw fault('ADMIN_NUMBER')
-}
 
 export const accountsCreate = operation({
   name: 'accounts create',

@@ -1,9 +1,10 @@
 /** Operations on the members of a team. A team is an account: who signs in or calls as a member has
  *  the rights of his role. */
-import { textOf } from '../../../engine/cli/kit.ts'
+import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, ofTypes, oneOf, reading, required } from '../../../engine/config/shape.ts'
 import type { CommandArguments, Row } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
+import { nameOf } from '../../credentials/input.ts'
 import {
   addMember,
   FIND_MEMBER,
@@ -19,7 +20,7 @@ import type { Rotated } from '../../credentials/statements.ts'
 import { list as listOf, object as row, time, text as word } from '../../shapes.ts'
 import type { MemberRole } from '../../slots.ts'
 import type { MemberView } from '../../views.ts'
-import { ACCOUNT, ACCOUNT_NAME, CURSOR, LIMIT } from '../arguments.ts'
+import { ACCOUNT, ACCOUNT_NAME, CURSOR, LIMIT, refuseNumber } from '../arguments.ts'
 import { MEMBER_COLUMNS } from '../columns.ts'
 import { queryFault } from '../faults.ts'
 import { type CommandInput, type Context, type Operation, operation } from '../operation.ts'
@@ -77,6 +78,14 @@ export const memberOption = ({ member }: CommandArguments['values']) => {
   return name === undefined ? {} : { member: name === 'none' ? null : name }
 }
 
+const roleIn = ({ role }: CommandArguments['values']): MemberRole | undefined => {
+  const word = textOf(role)
+  const known = ROLES.find(each => each === word)
+  if (word !== undefined && !known)
+    throw new UsageError(`--role must be one of ${ROLES.join(', ')}`)
+  return known
+}
+
 const changeOf = ({ name, role }: Pick<MemberView, 'name' | 'role'>) => ({ name, role })
 const ONE = object(undefined, { account: ACCOUNT, member: required(MEMBER) }, {})
 const readOne = ({ positionals: [account = '', member = ''] }: CommandInput) => ({
@@ -130,13 +139,14 @@ const membersInvite = operation({
     },
     read: ({ positionals: [account = '', name = ''], values }) => ({
       account,
-      name,
-      role: (textOf(values.role) ?? 'member') as MemberRole,
+      name: nameOf(name, 'The name of the member'),
+      role: roleIn(values) ?? 'member',
     }),
     print: singleRow,
   },
   async run(context, { account: nameOrId, name, role }) {
     const { store, now, member } = context
+    refuseNumber(name)
     requireOwner(member, role)
     const account = await accountIn(context, nameOrId)
     await store
@@ -193,11 +203,11 @@ const membersUpdate = operation({
       role: { type: 'string', value: 'ROLE', summary: ROLES.join(', ') },
     },
     read: input => {
-      const [name, role] = [textOf(input.values.name), textOf(input.values.role)]
+      const [name, role] = [textOf(input.values.name), roleIn(input.values)]
       return {
         ...readOne(input),
-        ...(name !== undefined && { name }),
-        ...(role !== undefined && { role: role as MemberRole }),
+        ...(name !== undefined && { name: nameOf(name, '--name') }),
+        ...(role !== undefined && { role }),
       }
     },
     print: singleRow,
@@ -207,6 +217,7 @@ const membersUpdate = operation({
     const before = await findMember(context, account, named)
     requireOwner(context.member, before.role)
     if (role !== undefined) requireOwner(context.member, role)
+    if (name !== undefined) refuseNumber(name)
     const after = { name: name ?? before.name, role: role ?? before.role }
     await context.store
       .change(updateMember({ ...before, account }, after), {

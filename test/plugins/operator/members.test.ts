@@ -1,9 +1,11 @@
 /** The statements of members on both stores. */
 import t from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
+import { commands } from '../../../plugins/account/command.ts'
 import { Credentials } from '../../../plugins/credentials/credentials.ts'
 import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
 import { startBoth } from '../../helpers/store/store.ts'
@@ -29,6 +31,10 @@ for (const { engine, database } of await startBoth(t, []))
       code: 'MEMBER_EXISTS',
       status: 409,
     })
+    await t.rejects(run(host, 'members invite', { account: 'acme', name: '5', role: 'viewer' }), {
+      code: 'ADMIN_NUMBER',
+      status: 400,
+    })
     await t.rejects(run(host, 'members update', { account: 'acme', member: 'eve' }), {
       code: 'MEMBER_UNKNOWN',
     })
@@ -43,6 +49,17 @@ for (const { engine, database } of await startBoth(t, []))
       account: { member: { name: 'rob', role: 'admin' } },
     })
     t.match(await run(host, 'members list', { account: 'acme' }), [{ name: 'rob', keys: 1 }])
+    const wrong = async (...words: string[]) =>
+      (await runCommand(t, 'members', commands, host, words)).err
+    t.match(
+      await wrong('invite', 'acme', 'eve', '--role', 'king'),
+      /--role must be one of owner, admin/,
+    )
+    t.match(
+      await wrong('update', 'acme', 'rob', '--role', 'king'),
+      /--role must be one of owner, admin/,
+    )
+    t.match(await wrong('invite', 'acme', 'a:b'), /The name of the member/)
     const both = await Promise.allSettled(
       [1, 2].map(() => run(host, 'members remove', { account: 'acme', member: 'rob' })),
     )
