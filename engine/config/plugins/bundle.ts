@@ -130,6 +130,25 @@ const createShippedReader = () => {
 }
 /** One for the process. */
 const readShippedOnce = createShippedReader()
+/** Runs builds, and ends the process of esbuild with the last of them: else it would stay, with
+ *  260 MiB after a build of the shipped plugins. A stop during another build would leave that one
+ *  waiting for ever. */
+const createBuilds = () => {
+  let running = 0
+  return async <T>(build: () => Promise<T>): Promise<T> => {
+    // esbuild is loaded on demand, since most starts find bundles.
+    const { stop } = await import('esbuild')
+    running++
+    try {
+      return await build()
+    } finally {
+      running--
+      if (running === 0) await stop()
+    }
+  }
+}
+/** One for the process, as its esbuild. */
+const withEsbuild = createBuilds()
 const bundleFolders = async (
   folders: readonly (readonly PluginEntry[])[],
   root: string,
@@ -141,17 +160,11 @@ const bundleFolders = async (
       : readShippedOnce(entries, root, () => readOutput(entries, cacheFolder)),
   )
   if (cached.every(output => output !== undefined)) return cached
-  // esbuild is loaded on demand, since most starts find bundles.
-  const { stop } = await import('esbuild')
-  try {
-    const outputs = folders.map(
-      (entries, index) => cached[index] ?? buildPlugins(entries, root, cacheFolder),
-    )
-    return await Promise.all(outputs)
-  } finally {
-    // Its process would otherwise stay, with 260 MiB after a build of the shipped plugins.
-    await stop()
-  }
+  return withEsbuild(() =>
+    Promise.all(
+      folders.map((entries, index) => cached[index] ?? buildPlugins(entries, root, cacheFolder)),
+    ),
+  )
 }
 
 const buildPlugins = async (

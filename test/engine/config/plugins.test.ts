@@ -49,6 +49,24 @@ t.test(
   },
 )
 
+t.test('plugin bundles: builds at the same time all end', async t => {
+  // The small one ends first, and esbuild with it once: the large one then waited for ever.
+  const code = Array.from({ length: 20_000 }, (_, at) => `export const v${at} = ${at}\n`).join('')
+  t.testdir({
+    small: { 'small.ts': PLUGIN },
+    large: { 'large.ts': `${code}${PLUGIN}` },
+    cache: {},
+  })
+  const cache = join(t.testdirName, 'cache')
+  const builds = await Promise.all(
+    ['small', 'large', 'small'].map(name => bundlePlugins([name], t.testdirName, cache)),
+  )
+  t.same(
+    builds.map(({ bundles }) => bundles.map(({ name }) => name)),
+    [['small'], ['large'], ['small']],
+  )
+})
+
 t.test('plugin bundles: a missing folder has no plugins', async t => {
   t.same((await bundleFiles(t, {})).bundles, [])
   t.same((await bundleFiles(t, { plugins: 'a file' })).bundles, [], 'a file is not a folder')
