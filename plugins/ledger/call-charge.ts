@@ -61,10 +61,14 @@ export const priceUsage = (
   return { nanos, lines: JSON.stringify(lines), unpriced }
 }
 
-/** The columns of a hold that never change. */
 const budgetWallets = (budgets: Payer['budgets']): readonly number[] | undefined =>
   budgets?.map(({ wallet }) => wallet)
 
+/** The wallets that a charge or a refund changes. */
+export const walletsPaying = ({ account, key, budgets }: Payer): readonly number[] =>
+  walletsOf(account, key, budgetWallets(budgets))
+
+/** The columns of a hold that never change. */
 export const holdOf = (
   { id, route }: Exchange,
   { payer, rule, model, version, facts }: CallTerms,
@@ -105,7 +109,7 @@ export const reportUncollected = (
 }
 export const settlementOf = (
   request: string,
-  { account, key, budgets }: Payer,
+  payer: Payer,
   { meters, estimated }: Usage,
   { nanos, lines }: CallCharge,
   amount: bigint,
@@ -115,7 +119,7 @@ export const settlementOf = (
   amount,
   uncollected: nanos - amount,
   isEstimated: estimated,
-  wallets: walletsOf(account, key, budgetWallets(budgets)),
+  wallets: walletsPaying(payer),
   closedAt: Date.now(),
   usage: JSON.stringify(meters),
   lines,

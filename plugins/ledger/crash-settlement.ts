@@ -6,7 +6,7 @@ import { type Rule, thaw } from '../billing/rule.ts'
 import { type Attribute, type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Meters, Usage } from '../slots.ts'
 import { isCode } from './faults.ts'
-import { nanosOf, settleCharge } from './statements.ts'
+import { budgetsOf, nanosOf, settleCharge } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 import { writeWithRetry } from './write-with-retry.ts'
 
@@ -138,6 +138,4 @@ const settlementOf = (row: Row, now: number) => {
     wallets: walletsOf(Number(row.account), key, budgetsOf(row)),
   })
 }
-const budgetsOf = ({ budgets }: Row): readonly number[] =>
-  typeof budgets === 'string' ? JSON.parse(budgets) : []
 const parseObject = (text: unknown): object => (typeof text === 'string' ? JSON.parse(text) : {})

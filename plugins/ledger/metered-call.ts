@@ -14,6 +14,7 @@ import {
   reportUncollected,
   reportUnpriced,
   settlementOf,
+  walletsPaying,
 } from './call-charge.ts'
 import { attributesOf, checkpointOf } from './crash-settlement.ts'
 import { extendHold, takeAvailable } from './extend-hold.ts'
@@ -383,8 +384,7 @@ export class MeteredCall {
     })
   }
   #refundStatements(): readonly Statement[] {
-    const { account, key } = this.#terms.payer
-    return refundStatements(this.#exchange.id, account, key, Date.now())
+    return refundStatements(this.#exchange.id, walletsPaying(this.#terms.payer), Date.now())
   }
   #returnRest(chargedAmount: bigint): void {
     this.#state = { at: 'closed' }

@@ -1,7 +1,7 @@
 /** The statements of the ledger. Pure: callers combine them with their own in one list. */
-import type { Sql, Statement, Value } from '../../engine/plugin.ts'
+import type { Row, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
-import { walletOf } from './wallet.ts'
+import { walletsOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
 
@@ -98,6 +98,9 @@ export const insertHold = (insert: Sql, hold: Hold): Statement => ({
 /** JSON; null: no budget. */
 export const budgetsColumn = ({ budgets = [] }: Pick<Hold, 'budgets'>): string | null =>
   budgets.length === 0 ? null : JSON.stringify(budgets)
+/** The wallets of budgets in a row of `charges`. */
+export const budgetsOf = ({ budgets }: Row): readonly number[] =>
+  typeof budgets === 'string' ? JSON.parse(budgets) : []
 export type Pair = readonly [number, number]
 /** The wallets of budgets by two, for statements that change two; the last one may come twice. */
 export const pairsOf = (wallets: readonly number[] = []): readonly Pair[] =>
@@ -256,6 +259,8 @@ export interface Credit {
   readonly amount: bigint
   /** The refunded call. Unique: a call has at most one refund. */
   readonly request?: string
+  /** The wallets of budgets of the refunded call. */
+  readonly budgets?: readonly number[]
   readonly note: string
   readonly at: number
 }
@@ -271,7 +276,7 @@ export const addCredit = (credit: Credit): Statement => ({
     credit.at,
   ],
   rows: 1,
-  locks: [lockOf(walletOf.account(credit.account))],
+  locks: walletsOf(credit.account, undefined, credit.budgets).map(lockOf),
   violates: {
     covered: 'OVERDRAWN',
     'credits.request': 'ALREADY_REFUNDED',

@@ -6,7 +6,7 @@ export const walletOf = {
   account: (id: number): number => id * 2,
   key: (id: number): number => id * 2 + 1,
 }
-/** The wallets that a charge changes; `budgets`: those of windows of budgets. */
+/** The wallets that a charge changes; `budgets`: as in `charges.budgets`. */
 export const walletsOf = (
   account: number,
   key: number | undefined,
@@ -14,7 +14,7 @@ export const walletsOf = (
 ): readonly number[] => [
   walletOf.account(account),
   ...(key === undefined ? [] : [walletOf.key(key)]),
-  ...budgets,
+  ...budgets.map(wallet => -Math.abs(wallet)),
 ]
 
 /** Wallet numbers in triggers: of the account or key in a column. */

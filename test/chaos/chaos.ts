@@ -67,6 +67,10 @@ pipeline: [errors, auth, model, meter, translate, account, notify]
 upstreams: { up: { url: 'http://127.0.0.1:${port}', connections: 1000 } }
 models:
   tokens: { to: up, price: { input: 0, output: 2.00 / 1k }, output: 1000 }
+budgets:
+  hour: { of: account, amount: 1000000, per: hour, zone: Asia/Kolkata }
+  year: { of: account, amount: 100000000, per: year }
+  seat: { of: key, amount: 1000000, per: life }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat }
   - { path: 'GET /api/usage', auth: system-token, account: usage }

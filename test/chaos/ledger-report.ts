@@ -99,7 +99,13 @@ export const readLedger = async (store: StoreSetup, data: string): Promise<Ledge
        FROM credits GROUP BY account) c ON c.account * 2 = w.id
      LEFT JOIN notification_settings s ON s.account * 2 = w.id`,
   )
-  const findings = await audit(database)
+  const findings = [...(await audit(database))]
+  const [budgets] = await rowsOf(
+    database,
+    'SELECT count(*) AS used FROM wallets WHERE id < 0 AND used > 0',
+  )
+  if (Number(budgets?.used) === 0)
+    findings.push({ rule: 'budgets', subject: 'ledger', detail: 'no window was charged' })
   const corruption = await store.corruptionIn(database)
   await close()
   return {

@@ -13,7 +13,13 @@ import { COLUMNS, type WrittenFile } from './statements.ts'
 
 /** Whole numbers that a double may not hold. */
 const NANOS: ReadonlySet<string> = new Set(['held', 'amount', 'uncollected'])
-const JSON_TEXTS: ReadonlySet<string> = new Set(['usage', 'lines', 'attributes', 'served'])
+const JSON_TEXTS: ReadonlySet<string> = new Set([
+  'usage',
+  'lines',
+  'attributes',
+  'served',
+  'budgets',
+])
 
 const lineOf = (row: Row): string => {
   const cells = COLUMNS.filter(column => row[column] !== null).map(column => {

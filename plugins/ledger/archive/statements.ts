@@ -29,6 +29,7 @@ export const COLUMNS = [
   'key_held',
   'serial',
   'served',
+  'budgets',
 ] as const
 
 // ---------------------------------------------------------------- files

@@ -3,7 +3,6 @@
 import type { Sql, Statement } from '../../../engine/plugin.ts'
 import { IS_KEPT } from '../kept-hold.ts'
 import { lockOf } from '../statements.ts'
-import { walletsOf } from '../wallet.ts'
 
 const RELEASE_OPEN: Sql = {
   name: 'ledger: release undelivered',
@@ -20,16 +19,15 @@ const REFUND: Sql = {
 }
 
 /** Releases an open charge and refunds a settled one. The first statement returns a row where the
- *  books keep its hold, the last one if it made a refund. */
+ *  books keep its hold, the last one if it made a refund. `wallets`: those of the charge. */
 export const refundStatements = (
   request: string,
-  account: number,
-  key: number | undefined,
+  wallets: readonly number[],
   at: number,
 ): readonly Statement[] => [
   { sql: IS_KEPT, values: [request] },
   { sql: RELEASE_OPEN, values: [at, request] },
-  { sql: REFUND, values: [at, request], locks: walletsOf(account, key).map(lockOf) },
+  { sql: REFUND, values: [at, request], locks: wallets.map(lockOf) },
 ]
 
 const IS_SETTLED: Sql = {

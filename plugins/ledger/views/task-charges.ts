@@ -73,7 +73,7 @@ export const chargeLate = (
     {
       sql: GRANT,
       values: [account, key, charged, account],
-      locks: walletsOf(hold.account, hold.key ?? undefined).map(lockOf),
+      locks: walletsOf(hold.account, hold.key ?? undefined, hold.budgets).map(lockOf),
     },
     { sql: RESERVE, values: [account] },
     {

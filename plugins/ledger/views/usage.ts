@@ -60,7 +60,7 @@ export const CALLS_OF = {
 /** The charge of a request, for a refund. */
 export const CHARGE = sql(
   'charge',
-  'SELECT request, account, state, amount FROM charges WHERE request = ?',
+  'SELECT request, account, state, amount, budgets FROM charges WHERE request = ?',
 )
 
 /** Columns of a sum of rows `u` of `usageOfAccount` or `usageOfAll`. */

@@ -68,6 +68,9 @@ models:
   clip: { to: up/clip, price: { seconds: 0.025 }, max_calls: { seconds: 16 } }
   image: { to: up/image, price: { calls: 0.1 } }
   chat: { to: up/chat, price: { output: 1 / 1k }, output: 100 }
+budgets:
+  day: { of: account, amount: 1000000, per: day }
+  seat: { of: key, amount: 1000000, per: life }
 routes:
   - path: POST /ent/v2/text2video
     model: body

@@ -71,9 +71,7 @@ for (const [at, books] of booksByEngine.entries())
         const gate = Promise.withResolvers<void>()
         Object.assign(state, { gate: gate.promise, writes: 0 })
         const refund = new Promise(resolve =>
-          ledger.ensureClosed('a1', refundStatements('a1', 1, undefined, 7), ([, , rows]) =>
-            resolve(rows),
-          ),
+          ledger.ensureClosed('a1', refundStatements('a1', [2], 7), ([, , rows]) => resolve(rows)),
         )
         // Longer than the interval after which a ledger retries a pending charge.
         await new Promise(resolve => setTimeout(resolve, 1_500))

@@ -42,10 +42,11 @@ const fill = async (database: OpenDatabase, count: number): Promise<void> => {
     const state = at % 5 === 4 ? 'open' : 'settled'
     const amount = state === 'settled' ? 100 + at : 0
     return `('req-${at}', ${1 + (at % ACCOUNTS)}, ${at % 3 === 0 ? 'NULL' : at % 3}, 'gone', 'r', 'm${at % 2}', 1, '{}', '${state}', 1000000,
-      ${amount}, '{"input":${at},"cached":1}', '[]', ${opened}, ${opened + 500}, ${at % 4 === 0 ? 'NULL' : ACCOUNTS}, ${at % 7 === 0 ? `'task-${at}'` : 'NULL'})`
+      ${amount}, '{"input":${at},"cached":1}', '[]', ${opened}, ${opened + 500}, ${at % 4 === 0 ? 'NULL' : ACCOUNTS}, ${at % 7 === 0 ? `'task-${at}'` : 'NULL'},
+      ${at % 5 === 1 ? "'[-7,9]'" : 'NULL'})`
   })
   await write(`INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held,
-    amount, usage, lines, opened, closed, serial, task) VALUES ${rows.join()}`)
+    amount, usage, lines, opened, closed, serial, task, budgets) VALUES ${rows.join()}`)
   await write("UPDATE charges SET state = 'released' WHERE state = 'open'")
   await write(`UPDATE wallets SET balance = balance - (SELECT sum(amount) FROM charges WHERE charges.account = wallets.account),
     used = (SELECT sum(amount) FROM charges WHERE charges.account = wallets.account) WHERE account IS NOT NULL`)
@@ -90,7 +91,7 @@ const openFilled = async (t: Test, engine: (typeof ENGINES)[number], count: numb
 for (const engine of ENGINES)
   t.test(`archive on ${engine}`, async t => {
     const { database, folder } = await openFilled(t, engine, 200)
-    await database.write(refundStatements('req-3', 4, undefined, NOW).slice(1))
+    await database.write(refundStatements('req-3', [8], NOW).slice(1))
     t.same(await audit(database), [])
     const before = {
       requests: await requestsIn(database),
@@ -113,6 +114,7 @@ for (const engine of ENGINES)
           t.equal(row.amount, String(old.amount))
           t.equal(JSON.stringify(row.usage), old.usage)
           t.equal(row.task ?? null, old.task)
+          t.equal(JSON.stringify(row.budgets ?? null), String(old.budgets))
           t.equal(row.closed, old.closed)
         }
     })

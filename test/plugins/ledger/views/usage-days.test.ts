@@ -59,7 +59,7 @@ for (const engine of ENGINES)
     await insertLikeOlderVersion(database, charges)
     const refunds = charges.filter(({ amount }, at) => amount > 0 && at % 7 === 0)
     for (const { request, account } of refunds)
-      await database.write(refundStatements(request, account, undefined, NOW).slice(1))
+      await database.write(refundStatements(request, [account * 2], NOW).slice(1))
     await database.migrate('meter', migrations)
 
     const compare = async (t: { same(...values: unknown[]): boolean }) => {
@@ -96,7 +96,7 @@ for (const engine of ENGINES)
           ),
           values: [NOW],
         },
-        ...refundStatements('beside-0', 1, undefined, NOW).slice(1),
+        ...refundStatements('beside-0', [2], NOW).slice(1),
       ])
       await compare(t)
     })
