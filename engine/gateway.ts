@@ -1,17 +1,18 @@
 /** Serves every request of a server with the current snapshot, from its head to its response. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { asFault, errors } from './errors.ts'
-import type { Bytes, Fault } from './plugin.ts'
+import type { Bytes, Fault, Refusal } from './plugin.ts'
 import {
   type AcceptContext,
   type AcceptedRequest,
   acceptRequest,
-  anonymousCall,
 } from './request/accept-request.ts'
 import { BodyPace } from './request/body-pace.ts'
 import { createTimedIds } from './request/ids.ts'
 import { Overload } from './request/overload.ts'
+import { renderRefusedHead, requestIn } from './request/refused-head.ts'
 import { ActiveRequests, RequestLifecycle } from './request/request-lifecycle.ts'
 import { RequestOrder } from './request/request-order.ts'
 import { drain } from './response/drain.ts'
@@ -21,7 +22,6 @@ import {
   openResponse,
   refuseSocket,
 } from './response/lingering-close.ts'
-import { plainRefusal } from './response/refusal.ts'
 import { ResponseWriter } from './response/response-writer.ts'
 import type { Resources } from './snapshot/resources.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
@@ -35,6 +35,12 @@ const fault = errors({
   ],
   CONNECT_REFUSED: [405, 'CONNECT is not served here: this gateway is not a tunnel.'],
 })
+
+/** An error of Node's parser. */
+type ParserError = NodeJS.ErrnoException & {
+  readonly rawPacket?: Uint8Array
+  readonly bytesParsed?: number
+}
 
 /** ms after which the pace of a body is checked. */
 const BODY_GRACE = 10_000
@@ -81,7 +87,7 @@ export class Gateway {
     try {
       arrival = acceptRequest(incoming, snapshot, 'http', this.#context)
     } catch (error) {
-      return this.#refuseHead(incoming, response, snapshot, asFault(error))
+      return this.#refuseHead(incoming, response, asFault(error))
     }
     if (expectsContinue) arrival.request.body.onFirstRead = () => response.writeContinue()
     const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests, response)
@@ -118,11 +124,12 @@ export class Gateway {
       .upgrade({ lifecycle, incoming, socket, head })
       .catch(error => commitAndRefuse(asFault(error)))
   }
-  handleMalformed(error: NodeJS.ErrnoException, socket: Duplex & { remoteAddress?: string }): void {
-    const refusal = this.#closing.refuseMalformed(error, socket)
-    if (!refusal) return
-    const { body, ...fields } = refusal
-    this.#logRefusal(body, { client: socket.remoteAddress, ...fields })
+  handleMalformed(error: ParserError, socket: Socket): void {
+    const reason = this.#closing.takeMalformed(error, socket)
+    if (!reason) return
+    const { rawPacket, bytesParsed } = error
+    const incoming = openResponse(socket)?.req ?? requestIn(socket, rawPacket, bytesParsed)
+    this.#refuseSocket(incoming, socket, reason)
   }
   /** Makes every reply from now on end its connection. */
   stopKeepAlive(): void {
@@ -142,35 +149,23 @@ export class Gateway {
       this.#requests.refusal ?? (this.#overload.shouldShed(now) ? fault('OVERLOADED') : undefined)
     )
   }
-  /** Refuses a request because of its head, in the nearest route's dialect; ends the connection. */
-  #refuseHead(
-    incoming: IncomingMessage,
-    response: ServerResponse,
-    snapshot: Snapshot,
-    reason: Fault,
-  ): void {
+  /** Refuses a request because of its head; ends the connection. */
+  #refuseHead(incoming: IncomingMessage, response: ServerResponse, reason: Fault): void {
     this.#closing.add(incoming.socket)
-    const call = anonymousCall(incoming, this.#context)
-    const nearest = snapshot.findNearest(roughPath(incoming.url ?? '/'))
-    const { status, body, headers } = nearest
-      ? nearest.fail(reason, call)
-      : plainRefusal(reason, call)
-    response.writeHead(status, {
-      ...(headers as Record<string, string>),
-      connection: 'close',
-      'content-length': body.length,
-      'x-request-id': call.id,
-      'x-tollgate-version': String(snapshot.version),
-    })
+    const { status, headers, body } = this.#render(incoming, reason)
+    const framing = { connection: 'close', 'content-length': body.length }
+    response.writeHead(status, { ...(headers as Record<string, string>), ...framing })
     endAndClose(response, body)
-    this.#logRefusal(body, { id: call.id, status, code: reason.code })
   }
   /** Refuses a request that has no response object. */
   #refuseSocket(incoming: IncomingMessage, socket: Duplex, reason: Fault): void {
-    const call = anonymousCall(incoming, this.#context)
-    const { status, body } = plainRefusal(reason, call)
-    refuseSocket(socket, { status, body })
-    this.#logRefusal(body, { id: call.id, status, code: reason.code })
+    refuseSocket(socket, this.#render(incoming, reason))
+  }
+  #render(incoming: IncomingMessage, reason: Fault): Refusal {
+    const { id, ...refusal } = renderRefusedHead(incoming, this.#current(), this.#context, reason)
+    const client = incoming.socket.remoteAddress
+    this.#logRefusal(refusal.body, { id, client, status: refusal.status, code: reason.code })
+    return refusal
   }
   #logRefusal({ length }: Bytes, fields: { status: number; [name: string]: unknown }): void {
     const { metrics, log } = this.#requests.resources
@@ -208,10 +203,3 @@ const run = async (writer: ResponseWriter, lifecycle: RequestLifecycle): Promise
     void writer.commitAndRefuse(reason)
   }
 }
-
-/** The path of an invalid request target, cut to a length that is enough for every route. */
-const roughPath = (target: string): string =>
-  target
-    .slice(0, 1_000)
-    .replace(/^\w+:\/\/[^/]*/, '')
-    .replace(/[?#].*$/s, '')

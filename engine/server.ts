@@ -93,7 +93,7 @@ const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): htt
   server.on('checkContinue', (incoming, response) => gateway.accept(incoming, response, true))
   server.on('checkExpectation', (incoming, response) => gateway.accept(incoming, response))
   server.on('connect', (incoming, socket) => gateway.refuseConnect(incoming, socket))
-  server.on('clientError', (error, socket) => gateway.handleMalformed(error, socket))
+  server.on('clientError', (error, socket) => gateway.handleMalformed(error, socket as Socket))
   return server
 }
 

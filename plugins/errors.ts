@@ -29,14 +29,17 @@ export default {
 
 const createStage = (dialect: DialectName, host: Host) => {
   const readsErrors = READERS.some(name => host.route.option(name) !== undefined)
+  const [ownPath = ''] = host.route.pattern.split('{')
   // Clients of several kinds share these paths, such as /v1/models and those without a route.
-  const isShared = dialect === 'openai' && !readsErrors
+  const isShared = ({ path }: Request): boolean =>
+    dialect === 'openai' && (!readsErrors || !path.startsWith(ownPath))
   return {
     streams: (request: Request) => streams(dialect, request),
     ...pingOf(dialect),
     fail: (fault: Fault, exchange: Exchange) => {
       const ownFault = exchange.slots.get(COMMIT_FAULTS)?.[fault.code] ?? fault
-      const ownDialect = isShared ? (clientDialect(exchange.request) ?? dialect) : dialect
+      const { request } = exchange
+      const ownDialect = isShared(request) ? (clientDialect(request) ?? dialect) : dialect
       const visible = withHint(ownFault, exchange, host)
       // No other stage knows the hint.
       if (visible.code === 'ROUTE_NOT_FOUND')

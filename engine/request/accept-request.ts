@@ -33,8 +33,6 @@ export interface AcceptContext {
   readonly makeId: () => string
 }
 
-const NO_BODY = { limit: 0, encodings: [], inflatedLimit: 0 }
-
 /** Throws for a head that no route should see. */
 export const acceptRequest = (
   incoming: IncomingMessage,
@@ -103,19 +101,6 @@ const newCall = (
     targets: compiledRoute.targets,
     hangup: compiledRoute.hangup,
   })
-}
-
-/** The call of a refused head: it only carries an id. */
-export const anonymousCall = (
-  incoming: IncomingMessage,
-  { makeId, store, pace }: AcceptContext,
-): Call => {
-  const random = makeId()
-  const id = `req_${random}`
-  const headers: RequestHeaders = Object.create(null)
-  const head = { path: '/', search: '', headers, encrypted: false }
-  const request = new IncomingRequest(incoming, head, NO_BODY, pace)
-  return new Call({ id, kind: 'http', trace: random, route: NO_ROUTE, request, store })
 }
 
 const noRouteFault = (snapshot: Snapshot, method: string, path: string): Fault => {

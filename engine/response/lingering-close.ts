@@ -1,10 +1,12 @@
 /** Closes connections that must not continue, so that the client can read the refusal. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { TollgateError } from '../errors.ts'
 import { asBuffer } from '../kit.ts'
-import type { Bytes, Refusal } from '../plugin.ts'
+import type { Bytes, Fault, Refusal } from '../plugin.ts'
 import { ONE_WRITE } from '../request/bytes.ts'
 import { STATUS_CODES } from '../request/node-http.ts'
+import { withoutFraming } from './headers.ts'
 
 /** How long a client that is still sending has to read its response, ms. */
 const LINGER_MS = 1_000
@@ -38,12 +40,16 @@ export const lingeringClose = (socket: Duplex): void => {
 /** Writes a refusal on a socket that has no ServerResponse; then closes it. */
 export const refuseSocket = (
   socket: Duplex,
-  { status, body }: Pick<Refusal, 'status' | 'body'>,
+  { status, body, headers = JSON_TYPE }: Pick<Refusal, 'status' | 'body'> & Partial<Refusal>,
 ): void => {
+  const list = withoutFraming(headers)
+  const lines = list.flatMap((name, at) =>
+    at % 2 === 0 ? [list[at + 1] ?? ''].flat().map(value => `${name}: ${value}`) : [],
+  )
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Refused'}`,
     'connection: close',
-    'content-type: application/json',
+    ...lines.filter(line => !/[^\t\x20-\x7e\x80-\xff]/.test(line)),
     `content-length: ${body.length}`,
   ]
   socket.on('error', () => {})
@@ -51,6 +57,8 @@ export const refuseSocket = (
   socket.write(body)
   lingeringClose(socket)
 }
+
+const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Connections of a server on which no further bytes are a request. */
 export class ClosingConnections {
@@ -64,9 +72,9 @@ export class ClosingConnections {
   add(socket: Duplex): void {
     this.#sockets.add(socket)
   }
-  /** Handles bytes that the parser refused. There is no request to take a dialect from. Returns the
-   *  refusal that it sent; undefined where it only closed the connection. */
-  refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): ParserRefusal | undefined {
+  /** Handles bytes that the parser refused. Returns the reason for a refusal; undefined where it
+   *  only closed the connection. */
+  takeMalformed(error: NodeJS.ErrnoException, socket: Duplex): Fault | undefined {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     // It is being closed already.
     if (this.#sockets.has(socket) || this.#malformedSockets.has(socket)) return undefined
@@ -74,9 +82,7 @@ export class ClosingConnections {
     const reply = openResponse(socket)
     if (reply?.req.complete) return void closeAfterResponses(socket)
     if (reply?.headersSent) return void socket.destroy() // a 400 would be written into it
-    const refusal = parserRefusal(error.code)
-    refuseSocket(socket, refusal)
-    return refusal
+    return parserFault(error.code)
   }
 }
 
@@ -91,10 +97,9 @@ const closeAfterResponses = (socket: Duplex): void => {
   else lingeringClose(socket)
 }
 
-type ParserRefusal = ReturnType<typeof parserRefusal>
-const parserRefusal = (code = 'BAD_REQUEST') => {
+const parserFault = (code = 'BAD_REQUEST'): Fault => {
   const [status, message] = PARSER_ERRORS[code] ?? NOT_HTTP
-  return { code, status, body: Buffer.from(JSON.stringify({ error: { code, message } })) }
+  return new TollgateError(code, status, message)
 }
 const NOT_HTTP = [400, 'The received bytes are not an HTTP/1.1 request.'] as const
 const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: string]>> = {

@@ -6,6 +6,7 @@ import type { Egress } from '../egress/egress.ts'
 import type { Exchange, Fault, Headers, Refusal, Request, Route, Stage, Target } from '../plugin.ts'
 import type { BodyRules } from '../request/body.ts'
 import type { Call } from '../request/exchange.ts'
+import { NearestRoutes } from '../request/nearest-route.ts'
 import { readTarget } from '../request/path.ts'
 import type { Run } from '../request/pipeline.ts'
 import { type Match, Router } from '../request/router.ts'
@@ -74,6 +75,7 @@ export class Snapshot {
   readonly directRing: SnapshotParts['directRing']
   readonly #http = new Router<CompiledRoute>()
   readonly #websocket = new Router<CompiledRoute>()
+  readonly #nearest = new NearestRoutes<CompiledRoute>()
   readonly #names = new Map<string, CompiledRoute>()
   readonly #release: () => void
   readonly #retirement = Promise.withResolvers<void>()
@@ -95,6 +97,7 @@ export class Snapshot {
     for (const compiled of parts.routes) {
       const { method, pattern, name } = compiled.route
       this.#names.set(name, compiled)
+      this.#nearest.add(pattern, compiled)
       if (method === 'WS') this.#websocket.add('GET', pattern, compiled)
       else for (const each of method.split('|')) this.#http.add(each, pattern, compiled)
     }
@@ -124,8 +127,9 @@ export class Snapshot {
     const methods = this.#http.methods(path)
     return methods.includes('GET') && !methods.includes('HEAD') ? [...methods, 'HEAD'] : methods
   }
+  /** The route, of any method, that renders errors of a path without one. */
   findNearest(path: string): CompiledRoute | undefined {
-    return this.#http.nearest(path) ?? this.#websocket.nearest(path)
+    return this.#nearest.find(path)
   }
   retain(): void {
     this.#users++

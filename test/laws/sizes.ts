@@ -33,6 +33,10 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [65, 'JSON keys have a table of hashes: many keys cost a third of it'],
   [40, 'browsers ask before they call another origin: the route answers, before its pipeline'],
   [330, 'a WebAssembly pass checks bodies and cuts long texts: 220 KB take 0.6 of their parse'],
+  [
+    140,
+    'a head that is refused is answered in the dialect of its path, also if the parser refuses it',
+  ],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25

@@ -1,4 +1,4 @@
-/** Routes by method and path: exact ones, parameters, other methods, the nearest route. */
+/** Routes by method and path: exact ones, parameters, other methods. */
 
 import t from 'tap'
 import { readTarget } from '../../../engine/request/path.ts'
@@ -84,27 +84,6 @@ t.test('router: a path with other methods lists them', async t => {
   t.same(router.methods('/nowhere'), [])
 })
 
-t.test('router: the nearest route is the first with the longest common prefix', async t => {
-  const router = routerOf(
-    'POST /v1/files',
-    'GET /v1/files/{id}',
-    'POST /v1/messages',
-    'POST /v1beta/models/{model}:go',
-  )
-  const nearest: Readonly<Record<string, string>> = {
-    '/v1/files': 'POST /v1/files',
-    '/v1/files/7/x': 'POST /v1/files',
-    '/v1/messages/count': 'POST /v1/messages',
-    '/v1/nothing': 'POST /v1/files',
-    '/v1': 'POST /v1/files',
-    '/v1beta/models/x:stop': 'POST /v1beta/models/{model}:go',
-    '/elsewhere': 'POST /v1/files',
-    '/': 'POST /v1/files',
-  }
-  for (const [path, value] of Object.entries(nearest)) t.equal(router.nearest(path), value, path)
-  t.equal(new Router().nearest('/v1'), undefined, 'without routes there is none')
-})
-
 t.test('router: an exact path is one look-up among a thousand routes', async t => {
   const list = Array.from({ length: 1_000 }, (_, n) => `POST /v${n % 7}/service-${n}/call`)
   const router = routerOf(...list, ...list.map((_, n) => `POST /v${n % 7}/service-${n}/{id}/x`))
@@ -142,16 +121,3 @@ t.test('router: parameters are the text in the path', async t => {
   )
   t.pass()
 })
-
-t.test(
-  'router: the nearest route is one whose whole pattern is the prefix, if there is one',
-  async t => {
-    const router = new Router<string>()
-    router.add('POST', '/v1/models/{model}:ask', 'verb')
-    router.add('GET', '/v1/models', 'list')
-    router.add('POST', '/v1/models', 'second')
-    t.equal(router.nearest('/v1/models'), 'list')
-    t.equal(router.nearest('/v1/models/x'), 'list')
-    t.equal(router.nearest('/v1'), 'verb')
-  },
-)

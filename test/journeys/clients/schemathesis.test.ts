@@ -31,13 +31,11 @@ const install = async (): Promise<string | undefined> => {
 /** Operations of each credential, and those left out: they end the credential or the limits of the
  *  run, are not part of the product's API, or (`/upload`) answer 501 to protocols of uploads that
  *  they do not have. The generator cannot read the conditions in the schema of `POST
- *  /v1/messages`. A control character in a path is refused before a route is known, in OpenAI's
- *  form: paths of other kinds that begin with a parameter, or with `/v1`, are left out. */
+ *  /v1/messages`. */
 const RUNS = {
   'API key': {
     keep: '^/',
-    leave:
-      '^/(api|sandbox|console|upload)/|:download$|^/v1/messages$|^/\\{mode\\}/|^/v1/models/.*:',
+    leave: '^/(api|sandbox|console|upload)/|:download$|^/v1/messages$',
   },
   'system token': {
     keep: '^/api/',

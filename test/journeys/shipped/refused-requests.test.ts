@@ -4,32 +4,117 @@ import t from 'tap'
 import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
 import { gateway, key } from './shipped-gateway.ts'
 
-t.test('refused head: uses the dialect of the route that the path matches', async t => {
-  const host = 'host: x\r\n'
-  const long = 'x'.repeat(20_000)
-  const google = (code: number) => ({ error: { code, status: String, message: String } })
-  const openai = { error: { type: String, message: String } }
-  const anthropic = { type: 'error', error: { type: String, message: String } }
-  for (const [head, status, expected] of [
-    [`GET /v1/models HTTP/1.1\r\n${host}content-length: 2\r\n\r\n{}`, 400, openai],
-    [`GET /v1beta/models?key=${'a'.repeat(9_000)} HTTP/1.1\r\n${host}\r\n`, 414, google(414)],
-    [`GET /v1beta/models/a%00b HTTP/1.1\r\n${host}\r\n`, 400, google(400)],
-    [`GET /v1beta/models HTTP/1.1\r\n${host}x: ${long}\r\n\r\n`, 431, google(431)],
-    [
-      `POST /v1/messages HTTP/1.1\r\n${host}expect: nosuch\r\ncontent-length: 2\r\n\r\n{}`,
-      417,
-      anthropic,
-    ],
-  ] as const) {
-    const client = await rawClient(gateway)
-    await client.send(head)
-    await client.until('}')
-    const [reply] = replies(client.text())
-    t.equal(reply?.status, status, head.slice(0, 40))
-    t.match(JSON.parse(reply?.body ?? ''), expected)
-    client.close()
-  }
-})
+/** Members of an error of each dialect. */
+const DIALECTS = {
+  openai: { error: { type: String, message: String, status: undefined } },
+  anthropic: { type: 'error', error: { type: String, message: String }, request_id: /^req_/ },
+  google: { error: { code: Number, status: /^[A-Z_]+$/, message: String } },
+  vidu: { code: Number, reason: String, message: String, metadata: { trace_id: String } },
+  midjourney: { description: String, type: String, code: Number },
+  envelope: { success: false, message: String },
+} as const
+type Lines = readonly string[]
+const GOOGLE_KEY = 'x-goog-api-key: k'
+/** Paths of each dialect; `*` is the place of a parameter, or a segment behind the path. */
+const PATHS: readonly (readonly [path: string, dialect: keyof typeof DIALECTS, ...Lines])[] = [
+  ['/v1/chat/completions/*', 'openai'],
+  ['/v1/models/*', 'openai'],
+  ['/v1/models/*', 'google', GOOGLE_KEY],
+  ['/v1/models/*', 'anthropic', 'anthropic-version: 2023-06-01'],
+  ['/v1/elsewhere/*', 'google', GOOGLE_KEY],
+  ['/v1/messages/*', 'anthropic'],
+  ['/v1/messages/batches/*/results', 'anthropic'],
+  ['/v1beta/models/*', 'google'],
+  ['/v1beta/interactions/*/cancel', 'google'],
+  ['/v1beta/nothing/*', 'google'],
+  ['/v1/models/*:embedContent', 'google'],
+  ['/v1/models/*:countTokens', 'google'],
+  ['/v1/cachedContents/*', 'google'],
+  ['/v1/interactions/*', 'google'],
+  ['/upload/v1beta/files/*', 'google'],
+  ['/ent/v2/tasks/*/creations', 'vidu'],
+  ['/mj/task/*/fetch', 'midjourney'],
+  ['/*/mj/submit/modal', 'midjourney'],
+  ['/*/mj/task/1/nothing', 'midjourney'],
+  ['/mj-fast/mj/submit/imagine/*', 'midjourney'],
+  ['/api/tasks/*', 'envelope'],
+]
+
+/** The text of a request that is refused before a route has it, from path and headers. */
+type Refused = (path: string, own: Lines) => string
+const request = (line: string, lines: Lines, body = ''): string =>
+  `${[line, 'host: x', ...lines, '', ''].join('\r\n')}${body}`
+const inPath =
+  (text: string): Refused =>
+  (path, own) =>
+    request(`POST ${path.replace('*', text)} HTTP/1.1`, own)
+const withLines =
+  (...lines: Lines): Refused =>
+  (path, own) =>
+    request(`POST ${path.replace('*', 'x')} HTTP/1.1`, [...own, ...lines])
+const UPGRADE = ['connection: upgrade', 'upgrade: websocket']
+
+const REFUSED: Readonly<Record<string, readonly [status: number, refused: Refused]>> = {
+  'an escaped control character': [400, inPath('a%00b')],
+  'an escaped separator': [400, inPath('a%2Fb')],
+  'a half escape': [400, inPath('a%zb')],
+  'an escape outside of UTF-8': [400, inPath('a%ffb')],
+  'a semicolon': [400, inPath('a;b')],
+  'dot segments': [400, inPath('a/../b')],
+  'a bare control character': [400, inPath('a\x01b')],
+  'a space': [400, inPath('a b')],
+  'a query with a backslash': [400, (path, own) => request(`GET ${path}?a=\\ HTTP/1.1`, own)],
+  'a long query': [
+    414,
+    (path, own) => request(`GET ${path.replace('*', 'x')}?${'q'.repeat(9_000)} HTTP/1.1`, own),
+  ],
+  'a long parameter': [414, inPath('p'.repeat(9_000))],
+  'a target beyond the size of a head': [431, inPath('p'.repeat(40_000))],
+  'a large header': [431, withLines(`x: ${'x'.repeat(20_000)}`)],
+  'headers beyond the size of a head': [431, withLines(`x: ${'x'.repeat(40_000)}`)],
+  'many headers': [431, withLines(...Array.from({ length: 300 }, (_, n) => `x${n}: y`))],
+  'two hosts': [400, withLines('host: y')],
+  'a forbidden name of a header': [400, withLines('__proto__: y')],
+  'a control character in a header': [400, withLines('x: \x01')],
+  'both lengths': [400, withLines('content-length: 1', 'transfer-encoding: chunked')],
+  'a coding other than chunked': [400, withLines('transfer-encoding: gzip, chunked')],
+  'an unknown expectation': [417, withLines('expect: nosuch')],
+  'a body on GET': [
+    400,
+    (path, own) =>
+      request(`GET ${path.replace('*', 'x')} HTTP/1.1`, [...own, 'content-length: 2'], '{}'),
+  ],
+  'another version': [400, (path, own) => request(`GET ${path.replace('*', 'x')} HTTP/1.2`, own)],
+  'a WebSocket with a bad path': [
+    400,
+    (path, own) => request(`GET ${path.replace('*', 'a%00b')} HTTP/1.1`, [...own, ...UPGRADE]),
+  ],
+  'a WebSocket on a path without one': [
+    0,
+    (path, own) => request(`GET ${path.replace('*', 'x')} HTTP/1.1`, [...own, ...UPGRADE]),
+  ],
+  'a path or method without a route': [
+    0,
+    (path, own) => request(`PUT ${path.replace('*', 'x')} HTTP/1.1`, own),
+  ],
+}
+for (const [what, [status, refused]] of Object.entries(REFUSED))
+  t.test(`early refusal, ${what}: in the dialect of the path`, async t => {
+    await Promise.all(
+      PATHS.map(async ([path, dialect, ...own]) => {
+        const client = await rawClient(gateway)
+        await client.send(refused(path, own))
+        await client.until(received => replies(received).some(({ whole }) => whole))
+        const [reply] = replies(client.text())
+        client.close()
+        const name = `${path} ${own}`
+        t.match(JSON.parse(reply?.body ?? '{}'), DIALECTS[dialect], name)
+        t.match(reply?.headers, { 'content-type': 'application/json', 'x-request-id': /^req_/ })
+        const isExpected = status === 0 ? [404, 405] : [status]
+        t.ok(isExpected.includes(reply?.status ?? 0), `${name}: ${reply?.status}`)
+      }),
+    )
+  })
 
 t.test('unknown method: is not found for any path', async t => {
   for (const path of ['/v1beta/models/gp-4.1:nosuch', '/v1/models/gp-4.1:nosuch']) {
