@@ -269,6 +269,9 @@ export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'close-mess
 /** The actions of guards on a request and its answer: `pii=masked(2)`. Set by `guard`; final in
  *  `onEnd`. */
 export const GUARDED: Slot<string> = { name: 'guarded' }
+/** Each puts placeholders in the place of texts that a guard restored in an answer: JSON text in
+ *  and out. Set by `guard` before the request is forwarded. */
+export const HIDE_RESTORED: Slot<readonly ((json: string) => string)[]> = { name: 'hide-restored' }
 
 /** Faults by the code with which the store refuses a statement: `errors` renders the fault of its
  *  owner. */

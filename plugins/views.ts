@@ -569,6 +569,13 @@ export type PricedModel = {
 
 // ---------------------------------------------------------------- alerts
 
+/** Whether calls of an account may be written to the journal. */
+export type ConsentRow = {
+  readonly account: string
+  readonly consents: boolean
+  readonly since: string | null
+}
+
 /** `GET /api/admin/alerts` */
 export type AlertRow = {
   readonly rule: string

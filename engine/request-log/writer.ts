@@ -1,5 +1,5 @@
-/** Appends the lines of finished requests to files of this process, in the background: a request
- *  only adds its line to a buffer.
+/** Appends lines to files of this process, in the background: those of finished requests, and of
+ *  plugins. A request only adds its line to a buffer.
  *
  *  buffer ──every 250 ms, or 64 KiB──▶ one write ──full or old──▶ next file, oldest files removed
  *  A write that fails is counted and its lines are lost; the next one is tried with a new file. */
@@ -16,8 +16,13 @@ export interface RequestWriterOptions {
   readonly bounds: LogBounds
   readonly log: Log
   readonly metrics: Pick<Metrics, 'count'>
+  /** Its name in the log, and its count of lines that are lost. */
+  readonly name?: string
+  readonly lossMetric?: string
   readonly now?: () => number
 }
+const NAME = 'request log'
+const LOSS_METRIC = 'request_log_lost_total'
 /** ms between two writes: a killed process loses at most this much. */
 const INTERVAL = 250
 /** Characters in the buffer that are written at once, without waiting for the interval. */
@@ -150,7 +155,8 @@ export class RequestWriter {
   #recovered(): void {
     if (!this.#isFailing) return
     this.#isFailing = false
-    this.#options.log.info({ folder: this.#options.folder }, 'the request log is written again')
+    const { folder, log, name = NAME } = this.#options
+    log.info({ folder }, `the ${name} is written again`)
   }
   /** Says it once, until a write succeeds. */
   async #failed(lines: number, error: unknown): Promise<void> {
@@ -163,9 +169,12 @@ export class RequestWriter {
     this.#isFailing = true
     const { folder, log } = this.#options
     const { message } = error as Error
-    log.error({ folder, error: message }, 'the request log cannot be written; requests go on')
+    log.error(
+      { folder, error: message },
+      `the ${this.#options.name ?? NAME} cannot be written; requests go on`,
+    )
   }
   #count(reason: 'dropped' | 'failed', lines: number): void {
-    this.#options.metrics.count('request_log_lost_total', { reason }, lines)
+    this.#options.metrics.count(this.#options.lossMetric ?? LOSS_METRIC, { reason }, lines)
   }
 }

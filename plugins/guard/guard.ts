@@ -2,6 +2,11 @@
 import { errors } from '../../engine/errors.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, HostBase, Slot } from '../../engine/plugin.ts'
+import type { Finder } from '../finders/finder.ts'
+import { FINDERS, findAll, openFromAll } from '../finders/index.ts'
+import { patternFinder } from '../finders/patterns.ts'
+import { scan, textsOf } from '../finders/scan.ts'
+import { wordsFinder } from '../finders/words.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { PARTS, PROMPT } from '../formats/hub/slots.ts'
 import {
@@ -11,13 +16,8 @@ import {
   type TextFinder,
   type TextMatch,
 } from '../formats/hub/text.ts'
-import { GUARDED, MODEL } from '../slots.ts'
-import type { Finder } from './finders/finder.ts'
-import { FINDERS, findAll, openFromAll } from './finders/index.ts'
-import { patternFinder } from './finders/patterns.ts'
-import { wordsFinder } from './finders/words.ts'
+import { GUARDED, HIDE_RESTORED, MODEL } from '../slots.ts'
 import { Placeholders } from './placeholders.ts'
-import { scan } from './scan.ts'
 import type { Guard, Side } from './section.ts'
 
 const fault = errors({
@@ -78,10 +78,13 @@ export class RouteGuard {
     if (this.#looksAt('request')) this.#attachRequest(exchange, placeholders)
     const finder = this.#looksAt('answer') ? this.#finder : undefined
     if (finder) this.#attachAnswer(exchange, finder, placeholders)
-    if (this.#guard.restore)
-      exchange.slots
-        .need(PARTS)
-        .change(changeMatches(placeholders.finder, text => placeholders.original(text)))
+    if (!this.#guard.restore) return
+    const { slots } = exchange
+    slots
+      .need(PARTS)
+      .change(changeMatches(placeholders.finder, text => placeholders.original(text)))
+    const hide = (json: string) => placeholders.hide(json)
+    slots.set(HIDE_RESTORED, [...(slots.get(HIDE_RESTORED) ?? []), hide])
   }
   #looksAt(side: Side): boolean {
     return this.#guard.on.includes(side)
@@ -189,12 +192,3 @@ const textOf = (verdicts: Iterable<readonly [string, { did: string; count: numbe
 /** The actions of guards that the client may know: guards with `do: shadow` are left out. */
 export const verdictOf = ({ slots }: Pick<Exchange, 'slots'>): string =>
   textOf([...(slots.get(VERDICTS) ?? [])].filter(([, { did }]) => did !== DONE.shadow))
-
-const textsOf = (prompt: Prompt): ReadonlySet<string> => {
-  const texts = new Set<string>()
-  mapPromptText(prompt, text => {
-    texts.add(text)
-    return text
-  })
-  return texts
-}

@@ -4,6 +4,8 @@ import type { TextFinder } from '../formats/hub/text.ts'
 const PLACEHOLDER = /\[[A-Z][A-Z_]*_[0-9]{1,6}\]/g
 const LONGEST = 44
 
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
+
 export class Placeholders {
   readonly #byText = new Map<string, string>()
   readonly #originals = new Map<string, string>()
@@ -53,6 +55,14 @@ export class Placeholders {
     this.#byText.set(text, placeholder)
     if (!this.#isFrozen) this.#originals.set(placeholder, text)
     return placeholder
+  }
+  /** Puts the placeholders back in JSON text with originals, also in texts that are JSON. */
+  hide(json: string): string {
+    let result = json
+    for (const [placeholder, text] of this.#originals)
+      for (const form of [escaped(escaped(text)), escaped(text)])
+        result = result.replaceAll(form, placeholder)
+    return result
   }
   original(placeholder: string): string {
     return this.#originals.get(placeholder) ?? placeholder

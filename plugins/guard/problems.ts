@@ -2,7 +2,7 @@
 import { choicesFor } from '../../engine/config/nearest.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
-import { patternFinder } from './finders/patterns.ts'
+import { patternFinder } from '../finders/patterns.ts'
 import { type Guard, SECTION } from './section.ts'
 
 export const problemsIn = ({ guards, routes }: Document, report: Report): void => {

@@ -15,8 +15,8 @@ import {
   text,
   type ValueOf,
 } from '../../engine/config/shape.ts'
-import { FINDER_NAMES } from './finders/index.ts'
-import { LONGEST_WORD } from './finders/words.ts'
+import { FINDER_NAMES } from '../finders/index.ts'
+import { LONGEST_WORD } from '../finders/words.ts'
 
 const NAME = '^[a-z][a-z0-9-]{0,40}$'
 const SIDES = ['request', 'answer'] as const

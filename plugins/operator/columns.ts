@@ -189,6 +189,11 @@ export const ALERT_COLUMNS = {
   since: time,
   text,
 }
+export const CONSENT_COLUMNS = {
+  account: text,
+  consents: boolean,
+  since: described('When it consented; null: it has not.', nullable(time)),
+}
 export const TEST_COLUMNS = {
   receiver: described('Its kind and the host of its address.', text),
   state: oneOf('pending', 'delivered', 'failed'),

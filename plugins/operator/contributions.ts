@@ -1,7 +1,14 @@
 /** Contributions of plugins for operators: each adds its part at its setup, and endpoints of
  *  operators use the parts, since no plugin imports another. One object per process. */
 import type { HostBase, Json } from '../../engine/plugin.ts'
-import type { AlertRow, AlertTestRow, BatchRow, PausedUpstream, TaskRow } from '../views.ts'
+import type {
+  AlertRow,
+  AlertTestRow,
+  BatchRow,
+  ConsentRow,
+  PausedUpstream,
+  TaskRow,
+} from '../views.ts'
 import type { Context } from './operation.ts'
 
 type Fields = { readonly [name: string]: Json }
@@ -39,6 +46,16 @@ export interface AlertPart {
   /** Sends a message to every receiver. */
   test(context: Context): Promise<readonly AlertTestRow[]>
 }
+/** The work of `tollgate journal`, by the plugin `journal`. */
+export interface JournalPart {
+  list(host: HostBase): Promise<readonly ConsentRow[]>
+  /** The account may be deleted: it has no consent then. */
+  consent(
+    context: Context,
+    account: { readonly id: number; readonly name: string },
+    isGiven: boolean,
+  ): Promise<ConsentRow>
+}
 interface OperatorParts {
   /** Absent where no route creates tasks. */
   tasks?: TaskPart
@@ -46,6 +63,8 @@ interface OperatorParts {
   batches?: BatchPart
   /** Absent without the section `alerts:`. */
   alerts?: AlertPart
+  /** Absent without the section `journal:`. */
+  journal?: JournalPart
   /** Asks an upstream for its models with each of its keys. */
   testUpstream?(host: HostBase, name: string): Promise<readonly Fields[]>
 }

@@ -33,6 +33,10 @@ export const fault = errors({
     409,
     'No alerts are configured: add the section `alerts:`, and `alerts` to `pipeline:`',
   ],
+  ADMIN_NO_JOURNAL: [
+    409,
+    'No journal is configured: add the section `journal:`, and `journal` to `pipeline:`',
+  ],
   ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
   CODE_UNKNOWN: [404, 'There is no such code', { param: 'code' }],
   CODE_SPENT: [409, 'The code was redeemed, revoked or has expired', { param: 'code' }],

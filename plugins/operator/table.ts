@@ -5,6 +5,7 @@ import { alertOperations } from './operations/alerts.ts'
 import { batchOperations } from './operations/batches.ts'
 import { codeOperations } from './operations/codes.ts'
 import { creditOperations } from './operations/credits.ts'
+import { journalOperations } from './operations/journal.ts'
 import { keyOperations } from './operations/keys.ts'
 import { memberOperations } from './operations/members.ts'
 import { sessionOperations } from './operations/sessions.ts'
@@ -24,4 +25,5 @@ export const OPERATIONS: readonly Operation[] = [
   ...batchOperations,
   ...webhookOperations,
   ...alertOperations,
+  ...journalOperations,
 ]

@@ -1,10 +1,20 @@
 /** Searches long texts in turns, so that a request of megabytes does not hold up others. */
 import { largeTurn } from '../../engine/kit.ts'
-import type { TextFinder, TextMatch } from '../formats/hub/text.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
+import { mapPromptText, type TextFinder, type TextMatch } from '../formats/hub/text.ts'
 
 /** Characters that are searched in one turn. */
 const TURN = 65_536
 
+/** The texts in which guards look. */
+export const textsOf = (prompt: Prompt): ReadonlySet<string> => {
+  const texts = new Set<string>()
+  mapPromptText(prompt, text => {
+    texts.add(text)
+    return text
+  })
+  return texts
+}
 /** The matches of each text that has some. */
 export const scan = async (
   texts: ReadonlySet<string>,

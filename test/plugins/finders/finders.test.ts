@@ -1,9 +1,9 @@
 /** The finders of guards against texts whose truth is known: what they must find, what only looks
  *  like it, and the part of a stream that must wait. */
 import t from 'tap'
-import { FINDERS, type FinderName, findAll } from '../../../plugins/guard/finders/index.ts'
-import { patternFinder } from '../../../plugins/guard/finders/patterns.ts'
-import { wordsFinder } from '../../../plugins/guard/finders/words.ts'
+import { FINDERS, type FinderName, findAll } from '../../../plugins/finders/index.ts'
+import { patternFinder } from '../../../plugins/finders/patterns.ts'
+import { wordsFinder } from '../../../plugins/finders/words.ts'
 import { createChance } from '../../helpers/run-settings.ts'
 
 const chance = createChance()

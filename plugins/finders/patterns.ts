@@ -1,6 +1,6 @@
 /** Patterns of an operator, in RE2's syntax: time is linear in the text. */
 import { RE2JS } from 're2js'
-import { matcherOf } from '../../schema/patterns.ts'
+import { matcherOf } from '../schema/patterns.ts'
 import type { Finder, Match } from './finder.ts'
 
 /** Throws for a pattern that RE2 refuses, and for one that matches the empty text. `longest`:

@@ -1,0 +1,45 @@
+/** Problems of the section `journal:` that its schema cannot see. */
+import { isFields } from '../../engine/kit.ts'
+import type { Document, Report } from '../../engine/plugin.ts'
+
+export const checkSection = (
+  { journal, pipeline, models, routes }: Document,
+  report: Report,
+): void => {
+  if (!isFields(journal)) return
+  if (Array.isArray(pipeline) && !pipeline.includes('journal'))
+    report(
+      ['journal'],
+      'JOURNAL_OPTION',
+      'no call is written: `pipeline:` has no `journal`; add it behind `guard`',
+    )
+  const rules = Array.isArray(journal.rules) ? journal.rules.filter(isFields) : []
+  const routeNames = (Array.isArray(routes) ? routes : []).flatMap(route =>
+    isFields(route) && typeof route.name === 'string' ? [route.name] : [],
+  )
+  for (const [index, rule] of rules.entries()) {
+    checkNames(rule.models, Object.keys(isFields(models) ? models : {}), name =>
+      report(
+        ['journal', 'rules', index, 'models'],
+        'JOURNAL_OPTION',
+        `no model is named "${name}"`,
+      ),
+    )
+    checkNames(rule.routes, routeNames, name =>
+      report(
+        ['journal', 'rules', index, 'routes'],
+        'JOURNAL_OPTION',
+        `no route is named "${name}"`,
+      ),
+    )
+  }
+}
+/** Names with `*` fit what comes later. */
+const checkNames = (
+  names: unknown,
+  known: readonly string[],
+  onUnknown: (name: string) => void,
+): void => {
+  for (const name of Array.isArray(names) ? names : [])
+    if (typeof name === 'string' && !name.endsWith('*') && !known.includes(name)) onUnknown(name)
+}

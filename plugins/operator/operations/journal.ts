@@ -1,0 +1,72 @@
+/** The operations on consents to the journal. The plugin `journal` does the work. */
+import { flag, object, required } from '../../../engine/config/shape.ts'
+import type { HostBase } from '../../../engine/plugin.ts'
+import { findAccount } from '../../credentials/find.ts'
+import { list as listOf, object as row } from '../../shapes.ts'
+import type { ConsentRow } from '../../views.ts'
+import { ACCOUNT } from '../arguments.ts'
+import { CONSENT_COLUMNS } from '../columns.ts'
+import { type JournalPart, operatorParts } from '../contributions.ts'
+import { fault } from '../faults.ts'
+import { type Operation, operation } from '../operation.ts'
+import { singleRow } from '../rows.ts'
+
+const partOf = (host: HostBase): JournalPart => {
+  const { journal } = operatorParts(host)
+  if (!journal) throw fault('ADMIN_NO_JOURNAL')
+  return journal
+}
+const cellsOf = ({ consents, since, ...each }: ConsentRow) => ({
+  ...each,
+  consents: consents ? 'yes' : 'no',
+  since: since ?? '',
+})
+
+const list = operation({
+  name: 'journal list',
+  summary: 'Lists the accounts that have consented that the journal has their calls.',
+  scope: 'operator',
+  reads: true,
+  arguments: object(undefined, {}, {}),
+  result: listOf(row(CONSENT_COLUMNS)),
+  command: {
+    example: 'tollgate journal list',
+    read: () => ({}),
+    print: (rows: readonly ConsentRow[]) => ({ rows: rows.map(cellsOf), json: rows }),
+  },
+  run: async ({ host }) => ({ data: await partOf(host).list(host) }),
+})
+
+const consent = operation({
+  name: 'journal consent',
+  summary: 'Notes that an account consents that the journal has its calls, or no longer does.',
+  scope: 'both',
+  arguments: object(
+    undefined,
+    {
+      account: ACCOUNT,
+      consents: required(flag('Whether it consents. Without consent no call is written.', {})),
+    },
+    {},
+  ),
+  result: row(CONSENT_COLUMNS),
+  own: [{ view: 'journal-consent' }],
+  command: {
+    arguments: 'ACCOUNT',
+    example: 'tollgate journal consent acme',
+    options: { withdraw: { type: 'boolean', summary: 'it no longer consents' } },
+    read: ({ positionals: [account = ''], values }) => ({
+      account,
+      consents: values.withdraw !== true,
+    }),
+    print: (data: ConsentRow) => singleRow(cellsOf(data)),
+  },
+  async run(context, { account: nameOrId, consents }) {
+    const part = partOf(context.host)
+    const account = await findAccount(context.store, String(context.own ?? nameOrId))
+    return { data: await part.consent(context, account, consents) }
+  },
+})
+
+/** In the order of the help. */
+export const journalOperations: readonly Operation[] = [list, consent]
