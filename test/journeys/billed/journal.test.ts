@@ -137,11 +137,16 @@ t.test('journal: has calls of every format, plain and streamed, as guards left t
 })
 
 t.test('journal: only calls of accounts that have consented', async t => {
-  const customer = await prepareCustomer(routes('{ to: file:consents }'), 10n ** 12n)
+  const customer = await prepareCustomer(
+    routes('{ to: file:consents }').replace('translate, guard', 'account, console, translate, guard') +
+      '  - { path: PUT /api/journal, auth: key, account: journal-consent, errors: envelope }\n',
+    10n ** 12n,
+  )
   const ask = async () =>
     (await postJson(customer.key, '/v1/messages', requestsOf('Hi', false)[2]?.[1] ?? {})).id
   const first = await ask()
-  await database.write([setConsent(customer.account, true, 1)])
+  const own = await customerConsent(customer.key, true)
+  t.match(own.data, { consents: true, since: /^20/ })
   const ids: string[] = []
   const isWritten = await eventually(async () => {
     ids.push(await ask())
@@ -149,7 +154,23 @@ t.test('journal: only calls of accounts that have consented', async t => {
   })
   t.ok(isWritten)
   t.notOk(linesIn(folderOf('consents')).some(({ id }) => id === first))
+
+  const list = async () => (await gateway.askAdmin('/-/admin/journal')).json()
+  t.match(await list(), [{ account: /^own-/, consents: true }])
+  t.match(await customerConsent(customer.key, 'yes'), { success: false })
+  const body = JSON.stringify({ account: customer.account, consents: false })
+  const reply = await gateway.askAdmin('/-/admin/journal/consent', { method: 'POST', body })
+  t.match(await reply.json(), { consents: false, since: null })
+  t.same(await list(), [])
 })
+const customerConsent = async (key: string, consents: unknown) => {
+  const response = await fetch(`${gateway.url}/api/journal`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ consents }),
+  })
+  return (await response.json()) as { readonly success: boolean; readonly data: unknown }
+}
 
 t.test('journal: shares by rule; failures and blocked requests have no text', async t => {
   const section =

@@ -58,6 +58,7 @@ const TABLE: readonly (readonly [string, string, unknown, readonly number[]])[] 
     [200, 200, 403, 200],
   ],
   ['POST', '/api/codes/redeem', { code: '00000-00000-00000-00000' }, [404, 404, 403, 403]],
+  ['PUT', '/api/journal', { consents: true }, [409, 409, 403, 403]],
   ['GET', '/api/notifications', undefined, [200, 200, 200, 200]],
   ['PUT', '/api/notifications', { threshold: 1 }, [200, 200, 403, 403]],
   ['GET', '/api/tasks', undefined, [200, 200, 200, 200]],
