@@ -9,6 +9,7 @@ import { commands as alertCommands } from '../../../plugins/alerts/operator-part
 import { commands as batchCommands } from '../../../plugins/batches/operator-part.ts'
 import { describeConsole } from '../../../plugins/console/about.ts'
 import { ADMIN_ENDPOINTS } from '../../../plugins/console/admin/endpoints.ts'
+import { commands as journalCommands } from '../../../plugins/journal/operator-part.ts'
 import { commands as webhookCommands } from '../../../plugins/notify/commands.ts'
 import { endpointOf } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
@@ -19,6 +20,7 @@ const textOf = (path: string): string => readFileSync(new URL(path, root), 'utf8
 
 const commands = {
   ...alertCommands,
+  ...journalCommands,
   ...accountCommands,
   ...batchCommands,
   ...taskCommands,
