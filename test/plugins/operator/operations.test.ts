@@ -34,6 +34,8 @@ const commandNames = Object.entries(commands).flatMap(([noun, command]) =>
 const COMMANDS_BESIDE: Readonly<Record<string, string>> = {
   usage: 'one command for an account and for all, whose rows differ',
   'keys import': 'reads a file of this machine',
+  'journal show': 'reads files of this machine',
+  replay: 'sends a request to an upstream and prints what it answers',
 }
 const READS = 'reads what no command changes'
 /** Endpoints of operators that are not in the table. */
