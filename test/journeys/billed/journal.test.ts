@@ -137,11 +137,10 @@ t.test('journal: has calls of every format, plain and streamed, as guards left t
 })
 
 t.test('journal: only calls of accounts that have consented', async t => {
+  const stages = 'account, console, translate, guard'
+  const text = routes('{ to: file:consents }').replace('translate, guard', stages)
   const customer = await prepareCustomer(
-    routes('{ to: file:consents }').replace(
-      'translate, guard',
-      'account, console, translate, guard',
-    ) + '  - { path: PUT /api/journal, auth: key, account: journal-consent, errors: envelope }\n',
+    `${text}  - { path: PUT /api/journal, auth: key, account: journal-consent, errors: envelope }\n`,
     10n ** 12n,
   )
   const ask = async () =>

@@ -200,7 +200,7 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
       t.equal(lines.length - 1, await page.locator('tbody tr').count(), address)
     }
   })
-  /** Three change nothing, one needs a journal, two need a task in a state that this gateway has not. */
+  /** Three change nothing, one needs a journal, two a task in a state that this gateway lacks. */
   const WITHOUT_CHANGE =
     /editor\/check|journal\/consent|(?:upstreams|alerts)\/test|tasks\/(?:retry|cancel)/
   t.test('log: has each change of an operator with its actor, before and after', async t => {
