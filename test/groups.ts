@@ -30,7 +30,7 @@ const NPM_FILES = [
   'test/journeys/{admin-endpoints,gateway-calls,readiness,reload,secret-leaks}.test.ts',
   'test/journeys/{slow-clients,start,upstream-faults}.test.ts',
   'test/journeys/clients/{agents,tls-listener}.test.ts',
-  'test/journeys/formats/{aimock,background-responses,token-counts}.test.ts',
+  'test/journeys/formats/{aimock,background-interactions,background-responses,token-counts}.test.ts',
   'test/journeys/money/{idempotency-crash,wrong-keys}.test.ts',
   'test/journeys/websocket/websocket-messages.test.ts',
 ]

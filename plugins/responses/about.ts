@@ -86,7 +86,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     parameters: [query('include_input', '`true`: with its input, too', boolean)],
   },
   'cancel-interaction': {
-    summary: 'Refuses to cancel an interaction: none runs in the background',
+    summary: 'Cancels an interaction in the background',
     responses: json(interaction),
   },
   'delete-interaction': {

@@ -15,9 +15,9 @@ import type {
 } from '../../engine/plugin.ts'
 import { forwardedHeadersOf } from '../conversion/forwarded-headers.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
+import { checkNamedFiles } from '../file-store/request-references.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
-import { MODEL } from '../slots.ts'
 import { Undo } from '../undo/undo.ts'
 import { fault } from './faults.ts'
 import { STOPPED_ERROR } from './response-store.ts'
@@ -32,9 +32,8 @@ import {
   WAITING_CALLS,
   withdrawResponse,
 } from './statements.ts'
-import { STORAGE, type StorageLimits, type StorageRequest } from './storage-options.ts'
+import type { StorageLimits, StorageRequest } from './storage-options.ts'
 import { storeWithCharge } from './store-with-charge.ts'
-import { unfinishedResponse } from './unfinished-response.ts'
 
 /** ms between two polls for cancelled responses, while any runs. */
 const POLL_MS = 500
@@ -42,6 +41,21 @@ const POLL_MS = 500
 const MAX_ATTEMPTS = 5
 /** Calls that one look at the store takes over. */
 const PAGE = 20
+
+/** A response, or an interaction, that is to run after its answer. */
+export interface QueuedAnswer {
+  /** Of its row. */
+  readonly id: string
+  readonly storage: StorageRequest
+  /** As its client sees it before it is finished. */
+  readonly answer: Fields
+  /** For the stages that run it. */
+  readonly body: Fields
+  readonly slots: ResumedCall<Exchange>['slots']
+  /** `errors`: the member of a failure is a list. */
+  readonly failure: Failure
+}
+type Failure = 'error' | 'errors'
 
 /** The call of a background response. JSON, since the store keeps it. */
 interface BackgroundCall {
@@ -57,6 +71,8 @@ interface BackgroundCall {
   readonly slots: ResumedCall<Exchange>['slots']
   readonly targets: ResumedCall<Exchange>['targets']
   readonly queuedResponse: Fields
+  /** Absent: `error`. */
+  readonly failure?: Failure
 }
 
 export class BackgroundCalls {
@@ -82,19 +98,11 @@ export class BackgroundCalls {
     this.#limits = limits
   }
   /** Resolves once the queued response is stored and answered. */
-  async start(
-    exchange: Exchange,
-    host: Host,
-    storage: StorageRequest,
-    body: Fields,
-    expandedBody: Fields,
-  ): Promise<void> {
+  async start(exchange: Exchange, host: Host, queued: QueuedAnswer): Promise<void> {
     const { request, route, targets, slots } = exchange
-    const id = `resp_${exchange.id.replace(/^req_/, '')}`
-    const echo = echoOf(storage)
-    const model = slots.get(MODEL)?.asked ?? ''
-    const { created } = storage
-    const queuedResponse = { ...unfinishedResponse({ id, created, model }, body), ...echo }
+    const { id, storage, answer: queuedResponse, failure } = queued
+    // The call runs after its answer: a file that it lacks is refused now.
+    await checkNamedFiles(host, storage.account, queued.body, request.path)
     const call: BackgroundCall = {
       account: storage.account,
       id,
@@ -102,10 +110,11 @@ export class BackgroundCalls {
       request: exchange.id,
       path: request.path,
       headers: { ...forwardedHeadersOf(request), 'content-type': 'application/json' },
-      body: JSON.stringify({ ...expandedBody, store: false }),
-      slots: { ...slots.toJson(), [STORAGE.name]: { ...storage, background: { id, echo } } },
+      body: JSON.stringify({ ...queued.body, store: false }),
+      slots: { ...slots.toJson(), ...queued.slots },
       targets,
       queuedResponse,
+      failure,
     }
     const process = await this.#storeQueued(exchange, call, storage)
     const key = nameOf(call.account, id)
@@ -240,9 +249,11 @@ export class BackgroundCalls {
     }
   }
   /** Marks the response as failed. Does nothing if it is stored already, or was cancelled. */
-  async #fail({ account, id, queuedResponse }: BackgroundCall, reason: Fields): Promise<void> {
-    const { code, message } = reason
-    const response = { ...queuedResponse, status: 'failed', error: { code, message } }
+  async #fail(call: BackgroundCall, { code, message }: Fields): Promise<void> {
+    const { account, id, queuedResponse, failure = 'error' } = call
+    const error = { code, message }
+    const member = { [failure]: failure === 'error' ? error : [error] }
+    const response = { ...queuedResponse, status: 'failed', ...member }
     const list = [
       finishResponse(account, id, 'failed', JSON.stringify(response)),
       forgetCall(account, id),
@@ -273,12 +284,6 @@ export class BackgroundCalls {
 
 const nameOf = (account: number, id: string): string => `${account} ${id}`
 
-const echoOf = ({ previous, conversation }: StorageRequest): Fields => ({
-  background: true,
-  store: true,
-  previous_response_id: previous ?? null,
-  ...(conversation !== undefined && { conversation: { id: conversation } }),
-})
 /** The error as the client sees it. */
 const errorOf = ({ code, message, expose }: Fault): Fields => ({
   code: expose ? code.toLowerCase() : 'server_error',
@@ -288,7 +293,7 @@ const upstreamErrorIn = (bytes: Uint8Array): Fields => {
   const body = parseJson(Buffer.from(bytes).toString())
   const error = lenientObject(isFields(body) ? body : {}, 'error')
   return {
-    code: lenientText(error, 'code') ?? 'server_error',
+    code: lenientText(error, 'code') ?? lenientText(error, 'status') ?? 'server_error',
     message: lenientText(error, 'message') ?? 'The upstream refused this response.',
   }
 }

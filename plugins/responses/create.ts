@@ -1,13 +1,12 @@
 /** POST /v1/responses: prepends the history that a request continues, for any target, and stores
  *  the response in the transaction of its charge. */
 import type { Attempt, Exchange, Host, Json, Next, Stage, Statement } from '../../engine/plugin.ts'
-import { checkNamedFiles } from '../file-store/request-references.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
 import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
-import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../slots.ts'
-import type { BackgroundCalls } from './background-calls.ts'
+import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER, MODEL } from '../slots.ts'
+import type { BackgroundCalls, QueuedAnswer } from './background-calls.ts'
 import { expandRequest } from './expand.ts'
 import { fault } from './faults.ts'
 import { PlainRecorder, STORE_MEMBER, streamRecorder } from './recorder.ts'
@@ -21,6 +20,7 @@ import {
   undoStored,
 } from './storage-options.ts'
 import { PLAIN_STATEMENTS, storeWithCharge } from './store-with-charge.ts'
+import { unfinishedResponse } from './unfinished-response.ts'
 
 export class CreateStage implements Stage {
   readonly #host: Host
@@ -51,9 +51,8 @@ export class CreateStage implements Stage {
       slots.get(KEEP_TOGETHER)?.(String(start))
     if (options.background) {
       if (!storage) throw fault('BACKGROUND_NOBODY')
-      // The call runs after its answer: a file that it lacks is refused now.
-      await checkNamedFiles(this.#host, storage.account, targetBody ?? body, request.path)
-      return this.#background.start(exchange, this.#host, storage, body, targetBody ?? body)
+      const queued = queuedResponse(exchange, storage, body, targetBody ?? body)
+      return this.#background.start(exchange, this.#host, queued)
     }
     if (storage) slots.set(STORAGE, storage)
     if (targetBody)
@@ -114,6 +113,31 @@ export class CreateStage implements Stage {
     return statements
   }
 }
+
+const queuedResponse = (
+  exchange: Exchange,
+  storage: StorageRequest,
+  body: Fields,
+  targetBody: Fields,
+): QueuedAnswer => {
+  const id = `resp_${exchange.id.replace(/^req_/, '')}`
+  const echo = echoOf(storage)
+  const facts = { id, created: storage.created, model: exchange.slots.get(MODEL)?.asked ?? '' }
+  return {
+    id,
+    storage,
+    answer: { ...unfinishedResponse(facts, body), ...echo },
+    body: targetBody,
+    slots: { [STORAGE.name]: { ...storage, background: { id, echo } } },
+    failure: 'error',
+  }
+}
+const echoOf = ({ previous, conversation }: StorageRequest): Fields => ({
+  background: true,
+  store: true,
+  previous_response_id: previous ?? null,
+  ...(conversation !== undefined && { conversation: { id: conversation } }),
+})
 
 const storageRequest = (
   account: number,

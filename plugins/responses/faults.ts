@@ -133,6 +133,11 @@ export const fault = errors({
     'This conversation exceeds the limit of %d bytes or %d interactions. Send its steps in `input`.',
     { param: 'previous_interaction_id' },
   ],
+  INTERACTION_UNFINISHED: [
+    400,
+    "The conversation of the interaction with the id '%s' is still running in the background.",
+    { param: 'previous_interaction_id' },
+  ],
   INTERACTION_UNKNOWN: [404, "There is no interaction with the id '%s'."],
   INTERACTION_UNSTREAMABLE: [
     400,
@@ -141,7 +146,7 @@ export const fault = errors({
   ],
   INTERACTION_UNCANCELLABLE: [
     400,
-    "The interaction with the id '%s' does not run in the background and cannot be cancelled.",
+    "The interaction with the id '%s' is not running in the background and cannot be cancelled.",
   ],
 
   LIST_ORDER: [400, "'order' must be 'asc' or 'desc'.", { param: 'order' }],

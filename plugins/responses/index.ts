@@ -74,16 +74,13 @@ export default {
       keepClean()
       return new ThreadStage(host, limits)
     }
-    if (name === 'interactions') {
+    if (name === 'interactions' || name === 'create') {
       keepClean()
-      return new InteractionStage(host, limits)
-    }
-    if (name === 'create') {
-      keepClean()
-      const version = `1 ${JSON.stringify(limits)}`
+      const version = `2 ${JSON.stringify(limits)}`
       const calls = host.share('responses', version, () => new BackgroundCalls(host, limits))
       host.job('background responses', RESUME_INTERVAL_MS, () => calls.resume(host), { each: true })
-      return new CreateStage(host, limits, calls)
+      const Stage = name === 'create' ? CreateStage : InteractionStage
+      return new Stage(host, limits, calls)
     }
     if (name === 'expand') return new ExpandStage(host)
     if (name === 'socket')

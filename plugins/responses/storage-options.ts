@@ -33,10 +33,8 @@ export const readStorageOptions = (body: Fields): StorageOptions => {
     ? lenientText(value, 'id')
     : lenientText(body, 'conversation')
   const store = body.store !== false
-  const background = body.background === true
   if (previous !== undefined && conversation !== undefined) throw fault('CONTEXT_TWICE')
-  if (background && !store) throw fault('BACKGROUND_UNSTORED')
-  if (background && body.stream === true) throw fault('BACKGROUND_STREAM')
+  const background = readBackground(body)
   const window = lenientText(lenientObject(body, 'background_options'), 'completion_window')
   if (background && window !== undefined && window !== 'soonest') throw fault('BACKGROUND_WINDOW')
   return {
@@ -45,6 +43,14 @@ export const readStorageOptions = (body: Fields): StorageOptions => {
     ...(previous !== undefined && { previous }),
     ...(conversation !== undefined && { conversation }),
   }
+}
+
+/** Whether the call runs after its client is answered. */
+export const readBackground = ({ background, store, stream }: Fields): boolean => {
+  if (background !== true) return false
+  if (store === false) throw fault('BACKGROUND_UNSTORED')
+  if (stream === true) throw fault('BACKGROUND_STREAM')
+  return true
 }
 
 /** The values that store a response. JSON, since the background call receives them in a slot. */

@@ -48,7 +48,6 @@ export const PARAMETER_EXCEPTIONS: Readonly<Record<string, number>> = {
   'plugins/meter.ts': 1,
   'plugins/model/problems.ts': 2,
   'plugins/operator/import.ts': 1,
-  'plugins/responses/background-calls.ts': 1,
   'plugins/sandbox/index.ts': 1,
   'plugins/task/statements.ts': 1,
   'plugins/webhooks/outbox.ts': 1,

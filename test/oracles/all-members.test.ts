@@ -21,7 +21,6 @@ const SCHEMAS = {
 
 /** Members that our schemas refuse, with the reason. */
 const UNACCEPTED: Readonly<Record<string, string>> = {
-  background: 'no interaction runs in the background, and the gateway says so',
   'input[].id': 'an item with an id alone: the message says that it needs a type or a role',
 }
 

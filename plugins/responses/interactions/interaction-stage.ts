@@ -1,6 +1,6 @@
 /** Interactions: one that continues another is sent with the whole conversation, whatever target
  *  answers, and it is stored in the transaction of its charge. */
-import type { Attempt, Exchange, Host, Json, Next, Slot, Stage } from '../../../engine/plugin.ts'
+import type { Attempt, Exchange, Host, Json, Next, Stage } from '../../../engine/plugin.ts'
 import { isFields, lenientText } from '../../formats/fields.ts'
 import type { AnswerMember } from '../../formats/format.ts'
 import { setBodyMember } from '../../formats/request-edits.ts'
@@ -8,19 +8,19 @@ import { PlainMemberFilter, StreamMemberFilter } from '../../formats/stream/answ
 import { isEventStream } from '../../formats/stream/sse.ts'
 import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../../slots.ts'
 import { Undo } from '../../undo/undo.ts'
+import type { BackgroundCalls } from '../background-calls.ts'
 import { recordAnswer } from '../record-answer.ts'
-import type { StorageLimits } from '../storage-options.ts'
+import { readBackground, type StorageLimits } from '../storage-options.ts'
 import { storeWithCharge } from '../store-with-charge.ts'
 import { InteractionAssembler } from './interaction-assembler.ts'
 import {
-  type InteractionStorage,
-  interactionStatement,
+  interactionStatements,
   readConversation,
   stepsOf,
   withdrawInteraction,
 } from './interaction-store.ts'
+import { queuedInteraction, STORAGE } from './queued-interaction.ts'
 
-const STORAGE: Slot<InteractionStorage> = { name: 'interaction' }
 /** Answers and events name the interaction as the gateway stores it. */
 const ID: AnswerMember = { key: 'id', parents: ['interaction'] }
 const idOf = ({ id }: Exchange): string => `int_${id.replace(/^req_/, '')}`
@@ -28,16 +28,19 @@ const idOf = ({ id }: Exchange): string => `int_${id.replace(/^req_/, '')}`
 export class InteractionStage implements Stage {
   readonly #host: Host
   readonly #limits: StorageLimits
-  constructor(host: Host, limits: StorageLimits) {
+  readonly #background: BackgroundCalls
+  constructor(host: Host, limits: StorageLimits, background: BackgroundCalls) {
     this.#host = host
     this.#limits = limits
+    this.#background = background
   }
   async handle(exchange: Exchange, next: Next): Promise<void> {
     const { request, slots } = exchange
     const body = request.parsed ?? (await request.json())
     if (!isFields(body)) return next()
+    const inBackground = readBackground(body)
     const account = slots.get(ACCOUNT)?.id
-    const { previous_interaction_id: _, store, ...rest } = body
+    const { previous_interaction_id: _, store, background: __, ...rest } = body
     const previous = lenientText(body, 'previous_interaction_id')
     const created = Date.now()
     const own = stepsOf(body.input)
@@ -45,26 +48,30 @@ export class InteractionStage implements Stage {
       previous === undefined
         ? undefined
         : await readConversation(this.#host.database, account, previous)
+    const whole = before ? { ...rest, input: [...before.steps, ...own] } : rest
+    const storage = account !== undefined &&
+      store !== false && {
+        account,
+        id: idOf(exchange),
+        created,
+        input: JSON.stringify(own),
+        ...(previous !== undefined && { previous }),
+      }
+    if (storage) slots.get(KEEP_TOGETHER)?.(String(before?.start ?? created))
+    if (inBackground) {
+      const queued = queuedInteraction(exchange, storage, whole)
+      return this.#background.start(exchange, this.#host, queued)
+    }
     if (before) {
-      const whole = { ...rest, input: [...before.steps, ...own] }
       const size = Buffer.byteLength(JSON.stringify(whole))
       slots.set(EXPANDED_REQUEST, { body: whole, size, longer: true })
-    } else if (store === true)
+    } else if (store === true) {
       // The gateway stores it: no target is asked to.
-      slots.set(EXPANDED_REQUEST, {
-        body: rest,
-        size: Number(request.headers['content-length'] ?? 0),
-        longer: false,
-      })
-    if (account === undefined || store === false) return next()
-    slots.get(KEEP_TOGETHER)?.(String(before?.start ?? created))
-    slots.set(STORAGE, {
-      account,
-      id: idOf(exchange),
-      created,
-      input: JSON.stringify(own),
-      ...(previous !== undefined && { previous }),
-    })
+      const size = Number(request.headers['content-length'] ?? 0)
+      slots.set(EXPANDED_REQUEST, { body: rest, size, longer: false })
+    }
+    if (!storage) return next()
+    slots.set(STORAGE, storage)
     await next()
     storeWithCharge(exchange)
   }
@@ -82,14 +89,15 @@ export class InteractionStage implements Stage {
         largest: this.#limits.largest,
         newAssembler: () => new InteractionAssembler(),
         statementsOf: interaction => {
-          const statement = interactionStatement(storage, interaction, this.#limits)
-          if (!statement) return []
-          Undo.of(exchange).add({ undo: [withdrawInteraction(storage)] })
-          return [statement]
+          const statements = interactionStatements(storage, interaction, this.#limits)
+          // The row of one in the background stays: it tells of the failure.
+          if (statements.length > 0 && !storage.background)
+            Undo.of(exchange).add({ undo: [withdrawInteraction(storage)] })
+          return statements
         },
       })
     const Filter = isEventStream(reply) ? StreamMemberFilter : PlainMemberFilter
-    reply.through(new Filter(ID, idOf(exchange)))
+    reply.through(new Filter(ID, storage?.id ?? idOf(exchange)))
   }
   explain(): Json {
     return { lifetime: this.#limits.lifetime, largest: this.#limits.largest }

@@ -3,13 +3,22 @@
 import type { Database, Json, Row, Statement } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
 import { fault } from '../faults.ts'
-import { MAX_BYTES, MAX_RESPONSES } from '../response-store.ts'
-import { deleteResponse, FIND, HISTORY, saveResponse, withdrawResponse } from '../statements.ts'
+import { MAX_BYTES, MAX_RESPONSES, responseOf } from '../response-store.ts'
+import {
+  cancelResponse,
+  deleteResponse,
+  FIND,
+  finishResponse,
+  forgetCall,
+  HISTORY,
+  saveResponse,
+  withdrawResponse,
+} from '../statements.ts'
 import { isId, type StorageLimits } from '../storage-options.ts'
 
 type Store = Pick<Database, 'read'>
 
-const rowId = (interaction: string): string => `interaction ${interaction}`
+export const rowId = (interaction: string): string => `interaction ${interaction}`
 
 /** The input of a client as steps: what a later interaction continues. */
 export const stepsOf = (input: Json | undefined): readonly Fields[] => {
@@ -37,6 +46,8 @@ export const readConversation = async (
   const isKnown = account !== undefined && isId(interaction)
   const rows = isKnown ? await database.read(HISTORY, values) : []
   const [first] = rows
+  if (rows.some(({ status }) => status === 'in_progress'))
+    throw fault('INTERACTION_UNFINISHED', [interaction])
   // Without its beginning, or after one that was deleted, the conversation cannot be continued.
   if (!first || (first.previous !== null && rows.length < MAX_RESPONSES))
     throw fault('INTERACTION_MISSING', [interaction])
@@ -50,12 +61,13 @@ export const readConversation = async (
 }
 const sizeOf = (column: Row[string] | undefined): number => String(column).length
 const inputOf = ({ input }: Row): readonly Fields[] => stepsOf(parseJson(String(input)))
-const responseOf = ({ response }: Row): Fields => {
-  const value = parseJson(String(response))
-  return isFields(value) ? value : {}
+/** The interaction with its current status. */
+const interactionOf = (row: Row): Fields => {
+  const { error, ...interaction } = responseOf(row)
+  return error === undefined ? interaction : { ...interaction, errors: [error] }
 }
 const outputOf = (row: Row): readonly Fields[] => {
-  const { steps } = responseOf(row)
+  const { steps } = interactionOf(row)
   return Array.isArray(steps) ? steps.filter(isFields) : []
 }
 
@@ -69,30 +81,43 @@ export interface InteractionStorage {
   readonly input: string
   /** The id of the interaction before. */
   readonly previous?: string
+  /** Its row exists already. */
+  readonly background?: true
 }
-/** Undefined if it is above the size limit. */
-export const interactionStatement = (
-  { account, id, created, input, previous }: InteractionStorage,
+/** The row of an interaction that runs in the background. */
+export const backgroundRow = ({ account, created, input, previous }: InteractionStorage) => ({
+  account,
+  created,
+  input,
+  ...(previous !== undefined && { previous: rowId(previous) }),
+})
+/** Empty if it is above the size limit. */
+export const interactionStatements = (
+  { account, id, created, input, previous, background }: InteractionStorage,
   interaction: Fields,
   { lifetime, largest }: StorageLimits,
-): Statement | undefined => {
+): readonly Statement[] => {
   const response = JSON.stringify({
     ...interaction,
     id,
     ...(previous !== undefined && { previous_interaction_id: previous }),
   })
-  if (input.length + response.length > largest) return undefined
-  return saveResponse({
+  if (input.length + response.length > largest) return []
+  const status = lenientText(interaction, 'status') ?? 'completed'
+  if (background)
+    return [finishResponse(account, rowId(id), status, response), forgetCall(account, rowId(id))]
+  const row = {
     account,
     id: rowId(id),
     created,
     expires: created + lifetime,
     previous: previous === undefined ? undefined : rowId(previous),
     conversation: undefined,
-    status: lenientText(interaction, 'status') ?? 'completed',
+    status,
     input,
     response,
-  })
+  }
+  return [saveResponse(row)]
 }
 export const withdrawInteraction = ({ account, id }: InteractionStorage): Statement =>
   withdrawResponse(account, rowId(id))
@@ -106,7 +131,12 @@ export const findInteraction = async (
   const isKnown = account !== undefined && isId(id)
   const [row] = isKnown ? await database.read(FIND, [account, rowId(id), Date.now()]) : []
   if (!row) throw fault('INTERACTION_UNKNOWN', [id])
-  return { interaction: responseOf(row), input: inputOf(row) }
+  return { interaction: interactionOf(row), input: inputOf(row) }
 }
+/** Does nothing if it is finished. */
+export const cancelInteraction = (account: number, id: string): readonly Statement[] => [
+  cancelResponse(account, rowId(id)),
+  forgetCall(account, rowId(id)),
+]
 export const deleteInteraction = (account: number, id: string): Statement =>
   deleteResponse(account, rowId(id), Date.now())

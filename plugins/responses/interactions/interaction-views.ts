@@ -2,7 +2,7 @@
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { fault } from '../faults.ts'
 import { idOf, ownerOf, type View } from '../view.ts'
-import { deleteInteraction, findInteraction } from './interaction-store.ts'
+import { cancelInteraction, deleteInteraction, findInteraction } from './interaction-store.ts'
 
 const show: View = async (exchange, { database }) => {
   const { query } = exchange.request
@@ -20,11 +20,15 @@ const remove: View = async (exchange, { database }) => {
   await writeWithRetry(database, [deleteInteraction(Number(owner), id)])
   exchange.answer(200, {})
 }
-/** Each interaction is finished when its client knows its id. */
+/** A cancelled interaction may be cancelled again. */
 const cancel: View = async (exchange, { database }) => {
-  const id = idOf(exchange)
-  await findInteraction(database, ownerOf(exchange), id)
-  throw fault('INTERACTION_UNCANCELLABLE', [id])
+  const [owner, id] = [ownerOf(exchange), idOf(exchange)]
+  const { interaction } = await findInteraction(database, owner, id)
+  if (interaction.status !== 'in_progress' && interaction.status !== 'cancelled')
+    throw fault('INTERACTION_UNCANCELLABLE', [id])
+  await writeWithRetry(database, [...cancelInteraction(Number(owner), id)])
+  const current = await findInteraction(database, owner, id)
+  exchange.answer(200, current.interaction)
 }
 
 export const INTERACTIONS: Readonly<Record<string, View>> = {

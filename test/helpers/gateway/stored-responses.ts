@@ -23,12 +23,14 @@ export const startStored = async (t: Test, settings = '') => {
 pipeline: [errors, auth, validate, model, limit, idempotency, responses, meter, translate, count]
 upstreams:
   gp: { url: '${upstream.url}/s/gp', formats: [openai-responses] }
+  gi: { url: '${upstream.url}/s/gi', formats: [google-interactions] }
   nc: { url: '${upstream.url}/s/nc', formats: [openai-responses, openai-compaction] }
   cl: { url: '${upstream.url}/s/cl', formats: [anthropic-messages], headers: { pass: [anthropic-beta] } }
   chat: { url: '${upstream.url}/s/chat', formats: [openai-chat] }
 models:
   nc: { to: nc/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   gp: { to: gp/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
+  gi: { to: gi/gemini, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   cl: { to: cl/claude, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   native: { to: cl/claude, output: 100, traits: { threads: true }, price: { input: 1 / 1k, output: 1 / 1k } }
   chat: { to: chat/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
@@ -38,6 +40,10 @@ routes:
   - { path: POST /v1/responses, model: body, responses: create, translate: openai-responses }
   - { path: POST /v1/responses/input_tokens, model: body, validate: '${schema('responses')}', responses: expand, meter: { free: true }, count: openai-responses, errors: openai }
   - { path: POST /v1/responses/compact, model: body, validate: '${schema('responses')}', idempotency: true, responses: expand, translate: openai-compaction, errors: openai }
+  - { path: POST /v1/interactions, auth: [query-key, key], model: { resource: model }, validate: '${schema('interactions')}', responses: interactions, translate: google-interactions, errors: google }
+  - { path: 'GET /v1/interactions/{id}', auth: [query-key, key], responses: show-interaction, errors: google }
+  - { path: 'DELETE /v1/interactions/{id}', auth: [query-key, key], responses: delete-interaction, errors: google }
+  - { path: 'POST /v1/interactions/{id}/cancel', auth: [query-key, key], responses: cancel-interaction, errors: google }
   - { path: 'GET /v1/responses/{id}', responses: show }
   - { path: 'DELETE /v1/responses/{id}', responses: delete }
   - { path: 'POST /v1/responses/{id}/cancel', responses: cancel }

@@ -6,6 +6,7 @@ import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { sql } from '../../helpers/store/store.ts'
 import { startToolLoop, WORD } from '../clients/tool-loop-upstream.ts'
@@ -148,6 +149,28 @@ t.test('interactions: go on with any other model', async t => {
   }
 })
 
+for (const model of FORMATS)
+  t.test(`interactions on ${model}, in the background: a tool in two steps`, async t => {
+    const run = async (params: Params): Promise<Interactions.Interaction> => {
+      const queued = await ann.interactions.create({ ...params, background: true, stream: false })
+      t.match(queued, { id: /^int_/, model, status: 'in_progress' })
+      return eventually(async () => {
+        const current = await ann.interactions.get(queued.id)
+        return current.status === 'in_progress' ? undefined : current
+      })
+    }
+    const first = await run({ model, input: 'What is in note.txt?', tools })
+    const call = first.steps?.find(each => each.type === 'function_call')
+    t.match(first, { status: 'requires_action', model, usage: { total_tokens: 120 } })
+    const next = { model, tools, previous_interaction_id: first.id }
+    const second = await run({ ...next, input: result(call?.id ?? '') })
+    t.match(second, { status: 'completed', previous_interaction_id: first.id })
+    t.match(JSON.stringify(second.steps), new RegExp(WORD))
+    t.same(upstreams.get(model)?.problems, [])
+    t.equal(await statusOf(ann.interactions.cancel(second.id)), 400, 'it is finished')
+    t.equal(await statusOf(bob.interactions.get(second.id)), 404)
+  })
+
 t.test('interactions: the whole conversation in one request', async t => {
   for (const model of FORMATS) {
     const input: Interactions.Step[] = [
@@ -201,7 +224,9 @@ t.test('interactions: what is not served is refused by name', async t => {
     }
   }
   const refusals: readonly (readonly [object, RegExp])[] = [
-    [{ background: true }, /background/],
+    [{ background: true, store: false }, /background/],
+    [{ background: true, stream: true }, /background/],
+    [{ background: 'yes' }, /background/],
     [{ agent: 'deep-research-pro-preview-12-2025' }, /agent/],
     [{ input: [{ type: 'guess' }] }, /input\[0\]/],
     [
