@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { usedFolder } from '../helpers/cache.ts'
-import { scaled } from '../helpers/machine-speed.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -117,19 +117,16 @@ const execute = (line: string, cwd: string): string => {
   return stdout
 }
 
-/** ms that a gateway may take until it prints what a test waits for. */
-const DEADLINE = scaled(60_000)
-
 const readOutput = (child: ChildProcess): Gateway => {
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (text += chunk))
   const until = async (pattern: RegExp): Promise<void> => {
-    const deadline = performance.now() + DEADLINE
-    while (!pattern.test(text)) {
+    const look = () => {
+      if (pattern.test(text)) return true
       if (child.exitCode !== null) throw new Error(`it ended without ${pattern}:\n${text}`)
-      if (performance.now() > deadline) throw new Error(`it never said ${pattern}:\n${text}`)
-      await new Promise(resolve => setTimeout(resolve, 20))
+      return false
     }
+    await eventually(look, { failure: () => `it never said ${pattern}:\n${text}` })
   }
   return { text: () => text, until }
 }

@@ -21,8 +21,8 @@ import { createLocalAllowances } from '../../../engine/quota/allowance.ts'
 import { createGatewayServer } from '../../../engine/server.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
 import { CACHE, usedFolder } from '../cache.ts'
+import { eventually, PATIENCE } from '../eventually.ts'
 import { inMemory } from '../in-memory.ts'
-import { scaled } from '../machine-speed.ts'
 import { patientCommand } from '../operator.ts'
 
 const startInside = async (config: string) => {
@@ -119,7 +119,6 @@ export interface TestGateway {
 }
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-const PATIENCE = scaled(60_000)
 
 export const startGateway = async (options: GatewayOptions = {}): Promise<TestGateway> => {
   const folder = mkdtempSync(join(inMemory(), 'tollgate-'))
@@ -246,15 +245,18 @@ const running = async (
   data: string,
   output: () => string,
 ): Promise<RunningGateway> => {
-  const deadline = Date.now() + PATIENCE
-  while (Date.now() < deadline) {
+  const look = async () => {
     if (child.exitCode !== null) throw new Error(`the gateway ended:\n${output()}`)
     const address = findRunning(data)
-    if (address && (await isReady(address.admin))) return address
-    await new Promise(resolve => setTimeout(resolve, 25))
+    return address && (await isReady(address.admin)) && address
   }
-  child.kill()
-  throw new Error(`the gateway did not get ready:\n${output()}`)
+  const failure = () => `the gateway did not get ready:\n${output()}`
+  try {
+    return await eventually(look, { failure })
+  } catch (error) {
+    child.kill()
+    throw error
+  }
 }
 const isReady = async (admin: string): Promise<boolean> => {
   const response = await fetch(`${admin}/-/ready`).catch(() => undefined)

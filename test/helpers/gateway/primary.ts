@@ -12,8 +12,8 @@ import type { LiveView, ReloadReport } from '../../../engine/plugin.ts'
 import type { SocketRequest } from '../../../engine/processes/admin-socket.ts'
 import { findRunning, requestAdmin } from '../../../engine/processes/running-gateway.ts'
 import { MEASURED, usedFolder } from '../cache.ts'
+import { eventually } from '../eventually.ts'
 import { inMemory } from '../in-memory.ts'
-import { scaled } from '../machine-speed.ts'
 import { measuredCommand } from '../operator.ts'
 
 /** A process tree that may not serve yet. */
@@ -58,28 +58,9 @@ export interface PrimaryOptions {
   prepare?(folder: string): void
 }
 
-/** At most five minutes: what has not come by then does not come. */
-const PATIENCE = Math.min(scaled(60_000), 300_000)
-/** Milliseconds. */
-const FIRST_PAUSE = 20
-const LONGEST_PAUSE = 150
-const PROGRAM = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
+export { eventually }
 
-/** Waits for a value other than `undefined` and `false`, ten times as long as it should take. Each
- *  look may be a request: the pauses between looks grow with the wait. */
-export const eventually = async <T>(
-  look: () => T | undefined | false | Promise<T | undefined | false>,
-): Promise<T> => {
-  const deadline = performance.now() + PATIENCE
-  let pause = FIRST_PAUSE
-  for (;;) {
-    const value = await look()
-    if (value !== undefined && value !== false) return value
-    if (performance.now() > deadline) throw new Error('it never came')
-    await new Promise(resolve => setTimeout(resolve, pause))
-    pause = Math.min(pause * 1.3, LONGEST_PAUSE)
-  }
-}
+const PROGRAM = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
 
 export interface PlainReply {
   readonly status: number

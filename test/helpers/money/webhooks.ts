@@ -8,6 +8,7 @@ import notify from '../../../plugins/notify/index.ts'
 import { type Change, saveSettings } from '../../../plugins/notify/settings.ts'
 import { emptyOutbox } from '../../../plugins/webhooks/outbox.ts'
 import { enqueue, openEndpoint } from '../../../plugins/webhooks/statements.ts'
+import { eventually } from '../eventually.ts'
 import { scaled } from '../machine-speed.ts'
 import type { Engine } from '../store/store.ts'
 import { type Books, openBooks } from './ledger.ts'
@@ -35,7 +36,6 @@ export interface NotificationDesk extends Books {
 }
 
 const ALLOW = '127.0.0.0/8'
-const PATIENCE = scaled(60_000)
 const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
 
 export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<NotificationDesk> => {
@@ -95,13 +95,12 @@ export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Noti
       return end
     },
     async eventually(id, fits) {
-      const deadline = performance.now() + PATIENCE
-      for (;;) {
-        const event = await row(id)
-        if (event && fits(event)) return event
-        if (performance.now() > deadline) throw new Error(`it never came: ${JSON.stringify(event)}`)
-        await new Promise(resolve => setTimeout(resolve, 10))
+      let event: Row | undefined
+      const look = async () => {
+        event = await row(id)
+        return event && fits(event) && event
       }
+      return eventually(look, { failure: () => `it never came: ${JSON.stringify(event)}` })
     },
     attempts: id =>
       books.database.read(sql('SELECT * FROM webhook_attempts WHERE event = ? ORDER BY number'), [

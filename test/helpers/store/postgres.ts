@@ -17,13 +17,12 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { setTimeout as later } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { CACHE } from '../cache.ts'
+import { eventually, PATIENCE } from '../eventually.ts'
 import { freePort } from '../free-port.ts'
 import { inMemory } from '../in-memory.ts'
-import { scaled } from '../machine-speed.ts'
 
 export interface PostgresServer {
   readonly port: number
@@ -47,7 +46,6 @@ export interface PostgresServer {
 }
 
 const USER = 'tollgate'
-const PATIENCE = scaled(60_000)
 const MISSING =
   'PostgreSQL is not installed here, and half of the store cannot be tested without it: apt-get install postgresql'
 
@@ -243,16 +241,16 @@ const waitForWord = (keeper: ChildProcess, word: string): Promise<void> =>
     })
   })
 const waitForAnswer = async (server: PostgresServer): Promise<void> => {
-  const until = performance.now() + PATIENCE
-  for (;;) {
-    try {
-      await server.ask('SELECT 1')
-      return
-    } catch (error) {
-      if (performance.now() > until) throw error
-    }
-    await later(20)
-  }
+  let refusal: unknown
+  const look = () =>
+    server.ask('SELECT 1').then(
+      () => true,
+      error => {
+        refusal = error
+        return false
+      },
+    )
+  await eventually(look, { failure: () => `PostgreSQL does not answer: ${refusal}` })
 }
 const processesOf = (folder: string): number[] => {
   const [pid = ''] = readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')

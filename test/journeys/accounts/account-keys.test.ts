@@ -1,8 +1,8 @@
 /** API keys and system tokens that an account manages itself, over sockets and a real store: the
  *  secret is shown once, changes apply, a revoked key stops within a second, and other accounts
  *  cannot reach them. */
-import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { eventually as waitFor } from '../../helpers/eventually.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 import { gateway } from './account-gateway.ts'
 
@@ -19,13 +19,9 @@ const eventually = async (
   t: Test,
   look: () => Promise<boolean>,
   what: string,
-  within = DEADLINE,
+  patience = DEADLINE,
 ): Promise<void> => {
-  const late = Date.now() + within
-  while (!(await look())) {
-    if (Date.now() > late) throw new Error(`not yet: ${what}`)
-    await pause(50)
-  }
+  await waitFor(look, { patience, failure: () => `not yet: ${what}` })
   t.pass(what)
 }
 const admits = async (text: string, path = '/v1/dashboard/billing/usage') =>

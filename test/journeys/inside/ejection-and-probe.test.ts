@@ -6,7 +6,8 @@ import { startUpstream } from '../../helpers/gateway/upstream.ts'
 import { scaled } from '../../helpers/machine-speed.ts'
 import { LONG } from '../../helpers/run-settings.ts'
 
-const EJECT = scaled(1_000)
+/** Longer than the calls between an ejection and its end take. */
+const EJECT = Math.max(3_000, scaled(1_000))
 const upstream = await startUpstream()
 const ports = await Promise.all(['a', 'b', 'c'].map(name => upstream.listen(name)))
 const gateway = await startGateway({
