@@ -590,3 +590,39 @@ export type AlertTestRow = {
   readonly state: string
   readonly message: string
 }
+
+// ---------------------------------------------------------------- changes of the configuration
+
+/** A change of a file of the configuration, by `POST /api/admin/config/…`. */
+export type ConfigurationChange = {
+  /** `saved`: no gateway runs in this process. */
+  readonly state: 'preview' | 'live' | 'saved' | 'unchanged'
+  readonly file: string
+  /** Of a unified diff. */
+  readonly lines: readonly string[]
+  /** SHA-256 of the text of the file before the change. */
+  readonly hash: string
+  readonly problems: readonly {
+    readonly file: string
+    readonly line: number
+    readonly column: number
+    readonly text: string
+  }[]
+  /** The version that is live now. */
+  readonly version: number | null
+}
+/** `GET /api/admin/config/presets` */
+export type PresetRow = {
+  readonly name: string
+  readonly title: string
+  /** Options that an upstream must add, with a description of each. */
+  readonly needs: Readonly<Record<string, string>>
+  /** The environment variable of its key; null: it needs none. */
+  readonly variable: string | null
+}
+/** `GET /api/admin/config/offers?upstream=NAME` */
+export type OfferRow = {
+  readonly model: string
+  /** Whether a model of the configuration has it as its target. */
+  readonly isConfigured: boolean
+}

@@ -1,6 +1,7 @@
 /** Commands of plugins: found in the configuration, run with its database and snapshot. */
 import { createDetachedHost } from '../config/compile/host.ts'
 import type { CommandOf, HostBase } from '../plugin.ts'
+import { commandGateway } from '../processes/builder/command-gateway.ts'
 import { type Command, progressOn, type SingleCommand, type Terminal } from './command.ts'
 import type { CommandArguments, SingleCommandOf } from './contract.ts'
 import type { LiveVersion } from './last-live.ts'
@@ -28,7 +29,7 @@ export const withPluginCommands = <T>(
               name,
               bindHost(
                 command,
-                run => withHost(configuration, run),
+                run => withHost(withGateway(config, configuration), run),
                 configuration.snapshot.settings.data,
               ),
             ]),
@@ -37,6 +38,13 @@ export const withPluginCommands = <T>(
       ),
     live,
   )
+
+/** The gateway of a command changes files. */
+const withGateway = (config: string, configuration: CommandConfig): CommandConfig => {
+  const { resources, snapshot } = configuration
+  const gateway = commandGateway(config, snapshot.settings.data, resources)
+  return { ...configuration, resources: { ...resources, gateway } }
+}
 
 /** Calls `run` with a host of the configuration, and releases what plugins shared. */
 export const withHost = async <T>(

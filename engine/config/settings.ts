@@ -1,5 +1,6 @@
 /** The `settings:` section: its shape, and its reader with defaults; durations in ms, sizes in
  *  bytes. */
+import { isLoopback, parseListenAddress } from '../processes/listen-address.ts'
 import { DATA_FOLDER } from '../store/address.ts'
 import { DURABILITY } from '../store/open-database.ts'
 import { parseSize, SIZE_PATTERN } from './compile/units.ts'
@@ -284,6 +285,11 @@ export const publicUrl = (
   localUrl: string | undefined,
 ): string =>
   configured.replace(/^https?:\/\//, '') === listen ? (localUrl ?? configured) : configured
+
+/** Whether only programs on this machine use the gateway, as far as its settings tell. */
+export const isLocal = ({ listen, public_url }: Pick<Settings, 'listen' | 'public_url'>): boolean =>
+  isLoopback(parseListenAddress(listen).host) &&
+  isLoopback(new URL(public_url).hostname.replace(/^\[|\]$/g, ''))
 
 /** `raw`: a section that is valid. Missing settings come from environment variables, then from
  *  defaults. */

@@ -34,6 +34,9 @@ export interface Gateway {
    *  NO_FILE for a file that the configuration does not read, and with FILE_CHANGED unless the file
    *  still has the text `before`. */
   save(file: string, text: string, before: string): Promise<void>
+  /** The text of a configuration file with values written into it; nothing is saved. Rejects with
+   *  NO_FILE, EDIT_EXISTS, EDIT_UNKNOWN, EDIT_SYNTAX, EDIT_ITEM, EDIT_PLACE. */
+  edit(edit: ConfigurationEdit): Promise<EditedFile>
   /** JSON Schema of routes.yaml with the keys of all plugins, for editors. */
   schema(): Promise<Json>
 }
@@ -45,6 +48,26 @@ export interface MetricReading {
   readonly values: readonly number[]
   /** Of a histogram: the upper bounds of its buckets, in seconds. */
   readonly bounds?: readonly number[]
+}
+
+/** Keys of maps, and members by which an item of a list is found. */
+export type EditPath = readonly (string | Readonly<Record<string, string>>)[]
+export interface ConfigurationEdit {
+  /** All in one file. */
+  readonly changes: readonly { readonly path: EditPath; readonly value: Json }[]
+  /** Relative to the folder of routes.yaml; by default the file that has most of the first path. */
+  readonly file?: string
+  /** An entry that the file must have. */
+  readonly within?: EditPath
+  /** The first path must be in no file yet. */
+  readonly isNew?: boolean
+}
+export interface EditedFile {
+  readonly file: string
+  readonly before: string
+  readonly text: string
+  /** Of a unified diff. */
+  readonly lines: readonly string[]
 }
 
 /** A compiled route. */

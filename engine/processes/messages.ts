@@ -4,7 +4,7 @@ import type { UpstreamSummary } from '../config/compile/upstream-summary.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Sample } from '../observe/metrics.ts'
-import type { LiveView, PresentedCredential } from '../plugin.ts'
+import type { ConfigurationEdit, LiveView, PresentedCredential } from '../plugin.ts'
 import type { Authorize, PluginRequest } from './admin-listener.ts'
 import type { HealthView } from './gateway/health.ts'
 
@@ -70,6 +70,7 @@ type InspectingCall =
   | { readonly name: 'diff'; readonly from: number; readonly to: number | undefined }
   | { readonly name: 'check'; readonly text: string; readonly file: string | undefined }
   | { readonly name: 'save'; readonly file: string; readonly text: string; readonly before: string }
+  | { readonly name: 'edit'; readonly edit: ConfigurationEdit }
 /** A call of `host.gateway`, from a worker. */
 export type GatewayCall =
   | InspectingCall

@@ -19,7 +19,7 @@ export interface Resources {
   readonly jobs: Jobs
   readonly backgroundCalls: BackgroundCalls
   readonly membership: Membership
-  readonly gateway?: Omit<Gateway, 'routes'> // only in a worker
+  readonly gateway?: Omit<Gateway, 'routes'> // only in a worker and a command
   /** Of the gateway, for clients on this machine; undefined if it does not listen. */
   readonly localUrl?: string | undefined
   /** Serves a connection from inside; set once the process listens. */

@@ -253,6 +253,8 @@ export interface Durable<Reply, Route, Exchange> {
   secret(name: string): Promise<Bytes>
   /** A path at the public address of the gateway (`settings.public_url`). */
   url(path: string): string
+  /** Whether it listens on loopback only, and customers have no other URL. */
+  isLocal(): boolean
 }
 /** A job of this process. */
 export interface Job {

@@ -35,7 +35,10 @@ export const fault = errors({
   ],
   ADMIN_NO_TEST: [409, 'No route of this configuration translates between formats'],
   ADMIN_STREAMS: [429, 'Too many live views are open in this process; close one and try again'],
-  ADMIN_EDIT: [403, 'Editing is switched off: set console: { edit: true } in routes.yaml'],
+  ADMIN_EDIT: [
+    403,
+    'Editing is switched off, as everywhere but on loopback: set console: { edit: true } in routes.yaml',
+  ],
   ADMIN_NOT_LIVE: [409, 'It has problems, and version %d serves on: %s'],
   ADMIN_PROBLEMS: [409, 'Nothing was saved: %s:%d:%d %s', { param: 'text' }],
 })

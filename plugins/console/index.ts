@@ -7,6 +7,7 @@ import { CONSOLE } from '../slots.ts'
 import { describeConsole } from './about.ts'
 import { adminListenerEndpoints, adminView } from './admin/serve.ts'
 import { file, folder, home, page } from './app-files.ts'
+import { commands } from './command.ts'
 import { SECTION } from './section.ts'
 import { showSession, signIn, signOut } from './sessions.ts'
 
@@ -31,6 +32,7 @@ export default {
   // `observe` the failed calls.
   after: ['auth', 'validate'],
   needs: ['auth', 'meter', 'observe'],
+  commands,
   admin: adminListenerEndpoints,
   setup(name, host): Stage {
     const view = VIEWS[name]

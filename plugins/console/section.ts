@@ -1,4 +1,5 @@
 /** The section `console:` of routes.yaml. */
+
 import {
   duration,
   flag,
@@ -27,15 +28,17 @@ export const SECTION = object(
       ),
       true,
     ),
-    edit: orElse(
-      flag('Whether operators may edit routes.yaml in the console; false by default.', {
-        examples: [true],
-      }),
-      false,
+    edit: flag(
+      'Whether operators may change the configuration in the console, in the editor and in forms. By default they may if the gateway listens on loopback only, without another public_url.',
+      { examples: [true] },
     ),
   },
   { examples: [{ session: '12h', admin: false }] },
 )
+
+/** Whether operators may change files of the configuration over HTTP. */
+export const mayEdit = (host: Pick<HostBase, 'section' | 'isLocal'>): boolean =>
+  consoleSettings(host).edit ?? host.isLocal()
 
 /** ms until a session ends, and what the public listener serves. */
 export const consoleSettings = ({ section }: Pick<HostBase, 'section'>): ValueOf<typeof SECTION> =>

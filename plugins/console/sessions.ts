@@ -15,7 +15,7 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
 import type { SessionView } from '../views.ts'
 import { fault } from './faults.ts'
-import { consoleSettings } from './section.ts'
+import { consoleSettings, mayEdit } from './section.ts'
 import { SignInLimits } from './sign-in-limits.ts'
 
 type Handle = (exchange: Exchange) => Promise<void>
@@ -91,7 +91,7 @@ const sessionView = (
   { id, name, role, member }: Pick<Account, 'id' | 'name' | 'member'> & { readonly role: string },
   secret: string,
 ): SessionView => {
-  const { admin, edit } = consoleSettings(host)
+  const { admin } = consoleSettings(host)
   const isAdmin = role === 'admin'
   return {
     account: { id, name, role },
@@ -100,7 +100,7 @@ const sessionView = (
     url: host.url(''),
     currency: configuredCurrency(host).name,
     admin: isAdmin && admin,
-    edit: isAdmin && admin && edit,
+    edit: isAdmin && admin && mayEdit(host),
   }
 }
 

@@ -67,6 +67,8 @@ interface OperatorParts {
   journal?: JournalPart
   /** Asks an upstream for its models with each of its keys. */
   testUpstream?(host: HostBase, name: string): Promise<readonly Fields[]>
+  /** The models that an upstream lists by itself. Rejects with MODELS_UNLISTED. */
+  offeredModels?(host: HostBase, upstream: string): Promise<readonly string[]>
 }
 
 export const operatorParts = (host: Pick<HostBase, 'share'>): OperatorParts =>

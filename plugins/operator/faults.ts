@@ -41,6 +41,19 @@ export const fault = errors({
   CODE_UNKNOWN: [404, 'There is no such code', { param: 'code' }],
   CODE_SPENT: [409, 'The code was redeemed, revoked or has expired', { param: 'code' }],
   CODES_GUESSED: [429, 'Too many unknown codes; try again in %d s'],
+  PRESET_UNKNOWN: [400, 'There is no preset "%s"; %s', { param: 'preset' }],
+  PRESET_VALUE: [400, 'The preset "%s" needs %s: %s', { param: 'values' }],
+  PRESET_VALUE_UNKNOWN: [400, 'The preset "%s" has no value "%s"; %s', { param: 'values' }],
+  MODEL_PRICE: [400, 'Give the prices of the model, or say that it is free', { param: 'prices' }],
+  NO_MODEL_LISTS: [409, 'No route of this configuration translates between formats'],
+  ROUTE_UNKNOWN: [404, 'There is no route "%s"; `tollgate routes` lists them', { param: 'route' }],
+  LIMIT_MISSING: [400, 'Give a limit: requests, tokens or concurrency', { param: 'requests' }],
+  EDIT_PROBLEMS: [409, 'Nothing was saved: %s:%d:%d %s'],
+  EDIT_NOT_LIVE: [409, 'The file "%s" was saved, but version %d serves on: %s'],
+  EDIT_CONFLICT: [
+    409,
+    'The file "%s" was changed meanwhile. Nothing was saved. Look at the change again, then save it.',
+  ],
   ADMIN_AMOUNT: [400, 'The amount must be above 0', { param: 'amount' }],
 })
 /** `expected`: what the member of a query may be. */

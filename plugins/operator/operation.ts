@@ -122,6 +122,8 @@ export interface Definition<A extends Arguments, Data> {
   readonly scope: Scope
   /** It changes nothing. */
   readonly reads?: true
+  /** It writes files of the configuration: over HTTP only if the console may edit them. */
+  readonly edits?: true
   readonly arguments: A
   /** JSON Schema of `data`. */
   readonly result: View
@@ -202,7 +204,8 @@ export const runOperation = async (
     async change(list, change) {
       const event = { ...change, operation: operation.name, actor }
       const added = [...listenersOf(host).values()].flatMap(listener => listener(event))
-      const rows = await writeWithRetry(database, [...list, ...added])
+      const statements = [...list, ...added]
+      const rows = statements.length > 0 ? await writeWithRetry(database, statements) : []
       changes.push(change)
       return rows.slice(0, list.length)
     },

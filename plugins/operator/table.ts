@@ -4,6 +4,7 @@ import { accountOperations } from './operations/accounts.ts'
 import { alertOperations } from './operations/alerts.ts'
 import { batchOperations } from './operations/batches.ts'
 import { codeOperations } from './operations/codes.ts'
+import { configurationOperations } from './operations/configuration.ts'
 import { creditOperations } from './operations/credits.ts'
 import { journalOperations } from './operations/journal.ts'
 import { keyOperations } from './operations/keys.ts'
@@ -26,4 +27,5 @@ export const OPERATIONS: readonly Operation[] = [
   ...webhookOperations,
   ...alertOperations,
   ...journalOperations,
+  ...configurationOperations,
 ]

@@ -9,7 +9,13 @@ import { operatorParts } from '../operator/contributions.ts'
 import { openListeners } from './listeners/chains.ts'
 import { checkFormats } from './own-formats.ts'
 import { TranslationPlanner } from './planner.ts'
-import { checkLive, admin as liveAdmin, test, testUpstream } from './upstreams/model-lists.ts'
+import {
+  checkLive,
+  admin as liveAdmin,
+  offeredModels,
+  test,
+  testUpstream,
+} from './upstreams/model-lists.ts'
 import { settingSchemas, upstreamSchemas } from './upstreams/options.ts'
 import { admin, list } from './upstreams/state.ts'
 
@@ -43,7 +49,7 @@ export default {
     },
   },
   setup(options, host) {
-    operatorParts(host).testUpstream = testUpstream
+    Object.assign(operatorParts(host), { testUpstream, offeredModels })
     const { format: name, strict, prompt_cache: cache } = FORMAT.read(options)
     const { clients } = formatsOf(host)
     const format = clients.get(name)

@@ -59,7 +59,15 @@ const GATEWAY: FakeHost['gateway'] = {
   rollback: absent,
   check: absent,
   save: absent,
+  edit: absent,
   schema: absent,
+}
+const MEMBERSHIP: FakeHost['membership'] = {
+  name: absent,
+  isCurrent: absent,
+  reportExpelled: absent,
+  leaving: new AbortController().signal,
+  listen() {},
 }
 
 /** Reads files of the product if a test gives none. */
@@ -112,13 +120,8 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
     folder: absent,
     secret: absent,
     url: absent,
-    membership: {
-      name: absent,
-      isCurrent: absent,
-      reportExpelled: absent,
-      leaving: new AbortController().signal,
-      listen() {},
-    },
+    isLocal: absent,
+    membership: MEMBERSHIP,
   }
 }
 

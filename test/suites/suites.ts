@@ -77,7 +77,7 @@ const CI_TESTS = [
   'engine/store/{command,jobs,on-crash-statements,postgres/reaping,sqlite/writer-killed}.test.ts',
   'engine/upstream/connections.test.ts',
   'plugins/account/pricing.test.ts',
-  'plugins/console/{admin,app-files,attacks,editor,live,sign-in,snippets}.test.ts',
+  'plugins/console/{admin,app-files,attacks,configuration-forms,editor,live,sign-in,snippets}.test.ts',
   'plugins/credentials/role.test.ts',
   'plugins/files/s3-store.test.ts',
   'plugins/formats/sdk-*-types.test.ts',

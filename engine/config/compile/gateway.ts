@@ -20,7 +20,8 @@ const fault = errors({
   NO_GATEWAY: [503, 'No gateway is running here; start one with `tollgate start`.'],
 })
 const refuse = (): Promise<never> => Promise.reject(fault('NO_GATEWAY'))
-const noGateway: Omit<Gateway, 'routes'> = {
+/** Of a process that none controls. */
+export const noGateway: Omit<Gateway, 'routes'> = {
   status: refuse,
   readings: refuse,
   history: refuse,
@@ -30,5 +31,6 @@ const noGateway: Omit<Gateway, 'routes'> = {
   rollback: refuse,
   check: refuse,
   save: refuse,
+  edit: refuse,
   schema: refuse,
 }

@@ -21,7 +21,7 @@ import { makeFolder } from '../../store/make-folder.ts'
 import { readSecret } from '../../store/secrets.ts'
 import { formatPath } from '../format-path.ts'
 import { locate } from '../plugins/program.ts'
-import { publicUrl, type Settings } from '../settings.ts'
+import { isLocal, publicUrl, type Settings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
 import { gatewayOf } from './gateway.ts'
 import { createMemo } from './memo.ts'
@@ -91,6 +91,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
   },
   secret: name => readSecret(resources.database, name),
   url: path => publicUrl(context.settings, resources.localUrl) + path,
+  isLocal: () => isLocal(context.settings),
   membership: resources.membership,
   allowance: (name, supply) => resources.allowances.open(name, supply),
 })

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { fields, list as listOf, map, object, text } from '../../shapes.ts'
 import { fault } from '../faults.ts'
-import { consoleSettings } from '../section.ts'
+import { mayEdit } from '../section.ts'
 import { PROBLEM } from './configuration.ts'
 import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
 
@@ -12,7 +12,7 @@ type Run = (call: AdminCall, host: HostBase) => Promise<AdminResult>
 const onlyWhereOn =
   (run: Run): Run =>
   async (call, host) => {
-    if (!consoleSettings(host).edit) throw fault('ADMIN_EDIT')
+    if (!mayEdit(host)) throw fault('ADMIN_EDIT')
     return run(call, host)
   }
 

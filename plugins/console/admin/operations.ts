@@ -2,6 +2,8 @@
 import { argumentsIn, membersOf, type Schema } from '../../operator/http-arguments.ts'
 import { type Actor, endpointOf, type Operation, runOperation } from '../../operator/operation.ts'
 import { OPERATIONS } from '../../operator/table.ts'
+import { fault } from '../faults.ts'
+import { mayEdit } from '../section.ts'
 import { type AdminCall, type AdminEndpoint, type AdminEndpoints, asJson } from './endpoint.ts'
 
 const LISTENER = 'admin listener'
@@ -16,6 +18,7 @@ const endpointFrom = (operation: Operation): AdminEndpoint => {
   const { name, summary, reads, result } = operation
   const schema = operation.arguments.schema as Schema
   const run: AdminEndpoint['run'] = async (call, host) => {
+    if (operation.edits && !mayEdit(host)) throw fault('ADMIN_EDIT')
     const args = reads ? argumentsIn(call.query, schema, name, host) : call.body
     const caller = { host, actor: actorOf(call) }
     const { data, next, changes } = await runOperation(operation, args, caller)

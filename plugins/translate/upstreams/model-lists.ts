@@ -89,7 +89,19 @@ export const testUpstream = async (host: HostBase, name: string) => {
   )
 }
 
-const fault = errors({ UPSTREAM_UNKNOWN: [404, 'there is no upstream named "%s"%s'] })
+/** Their names at the provider, sorted. Throws UPSTREAM_UNKNOWN, MODELS_UNLISTED. */
+export const offeredModels = async (host: HostBase, name: string): Promise<readonly string[]> => {
+  if (!Object.hasOwn(host.upstreams, name)) throw unknownUpstream(name, host)
+  const findings = await check(name, host)
+  const models = findings.flatMap(each => each.models ?? [])
+  if (models.length > 0) return [...new Set(models)].toSorted()
+  throw fault('MODELS_UNLISTED', [name, findings[0]?.answer ?? 'it has no address'])
+}
+
+const fault = errors({
+  UPSTREAM_UNKNOWN: [404, 'there is no upstream named "%s"%s'],
+  MODELS_UNLISTED: [502, 'the upstream "%s" lists no models: %s', { param: 'upstream' }],
+})
 const unknownUpstream = (name: string, { upstreams }: HostBase) => {
   const suggestion = nearest(name, Object.keys(upstreams))
   return fault('UPSTREAM_UNKNOWN', [name, suggestion ? `; did you mean "${suggestion}"?` : ''])

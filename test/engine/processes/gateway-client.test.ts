@@ -13,6 +13,7 @@ const TIMES = {
   diff: 20,
   check: 20,
   save: 20,
+  edit: 20,
   schema: 20,
   reload: 20,
   rollback: 20,

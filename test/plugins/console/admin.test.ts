@@ -157,11 +157,8 @@ t.test('configuration: routes with places, versions, differences; bad versions',
   t.match(body.data, { outcome: 'unchanged', version: 1 })
 })
 
-t.test('editor: is off by default', async t => {
-  for (const path of ['editor/files', 'editor/schema']) await refuse(t, 'GET', path, undefined, 403)
-  const edit = { file: 'routes.yaml', text: '', before: '' }
-  await refuse(t, 'POST', 'editor/save', edit, 403)
-  await refuse(t, 'POST', 'editor/check', { file: 'routes.yaml', text: '' }, 403)
+t.test('editor: is on by default, since the gateway listens on loopback', async t => {
+  t.ok((await read('editor/files')).data)
 })
 
 t.test('money: debit, overdraft and refund change the ledger, and are logged', async t => {

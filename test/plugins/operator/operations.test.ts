@@ -9,6 +9,7 @@ import { commands as alertCommands } from '../../../plugins/alerts/operator-part
 import { commands as batchCommands } from '../../../plugins/batches/operator-part.ts'
 import { describeConsole } from '../../../plugins/console/about.ts'
 import { ADMIN_ENDPOINTS } from '../../../plugins/console/admin/endpoints.ts'
+import { commands as consoleCommands } from '../../../plugins/console/command.ts'
 import { commands as journalCommands } from '../../../plugins/journal/operator-part.ts'
 import { commands as webhookCommands } from '../../../plugins/notify/commands.ts'
 import { endpointOf } from '../../../plugins/operator/operation.ts'
@@ -25,6 +26,7 @@ const commands = {
   ...batchCommands,
   ...taskCommands,
   ...webhookCommands,
+  ...consoleCommands,
 }
 const commandNames = Object.entries(commands).flatMap(([noun, command]) =>
   'subcommands' in command ? Object.keys(command.subcommands).map(verb => `${noun} ${verb}`) : noun,
