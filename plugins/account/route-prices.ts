@@ -1,9 +1,11 @@
 /** Prices that routes have of their own, for the models that they serve. They replace the price of
  *  the model there. Pure. */
+import { readerOf } from '../../engine/config/shape.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { HostBase, Json } from '../../engine/plugin.ts'
 import type { Currency } from '../billing/currency.ts'
 import { compileRule } from '../billing/rule.ts'
+import { BATCH_PRICE } from '../billing/schema.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
 import type { Endpoints } from '../catalogue/endpoints.ts'
 
@@ -42,6 +44,6 @@ export const batchFactorOf = ({ section }: Pick<HostBase, 'section'>): string | 
   const hasBatches =
     Array.isArray(routes) && routes.some(route => isFields(route) && route.batches !== undefined)
   if (!hasBatches) return undefined
-  const { batch } = section<Readonly<Record<string, Json | undefined>>>('settings')
-  return isFields(batch) && batch.price !== undefined ? String(batch.price) : '1'
+  const { batch } = section<{ readonly batch?: { readonly price?: number | string } }>('settings')
+  return readerOf({ price: BATCH_PRICE })(batch ?? {}).price
 }

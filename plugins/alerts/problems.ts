@@ -1,18 +1,16 @@
 /** Problems of the section `alerts:` that its schema cannot see. */
 import { isFields } from '../../engine/kit.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
+import { zoneProblem } from '../billing/calendar.ts'
 import { isSecret } from '../webhooks/signature.ts'
-import { isZone } from './quiet.ts'
 
 export const checkSection = ({ alerts, upstreams, pipeline }: Document, report: Report): void => {
   if (!isFields(alerts)) return
   if (Array.isArray(pipeline) && !pipeline.includes('alerts'))
     report(['alerts'], 'ALERT_OPTION', 'no alert is sent: `pipeline:` has no `alerts`; add it')
   const { quiet, to, balances } = alerts
-  if (isFields(quiet) && typeof quiet.zone === 'string' && !isZone(quiet.zone)) {
-    const message = `"${quiet.zone}" is not a time zone; write a name such as Europe/Berlin`
-    report(['alerts', 'quiet', 'zone'], 'ALERT_OPTION', message)
-  }
+  const zone = isFields(quiet) ? zoneProblem(quiet.zone) : undefined
+  if (zone) report(['alerts', 'quiet', 'zone'], 'ALERT_OPTION', zone)
   for (const [index, receiver] of listOf(to).entries())
     if (receiver.kind === 'webhook' && receiver.secret && !isSecret(String(receiver.secret))) {
       const message = 'the secret of a webhook is whsec_ and the base64 of 24 to 64 bytes'

@@ -31,12 +31,3 @@ const minuteOfDay = (zone: string, at: number): number => {
   }).format(at)
   return Number(parts.slice(0, 2)) * 60 + Number(parts.slice(3, 5))
 }
-
-export const isZone = (zone: string): boolean => {
-  try {
-    new Intl.DateTimeFormat('en-GB', { timeZone: zone })
-    return true
-  } catch {
-    return false
-  }
-}

@@ -1,21 +1,13 @@
 /** `settings.batch`: the price of batches, and how fast they run. */
-import { integer, object, ofTypes, type RawOf, reading } from '../../engine/config/shape.ts'
+import { integer, object, type RawOf } from '../../engine/config/shape.ts'
 import type { Document, HostBase, Report } from '../../engine/plugin.ts'
 import { parseFactor } from '../billing/discount.ts'
+import { BATCH_PRICE } from '../billing/schema.ts'
 
 const BATCH = object(
   'Batches: their price, and how fast they run.',
   {
-    price: reading(
-      ofTypes('The part of the price that a request of a batch is charged.', ['number', 'string'], {
-        minimum: 0,
-        maximum: 1,
-        pattern: '^(?:0(?:\\.\\d{1,9})?|1(?:\\.0{1,9})?)$',
-        default: 1,
-        examples: [0.5],
-      }),
-      String,
-    ),
+    price: BATCH_PRICE,
     concurrency: integer('Requests of batches that one process runs at a time.', {
       minimum: 1,
       maximum: 1000,

@@ -1,5 +1,5 @@
 /** Time conditions of a price: a time of day and days of the week, each at an offset from UTC. They
- *  apply to the start of the call. Pure. */
+ *  apply to the start of the call. Also the time zones of options. Pure. */
 
 /** Minutes of the day; `to` is exclusive and may be before `from`. `offset`: minutes east of
  *  UTC. */
@@ -88,3 +88,17 @@ export const printAt = (condition: TimeOfDay | Weekdays): string => {
 const clock = (minutes: number): string =>
   `${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`
 const twoDigits = (number: number): string => String(number).padStart(2, '0')
+
+/** Of an option `zone`. Undefined: an IANA name, or no text at all. */
+export const zoneProblem = (zone: unknown): string | undefined => {
+  if (typeof zone !== 'string') return undefined
+  const advice = 'write an IANA time zone such as Europe/Berlin'
+  if (/^(?:[-+\u2212]|\d\d:?\d\d$)/.test(zone))
+    return `"${zone}" is an offset, which knows no daylight saving; ${advice}, or UTC`
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone })
+    return undefined
+  } catch {
+    return `"${zone}" is not a time zone; ${advice}`
+  }
+}

@@ -10,6 +10,7 @@ import {
   ofTypes,
   oneOf,
   oneOrMore,
+  reading,
   required,
   type Shape,
   schemasOf,
@@ -152,12 +153,6 @@ export const UNPRICED = oneOf(
   ['name', 'refuse'],
   { examples: ['refuse'] },
 )
-/** `tiers:` of a model and of all models. */
-export const TIER_RULE = oneOf(
-  'What happens to a request for a service tier, a speed or a geography that the model does not price: drop: it is sent without, which x-tollgate-dropped names; refuse: it is refused; pass: it is sent, and costs what the standard costs.',
-  ['drop', 'refuse', 'pass'],
-  { examples: ['refuse'] },
-)
 const tierOf = <const E extends string>(what: string, example: E) =>
   text(`The ${what} of requests that name none.`, {
     minLength: 1,
@@ -173,6 +168,17 @@ export const DEFAULT_TIERS = object(
     inference_geo: tierOf('geography', 'us'),
   },
   { examples: [{ service_tier: 'priority' }] },
+)
+/** `settings.batch.price`. */
+export const BATCH_PRICE = reading(
+  ofTypes('The part of the price that a request of a batch is charged.', ['number', 'string'], {
+    minimum: 0,
+    maximum: 1,
+    pattern: '^(?:0(?:\\.\\d{1,9})?|1(?:\\.0{1,9})?)$',
+    default: 1,
+    examples: [0.5],
+  }),
+  String,
 )
 /** The price options of a route, which replace those of its models. */
 export const BILLING = object(

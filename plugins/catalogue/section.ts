@@ -15,8 +15,9 @@ import {
   text,
 } from '../../engine/config/shape.ts'
 import type { Balance } from '../../engine/plugin.ts'
-import { FREE, MAX_CALLS, PRICE, TIER_RULE, UNPRICED } from '../billing/schema.ts'
+import { FREE, MAX_CALLS, PRICE, UNPRICED } from '../billing/schema.ts'
 import { PROMPT_CACHE } from '../conversion/prompt-cache-option.ts'
+import { TIER_RULE } from '../conversion/tier-gate.ts'
 import { DEFAULTS } from './defaults.ts'
 import { TRAITS } from './traits.ts'
 

@@ -1,5 +1,6 @@
 /** Decides what happens to tiers that a request asks for and its model does not price: they are
  *  left out, refused, or sent. */
+import { oneOf, type RawOf } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Host, Json } from '../../engine/plugin.ts'
 import type { PricedTiers } from '../formats/tiers.ts'
@@ -11,8 +12,13 @@ const refusal = errors({
   METER_TIER: [400, 'This model is not offered with these options: %s. Leave them out.'],
 })
 
-/** `tiers:` of a model. */
-export type TierRule = 'drop' | 'refuse' | 'pass'
+/** `tiers:` of a model and of all models. */
+export const TIER_RULE = oneOf(
+  'What happens to a request for a service tier, a speed or a geography that the model does not price: drop: it is sent without, which x-tollgate-dropped names; refuse: it is refused; pass: it is sent, and costs what the standard costs.',
+  ['drop', 'refuse', 'pass'],
+  { examples: ['refuse'] },
+)
+export type TierRule = RawOf<typeof TIER_RULE>
 
 /** Plugins whose routes have a wire format, in which tiers have their meaning. */
 const FORMAT_PLUGINS = ['translate', 'embed'] as const

@@ -1,7 +1,8 @@
 /** The ledger's settings, sections and tables. */
 import { schemasOf } from '../../engine/config/shape.ts'
 import { CURRENCY } from '../billing/currency.ts'
-import { DEFAULT_TIERS, TIER_RULE, UNPRICED } from '../billing/schema.ts'
+import { DEFAULT_TIERS, UNPRICED } from '../billing/schema.ts'
+import { TIER_RULE } from '../conversion/tier-gate.ts'
 import { SECTION as BUDGETS } from './budgets/section.ts'
 import { migrations } from './tables.ts'
 

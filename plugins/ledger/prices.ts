@@ -1,27 +1,16 @@
 /** The prices of a configuration: one compiled rule for each model, and the overrides of routes. */
 import { isDeepStrictEqual } from 'node:util'
-import type { RawOf } from '../../engine/config/shape.ts'
 import type { Document, Json, Report, Route, RouteDescription } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
 import type { MediaBounds } from '../billing/request-bounds.ts'
 import { type BillingOptions, compileRule, type Rule, reducedRule } from '../billing/rule.ts'
-import type { UNPRICED } from '../billing/schema.ts'
+import type { ModelOptions } from '../catalogue/section.ts'
 import type { TierRule } from '../conversion/tier-gate.ts'
 import { dialectOf, statusIn } from '../dialects/index.ts'
 import { OPEN } from '../formats/tiers.ts'
 import type { Attributes } from '../slots.ts'
 import { WorstCaseCosts } from './worst-case-cost.ts'
 
-/** The money options of an entry of `models:`. */
-interface PriceOptions extends BillingOptions {
-  readonly output?: number
-  readonly context?: number
-  readonly media?: MediaBounds
-  readonly unpriced?: RawOf<typeof UNPRICED>
-  readonly tiers?: TierRule
-  readonly to?: Json
-  readonly fallback?: Json
-}
 export interface Price {
   readonly rule: Rule
   readonly worstCase: WorstCaseCosts
@@ -51,9 +40,9 @@ const currencyOf = ({ settings }: Sections, report: Report = ignoreProblem): Cur
 
 export class Prices {
   readonly currency: Currency
-  readonly #models: Readonly<Record<string, PriceOptions>>
+  readonly #models: Readonly<Record<string, ModelOptions>>
   /** Whether calls with a tool without a price are refused if the model does not say. */
-  readonly #unpriced: PriceOptions['unpriced']
+  readonly #unpriced: ModelOptions['unpriced']
   readonly #tiers: TierRule | undefined
   readonly #upstreams: Upstreams
   readonly #prices = new Map<string, Price>()
@@ -61,13 +50,13 @@ export class Prices {
   constructor(sections: Sections, report: Report = ignoreProblem) {
     this.currency = currencyOf(sections, report)
     const { unpriced, tiers } = (sections.settings ?? {}) as Pick<
-      PriceOptions,
+      ModelOptions,
       'unpriced' | 'tiers'
     >
     this.#unpriced = unpriced
     this.#tiers = tiers
     this.#upstreams = (sections.upstreams ?? {}) as Upstreams
-    this.#models = (sections.models ?? {}) as Readonly<Record<string, PriceOptions>>
+    this.#models = (sections.models ?? {}) as Readonly<Record<string, ModelOptions>>
   }
   /** The price of a model by its key in `models:`; undefined: it has none, or an invalid one.
    *  Compiled at the first call: a process serves few of ten thousand models. */
@@ -87,7 +76,7 @@ export class Prices {
   }
   #compile(name: string, report: Report): Price | undefined {
     if (!Object.hasOwn(this.#models, name)) return undefined
-    const entry = this.#models[name] as PriceOptions
+    const entry = this.#models[name] as ModelOptions
     const { unpriced = this.#unpriced, tiers = this.#tiers, ...entryOptions } = entry
     const { output, context, media, ...options } = entryOptions
     const rule = compileRule(options, { currency: this.currency, where: ['models', name], report })
@@ -111,8 +100,8 @@ export class Prices {
 type Upstreams = Readonly<Record<string, { readonly default_tiers?: Attributes } | undefined>>
 /** The upstreams of a model and of its fallbacks. */
 const upstreamsOf = (
-  { to, fallback }: PriceOptions,
-  models: Readonly<Record<string, PriceOptions>>,
+  { to, fallback }: ModelOptions,
+  models: Readonly<Record<string, ModelOptions>>,
 ): readonly string[] => {
   const fallbacks = listOf(fallback).flatMap(name => listOf(models[String(name)]?.to))
   return [...listOf(to), ...fallbacks].map(target => {

@@ -10,10 +10,10 @@ const LEVELS: Readonly<Record<string, number>> = {
   calls: 1,
   finders: 1,
   catalogue: 2,
-  ledger: 2,
-  'file-store': 3,
-  'first-run': 3,
-  operator: 3,
+  ledger: 3,
+  'file-store': 4,
+  'first-run': 4,
+  operator: 4,
 }
 /** Further parts of the plugin contract. Each may import types of the parts before it. */
 const CONTRACT_PARTS = [

@@ -9,11 +9,12 @@ import {
   text,
 } from '../../../engine/config/shape.ts'
 import type { Document, HostBase, Report } from '../../../engine/plugin.ts'
+import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
 import { MAX_AMOUNT } from '../../billing/money.ts'
 import { problemReporter } from '../../billing/problems.ts'
 import { compileAmount } from '../../billing/rate.ts'
-import { isZone, PERIODS, type Period, type Window } from './window.ts'
+import { PERIODS, type Period, type Window } from './window.ts'
 
 /** The kinds of owners that have a window each. */
 const KINDS = ['account', 'key'] as const
@@ -98,12 +99,8 @@ export const reportBudgets = (
   const budgets = Object.entries((document.budgets ?? {}) as Section)
   for (const [name, { amount, zone }] of budgets) {
     amountOf(amount, name, currency, report)
-    if (zone !== undefined && !isZone(zone))
-      report(
-        ['budgets', name, 'zone'],
-        'BUDGET_ZONE',
-        `"${zone}" is not an IANA time zone; write one such as Europe/Berlin`,
-      )
+    const problem = zoneProblem(zone)
+    if (problem) report(['budgets', name, 'zone'], 'BUDGET_ZONE', problem)
     if (!isReachable)
       report(
         ['budgets', name],

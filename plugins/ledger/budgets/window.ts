@@ -50,12 +50,3 @@ export const printInstant = (at: number, zone: string): string =>
   Temporal.Instant.fromEpochMilliseconds(at)
     .toZonedDateTimeISO(zone)
     .toString({ timeZoneName: 'never', smallestUnit: 'second' })
-
-export const isZone = (name: string): boolean => {
-  try {
-    // Temporal also takes offsets, which have no daylight saving.
-    return /^[A-Za-z]/.test(name) && Temporal.Now.instant().toZonedDateTimeISO(name) !== null
-  } catch {
-    return false
-  }
-}

@@ -165,4 +165,10 @@ t.test('alerts: mistakes that no schema sees have their places', async t => {
     'alerts.to.1.secret',
     'alerts.balances.0.upstream',
   ])
+  for (const zone of ['+02:00', '-0530', 'Etc/None'])
+    checkSection(
+      { alerts: { quiet: { zone } }, upstreams: {}, pipeline: ['alerts'] },
+      (_, __, message) => problems.push(message),
+    )
+  t.match(problems.slice(5), [/"\+02:00" is an offset/, /"-0530" is an offset/, /not a time zone/])
 })
