@@ -1,6 +1,6 @@
 /** `auth: { aws: … }`: signs requests to an upstream with AWS Signature Version 4. */
 import { AwsV4Signer } from 'aws4fetch'
-import { object, type RawOf, required, text } from '../engine/config/shape.ts'
+import { json, object, type RawOf, required, text } from '../engine/config/shape.ts'
 import type { Headers, Plugin, SignableRequest } from '../engine/plugin.ts'
 
 const named = <const E extends string>(description: string, example: E, notes: object = {}) =>
@@ -80,7 +80,7 @@ const headersToSign = (headers: Headers): Record<string, string> =>
   )
 
 export default {
-  schema: { description: 'It has no options on a route.', type: 'object', examples: [{}] },
+  schema: json('It has no options on a route.', { type: 'object', examples: [{}] }).schema,
   setup: () => ({}),
   auth: {
     schema: AWS.schema,

@@ -1,5 +1,5 @@
 /** `auth: { azure: … }`: access tokens of Microsoft Entra ID by client credentials. */
-import { object, orElse, type RawOf, required, text } from '../engine/config/shape.ts'
+import { json, object, orElse, type RawOf, required, text } from '../engine/config/shape.ts'
 import type { Plugin } from '../engine/plugin.ts'
 import { formRequest, requestToken } from './access-tokens/token-endpoint.ts'
 import { createTokenSigner } from './access-tokens/token-signer.ts'
@@ -50,7 +50,7 @@ const AZURE = object(
 )
 
 export default {
-  schema: { description: 'It has no options on a route.', type: 'object', examples: [{}] },
+  schema: json('It has no options on a route.', { type: 'object', examples: [{}] }).schema,
   setup: () => ({}),
   auth: {
     schema: AZURE.schema,

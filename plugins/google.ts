@@ -1,6 +1,8 @@
 /** `auth: { google: … }`: access tokens of a Google service account, by its key file or from the
  *  metadata server of the machine. */
+
 import { createPrivateKey, createSign, type KeyObject } from 'node:crypto'
+import { json, text } from '../engine/config/shape.ts'
 import type { AuthHost, Document, Plugin, Report } from '../engine/plugin.ts'
 import { formRequest, requestToken } from './access-tokens/token-endpoint.ts'
 import { createTokenSigner } from './access-tokens/token-signer.ts'
@@ -95,17 +97,14 @@ const check = (document: Document, report: Report): void => {
 }
 
 export default {
-  schema: { description: 'It has no options on a route.', type: 'object', examples: [{}] },
+  schema: json('It has no options on a route.', { type: 'object', examples: [{}] }).schema,
   check,
   setup: () => ({}),
   auth: {
-    schema: {
-      description:
-        'Sends access tokens of a Google service account: its key file as JSON, or `metadata` for the account of the machine.',
-      type: 'string',
-      minLength: 1,
-      examples: ['${file:/run/secrets/account.json}', METADATA],
-    },
+    schema: text(
+      'Sends access tokens of a Google service account: its key file as JSON, or `metadata` for the account of the machine.',
+      { minLength: 1, examples: ['${file:/run/secrets/account.json}', METADATA] },
+    ).schema,
     setup: (options: string, host) =>
       options === METADATA ? metadataSigner(host) : accountSigner(options, host),
   },

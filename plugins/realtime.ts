@@ -1,5 +1,6 @@
 /** Plugin `realtime`: usage of realtime sessions over a WebSocket, and the error event before a
  *  session is closed. */
+import { flag } from '../engine/config/shape.ts'
 import type { Bytes, Exchange, Message, Plugin, Slot } from '../engine/plugin.ts'
 import { createOwnerWatch } from './credentials/work-owner.ts'
 import { bodyOf } from './dialects/index.ts'
@@ -26,12 +27,10 @@ import {
 } from './slots.ts'
 
 export default {
-  schema: {
-    description:
-      'Clients of this route use the realtime format; the usage of its responses is counted.',
-    type: 'boolean',
-    examples: [true],
-  },
+  schema: flag(
+    'Clients of this route use the realtime format; the usage of its responses is counted.',
+    { examples: [true] },
+  ).schema,
   // `meter` must see messages of the upstream after their usage is set.
   after: ['meter'],
   setup(on, host) {

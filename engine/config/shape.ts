@@ -179,7 +179,7 @@ export const object = <const F extends Fields, const N extends Notes>(
     type: 'object',
     ...(names.length > 0 && { required: names }),
     additionalProperties: false,
-    properties: schemasOf(fields),
+    ...(Object.keys(fields).length > 0 && { properties: schemasOf(fields) }),
   }
   return create<RawFields<F>, ValueFields<F>, N>(description, checks, notes, readerOf(fields))
 }

@@ -1,4 +1,6 @@
 /** An upstream as attempts use it: origins, deadlines, headers that pass, credentials. */
+import type { timeouts } from '../config/sections/timeouts.ts'
+import type { ValueOf } from '../config/shape.ts'
 import type { CredentialSigner } from '../egress/contract.ts'
 import type { Headers, UpstreamView } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
@@ -7,15 +9,8 @@ import type { HealthRules } from './health.ts'
 import type { UpstreamKey, UpstreamKeys } from './keys.ts'
 import type { Origin } from './origin.ts'
 
-/** ms. */
-export interface Deadlines {
-  readonly connect: number
-  readonly first_byte: number
-  /** Infinity: none. */
-  readonly first_content: number
-  readonly preamble: number
-  readonly idle: number
-}
+/** ms; Infinity: none. */
+export type Deadlines = Required<ValueOf<ReturnType<typeof timeouts>>>
 /** Changes requests after everything else. `name`: its plugin, for the log. */
 export interface Signer extends CredentialSigner {
   readonly name: string

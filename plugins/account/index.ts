@@ -1,6 +1,7 @@
 /** Plugin `account`: answers with balance, usage, keys or prices of the calling account. The option
  *  selects the view. */
 
+import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { ABOUT } from './about.ts'
 import { commands } from './command.ts'
@@ -31,12 +32,10 @@ const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
 }
 
 export default {
-  schema: {
-    description: 'The account view that this route returns.',
+  schema: oneOf('The account view that this route returns.', Object.keys(VIEWS), {
     type: 'string',
-    enum: Object.keys(VIEWS),
     examples: ['info', 'list-keys'],
-  },
+  }).schema,
   // `auth` sets the account.
   after: ['auth'],
   // It owns the failed calls.

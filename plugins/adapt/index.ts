@@ -1,5 +1,6 @@
 /** Plugin `adapt`: brings requests into the form that their upstream expects, by its options
  *  `paths`, `query` and `body`. Other upstreams cost nothing. */
+import { flag } from '../../engine/config/shape.ts'
 import type { HostBase, Plugin } from '../../engine/plugin.ts'
 import { readStrict } from '../conversion/client-format-option.ts'
 import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
@@ -10,12 +11,10 @@ import { readOptions, upstreamSchemas } from './options.ts'
 const KEYS = Object.keys(upstreamSchemas)
 
 export default {
-  schema: {
-    description:
-      'Whether `paths`, `query` and `body` of upstreams apply on this route. They do by default.',
-    type: 'boolean',
-    examples: [true],
-  },
+  schema: flag(
+    'Whether `paths`, `query` and `body` of upstreams apply on this route. They do by default.',
+    { examples: [true] },
+  ).schema,
   default: true,
   // Every other stage knows the usual paths and members. The sandbox answers requests unchanged.
   after: ['translate', 'embed', 'count', 'sandbox'],

@@ -1,5 +1,6 @@
 /** Plugin `alerts`: tells operators what goes wrong, once, and when it is over. It looks at
  *  counters and rows in the background; calls do nothing for it. */
+import { object } from '../../engine/config/shape.ts'
 import type { HostBase, Plugin } from '../../engine/plugin.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { Monitor } from './monitor.ts'
@@ -13,12 +14,11 @@ import { migrations } from './tables.ts'
 const RESTART = 1_000
 
 export default {
-  schema: {
-    description: 'Nothing to set: the section `alerts:` has rules and receivers.',
-    type: 'object',
-    additionalProperties: false,
-    examples: [{}],
-  },
+  schema: object(
+    'Nothing to set: the section `alerts:` has rules and receivers.',
+    {},
+    { examples: [{}] },
+  ).schema,
   default: {},
   sections: { alerts: SECTION.schema },
   // `meter` owns the charges that rules read.

@@ -1,5 +1,6 @@
 /** Plugin `notify`: low-balance webhooks with settings, a test delivery and the sending job. */
 
+import { oneOf, type RawOf } from '../../engine/config/shape.ts'
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
 import { accountFor } from '../credentials/members.ts'
 import type { TestDelivery } from '../views.ts'
@@ -11,14 +12,15 @@ import { type Change, saveSettings, showDelivery, showSettings } from './setting
 import { migrations } from './tables.ts'
 import { tryDelivery } from './test-delivery.ts'
 
-type Action = 'show' | 'save' | 'test'
+const ACTION = oneOf(
+  'The action of the route on the settings of the low-balance webhook.',
+  ['show', 'save', 'test'],
+  { examples: ['show'] },
+)
+type Action = RawOf<typeof ACTION>
 
 export default {
-  schema: {
-    description: 'The action of the route on the settings of the low-balance webhook.',
-    enum: ['show', 'save', 'test'],
-    examples: ['show'],
-  },
+  schema: ACTION.schema,
   // `auth` sets the account.
   after: ['auth'],
   // `meter` owns the balances.

@@ -1,5 +1,6 @@
 /** Plugin `observe`: says in the log line and the metrics of a call who made it, for which model,
  *  how much it used and what it cost. Content and secrets are never part of it. */
+import { object } from '../../engine/config/shape.ts'
 import { isFields, LOG_FIELDS } from '../../engine/kit.ts'
 import type {
   Attempt,
@@ -43,12 +44,11 @@ import {
 } from './tries.ts'
 
 export default {
-  schema: {
-    description: 'Nothing to set: the plugin needs only its place in `pipeline:`.',
-    type: 'object',
-    additionalProperties: false,
-    examples: [{}],
-  },
+  schema: object(
+    'Nothing to set: the plugin needs only its place in `pipeline:`.',
+    {},
+    { examples: [{}] },
+  ).schema,
   default: {},
   sections: { failed_calls: SECTION.schema },
   before: ['auth', 'model', 'meter'],

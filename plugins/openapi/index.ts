@@ -1,7 +1,9 @@
 /** Plugin `openapi`: documents that are derived from the running configuration: OpenAPI 3.1, and
  *  llms.txt. Each is built once for a configuration and a kind of reader, when it is first asked
  *  for: only operators see the calls of operators. */
+
 import { createHash } from 'node:crypto'
+import { oneOf } from '../../engine/config/shape.ts'
 import type { Bytes, Exchange, Headers, Host, HostBase, Plugin } from '../../engine/plugin.ts'
 import { fields, text } from '../shapes.ts'
 import { ACCOUNT } from '../slots.ts'
@@ -31,13 +33,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
 }
 
 export default {
-  schema: {
-    description:
-      'A document about the running routes: document (OpenAPI 3.1), or llms (llms.txt for language models).',
-    type: 'string',
-    enum: Object.keys(KINDS),
-    examples: ['document'],
-  },
+  schema: oneOf(
+    'A document about the running routes: document (OpenAPI 3.1), or llms (llms.txt for language models).',
+    Object.keys(KINDS),
+    { type: 'string', examples: ['document'] },
+  ).schema,
   setup(name, host) {
     const kind = KINDS[name]
     if (!kind) throw new Error(`there is no document "${name}"`)

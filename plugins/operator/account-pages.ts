@@ -1,10 +1,12 @@
 /** Pages of accounts with their balances, in an order. */
+import { flag, object, oneOf, text, type ValueOf } from '../../engine/config/shape.ts'
 import type { Database, Row, Sql } from '../../engine/plugin.ts'
 import { accountNumbers, accountRows, NOT_DELETED } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { JOIN_WALLETS, withBalances } from '../ledger/views/wallets.ts'
 import type { AccountRow } from '../views.ts'
 import { accountRowOf } from './accounts.ts'
+import { CURSOR } from './arguments.ts'
 import { queryFault } from './faults.ts'
 
 const PAGE = 100
@@ -14,10 +16,10 @@ const SORTS = {
   used: 'coalesce(w.used, 0)',
 } as const
 type Sort = keyof typeof SORTS
-export const SORT_NAMES = Object.keys(SORTS) as readonly Sort[]
-export const ORDERS = ['asc', 'desc'] as const
+const SORT_NAMES = Object.keys(SORTS) as readonly Sort[]
+const ORDERS = ['asc', 'desc'] as const
 type Order = (typeof ORDERS)[number]
-export const STATES = ['active', 'suspended'] as const
+const STATES = ['active', 'suspended'] as const
 
 /** A page of accounts in an order; only the rows of the page get their other columns. No index has
  *  balances, since every charge would change it. Parameters: a part of the name (twice), the state
@@ -48,19 +50,29 @@ const pagesWhere = (filter: string): Readonly<Record<string, Sql>> =>
 const PAGES = pagesWhere(`${NOT_DELETED} AND`)
 const PAGES_OF_ALL = pagesWhere('')
 
-interface AccountQuery {
-  readonly search?: string
-  readonly state?: (typeof STATES)[number]
-  readonly sort?: Sort
-  readonly order?: Order
-  readonly cursor?: string
-  /** Deleted accounts too. */
-  readonly all?: boolean
-}
+export const ACCOUNT_QUERY = object(
+  undefined,
+  {
+    search: text('A part of the name.', { maxLength: 64 }),
+    state: oneOf(`${STATES.join(', ')}.`, STATES, {}),
+    sort: oneOf(`${SORT_NAMES.join(', ')}; number by default.`, SORT_NAMES, {}),
+    order: oneOf(`${ORDERS.join(', ')}; asc by default.`, ORDERS, {}),
+    all: flag('Deleted accounts too.', {}),
+    cursor: CURSOR,
+  },
+  {},
+)
 /** Throws ADMIN_QUERY for a cursor that is none. */
 export const accountsPage = async (
   database: Pick<Database, 'read'>,
-  { search = '', state, sort = 'number', order = 'asc', cursor, all = false }: AccountQuery,
+  {
+    search = '',
+    state,
+    sort = 'number',
+    order = 'asc',
+    cursor,
+    all = false,
+  }: ValueOf<typeof ACCOUNT_QUERY>,
 ): Promise<{ readonly data: readonly AccountRow[]; readonly next: string | null }> => {
   const part = search.toLowerCase()
   const filters = [part, `%${part.replace(/[%_]/g, '')}%`, ...Array(3).fill(state ?? '')]

@@ -1,9 +1,11 @@
 /** Events of webhooks as an operator sees them. */
+import { object, oneOf, type ValueOf } from '../../engine/config/shape.ts'
 import type { Database, Row, Sql } from '../../engine/plugin.ts'
 import { withAccountNames } from '../credentials/statements.ts'
 import type { DeliveryRow } from '../views.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { EVENTS } from '../webhooks/statements.ts'
+import { ANY_ACCOUNT, CURSOR } from './arguments.ts'
 import { isoTime } from './rows.ts'
 
 const PAGE = 100
@@ -22,16 +24,22 @@ const LIST = events(
 )
 const FIND = events('event', 'e.id = ?')
 
-interface EventQuery {
-  readonly state: string | null
-  readonly account: number | null
-  readonly cursor: string | null
-}
-/** Newest first. */
+export const EVENT_QUERY = object(
+  undefined,
+  {
+    account: ANY_ACCOUNT,
+    state: oneOf(`${EVENT_STATES.join(', ')}.`, EVENT_STATES, {}),
+    cursor: CURSOR,
+  },
+  {},
+)
+/** Newest first. `account`: its number; null: all. */
 export const eventsPage = async (
   database: Pick<Database, 'read'>,
-  { state, account, cursor }: EventQuery,
+  account: number | null,
+  query: ValueOf<typeof EVENT_QUERY>,
 ): Promise<{ readonly data: readonly DeliveryRow[]; readonly next: string | null }> => {
+  const [state, cursor] = [query.state ?? null, query.cursor ?? null]
   const values = [state, state, account, account, cursor, cursor, PAGE + 1]
   const rows = await database.read(LIST, values)
   const page = rows.slice(0, PAGE)

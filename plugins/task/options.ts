@@ -328,11 +328,9 @@ const RESULT_VIEW = object(
   EXAMPLES,
 )
 const SHAPES = [CREATE, CHANGE, CALL, VIEW, QUEUE_VIEW, RESULT_VIEW, REPLY, ACCOUNT] as const
-export const SCHEMA = {
-  description: 'The route creates durable tasks, or shows them.',
-  anyOf: SHAPES.map(({ schema }) => schema),
+export const SCHEMA = anyOf('The route creates durable tasks, or shows them.', SHAPES, {
   examples: [{ dialect: dialectNames[0], view: 'query' }],
-}
+}).schema
 export type Options = RawOf<(typeof SHAPES)[number]>
 export type CreateOptions = RawOf<typeof CREATE>
 export type ResultViewOptions = RawOf<typeof RESULT_VIEW>

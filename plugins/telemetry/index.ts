@@ -1,6 +1,8 @@
 /** Plugin `telemetry`: sends traces and metrics of calls to receivers of OpenTelemetry. Without
  *  the section `telemetry:` it costs nothing. */
+
 import { randomUUID } from 'node:crypto'
+import { object } from '../../engine/config/shape.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Host, HostBase, Json, Plugin } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
@@ -13,12 +15,11 @@ import { providerOf } from './semantics.ts'
 const INTERVAL = 1_000
 
 export default {
-  schema: {
-    description: 'Nothing to set: the section `telemetry:` says where calls are reported.',
-    type: 'object',
-    additionalProperties: false,
-    examples: [{}],
-  },
+  schema: object(
+    'Nothing to set: the section `telemetry:` says where calls are reported.',
+    {},
+    { examples: [{}] },
+  ).schema,
   default: {},
   before: ['observe', 'auth', 'meter'],
   sections: { telemetry: SECTION.schema },

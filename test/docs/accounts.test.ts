@@ -40,6 +40,6 @@ t.test('docs/accounts.md: its paths are in the shipped console.yaml', async t =>
 
 t.test('console.yaml: every account view has a route', async t => {
   const routes = pageOf('program/config/console.yaml')
-  for (const view of account.schema.enum)
+  for (const view of account.schema.enum as string[])
     t.match(routes, new RegExp(`account: ${view}(?![\\w-])`), view)
 })

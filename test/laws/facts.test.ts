@@ -1,6 +1,6 @@
 /** The laws about facts with one owner bite: tables, wallet numbers, options and sections. */
 import t from 'tap'
-import { optionBreaches } from './options.ts'
+import { optionBreaches } from './options/readers.ts'
 import { tableBreaches } from './tables.ts'
 
 const filesOf = (files: Readonly<Record<string, string>>) =>

@@ -73,7 +73,8 @@ t.test('layers: imports between engine, plugins and shared folders are checked',
     ['plugins/model/listing.ts', '../auth.ts', false],
     ['plugins/ledger/hold.ts', '../credentials/keys.ts', true],
     ['plugins/ledger/hold.ts', '../billing/price.ts', true],
-    ['plugins/ledger/hold.ts', '../catalogue/section.ts', false],
+    ['plugins/ledger/hold.ts', '../catalogue/section.ts', true],
+    ['plugins/catalogue/section.ts', '../ledger/hold.ts', false],
     ['plugins/ledger/hold.ts', '../model/listing.ts', false],
     ['plugins/billing/price.ts', '../ledger/hold.ts', false],
     ['plugins/credentials/keys.ts', '../ledger/hold.ts', false],
@@ -192,6 +193,26 @@ t.test('privates: a private member of another instance is refused', async t => {
     t.same(law(body), ['engine/request/a.ts:5 privates'], body)
   for (const body of ['this.#b', 'this.#b.c', 'A.#c', 'const a = new A(); a.#b'])
     t.same(law(body), [], body)
+})
+
+t.test('definitions: a schema as a literal and a repeated shape are refused', async t => {
+  const law = (text: string, path = 'plugins/a.ts'): string[] =>
+    breachesOf({
+      [path]: text,
+      'plugins/billing/b.ts': `import { object } from '../../engine/config/shape.ts'
+        export const B = object('B', { one: C, two: C, three: C, four: C }, {})`,
+    }).filter(each => each.endsWith('definitions'))
+  const refused = ['plugins/a.ts:2 definitions']
+  t.same(law("const a = { description: 'A', type: 'string' }"), refused)
+  t.same(law("const a = { description: 'A', type: ['string', 'number'] }"), refused)
+  t.same(law("const a = { schema: { description: 'A', enum: [1] } }"), refused)
+  t.same(law("const a = { summary: 'A', type: 'string' }"), [], 'an option of a command')
+  t.same(law("const a = { description: 'A', type: 'http' }"), [])
+  const mirror = 'interface A { one?: string; two: number; three: X }'
+  t.same(law(mirror), refused)
+  t.same(law(mirror, 'plugins/formats/a.ts'), [], 'it may not import the shape')
+  t.same(law('interface A { one?: string; two: number; five: string }'), [])
+  t.same(law('interface A { one: X; two: Y; three: string }'), [], 'compiled values')
 })
 
 t.test('glossary: a name on its lists is refused, alone or inside a longer one', async t => {

@@ -6,7 +6,8 @@ import { priceBreaches } from './catalogue/prices.ts'
 import { type Breach, cyclesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
 import { bannedNames, GLOSSARY, habitBreaches, spreadLiterals, wideComments } from './language.ts'
 import { findClientBreach, findLayerBreach, pluginFolders } from './layers.ts'
-import { optionBreaches } from './options.ts'
+import { definitionBreaches } from './options/definitions.ts'
+import { optionBreaches } from './options/readers.ts'
 import { decisionBreaches, readmeBreaches } from './pages.ts'
 import { privateBreaches, shapeBreaches } from './shapes.ts'
 import { sizeBreaches } from './sizes.ts'
@@ -139,6 +140,7 @@ export const laws: Readonly<Record<string, Law>> = {
 
   tables: files => [...tableBreaches(files)],
   options: files => [...optionBreaches(files)],
+  definitions: definitionBreaches,
   prices: files => priceBreaches(files),
 
   dependencies: files => {

@@ -1,12 +1,12 @@
 /** Operations that read accounts. */
 import { countOf, textOf } from '../../../engine/cli/kit.ts'
-import { flag, integer, object, oneOf, text } from '../../../engine/config/shape.ts'
+import { flag, integer, object } from '../../../engine/config/shape.ts'
 import { fields, list as listOf, object as row } from '../../shapes.ts'
 import type { AccountRow } from '../../views.ts'
-import { accountsPage, ORDERS, SORT_NAMES, STATES } from '../account-pages.ts'
+import { ACCOUNT_QUERY, accountsPage } from '../account-pages.ts'
 import { accountText } from '../account-text.ts'
 import { type AccountDetails, accountDetails, accountRow } from '../accounts.ts'
-import { ACCOUNT, CURSOR } from '../arguments.ts'
+import { ACCOUNT } from '../arguments.ts'
 import { ACCOUNT_COLUMNS, KEY_COLUMNS, MONEY, SPENDING } from '../columns.ts'
 import { operation } from '../operation.ts'
 
@@ -15,18 +15,7 @@ export const accountsList = operation({
   summary: 'Lists the accounts with their balance and the number of their keys.',
   scope: 'operator',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      search: text('A part of the name.', { maxLength: 64 }),
-      state: oneOf(`${STATES.join(', ')}.`, STATES, {}),
-      sort: oneOf(`${SORT_NAMES.join(', ')}; number by default.`, SORT_NAMES, {}),
-      order: oneOf(`${ORDERS.join(', ')}; asc by default.`, ORDERS, {}),
-      all: flag('Deleted accounts too.', {}),
-      cursor: CURSOR,
-    },
-    {},
-  ),
+  arguments: ACCOUNT_QUERY,
   result: listOf(row(ACCOUNT_COLUMNS)),
   command: {
     example: 'tollgate accounts list --json',

@@ -1,18 +1,17 @@
 /** The operations on the events of webhooks. */
 import { textOf, UsageError } from '../../../engine/cli/kit.ts'
-import { object, oneOf, required, text } from '../../../engine/config/shape.ts'
+import { object, required, text } from '../../../engine/config/shape.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
 import type { DeliveryRow } from '../../views.ts'
 import { messageOf } from '../../webhooks/delivery.ts'
 import { ATTEMPTS } from '../../webhooks/schedule.ts'
 import { replay } from '../../webhooks/statements.ts'
-import { ANY_ACCOUNT, CURSOR } from '../arguments.ts'
 import { EVENT_COLUMNS } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation } from '../operation.ts'
 import { whenCode } from '../rows.ts'
-import { EVENT_STATES, eventsPage, findEvent } from '../webhook-events.ts'
+import { EVENT_QUERY, EVENT_STATES, eventsPage, findEvent } from '../webhook-events.ts'
 
 const rowOf = (event: DeliveryRow) => ({
   id: event.id,
@@ -37,15 +36,7 @@ const list = operation({
   scope: 'operator',
   reads: true,
   earlier: 'GET deliveries',
-  arguments: object(
-    undefined,
-    {
-      account: ANY_ACCOUNT,
-      state: oneOf(`${EVENT_STATES.join(', ')}.`, EVENT_STATES, {}),
-      cursor: CURSOR,
-    },
-    {},
-  ),
+  arguments: EVENT_QUERY,
   result: listOf(row(EVENT_COLUMNS)),
   command: {
     example: 'tollgate webhooks list --state failed',
@@ -66,9 +57,9 @@ const list = operation({
     },
     print: (events: readonly DeliveryRow[]) => ({ rows: events.map(rowOf) }),
   },
-  async run({ store }, { account: nameOrId, state = null, cursor = null }) {
-    const account = nameOrId === undefined ? null : (await findAccount(store, nameOrId)).id
-    return eventsPage(store, { state, account, cursor })
+  async run({ store }, query) {
+    const { account } = query
+    return eventsPage(store, account ? (await findAccount(store, account)).id : null, query)
   },
 })
 

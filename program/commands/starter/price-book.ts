@@ -1,14 +1,13 @@
 /** The price book: public list prices of providers, as models/prices.yaml has them. Pure. */
+import type { PRICE_LIST } from '../../../engine/config/sections/price-book.ts'
+import type { RawOf } from '../../../engine/config/shape.ts'
 import { isFields } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { type BillingOptions, compileRule } from '../../../plugins/billing/rule.ts'
 import { fieldsOf } from './shipped.ts'
 
 type Fields = { readonly [key: string]: Json }
-export interface ProviderPrices {
-  readonly host: string
-  readonly source: string
-  readonly date: string
+export interface ProviderPrices extends Omit<RawOf<typeof PRICE_LIST>, 'models'> {
   /** Model -> meter -> price, as in `price:` of a model. */
   readonly models: { readonly [model: string]: Fields }
 }

@@ -1,6 +1,7 @@
 /** Generates random rules and calls: every option of the price language, with limits and quantities
  *  that are likely to meet. */
 
+import type { Json } from '../../../engine/plugin.ts'
 import { METERS } from '../../../plugins/billing/meters.ts'
 import type { BillingOptions } from '../../../plugins/billing/rule.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
@@ -35,7 +36,7 @@ export interface Call {
 export const asOptions = ({ lines, min, discount }: RuleOptions, map: boolean): BillingOptions => {
   const whole = { ...(min !== undefined && { min }), ...(discount && { discount }) }
   const wholeLines = Object.entries(whole).map(([key, value]) => ({ [key]: value }))
-  if (!map) return { price: [...lines, ...wholeLines] }
+  if (!map) return { price: [...lines, ...wholeLines] as unknown as Json }
   const meters = Map.groupBy(lines, ({ meter }) => meter)
   const entries = [...meters].map(([meter, each]) => [
     meter,

@@ -1,5 +1,6 @@
 /** A cached worst-case cost is never below a computed one. */
 import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
@@ -10,7 +11,7 @@ import fc from '../../helpers/property.ts'
 
 const report = (): void => {}
 const currency = compileCurrency({ name: 'CNY', rates: { USD: 7 } }, [], report)
-const ruleOf = (price: unknown) => {
+const ruleOf = (price: Json) => {
   const rule = compileRule({ price }, { currency, where: [], report })
   if (!rule) throw new Error('no rule')
   return rule

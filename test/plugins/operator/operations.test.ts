@@ -102,7 +102,10 @@ t.test('operations: each of a customer has a view of the plugin account, and a r
   for (const { name, own } of OPERATIONS.filter(({ scope }) => scope !== 'operator')) {
     t.ok(own && own.length > 0, `${name}: names its views`)
     for (const { view } of own ?? []) {
-      t.ok(account.schema.enum.includes(view), `${name}: the plugin account has ${view}`)
+      t.ok(
+        (account.schema.enum as string[]).includes(view),
+        `${name}: the plugin account has ${view}`,
+      )
       t.ok(
         routes.some(route => route.account === view),
         `${name}: a route has ${view}`,

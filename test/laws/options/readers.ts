@@ -1,6 +1,6 @@
 /** Which files may read the options and sections of a plugin: its own files, and the shared folder
  *  that exports readers for them. */
-import { lineAt, type SourceFile } from './imports.ts'
+import { lineAt, type SourceFile } from '../imports.ts'
 
 interface Breach {
   readonly path: string
