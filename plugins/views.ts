@@ -108,7 +108,7 @@ export type OwnKey = OwnCredential &
 /** A system token or a session of the calling account. */
 export type OwnToken = OwnCredential & { readonly token?: string; readonly session?: string }
 
-/** `GET /api/user/info`: the specification has its amounts as numbers. */
+/** `GET /api/user/info`: the specification has `balance` and `quota` as numbers. */
 export type Profile = {
   readonly id: number
   readonly username: string
@@ -118,7 +118,7 @@ export type Profile = {
   readonly balance: number
   readonly quota: number
   readonly used_quota: number
-  readonly held: number
+  readonly held: string
 }
 
 // ---------------------------------------------------------------- usage and charges

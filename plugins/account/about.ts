@@ -42,7 +42,7 @@ const profile = object({
   balance: described('Units of the currency', number),
   quota: described('The balance in quota units: 500,000 to a unit of the currency', number),
   used_quota: number,
-  held: described('Reserved for calls under way, in units of the currency', number),
+  held: described('Reserved for calls under way, in units of the currency', text),
 })
 const balance = object(
   { key: text, remaining_quota: number, used_quota: number, total_quota: number },

@@ -2,7 +2,7 @@
  *  and of new-api. */
 import type { Exchange, Host } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
-import { balanceOf, quotasOf } from '../billing/money.ts'
+import { balanceOf, printMoney, quotasOf } from '../billing/money.ts'
 import { type KeyFunds, maskKey } from '../operator/own-keys.ts'
 import { ACCOUNT } from '../slots.ts'
 import { toDollars } from './dollars.ts'
@@ -28,7 +28,7 @@ export const profile: ViewFactory<Host> =
         balance: exactNumber(balanceOf(remaining)),
         quota: exactNumber(amounts.remaining),
         used_quota: exactNumber(amounts.used),
-        held: exactNumber(balanceOf(heldAmount)),
+        held: printMoney(heldAmount),
       },
     })
   }

@@ -11,7 +11,7 @@ import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { ciPackages } from '../../helpers/ci-packages.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { createChecker, operationsIn, readDocument } from '../../helpers/gateway/openapi.ts'
+import { createChecker, type OpenApiDocument, operationsIn, readDocument } from '../../helpers/gateway/openapi.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const run = promisify(execFile)
@@ -69,6 +69,51 @@ t.test('OpenAPI: every shipped route is described with responses and errors', as
   }[])
     t.not(summary, operationId)
 })
+
+/** Names of members that are amounts of money or quotas. */
+const AMOUNT =
+  /(^|_)(amounts?|balances?|costs?|prices?|held|holds?|credits?|debits?|refunded|uncollected|spent|used|total|overdraft|quota|granted|available|usd|usage|rate|ratio|fee|paid)($|_)/
+/** Answers with numbers for amounts, and what binds them. Lines are those of the specification of
+ *  the service's interface. */
+const BOUND: readonly (readonly [operation: RegExp, members: RegExp, why: string])[] = [
+  [/^XX/, /x/, ''],
+]
+t.test('OpenAPI: amounts are decimal texts, unless something binds them to numbers', async t => {
+  const used = new Set<string>()
+  const check = (operation: string, members: readonly string[]) => {
+    const place = members.join('.')
+    const bound = BOUND.find(([of, names]) => of.test(operation) && names.test(place))
+    if (bound) used.add(bound[2])
+    t.ok(bound, `${operation} ${place}`)
+  }
+  for (const { path, method, operation } of operationsIn(document))
+    for (const { content } of Object.values(operation.responses))
+      for (const { schema } of Object.values(content ?? {}))
+        for (const members of numbersIn(schema, document))
+          if (AMOUNT.test(members.at(-1) ?? '')) check(`${method} ${path}`, members)
+  for (const [, , why] of BOUND) t.ok(used.has(why), why)
+})
+/** The places of numbers in a schema, as names of members. */
+const numbersIn = (
+  schema: unknown,
+  document: OpenApiDocument,
+  names: readonly string[] = [],
+  seen: readonly unknown[] = [],
+): (readonly string[])[] => {
+  if (typeof schema !== 'object' || schema === null || seen.includes(schema)) return []
+  const { $ref, type, properties, items, additionalProperties, anyOf, oneOf, allOf } =
+    schema as Record<string, unknown>
+  const inside = (each: unknown, name?: string) =>
+    numbersIn(each, document, name === undefined ? names : [...names, name], [...seen, schema])
+  const [, part = ''] = /^#\/components\/schemas\/(.+)$/.exec(String($ref)) ?? []
+  const own = [type].flat().some(each => each === 'number' || each === 'integer') ? [names] : []
+  return [
+    ...own,
+    ...inside(document.components.schemas[part]),
+    ...Object.entries(properties ?? {}).flatMap(([name, each]) => inside(each, name)),
+    ...[items, additionalProperties, anyOf, oneOf, allOf].flat().flatMap(each => inside(each)),
+  ]
+}
 
 t.test('OpenAPI: credentials, prices, files and the admin API are described', async t => {
   const at = (path: string, method: string) => document.paths[path]?.[method]
