@@ -336,7 +336,7 @@ export type RequestLine = {
   readonly key?: number
   readonly token?: number
   readonly model?: string
-  readonly cost?: number
+  readonly cost?: string
   readonly first_byte?: number
   readonly version: number
   readonly trace?: string

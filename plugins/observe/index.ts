@@ -136,8 +136,8 @@ class Observer implements Stage {
       if (typeof tokens === 'number' && tokens > 0)
         this.#metrics.count('tokens_total', { model, upstream, kind }, tokens)
     }
-    if (typeof fields.cost === 'number' && fields.cost > 0)
-      this.#metrics.count('charged_total', { model, upstream }, fields.cost)
+    const cost = Number(fields.cost ?? 0)
+    if (cost > 0) this.#metrics.count('charged_total', { model, upstream }, cost)
   }
 }
 /** Label of `tokens_total` -> field of the log line. */
@@ -167,7 +167,7 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   if (usage?.estimated) fields.estimated = true
   const guarded = slots.get(GUARDED)
   if (guarded !== undefined) fields.guard = guarded
-  if (charge) fields.cost = Number(printMoney(charge.nanos))
+  if (charge) fields.cost = printMoney(charge.nanos)
   const [first] = tries ?? []
   if (tries && first && (tries.length > 1 || isFailed(first))) fields.tries = tries.map(logged)
   else if (first) addOnlyTry(fields, first)

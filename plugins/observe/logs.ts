@@ -126,7 +126,7 @@ const recordOf = (call: FailedCallView): RequestRecord => {
     model: call.model || call.route,
     ...(upstream !== undefined && { upstream }),
     ...(target != null && { target }),
-    cost: Number(call.cost),
+    cost: call.cost,
     code: call.message === '' ? call.code : `${call.code}: ${call.message}`,
   }
 }
@@ -197,16 +197,10 @@ const COLUMNS: readonly Column[] = [
   },
   { title: 'in', width: 7, value: record => textIn(record, 'input_tokens') },
   { title: 'out', width: 6, value: record => textIn(record, 'output_tokens') },
-  {
-    title: 'cost',
-    width: 10,
-    value: ({ cost }) => (typeof cost === 'number' ? decimal(cost) : '-'),
-  },
+  { title: 'cost', width: 10, value: record => textIn(record, 'cost') },
   { title: 'request', width: 36, value: record => textIn(record, 'id') },
   { title: '', width: 0, value: ({ code }) => (code === undefined ? '' : String(code)) },
 ]
-/** Without an exponent. */
-const decimal = (value: number): string => value.toFixed(9).replace(/\.?0+$/, '')
 const lineOf = (cells: readonly string[]): string =>
   cells
     .map((cell, index) => cell.padEnd(COLUMNS[index]?.width ?? 0))

@@ -2,7 +2,7 @@
  *  end. */
 import type { HostBase, Json, RequestFilter } from '../../../engine/plugin.ts'
 import { FIND_BY_ID } from '../../credentials/statements.ts'
-import { TASK_VIEW } from '../../operator/columns.ts'
+import { MONEY, TASK_VIEW } from '../../operator/columns.ts'
 import { operatorParts } from '../../operator/contributions.ts'
 import { requestDetails } from '../../operator/requests.ts'
 import {
@@ -107,7 +107,7 @@ const RECORD = open(
       account_name: text,
       key: integer,
       model: text,
-      cost: number,
+      cost: MONEY,
       first_byte: number,
       version: integer,
       msg: text,

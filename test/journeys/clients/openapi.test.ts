@@ -11,7 +11,12 @@ import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { ciPackages } from '../../helpers/ci-packages.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { createChecker, type OpenApiDocument, operationsIn, readDocument } from '../../helpers/gateway/openapi.ts'
+import {
+  createChecker,
+  type OpenApiDocument,
+  operationsIn,
+  readDocument,
+} from '../../helpers/gateway/openapi.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const run = promisify(execFile)
@@ -70,13 +75,23 @@ t.test('OpenAPI: every shipped route is described with responses and errors', as
     t.not(summary, operationId)
 })
 
-/** Names of members that are amounts of money or quotas. */
+/** Names of members that are amounts of money or of quotas. */
 const AMOUNT =
-  /(^|_)(amounts?|balances?|costs?|prices?|held|holds?|credits?|debits?|refunded|uncollected|spent|used|total|overdraft|quota|granted|available|usd|usage|rate|ratio|fee|paid)($|_)/
-/** Answers with numbers for amounts, and what binds them. Lines are those of the specification of
- *  the service's interface. */
+  /(^|_)(amounts?|balance|costs?|prices?|held|holds?|credits?|debit|refunded|uncollected|spent|used|charged|overdraft|quota(?!_type)|granted|available|usd|total_usage|rate|ratio)($|_)/
+/** Answers with numbers for amounts, and what binds them to numbers. Lines: of the interface of the
+ *  service (service-interface.md). */
 const BOUND: readonly (readonly [operation: RegExp, members: RegExp, why: string])[] = [
-  [/^XX/, /x/, ''],
+  [/ \/api\/user\/(info|self)$/, /^data\.(balance|quota)$/, 'lines 37 and 38'],
+  [/ \/api\/user\/(info|self)$/, /^data\.used_quota$/, 'quota units, as line 38'],
+  [/ \/api\/token\/balance$/, /^data\.(remaining|used|total)_quota$/, 'lines 46 to 48'],
+  [/ \/ent\/v2\//, /(^|\.)credits$/, 'whole credits of tasks'],
+  [/ \/api\/keys/, /^data\.((remaining|used)_)?quota$/, 'quota units of keys, as line 38'],
+  [/ \/api\/admin\/(keys|accounts\/show)/, /\.quota$/, 'quota units of keys, for operators'],
+  [/ \/api\/admin\/accounts\/(credit|debit)$/, /^data\.(credit|debit)$/, 'the number of a row'],
+  [/ \/api\/usage\/token$/, /^data\.total_(granted|used|available)$/, 'quota units of new-api'],
+  [/ \/api\/(models|pricing)$/, /_ratio$|\.model_price$/, 'ratios and dollars of new-api'],
+  [/ \/api\/status$/, /^data\.(\w+_rate|price|quota_per_unit)$/, 'rates of new-api'],
+  [/\/dashboard\/billing\//, /_limit_usd$|^total_usage$/, "dollars of OpenAI's dashboard"],
 ]
 t.test('OpenAPI: amounts are decimal texts, unless something binds them to numbers', async t => {
   const used = new Set<string>()

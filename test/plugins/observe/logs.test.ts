@@ -38,7 +38,7 @@ const ANN = {
   target: 'large',
   input_tokens: 120,
   output_tokens: 7,
-  cost: 0.0000015,
+  cost: '0.0000015',
 }
 const BOB = { id: 'req_2', time: 1_700_000_001_000, account_name: 'bob', status: 503, code: 'AWAY' }
 
