@@ -1,5 +1,6 @@
 /** Plugin `journal`: writes requests and answers as JSON lines, in the background, after guards.
  *  Without the section `journal:` it costs nothing. */
+import { object } from '../../engine/config/shape.ts'
 import type { Exchange, Host, HostBase, Next, Plugin, Stage } from '../../engine/plugin.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import type { Format } from '../formats/format.ts'
@@ -17,12 +18,13 @@ import { migrations } from './tables.ts'
 const INTERVAL = 1_000
 
 export default {
-  schema: {
-    description: 'Nothing to set: the section `journal:` says which calls are written.',
-    type: 'object',
-    additionalProperties: false,
-    examples: [{}],
-  },
+  schema: object(
+    'Nothing to set: the section `journal:` says which calls are written.',
+    {},
+    {
+      examples: [{}],
+    },
+  ).schema,
   default: {},
   after: ['auth', 'model', 'meter', 'translate', 'guard'],
   sections: { journal: SECTION.schema },

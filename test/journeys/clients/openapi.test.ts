@@ -113,13 +113,13 @@ const numbersIn = (
   schema: unknown,
   document: OpenApiDocument,
   names: readonly string[] = [],
-  seen: readonly unknown[] = [],
+  above: readonly unknown[] = [],
 ): (readonly string[])[] => {
-  if (typeof schema !== 'object' || schema === null || seen.includes(schema)) return []
+  if (typeof schema !== 'object' || schema === null || above.includes(schema)) return []
   const { $ref, type, properties, items, additionalProperties, anyOf, oneOf, allOf } =
     schema as Record<string, unknown>
   const inside = (each: unknown, name?: string) =>
-    numbersIn(each, document, name === undefined ? names : [...names, name], [...seen, schema])
+    numbersIn(each, document, name === undefined ? names : [...names, name], [...above, schema])
   const [, part = ''] = /^#\/components\/schemas\/(.+)$/.exec(String($ref)) ?? []
   const own = [type].flat().some(each => each === 'number' || each === 'integer') ? [names] : []
   return [

@@ -120,7 +120,8 @@ const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly UsageCell
       value: <Money amount={profile.balance} isShort />,
       unit: currency,
       note:
-        Number(profile.held) > 0 && text('overview.held', { amount: formatMoney(profile.held, currency) }),
+        Number(profile.held) > 0 &&
+        text('overview.held', { amount: formatMoney(profile.held, currency) }),
     },
     {
       title: text('overview.spent'),
