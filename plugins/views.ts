@@ -149,16 +149,24 @@ export type UsageCall = NamedCall &
     readonly cached_tokens: number | null
     readonly output_tokens: number | null
   }
-/** The calls of a day, a model or a key. */
-export type UsageSum = Amounts & {
-  readonly day?: string
-  readonly model?: string
-  readonly key?: number | null
-  readonly name?: string | null
-  readonly masked?: string | null
-  readonly calls: number
+/** Tokens of the whole prompt, those of it that were read from the cache, and those of the answer
+ *  with thinking. */
+export type TokenSums = {
+  readonly input_tokens: number
+  readonly cached_tokens: number
+  readonly output_tokens: number
 }
-/** Usage of a model on a day. */
+/** The calls of a day, a model or a key. */
+export type UsageSum = Amounts &
+  TokenSums & {
+    readonly day?: string
+    readonly model?: string
+    readonly key?: number | null
+    readonly name?: string | null
+    readonly masked?: string | null
+    readonly calls: number
+  }
+/** Usage of a model on a day. `input`: prompt tokens without the cached ones. */
 export type UsageCell = Amounts & {
   readonly day: string
   readonly model: string
@@ -166,6 +174,7 @@ export type UsageCell = Amounts & {
   readonly failed: number
   readonly input: number
   readonly cached: number
+  readonly output: number
 }
 type PriceLine = {
   readonly meter: string
@@ -338,6 +347,9 @@ export type RequestLine = {
   readonly model?: string
   readonly cost?: string
   readonly first_byte?: number
+  readonly input_tokens?: number
+  readonly cached_tokens?: number
+  readonly output_tokens?: number
   readonly version: number
   readonly trace?: string
   readonly process?: string
@@ -376,14 +388,12 @@ export type PausedUpstream = {
   readonly waiting: number
 }
 /** A batch in lists of operators. */
-export type StatementLineRow = {
+export type StatementLineRow = TokenSums & {
   readonly day: string
   readonly key: number | null
   readonly model: string
   readonly calls: number
   readonly failed: number
-  readonly input_tokens: number
-  readonly cached_tokens: number
   readonly amount: string
   readonly refunded: string
 }

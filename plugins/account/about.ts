@@ -141,6 +141,7 @@ const cell = object({
   failed: integer,
   input: integer,
   cached: integer,
+  output: integer,
   ...amounts,
 })
 const bounds = { from: time, to: time }

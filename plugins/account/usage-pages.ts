@@ -1,7 +1,7 @@
 /** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
-import { tokensIn } from '../billing/tokens.ts'
+import { tokenColumns, tokensIn } from '../billing/tokens.ts'
 import { FAILED_CALLS_OF, failureOf } from '../calls/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
@@ -40,7 +40,7 @@ const sumGrouping = (
   order: 'asc',
   place: ({ name, calls, amount }) => ({ name, calls, cost: amount }),
   last: 'name',
-  name,
+  name: row => ({ ...name(row), ...tokenColumns(row) }),
 })
 export const GROUPINGS = {
   call: {

@@ -3,6 +3,7 @@ import type { Exchange, Host } from '../../engine/plugin.ts'
 import { accountEvents } from '../account-events/account-events.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { printMoney } from '../billing/money.ts'
+import { TOKEN_COLUMNS } from '../billing/tokens.ts'
 import { accountFor, onlyMember } from '../credentials/members.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { csvHead, csvRows } from '../ledger/views/csv.ts'
@@ -109,7 +110,7 @@ const answerCsv = async (exchange: Exchange, host: Host, query: UsageQuery): Pro
     'x-content-type-options': 'nosniff',
   })
 }
-const SUM_COLUMNS = ['calls', 'cost', 'refunded']
+const SUM_COLUMNS = ['calls', ...TOKEN_COLUMNS, 'cost', 'refunded']
 const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
   call: [
     'at',
@@ -126,9 +127,7 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
     'geography',
     'first_content_ms',
     'ms',
-    'input_tokens',
-    'cached_tokens',
-    'output_tokens',
+    ...TOKEN_COLUMNS,
   ],
   failed: [
     'at',
@@ -174,7 +173,7 @@ const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
 
 /** Days times models; the console asks for ninety days at most. */
 const MOST_CELLS = 10_000
-/** Calls, cost and prompt tokens by day and model. */
+/** Calls, cost and tokens by day and model. */
 export const overview: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
@@ -195,6 +194,7 @@ export const overview: ViewFactory<Host> =
         failed: Number(row.failed),
         input: Number(row.input),
         cached: Number(row.cached),
+        output: Number(row.output),
       }),
     )
     answerSuccess(exchange, { data: cells, from: isoTime(from), to: isoTime(to) })

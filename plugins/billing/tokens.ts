@@ -12,3 +12,19 @@ export const tokensIn = (meters: Readonly<Record<string, number | undefined>>): 
   const { output = 0, thinking = 0 } = meters
   return { input: input + cached + short + long, cached, output: output + thinking }
 }
+
+/** The columns of a row of sums, as customers and operators read them. `row.input` is without the
+ *  cached part. */
+export const tokenColumns = (row: {
+  readonly input?: unknown
+  readonly cached?: unknown
+  readonly output?: unknown
+}) => {
+  const cached = Number(row.cached ?? 0)
+  return {
+    input_tokens: Number(row.input ?? 0) + cached,
+    cached_tokens: cached,
+    output_tokens: Number(row.output ?? 0),
+  }
+}
+export const TOKEN_COLUMNS = ['input_tokens', 'cached_tokens', 'output_tokens'] as const

@@ -2,6 +2,7 @@
  *  needs no hold in the store. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
+import type { Meters } from '../slots.ts'
 import {
   budgetsColumn,
   columnValueOf,
@@ -11,13 +12,13 @@ import {
   SERIAL_NOW,
   type Settlement,
 } from './statements.ts'
-import { addToDay, type PromptTokens } from './views/usage-days.ts'
+import { addToDay, SUMMED_BY_LIST } from './views/usage-days.ts'
 import { walletOf } from './wallet.ts'
 
 const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
      amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, serial, summed, process`
 // No rule: the lines have the prices, and nothing prices this call again.
-const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), ${SERIAL_NOW}, 1`
+const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), ${SERIAL_NOW}, ${SUMMED_BY_LIST}`
 const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
  *  registered. */
@@ -50,7 +51,7 @@ const VIOLATES = { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXI
 export const singleRowCharge = (
   hold: Hold,
   settlement: Omit<Settlement, 'request'>,
-  tokens: PromptTokens,
+  meters: Meters,
 ): readonly Statement[] => {
   const { amount } = settlement
   const account = walletOf.account(hold.account)
@@ -69,7 +70,7 @@ export const singleRowCharge = (
       { sql: REDUCE_LEASE, values: [amount, hold.process, ...pair] },
       { sql: REDUCE_WALLETS, values: [amount, amount, amount, ...pair, ...pair] },
     ]),
-    addToDay(hold, amount, tokens),
+    addToDay(hold, amount, meters),
   ]
 }
 const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({

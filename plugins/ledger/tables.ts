@@ -6,7 +6,14 @@ import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { BUDGET_TABLES } from './budgets/tables.ts'
 import { PAYMENT_TABLES } from './payments/tables.ts'
-import { BACKFILL, SUM_REFUND, SUM_RELEASED, SUM_SETTLED, USAGE_DAYS } from './views/usage-days.ts'
+import {
+  BACKFILL,
+  OUTPUT_SUMS,
+  SUM_REFUND,
+  SUM_RELEASED,
+  SUM_SETTLED,
+  USAGE_DAYS,
+} from './views/usage-days.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
 const DAY = DURATIONS.d
@@ -177,7 +184,7 @@ const TIME_INDEXES = `
   CREATE INDEX charges_opened ON charges (opened, state, amount);
   CREATE INDEX charges_uncollected ON charges (opened) WHERE uncollected > 0`
 
-/** `summed` 1: the list that wrote the row has added it to `usage_days`. Other rows, as those of
+/** `summed` 1 or 2: the list that wrote the row has added it to `usage_days`. Other rows, as those of
  *  earlier versions beside this one, are added by a trigger. */
 const SUMMED = 'ALTER TABLE charges ADD COLUMN summed BIGINT'
 const IS_UNSUMMED = "NEW.state = 'settled' AND NEW.summed IS NULL"
@@ -340,4 +347,5 @@ export const migrations: readonly Migration[] = [
   { number: 17, text: SERVED },
   { number: 18, text: PAYMENT_TABLES },
   { number: 19, ...BUDGET_TABLES },
+  { number: 20, ...OUTPUT_SUMS },
 ]

@@ -1,6 +1,7 @@
 /** Who and what costs most, over all accounts, for commands and admin endpoints. */
 import type { Database, Row } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
+import { tokenColumns } from '../billing/tokens.ts'
 import { withAccountNames, withKeyNames } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { topUsage } from '../ledger/views/usage.ts'
@@ -48,6 +49,7 @@ export const usageOfAll = async (
   return rows.map(row => ({
     ...NAMES[by](row),
     calls: Number(row.calls),
+    ...tokenColumns(row),
     cost: printMoney(nanosOf(row.amount)),
     refunded: printMoney(nanosOf(row.refunded)),
   }))

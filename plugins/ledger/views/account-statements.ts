@@ -22,7 +22,7 @@ const TOTALS = sql(
 )
 const LINES = sql(
   'lines',
-  `SELECT day, key, model, calls, failed, amount, refunded, input, cached FROM usage_days
+  `SELECT day, key, model, calls, failed, amount, refunded, input, cached, output FROM usage_days
    WHERE day >= ? AND day < ? AND account = ? ORDER BY day, model, key`,
 )
 
@@ -49,8 +49,10 @@ export interface StatementLine {
   readonly model: string
   readonly calls: number
   readonly failed: number
+  /** Without the cached part. */
   readonly input: number
   readonly cached: number
+  readonly output: number
   readonly amount: bigint
   /** Of the calls of this line, whenever they were refunded. */
   readonly refunded: bigint
@@ -92,6 +94,7 @@ const lineOf = (row: Row): StatementLine => ({
   failed: Number(row.failed),
   input: Number(row.input),
   cached: Number(row.cached),
+  output: Number(row.output),
   amount: nanosOf(row.amount),
   refunded: nanosOf(row.refunded),
 })

@@ -7,7 +7,7 @@ const textOver = (usage: string): string => `
   SELECT u.day, u.model, CAST(sum(u.calls + u.failed) AS BIGINT) AS calls,
     CAST(sum(u.failed) AS BIGINT) AS failed, CAST(sum(u.amount) AS BIGINT) AS amount,
     CAST(sum(u.refunded) AS BIGINT) AS refunded, CAST(sum(u.input) AS BIGINT) AS input,
-    CAST(sum(u.cached) AS BIGINT) AS cached
+    CAST(sum(u.cached) AS BIGINT) AS cached, CAST(sum(u.output) AS BIGINT) AS output
   FROM (${usage}) u WHERE ${ofMember('u.key')} GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ?`
 
 /** Parameters: `accountValuesIn`, a member (twice, null for all), row count. Days are numbered from

@@ -2,6 +2,8 @@
  *  that closes a charge: lists and charts need not read the charges. */
 import { DURATIONS } from '../../../engine/kit.ts'
 import type { Sql, Statement, Value } from '../../../engine/plugin.ts'
+import { tokensIn } from '../../billing/tokens.ts'
+import type { Meters } from '../../slots.ts'
 import type { Hold } from '../statements.ts'
 
 const DAY = DURATIONS.d
@@ -26,19 +28,25 @@ export const USAGE_DAYS = {
   sqlite: `${TABLE} WITHOUT ROWID`,
   postgres: `${TABLE} WITH (fillfactor = 70)`,
 } as const
+/** Tokens of answers, thinking included; 0 for charges that were archived before. */
+const OUTPUT = 'ALTER TABLE usage_days ADD COLUMN output BIGINT NOT NULL DEFAULT 0'
 
 interface Dialect {
   meter(row: string, name: string): string
+  /** A number that is not above the most tokens of a call. */
+  atMost(number: string): string
 }
 /** No upstream can make the sum of a day overflow, so that no settlement fails because of it. */
 const MOST_TOKENS = 10 ** 13
 const SQLITE: Dialect = {
   meter: (row, name) =>
     `min(CAST(coalesce(json_extract(${row}.usage, '$.${name}'), 0) AS INTEGER), ${MOST_TOKENS})`,
+  atMost: number => `min(${number}, ${MOST_TOKENS})`,
 }
 const POSTGRES: Dialect = {
   meter: (row, name) =>
     `CAST(least(coalesce(CAST(CAST(${row}.usage AS json) ->> '${name}' AS NUMERIC), 0), ${MOST_TOKENS}) AS BIGINT)`,
+  atMost: number => `least(${number}, ${MOST_TOKENS})`,
 }
 const perDialect = (make: (dialect: Dialect) => string) => ({
   sqlite: make(SQLITE),
@@ -70,6 +78,7 @@ export const BACKFILL = perDialect(
 
 // ---------------------------------------------------------------- triggers
 
+/** The first version: without the tokens of answers and of writes to a cache. */
 export const SUM_SETTLED = perDialect(
   ({ meter }) => `
   INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached)
@@ -84,29 +93,94 @@ export const SUM_REFUND = `
   UPDATE usage_days SET refunded = refunded + NEW.amount
   WHERE (day, account, key, model) = (SELECT ${GROUP('c')} FROM charges c WHERE c.request = NEW.request)`
 
+/** Sums of meters, as `tokensIn` has them: `input` without its cached part. */
+const metersOf = ({ meter, atMost }: Dialect, row: string) => ({
+  written: atMost(`${meter(row, 'cache_write')} + ${meter(row, 'cache_write_1h')}`),
+  input: atMost(
+    ['input', 'cache_write', 'cache_write_1h'].map(name => meter(row, name)).join(' + '),
+  ),
+  cached: meter(row, 'cached'),
+  output: atMost(`${meter(row, 'output')} + ${meter(row, 'thinking')}`),
+})
+const TOKEN_COLUMNS = ['input', 'cached', 'output'] as const
+
+/** What the first version of the sums has not counted, of all charges that the ledger still has. */
+const BACKFILL_OUTPUT = perDialect(dialect => {
+  const { written, output } = metersOf(dialect, 'c')
+  return `
+  UPDATE usage_days SET input = usage_days.input + counted.written, output = counted.output
+  FROM (SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.model,
+      sum(${written}) AS written, sum(${output}) AS output FROM charges c
+    WHERE c.state = 'settled' AND c.usage IS NOT NULL GROUP BY 1, 2, 3, 4) counted
+  WHERE (usage_days.day, usage_days.account, usage_days.key, usage_days.model)
+    = (counted.day, counted.account, counted.key, counted.model)`
+})
+const SUM_ALL_TOKENS = perDialect(dialect => {
+  const { input, cached, output } = metersOf(dialect, 'NEW')
+  return `
+  INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached, output)
+  VALUES (${GROUP('NEW')}, 1, NEW.amount, ${input}, ${cached}, ${output})
+  ${ON_SAME} ${plus('calls', 'amount', ...TOKEN_COLUMNS)}`
+})
+/** For a row whose list has added it with the first version of the sums. */
+const SUM_MISSING_TOKENS = perDialect(dialect => {
+  const { written, output } = metersOf(dialect, 'NEW')
+  return `
+  INSERT INTO usage_days (day, account, key, model, input, output)
+  VALUES (${GROUP('NEW')}, ${written}, ${output}) ${ON_SAME} ${plus('input', 'output')}`
+})
+/** The value of `charges.summed` in a row whose list adds all of its tokens to the sums; 1: that of
+ *  an earlier version, which knows input and cached tokens only. */
+export const SUMMED_BY_LIST = 2
+const IS_PARTLY_SUMMED = "NEW.state = 'settled' AND NEW.summed = 1"
+
+/** Sums of the tokens of answers, and of those written to a cache, beside gateways of earlier
+ *  versions. */
+export const OUTPUT_SUMS = {
+  text: `${OUTPUT};
+  ${BACKFILL_OUTPUT.sqlite};
+  DROP TRIGGER charges_inserted;
+  DROP TRIGGER charges_settled_sum;
+  CREATE TRIGGER charges_inserted AFTER INSERT ON charges
+    WHEN NEW.state = 'settled' AND NEW.summed IS NULL BEGIN ${SUM_ALL_TOKENS.sqlite}; END;
+  CREATE TRIGGER charges_inserted_before AFTER INSERT ON charges
+    WHEN ${IS_PARTLY_SUMMED} BEGIN ${SUM_MISSING_TOKENS.sqlite}; END;
+  CREATE TRIGGER charges_settled_sum AFTER UPDATE OF state ON charges
+    WHEN OLD.state = 'open' AND NEW.state = 'settled' AND NEW.summed IS NULL
+    BEGIN ${SUM_ALL_TOKENS.sqlite}; END`,
+  postgres: `LOCK TABLE charges IN SHARE ROW EXCLUSIVE MODE;
+  ${OUTPUT};
+  ${BACKFILL_OUTPUT.postgres};
+  CREATE OR REPLACE FUNCTION tollgate_sum_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${SUM_ALL_TOKENS.postgres}; RETURN NULL; END $$;
+  CREATE FUNCTION tollgate_sum_missing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${SUM_MISSING_TOKENS.postgres}; RETURN NULL; END $$;
+  CREATE TRIGGER charges_inserted_before AFTER INSERT ON charges FOR EACH ROW
+    WHEN (${IS_PARTLY_SUMMED}) EXECUTE FUNCTION tollgate_sum_missing()`,
+} as const
+
 // ---------------------------------------------------------------- the charge in one row
 
 const ADD: Sql = {
   name: 'ledger: sum of the day',
-  text: `INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?) ${ON_SAME} ${plus('calls', 'amount', 'input', 'cached')}`,
-  sums: [4, 5, 6, 7],
+  text: `INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached, output)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${ON_SAME} ${plus('calls', 'amount', ...TOKEN_COLUMNS)}`,
+  sums: [4, 5, 6, 7, 8],
 }
-/** Meters of the prompt. */
-export interface PromptTokens {
-  readonly input?: number | undefined
-  readonly cached?: number | undefined
-}
-const tokens = (count = 0): number => Math.min(count, MOST_TOKENS)
+const tokens = (count: number): number => Math.min(count, MOST_TOKENS)
 /** One statement for all charges of a commit with the same day, account, key and model. */
 export const addToDay = (
   { openedAt, account, key = 0, model }: Hold,
   amount: bigint,
-  { input, cached }: PromptTokens,
-): Statement => ({
-  sql: ADD,
-  values: [dayOf(openedAt), account, key, model, 1, amount, tokens(input), tokens(cached)],
-})
+  meters: Meters,
+): Statement => {
+  const { input, cached, output } = tokensIn(meters)
+  const counts = [tokens(input - cached), tokens(cached), tokens(output)]
+  return {
+    sql: ADD,
+    values: [dayOf(openedAt), account, key, model, 1, amount, ...counts],
+  }
+}
 
 // ---------------------------------------------------------------- reading
 
@@ -118,14 +192,18 @@ export interface UsagePeriod {
   readonly from: number
   readonly to: number
 }
-const COLUMNS = 'day, account, key, model, calls, failed, amount, refunded, input, cached'
-const edgeOf = ({ meter }: Dialect, account: string): string => `
+const COLUMNS = `day, account, key, model, calls, failed, amount, refunded, ${TOKEN_COLUMNS.join(', ')}`
+const edgeOf = (dialect: Dialect, account: string): string => {
+  const meters = metersOf(dialect, 'c')
+  const counts = TOKEN_COLUMNS.map(name => `${ofSettled(meters[name])} AS ${name}`).join(', ')
+  return `
   SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.model,
     CASE WHEN c.state = 'settled' THEN 1 ELSE 0 END AS calls,
     CASE WHEN c.state = 'released' THEN 1 ELSE 0 END AS failed, c.amount,
-    coalesce(r.amount, 0) AS refunded, ${ofSettled(meter('c', 'input'))} AS input, ${ofSettled(meter('c', 'cached'))} AS cached
+    coalesce(r.amount, 0) AS refunded, ${counts}
   FROM charges c LEFT JOIN credits r ON r.request = c.request
   WHERE ${account} c.opened >= ? AND c.opened < ? AND c.state <> 'open'`
+}
 
 const edges = (dialect: Dialect, account: string): readonly string[] => [
   edgeOf(dialect, account),

@@ -65,7 +65,9 @@ export const CHARGE = sql(
 
 /** Columns of a sum of rows `u` of `usageOfAccount` or `usageOfAll`. */
 export const USAGE_SUMS = `CAST(sum(u.calls) AS BIGINT) AS calls, CAST(sum(u.amount) AS BIGINT) AS amount,
-  CAST(sum(u.refunded) AS BIGINT) AS refunded`
+  CAST(sum(u.refunded) AS BIGINT) AS refunded,
+  CAST(sum(u.input) AS BIGINT) AS input, CAST(sum(u.cached) AS BIGINT) AS cached,
+  CAST(sum(u.output) AS BIGINT) AS output`
 const overUsage = (
   name: string,
   usage: typeof usageOfAll,

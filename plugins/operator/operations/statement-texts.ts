@@ -1,5 +1,6 @@
 /** A statement as a text: CSV, a page to print, and CSV in the columns of FOCUS 1.2 (FinOps Open
  *  Cost and Usage Specification). */
+import { TOKEN_COLUMNS } from '../../billing/tokens.ts'
 import { csvHead, csvRows } from '../../ledger/views/csv.ts'
 import type { AccountStatement } from '../../views.ts'
 
@@ -14,8 +15,7 @@ const CSV_COLUMNS = [
   'model',
   'calls',
   'failed',
-  'input_tokens',
-  'cached_tokens',
+  ...TOKEN_COLUMNS,
   'amount',
   'currency',
 ] as const
@@ -120,22 +120,21 @@ const STYLE =
   'td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}section{break-after:page}'
 const cells = (tag: 'td' | 'th', values: readonly (string | number)[]): string =>
   `<tr>${values.map(value => `<${tag}>${escapeHtml(value)}</${tag}>`).join('')}</tr>`
+const TOKEN_TITLES = TOKEN_COLUMNS.map(name => name.replace('_', ' '))
 const html = (statement: AccountStatement, hasHead: boolean): string => {
   const { account, currency, from, to, lines } = statement
   const sums = (['opening', 'credited', 'debited', 'refunded', 'charged', 'closing'] as const).map(
     name => cells('td', [name, '', '', `${statement[name]} ${currency}`]),
   )
-  const body = lines.map(
-    ({ day, key, model, calls, input_tokens: input, cached_tokens: cached, amount }) =>
-      cells('td', [
-        day,
-        model,
-        key === null ? '' : `key ${key}`,
-        calls,
-        input,
-        cached,
-        `${amount} ${currency}`,
-      ]),
+  const body = lines.map(line =>
+    cells('td', [
+      line.day,
+      line.model,
+      line.key === null ? '' : `key ${line.key}`,
+      line.calls,
+      ...TOKEN_COLUMNS.map(name => line[name]),
+      `${line.amount} ${currency}`,
+    ]),
   )
   const head = hasHead
     ? `<!doctype html><meta charset="utf-8"><title>Statements</title><style>${STYLE}</style>\n`
@@ -143,7 +142,7 @@ const html = (statement: AccountStatement, hasHead: boolean): string => {
   return (
     `${head}<section><h1>${escapeHtml(account)}</h1><p>${from} to ${to} (not included), UTC</p>` +
     `<table>${sums.join('')}</table>\n<table>` +
-    cells('th', ['day', 'model', 'key', 'calls', 'input tokens', 'cached tokens', 'amount']) +
+    cells('th', ['day', 'model', 'key', 'calls', ...TOKEN_TITLES, 'amount']) +
     `${body.join('')}</table></section>\n`
   )
 }

@@ -3,6 +3,7 @@ import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, oneOf, required, text } from '../../../engine/config/shape.ts'
 import { configuredCurrency } from '../../billing/currency.ts'
 import { printMoney } from '../../billing/money.ts'
+import { tokenColumns } from '../../billing/tokens.ts'
 import { findAccount } from '../../credentials/find.ts'
 import {
   type Days,
@@ -43,8 +44,7 @@ const lineRow = (line: StatementLine): StatementLineRow => ({
   model: line.model,
   calls: line.calls,
   failed: line.failed,
-  input_tokens: line.input + line.cached,
-  cached_tokens: line.cached,
+  ...tokenColumns(line),
   amount: printMoney(line.amount),
   refunded: printMoney(line.refunded),
 })
@@ -79,6 +79,7 @@ const LINE = row({
   failed: integer,
   input_tokens: integer,
   cached_tokens: integer,
+  output_tokens: integer,
   amount: MONEY,
   refunded: MONEY,
 })

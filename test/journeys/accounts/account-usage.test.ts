@@ -79,8 +79,18 @@ t.test('usage sums: equal the ledger for every grouping and page size', async t 
   const names = ['2025-11-01', '2025-11-02', '2025-11-03', '2025-11-04']
   t.match(
     days,
-    names.map(day => ({ day, calls: 3 })),
+    names.map((day, at) => ({
+      day,
+      calls: 3,
+      input_tokens: 1_204 * (9 * at + 6),
+      cached_tokens: 0,
+      output_tokens: 933,
+    })),
   )
+  const overview = await ask('GET', `/api/usage/overview?${WHEN}`, token)
+  const cells = overview.body.data as unknown as readonly { readonly output: number }[]
+  const answers = cells.reduce((sum, { output }) => sum + output, 0)
+  t.equal(answers, 12 * 311)
   t.match(await all('by=model', 100), [
     { model: 'by-call', calls: 4 },
     { model: 'plain', calls: 8 },
@@ -126,7 +136,7 @@ t.test('usage as CSV: every row of the filter, in its order, with exact amounts'
   const filtered = await ask('GET', `/api/usage?${WHEN}&format=csv&model=by-call`, token)
   t.equal(filtered.text.trimEnd().split('\r\n').length, 5)
   const sums = await ask('GET', `/api/usage?${WHEN}&format=csv&by=key`, token)
-  t.match(sums.text, /\r\n\d+,laptop,sk-.\*{10}....,8,0\.\d+,0\r\n/)
+  t.match(sums.text, /\r\n\d+,laptop,sk-.\*{10}....,8,\d+,0,2488,0\.\d+,0\r\n/)
 })
 
 t.test('usage period: includes its start and excludes its end', async t => {

@@ -64,7 +64,9 @@ for (const { engine, database } of await startBoth(t, []))
         wallets: walletsOf(ann, undefined),
       }
       await ledger.take(payerOf(ann), amount)
-      await database.write(singleRowCharge(hold, settlement, { input: 10, cached: 5 }))
+      await database.write(
+        singleRowCharge(hold, settlement, { input: 10, cached: 5, output: 3, thinking: 4 }),
+      )
     }
     const host = hostOver(database)
     const actor = { via: 'admin API', name: 'root', account: 1 } as const
@@ -91,6 +93,12 @@ for (const { engine, database } of await startBoth(t, []))
     t.equal(nanos(closing), BigInt(balance as number), 'the last one ends at the balance')
     const [february] = await show({ account: 'ann', period: '2028-02' })
     t.match(february, { from: '2028-02-01', to: '2028-03-01', credited: '0.000000007' })
+    for (const { calls, ...line } of february?.lines ?? [])
+      t.match(
+        line,
+        { input_tokens: calls * 15, cached_tokens: calls * 5, output_tokens: calls * 7 },
+        'thinking is a part of the output',
+      )
     const days = ['2028-02-01..2028-02-29', '2028-02-29'].map(async period => {
       const [part] = await show({ account: 'ann', period })
       return nanos(part?.charged ?? '0')
@@ -116,7 +124,7 @@ for (const { engine, database } of await startBoth(t, []))
       .trim()
       .split('\r\n')
       .slice(1)
-      .map(row => row.split(',')[9] ?? '')
+      .map(row => row.split(',')[10] ?? '')
     const sum = amounts.slice(0, -1).reduce((total, each) => total + nanos(each), 0n)
     t.equal(sum, nanos(amounts.at(-1) ?? ''), 'the rows add up to the last one')
     const [page] = await show({ account: 'ann', period: '2028-02', format: 'html' })

@@ -10,6 +10,7 @@ import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
+import { tokenColumns } from '../parts/token-columns.tsx'
 import { Money, StatusCode, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
@@ -152,6 +153,14 @@ const callColumns = (currency: string): readonly Column<RequestLine>[] => [
     title: text('column.upstream'),
     cell: ({ upstream }) => upstream ?? '–',
     csv: ({ upstream }) => upstream,
+    isWidest: true,
+  },
+  ...tokenColumns<RequestLine>(true),
+  {
+    title: text('column.first'),
+    cell: ({ first_byte: first }) => (first === undefined ? '–' : formatNumber(first, 0)),
+    csv: ({ first_byte }) => first_byte,
+    isNumber: true,
     isWidest: true,
   },
   {

@@ -1,6 +1,6 @@
 /** The overview of an account: balance, spend by day and by model, calls, errors, cached share. */
 import { useMemo, useState } from 'preact/hooks'
-import type { PricedModel, Profile, UsageCell } from '../../../views.ts'
+import type { PricedModel, Profile, TokenSums, UsageCell } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatMoney, formatNumber, formatPercent } from '../format.ts'
@@ -13,12 +13,13 @@ import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { formatsOf, SnippetTabs } from '../parts/snippets.tsx'
 import { Empty, FormError, View } from '../parts/states.tsx'
-import { TableBox } from '../parts/table.tsx'
+import { type Column, PlainTable } from '../parts/table.tsx'
+import { tokenColumns } from '../parts/token-columns.tsx'
 import { Live, Money, Secret, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
-interface Day {
+interface Day extends TokenSums {
   readonly day: string
   readonly cost: number
   readonly calls: number
@@ -108,12 +109,18 @@ const FirstCall = ({ secret, onClose }: { secret: string; onClose(): void }) => 
   )
 }
 
-const sum = (cells: readonly UsageCell[], name: 'calls' | 'failed' | 'cost' | 'input' | 'cached') =>
+type Amount = 'calls' | 'failed' | 'cost' | 'input' | 'cached' | 'output'
+const sum = (cells: readonly UsageCell[], name: Amount): number =>
   cells.reduce((total, cell) => total + Number(cell[name]), 0)
+const tokensOf = (cells: readonly UsageCell[]): TokenSums => ({
+  input_tokens: sum(cells, 'input') + sum(cells, 'cached'),
+  cached_tokens: sum(cells, 'cached'),
+  output_tokens: sum(cells, 'output'),
+})
 
 const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly UsageCell[] }) => {
   const currency = useCurrency()
-  const [input, cached] = [sum(cells, 'input'), sum(cells, 'cached')]
+  const { input_tokens: input, cached_tokens: cached, output_tokens: output } = tokensOf(cells)
   const tiles = [
     {
       title: text('overview.balance'),
@@ -136,8 +143,16 @@ const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly UsageCell
       help: text('overview.failed.help'),
     },
     {
+      title: text('overview.tokens'),
+      value: formatNumber(input + output),
+      note: text('overview.tokens.note', {
+        input: formatNumber(input),
+        output: formatNumber(output),
+      }),
+    },
+    {
       title: text('overview.cached'),
-      value: input + cached > 0 ? formatPercent(cached / (input + cached)) : '–',
+      value: input > 0 ? formatPercent(cached / input) : '–',
     },
   ]
   return (
@@ -166,6 +181,7 @@ const daysOf = (cells: readonly UsageCell[], from: string): readonly Day[] => {
       cost: sum(list, 'cost'),
       calls: sum(list, 'calls'),
       failed: sum(list, 'failed'),
+      ...tokensOf(list),
     })
   }
   return days
@@ -240,78 +256,57 @@ const seriesByModel = (cells: readonly UsageCell[], days: readonly Day[]): reado
   })
 }
 
-const DayTable = ({ days }: { days: readonly Day[] }) => (
-  <TableBox name={text('overview.by-day')}>
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">{text('column.day')}</th>
-          <th scope="col" class="number">
-            {text('column.cost')} ({useCurrency()})
-          </th>
-          <th scope="col" class="number">
-            {text('column.calls')}
-          </th>
-          <th scope="col" class="number">
-            {text('column.failed')}
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {days
-          .filter(({ calls }) => calls > 0)
-          .toReversed()
-          .map(({ day, cost, calls, failed }) => (
-            <tr key={day}>
-              <td>
-                <a href={hrefOf('usage', undefined, { from: day, to: nextDay(day) })}>{day}</a>
-              </td>
-              <td class="number">
-                <Money amount={cost} />
-              </td>
-              <td class="number">{formatNumber(calls)}</td>
-              <td class="number">{formatNumber(failed)}</td>
-            </tr>
-          ))}
-      </tbody>
-    </table>
-  </TableBox>
-)
+const DayTable = ({ days }: { days: readonly Day[] }) => {
+  const currency = useCurrency()
+  const rows = days.filter(({ calls }) => calls > 0).toReversed()
+  const columns: readonly Column<Day>[] = [
+    {
+      title: text('column.day'),
+      cell: ({ day }) => (
+        <a href={hrefOf('usage', undefined, { from: day, to: nextDay(day) })}>{day}</a>
+      ),
+    },
+    ...sumColumns<Day>(currency),
+    {
+      title: text('column.failed'),
+      cell: ({ failed }) => formatNumber(failed),
+      isNumber: true,
+    },
+  ]
+  return <PlainTable name={text('overview.by-day')} rows={rows} columns={columns} />
+}
 const nextDay = (day: string): string => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10)
+
+interface Sums extends TokenSums {
+  readonly cost: number
+  readonly calls: number
+}
+const sumColumns = <Row extends Sums>(currency: string): readonly Column<Row>[] => [
+  {
+    title: `${text('column.cost')} (${currency})`,
+    cell: ({ cost }) => <Money amount={cost} />,
+    isNumber: true,
+  },
+  { title: text('column.calls'), cell: ({ calls }) => formatNumber(calls), isNumber: true },
+  ...tokenColumns<Row>(),
+]
 
 const ModelTable = ({ cells }: { cells: readonly UsageCell[] }) => {
   const currency = useCurrency()
   const rows = [...Map.groupBy(cells, ({ model }) => model)]
-    .map(([model, list]) => ({ model, cost: sum(list, 'cost'), calls: sum(list, 'calls') }))
+    .map(([model, list]) => ({
+      model,
+      cost: sum(list, 'cost'),
+      calls: sum(list, 'calls'),
+      ...tokensOf(list),
+    }))
     .sort((a, b) => b.cost - a.cost)
-  return (
-    <TableBox name={text('overview.by-model')}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{text('column.model')}</th>
-            <th scope="col" class="number">
-              {text('column.cost')} ({currency})
-            </th>
-            <th scope="col" class="number">
-              {text('column.calls')}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ model, cost, calls }) => (
-            <tr key={model}>
-              <td>
-                <a href={hrefOf('usage', undefined, { model })}>{model}</a>
-              </td>
-              <td class="number">
-                <Money amount={cost} />
-              </td>
-              <td class="number">{formatNumber(calls)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
-  )
+  const columns: readonly Column<(typeof rows)[number]>[] = [
+    {
+      title: text('column.model'),
+      cell: ({ model }) => <a href={hrefOf('usage', undefined, { model })}>{model}</a>,
+    },
+    ...sumColumns<(typeof rows)[number]>(currency),
+  ]
+  return <PlainTable name={text('overview.by-model')} rows={rows} columns={columns} />
 }

@@ -10,6 +10,7 @@ import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, type Sorting, Table, useRows } from '../parts/table.tsx'
+import { tokenColumns } from '../parts/token-columns.tsx'
 import { Live, Money, State, StatusCode, Time, useCurrency } from '../parts/values.tsx'
 import { go, hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
@@ -319,8 +320,7 @@ const useCallColumns = (): readonly Column<UsageCall>[] => {
       cell: ({ state }) => <State state={state} />,
       isWide: true,
     },
-    countColumn(text('column.input'), ({ input_tokens: tokens }) => tokens),
-    countColumn(text('column.output'), ({ output_tokens: tokens }) => tokens),
+    ...tokenColumns<UsageCall>(true),
     countColumn(text('column.ms'), ({ ms }) => ms),
     {
       title: `${text('column.cost')} (${currency})`,
@@ -352,6 +352,7 @@ const Sums = ({ list: { path, round, ...table }, by }: SumsProps) => {
       sort: 'calls',
       isNumber: true,
     },
+    ...tokenColumns<UsageSum>(),
     {
       title: `${text('column.cost')} (${currency})`,
       cell: ({ cost }) => <Money amount={cost} />,

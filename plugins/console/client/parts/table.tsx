@@ -208,6 +208,30 @@ export const TableBox = ({ name, children }: { name: string; children: Component
     {children}
   </section>
 )
+interface PlainProps<Row> {
+  readonly name: string
+  readonly rows: readonly Row[]
+  readonly columns: readonly Column<Row>[]
+}
+/** A table of rows that are all there. */
+export const PlainTable = <Row,>({ name, rows, columns }: PlainProps<Row>) => (
+  <TableBox name={name}>
+    <table>
+      <thead>
+        <tr>
+          {columns.map(column => (
+            <Head key={column.title} of={column} sorting={undefined} />
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, at) => (
+          <BodyRow key={at} row={row} columns={columns} hrefOf={undefined} />
+        ))}
+      </tbody>
+    </table>
+  </TableBox>
+)
 interface HeadProps<Row> {
   readonly of: Column<Row>
   readonly sorting: Sorting | undefined

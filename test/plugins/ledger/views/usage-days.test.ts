@@ -20,6 +20,8 @@ const NOW = Date.now()
 const ACCOUNTS = [1, 2, 3]
 /** Before the sums of days. */
 const OLD = migrations.filter(({ number }) => number < 12)
+/** Before the sums of output tokens. */
+const BEFORE_OUTPUT = migrations.filter(({ number }) => number < 20)
 
 interface Charge {
   readonly request: string
@@ -60,6 +62,10 @@ for (const engine of ENGINES)
     const refunds = charges.filter(({ amount }, at) => amount > 0 && at % 7 === 0)
     for (const { request, account } of refunds)
       await database.write(refundStatements(request, [account * 2], NOW).slice(1))
+    // The sums without the tokens of answers.
+    await database.migrate('meter', BEFORE_OUTPUT)
+    await insertLikeOlderVersion(database, randomCharges(chance, 'middle', 60))
+    await chargeInOneRow(database, 'middle-row')
     await database.migrate('meter', migrations)
 
     const compare = async (t: { same(...values: unknown[]): boolean }) => {
@@ -80,12 +86,13 @@ for (const engine of ENGINES)
     })
     t.test('sums of days: charges of an older gateway are added by the store', async t => {
       await insertLikeOlderVersion(database, randomCharges(chance, 'beside', 60))
+      await chargeInOneRow(database, 'beside-row')
       await database.write([
         {
           sql: sql(
             'settle',
             `UPDATE charges SET state = 'settled', amount = 0,
-               usage = '{"input":7}', lines = '[]', closed = ? WHERE state = 'open' AND account = 1`,
+               usage = '{"input":7,"output":11,"thinking":2}', lines = '[]', closed = ? WHERE state = 'open' AND account = 1`,
           ),
           values: [NOW],
         },
@@ -120,7 +127,7 @@ const insertLikeOlderVersion = (database: OpenDatabase, charges: readonly Charge
       const text = `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held,
           amount, opened, usage, lines, closed)
         VALUES (?, ?, CAST(? AS BIGINT), 'gone', 'r', ?, 1, '{}', ?, 1000, ?, ?, ?, '[]', ?)`
-      const usage = JSON.stringify({ input, cached: input % 5 })
+      const usage = usageOf(input)
       const release = "UPDATE charges SET state = 'released' WHERE request = ?"
       return [
         { sql: sql('older version', text), values: [...values, usage, opened + 100] },
@@ -130,6 +137,38 @@ const insertLikeOlderVersion = (database: OpenDatabase, charges: readonly Charge
       ]
     }),
   )
+
+const usageOf = (input: number): string =>
+  JSON.stringify({
+    input,
+    cached: input % 5,
+    cache_write: input % 3,
+    cache_write_1h: input % 2,
+    output: input * 2,
+    thinking: input % 7,
+  })
+/** As the first version with sums of days: its list adds input and cached tokens only. */
+const chargeInOneRow = (database: OpenDatabase, request: string) =>
+  database.write([
+    {
+      sql: sql(
+        'older charge in one row',
+        `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held,
+          amount, opened, usage, lines, closed, summed)
+         VALUES (?, 1, 2, 'gone', 'r', 'm1', 1, '', 'settled', 0, 0, ?, ?, '[]', ?, 1)`,
+      ),
+      values: [request, NOW, usageOf(13), NOW],
+    },
+    {
+      sql: sql(
+        'older sum',
+        `INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached)
+         VALUES (?, 1, 2, 'm1', 1, 0, 13, 3) ON CONFLICT (day, account, key, model) DO UPDATE SET
+           calls = usage_days.calls + 1, input = usage_days.input + 13, cached = usage_days.cached + 3`,
+      ),
+      values: [Math.floor(NOW / DAY)],
+    },
+  ])
 
 interface Period {
   readonly from: number
@@ -169,19 +208,24 @@ const cellsOf = async (database: OpenDatabase, account: number, period: Period) 
       refunded: 0,
       input: 0,
       cached: 0,
+      output: 0,
     }
-    const { input = 0, cached = 0 } = JSON.parse(String(row.usage))
+    const meters = JSON.parse(String(row.usage))
+    const { input = 0, cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
+    const { output = 0, thinking = 0 } = meters
     const more = {
       calls: 1,
       failed: row.state === 'released' ? 1 : 0,
       amount: Number(row.amount),
       refunded: Number(row.refunded),
-      input: Number(input),
+      input: input + cache_write + cache_write_1h,
       cached: Number(cached),
+      output: output + thinking,
     }
     const isCharged = row.state === 'settled'
     for (const [name, value] of Object.entries(more))
-      if (isCharged || !['input', 'cached'].includes(name)) cell[name] = Number(cell[name]) + value
+      if (isCharged || !['input', 'cached', 'output'].includes(name))
+        cell[name] = Number(cell[name]) + value
     cells.set(`${day} ${row.model}`, cell)
   }
   return [...cells.entries()]
@@ -193,7 +237,20 @@ const topOf = async (database: OpenDatabase, period: Period) => {
   return ACCOUNTS.map(name => {
     const own = rows.filter(({ account, state }) => account === name && state === 'settled')
     const sum = (column: string) => own.reduce((total, row) => total + Number(row[column]), 0)
-    return { name, calls: own.length, amount: sum('amount'), refunded: sum('refunded') }
+    const meter = (...names: string[]) =>
+      own.reduce((total, { usage }) => {
+        const meters = JSON.parse(String(usage))
+        return names.reduce((all, each) => all + Number(meters[each] ?? 0), total)
+      }, 0)
+    return {
+      name,
+      calls: own.length,
+      amount: sum('amount'),
+      refunded: sum('refunded'),
+      input: meter('input', 'cache_write', 'cache_write_1h'),
+      cached: meter('cached'),
+      output: meter('output', 'thinking'),
+    }
   })
     .filter(({ calls }) => calls > 0)
     .sort((one, other) => other.amount - one.amount || one.name - other.name)
