@@ -198,6 +198,8 @@ export interface Charge {
   readonly lines: string
   /** The charge rests on an estimate of the usage, not on the upstream's counts. */
   readonly estimated: boolean
+  /** ms from the head of the request to the first content of a stream. */
+  readonly firstContentMs?: number
 }
 /** Undefined if nothing was charged or the charge is given back. Set by `meter`: before the head of
  *  a plain response, in the `end` of a stream. Final in `onEnd` of every stage before `meter`, also

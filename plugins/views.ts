@@ -156,15 +156,32 @@ export type TokenSums = {
   readonly cached_tokens: number
   readonly output_tokens: number
 }
+/** ms of calls that succeeded; null without any. */
+export type Latencies = {
+  readonly first_content_p50_ms: number | null
+  readonly first_content_p99_ms: number | null
+  readonly p50_ms: number | null
+  readonly p99_ms: number | null
+}
 /** The calls of a day, a model or a key. */
 export type UsageSum = Amounts &
-  TokenSums & {
+  TokenSums &
+  Latencies & {
     readonly day?: string
     readonly model?: string
     readonly key?: number | null
     readonly name?: string | null
     readonly masked?: string | null
     readonly calls: number
+  }
+/** Calls of all accounts by model, upstream, hour or day; by account or key, without upstreams and
+ *  times. */
+export type TrafficRow = TokenSums &
+  Partial<Latencies> & {
+    readonly name: string
+    readonly calls: number
+    readonly failed?: number
+    readonly cost: string
   }
 /** Usage of a model on a day. `input`: prompt tokens without the cached ones. */
 export type UsageCell = Amounts & {

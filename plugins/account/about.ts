@@ -1,5 +1,6 @@
 /** Descriptions of the account endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
+import { LATENCY_COLUMNS } from '../calls/histogram.ts'
 import { MONEY } from '../operator/columns.ts'
 import {
   any,
@@ -115,6 +116,12 @@ const call = {
 }
 const amounts = { cost: MONEY, refunded: MONEY }
 const failure = { status: integer, code: text, message: text }
+const LATENCIES = Object.fromEntries(
+  LATENCY_COLUMNS.map(name => [
+    name,
+    described('Of the days (UTC) that the period touches', nullable(integer)),
+  ]),
+)
 const usage = described(
   'One row for each call; or with `by` for each day, model or key',
   object(amounts, {
@@ -128,6 +135,7 @@ const usage = described(
     output_tokens: described('Thinking included', nullable(integer)),
     day: text,
     calls: integer,
+    ...LATENCIES,
     name: nullable(text),
     masked: nullable(text),
     ...failure,

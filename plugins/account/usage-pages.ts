@@ -1,8 +1,10 @@
 /** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
-import { tokenColumns, tokensIn } from '../billing/tokens.ts'
+import { TOKEN_COLUMNS, tokenColumns, tokensIn } from '../billing/tokens.ts'
+import { LATENCY_COLUMNS } from '../calls/histogram.ts'
 import { FAILED_CALLS_OF, failureOf } from '../calls/statements.ts'
+import { latenciesBy, NO_LATENCIES } from '../calls/sum-reads.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
@@ -100,6 +102,14 @@ export const GROUPINGS = {
         },
   ),
 } satisfies Readonly<Record<string, Grouping>>
+/** Columns of sums in CSV. */
+export const SUM_COLUMNS: readonly string[] = [
+  'calls',
+  ...TOKEN_COLUMNS,
+  ...LATENCY_COLUMNS,
+  'cost',
+  'refunded',
+]
 export type By = keyof typeof GROUPINGS
 /** Failed calls are asked for by their status. */
 const CHOICES = (Object.keys(GROUPINGS) as By[]).filter(each => each !== 'failed')
@@ -172,13 +182,25 @@ export const usagePage = async (
   const page = rows.slice(0, limit)
   const end = page.at(-1)
   const mark = end && grouping.place(end)
+  const latencies = await latenciesIn(database, query)
   return {
-    rows: page.map(row => ({ ...grouping.name(row), ...amountsOf(row) })),
+    rows: page.map(row => ({
+      ...grouping.name(row),
+      ...latencies?.(row),
+      ...amountsOf(row),
+    })),
     next:
       rows.length > limit && mark
         ? cursorOf(list, [String(mark[sort.by]), String(mark[grouping.last])])
         : null,
   }
+}
+/** Of the rows of sums; undefined for lists of calls. */
+const latenciesIn = async (database: Pick<Database, 'read'>, query: UsageQuery) => {
+  const { by } = query
+  if (by === 'call' || by === 'failed') return undefined
+  const latencies = await latenciesBy(database, Date.now(), { ...query, by })
+  return ({ name }: Row) => latencies.get(String(name)) ?? NO_LATENCIES
 }
 export const defaultSort = ({ sorts, order }: Grouping): Sort => ({ by: sorts[0] ?? '', order })
 /** Throws USAGE_CURSOR. */

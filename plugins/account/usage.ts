@@ -23,6 +23,7 @@ import {
   GROUPINGS,
   type Grouping,
   type Sort,
+  SUM_COLUMNS,
   type UsageQuery,
   usagePage,
 } from './usage-pages.ts'
@@ -110,7 +111,6 @@ const answerCsv = async (exchange: Exchange, host: Host, query: UsageQuery): Pro
     'x-content-type-options': 'nosniff',
   })
 }
-const SUM_COLUMNS = ['calls', ...TOKEN_COLUMNS, 'cost', 'refunded']
 const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
   call: [
     'at',

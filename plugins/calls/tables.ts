@@ -1,5 +1,6 @@
 /** The tables of calls: what is kept of them beside their charges. Times in ms since 1970. */
 import type { Migration } from '../../engine/plugin.ts'
+import { CALL_SUMS } from './sum-statements.ts'
 
 /** `account` 0: the call had no valid credential. `omitted`: failed calls of the account since its
  *  row before that are not kept. `attempts`: JSON, for operators. `bytes`: of the texts. `cost`:
@@ -23,4 +24,7 @@ const FAILED_CALLS = `
   CREATE INDEX failed_calls_account ON failed_calls (account, at, request);
   CREATE INDEX failed_calls_at ON failed_calls (at, request, bytes)`
 
-export const migrations: readonly Migration[] = [{ number: 1, text: FAILED_CALLS }]
+export const migrations: readonly Migration[] = [
+  { number: 1, text: FAILED_CALLS },
+  { number: 2, text: CALL_SUMS },
+]

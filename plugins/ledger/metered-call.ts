@@ -240,7 +240,15 @@ export class MeteredCall {
     const uncollected = charge.nanos - chargedAmount
     const { lines } = charge
     const { estimated } = usage
-    this.#exchange.slots.set(CHARGE, { nanos: chargedAmount, uncollected, lines, estimated })
+    this.#exchange.slots.set(CHARGE, {
+      nanos: chargedAmount,
+      uncollected,
+      lines,
+      estimated,
+      ...(this.#firstContentAt > 0 && {
+        firstContentMs: this.#firstContentAt - this.#exchange.startedAt,
+      }),
+    })
     return this.#close(end, chargedAmount, uncollected)
   }
   #closeUncharged(): Closing {

@@ -184,8 +184,8 @@ const TIME_INDEXES = `
   CREATE INDEX charges_opened ON charges (opened, state, amount);
   CREATE INDEX charges_uncollected ON charges (opened) WHERE uncollected > 0`
 
-/** `summed` 1 or 2: the list that wrote the row has added it to `usage_days`. Other rows, as those of
- *  earlier versions beside this one, are added by a trigger. */
+/** `summed` 1 or 2: the list that wrote the row has added it to `usage_days`. Other rows, as those
+ *  of earlier versions beside this one, are added by a trigger. */
 const SUMMED = 'ALTER TABLE charges ADD COLUMN summed BIGINT'
 const IS_UNSUMMED = "NEW.state = 'settled' AND NEW.summed IS NULL"
 const IS_RELEASED = "OLD.state = 'open' AND NEW.state = 'released'"

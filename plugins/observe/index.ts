@@ -16,6 +16,7 @@ import type {
 } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { tokensIn } from '../billing/tokens.ts'
+import { CallSums } from '../calls/call-sums.ts'
 import { FailedCalls } from '../calls/failed-calls.ts'
 import { failedCallRules, SECTION } from '../calls/section.ts'
 import { migrations } from '../calls/tables.ts'
@@ -33,6 +34,7 @@ import {
 import { failedCallOf } from './failure.ts'
 import { logsCommand } from './logs.ts'
 import { requestCommand } from './request.ts'
+import { trafficCommand } from './traffic.ts'
 import {
   addTry,
   boundText,
@@ -53,15 +55,17 @@ export default {
   sections: { failed_calls: SECTION.schema },
   before: ['auth', 'model', 'meter'],
   migrations,
-  commands: { logs: logsCommand, request: requestCommand },
+  commands: { logs: logsCommand, request: requestCommand, traffic: trafficCommand },
   metrics: {
     tokens_total:
       'Tokens of calls that ended: of the prompt, of its cached part, and of the output.',
     charged_total: 'Charges of calls that ended, in units of the currency.',
     failed_calls_omitted_total:
       'Failed calls that are not row: beyond `failed_calls.rate`, or the store did not take them.',
+    call_sums_omitted_total:
+      'Rows of sums and times of calls that are not written: too many at once, or the store did not take them.',
   },
-  setup: (_, host: Host) => new Observer(host, keptFailures(host)),
+  setup: (_, host: Host) => new Observer(host, keptFailures(host), keptSums(host)),
 } satisfies Plugin<object>
 
 /** ms between two writes of failed calls, and between two removals of old ones. */
@@ -80,14 +84,25 @@ const keptFailures = (host: Host): FailedCalls => {
   host.job('old failed calls', REMOVE_INTERVAL, () => calls.remove(Date.now()))
   return calls
 }
+const SUM_INTERVAL = 2_000
+/** The sums of this process, and the jobs that write and remove them. */
+const keptSums = (host: Host): CallSums => {
+  const { database, log, metrics } = host
+  const sums = host.share('call sums', '1', () => new CallSums({ database, log, metrics }))
+  host.job('call sums', SUM_INTERVAL, () => sums.flush(), { each: true })
+  host.job('old call sums', REMOVE_INTERVAL, () => sums.remove(Date.now()))
+  return sums
+}
 
 class Observer implements Stage {
   readonly #metrics: Metrics
   readonly #version: number
   readonly #failedCalls: FailedCalls
+  readonly #sums: CallSums
   /** Whether requests of the route name a model. Others are calls if an upstream may serve them. */
   readonly #namesModel: boolean
-  constructor({ metrics, config, route }: Host, failedCalls: FailedCalls) {
+  constructor({ metrics, config, route }: Host, failedCalls: FailedCalls, sums: CallSums) {
+    this.#sums = sums
     this.#metrics = metrics
     this.#version = config.version
     this.#failedCalls = failedCalls
@@ -128,18 +143,48 @@ class Observer implements Stage {
     slots.set(LOG_FIELDS, fields)
     const failed = isCall ? failedCallOf(exchange, outcome, fields) : undefined
     if (failed) this.#failedCalls.add(failed)
-    const model = slots.get(MODEL)?.entry
+    this.#count(exchange, outcome, fields, failed !== undefined)
+  }
+  /** Adds the call to the metrics and to the kept sums. */
+  #count(
+    { slots }: Exchange,
+    { ms }: Outcome,
+    fields: Readonly<Record<string, Json>>,
+    isFailed: boolean,
+  ): void {
+    const model = slots.get(MODEL)
     if (model === undefined) return
-    const upstream = slots.get(TRIES)?.at(-1)?.upstream ?? 'none'
+    const { entry } = model
+    const tries = slots.get(TRIES)
+    const upstream = tries?.at(-1)?.upstream ?? 'none'
     for (const [kind, name] of KINDS) {
       const tokens = fields[name]
       if (typeof tokens === 'number' && tokens > 0)
-        this.#metrics.count('tokens_total', { model, upstream, kind }, tokens)
+        this.#metrics.count('tokens_total', { model: entry, upstream, kind }, tokens)
     }
+    const charge = slots.get(CHARGE)
     const cost = Number(fields.cost ?? 0)
-    if (cost > 0) this.#metrics.count('charged_total', { model, upstream }, cost)
+    if (cost > 0) this.#metrics.count('charged_total', { model: entry, upstream }, cost)
+    const meters = slots.get(USAGE)?.meters
+    const { input, cached, output } = tokensIn(meters ?? {})
+    const first = charge?.firstContentMs ?? ms.first ?? ms.whole
+    this.#sums.add({
+      at: Date.now(),
+      account: numberIn(fields.account),
+      key: numberIn(fields.key),
+      model: model.asked,
+      entry,
+      upstream: tries?.length ? upstream : '',
+      isFailed,
+      amount: charge?.nanos ?? 0n,
+      input: input - cached,
+      cached,
+      output,
+      times: meters && !isFailed ? { first, whole: ms.whole } : undefined,
+    })
   }
 }
+const numberIn = (value: Json | undefined): number => (typeof value === 'number' ? value : 0)
 /** Label of `tokens_total` -> field of the log line. */
 const KINDS = [
   ['input', 'input_tokens'],

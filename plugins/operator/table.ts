@@ -12,6 +12,7 @@ import { memberOperations } from './operations/members.ts'
 import { sessionOperations } from './operations/sessions.ts'
 import { statementOperations } from './operations/statements.ts'
 import { taskOperations } from './operations/tasks.ts'
+import { trafficOperations } from './operations/traffic.ts'
 import { webhookOperations } from './operations/webhooks.ts'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -28,4 +29,5 @@ export const OPERATIONS: readonly Operation[] = [
   ...alertOperations,
   ...journalOperations,
   ...configurationOperations,
+  ...trafficOperations,
 ]

@@ -9,6 +9,12 @@ export const OPERATOR_PAGES = {
     load: () => import('./pages/accounts.tsx'),
   },
   account: { under: 'accounts', isAdmin: true, load: () => import('./pages/account.tsx') },
+  traffic: {
+    key: 'v',
+    icon: 'usage',
+    group: 'admin',
+    load: () => import('./pages/traffic.tsx'),
+  },
   live: { key: 'l', icon: 'live', group: 'admin', load: () => import('./pages/live.tsx') },
   ledger: { key: 'd', icon: 'ledger', group: 'admin', load: () => import('./pages/ledger.tsx') },
   upstreams: {

@@ -95,7 +95,7 @@ export const SUM_REFUND = `
 
 /** Sums of meters, as `tokensIn` has them: `input` without its cached part. */
 const metersOf = ({ meter, atMost }: Dialect, row: string) => ({
-  written: atMost(`${meter(row, 'cache_write')} + ${meter(row, 'cache_write_1h')}`),
+  stored: atMost(`${meter(row, 'cache_write')} + ${meter(row, 'cache_write_1h')}`),
   input: atMost(
     ['input', 'cache_write', 'cache_write_1h'].map(name => meter(row, name)).join(' + '),
   ),
@@ -104,13 +104,14 @@ const metersOf = ({ meter, atMost }: Dialect, row: string) => ({
 })
 const TOKEN_COLUMNS = ['input', 'cached', 'output'] as const
 
-/** What the first version of the sums has not counted, of all charges that the ledger still has. */
+/** Adds the tokens that the first version of the sums leaves out, of all charges that the ledger
+ *  still has. `stored`: tokens written to a cache. */
 const BACKFILL_OUTPUT = perDialect(dialect => {
-  const { written, output } = metersOf(dialect, 'c')
+  const { stored, output } = metersOf(dialect, 'c')
   return `
-  UPDATE usage_days SET input = usage_days.input + counted.written, output = counted.output
+  UPDATE usage_days SET input = usage_days.input + counted.stored, output = counted.output
   FROM (SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.model,
-      sum(${written}) AS written, sum(${output}) AS output FROM charges c
+      sum(${stored}) AS stored, sum(${output}) AS output FROM charges c
     WHERE c.state = 'settled' AND c.usage IS NOT NULL GROUP BY 1, 2, 3, 4) counted
   WHERE (usage_days.day, usage_days.account, usage_days.key, usage_days.model)
     = (counted.day, counted.account, counted.key, counted.model)`
@@ -124,10 +125,10 @@ const SUM_ALL_TOKENS = perDialect(dialect => {
 })
 /** For a row whose list has added it with the first version of the sums. */
 const SUM_MISSING_TOKENS = perDialect(dialect => {
-  const { written, output } = metersOf(dialect, 'NEW')
+  const { stored, output } = metersOf(dialect, 'NEW')
   return `
   INSERT INTO usage_days (day, account, key, model, input, output)
-  VALUES (${GROUP('NEW')}, ${written}, ${output}) ${ON_SAME} ${plus('input', 'output')}`
+  VALUES (${GROUP('NEW')}, ${stored}, ${output}) ${ON_SAME} ${plus('input', 'output')}`
 })
 /** The value of `charges.summed` in a row whose list adds all of its tokens to the sums; 1: that of
  *  an earlier version, which knows input and cached tokens only. */

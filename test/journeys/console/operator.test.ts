@@ -7,6 +7,7 @@ import t from 'tap'
 import { seriousFindings } from '../../helpers/console/accessibility.ts'
 import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 
 const HOSTILE = '"><img src=x onerror=globalThis.hurt=1>'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
@@ -84,6 +85,55 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     await page.getByText('Refunded:').waitFor()
     await page.getByRole('link', { name: '#1', exact: true }).click()
     await page.getByText('The first stored version').waitFor()
+  })
+
+  t.test('traffic: calls, tokens and latencies of each model and upstream', async t => {
+    const isCounted = async (): Promise<boolean> => {
+      const { body } = await operator.ask('GET', '/api/admin/traffic')
+      return Number(body.data[0]?.calls ?? 0) > 1
+    }
+    await eventually(isCounted)
+    for (const [by, name] of [
+      ['model', 'gp-4.1'],
+      ['upstream', 'up'],
+      ['account', 'admin'],
+    ] as const) {
+      await open(`traffic?by=${by}`)
+      const cell = page.getByRole('cell', { name, exact: true })
+      const row = page.getByRole('row').filter({ has: cell })
+      await row.waitFor()
+      const cells = await row.locator('td').allTextContents()
+      t.match(cells.slice(0, 2), [name, /^[1-9]/], by)
+      if (by === 'model')
+        t.match(cells.slice(3), [/^[1-9]/, '0', /^[1-9]/, '0%', /^\d/, /^\d/, /^\d/, /^\d/, /\d/])
+      t.same(await seriousFindings(page), [], by)
+    }
+    await open('usage?by=model')
+    const own = page.getByRole('row').filter({ hasText: 'gp-4.1' }).first()
+    await own.waitFor()
+    const cells = await own.locator('td').allTextContents()
+    t.match(cells, [
+      'gp-4.1',
+      /^[1-9]/,
+      /^[1-9]/,
+      '0',
+      /^[1-9]/,
+      /^\d/,
+      /^\d/,
+      /^\d/,
+      /^\d/,
+      /./,
+      /./,
+    ])
+    await openLive()
+    const live = page.getByRole('row').filter({ hasText: 'gp-4.1' }).first()
+    t.match((await live.locator('td').allTextContents()).slice(6, 11), [
+      /^[1-9]/,
+      '–',
+      /^[1-9]/,
+      /^\d/,
+      /^\d/,
+    ])
   })
 
   t.test('failed calls: in the ledger, in usage, and why in the story', async t => {

@@ -1,6 +1,6 @@
 /** The overview of an account: balance, spend by day and by model, calls, errors, cached share. */
 import { useMemo, useState } from 'preact/hooks'
-import type { PricedModel, Profile, TokenSums, UsageCell } from '../../../views.ts'
+import type { PricedModel, Profile, UsageCell } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatMoney, formatNumber, formatPercent } from '../format.ts'
@@ -13,18 +13,11 @@ import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { formatsOf, SnippetTabs } from '../parts/snippets.tsx'
 import { Empty, FormError, View } from '../parts/states.tsx'
-import { type Column, PlainTable } from '../parts/table.tsx'
-import { tokenColumns } from '../parts/token-columns.tsx'
 import { Live, Money, Secret, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
+import { type Day, DayTable, ModelTable, sum, tokensOf } from './overview-tables.tsx'
 
-interface Day extends TokenSums {
-  readonly day: string
-  readonly cost: number
-  readonly calls: number
-  readonly failed: number
-}
 const PERIODS = [7, 30, 90]
 const DAY = 86_400_000
 /** Models with a colour of their own; the others are one series. */
@@ -108,15 +101,6 @@ const FirstCall = ({ secret, onClose }: { secret: string; onClose(): void }) => 
     </Dialog>
   )
 }
-
-type Amount = 'calls' | 'failed' | 'cost' | 'input' | 'cached' | 'output'
-const sum = (cells: readonly UsageCell[], name: Amount): number =>
-  cells.reduce((total, cell) => total + Number(cell[name]), 0)
-const tokensOf = (cells: readonly UsageCell[]): TokenSums => ({
-  input_tokens: sum(cells, 'input') + sum(cells, 'cached'),
-  cached_tokens: sum(cells, 'cached'),
-  output_tokens: sum(cells, 'output'),
-})
 
 const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly UsageCell[] }) => {
   const currency = useCurrency()
@@ -228,7 +212,7 @@ const Charts = ({ cells, from }: { cells: readonly UsageCell[]; from: string }) 
         <Chart
           title={text('overview.by-model')}
           data={charts.models}
-          table={<ModelTable cells={cells} />}
+          table={<ModelTable cells={cells} from={from} />}
         />
         <Chart
           title={text('overview.calls-errors')}
@@ -254,59 +238,4 @@ const seriesByModel = (cells: readonly UsageCell[], days: readonly Day[]): reado
     const byDay = Map.groupBy(list, ({ day }) => day)
     return { name, values: days.map(({ day }) => sum(byDay.get(day) ?? [], 'cost')) }
   })
-}
-
-const DayTable = ({ days }: { days: readonly Day[] }) => {
-  const currency = useCurrency()
-  const rows = days.filter(({ calls }) => calls > 0).toReversed()
-  const columns: readonly Column<Day>[] = [
-    {
-      title: text('column.day'),
-      cell: ({ day }) => (
-        <a href={hrefOf('usage', undefined, { from: day, to: nextDay(day) })}>{day}</a>
-      ),
-    },
-    ...sumColumns<Day>(currency),
-    {
-      title: text('column.failed'),
-      cell: ({ failed }) => formatNumber(failed),
-      isNumber: true,
-    },
-  ]
-  return <PlainTable name={text('overview.by-day')} rows={rows} columns={columns} />
-}
-const nextDay = (day: string): string => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10)
-
-interface Sums extends TokenSums {
-  readonly cost: number
-  readonly calls: number
-}
-const sumColumns = <Row extends Sums>(currency: string): readonly Column<Row>[] => [
-  {
-    title: `${text('column.cost')} (${currency})`,
-    cell: ({ cost }) => <Money amount={cost} />,
-    isNumber: true,
-  },
-  { title: text('column.calls'), cell: ({ calls }) => formatNumber(calls), isNumber: true },
-  ...tokenColumns<Row>(),
-]
-
-const ModelTable = ({ cells }: { cells: readonly UsageCell[] }) => {
-  const currency = useCurrency()
-  const rows = [...Map.groupBy(cells, ({ model }) => model)]
-    .map(([model, list]) => ({
-      model,
-      cost: sum(list, 'cost'),
-      calls: sum(list, 'calls'),
-      ...tokensOf(list),
-    }))
-    .sort((a, b) => b.cost - a.cost)
-  const columns: readonly Column<(typeof rows)[number]>[] = [
-    {
-      title: text('column.model'),
-      cell: ({ model }) => <a href={hrefOf('usage', undefined, { model })}>{model}</a>,
-    },
-    ...sumColumns<(typeof rows)[number]>(currency),
-  ]
-  return <PlainTable name={text('overview.by-model')} rows={rows} columns={columns} />
 }

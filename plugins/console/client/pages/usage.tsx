@@ -10,7 +10,7 @@ import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, type Sorting, Table, useRows } from '../parts/table.tsx'
-import { tokenColumns } from '../parts/token-columns.tsx'
+import { latencyColumns, tokenColumns } from '../parts/usage-columns.tsx'
 import { Live, Money, State, StatusCode, Time, useCurrency } from '../parts/values.tsx'
 import { go, hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
@@ -353,6 +353,7 @@ const Sums = ({ list: { path, round, ...table }, by }: SumsProps) => {
       isNumber: true,
     },
     ...tokenColumns<UsageSum>(),
+    ...latencyColumns<UsageSum>(sum => sum),
     {
       title: `${text('column.cost')} (${currency})`,
       cell: ({ cost }) => <Money amount={cost} />,

@@ -1,0 +1,142 @@
+/** Adds up calls as they end, and writes the sums in the background. One per process.
+ *
+ *  call ──▶ sums in memory ──every two seconds──▶ one transaction ──▶ rows, removed with age
+ *  Sums that the store does not take are lost, as are those of the last seconds of a killed
+ *  process: money is in the ledger. */
+import type { Database, Log, Metrics } from '../../engine/plugin.ts'
+import { addTime, emptyHistogram } from './histogram.ts'
+import { addSums, addTimes, removeOldSums, SPANS } from './sum-statements.ts'
+
+const DAY = SPANS.day
+/** Rows of each kind that wait for the store; further ones are lost. */
+const MAX_ROWS = 2_000
+
+export interface EndedCall {
+  /** ms since 1970, at its end. */
+  readonly at: number
+  /** 0: without a valid credential. */
+  readonly account: number
+  /** 0: without a key. */
+  readonly key: number
+  /** As the client named it. */
+  readonly model: string
+  /** The entry in `models:`. */
+  readonly entry: string
+  readonly upstream: string
+  readonly isFailed: boolean
+  /** Nanos. */
+  readonly amount: bigint
+  /** Tokens; `input` without its cached part. */
+  readonly input: number
+  readonly cached: number
+  readonly output: number
+  /** ms to the first content and in all; absent for a call that failed, or has no usage. */
+  readonly times?: { readonly first: number; readonly whole: number } | undefined
+}
+const newTimes = () => ({ first: emptyHistogram(), whole: emptyHistogram() })
+type NewTimes = ReturnType<typeof newTimes>
+type Own = NewTimes & { day: number; account: number; key: number; model: string }
+type All = NewTimes & {
+  span: number
+  at: number
+  model: string
+  upstream: string
+  calls: number
+  failed: number
+  amount: bigint
+  input: number
+  cached: number
+  output: number
+}
+interface Parts {
+  readonly database: Pick<Database, 'write'>
+  readonly log: Log
+  readonly metrics: Pick<Metrics, 'count'>
+}
+
+export class CallSums {
+  readonly #parts: Parts
+  #own = new Map<string, Own>()
+  #all = new Map<string, All>()
+  #isFailing = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+  add(call: EndedCall): void {
+    for (const span of Object.values(SPANS)) this.#addToAll(call, span)
+    if (call.times && call.account > 0) this.#addToOwn(call, call.times)
+  }
+  async flush(): Promise<void> {
+    // In the order of their keys: processes that update the same rows wait, and do not deadlock.
+    const [own, all] = [ordered(this.#own), ordered(this.#all)]
+    if (own.length + all.length === 0) return
+    this.#own = new Map()
+    this.#all = new Map()
+    try {
+      await this.#parts.database.write([...all.map(addSums), ...own.map(addTimes)])
+      this.#isFailing = false
+    } catch (error) {
+      this.#omit(own.length + all.length)
+      if (!this.#isFailing) this.#parts.log.warn({ error }, 'sums of calls could not be written')
+      this.#isFailing = true
+    }
+  }
+  async remove(now: number): Promise<void> {
+    await this.#parts.database.write(removeOldSums(now))
+  }
+  close(): Promise<void> {
+    return this.flush()
+  }
+  #addToAll(call: EndedCall, span: number): void {
+    const { entry: model, upstream } = call
+    const at = Math.floor(call.at / span) * span
+    const sums = this.#rowOf(this.#all, `${span} ${at} ${upstream} ${model}`, () => ({
+      ...newTimes(),
+      span,
+      at,
+      model,
+      upstream,
+      calls: 0,
+      failed: 0,
+      amount: 0n,
+      input: 0,
+      cached: 0,
+      output: 0,
+    }))
+    if (!sums) return
+    sums.calls++
+    if (call.isFailed) sums.failed++
+    sums.amount += call.amount
+    sums.input += call.input
+    sums.cached += call.cached
+    sums.output += call.output
+    if (call.times) addTimesTo(sums, call.times)
+  }
+  #addToOwn({ at, account, key, model }: EndedCall, times: NonNullable<EndedCall['times']>): void {
+    const day = Math.floor(at / DAY)
+    const name = `${day} ${account} ${key} ${model}`
+    const own = this.#rowOf(this.#own, name, () => ({ ...newTimes(), day, account, key, model }))
+    if (own) addTimesTo(own, times)
+  }
+  #rowOf<Row>(rows: Map<string, Row>, name: string, make: () => Row): Row | undefined {
+    const known = rows.get(name)
+    if (known) return known
+    if (rows.size >= MAX_ROWS) {
+      this.#omit(1)
+      return undefined
+    }
+    const row = make()
+    rows.set(name, row)
+    return row
+  }
+  #omit(rows: number): void {
+    this.#parts.metrics.count('call_sums_omitted_total', {}, rows)
+  }
+}
+const addTimesTo = (row: NewTimes, { first, whole }: NonNullable<EndedCall['times']>): void => {
+  addTime(row.first, first)
+  addTime(row.whole, whole)
+}
+const ordered = <Row>(rows: ReadonlyMap<string, Row>): readonly Row[] =>
+  [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row)

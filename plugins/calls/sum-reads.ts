@@ -1,0 +1,55 @@
+/** Reads kept sums of calls: latencies of an account, and the traffic of all accounts. */
+import type { Database, Row } from '../../engine/plugin.ts'
+import { latenciesOf } from './histogram.ts'
+import { RETENTION, SPANS, type SumGroup, sumsBy, timesBy } from './sum-statements.ts'
+
+type Reader = Pick<Database, 'read'>
+const DAY = SPANS.day
+
+const TIMES = { day: timesBy('day'), model: timesBy('model'), key: timesBy('key') } as const
+export type TimeGroup = keyof typeof TIMES
+export type Latencies = ReturnType<typeof latenciesOf>
+export const NO_LATENCIES: Latencies = latenciesOf({})
+
+interface OwnQuery {
+  readonly account: number
+  /** Only calls with keys of this member. */
+  readonly member?: number | undefined
+  readonly by: TimeGroup
+  /** ms since 1970; the days (UTC) that the period touches. */
+  readonly from: number
+  readonly to: number
+}
+/** By the number of the day, the model or the key. */
+export const latenciesBy = async (
+  database: Reader,
+  now: number,
+  { account, member = undefined, by, from, to }: OwnQuery,
+): Promise<ReadonlyMap<string, Latencies>> => {
+  const first = Math.floor(Math.max(from, now - RETENTION.times) / DAY)
+  const last = Math.ceil(Math.min(to, now + DAY) / DAY)
+  if (first >= last) return new Map()
+  const ofMember = [member ?? null, member ?? null]
+  const rows = await database.read(TIMES[by], [first, last, last, account, ...ofMember])
+  return new Map(rows.map(row => [String(row.name), latenciesOf(row)]))
+}
+
+const SUMS = {
+  model: sumsBy('model'),
+  upstream: sumsBy('upstream'),
+  hour: sumsBy('hour'),
+  day: sumsBy('day'),
+} as const
+/** Sums of hours are read for periods of at most two days, and by hour. */
+const FINE = 2 * DAY
+/** Rows of all accounts by model, upstream, hour or day. */
+export const sumsOfAll = (
+  database: Reader,
+  by: SumGroup,
+  { from, to }: { readonly from: number; readonly to: number },
+  rows: number,
+): Promise<readonly Row[]> => {
+  const isFine = by === 'hour' || (by !== 'day' && to - from <= FINE)
+  const span = SPANS[isFine ? 'hour' : 'day']
+  return database.read(SUMS[by], [span, Math.floor(from / span) * span, to, rows])
+}

@@ -1,0 +1,124 @@
+/** The statements of sums that are kept as calls end: times by account, key and model for
+ *  customers, and sums by model and upstream for operators. */
+import { DURATIONS } from '../../engine/kit.ts'
+import type { Sql, Statement } from '../../engine/plugin.ts'
+import { ofMember } from '../credentials/members.ts'
+import { BUCKET_COLUMNS, bucketValues, type Histogram } from './histogram.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `call sums: ${name}`, text })
+const DAY = DURATIONS.d
+export const SPANS = { hour: DURATIONS.h, day: DAY } as const
+
+const counts = (columns: readonly string[]): string =>
+  columns.map(name => `${name} BIGINT NOT NULL DEFAULT 0`).join(', ')
+const SUMMED = ['calls', 'failed', 'amount', 'input', 'cached', 'output'] as const
+
+/** `key` 0: without a key. `span` (ms) and `at`: the hour or the day (UTC) in which the calls
+ *  ended; `model`: the entry in `models:`; `upstream`: empty if none was asked. */
+export const CALL_SUMS = `
+  CREATE TABLE call_times (
+    day BIGINT NOT NULL,
+    account BIGINT NOT NULL,
+    key BIGINT NOT NULL,
+    model TEXT NOT NULL,
+    ${counts(BUCKET_COLUMNS)},
+    PRIMARY KEY (day, account, key, model)) WITHOUT ROWID;
+  CREATE TABLE call_sums (
+    span BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    model TEXT NOT NULL,
+    upstream TEXT NOT NULL,
+    ${counts([...SUMMED, ...BUCKET_COLUMNS])},
+    PRIMARY KEY (span, at, model, upstream)) WITHOUT ROWID`
+
+// ---------------------------------------------------------------- writing
+
+const addTo = (table: string, key: readonly string[], summed: readonly string[]): Sql =>
+  sql(
+    `add to ${table}`,
+    `INSERT INTO ${table} (${[...key, ...summed].join(', ')})
+     VALUES (${[...key, ...summed].map(() => '?').join(', ')})
+     ON CONFLICT (${key.join(', ')}) DO UPDATE SET
+     ${summed.map(each => `${each} = ${table}.${each} + excluded.${each}`).join(', ')}`,
+  )
+const ADD_TIMES = addTo('call_times', ['day', 'account', 'key', 'model'], BUCKET_COLUMNS)
+const ADD_SUMS = addTo(
+  'call_sums',
+  ['span', 'at', 'model', 'upstream'],
+  [...SUMMED, ...BUCKET_COLUMNS],
+)
+
+interface Times {
+  readonly first: Histogram
+  readonly whole: Histogram
+}
+export interface OwnTimes extends Times {
+  readonly day: number
+  readonly account: number
+  readonly key: number
+  readonly model: string
+}
+export const addTimes = ({ day, account, key, model, first, whole }: OwnTimes): Statement => ({
+  sql: ADD_TIMES,
+  values: [day, account, key, model, ...bucketValues(first, whole)],
+})
+export interface Sums extends Times, Readonly<Record<(typeof SUMMED)[number], number | bigint>> {
+  readonly span: number
+  readonly at: number
+  readonly model: string
+  readonly upstream: string
+}
+export const addSums = (sums: Sums): Statement => ({
+  sql: ADD_SUMS,
+  values: [
+    sums.span,
+    sums.at,
+    sums.model,
+    sums.upstream,
+    ...SUMMED.map(name => sums[name]),
+    ...bucketValues(sums.first, sums.whole),
+  ],
+})
+
+const OLD_TIMES = sql('old times', 'DELETE FROM call_times WHERE day < ?')
+const OLD_SUMS = sql('old sums', 'DELETE FROM call_sums WHERE span = ? AND at < ?')
+/** How long they are kept, in ms. */
+export const RETENTION = { times: 92 * DAY, hour: 8 * DAY, day: 400 * DAY } as const
+export const removeOldSums = (now: number): readonly Statement[] => [
+  { sql: OLD_TIMES, values: [Math.floor((now - RETENTION.times) / DAY)] },
+  ...(['hour', 'day'] as const).map(span => ({
+    sql: OLD_SUMS,
+    values: [SPANS[span], now - RETENTION[span]],
+  })),
+]
+
+// ---------------------------------------------------------------- reading
+
+const sumsOf = (columns: readonly string[]): string =>
+  columns.map(name => `CAST(sum(c.${name}) AS BIGINT) AS ${name}`).join(', ')
+
+/** Times of an account by `day`, `model` or `key`. Parameters: first day, day after the last
+ *  (twice), account, a member (twice, null for all). One search a day finds the rows of the
+ *  account. */
+export const timesBy = (group: 'day' | 'model' | 'key'): Sql =>
+  sql(
+    `times by ${group}`,
+    `SELECT c.${group} AS name, ${sumsOf(BUCKET_COLUMNS)} FROM (
+      WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
+        UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
+      SELECT day FROM days) d CROSS JOIN call_times c
+     WHERE c.day = d.day AND c.day < ? AND c.account = ? AND ${ofMember('c.key')} GROUP BY c.${group}`,
+  )
+export const SUM_GROUPS = ['model', 'upstream', 'hour', 'day'] as const
+export type SumGroup = (typeof SUM_GROUPS)[number]
+/** Sums of all accounts. Parameters: span, from, to, row count. */
+export const sumsBy = (group: SumGroup): Sql => {
+  const isTime = group === 'hour' || group === 'day'
+  const column = isTime ? 'c.at' : `c.${group}`
+  return sql(
+    `sums by ${group}`,
+    `SELECT ${column} AS name, ${sumsOf([...SUMMED, ...BUCKET_COLUMNS])} FROM call_sums c
+     WHERE c.span = ? AND c.at >= ? AND c.at < ? GROUP BY ${column}
+     ORDER BY ${isTime ? `${column} DESC` : `calls DESC, ${column}`} LIMIT ?`,
+  )
+}

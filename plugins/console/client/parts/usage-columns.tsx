@@ -1,0 +1,48 @@
+/** Columns of sums of calls: tokens of the prompt, of its cached part and of the answer, and
+ *  latencies. */
+import type { Latencies, TokenSums } from '../../../views.ts'
+import { formatNumber } from '../format.ts'
+import { type TextKey, text } from '../texts.ts'
+import type { Column } from './table.tsx'
+
+type Counts = { readonly [Name in keyof TokenSums]?: number | null }
+const COLUMNS = [
+  ['input_tokens', 'column.input'],
+  ['cached_tokens', 'column.cached'],
+  ['output_tokens', 'column.output'],
+] as const satisfies readonly (readonly [keyof TokenSums, TextKey])[]
+
+/** `isWidest`: left out below 1420 px, not only on narrow screens. */
+export const tokenColumns = <Row extends Counts>(isWidest = false): readonly Column<Row>[] =>
+  COLUMNS.map(([name, title]) => ({
+    title: text(title),
+    cell: row => {
+      const count = row[name]
+      return count == null ? <span class="faint">–</span> : formatNumber(count)
+    },
+    csv: row => row[name],
+    isNumber: true,
+    ...(isWidest ? { isWidest } : { isWide: true }),
+  }))
+
+const LATENCIES = [
+  ['first_content_p50_ms', 'column.first.p50'],
+  ['first_content_p99_ms', 'column.first.p99'],
+  ['p50_ms', 'column.p50'],
+  ['p99_ms', 'column.p99'],
+] as const satisfies readonly (readonly [keyof Latencies, TextKey])[]
+
+/** `of`: the latencies in a row; undefined while they are not known. */
+export const latencyColumns = <Row,>(
+  of: (row: Row) => Partial<Latencies> | undefined,
+): readonly Column<Row>[] =>
+  LATENCIES.map(([name, title]) => ({
+    title: text(title),
+    cell: row => {
+      const ms = of(row)?.[name]
+      return ms == null ? <span class="faint">–</span> : formatNumber(ms)
+    },
+    csv: row => of(row)?.[name],
+    isNumber: true,
+    ...(name === 'p50_ms' ? { isWide: true } : { isWidest: true }),
+  }))

@@ -1,0 +1,124 @@
+/** Operations on sums of calls of all accounts. */
+import { countOf, textOf } from '../../../engine/cli/kit.ts'
+import { integer, object, oneOf, text } from '../../../engine/config/shape.ts'
+import { DURATIONS } from '../../../engine/kit.ts'
+import type { Row } from '../../../engine/plugin.ts'
+import { printMoney } from '../../billing/money.ts'
+import { tokenColumns } from '../../billing/tokens.ts'
+import { LATENCY_COLUMNS, latenciesOf } from '../../calls/histogram.ts'
+import { sumsOfAll } from '../../calls/sum-reads.ts'
+import { SUM_GROUPS, type SumGroup } from '../../calls/sum-statements.ts'
+import { nanosOf } from '../../ledger/statements.ts'
+import {
+  list as listOf,
+  nullable,
+  object as row,
+  integer as whole,
+  text as word,
+} from '../../shapes.ts'
+import type { TrafficRow } from '../../views.ts'
+import { MONEY } from '../columns.ts'
+import { type Operation, operation } from '../operation.ts'
+import { isoTime } from '../rows.ts'
+import { usageOfAll } from '../usage.ts'
+
+const BY = [...SUM_GROUPS, 'account', 'key'] as const
+type By = (typeof BY)[number]
+const MOST = 1_000
+const USUAL = 50
+const UNITS = { h: DURATIONS.h, d: DURATIONS.d } as const
+
+const isTime = (by: SumGroup): boolean => by === 'hour' || by === 'day'
+const nameOf = ({ name }: Row, by: SumGroup): string => {
+  if (isTime(by)) return isoTime(name).slice(0, by === 'day' ? 10 : 16)
+  return String(name)
+}
+const rowOf = (sums: Row, by: SumGroup): TrafficRow => ({
+  name: nameOf(sums, by),
+  calls: Number(sums.calls),
+  failed: Number(sums.failed),
+  ...tokenColumns(sums),
+  cost: printMoney(nanosOf(sums.amount)),
+  ...latenciesOf(sums),
+})
+
+const show = operation({
+  name: 'traffic list',
+  summary:
+    'Lists calls, failed calls, tokens, cost and latencies by model, upstream, hour, day, account or key.',
+  scope: 'operator',
+  reads: true,
+  arguments: object(
+    undefined,
+    {
+      by: oneOf(
+        `${BY.join(', ')}; by default model. By account and key: charged calls, without latencies.`,
+        BY,
+        {},
+      ),
+      since: text('How far back, in hours or days; 1d by default.', {
+        pattern: '^[1-9][0-9]{0,2}[hd]$',
+        examples: ['24h', '30d'],
+      }),
+      top: integer(`How many rows; ${USUAL} by default.`, { minimum: 1, maximum: MOST }),
+    },
+    {},
+  ),
+  result: listOf(
+    row(
+      {
+        name: word,
+        calls: whole,
+        input_tokens: whole,
+        cached_tokens: whole,
+        output_tokens: whole,
+        cost: MONEY,
+      },
+      {
+        failed: whole,
+        ...Object.fromEntries(LATENCY_COLUMNS.map(name => [name, nullable(whole)])),
+      },
+    ),
+  ),
+  command: {
+    example: 'tollgate traffic list --by upstream --since 7d',
+    options: {
+      by: { type: 'string', value: 'WHAT', summary: BY.join(', ') },
+      since: { type: 'string', value: 'TIME', summary: 'how far back: 24h, 7d; 1d by default' },
+      top: { type: 'string', value: 'COUNT', summary: `how many rows; ${USUAL} by default` },
+    },
+    read({ values }) {
+      const [by, since] = [textOf(values.by), textOf(values.since)]
+      const top = countOf(textOf(values.top), 'top', MOST)
+      return {
+        ...(by !== undefined && { by: by as By }),
+        ...(since !== undefined && { since }),
+        ...(top !== undefined && { top }),
+      }
+    },
+    print: (rows: readonly TrafficRow[]) => ({
+      rows: rows.map(each =>
+        Object.fromEntries(Object.entries(each).map(([name, value]) => [name, value ?? ''])),
+      ),
+      json: rows,
+    }),
+  },
+  async run({ store, now }, { by = 'model', since = '1d', top = USUAL }) {
+    const period = { from: now - lengthOf(since), to: now + 1 }
+    if (by !== 'account' && by !== 'key') {
+      const rows = await sumsOfAll(store, by, period, top)
+      return { data: rows.map(each => rowOf(each, by)) }
+    }
+    const rows = await usageOfAll(store, { by, top, ...period })
+    return {
+      data: rows.map(
+        ({ id: _, refunded: _r, account, key: number, name = account, ...sums }) =>
+          ({ ...sums, name: by === 'key' ? `${name} (${account})` : String(name) }) as TrafficRow,
+      ),
+    }
+  },
+})
+const lengthOf = (since: string): number =>
+  Number(since.slice(0, -1)) * UNITS[since.slice(-1) as keyof typeof UNITS]
+
+export const trafficOperations: readonly Operation[] = [show]

@@ -1,0 +1,199 @@
+/** Sums of calls over sockets and both stores: latencies for customers, of their own calls only,
+ *  and traffic for operators; each reading finds its rows by a key of the table. */
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import type { Database, Plugin, Row } from '../../../engine/plugin.ts'
+import { CallSums, type EndedCall } from '../../../plugins/calls/call-sums.ts'
+import { addTime, emptyHistogram, quantileOf } from '../../../plugins/calls/histogram.ts'
+import { latenciesBy, sumsOfAll } from '../../../plugins/calls/sum-reads.ts'
+import { SUM_GROUPS, sumsBy, timesBy } from '../../../plugins/calls/sum-statements.ts'
+import { migrations } from '../../../plugins/calls/tables.ts'
+import { migrations as credentials } from '../../../plugins/credentials/tables.ts'
+import meter from '../../../plugins/meter.ts'
+import { argumentsIn, type Schema } from '../../../plugins/operator/http-arguments.ts'
+import { runOperation } from '../../../plugins/operator/operation.ts'
+import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import type { TrafficRow, UsageSum } from '../../../plugins/views.ts'
+import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
+import { startMetered } from '../../helpers/gateway/metered.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
+import { hostOver } from '../../helpers/store/accounts.ts'
+import { ENGINES, startBoth } from '../../helpers/store/store.ts'
+
+const DAY = 86_400_000
+const NOW = Date.now()
+const call = (more: Partial<EndedCall> = {}): EndedCall => ({
+  at: NOW,
+  account: 1,
+  key: 0,
+  model: 'm',
+  entry: 'm',
+  upstream: 'up',
+  isFailed: false,
+  amount: 5n,
+  input: 10,
+  cached: 2,
+  output: 3,
+  times: { first: 100, whole: 1_000 },
+  ...more,
+})
+
+t.test('histogram: a quantile is within its bucket, at both ends too', t => {
+  t.equal(quantileOf(emptyHistogram(), 0.5), null)
+  for (const ms of [0, 1, 7.5, 8, 9, 100, 1_234, 60_000, 4_000_000]) {
+    const counts = emptyHistogram()
+    for (let count = 0; count < 100; count++) addTime(counts, ms)
+    const [p50 = 0, p99 = 0] = [quantileOf(counts, 0.5) ?? 0, quantileOf(counts, 0.99) ?? 0]
+    t.ok(p50 <= p99)
+    if (ms > 8) t.ok(Math.abs(Math.log2(p50 / ms)) <= 0.51, `${ms}: ${p50}`)
+    else t.ok(p99 <= 8, `${ms}: ${p99}`)
+  }
+  const counts = emptyHistogram()
+  for (let count = 0; count < 98; count++) addTime(counts, 100)
+  for (const ms of [9e4, 9e9]) addTime(counts, ms)
+  t.ok((quantileOf(counts, 0.5) ?? 0) < 150)
+  t.ok((quantileOf(counts, 0.99) ?? 0) > 6e4)
+  t.end()
+})
+
+for (const engine of ENGINES)
+  t.test(`latencies and traffic: of calls through a gateway (${engine})`, async t => {
+    const gateway = await startMetered(t, engine, {
+      routes: [
+        {
+          path: 'POST /v1/chat/completions',
+          name: 'chat',
+          model: 'body',
+          translate: 'openai-chat',
+        },
+        { path: 'GET /api/usage', name: 'usage', account: 'usage' },
+      ],
+      more: { meter: meter as Plugin },
+    })
+    const body = { model: 'talk', max_tokens: 20, messages: [{ role: 'user', content: 'Hi' }] }
+    for (let count = 0; count < 3; count++)
+      t.equal((await gateway.send('POST', '/v1/chat/completions', {}, body)).status, 200)
+    gateway.upstream.script = () => ({ status: 500, json: { error: { message: 'no' } } })
+    await gateway.send('POST', '/v1/chat/completions', {}, body)
+    const own = async (by: string, account = '1'): Promise<readonly UsageSum[]> =>
+      JSON.parse((await gateway.send('GET', `/api/usage?by=${by}`, { account })).text).data
+    await eventually(async () => ((await own('model'))[0]?.p50_ms ?? 0) > 0)
+    for (const by of ['model', 'day', 'key']) {
+      const [row, more] = await own(by)
+      t.equal(more, undefined)
+      t.match(row, { calls: 3, input_tokens: 30, cached_tokens: 0, output_tokens: 15 }, by)
+      for (const name of ['first_content_p50_ms', 'first_content_p99_ms', 'p50_ms', 'p99_ms'])
+        t.ok(Number(row?.[name as 'p50_ms']) > 0, `${by}: ${name}`)
+    }
+    t.same(await own('model', '2'), [], 'another account')
+    const csv = (await gateway.send('GET', '/api/usage?by=model&format=csv')).text
+    t.match(
+      csv,
+      /^model,calls,input_tokens,cached_tokens,output_tokens,first_content_p50_ms,first_content_p99_ms,p50_ms,p99_ms,cost/,
+    )
+    const [sums] = await gateway.rows(
+      `SELECT calls, failed, input, output, upstream FROM call_sums WHERE span = ${DAY}`,
+    )
+    t.match(sums, { calls: 4, failed: 1, input: 30, output: 15, upstream: 'up' })
+  })
+
+for (const { engine, database } of await startBoth(t, migrations))
+  t.test(`sums of calls on ${engine}: by account, member, model, upstream and time`, async t => {
+    await database.migrate('auth', credentials)
+    const sums = new CallSums({ database, log: SILENT_LOG, metrics: { count() {} } })
+    for (let count = 0; count < 99; count++) sums.add(call())
+    sums.add(call({ times: { first: 5_000, whole: 90_000 } }))
+    sums.add(call({ account: 2, model: 'x', entry: '*', upstream: 'other' }))
+    sums.add(call({ at: NOW - 2 * DAY, upstream: '', isFailed: true, times: undefined }))
+    sums.add(call({ account: 0, isFailed: true, times: undefined }))
+    await Promise.all([sums.flush(), sums.flush()])
+    sums.add(call({ key: 7 }))
+    await sums.close()
+    const period = { from: NOW - DAY, to: NOW + 1 }
+    const own = await latenciesBy(database, NOW, { account: 1, by: 'model', ...period })
+    t.same([...own.keys()], ['m'])
+    const { p50_ms: p50 = 0, p99_ms: p99 = 0 } = own.get('m') ?? {}
+    t.ok(Number(p50) > 700 && Number(p50) < 1_450, `p50 ${p50}`)
+    t.ok(Number(p99) < 1_450, `p99 ${p99}`)
+    const member = { account: 1, by: 'key', member: 3, ...period } as const
+    t.equal((await latenciesBy(database, NOW, member)).size, 0, 'keys of others')
+    const before = { account: 1, by: 'day', from: NOW - 9 * DAY, to: NOW - 8 * DAY } as const
+    t.equal((await latenciesBy(database, NOW, before)).size, 0)
+
+    const host = hostOver(database)
+    const actor = { via: 'admin API', name: 'root', account: 1 } as const
+    const operation = OPERATIONS.find(({ name }) => name === 'traffic list')
+    const traffic = async (args: object) => {
+      if (!operation) throw new Error('there is no such operation')
+      return (await runOperation(operation, { ...args }, { host, actor })).data as TrafficRow[]
+    }
+    t.match(await traffic({}), [
+      { name: 'm', calls: 102, failed: 1, input_tokens: 1_224, cost: '0.00000051' },
+      { name: '*', calls: 1, failed: 0 },
+    ])
+    t.match(await traffic({ by: 'upstream', since: '30d' }), [
+      { name: 'up', calls: 102, failed: 1 },
+      { name: '', calls: 1, failed: 1, p50_ms: null },
+      { name: 'other', calls: 1 },
+    ])
+    t.match(await traffic({ by: 'day', since: '3d' }), [
+      { name: new Date(NOW).toISOString().slice(0, 10), calls: 103 },
+      { name: new Date(NOW - 2 * DAY).toISOString().slice(0, 10), failed: 1 },
+    ])
+    t.equal((await traffic({ by: 'hour', top: 1 })).length, 1)
+    const schema = operation?.arguments.schema as Schema
+    for (const query of ['by=region', 'since=1y', 'since=0d', 'top=0', 'top=5000'])
+      t.throws(
+        () => argumentsIn(new URLSearchParams(query), schema, 'traffic', fakeHost()),
+        { message: /^Invalid/ },
+        query,
+      )
+
+    await sums.remove(NOW + 500 * DAY)
+    t.equal((await sumsOfAll(database, 'day', { from: 0, to: NOW }, 10)).length, 0, 'removed')
+  })
+
+t.test('sums of calls: rows beyond the most, and those of a failed write, are counted', async t => {
+  let omitted = 0
+  const count = (_: string, __: object, rows = 1) => {
+    omitted += rows
+  }
+  const write = () => Promise.reject(new Error('away'))
+  const sums = new CallSums({ database: { write }, log: SILENT_LOG, metrics: { count } })
+  for (let account = 1; account <= 2_003; account++) sums.add(call({ account }))
+  t.equal(omitted, 3)
+  await sums.flush()
+  t.equal(omitted, 3 + 2_000 + 2)
+})
+
+const ROWS = shortOrLong(20_000, 1_000_000)
+t.test(`sums of calls: ${ROWS} rows of others are not read`, async t => {
+  const store = new DatabaseSync(':memory:')
+  for (const { text } of [...credentials, ...migrations]) store.exec(text)
+  const today = Math.floor(NOW / DAY)
+  store.exec(
+    `WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS} - 1)
+     INSERT INTO call_times (day, account, key, model, whole9)
+     SELECT ${today} - i % 90, 1 + i / 900, 0, 'm' || (i / 90 % 10), 1 FROM n`,
+  )
+  for (const { name, text } of [
+    ...(['day', 'model', 'key'] as const).map(timesBy),
+    ...SUM_GROUPS.map(sumsBy),
+  ]) {
+    const plan = store.prepare(`EXPLAIN QUERY PLAN ${text}`).all()
+    t.same(
+      plan.map(({ detail }) => String(detail)).filter(each => /^SCAN c\b/.test(each)),
+      [],
+      name,
+    )
+  }
+  const read: Database['read'] = async ({ text }, values) =>
+    store.prepare(text).all(...(values as number[])) as Row[]
+  const period = { from: NOW - 89 * DAY, to: NOW + 1 }
+  const begin = performance.now()
+  const own = await latenciesBy({ read }, NOW, { account: 5, by: 'model', ...period })
+  t.comment(`read in ${Math.round(performance.now() - begin)} ms`)
+  t.equal(own.size, 10)
+})
