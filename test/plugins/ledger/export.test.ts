@@ -1,11 +1,12 @@
 /** `tollgate export ledger`: all credits and closed charges, without cells that run as formulas. */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { auditCommand } from '../../../plugins/ledger/audit.ts'
 import { exportCommand } from '../../../plugins/ledger/commands/export.ts'
 import { linkCharge } from '../../../plugins/ledger/views/task-charges.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
@@ -15,7 +16,18 @@ const TASK = { resolution: '720p', duration: 5 }
 
 for (const [at, books] of booksByEngine.entries())
   t.test(`export ledger on ${ENGINES[at]}`, async t => {
-    const host = { database: books.database } as unknown as HostBase
+    const host = hostOver(books.database)
+    const { account } = await openAccountsIn(books.database)
+    t.equal(await account('ann'), 1)
+    await account('bob')
+    await books.credit(2, 7n)
+    const rowsOf = async (t: Test, ...args: readonly string[]) => {
+      const command = { export: exportCommand }
+      const { exit, out } = await runCommand(t, 'export', command, host, ['ledger', ...args])
+      t.equal(exit, 0)
+      const lines = out.split('\n').filter(line => line !== '')
+      return lines.map(line => JSON.parse(line))
+    }
     await books.credit(1, 5_000_000_000n)
     const ledger = await books.ledger()
     const paidCall = await call(books, ledger, 'a', payerOf(1, 7), 2_000_000_000n)
@@ -53,7 +65,8 @@ for (const [at, books] of booksByEngine.entries())
         .split('\n')
         .map(line => JSON.parse(line))
       t.match(lines, [
-        { account: 1, kind: 'credit', amount: '5', note: 'test' },
+        { account: 2, kind: 'credit' },
+        { account: 1, kind: 'credit', amount: '5', note: 'test', account_name: 'ann' },
         {
           account: 1,
           kind: 'charge',
@@ -66,19 +79,37 @@ for (const [at, books] of booksByEngine.entries())
         { kind: 'released', request: 'b', amount: '0' },
         { kind: 'released', request: 'c' },
       ])
-      t.equal(lines.length, 4, 'open charges are not exported')
+      t.equal(lines.length, 5, 'open charges are not exported')
+    })
+    await t.test('export ledger: one account and a period', async t => {
+      const all = await rowsOf(t, '--jsonl')
+      const day = (offset: number) =>
+        new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
+      const period = ['--from', day(-1), '--to', day(2)]
+      t.same(await rowsOf(t, '--jsonl', ...period), all)
+      const own = all.filter(({ account }) => account === 1)
+      t.same(await rowsOf(t, '--jsonl', '--account', 'ann', ...period), own)
+      t.same(await rowsOf(t, '--jsonl', '--account', '1'), own)
+      t.match(await rowsOf(t, '--jsonl', '--account', 'bob'), [
+        { account_name: 'bob', amount: '0.000000007', currency: 'CNY' },
+      ])
+      t.same(await rowsOf(t, '--jsonl', '--from', day(2)), [])
+      t.same(await rowsOf(t, '--jsonl', '--to', day(-1)), [])
     })
     await t.test('export ledger: prints CSV', async t => {
       const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
         'ledger',
       ])
       t.equal(exit, 0)
-      const [head, , charge, , last = ''] = out.split('\n')
+      const [head, , , charge, , last = ''] = out.split('\n')
       t.match(
         head,
-        /^at,account,kind,request,amount,key,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,tier,speed,geography,first_content_ms,ms$/,
+        /^at,account,kind,request,amount,key,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,tier,speed,geography,first_content_ms,ms,account_name,key_name,currency$/,
       )
-      t.match(charge, ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,flex,,,40,40')
+      t.match(
+        charge,
+        ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,flex,,,40,40,ann,,CNY',
+      )
       t.match(charge, /,1,charge,a,-1.5,7,m,chat,false,0,\{\},\[\],/)
       t.match(last, ",'=cmd|x,", 'the formula is escaped')
       t.match(last, '"[{""meter"":""input""}]"')
@@ -91,6 +122,16 @@ t.test('export ledger: refuses invalid options', async t => {
     t.match(await runCommand(t, 'export', { export: exportCommand }, host, args), {
       exit: 2,
       err: /^(Usage: tollgate export ledger|unknown command "books"; Usage: tollgate export|use either --csv or --jsonl, not both)/,
+    })
+  const INVALID: readonly (readonly [args: readonly string[], err: RegExp])[] = [
+    [['--from', '2026-02-30'], /--from must be a date or time/],
+    [['--to', 'now'], /--to must be a date or time/],
+    [['--from', '2026-02-02', '--to', '2026-02-02'], /--from must be before --to/],
+  ]
+  for (const [args, err] of INVALID)
+    t.match(await runCommand(t, 'export', { export: exportCommand }, host, ['ledger', ...args]), {
+      exit: 2,
+      err,
     })
   t.match(await runCommand(t, 'audit', { audit: auditCommand }, host, ['books']), {
     exit: 2,

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Sql } from '../../../../engine/plugin.ts'
 import { OLD_CHARGES, PRESENT, UNFINISHED } from '../../../../plugins/ledger/archive/statements.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
+import { CHARGES } from '../../../../plugins/ledger/commands/export.ts'
 import { settleCheckpoints } from '../../../../plugins/ledger/crash-settlement.ts'
 import { IS_KEPT } from '../../../../plugins/ledger/kept-hold.ts'
 import { releaseProcess } from '../../../../plugins/ledger/processes.ts'
@@ -50,6 +51,7 @@ const statements: readonly Sql[] = [
   ...Object.values(CALLS),
   ...Object.values(sumsBy('day')),
   ...Object.values(sumsBy('key')),
+  ...Object.values(CHARGES),
   BY_DAY_AND_MODEL,
   usage.topUsage('account'),
   OLD_CHARGES,
