@@ -432,6 +432,17 @@ export type AccountStatement = {
   /** In the format that was asked for. */
   readonly text?: string
 }
+/** A credit, debit or refund of an account. */
+export type CreditRow = {
+  readonly id: number
+  readonly at: string
+  readonly kind: string
+  /** Negative for a debit. */
+  readonly amount: string
+  /** Of a refund. */
+  readonly request: string | null
+  readonly note: string
+}
 export type CodeRow = {
   readonly id: string
   readonly amount: string

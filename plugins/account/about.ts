@@ -1,7 +1,7 @@
 /** Descriptions of the account endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { LATENCY_COLUMNS } from '../calls/histogram.ts'
-import { MONEY } from '../operator/columns.ts'
+import { MONEY, USAGE_CELL } from '../operator/columns.ts'
 import {
   any,
   between,
@@ -142,16 +142,6 @@ const usage = described(
     omitted: described('Failed calls before this one that are not kept', integer),
   }),
 )
-const cell = object({
-  day: text,
-  model: text,
-  calls: integer,
-  failed: integer,
-  input: integer,
-  cached: integer,
-  output: integer,
-  ...amounts,
-})
 const bounds = { from: time, to: time }
 const receipt = object(
   {
@@ -253,7 +243,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   },
   overview: {
     summary: 'Sums up calls, cost and tokens by day and model',
-    responses: json(envelopeOf(list(cell), bounds)),
+    responses: json(envelopeOf(list(object(USAGE_CELL)), bounds)),
     parameters: PERIOD,
   },
   receipt: {

@@ -7,15 +7,12 @@ import { TOKEN_COLUMNS } from '../billing/tokens.ts'
 import { accountFor, onlyMember } from '../credentials/members.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { csvHead, csvRows } from '../ledger/views/csv.ts'
-import { BY_DAY_AND_MODEL } from '../ledger/views/overview.ts'
 import { CALL_STATES } from '../ledger/views/usage.ts'
-import { accountValuesIn } from '../ledger/views/usage-days.ts'
-import type { UsageCell } from '../views.ts'
+import { usageCells } from '../operator/usage.ts'
 import { fault } from './faults.ts'
 import { limitOf, periodOf, singleParameter } from './input.ts'
 import { answerSuccess, isoTime, PRIVATE, type ViewFactory } from './response.ts'
 import {
-  amountsOf,
   type By,
   byOf,
   type CallFilters,
@@ -171,31 +168,15 @@ const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
   }
 }
 
-/** Days times models; the console asks for ninety days at most. */
-const MOST_CELLS = 10_000
 /** Calls, cost and tokens by day and model. */
 export const overview: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
     const { query } = exchange.request
     const { id, member } = accountFor(exchange, 'read')
-    const only = onlyMember(member) ?? null
     const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
-    const now = Date.now()
-    const { from, to } = periodOf(range, now)
-    const values = accountValuesIn(id, { from, to }, now)
-    const rows = await database.read(BY_DAY_AND_MODEL, [...values, only, only, MOST_CELLS])
-    const cells = rows.map(
-      (row): UsageCell => ({
-        day: isoTime(Number(row.day) * 86_400_000).slice(0, 10),
-        model: String(row.model),
-        calls: Number(row.calls),
-        ...amountsOf(row),
-        failed: Number(row.failed),
-        input: Number(row.input),
-        cached: Number(row.cached),
-        output: Number(row.output),
-      }),
-    )
-    answerSuccess(exchange, { data: cells, from: isoTime(from), to: isoTime(to) })
+    const period = periodOf(range, Date.now())
+    const cells = await usageCells(database, id, { ...period, member: onlyMember(member) ?? null })
+    const bounds = { from: isoTime(period.from), to: isoTime(period.to) }
+    answerSuccess(exchange, { data: [...cells], ...bounds })
   }

@@ -197,6 +197,12 @@ export const ROOM_IN = sql(
   'room',
   `SELECT ${ROOM} AS room, balance + overdraft AS total FROM wallets WHERE id = ?`,
 )
+/** Latest first. Parameters: account, the id to end before, row count. */
+export const CREDITS_OF: Sql = {
+  name: 'ledger: credits of an account',
+  text: `SELECT id, at, kind, amount, request, note FROM credits
+   WHERE account = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+}
 /** Nanos from a column. */
 export const nanosOf = (value: Value | undefined): bigint =>
   typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n

@@ -16,6 +16,27 @@ import {
 
 /** Exact: a JSON number is a float. */
 export const MONEY = described('Units of the currency.', text)
+/** Usage of a model on a day; `input` without the cached tokens. */
+export const USAGE_CELL = {
+  day: text,
+  model: text,
+  calls: integer,
+  failed: integer,
+  input: integer,
+  cached: integer,
+  output: integer,
+  cost: MONEY,
+  refunded: MONEY,
+}
+/** A credit, debit or refund. A debit is negative. */
+export const CREDIT_COLUMNS = {
+  id: integer,
+  at: time,
+  kind: oneOf('credit', 'debit', 'refund'),
+  amount: MONEY,
+  request: described('Of a refund.', nullable(text)),
+  note: text,
+}
 const LIMITS = nullable(object({}, { requests: text, tokens: text, concurrency: integer }))
 
 export const ACCOUNT_COLUMNS = {

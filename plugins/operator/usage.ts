@@ -1,11 +1,14 @@
-/** Who and what costs most, over all accounts, for commands and admin endpoints. */
+/** Sums of usage for commands and endpoints: what costs most over all accounts, and the days and
+ *  models of one. */
 import type { Database, Row } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { tokenColumns } from '../billing/tokens.ts'
 import { withAccountNames, withKeyNames } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
+import { BY_DAY_AND_MODEL } from '../ledger/views/overview.ts'
 import { topUsage } from '../ledger/views/usage.ts'
-import { valuesIn } from '../ledger/views/usage-days.ts'
+import { accountValuesIn, valuesIn } from '../ledger/views/usage-days.ts'
+import type { UsageCell } from '../views.ts'
 import { isoTime } from './rows.ts'
 
 const BY_COST = 'ORDER BY r.amount DESC, r.name'
@@ -52,5 +55,32 @@ export const usageOfAll = async (
     ...tokenColumns(row),
     cost: printMoney(nanosOf(row.amount)),
     refunded: printMoney(nanosOf(row.refunded)),
+  }))
+}
+
+/** Days times models; the console asks for ninety days at most. */
+const MOST_CELLS = 10_000
+/** Calls, cost and tokens of an account by day and model. `member`: only calls with his keys. */
+export const usageCells = async (
+  database: Pick<Database, 'read'>,
+  account: number,
+  {
+    from,
+    to,
+    member = null,
+  }: Pick<UsageQuery, 'from' | 'to'> & { readonly member?: number | null },
+): Promise<readonly UsageCell[]> => {
+  const values = accountValuesIn(account, { from, to }, Date.now())
+  const rows = await database.read(BY_DAY_AND_MODEL, [...values, member, member, MOST_CELLS])
+  return rows.map(row => ({
+    day: isoTime(Number(row.day) * 86_400_000).slice(0, 10),
+    model: String(row.model),
+    calls: Number(row.calls),
+    cost: printMoney(nanosOf(row.amount)),
+    refunded: printMoney(nanosOf(row.refunded)),
+    failed: Number(row.failed),
+    input: Number(row.input),
+    cached: Number(row.cached),
+    output: Number(row.output),
   }))
 }

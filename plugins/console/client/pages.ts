@@ -1,4 +1,5 @@
 /** The pages of the console: one line and one file each. */
+import { ACCOUNT_PAGES } from './account-pages.ts'
 import { OPERATOR_PAGES } from './operator-pages.ts'
 import type { Page } from './page.ts'
 
@@ -30,18 +31,7 @@ export const PAGES = {
     group: 'customer',
     load: () => import('./pages/playground.tsx'),
   },
-  notifications: {
-    key: 'n',
-    icon: 'notifications',
-    group: 'customer',
-    load: () => import('./pages/notifications.tsx'),
-  },
-  personal: {
-    key: 'c',
-    icon: 'personal',
-    group: 'customer',
-    load: () => import('./pages/personal.tsx'),
-  },
+  ...ACCOUNT_PAGES,
   ...OPERATOR_PAGES,
 } as const satisfies Readonly<Record<string, Page>>
 

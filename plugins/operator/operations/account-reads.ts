@@ -1,14 +1,16 @@
 /** Operations that read accounts. */
 import { countOf, textOf } from '../../../engine/cli/kit.ts'
 import { flag, integer, object } from '../../../engine/config/shape.ts'
+import { findAccount } from '../../credentials/find.ts'
 import { fields, list as listOf, object as row } from '../../shapes.ts'
 import type { AccountRow } from '../../views.ts'
 import { ACCOUNT_QUERY, accountsPage } from '../account-pages.ts'
 import { accountText } from '../account-text.ts'
 import { type AccountDetails, accountDetails, accountRow } from '../accounts.ts'
 import { ACCOUNT } from '../arguments.ts'
-import { ACCOUNT_COLUMNS, KEY_COLUMNS, MONEY, SPENDING } from '../columns.ts'
+import { ACCOUNT_COLUMNS, KEY_COLUMNS, MONEY, SPENDING, USAGE_CELL } from '../columns.ts'
 import { operation } from '../operation.ts'
+import { usageCells } from '../usage.ts'
 
 export const accountsList = operation({
   name: 'accounts list',
@@ -72,5 +74,32 @@ export const accountsShow = operation({
   async run({ store, now }, { account, calls = USUAL_CALLS, deleted = false, brief = false }) {
     if (brief && !deleted) return { data: await accountRow(store, account) }
     return { data: await accountDetails(store, account, { now, calls, isDeletedToo: deleted }) }
+  },
+})
+
+const MOST_DAYS = 92
+const USUAL_DAYS = 30
+const DAY = 86_400_000
+export const accountsUsage = operation({
+  name: 'accounts usage',
+  summary: 'Shows the calls, cost and tokens of an account by day and model.',
+  scope: 'operator',
+  reads: true,
+  arguments: object(
+    undefined,
+    {
+      account: ACCOUNT,
+      days: integer('How many days, with today (UTC); 30 by default.', {
+        minimum: 1,
+        maximum: MOST_DAYS,
+      }),
+    },
+    {},
+  ),
+  result: listOf(row(USAGE_CELL)),
+  async run({ store, now }, { account, days = USUAL_DAYS }) {
+    const { id } = await findAccount(store, account, { isDeletedToo: true })
+    const from = (Math.floor(now / DAY) - days + 1) * DAY
+    return { data: await usageCells(store, id, { from, to: now + 1 }) }
   },
 })

@@ -1,7 +1,7 @@
 /** The operations on accounts. */
 import type { Operation } from '../operation.ts'
 import { accountsCreate, accountsLimit, accountsRename } from './account-changes.ts'
-import { accountsList, accountsShow } from './account-reads.ts'
+import { accountsList, accountsShow, accountsUsage } from './account-reads.ts'
 import { accountsDelete, accountsLink, suspension } from './account-states.ts'
 import { moneyOperations } from './money.ts'
 
@@ -12,6 +12,7 @@ export const accountOperations: readonly Operation[] = [
   accountsLimit,
   accountsList,
   accountsShow,
+  accountsUsage,
   accountsRename,
   accountsDelete,
   ...moneyOperations,

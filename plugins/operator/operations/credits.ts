@@ -1,18 +1,19 @@
-/** The operation on payments that are credited by their reference. */
-import { object, required, text } from '../../../engine/config/shape.ts'
-import type { HostBase } from '../../../engine/plugin.ts'
+/** Operations on credits: payments that are credited by their reference, and the list of them. */
+import { integer, object, required, text } from '../../../engine/config/shape.ts'
+import type { HostBase, Row } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { noteOf } from '../../credentials/input.ts'
 import { creditPayment } from '../../ledger/payments/payments.ts'
-import { boolean, object as row, text as word } from '../../shapes.ts'
-import type { PaymentRow } from '../../views.ts'
+import { CREDITS_OF, nanosOf } from '../../ledger/statements.ts'
+import { boolean, list as listOf, object as row, text as word } from '../../shapes.ts'
+import type { CreditRow, PaymentRow } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
-import { ACCOUNT, amount, NOTE, noteBy } from '../arguments.ts'
-import { MONEY } from '../columns.ts'
+import { ACCOUNT, amount, LIMIT, NOTE, noteBy } from '../arguments.ts'
+import { CREDIT_COLUMNS, MONEY } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation, runOperation } from '../operation.ts'
-import { singleRow } from '../rows.ts'
+import { isoTime, singleRow } from '../rows.ts'
 
 const REFERENCE = required(
   text('What the payer calls the payment; a payment is credited once.', {
@@ -72,7 +73,49 @@ const pay = operation({
   },
 })
 
-export const creditOperations: readonly Operation[] = [pay]
+const USUAL = 100
+const list = operation({
+  name: 'credits list',
+  summary: 'Lists credits, debits and refunds of an account, latest first.',
+  scope: 'both',
+  reads: true,
+  arguments: object(
+    undefined,
+    {
+      account: ACCOUNT,
+      limit: LIMIT,
+      cursor: integer('`next` of the page before.', { minimum: 0 }),
+    },
+    {},
+  ),
+  result: listOf(row(CREDIT_COLUMNS)),
+  command: {
+    arguments: 'NAME',
+    example: 'tollgate credits list ann',
+    read: ({ positionals: [account = ''] }) => ({ account }),
+    print: (rows: readonly CreditRow[]) => ({
+      rows: rows.map(each => ({ ...each, request: each.request ?? '' })),
+      json: rows,
+    }),
+  },
+  own: [{ view: 'list-credits', access: 'team' }],
+  async run({ store, own }, { account, limit = USUAL, cursor = Number.MAX_SAFE_INTEGER }) {
+    const id = own ?? (await findAccount(store, account, { isDeletedToo: true })).id
+    const rows = await store.read(CREDITS_OF, [id, cursor, limit])
+    const last = rows.length === limit ? rows.at(-1) : undefined
+    return { data: rows.map(creditRow), next: last ? String(last.id) : null }
+  },
+})
+const creditRow = ({ id, at, kind, amount: nanos, request, note }: Row): CreditRow => ({
+  id: Number(id),
+  at: isoTime(at),
+  kind: String(kind),
+  amount: printMoney(nanosOf(nanos)),
+  request: request === null ? null : String(request),
+  note: String(note),
+})
+
+export const creditOperations: readonly Operation[] = [pay, list]
 
 /** For plugins that receive payments: credits each reference once. `amount`: units of the currency
  *  as a decimal text; `account`: its name or number. Throws ACCOUNT_UNKNOWN, or PAYMENT_DIFFERS for

@@ -23,15 +23,23 @@ export const tokensOf = (cells: readonly UsageCell[]): TokenSums => ({
   output_tokens: sum(cells, 'output'),
 })
 
-export const DayTable = ({ days }: { days: readonly Day[] }) => {
+interface DayTableProps {
+  readonly days: readonly Day[]
+  /** Of another account, for operators. */
+  readonly account: number | undefined
+}
+export const DayTable = ({ days, account }: DayTableProps) => {
   const currency = useCurrency()
   const rows = days.filter(({ calls }) => calls > 0).toReversed()
   const columns: readonly Column<Day>[] = [
     {
       title: text('column.day'),
-      cell: ({ day }) => (
-        <a href={hrefOf('usage', undefined, { from: day, to: nextDay(day) })}>{day}</a>
-      ),
+      cell: ({ day }) =>
+        account === undefined ? (
+          <a href={hrefOf('usage', undefined, { from: day, to: nextDay(day) })}>{day}</a>
+        ) : (
+          day
+        ),
     },
     ...sumColumns<Day>(currency),
     {
@@ -63,11 +71,18 @@ interface ModelProps {
   readonly cells: readonly UsageCell[]
   /** The first day. */
   readonly from: string
+  readonly account: number | undefined
 }
 /** Its rows are those of the charts; latencies come from the sums by model. */
-export const ModelTable = ({ cells, from }: ModelProps) => {
+export const ModelTable = ({ cells, from, account }: ModelProps) => {
   const currency = useCurrency()
-  const sums = useData<{ data: readonly UsageSum[] }>(`/api/usage?by=model&limit=1000&from=${from}`)
+  const linkOf = (model: string): string =>
+    account === undefined
+      ? hrefOf('usage', undefined, { model })
+      : hrefOf('ledger', undefined, { account: String(account), model })
+  const sums = useData<{ data: readonly UsageSum[] }>(
+    account === undefined ? `/api/usage?by=model&limit=1000&from=${from}` : undefined,
+  )
   const latencies = new Map(sums.data?.data.map(each => [each.model, each]))
   const rows = [...Map.groupBy(cells, ({ model }) => model)]
     .map(([model, list]) => ({
@@ -81,10 +96,12 @@ export const ModelTable = ({ cells, from }: ModelProps) => {
   const columns: readonly Column<(typeof rows)[number]>[] = [
     {
       title: text('column.model'),
-      cell: ({ model }) => <a href={hrefOf('usage', undefined, { model })}>{model}</a>,
+      cell: ({ model }) => <a href={linkOf(model)}>{model}</a>,
     },
     ...sumColumns<(typeof rows)[number]>(currency),
-    ...latencyColumns<(typeof rows)[number]>(({ latencies }) => latencies),
+    ...(account === undefined
+      ? latencyColumns<(typeof rows)[number]>(({ latencies }) => latencies)
+      : []),
   ]
   return <PlainTable name={text('overview.by-model')} rows={rows} columns={columns} />
 }

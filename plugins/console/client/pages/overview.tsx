@@ -171,7 +171,14 @@ const daysOf = (cells: readonly UsageCell[], from: string): readonly Day[] => {
   return days
 }
 
-const Charts = ({ cells, from }: { cells: readonly UsageCell[]; from: string }) => {
+interface ChartsProps {
+  readonly cells: readonly UsageCell[]
+  /** The first day. */
+  readonly from: string
+  /** Of another account, for operators. */
+  readonly account?: number
+}
+export const Charts = ({ cells, from, account }: ChartsProps) => {
   const currency = useCurrency()
   const charts = useMemo(() => {
     const days = daysOf(cells, from)
@@ -206,18 +213,18 @@ const Charts = ({ cells, from }: { cells: readonly UsageCell[]; from: string }) 
       <Chart
         title={text('overview.by-day')}
         data={charts.spend}
-        table={<DayTable days={charts.days} />}
+        table={<DayTable days={charts.days} account={account} />}
       />
       <div class="two">
         <Chart
           title={text('overview.by-model')}
           data={charts.models}
-          table={<ModelTable cells={cells} from={from} />}
+          table={<ModelTable cells={cells} from={from} account={account} />}
         />
         <Chart
           title={text('overview.calls-errors')}
           data={charts.calls}
-          table={<DayTable days={charts.days} />}
+          table={<DayTable days={charts.days} account={account} />}
         />
       </div>
     </>

@@ -1,16 +1,16 @@
 /** Upstreams, for operators: health over all workers, keys at rest, and a test. */
 import { useState } from 'preact/hooks'
-import type { UpstreamFinding, UpstreamRow } from '../../../views.ts'
-import { callData } from '../api.ts'
-import { useEvery } from '../events.ts'
-import { toApiError, useData } from '../loading.ts'
-import type { PageProps } from '../page.ts'
-import { Filter } from '../parts/list.tsx'
-import { PageHead } from '../parts/page.tsx'
-import { Empty, View } from '../parts/states.tsx'
-import { TableBox } from '../parts/table.tsx'
-import { State } from '../parts/values.tsx'
-import { text } from '../texts.ts'
+import type { UpstreamFinding, UpstreamRow } from '../../../../views.ts'
+import { callData } from '../../api.ts'
+import { useEvery } from '../../events.ts'
+import { toApiError, useData } from '../../loading.ts'
+import type { PageProps } from '../../page.ts'
+import { Filter } from '../../parts/list.tsx'
+import { PageHead } from '../../parts/page.tsx'
+import { Empty, View } from '../../parts/states.tsx'
+import { TableBox } from '../../parts/table.tsx'
+import { State } from '../../parts/values.tsx'
+import { text } from '../../texts.ts'
 
 type Workers = Readonly<Record<string, number>>
 /** ms between two looks at the health. */

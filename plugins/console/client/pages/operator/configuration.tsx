@@ -5,21 +5,21 @@ import type {
   ReloadOutcome,
   VersionChange,
   VersionView,
-} from '../../../views.ts'
-import { callData } from '../api.ts'
-import { useAction, useData } from '../loading.ts'
-import type { PageProps } from '../page.ts'
-import { Diff } from '../parts/diff.tsx'
-import { Confirm } from '../parts/form.tsx'
-import { wholeList } from '../parts/list.tsx'
-import { PageHead } from '../parts/page.tsx'
-import { actionColumn } from '../parts/row-actions.tsx'
-import { FormError, View } from '../parts/states.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { toast } from '../parts/toast.tsx'
-import { SessionContext, State, Time } from '../parts/values.tsx'
-import { hrefOf } from '../router.ts'
-import { text, textOr } from '../texts.ts'
+} from '../../../../views.ts'
+import { callData } from '../../api.ts'
+import { useAction, useData } from '../../loading.ts'
+import type { PageProps } from '../../page.ts'
+import { Diff } from '../../parts/diff.tsx'
+import { Confirm } from '../../parts/form.tsx'
+import { wholeList } from '../../parts/list.tsx'
+import { PageHead } from '../../parts/page.tsx'
+import { actionColumn } from '../../parts/row-actions.tsx'
+import { FormError, View } from '../../parts/states.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { toast } from '../../parts/toast.tsx'
+import { SessionContext, State, Time } from '../../parts/values.tsx'
+import { hrefOf } from '../../router.ts'
+import { text, textOr } from '../../texts.ts'
 
 const Configuration = ({ place: { query } }: PageProps) => {
   const status = useData<{ data: ConfigurationView }>('/api/admin/configuration')

@@ -1,15 +1,15 @@
 /** Routes, for operators: the pipeline of each as compiled, with its options and its place. */
 
-import type { RouteRow } from '../../../views.ts'
-import { useData } from '../loading.ts'
-import type { PageProps } from '../page.ts'
-import { Filter, wholeList } from '../parts/list.tsx'
-import { PageHead } from '../parts/page.tsx'
-import { Empty, View } from '../parts/states.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { MethodPath } from '../parts/values.tsx'
-import { hrefOf } from '../router.ts'
-import { text } from '../texts.ts'
+import type { RouteRow } from '../../../../views.ts'
+import { useData } from '../../loading.ts'
+import type { PageProps } from '../../page.ts'
+import { Filter, wholeList } from '../../parts/list.tsx'
+import { PageHead } from '../../parts/page.tsx'
+import { Empty, View } from '../../parts/states.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { MethodPath } from '../../parts/values.tsx'
+import { hrefOf } from '../../router.ts'
+import { text } from '../../texts.ts'
 
 const Routes = ({ place: { id, query } }: PageProps) => {
   const routes = useData<{ data: readonly RouteRow[] }>('/api/admin/routes')

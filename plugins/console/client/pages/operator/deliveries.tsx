@@ -1,16 +1,16 @@
 /** Deliveries of webhooks, for operators, with replay. */
 import { useState } from 'preact/hooks'
-import type { DeliveryRow } from '../../../views.ts'
-import { callData } from '../api.ts'
-import type { PageProps } from '../page.ts'
-import { Filter } from '../parts/list.tsx'
-import { PageHead } from '../parts/page.tsx'
-import { actionColumn } from '../parts/row-actions.tsx'
-import { Empty } from '../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
-import { toast } from '../parts/toast.tsx'
-import { AccountLink, Id, State, Time } from '../parts/values.tsx'
-import { type TextKey, text } from '../texts.ts'
+import type { DeliveryRow } from '../../../../views.ts'
+import { callData } from '../../api.ts'
+import type { PageProps } from '../../page.ts'
+import { Filter } from '../../parts/list.tsx'
+import { PageHead } from '../../parts/page.tsx'
+import { actionColumn } from '../../parts/row-actions.tsx'
+import { Empty } from '../../parts/states.tsx'
+import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import { toast } from '../../parts/toast.tsx'
+import { AccountLink, Id, State, Time } from '../../parts/values.tsx'
+import { type TextKey, text } from '../../texts.ts'
 
 const STATES = ['pending', 'delivered', 'failed'] as const
 

@@ -1,0 +1,171 @@
+/** The keys of an account, for operators: their limits and quotas. */
+import { useState } from 'preact/hooks'
+import type { KeyView } from '../../../../views.ts'
+import { callData } from '../../api.ts'
+import { formatNumber } from '../../format.ts'
+import { useAction } from '../../loading.ts'
+import { Confirm, Dialog, Form } from '../../parts/form.tsx'
+import {
+  LIMIT_PARAMS,
+  LimitFields,
+  limitsBody,
+  limitsDraft,
+  limitsText,
+} from '../../parts/limits.tsx'
+import { QuotaFields, quotaBody, quotaDraft, quotaText } from '../../parts/quota.tsx'
+import { actionColumn } from '../../parts/row-actions.tsx'
+import { Empty } from '../../parts/states.tsx'
+import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import { toast } from '../../parts/toast.tsx'
+import { Money, State, useCurrency } from '../../parts/values.tsx'
+import { text } from '../../texts.ts'
+
+export const AccountKeys = ({ account }: { account: number }) => {
+  const [round, setRound] = useState(0)
+  const [open, setOpen] = useState<{ key: KeyView; kind: 'limits' | 'revoke' }>()
+  const rows = useRows<KeyView>(`/api/admin/keys?account=${account}`, envelopePage, round)
+  const close = () => setOpen(undefined)
+  const onDone = () => {
+    toast(text('saved'))
+    setRound(round => round + 1)
+    close()
+  }
+  return (
+    <>
+      <Table
+        name={text('page.keys')}
+        of={rows}
+        columns={columnsOf(useCurrency(), (key, kind) => setOpen({ key, kind }))}
+        keyOf={({ id }) => id}
+        empty={<Empty title={text('account.no-keys')} help={text('account.no-keys.help')} />}
+      />
+      {open?.kind === 'limits' && <KeyLimits of={open.key} onClose={close} onDone={onDone} />}
+      {open?.kind === 'revoke' && <Revoke of={open.key} onClose={close} onDone={onDone} />}
+    </>
+  )
+}
+
+const columnsOf = (
+  currency: string,
+  onOpen: (key: KeyView, kind: 'limits' | 'revoke') => void,
+): readonly Column<KeyView>[] => [
+  { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWidest: true },
+  {
+    title: text('column.name'),
+    cell: ({ name }) => (
+      <span class="ellipsis" title={name}>
+        {name}
+      </span>
+    ),
+    csv: ({ name }) => name,
+  },
+  {
+    title: text('column.key'),
+    cell: ({ key }) => <code>{key}</code>,
+    csv: ({ key }) => key,
+    isWidest: true,
+  },
+  {
+    title: text('column.state'),
+    cell: ({ state }) => <State state={state} />,
+    csv: ({ state }) => state,
+  },
+  {
+    title: text('account.limits'),
+    cell: key => (
+      <span class="ellipsis" title={limitsText(key.limits)}>
+        {limitsText(key.limits) || text('none')}
+      </span>
+    ),
+    csv: ({ limits }) => limitsText(limits),
+    isWidest: true,
+  },
+  {
+    title: text('account.quota'),
+    cell: key =>
+      key.quota === null ? text('none') : `${formatNumber(key.remaining ?? 0)} / ${quotaText(key)}`,
+    csv: ({ quota }) => quota,
+    isNumber: true,
+    isWide: true,
+  },
+  {
+    title: `${text('column.used')} (${currency})`,
+    cell: ({ used }) => <Money amount={Number(used ?? 0)} />,
+    csv: ({ used }) => used,
+    isNumber: true,
+    isWide: true,
+  },
+  actionsColumn(onOpen),
+]
+
+const actionsColumn = (
+  onOpen: (key: KeyView, kind: 'limits' | 'revoke') => void,
+): Column<KeyView> =>
+  actionColumn(
+    ({ name }) => name,
+    key =>
+      key.state === 'revoked'
+        ? []
+        : [
+            { label: text('account.limits'), run: () => onOpen(key, 'limits') },
+            { label: text('keys.revoke'), isDanger: true, run: () => onOpen(key, 'revoke') },
+          ],
+  )
+
+interface KeyDialogProps {
+  readonly of: KeyView
+  onClose(): void
+  onDone(): void
+}
+const KeyLimits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
+  const [limits, setLimits] = useState(() => limitsDraft(key.limits))
+  const [quota, setQuota] = useState(() => quotaDraft(key))
+  const action = useAction(async () => {
+    const isChanged = (draft: object, before: object) =>
+      JSON.stringify(draft) !== JSON.stringify(before)
+    const body = {
+      key: key.id,
+      ...(isChanged(quota, quotaDraft(key)) && quotaBody(quota)),
+      ...(isChanged(limits, limitsDraft(key.limits)) && { limits: limitsBody(limits) }),
+    }
+    await callData('POST', '/api/admin/keys/update', body)
+    onDone()
+  })
+  return (
+    <Dialog title={text('account.limits.title', { name: key.name })} onClose={onClose}>
+      <Form
+        action={action}
+        submit={text('save')}
+        params={[...LIMIT_PARAMS, 'quota', 'quota_period']}
+        onCancel={onClose}
+      >
+        <LimitFields
+          draft={limits}
+          onChange={part => setLimits(before => ({ ...before, ...part }))}
+          error={action.error}
+        />
+        <QuotaFields
+          draft={quota}
+          onChange={part => setQuota(before => ({ ...before, ...part }))}
+          error={action.error}
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+const Revoke = ({ of: { id, name }, onClose, onDone }: KeyDialogProps) => {
+  const action = useAction(async () => {
+    await callData('POST', '/api/admin/keys/revoke', { key: id })
+    onDone()
+  })
+  return (
+    <Confirm
+      title={text('keys.revoke.title', { name })}
+      help={text('keys.revoke.help')}
+      submit={text('keys.revoke')}
+      action={action}
+      onClose={onClose}
+    />
+  )
+}
