@@ -6,7 +6,7 @@ import { audit } from '../../../plugins/ledger/audit.ts'
 import { digestOfCode, makeCode } from '../../../plugins/ledger/payments/codes.ts'
 import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
-import type { CodeRow, NewCode } from '../../../plugins/views.ts'
+import type { CodeRow, CreditRow, NewCode } from '../../../plugins/views.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
 import { startBoth } from '../../helpers/store/store.ts'
@@ -109,5 +109,29 @@ for (const { engine, database } of await startBoth(t, [])) {
     await t.rejects(pay('nobody', '5', 'cs_3'), { code: 'ACCOUNT_UNKNOWN' })
     t.match(await pay('bob', '2', 'cs_2'), { repeated: false })
     t.same(await audit(database), [])
+  })
+
+  t.test(`credits on ${engine}: an account has its own, latest first, in pages`, async t => {
+    const list = async (args: object, own?: number) => {
+      const actor = OPERATOR
+      const caller = { host, actor, ...(own !== undefined && { own }) }
+      const { data, next } = await runOperation(find('credits list'), { ...args }, caller)
+      return { rows: data as CreditRow[], next }
+    }
+    const { rows } = await list({ account: 'ann' })
+    t.match(rows.at(-1), { kind: 'credit', amount: '12.5', request: null, note: /^code / })
+    const ids = rows.map(({ id }) => id)
+    t.same(
+      ids,
+      [...ids].sort((one, other) => other - one),
+    )
+    const first = await list({ account: 'bob', limit: 1 })
+    t.match(first.rows, [{ amount: '2', note: 'cs_2' }])
+    const second = await list({ account: 'bob', limit: 1, cursor: Number(first.next) })
+    t.match(second.rows, [{ amount: '5', note: 'cs_1' }])
+    t.same((await list({ account: 'bob' }, ann)).rows, rows, 'a customer gets nothing of another')
+    await t.rejects(list({ account: 'nobody' }), { code: 'ACCOUNT_UNKNOWN' })
+    t.same(await run(host, 'accounts usage', { account: 'ann', days: 7 }), [])
+    await t.rejects(run(host, 'accounts usage', { account: 'nobody' }), { code: 'ACCOUNT_UNKNOWN' })
   })
 }
