@@ -7,7 +7,7 @@ type Reader = Pick<Database, 'read'>
 const DAY = SPANS.day
 
 const TIMES = { day: timesBy('day'), model: timesBy('model'), key: timesBy('key') } as const
-export type TimeGroup = keyof typeof TIMES
+type TimeGroup = keyof typeof TIMES
 export type Latencies = ReturnType<typeof latenciesOf>
 export const NO_LATENCIES: Latencies = latenciesOf({})
 
