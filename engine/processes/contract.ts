@@ -97,6 +97,8 @@ export interface RouteDescription {
   readonly summary?: string
   /** Bodies of requests by media type, with their JSON Schemas. */
   readonly body?: Readonly<Record<string, Json>>
+  /** Schemas of members of its JSON body that depend on the configuration. */
+  readonly members?: Readonly<Record<string, Json>>
   /** Its JSON bodies may be, or must be, multipart forms with these fields as files. */
   readonly form?: { readonly files: readonly string[]; readonly isOnly: boolean }
   readonly parameters?: readonly {

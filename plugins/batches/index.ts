@@ -10,7 +10,7 @@ import { commands, offerToOperators } from './operator-part.ts'
 import { BATCH_SETTINGS, batchSettingsOf, checkPrice } from './settings.ts'
 import { deleteOldBatches } from './statements.ts'
 import { migrations } from './tables.ts'
-import { batchEvents, VIEWS as FILE_VIEWS } from './views.ts'
+import { batchEvents, endpointsIn, VIEWS as FILE_VIEWS } from './views.ts'
 
 const VIEWS = { ...FILE_VIEWS, ...MESSAGE_VIEWS }
 
@@ -62,7 +62,10 @@ export default {
     }
     return {
       answers: true,
-      describe: () => ABOUT[name] ?? {},
+      describe: () => ({
+        ...ABOUT[name],
+        ...(name === 'create' && { members: { endpoint: { enum: [...endpointsIn(host)] } } }),
+      }),
       handle: exchange => view(exchange, host),
       explain: () => ({ batches: name }),
     }

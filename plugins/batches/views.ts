@@ -25,8 +25,10 @@ export type View = (exchange: Exchange, host: HostBase) => Promise<void>
 /** Endpoints whose requests a batch may hold, if the configuration serves them. */
 const ENDPOINTS = [
   '/v1/chat/completions',
+  '/v1/completions',
   '/v1/embeddings',
   '/v1/images/generations',
+  '/v1/moderations',
   '/v1/responses',
 ]
 const WINDOW = 86_400_000
@@ -39,7 +41,10 @@ const create: View = async (exchange, host) => {
   const body = (await request.json()) as Fields
   const endpoint = String(body.endpoint)
   const route = ENDPOINTS.includes(endpoint) ? host.match('POST', endpoint).route : undefined
-  if (!route) throw fault('BATCH_ENDPOINT', [endpoint.slice(0, 100), servedIn(host).join(', ')])
+  if (!route) {
+    const names = endpointsIn(host).map(each => `'${each}'`)
+    throw fault('BATCH_ENDPOINT', [endpoint.slice(0, 100), names.join(', ')])
+  }
   const file = await fileStoreOf(host)
     .find(String(body.input_file_id), account)
     .catch(error => {
@@ -94,8 +99,9 @@ export const beginBatch = async (
   exchange.writes.add(createBatch(batch, heldBy))
   return batch
 }
-const servedIn = (host: HostBase): readonly string[] =>
-  ENDPOINTS.filter(endpoint => host.match('POST', endpoint).route).map(each => `'${each}'`)
+/** Endpoints that a batch may name. */
+export const endpointsIn = (host: HostBase): readonly string[] =>
+  ENDPOINTS.filter(endpoint => host.match('POST', endpoint).route)
 const lifetimeIn = (value: Json | undefined): number | undefined => {
   const { seconds } = (value ?? {}) as { readonly seconds?: number }
   return seconds === undefined ? undefined : seconds * 1_000

@@ -42,7 +42,7 @@ export class Components {
   #rewrite(schema: Json, owner: string): Json {
     if (Array.isArray(schema)) return schema.map(each => this.#rewrite(each, owner))
     if (!isFields(schema)) return schema
-    return mapMembers(schema, (key, value) => {
+    return mapMembers(asCases(schema), (key, value) => {
       if (OWN.has(key)) return undefined
       if (key === '$ref') return referenceOf(String(value), owner)
       if (VALUES.has(key)) return value
@@ -51,6 +51,45 @@ export class Components {
       return this.#rewrite(value, owner)
     })
   }
+}
+
+/** Conditions on the value of one member become cases of `anyOf`, which programs that generate
+ *  clients or requests can read. */
+const asCases = (schema: Fields): Fields => {
+  const { allOf, ...rest } = schema
+  if (!Array.isArray(allOf) || allOf.length < 2 || 'anyOf' in schema) return schema
+  const cases = allOf.map(caseOf)
+  const [first] = cases
+  if (!first || cases.some(each => each?.member !== first.member)) return schema
+  const { member } = first
+  const schemas = cases.flatMap(each => each?.schema ?? [])
+  const values = cases.flatMap(each => each?.value ?? [])
+  return { ...rest, anyOf: [...schemas, { properties: { [member]: { not: { enum: values } } } }] }
+}
+/** `{if: {required: [member], properties: {member: {const}}}, then}`. */
+const caseOf = (condition: Json) => {
+  const { if: test, then, ...others } = isFields(condition) ? condition : {}
+  if (!isFields(test) || !isFields(then)) return undefined
+  const { required, properties, ...beside } = test
+  if (Object.keys({ ...others, ...beside }).length > 0) return undefined
+  const [[member, is] = [], ...more] = isFields(properties) ? Object.entries(properties) : []
+  if (member === undefined || more.length > 0 || String(required) !== member) return undefined
+  if (!isFields(is) || is.const === undefined || Object.keys(is).length > 1) return undefined
+  const needed = Array.isArray(then.required) ? then.required : []
+  const own = isFields(then.properties) ? then.properties : {}
+  const schema = { ...then, required: [member, ...needed], properties: { [member]: is, ...own } }
+  return { member, value: is.const, schema }
+}
+
+/** The schema with more about some of its members. */
+export const withMembers = (schema: Json, members: Members): Json => {
+  const { properties = {}, ...rest } = isFields(schema) ? schema : {}
+  const known: Members = isFields(properties) ? properties : {}
+  const merged = mapMembers(members, (name, own) => {
+    const before = known[name]
+    return isFields(before) && isFields(own) ? { ...before, ...own } : own
+  })
+  return { ...rest, properties: { ...known, ...merged } }
 }
 
 const referTo = (name: string): Fields => ({ $ref: `#/components/schemas/${name}` })

@@ -1,6 +1,6 @@
 /** Operations of the document: what a client can call, one for each method of a route. Pure. */
 import type { Json, RouteDescription, RouteView } from '../../engine/plugin.ts'
-import { type Components, formSchema } from './body-schemas.ts'
+import { type Components, formSchema, withMembers } from './body-schemas.ts'
 
 type Fields = { readonly [name: string]: Json }
 
@@ -80,10 +80,11 @@ const FORM_TYPE = 'multipart/form-data'
 
 const requestBodyOf = (
   id: string,
-  { body = {}, form }: RouteDescription,
+  { body = {}, form, members }: RouteDescription,
   components: Components,
 ): Fields => {
-  const { [JSON_TYPE]: json, ...others } = body
+  const { [JSON_TYPE]: schema, ...others } = body
+  const json = schema !== undefined && members ? withMembers(schema, members) : schema
   const bodies: { [type: string]: Json } = { ...others }
   if (json !== undefined && !form?.isOnly) bodies[JSON_TYPE] = json
   if (form) bodies[FORM_TYPE] = formSchema(json ?? {}, form.files)

@@ -154,6 +154,20 @@ t.test('batch: every line is answered and charged half, in order', async t => {
   t.match(await client.files.retrieve(String(batch.output_file_id)), { purpose: 'batch_output' })
 })
 
+t.test('batch: of legacy completions', async t => {
+  const url = '/v1/completions'
+  const body = { model: 'cl-haiku-4-5', prompt: 'one', max_tokens: 50 }
+  const { id } = await client.batches.create({
+    input_file_id: await upload([{ custom_id: 'a', method: 'POST', url, body }]),
+    endpoint: url,
+    completion_window: '24h',
+  })
+  const batch = await endOf(id)
+  t.match(await linesOf(batch.output_file_id), [
+    { response: { status_code: 200, body: { choices: [{ text: /sandbox/ }] } } },
+  ])
+})
+
 t.test('batch: a file with problems fails as a whole, with all of them', async t => {
   const { id } = await start([
     lineOf('a', 'one'),
@@ -193,7 +207,7 @@ t.test('batch: wrong creates are refused in the words of OpenAI', async t => {
     param: 'input_file_id',
     message: /No such File/,
   })
-  t.match(await create({ endpoint: '/v1/completions' }), {
+  t.match(await create({ endpoint: '/v1/audio/speech' }), {
     status: 400,
     param: 'endpoint',
     code: 'invalid_value',

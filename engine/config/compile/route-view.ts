@@ -32,7 +32,7 @@ export const routeViews = (
     }
   })
 
-const MAPS = ['body', 'responses', 'alternatives', 'headers', 'refusals'] as const
+const MAPS = ['body', 'members', 'responses', 'alternatives', 'headers', 'refusals'] as const
 const LISTS = ['parameters', 'credentials', 'operations'] as const
 /** Merges the descriptions of all stages: maps are merged, lists joined; of any other member the
  *  value of the last stage stays. */

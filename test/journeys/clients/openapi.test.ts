@@ -166,6 +166,11 @@ t.test('OpenAPI: credentials, prices, files and the admin API are described', as
   t.match(forms['image-edits.form'], { properties: { image: { items: file } } })
   t.notOk(at('/v1/audio/transcriptions', 'post')?.requestBody?.content['application/json'])
   t.match(at('/api/admin/accounts/credit', 'post')?.requestBody, { content: Object })
+  const endpoints = ['chat/completions', 'completions', 'embeddings', 'images/generations']
+    .concat('moderations', 'responses')
+    .map(name => `/v1/${name}`)
+  const endpoint = { type: 'string', minLength: 1, enum: endpoints }
+  t.match(forms['create-batch.request'], { properties: { endpoint, completion_window: Object } })
   t.notMatch(JSON.stringify(document), /errorMessage|maxTotal|notAbove|#\/\$defs/)
 })
 

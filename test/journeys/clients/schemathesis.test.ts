@@ -30,12 +30,11 @@ const install = async (): Promise<string | undefined> => {
 
 /** Operations of each credential, and those left out: they end the credential or the limits of the
  *  run, are not part of the product's API, or (`/upload`) answer 501 to protocols of uploads that
- *  they do not have. The generator cannot read the conditions in the schema of `POST
- *  /v1/messages`. */
+ *  they do not have. */
 const RUNS = {
   'API key': {
     keep: '^/',
-    leave: '^/(api|sandbox|console|upload)/|:download$|^/v1/messages$',
+    leave: '^/(api|sandbox|console|upload)/|:download$',
   },
   'system token': {
     keep: '^/api/',

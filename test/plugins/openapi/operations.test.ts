@@ -105,3 +105,44 @@ t.test('price sheet: quotes what CSV needs, and makes no text a formula', t => {
   t.equal(csvLine(['=1+1', '@x', '-2', '+3', '0.5']), "'=1+1,'@x,'-2,'+3,0.5\r\n")
   t.end()
 })
+
+t.test('components: conditions on one member are cases', t => {
+  const when = (value: string, then: object, more: object = {}) => ({
+    if: { required: ['type'], properties: { type: { const: value } }, ...more },
+    ...Object.fromEntries([['then', then]]),
+  })
+  const text = { required: ['text'], properties: { text: { type: 'string' } } }
+  const cased = (allOf: readonly object[]) => {
+    const components = new Components()
+    const description = 'x'.repeat(200)
+    components.add('a', JSON.parse(JSON.stringify({ description, allOf })))
+    return Object.fromEntries(Object.entries(components.schemas.a ?? {}).slice(1))
+  }
+  t.same(cased([when('a', text), when('b', {})]), {
+    anyOf: [
+      {
+        required: ['type', 'text'],
+        properties: { type: { const: 'a' }, text: { type: 'string' } },
+      },
+      { required: ['type'], properties: { type: { const: 'b' } } },
+      { properties: { type: { not: { enum: ['a', 'b'] } } } },
+    ],
+  })
+  const others = [{}, { if: {} }, when('b', {}, { required: [] }), when('b', {}, { not: {} })]
+  for (const other of others) {
+    const allOf = [when('a', {}), other]
+    t.same(cased(allOf), { allOf }, JSON.stringify(other))
+  }
+  t.end()
+})
+
+t.test('operations: members that depend on the configuration are in the schema of the body', t => {
+  const body = { 'application/json': { required: ['a'], properties: { a: { type: 'string' } } } }
+  const { described } = describe({ body, members: { a: { enum: ['x'] }, b: { type: 'null' } } })
+  const schema = {
+    required: ['a'],
+    properties: { a: { type: 'string', enum: ['x'] }, b: { type: 'null' } },
+  }
+  t.match(described?.requestBody, { content: { 'application/json': { schema } } })
+  t.end()
+})
