@@ -15,6 +15,8 @@ const problem = defineProblems({
     'no plugin is named %j: no file of that name in a plugin folder has a default export',
   PLUGIN_ORDER:
     'the plugin %j must come before %j, as %j declares (%s: [%s]); move it in front of %j',
+  NO_PIPELINE:
+    'the plugin %j would never run: there is no `pipeline:`, which lists the plugins in their order',
   NOT_IN_PIPELINE: 'the plugin %j is not in the pipeline, so it would never run',
   UNKNOWN_UPSTREAM: 'no upstream is named %j%s',
   UNUSED_KEY:
@@ -59,7 +61,7 @@ export const checkRules = (
     pluginsByName,
     routes: listOf(document.routes).map(mapOf),
     report: (code, where, args = [], hint) => {
-      const what = code === 'NOT_IN_PIPELINE' && where[0] === 'routes' ? 'key' : 'value'
+      const what = /PIPELINE$/.test(code) && where[0] === 'routes' ? 'key' : 'value'
       problems.push(problem(code, reading.find(where).place(what), args, hint))
     },
   }
@@ -80,16 +82,39 @@ export const checkRules = (
 const mapOf = (value: Json | undefined) => (isFields(value) ? value : {})
 const listOf = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : [])
 
-const checkPipeline = ({ document, routes, plugins, report }: RuleContext): void => {
+/** One problem if the whole order is missing, and none if its name or type is wrong: another
+ *  problem says so. */
+const checkPipeline = (context: RuleContext): void => {
+  const { document, plugins, report } = context
   const order = listOf(document.pipeline)
   for (const [index, name] of order.entries())
     if (typeof name === 'string' && !plugins.includes(name))
       report('UNKNOWN_PLUGIN', ['pipeline', index], [name], nearest(name, plugins))
+  const uses = [...usesOfPlugins(context)].filter(({ name }) => !order.includes(name))
+  if (Array.isArray(document.pipeline))
+    for (const { name, where } of uses) report('NOT_IN_PIPELINE', where, [name])
+  else if (uses[0] && document.pipeline === undefined && !isMisspelt('pipeline', document))
+    report('NO_PIPELINE', uses[0].where, [uses[0].name])
+}
+/** Plugins that routes and upstreams name. */
+function* usesOfPlugins({ document, routes, plugins }: RuleContext) {
   for (const [index, route] of routes.entries())
     for (const name of Object.keys(route))
-      if (plugins.includes(name) && !RESERVED_NAMES.has(name) && !order.includes(name))
-        report('NOT_IN_PIPELINE', ['routes', index, name], [name])
+      if (plugins.includes(name) && !RESERVED_NAMES.has(name))
+        yield { name, where: ['routes', index, name] as Path }
+  for (const [upstream, { url }] of upstreamsIn(document)) {
+    const name = inProcessPlugin(url)
+    if (name !== undefined && plugins.includes(name))
+      yield { name, where: ['upstreams', upstream, 'url'] as Path }
+  }
 }
+const upstreamsIn = (document: Document) =>
+  Object.entries(mapOf(document.upstreams)).map(([name, each]) => [name, mapOf(each)] as const)
+/** `NAME:` as a URL names the plugin that serves the upstream. */
+const inProcessPlugin = (url: Json | undefined): string | undefined =>
+  typeof url === 'string' ? /^([a-z][a-z0-9-]*):$/.exec(url)?.[1] : undefined
+const isMisspelt = (name: string, document: Document): boolean =>
+  Object.keys(document).some(each => nearest(each, [name]) !== undefined)
 
 /** Checks the pipeline order against `before` and `after` of every plugin. */
 const checkOrder = ({ document, pluginsByName, report }: RuleContext): void => {
@@ -112,16 +137,11 @@ const checkOrder = ({ document, pluginsByName, report }: RuleContext): void => {
   }
 }
 
-/** Checks `url: NAME:`, which names the plugin that serves the upstream. */
 const checkInProcessUpstreams = ({ document, plugins, report }: RuleContext): void => {
-  for (const [name, upstream] of Object.entries(mapOf(document.upstreams))) {
-    const { url } = mapOf(upstream)
-    const plugin = typeof url === 'string' ? /^([a-z][a-z0-9-]*):$/.exec(url)?.[1] : undefined
-    const where = ['upstreams', name, 'url']
-    if (plugin === undefined) continue
-    if (!plugins.includes(plugin))
-      report('UNKNOWN_PLUGIN', where, [plugin], nearest(plugin, plugins))
-    else if (!listOf(document.pipeline).includes(plugin)) report('NOT_IN_PIPELINE', where, [plugin])
+  for (const [name, { url }] of upstreamsIn(document)) {
+    const plugin = inProcessPlugin(url)
+    if (plugin !== undefined && !plugins.includes(plugin))
+      report('UNKNOWN_PLUGIN', ['upstreams', name, 'url'], [plugin], nearest(plugin, plugins))
   }
 }
 

@@ -7,6 +7,7 @@ import { readCatalogue } from '../catalogue/configured.ts'
 import { Endpoints } from '../catalogue/endpoints.ts'
 import { readablePattern } from '../catalogue/pattern.ts'
 import { isFields } from '../formats/fields.ts'
+import { csvCell } from '../ledger/views/csv.ts'
 import type { ViewFactory } from './response.ts'
 import { batchFactorOf, routePricesOf } from './route-prices.ts'
 
@@ -118,10 +119,4 @@ const cellsOf = (price: unknown, [name = '', ...names]: readonly string[]): read
   )
 }
 
-export const csvLine = (cells: readonly string[]): string => `${cells.map(cellOf).join()}\r\n`
-/** Quoted if RFC 4180 asks for it. A spreadsheet takes a text that begins with = + - or @ for a
- *  formula: an apostrophe before it prevents that. */
-const cellOf = (text: string): string => {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
+export const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join()}\r\n`

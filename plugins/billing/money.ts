@@ -1,5 +1,6 @@
 /** Converts between nanos (1e-9 of the currency's unit) and quota, the unit that customers see.
  *  Pure. */
+import { asFault } from '../../engine/errors.ts'
 import { parseDecimal, printDecimal } from './decimal.ts'
 
 const PLACES = 9
@@ -18,6 +19,15 @@ export const parseMoney = (
   value: unknown,
   { negative = false }: { readonly negative?: boolean } = {},
 ): bigint => parseDecimal(value, { places: PLACES, most: MAX_AMOUNT, negative })
+/** The amount of an argument, whose name errors have. */
+export const moneyIn = (value: unknown, name: string): bigint => {
+  try {
+    return parseMoney(value)
+  } catch (error) {
+    const fault = asFault(error)
+    throw Object.assign(fault, { message: `Invalid '${name}': ${fault.message}`, param: name })
+  }
+}
 /** Prints all digits: `0.000000001`. */
 export const printMoney = (nanos: bigint): string => printDecimal(nanos, PLACES)
 

@@ -27,23 +27,29 @@ const fault = errors({
     { as: { openai: { code: 'content_filter' } } },
   ],
   GUARD_FAILED: [503, 'The guard "%s" could not decide about this request; try again.'],
-  GUARD_OPTION: [500, 'guards.%s.words_file: cannot read %s: %s', { expose: true }],
+  GUARD_OPTION: [500, 'guards.%s.words_file: %s', { expose: true }],
 })
-type Host = Pick<HostBase, 'file' | 'log' | 'request'>
+type Host = Pick<HostBase, 'config' | 'file' | 'log' | 'request' | 'share'>
 
 type Files = Pick<HostBase, 'file'>
-const linesOf = (name: string, file: string, host: Files): readonly string[] => {
+const wordsIn = (name: string, file: string, host: Files): readonly string[] => {
+  const lines = readWords(name, file, host).split('\n')
+  const words = lines.map(line => line.trim()).filter(line => line !== '')
+  if (words.length === 0)
+    throw fault('GUARD_OPTION', [name, `${file} has no words; write one on each line`])
+  return words
+}
+const readWords = (name: string, file: string, host: Files): string => {
   try {
-    const lines = host.file(file).split('\n')
-    return lines.map(line => line.trim()).filter(line => line !== '')
+    return host.file(file)
   } catch (error) {
-    throw fault('GUARD_OPTION', [name, file, (error as Error).message])
+    throw fault('GUARD_OPTION', [name, `cannot read ${file}: ${(error as Error).message}`])
   }
 }
 /** Throws for a pattern or a file of words that cannot be read. `name`: of the guard. */
 const findersOf = (name: string, guard: Guard, host: Files): readonly Finder[] => {
   const { find = [], words = [], words_file: file, patterns = {}, longest } = guard
-  const all = [...words, ...(file === undefined ? [] : linesOf(name, file, host))]
+  const all = [...words, ...(file === undefined ? [] : wordsIn(name, file, host))]
   return [
     ...find.map(kind => FINDERS[kind]),
     ...(all.length > 0 ? [wordsFinder(all)] : []),
@@ -63,7 +69,10 @@ export class RouteGuard {
     this.#name = name
     this.#guard = guard
     this.#host = host
-    const finders = findersOf(name, guard, host)
+    // Once for all routes: a list of words may be long.
+    const finders = host.share(`guard/${name}`, host.config.hash, () =>
+      findersOf(name, guard, host),
+    )
     if (finders.length > 0)
       this.#finder = {
         find: text => findAll(finders, text),

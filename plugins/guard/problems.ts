@@ -10,11 +10,12 @@ export const problemsIn = ({ guards, routes }: Document, report: Report): void =
   for (const [name, guard] of Object.entries(named)) checkGuard(name, guard, report)
   for (const [index, route] of (Array.isArray(routes) ? routes : []).entries()) {
     if (!isFields(route) || route.guard === undefined) continue
-    for (const name of [route.guard].flat()) {
+    for (const [position, name] of [route.guard].flat().entries()) {
       if (typeof name !== 'string' || Object.hasOwn(named, name)) continue
       const { choices, suggestion } = choicesFor(name, 'guards', Object.keys(named))
       const message = `no guard is named "${name}"${choices}`
-      report(['routes', index, 'guard'], 'GUARD_UNKNOWN', message, suggestion)
+      const entry = Array.isArray(route.guard) ? [position] : []
+      report(['routes', index, 'guard', ...entry], 'GUARD_UNKNOWN', message, suggestion)
     }
   }
 }

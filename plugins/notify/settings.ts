@@ -1,7 +1,7 @@
 /** Reads, changes and shows the webhook settings of an account. */
 import { errors } from '../../engine/errors.ts'
 import type { Database, HostBase, Row, Sql, Statement } from '../../engine/plugin.ts'
-import { parseMoney, printMoney } from '../billing/money.ts'
+import { moneyIn, printMoney } from '../billing/money.ts'
 import { balanceInSql, lockWallet } from '../ledger/views/wallets.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { NotificationSettings, OwnDelivery } from '../views.ts'
@@ -81,7 +81,8 @@ export const saveSettings = async (
 ): Promise<string | undefined> => {
   const before = await readSettings(database, account)
   const url = change.url == null ? change.url : await admitAddress(change.url, host)
-  const threshold = change.threshold == null ? change.threshold : parseMoney(change.threshold)
+  const threshold =
+    change.threshold == null ? change.threshold : moneyIn(change.threshold, 'threshold')
   const secret = secretOf(before, url, change.secret)
   const now = await database.now()
   const after = {

@@ -1,7 +1,6 @@
 /** Arguments that several operations have. */
 import { integer, ofTypes, reading, required, type Shape, text } from '../../engine/config/shape.ts'
-import { asFault } from '../../engine/errors.ts'
-import { parseMoney } from '../billing/money.ts'
+import { moneyIn } from '../billing/money.ts'
 import { fault } from './faults.ts'
 import type { Context } from './operation.ts'
 
@@ -30,16 +29,13 @@ export const LIMIT = integer('How many rows a page has, 1 to 1,000; 100 by defau
 })
 export const CURSOR = text('`next` of the page before.', { maxLength: 256 })
 
-/** Nanos. Errors name the member. */
-const amountOf = (amount: string | number): bigint => {
-  try {
-    return parseMoney(amount)
-  } catch (error) {
-    throw Object.assign(asFault(error), { param: 'amount' })
-  }
-}
+/** The argument `amount`. Reads nanos. */
 export const amount = (description: string) =>
-  required(reading(ofTypes(description, ['string', 'number'], { maxLength: 24 }), amountOf))
+  required(
+    reading(ofTypes(description, ['string', 'number'], { maxLength: 24 }), value =>
+      moneyIn(value, 'amount'),
+    ),
+  )
 
 export const NOTE = text('The reason, for the ledger.', {
   maxLength: 200,

@@ -1,6 +1,7 @@
 /** Turns one call into spans: one of the server without usage, and one of the client for each
  *  attempt. The attempt that answered has usage and cost, so that sums count them once. */
 import { isFields } from '../../engine/kit.ts'
+import { hideSecrets } from '../../engine/observe/secret-text.ts'
 import type { Attempt, Exchange, Fault, Outcome, Slot } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { isForEmbeddings } from '../conversion/route-format.ts'
@@ -223,7 +224,7 @@ const serverSpan = (exchange: Exchange, outcome: Outcome, listed: readonly strin
     attributes: {
       'http.request.method': request.method,
       'http.route': route.pattern,
-      'url.path': request.path,
+      'url.path': hideSecrets(request.path),
       'http.response.status_code': outcome.status,
       'error.type': error,
       'tollgate.request': id,

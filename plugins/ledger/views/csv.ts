@@ -1,7 +1,6 @@
 /** Rows as CSV (RFC 4180), safe to open in a spreadsheet. Pure. */
-import type { Json } from '../../../engine/plugin.ts'
 
-type Fields = { readonly [name: string]: Json }
+type Fields = { readonly [name: string]: unknown }
 const MONEY = new Set(['cost', 'refunded'])
 
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/

@@ -56,17 +56,20 @@ export const findCode = async (database: Reader, id: string): Promise<Code> => {
 }
 
 /** Adds the amount of a code to the account of the caller; nanos. The same code again, by the same
- *  account, changes nothing and has the same result. Throws CODE_UNKNOWN, CODE_SPENT or
- *  CODES_GUESSED. */
-export const redeem = async (context: Context, text: string): Promise<bigint> => {
+ *  account, changes nothing: it is `repeated`. Throws CODE_UNKNOWN, CODE_SPENT or CODES_GUESSED. */
+export const redeem = async (
+  context: Context,
+  text: string,
+): Promise<{ readonly amount: bigint; readonly repeated: boolean }> => {
   const { store, now, own = 0 } = context
   const code = await lookUp(context, text)
-  if (code.account === own) return code.amount
+  const { amount } = code
+  if (code.account === own) return { amount, repeated: true }
   if (stateOf(code, now) !== 'open') throw fault('CODE_SPENT')
   const credit = {
     account: own,
     kind: 'credit',
-    amount: code.amount,
+    amount,
     note: `code ${code.id}`,
     at: now,
   } as const
@@ -74,14 +77,15 @@ export const redeem = async (context: Context, text: string): Promise<bigint> =>
     await store.change([redeemCode(code.id, own, now), ...creditAccount(credit)], {
       object: `account ${own}`,
       before: null,
-      after: { credited: printMoney(code.amount), code: code.id },
+      after: { credited: printMoney(amount), code: code.id },
     })
+    return { amount, repeated: false }
   } catch (error) {
     if (!isCode(error, 'CODE_SPENT')) throw error
     // Another request was faster: perhaps one of the same account.
     if ((await findCode(store, code.id)).account !== own) throw fault('CODE_SPENT')
+    return { amount, repeated: true }
   }
-  return code.amount
 }
 
 /** Limits guesses: an account may name thirty unknown codes a minute. */

@@ -11,7 +11,7 @@ import {
   makeCode,
   revokeCode,
 } from '../../ledger/payments/codes.ts'
-import { list as listOf, object as row, text as word } from '../../shapes.ts'
+import { boolean, list as listOf, object as row, text as word } from '../../shapes.ts'
 import type { CodeRow, NewCode } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
 import { amount, CURSOR, LIMIT, NOTE, noteBy } from '../arguments.ts'
@@ -149,12 +149,12 @@ const redeemOwn = operation({
     { code: required(text('The code, in any case, with or without dashes.', { maxLength: 64 })) },
     {},
   ),
-  result: row({ credited: MONEY, balance: MONEY }),
+  result: row({ credited: MONEY, repeated: boolean, balance: MONEY }),
   own: [{ view: 'redeem-code' }],
   async run(context, { code }) {
-    const credited = await redeem(context, code)
+    const { amount: nanos, repeated } = await redeem(context, code)
     const { balance } = await accountRowById(context.store, context.own ?? 0)
-    return { data: { credited: printMoney(credited), balance } }
+    return { data: { credited: printMoney(nanos), repeated, balance } }
   },
 })
 

@@ -30,7 +30,8 @@ const daysOf = (period: string): Days => {
   const after =
     from.length === 7 ? Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1, 1) : first + DAY
   const last = to === undefined ? after : Date.parse(to)
-  if (!(first < last) || start.toISOString().slice(0, from.length) !== from)
+  const isOfCalendar = (at: number, text: string) => dayText(at / DAY).startsWith(text)
+  if (!(first < last) || !isOfCalendar(first, from) || !isOfCalendar(last, to ?? ''))
     throw queryFault(
       'period',
       'a month such as 2026-11, a day, or days such as 2026-11-01..2026-11-15',

@@ -117,6 +117,7 @@ models:
   words: { to: up/words-of-up, price: { input: 1 / 1k, output: 1 / 1k, cached: 1 / 1k }, output: 1000 }
 routes:
   - { path: POST /chat, auth: key, model: body, translate: openai-chat, errors: openai, rewrite: '/' }
+  - { path: 'POST /of/{name}/chat', auth: key, model: body, translate: openai-chat, errors: openai, rewrite: '/' }
 `
 const BODY = { model: 'words', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
@@ -172,6 +173,22 @@ t.test('telemetry: a call with two attempts is one trace with its usage once', a
   t.match(collector.headers[0], { 'x-key': 'secret-1', 'content-type': 'application/json' })
   for (const each of collector.spans)
     t.ok(BigInt(each.endTimeUnixNano) >= BigInt(each.startTimeUnixNano))
+})
+
+t.test('telemetry: a key in a path is in no span', async t => {
+  const collector = await startCollector(t)
+  const customer = await prepareCustomer(routes(`{ to: ${collector.url} }`), 10n ** 11n)
+  await postJson(customer.key, `/of/${customer.key}/chat`, BODY)
+  await postJson(customer.key, '/of/team-7/chat', BODY)
+  const paths = () => collector.spans.filter(({ kind }) => kind === 2).map(each => plain(each))
+  await collector.until(() => paths().length >= 2)
+  t.same(
+    paths()
+      .map(each => each['url.path'])
+      .sort(),
+    ['/of/[hidden]/chat', '/of/team-7/chat'],
+  )
+  t.notMatch(JSON.stringify(collector.spans), customer.key)
 })
 
 t.test('telemetry: older names, and metrics that agree with the calls', async t => {

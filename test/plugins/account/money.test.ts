@@ -84,7 +84,7 @@ t.test('money commands: an invalid amount or an unknown account changes nothing'
   const before = await readLedgerTables()
   const INVALID_COMMANDS: readonly (readonly [exit: number, message: RegExp, ...args: string[]])[] =
     [
-      [2, /is negative/, 'credit', 'ann', '--', '-5'],
+      [2, /Invalid 'amount': "-5" is negative/, 'credit', 'ann', '--', '-5'],
       [2, /not a decimal number/, 'credit', 'ann', 'ten'],
       [2, /not a decimal number/, 'credit', 'ann', ''],
       [2, /not a decimal number/, 'credit', 'ann', '1,000.00'],

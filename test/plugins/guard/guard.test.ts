@@ -10,6 +10,7 @@ import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
 import { changeMatches, mapPromptText, replaceMatches } from '../../../plugins/formats/hub/text.ts'
 import guardPlugin from '../../../plugins/guard/index.ts'
 import translate from '../../../plugins/translate/index.ts'
+import { fakeHost, type HostOptions } from '../../../program/exports/testing.ts'
 import { arrange, CLIENTS, ownCodec, textIn } from '../../helpers/formats/listening-gateway.ts'
 import { faultsOf } from '../../helpers/gateway/test-server.ts'
 
@@ -301,8 +302,26 @@ t.test('guard: wrong options are problems', async t => {
   t.match(await codesOf({ own: { patterns: { a: '(' }, do: 'flag' } }), /refused by RE2/)
   t.match(await codesOf({ own: { patterns: { a: 'x*' }, do: 'flag' } }), /empty text/)
   t.match(await codesOf({ own: ok }, {}), /^GUARD_ROUTE .*needs `translate:`/)
+  const places: string[] = []
+  guardPlugin.check(
+    { guards: { own: ok }, routes: [{ guard: 'pi' }, { guard: ['own', 'pi'] }] } as never,
+    where => void places.push(where.join('.')),
+  )
+  t.same(places, ['routes.0.guard', 'routes.1.guard.1'], 'the entry of a list, not the whole list')
   t.match(
     await codesOf({ own: { words_file: 'none.txt', do: 'flag' } }),
     /^GUARD_OPTION guards\.own\.words_file: cannot read none\.txt: /,
   )
+  const own = { words_file: 'words.txt', do: 'flag' }
+  const route = { option: (name: string) => (name === 'translate' ? 'openai-chat' : undefined) }
+  const hostWith = (text: string) =>
+    fakeHost({ files: { 'words.txt': text }, document: { guards: { own } }, route } as HostOptions)
+  for (const text of ['', '\n \n'])
+    t.throws(() => guardPlugin.setup('own', hostWith(text)), {
+      code: 'GUARD_OPTION',
+      message: /words\.txt has no words; write one on each line/,
+    })
+  const host = hostWith('falcon\n\nproject x\n')
+  for (const options of ['own', ['own'], 'own']) guardPlugin.setup(options, host)
+  t.same(host.createdKeys, ['guard/own'], 'a list of words is compiled once for all routes')
 })

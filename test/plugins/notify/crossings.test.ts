@@ -77,6 +77,11 @@ for (const engine of ENGINES)
       await desk.credit(3, 10n * UNIT)
       await desk.save(3, { url: URL, threshold: '2.5' })
       t.equal(await desk.move(), 0)
+      await t.rejects(desk.save(3, { threshold: 'ten' }), {
+        code: 'AMOUNT_MALFORMED',
+        message: /^Invalid 'threshold': "ten" is not a decimal/,
+        param: 'threshold',
+      })
       await desk.save(3, { threshold: 20 })
       t.equal(await desk.move(), 1)
       desk.ahead += MERGE

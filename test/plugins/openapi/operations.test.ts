@@ -102,7 +102,7 @@ t.test('price sheet: quotes what CSV needs, and makes no text a formula', t => {
     csvLine(['a', 'b,c', 'say "x"', 'two\nlines', '']),
     'a,"b,c","say ""x""","two\nlines",\r\n',
   )
-  t.equal(csvLine(['=1+1', '@x', '-2', '+3', '0.5']), "'=1+1,'@x,'-2,'+3,0.5\r\n")
+  t.equal(csvLine(['=1+1', '@x', '-2', '+3', '0.5']), "'=1+1,'@x,-2,'+3,0.5\r\n")
   t.end()
 })
 

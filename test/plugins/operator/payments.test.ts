@@ -49,10 +49,14 @@ for (const { engine, database } of await startBoth(t, [])) {
     const codes = await run<NewCode[]>(host, 'codes create', { amount: '12.5', count: 3 })
     const [first, second, third] = codes
     if (!first || !second || !third) throw new Error('three codes were made')
-    t.match(await redeem(host, ann, first.code), { credited: '12.5', balance: '12.5' })
+    t.match(await redeem(host, ann, first.code), {
+      credited: '12.5',
+      repeated: false,
+      balance: '12.5',
+    })
     t.match(
       await redeem(host, ann, first.code.toLowerCase()),
-      { credited: '12.5', balance: '12.5' },
+      { credited: '12.5', repeated: true, balance: '12.5' },
       'the same account, again: nothing changes',
     )
     await t.rejects(redeem(host, bob, first.code), { code: 'CODE_SPENT', status: 409 })

@@ -133,7 +133,15 @@ for (const { engine, database } of await startBoth(t, []))
     const [focus] = await show({ account: 'ann', period: '2028-02', format: 'focus' })
     t.match(focus?.text, /^BilledCost,BillingAccountId,/)
     t.equal(focus?.text?.trim().split('\r\n').length, (february?.lines.length ?? 0) + 1)
-    for (const period of ['2028-13', '2028-02-30', 'now', '', '2028-02-03..2028-02-01', '2028'])
+    for (const period of [
+      '2028-13',
+      '2028-02-30',
+      '2028-02-01..2028-02-30',
+      'now',
+      '',
+      '2028-02-03..2028-02-01',
+      '2028',
+    ])
       await t.rejects(
         show({ account: 'ann', period }),
         { code: 'ADMIN_QUERY', status: 400 },

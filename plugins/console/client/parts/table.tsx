@@ -2,6 +2,7 @@
  *  visible rows in the document, and exported as CSV. */
 import { Component, type ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { csvCell } from '../../../ledger/views/csv.ts'
 import type { ApiError } from '../api.ts'
 import { call } from '../api.ts'
 import { toApiError } from '../loading.ts'
@@ -335,12 +336,6 @@ const useSteadyColumns = (
     }
   }, [titles])
 
-/** A field that a spreadsheet would run as a formula begins with an apostrophe. */
-const csvField = (value: string | number | null | undefined): string => {
-  if (typeof value === 'number') return String(value)
-  const plain = /^[=+\-@\t\r]/.test(value ?? '') ? `'${value}` : (value ?? '')
-  return /[",\n\r]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
-}
 const saveCsv = <Row,>(
   name: string,
   columns: readonly Column<Row>[],
@@ -348,8 +343,8 @@ const saveCsv = <Row,>(
 ): void => {
   const exported = columns.filter(({ csv }) => csv)
   const lines = [
-    exported.map(({ title }) => csvField(title)),
-    ...rows.map(row => exported.map(({ csv }) => csvField(csv?.(row)))),
+    exported.map(({ title }) => csvCell(title)),
+    ...rows.map(row => exported.map(({ csv }) => csvCell(csv?.(row)))),
   ]
   const content = lines.map(fields => `${fields.join(',')}\r\n`).join('')
   const link = document.createElement('a')
