@@ -79,6 +79,14 @@ t.test('money in the console', { skip: missingBrowser }, async t => {
       await line.waitFor()
       await page.getByRole('row').filter({ hasText: '12.50' }).first().waitFor()
       t.same(await seriousFindings(page), [])
+      const tokens = statement.getByRole('columnheader', { name: 'Tokens out' })
+      if (width === 390) {
+        t.equal(await tokens.isVisible(), false, 'left out where there is no space')
+        await statement.getByRole('button', { name: 'All columns' }).click()
+        await statement.getByRole('button', { name: 'Fewer columns' }).waitFor()
+        t.same(await seriousFindings(page), [])
+      }
+      t.equal(await tokens.isVisible(), true)
       if (width === 1440) {
         const [file] = await Promise.all([
           page.waitForEvent('download'),

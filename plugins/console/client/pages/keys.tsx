@@ -2,16 +2,16 @@
 import { useState } from 'preact/hooks'
 import type { OwnKey, PricedModel } from '../../../views.ts'
 import { callData } from '../api.ts'
-import { formatNumber, formatTime } from '../format.ts'
+import { formatTime } from '../format.ts'
 import { type Action, useAction, useData } from '../loading.ts'
 import { Confirm, Dialog, Field, Form, useUnsaved } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
-import { QuotaFields, quotaBody, quotaDraft, quotaText } from '../parts/quota.tsx'
+import { QuotaFields, quotaBody, quotaDraft, quotaMoney, quotaText } from '../parts/quota.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Secret, State, Time } from '../parts/values.tsx'
+import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
 type Open =
@@ -39,7 +39,7 @@ const Keys = () => {
       <Table
         name={text('page.keys')}
         of={rows}
-        columns={columnsOf(setOpen)}
+        columns={columnsOf(useCurrency(), setOpen)}
         keyOf={({ id }) => id}
         empty={
           <Empty title={text('keys.empty')} help={text('keys.empty.help')}>
@@ -57,7 +57,7 @@ const Keys = () => {
 }
 export default Keys
 
-const columnsOf = (onOpen: (open: Open) => void): readonly Column<OwnKey>[] => [
+const columnsOf = (currency: string, onOpen: (open: Open) => void): readonly Column<OwnKey>[] => [
   {
     title: text('column.name'),
     cell: ({ name, created }) => (
@@ -86,8 +86,8 @@ const columnsOf = (onOpen: (open: Open) => void): readonly Column<OwnKey>[] => [
   },
   {
     title: text('keys.used'),
-    cell: key => `${formatNumber(key.used_quota)} / ${quotaText(key)}`,
-    csv: ({ used_quota, quota }) => `${used_quota} / ${quota ?? ''}`,
+    cell: key => `${quotaMoney(key.used_quota)} / ${quotaText(key, currency)}`,
+    csv: key => `${quotaMoney(key.used_quota)} / ${quotaText(key, currency)}`,
     isNumber: true,
     isWide: true,
   },

@@ -2,13 +2,25 @@
 
 import type { Limits } from '../../../views.ts'
 import type { ApiError } from '../api.ts'
+import { formatNumber } from '../format.ts'
 import { text } from '../texts.ts'
 import { Field } from './form.tsx'
 
-export const limitsText = (limits: Limits | null): string =>
-  Object.entries(limits ?? {})
-    .map(([name, limit]) => `${name} ${limit}`)
-    .join(', ')
+/** `60 requests/min, 100,000 tokens/min, 5 at once`; empty without limits. */
+export const limitsText = (limits: Limits | null): string => {
+  const { requests, tokens, concurrency } = limits ?? {}
+  return [
+    ...(requests === undefined ? [] : [rateText('limits.requests', requests)]),
+    ...(tokens === undefined ? [] : [rateText('limits.tokens', tokens)]),
+    ...(concurrency === undefined
+      ? []
+      : [text('limits.concurrency', { n: formatNumber(concurrency) })]),
+  ].join(', ')
+}
+const rateText = (name: 'limits.requests' | 'limits.tokens', rate: string): string => {
+  const [count = '', unit = ''] = rate.split('/')
+  return text(name, { n: /^\d+$/.test(count) ? formatNumber(Number(count)) : count, unit })
+}
 
 /** As the form has them: empty for the limit of the route. */
 export type LimitsDraft = Readonly<Record<keyof Limits, string>>

@@ -130,6 +130,7 @@ const ALL_BELOW = 120
 export const Table = <Row,>(props: TableProps<Row>) => {
   const { name, of, columns, keyOf, hrefOf, empty, isTall = false } = props
   const { rows, error, isSlow, hasMore, loadMore, reload } = of
+  const [hasAll, setAll] = useState(false)
   const body = useRef<HTMLTableSectionElement>(null)
   const count = rows?.length ?? 0
   const range = useWindow(body, count, hasMore ? loadMore : undefined)
@@ -141,7 +142,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
   if (rows.length === 0) return <>{empty}</>
   return (
     <>
-      <TableBox name={name}>
+      <TableBox name={name} hasAll={hasAll}>
         <table aria-rowcount={rows.length + 1} class={isTall ? 'tall' : ''}>
           <thead>
             <tr>
@@ -161,6 +162,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
       </TableBox>
       <div class="table-foot">
         <span>{text(hasMore ? 'rows.more' : 'rows', { n: rows.length })}</span>
+        <ColumnsButton of={columns} hasAll={hasAll} onChange={setAll} />
         {props.csvHref ? (
           <a class="button tiny" href={props.csvHref} download>
             {text('csv')}
@@ -202,13 +204,43 @@ class BodyRow<Row> extends Component<BodyRowProps<Row>> {
     )
   }
 }
+interface TableBoxProps {
+  readonly name: string
+  /** Narrow screens show all columns too. */
+  readonly hasAll?: boolean
+  readonly children: ComponentChildren
+}
 /** Scrolls a table that is wider than the screen; the keyboard reaches it. */
-export const TableBox = ({ name, children }: { name: string; children: ComponentChildren }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable
-  <section class="table-box" aria-label={name} tabIndex={0}>
+export const TableBox = ({ name, hasAll = false, children }: TableBoxProps) => (
+  <section
+    class={hasAll ? 'table-box all-columns' : 'table-box'}
+    aria-label={name}
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable
+    tabIndex={0}
+  >
     {children}
   </section>
 )
+interface ColumnsButtonProps {
+  readonly of: readonly Pick<Column<never>, 'isWide' | 'isWidest'>[]
+  readonly hasAll: boolean
+  onChange(hasAll: boolean): void
+}
+/** Shows the columns that a screen of this width leaves out. */
+const ColumnsButton = ({ of, hasAll, onChange }: ColumnsButtonProps) => {
+  const [isWide, isWidest] = [of.some(each => each.isWide), of.some(each => each.isWidest)]
+  if (!isWide && !isWidest) return null
+  return (
+    <button
+      type="button"
+      class={`button tiny ${isWidest ? 'below-widest' : 'below-wide'}`}
+      aria-pressed={hasAll}
+      onClick={() => onChange(!hasAll)}
+    >
+      {text(hasAll ? 'columns.fewer' : 'columns.all')}
+    </button>
+  )
+}
 interface PlainProps<Row> {
   readonly name: string
   readonly rows: readonly Row[]
@@ -216,7 +248,7 @@ interface PlainProps<Row> {
 }
 /** A table of rows that are all there. */
 export const PlainTable = <Row,>({ name, rows, columns }: PlainProps<Row>) => (
-  <TableBox name={name}>
+  <TableBox name={name} hasAll>
     <table>
       <thead>
         <tr>

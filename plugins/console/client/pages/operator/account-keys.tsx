@@ -2,7 +2,6 @@
 import { useState } from 'preact/hooks'
 import type { KeyView } from '../../../../views.ts'
 import { callData } from '../../api.ts'
-import { formatNumber } from '../../format.ts'
 import { useAction } from '../../loading.ts'
 import { Confirm, Dialog, Form } from '../../parts/form.tsx'
 import {
@@ -12,7 +11,7 @@ import {
   limitsDraft,
   limitsText,
 } from '../../parts/limits.tsx'
-import { QuotaFields, quotaBody, quotaDraft, quotaText } from '../../parts/quota.tsx'
+import { QuotaFields, quotaBody, quotaDraft, quotaMoney, quotaText } from '../../parts/quota.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx'
@@ -74,7 +73,7 @@ const columnsOf = (
     title: text('account.limits'),
     cell: key => (
       <span class="ellipsis" title={limitsText(key.limits)}>
-        {limitsText(key.limits) || text('none')}
+        {limitsText(key.limits) || text('limits.route')}
       </span>
     ),
     csv: ({ limits }) => limitsText(limits),
@@ -83,7 +82,9 @@ const columnsOf = (
   {
     title: text('account.quota'),
     cell: key =>
-      key.quota === null ? text('none') : `${formatNumber(key.remaining ?? 0)} / ${quotaText(key)}`,
+      key.quota === null
+        ? text('unlimited')
+        : `${quotaMoney(key.remaining ?? 0)} / ${quotaText(key, currency)}`,
     csv: ({ quota }) => quota,
     isNumber: true,
     isWide: true,

@@ -162,7 +162,7 @@ const Facts = ({ account }: { account: AccountRow }) => {
           <Money amount={overdraft} /> {currency}
         </dd>
         <dt>{text('account.limits')}</dt>
-        <dd>{limitsText(limits) || text('none')}</dd>
+        <dd>{limitsText(limits) || text('unlimited')}</dd>
         <dt>{text('ledger.charges')}</dt>
         <dd>
           <a href={hrefOf('ledger', undefined, { account: String(id) })}>{text('account.calls')}</a>
