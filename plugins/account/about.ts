@@ -18,6 +18,7 @@ import {
   number,
   object,
   oneOf,
+  open,
   query,
   text,
   time,
@@ -159,6 +160,99 @@ const receipt = object(
 )
 const KEY_KIND = 'API key'
 
+const newApiPage = (item: ReturnType<typeof object>) =>
+  json(envelopeOf(object({ page: integer, page_size: integer, total: integer, items: list(item) })))
+const newApiToken = object({
+  id: integer,
+  user_id: integer,
+  key: described('Masked; the whole key where it is created', text),
+  status: described('1 active, 2 revoked, 3 expired', integer),
+  name: text,
+  created_time: integer,
+  accessed_time: integer,
+  expired_time: described('Unix seconds; -1: never', integer),
+  remain_quota: integer,
+  used_quota: integer,
+  unlimited_quota: boolean,
+  model_limits_enabled: boolean,
+  model_limits: text,
+  allow_ips: text,
+  group: text,
+})
+const newApiLog = object({
+  id: integer,
+  created_at: integer,
+  type: described('2 a call, 5 a failed call', integer),
+  token_name: text,
+  model_name: text,
+  quota: integer,
+  prompt_tokens: integer,
+  completion_tokens: integer,
+  use_time: integer,
+  is_stream: boolean,
+  token_id: integer,
+  request_id: text,
+})
+const NEW_API_PAGE = [
+  query('p', 'The page, from 1'),
+  query('page_size', 'Rows of a page, at most 100; 10 by default'),
+]
+const NEW_API_BODY = open(
+  object(
+    {},
+    {
+      id: integer,
+      name: text,
+      expired_time: integer,
+      remain_quota: integer,
+      unlimited_quota: boolean,
+      model_limits_enabled: boolean,
+      model_limits: text,
+    },
+  ),
+)
+const NEW_API: Readonly<Record<string, RouteDescription>> = {
+  'log-self': {
+    summary: 'Lists the calls of the account, in the shape of new-api',
+    responses: newApiPage(newApiLog),
+    parameters: [
+      ...NEW_API_PAGE,
+      query('type', '2: calls, 5: failed calls'),
+      query('start_timestamp', 'Unix seconds'),
+      query('end_timestamp', 'Unix seconds'),
+      query('token_name', 'Only calls of the key with this name'),
+      query('model_name', 'Only calls of this model'),
+    ],
+  },
+  'log-token': {
+    summary: 'Lists the last calls of the API key, in the shape of new-api',
+    responses: json(envelopeOf(list(newApiLog))),
+  },
+  'new-api-tokens': {
+    summary: 'Lists the API keys of the account, in the shape of new-api',
+    responses: newApiPage(newApiToken),
+    parameters: NEW_API_PAGE,
+  },
+  'new-api-token': {
+    summary: 'Shows an API key, in the shape of new-api',
+    responses: json(envelopeOf(newApiToken)),
+  },
+  'new-api-create': {
+    summary: 'Creates an API key, in the shape of new-api: the only response that shows it in full',
+    body: json(NEW_API_BODY),
+    responses: json(envelopeOf(newApiToken)),
+  },
+  'new-api-update': {
+    summary: 'Changes an API key, in the shape of new-api',
+    body: json(NEW_API_BODY),
+    responses: json(envelopeOf(newApiToken)),
+  },
+  'new-api-delete': {
+    summary: 'Revokes an API key, in the shape of new-api',
+    responses: json(envelopeOf(any)),
+  },
+}
+
 export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   info: {
     summary: 'Shows the account and its balance',
@@ -185,6 +279,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     summary: 'Lists the names of the models, in the shape of new-api',
     responses: json(envelopeOf(list(text))),
   },
+  ...NEW_API,
   balance: {
     summary: 'Shows what an API key may spend',
     responses: json(envelopeOf(balance)),

@@ -16,6 +16,18 @@ export const fault = errors({
   HEADER_MISSING: [401, 'No Authorization header', BEARER_CHALLENGE],
   BEARER_NOT_KNOWN: [401, 'Invalid Bearer token', BEARER_CHALLENGE],
 
+  TOKEN_PAGE: [400, '`%s` must be a page number; at most 10,000 rows are listed'],
+  TOKEN_STATUS: [
+    400,
+    'Keys cannot be disabled here: delete this one, or set its `expired_time`',
+    { param: 'status' },
+  ],
+  TOKEN_ADDRESSES: [
+    400,
+    'Keys cannot be bound to addresses here: send no `allow_ips`',
+    { param: 'allow_ips' },
+  ],
+
   USAGE_INSTANT: [
     400,
     '%s must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z',

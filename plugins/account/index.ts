@@ -5,6 +5,8 @@ import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { ABOUT } from './about.ts'
 import { commands } from './command.ts'
+import { ownLogs, tokenLogs } from './new-api/logs.ts'
+import { createToken, deleteToken, listTokens, showToken, updateToken } from './new-api/tokens.ts'
 import { operationViews } from './own-operations.ts'
 import { priceSheet } from './price-sheet.ts'
 import { pricing } from './pricing.ts'
@@ -17,6 +19,13 @@ import { overview, usage, usageEvents } from './usage.ts'
 const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
   site: siteStatus,
   models: ownModels,
+  'log-self': ownLogs,
+  'log-token': tokenLogs,
+  'new-api-tokens': listTokens,
+  'new-api-token': showToken,
+  'new-api-create': createToken,
+  'new-api-update': updateToken,
+  'new-api-delete': deleteToken,
   info: profile,
   balance,
   'token-usage': tokenUsage,

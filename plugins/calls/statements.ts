@@ -109,6 +109,16 @@ export const FIND_FAILED_CALL = sql(
   `SELECT ${COLUMNS} FROM failed_calls f WHERE f.request = ?`,
 )
 
+/** How many failed calls of an account there are, at most ten thousand. Parameters: account, from,
+ *  to, filters (model, key and the member of the key, twice each, null for all). */
+export const COUNT_FAILED_CALLS = sql(
+  'count',
+  `SELECT count(*) AS number FROM (SELECT 1 AS one FROM failed_calls f
+   WHERE f.account = ? AND f.at >= ? AND f.at < ?
+     AND (CAST(? AS TEXT) IS NULL OR f.model = ?) AND (CAST(? AS BIGINT) IS NULL OR f.key = ?)
+     AND ${ofMember('f.key')} LIMIT 10000) counted`,
+)
+
 /** The members of a row that both customers and operators see. */
 export const failureOf = (row: Row) => ({
   status: Number(row.status),

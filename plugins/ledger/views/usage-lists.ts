@@ -89,3 +89,14 @@ export const sumsBy = (
     const text = sumsText(group, sort, order, usageOfAccount[dialect])
     return withNames(text, `${column} ${order}, s.name ${order}`)
   })
+
+const MOST_COUNTED = 10_000
+/** How many calls a list has, at most ten thousand. Parameters: account, from, to, filters (model,
+ *  key and the member of the key, twice each, null for all). */
+export const COUNT_CALLS: Sql = {
+  name: 'ledger: count of calls',
+  text: `SELECT count(*) AS number FROM (SELECT 1 AS one FROM charges c
+   WHERE c.account = ? AND c.opened >= ? AND c.opened < ?
+     AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
+     AND ${ofMember('c.key')} LIMIT ${MOST_COUNTED}) counted`,
+}
