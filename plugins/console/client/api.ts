@@ -31,6 +31,8 @@ export interface CallOptions {
   readonly raw?: BodyInit
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
+  /** The browser asks again, although it has a response that may still be used. */
+  readonly isFresh?: boolean
 }
 /** The address of a path of the gateway, for links and media. */
 export const addressOf = (path: string): string => PREFIX + path
@@ -41,7 +43,7 @@ export const send = (
   path: string,
   options: CallOptions = {},
 ): Promise<Response> => {
-  const { body, raw, headers = {}, signal } = options
+  const { body, raw, headers = {}, signal, isFresh } = options
   const content = body === undefined ? raw : JSON.stringify(body)
   return fetch(addressOf(path), {
     method,
@@ -53,6 +55,7 @@ export const send = (
     },
     ...(content !== undefined && { body: content }),
     ...(signal && { signal }),
+    ...(isFresh && { cache: 'no-cache' as const }),
   })
 }
 

@@ -33,7 +33,7 @@ export const useData = <T>(path: string | undefined): Loaded<T> => {
     if (path === undefined) return
     const abort = new AbortController()
     const timer = setTimeout(() => setSlow(true), SLOW)
-    call<T>('GET', path, { signal: abort.signal })
+    call<T>('GET', path, { signal: abort.signal, isFresh: round > 0 })
       .then(data => {
         cache[path] = data
         setError(undefined)

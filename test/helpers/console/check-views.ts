@@ -35,7 +35,7 @@ export const checkViews = async (t: Test, roles: readonly Role[]): Promise<void>
 }
 
 /** Elements that are wider than the screen, outside of boxes that scroll. */
-const WIDER = `(() => {
+export const WIDER = `(() => {
   const scrolls = element => {
     for (let each = element; each; each = each.parentElement)
       if (/auto|scroll|hidden/.test(getComputedStyle(each).overflowX) && each !== document.body) return true

@@ -218,9 +218,13 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
   }),
   dialog('operator', 'upstreams', 'tested', async page => {
     const row = page.getByRole('row').filter({ hasText: /^(?:rrcohere|gpopenai)/ })
-    for (const each of await row.getByRole('button').all()) await each.click()
+    for (const each of await row.getByRole('button', { name: 'Test' }).all()) await each.click()
     await page.locator('[data-test]').nth(1).waitFor()
   }),
+  dialog('operator', 'upstreams', 'add-provider', press('Add a provider')),
+  dialog('operator', 'upstreams', 'add-model', press('Add a model')),
+  dialog('operator', 'models', 'prices', press('Change prices')),
+  dialog('operator', 'routes/chat', 'limits', press('Set limits')),
   dialog('operator', 'configuration', 'rollback', press('Roll back')),
   dialog('operator', 'configuration', 'refused', async page => {
     await page.getByRole('button', { name: 'Reload', exact: true }).click()

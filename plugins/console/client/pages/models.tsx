@@ -1,6 +1,7 @@
 /** Models and prices: search, and snippets to paste. */
 import { useContext, useState } from 'preact/hooks'
 import type { PricedModel } from '../../../views.ts'
+import { ChangePrices } from '../changes/prices.tsx'
 import { videoCurlOf } from '../formats.ts'
 import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
@@ -16,6 +17,7 @@ import { text } from '../texts.ts'
 
 const Models = ({ place: { query } }: PageProps) => {
   const [model, setModel] = useState<PricedModel>()
+  const [priced, setPriced] = useState<PricedModel>()
   const search = (query.get('search') ?? '').toLowerCase()
   const models = useData<{ data: readonly PricedModel[] }>('/api/pricing')
   const matches = ({ model_name, description = '' }: PricedModel): boolean =>
@@ -34,9 +36,21 @@ const Models = ({ place: { query } }: PageProps) => {
         />
       </div>
       <View of={models} rows={10}>
-        {({ data }) => <ModelList models={data.filter(matches)} onSnippets={setModel} />}
+        {({ data }) => (
+          <ModelList models={data.filter(matches)} onSnippets={setModel} onPrices={setPriced} />
+        )}
       </View>
       {model && <Snippets model={model} onClose={() => setModel(undefined)} />}
+      {priced && (
+        <ChangePrices
+          model={priced}
+          onClose={() => setPriced(undefined)}
+          onLive={() => {
+            setPriced(undefined)
+            models.reload()
+          }}
+        />
+      )}
     </>
   )
 }
@@ -45,9 +59,11 @@ export default Models
 interface ShownProps {
   readonly models: readonly PricedModel[]
   onSnippets(model: PricedModel): void
+  onPrices(model: PricedModel): void
 }
-const ModelList = ({ models, onSnippets }: ShownProps) => {
+const ModelList = ({ models, onSnippets, onPrices }: ShownProps) => {
   const currency = useCurrency()
+  const mayEdit = useContext(SessionContext)?.edit
   return (
     <Table
       name={text('page.models')}
@@ -59,7 +75,7 @@ const ModelList = ({ models, onSnippets }: ShownProps) => {
         loadMore: () => {},
         reload: () => {},
       }}
-      columns={columnsOf(currency, onSnippets)}
+      columns={columnsOf(currency, onSnippets, mayEdit ? onPrices : undefined)}
       keyOf={({ model_name }) => model_name}
       isTall
       empty={<Empty title={text('models.empty')} help={text('models.empty.help')} />}
@@ -134,6 +150,7 @@ const priceColumn = (name: (typeof COMPARED)[number], currency: string): Column<
 const columnsOf = (
   currency: string,
   onSnippets: (model: PricedModel) => void,
+  onPrices: ((model: PricedModel) => void) | undefined,
 ): readonly Column<PricedModel>[] => [
   {
     title: text('column.model'),
@@ -167,7 +184,10 @@ const columnsOf = (
   },
   actionColumn(
     ({ model_name }) => model_name,
-    model => [{ label: text('models.snippets'), run: () => onSnippets(model) }],
+    model => [
+      { label: text('models.snippets'), run: () => onSnippets(model) },
+      ...(onPrices ? [{ label: text('models.change'), run: () => onPrices(model) }] : []),
+    ],
   ),
 ]
 

@@ -1,13 +1,15 @@
 /** Routes, for operators: the pipeline of each as compiled, with its options and its place. */
 
+import { useContext, useState } from 'preact/hooks'
 import type { RouteRow } from '../../../../views.ts'
+import LimitRoute from '../../changes/limit-route.tsx'
 import { useData } from '../../loading.ts'
 import type { PageProps } from '../../page.ts'
 import { Filter, wholeList } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { Empty, View } from '../../parts/states.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { MethodPath } from '../../parts/values.tsx'
+import { MethodPath, SessionContext } from '../../parts/values.tsx'
 import { hrefOf } from '../../router.ts'
 import { text } from '../../texts.ts'
 
@@ -16,7 +18,13 @@ const Routes = ({ place: { id, query } }: PageProps) => {
   if (id !== undefined)
     return (
       <View of={routes} rows={8}>
-        {({ data }) => <RouteView name={id} route={data.find(each => each.name === id)} />}
+        {({ data }) => (
+          <RouteView
+            name={id}
+            route={data.find(each => each.name === id)}
+            onChange={routes.reload}
+          />
+        )}
       </View>
     )
   const search = (query.get('search') ?? '').toLowerCase()
@@ -73,7 +81,12 @@ const columns = (): readonly Column<RouteRow>[] => [
   },
 ]
 
-const RouteView = ({ name, route }: { name: string; route: RouteRow | undefined }) => {
+interface RouteViewProps {
+  readonly name: string
+  readonly route: RouteRow | undefined
+  onChange(): void
+}
+const RouteView = ({ name, route, onChange }: RouteViewProps) => {
   if (!route)
     return (
       <>
@@ -92,6 +105,7 @@ const RouteView = ({ name, route }: { name: string; route: RouteRow | undefined 
         <a class="button" href={hrefOf('routes')}>
           {text('page.routes')}
         </a>
+        <LimitButton route={route} onLive={onChange} />
       </PageHead>
       <section class="card" aria-label={text('column.route')}>
         <dl class="facts">
@@ -126,6 +140,29 @@ const RouteView = ({ name, route }: { name: string; route: RouteRow | undefined 
           ))}
         </ol>
       </section>
+    </>
+  )
+}
+
+/** For operators who may change the configuration. */
+const LimitButton = ({ route, onLive }: { readonly route: RouteRow; onLive(): void }) => {
+  const [isOpen, setOpen] = useState(false)
+  if (!useContext(SessionContext)?.edit) return null
+  return (
+    <>
+      <button type="button" class="button primary" onClick={() => setOpen(true)}>
+        {text('change.limit')}
+      </button>
+      {isOpen && (
+        <LimitRoute
+          route={route}
+          onClose={() => setOpen(false)}
+          onLive={() => {
+            setOpen(false)
+            onLive()
+          }}
+        />
+      )}
     </>
   )
 }

@@ -1,7 +1,9 @@
 /** Upstreams, for operators: health over all workers, keys at rest, and a test. */
-import { useState } from 'preact/hooks'
+import { useContext, useState } from 'preact/hooks'
 import type { UpstreamFinding, UpstreamRow } from '../../../../views.ts'
 import { callData } from '../../api.ts'
+import AddModel from '../../changes/add-model.tsx'
+import AddProvider from '../../changes/add-provider.tsx'
 import { useEvery } from '../../events.ts'
 import { toApiError, useData } from '../../loading.ts'
 import type { PageProps } from '../../page.ts'
@@ -9,7 +11,7 @@ import { Filter } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { Empty, View } from '../../parts/states.tsx'
 import { TableBox } from '../../parts/table.tsx'
-import { State } from '../../parts/values.tsx'
+import { SessionContext, State } from '../../parts/values.tsx'
 import { text } from '../../texts.ts'
 
 type Workers = Readonly<Record<string, number>>
@@ -19,10 +21,18 @@ const LIVE = 5_000
 const Upstreams = ({ place: { query } }: PageProps) => {
   const upstreams = useData<{ data: readonly UpstreamRow[] }>('/api/admin/upstreams')
   useEvery(LIVE, upstreams.reload)
+  const mayEdit = useContext(SessionContext)?.edit
+  const [isAdding, setAdding] = useState(false)
   const search = (query.get('search') ?? '').toLowerCase()
   return (
     <>
-      <PageHead title={text('page.upstreams')} />
+      <PageHead title={text('page.upstreams')}>
+        {mayEdit && (
+          <button type="button" class="button primary" onClick={() => setAdding(true)}>
+            {text('upstreams.add')}
+          </button>
+        )}
+      </PageHead>
       <div class="filters">
         <Filter name="search" label={text('search')} query={query} isSearch />
       </div>
@@ -36,6 +46,15 @@ const Upstreams = ({ place: { query } }: PageProps) => {
           )
         }}
       </View>
+      {isAdding && (
+        <AddProvider
+          onClose={() => setAdding(false)}
+          onLive={() => {
+            setAdding(false)
+            upstreams.reload()
+          }}
+        />
+      )}
     </>
   )
 }
@@ -101,9 +120,12 @@ const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
         <td title={first && workersOf(first.workers)}>{first && <State state={first.state} />}</td>
         <td class="number wide-only">{first?.busy}</td>
         <td class="actions">
-          <button type="button" class="button tiny" aria-busy={isBusy} onClick={test}>
-            {text('upstreams.test')}
-          </button>
+          <span class="row stacked">
+            <button type="button" class="button tiny" aria-busy={isBusy} onClick={test}>
+              {text('upstreams.test')}
+            </button>
+            <ModelButton upstream={name} />
+          </span>
         </td>
       </tr>
       {others.map(each => (
@@ -126,6 +148,20 @@ const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
       {findings?.map(each => (
         <FindingRow key={`${each.address} ${each.key}`} of={each} />
       ))}
+    </>
+  )
+}
+/** For operators who may change the configuration. */
+const ModelButton = ({ upstream }: { readonly upstream: string }) => {
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  if (!useContext(SessionContext)?.edit) return null
+  return (
+    <>
+      <button type="button" class="button tiny" onClick={() => setOpen(true)}>
+        {text('upstreams.add-model')}
+      </button>
+      {isOpen && <AddModel upstream={upstream} onClose={close} onLive={close} />}
     </>
   )
 }
