@@ -61,6 +61,8 @@ export interface ConfigurationEdit {
   readonly within?: EditPath
   /** The first path must be in no file yet. */
   readonly isNew?: boolean
+  /** A text: of files that have as much of the path, the one that has it most often. */
+  readonly near?: string
 }
 export interface EditedFile {
   readonly file: string

@@ -14,9 +14,9 @@ const SHIPPED = 'tollgate:'
 
 /** `files`: their texts by name. Rejects as `Gateway.edit` does. */
 export const editFile = (files: ConfigFiles, edit: ConfigurationEdit): EditedFile => {
-  const { changes, within, isNew } = edit
+  const { changes, within, isNew, near } = edit
   const path = changes[0]?.path ?? []
-  const owner = fileOf(files, within ?? path)
+  const owner = fileOf(files, within ?? path, near)
   if (isNew && owner.depth === path.length) throw fault('EDIT_EXISTS', [nameOf(path), owner.name])
   if (within && owner.depth < within.length) throw fault('EDIT_UNKNOWN', [nameOf(within)])
   const file = edit.file ?? owner.name
@@ -31,10 +31,11 @@ export const editFile = (files: ConfigFiles, edit: ConfigurationEdit): EditedFil
 }
 
 /** The file that has most of the path. */
-const fileOf = (files: ConfigFiles, path: EditPath) => {
+const fileOf = (files: ConfigFiles, path: EditPath, near: string | undefined) => {
+  const countOf = (text: string) => (near === undefined ? 0 : text.split(near).length)
   const depths = Object.entries(files)
     .filter(([name]) => YAML.test(name) && !name.startsWith(SHIPPED))
-    .map(([name, text]) => ({ name, depth: depthIn(text, path) }))
-  const [best] = depths.toSorted((a, b) => b.depth - a.depth)
+    .map(([name, text]) => ({ name, depth: depthIn(text, path), count: countOf(text) }))
+  const [best] = depths.toSorted((a, b) => b.depth - a.depth || b.count - a.count)
   return best ?? { name: '', depth: 0 }
 }

@@ -255,7 +255,11 @@ const model = operation({
       ...optional('title', title),
       ...(hasPrice ? { price: prices } : { free: true }),
     }
-    return changeFile(context, edit, { changes: [{ path: ['models', name], value }], isNew: true })
+    return changeFile(context, edit, {
+      changes: [{ path: ['models', name], value }],
+      isNew: true,
+      near: `${upstream}/`,
+    })
   },
 })
 
