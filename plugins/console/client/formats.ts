@@ -1,11 +1,18 @@
 /** The four wire formats of chat: what the playground sends and reads, and snippets to paste. */
 
+export interface Turn {
+  readonly role: 'user' | 'assistant'
+  readonly text: string
+  /** Data URLs. */
+  readonly images?: readonly string[]
+}
 interface Prompt {
   readonly model: string
-  readonly text: string
+  readonly turns: readonly Turn[]
   readonly system: string
   /** Output tokens. */
   readonly most: number
+  readonly temperature?: number
 }
 export interface SampleCall {
   /** The public address of the gateway. */
@@ -43,17 +50,39 @@ export const failureIn = ({ type, error, response, message }: StreamEvent): stri
   if (failure) return failure.message ?? String(type)
   return type === 'error' && typeof message === 'string' ? message : undefined
 }
-const user = (text: string) => ({ role: 'user', content: text })
+type Content = string | readonly object[]
+/** Messages of a conversation: a text alone stays a text. */
+const messagesOf = (
+  turns: readonly Turn[],
+  { text: textPart, image }: { text(text: string): object; image(url: string): object },
+): readonly { readonly role: string; readonly content: Content }[] =>
+  turns.map(({ role, text, images = [] }) => ({
+    role,
+    content: images.length === 0 ? text : [...images.map(image), textPart(text)],
+  }))
+/** The media type and the base64 of a data URL. */
+const dataOf = (url: string): readonly [type: string, data: string] => {
+  const [, type = '', data = ''] = /^data:([^;,]+);base64,(.*)$/.exec(url) ?? []
+  return [type, data]
+}
+const heat = (temperature: number | undefined) => (temperature === undefined ? {} : { temperature })
 
 export const FORMATS = {
   openai: {
     endpoint: 'openai',
     title: 'Chat Completions',
     path: () => '/v1/chat/completions',
-    body: ({ model, text, system, most }) => ({
+    body: ({ model, turns, system, most, temperature }) => ({
       model,
-      messages: [...(system ? [{ role: 'system', content: system }] : []), user(text)],
+      messages: [
+        ...(system ? [{ role: 'system', content: system }] : []),
+        ...messagesOf(turns, {
+          text: text => ({ type: 'text', text }),
+          image: url => ({ type: 'image_url', image_url: { url } }),
+        }),
+      ],
       max_tokens: most,
+      ...heat(temperature),
       stream: true,
       stream_options: { include_usage: true },
     }),
@@ -80,11 +109,15 @@ console.log(answer.choices[0]?.message.content)`,
     endpoint: 'openai-response',
     title: 'Responses',
     path: () => '/v1/responses',
-    body: ({ model, text, system, most }) => ({
+    body: ({ model, turns, system, most, temperature }) => ({
       model,
-      input: [user(text)],
+      input: messagesOf(turns, {
+        text: text => ({ type: 'input_text', text }),
+        image: url => ({ type: 'input_image', image_url: url }),
+      }),
       ...(system && { instructions: system }),
       max_output_tokens: most,
+      ...heat(temperature),
       stream: true,
       store: false,
     }),
@@ -106,11 +139,18 @@ console.log(answer.output_text)`,
     endpoint: 'anthropic',
     title: 'Messages',
     path: () => '/v1/messages',
-    body: ({ model, text, system, most }) => ({
+    body: ({ model, turns, system, most, temperature }) => ({
       model,
       ...(system && { system }),
-      messages: [user(text)],
+      messages: messagesOf(turns, {
+        text: text => ({ type: 'text', text }),
+        image: url => {
+          const [type, data] = dataOf(url)
+          return { type: 'image', source: { type: 'base64', media_type: type, data } }
+        },
+      }),
       max_tokens: most,
+      ...heat(temperature),
       stream: true,
     }),
     textIn: ({ type, delta }) =>
@@ -139,10 +179,16 @@ for (const block of answer.content) if (block.type === 'text') console.log(block
     endpoint: 'gemini',
     title: 'generateContent',
     path: model => `/v1beta/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
-    body: ({ text, system, most }) => ({
-      contents: [{ role: 'user', parts: [{ text }] }],
+    body: ({ turns, system, most, temperature }) => ({
+      contents: turns.map(({ role, text, images = [] }) => ({
+        role: role === 'user' ? 'user' : 'model',
+        parts: [
+          ...images.map(dataOf).map(([mimeType, data]) => ({ inlineData: { mimeType, data } })),
+          { text },
+        ],
+      })),
       ...(system && { systemInstruction: { parts: [{ text: system }] } }),
-      generationConfig: { maxOutputTokens: most },
+      generationConfig: { maxOutputTokens: most, ...heat(temperature) },
     }),
     textIn: ({ candidates }) =>
       candidates?.[0]?.content?.parts?.map(({ text = '' }) => text).join('') ?? '',
@@ -165,7 +211,11 @@ console.log(answer.text)`,
 export type FormatName = keyof typeof FORMATS
 export const FORMAT_NAMES = Object.keys(FORMATS) as readonly FormatName[]
 
-const EXAMPLE: Omit<Prompt, 'model'> = { text: 'Hello', system: '', most: 1024 }
+const EXAMPLE: Omit<Prompt, 'model'> = {
+  turns: [{ role: 'user', text: 'Hello' }],
+  system: '',
+  most: 1024,
+}
 /** A call to paste into a terminal, with the key in `$KEY`. */
 const curlOf = ({ base, model }: SampleCall, name: FormatName): string => {
   const format: ChatFormat = FORMATS[name]
@@ -208,6 +258,33 @@ export const languageTitle = (language: LanguageName): string => LANGUAGES[langu
 /** A program that makes one call; the key is in the environment variable KEY. */
 export const snippetOf = (language: LanguageName, call: SampleCall, name: FormatName): string =>
   LANGUAGES[language].of(call, name)
+
+/** Programs that send one request as it was; the key is in the environment variable KEY. */
+export const REQUEST_CODE = {
+  curl: (url: string, body: object): string => `curl ${shellText(url)} \\
+  -H "Authorization: Bearer $KEY" \\
+  -H "Content-Type: application/json" \\
+  -d ${shellText(JSON.stringify(body))}`,
+  Python: (url: string, body: object): string => `import os
+import urllib.request
+
+headers = {"Authorization": "Bearer " + os.environ["KEY"], "Content-Type": "application/json"}
+body = ${JSON.stringify(JSON.stringify(body))}
+request = urllib.request.Request(${JSON.stringify(url)}, body.encode(), headers)
+with urllib.request.urlopen(request) as answer:
+    for line in answer:
+        print(line.decode(), end="")`,
+  JavaScript: (
+    url: string,
+    body: object,
+  ): string => `const answer = await fetch(${JSON.stringify(url)}, {
+  method: 'POST',
+  headers: { authorization: \`Bearer \${process.env.KEY}\`, 'content-type': 'application/json' },
+  body: JSON.stringify(${JSON.stringify(body)}),
+})
+console.log(await answer.text())`,
+} as const
+const shellText = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 /** Reads server-sent events as they arrive. `onEvent` gets the JSON of each. */
 export const readEvents = async (

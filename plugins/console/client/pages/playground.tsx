@@ -10,6 +10,7 @@ import {
   type FormatName,
   failureIn,
   readEvents,
+  type Turn,
 } from '../formats.ts'
 import { toApiError, useAction, useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
@@ -21,6 +22,7 @@ import { toast } from '../parts/toast.tsx'
 import { CodeBox, Id, jsonOf, Money, useCurrency } from '../parts/values.tsx'
 import { go, hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
+import { CopyAs, ImagesField, ModelField, type ModelProps } from './playground-fields.tsx'
 
 type Kind = FormatName | 'video'
 const KINDS: readonly Kind[] = [...FORMAT_NAMES, 'video']
@@ -60,21 +62,9 @@ const Playground = ({ place: { query } }: PageProps) => {
 }
 export default Playground
 
-interface ModelProps {
-  readonly model: string
-  readonly names: readonly string[]
-}
-const ModelField = ({ model, names }: ModelProps) => (
-  <Field
-    label={text('playground.model')}
-    value={model}
-    onChange={model => setQuery({ model })}
-    options={names.map(name => [name, name])}
-  />
-)
-
 /** One call: what was sent and what has come back so far. */
 interface Run {
+  readonly turn: Turn
   readonly body: object
   readonly path: string
   readonly answer: string
@@ -88,14 +78,32 @@ const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => 
   const [message, setMessage] = useState('')
   const [system, setSystem] = useState('')
   const [most, setMost] = useState('1024')
+  const [temperature, setTemperature] = useState('')
+  const [images, setImages] = useState<readonly string[]>([])
+  /** Earlier turns of the conversation. */
+  const [turns, setTurns] = useState<readonly Turn[]>([])
   const [run, setRun] = useState<Run>()
   const abort = useRef<AbortController>(undefined)
   useEffect(() => () => abort.current?.abort(), [])
   const action = useAction(async () => {
-    const body = format.body({ model, text: message, system, most: Number(most) || 1024 })
+    // The last answer is a turn once the next message follows it.
+    const earlier: readonly Turn[] = isAnswered(run)
+      ? [...turns, run.turn, { role: 'assistant', text: run.answer }]
+      : turns
+    const turn: Turn = { role: 'user', text: message, ...(images.length > 0 && { images }) }
+    setTurns(earlier)
+    setMessage('')
+    setImages([])
+    const body = format.body({
+      model,
+      turns: [...earlier, turn],
+      system,
+      most: Number(most) || 1024,
+      ...(temperature !== '' && { temperature: Number(temperature) }),
+    })
     const controller = new AbortController()
     abort.current = controller
-    setRun({ body, path: format.path(model), answer: '' })
+    setRun({ body, path: format.path(model), turn, answer: '' })
     const change = (part: Partial<Run>) => setRun(before => before && { ...before, ...part })
     try {
       const options = { body, signal: controller.signal }
@@ -113,6 +121,10 @@ const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => 
       change({ isOver: true })
     } catch (error) {
       const { aborted } = controller.signal
+      if (!aborted) {
+        setMessage(before => before || message)
+        setImages(images)
+      }
       change({ isOver: true, ...(aborted ? { isStopped: true } : { error: toApiError(error) }) })
     }
   })
@@ -134,18 +146,50 @@ const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => 
             onChange={setSystem}
             lines={2}
           />
-          <Field label={text('playground.most')} value={most} onChange={setMost} type="number" />
+          <ImagesField images={images} onChange={setImages} />
+          <div class="columns">
+            <Field label={text('playground.most')} value={most} onChange={setMost} type="number" />
+            <Field
+              label={`${text('playground.temperature')} (${text('optional')})`}
+              value={temperature}
+              onChange={setTemperature}
+              type="number"
+            />
+          </div>
         </Form>
       </section>
-      <Answer run={run} onStop={() => abort.current?.abort()} />
+      <Answer
+        run={run}
+        turns={turns}
+        onStop={() => abort.current?.abort()}
+        onClear={() => {
+          abort.current?.abort()
+          setTurns([])
+          setRun(undefined)
+        }}
+      />
     </div>
   )
 }
 
-const Answer = ({ run, onStop }: { run: Run | undefined; onStop(): void }) => (
+const isAnswered = (run: Run | undefined): run is Run =>
+  run?.isOver === true && run.error === undefined && run.answer !== ''
+
+interface AnswerProps {
+  readonly run: Run | undefined
+  readonly turns: readonly Turn[]
+  onStop(): void
+  onClear(): void
+}
+const Answer = ({ run, turns, onStop, onClear }: AnswerProps) => (
   <section class="card" aria-label={text('playground.answer')}>
     <div class="card-head">
       <h2>{text('playground.answer')}</h2>
+      {run?.isOver && (
+        <button type="button" class="button tiny" onClick={onClear}>
+          {text('playground.clear')}
+        </button>
+      )}
       {run && !run.isOver && (
         <button type="button" class="button tiny" onClick={onStop}>
           {text('playground.stop')}
@@ -155,12 +199,16 @@ const Answer = ({ run, onStop }: { run: Run | undefined; onStop(): void }) => (
     {!run && <p class="muted answer">{text('playground.empty')}</p>}
     {run && (
       <>
+        {[...turns, run.turn].map((turn, at) => (
+          <TurnView key={at} of={turn} />
+        ))}
         <div class="answer" aria-live="polite" data-answer>
           {run.answer}
         </div>
         {run.isStopped && <p class="muted">{text('playground.stopped')}</p>}
         <FormError error={run.error} fields={[]} />
         <Charge run={run} />
+        <CopyAs path={run.path} body={run.body} />
         <details>
           <summary>{text('playground.request')}</summary>
           <CodeBox text={`POST ${run.path}\n${jsonOf(run.body)}`} />
@@ -168,6 +216,16 @@ const Answer = ({ run, onStop }: { run: Run | undefined; onStop(): void }) => (
       </>
     )}
   </section>
+)
+
+const TurnView = ({ of: { role, text: content, images = [] } }: { of: Turn }) => (
+  <div data-turn={role}>
+    <p class="small muted">{text(`playground.${role}`)}</p>
+    <div class="answer">{content}</div>
+    {images.map((url, at) => (
+      <img key={at} src={url} alt={text('playground.image', { n: at + 1 })} height={48} />
+    ))}
+  </div>
 )
 
 /** ms between two looks for the receipt, and how many. */
