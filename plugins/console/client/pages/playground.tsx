@@ -74,26 +74,31 @@ interface Run {
   readonly isStopped?: boolean
 }
 
-const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => {
-  const [message, setMessage] = useState('')
-  const [system, setSystem] = useState('')
-  const [most, setMost] = useState('1024')
-  const [temperature, setTemperature] = useState('')
-  const [images, setImages] = useState<readonly string[]>([])
-  /** Earlier turns of the conversation. */
+interface Draft {
+  readonly message: string
+  readonly system: string
+  readonly most: string
+  readonly temperature: string
+  readonly images: readonly string[]
+}
+const EMPTY: Draft = { message: '', system: '', most: '1024', temperature: '', images: [] }
+/** The next message, the call that runs or ended last, and the turns before it. */
+const useConversation = (format: ChatFormat, model: string) => {
+  const [draft, setDraft] = useState(EMPTY)
   const [turns, setTurns] = useState<readonly Turn[]>([])
   const [run, setRun] = useState<Run>()
   const abort = useRef<AbortController>(undefined)
   useEffect(() => () => abort.current?.abort(), [])
+  const change = (part: Partial<Draft>) => setDraft(before => ({ ...before, ...part }))
+  const changeRun = (part: (run: Run) => Partial<Run>) =>
+    setRun(before => before && { ...before, ...part(before) })
   const action = useAction(async () => {
+    const { message, images, system, most, temperature } = draft
     // The last answer is a turn once the next message follows it.
     const earlier: readonly Turn[] = isAnswered(run)
       ? [...turns, run.turn, { role: 'assistant', text: run.answer }]
       : turns
     const turn: Turn = { role: 'user', text: message, ...(images.length > 0 && { images }) }
-    setTurns(earlier)
-    setMessage('')
-    setImages([])
     const body = format.body({
       model,
       turns: [...earlier, turn],
@@ -103,71 +108,81 @@ const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => 
     })
     const controller = new AbortController()
     abort.current = controller
+    setTurns(earlier)
+    change({ message: '', images: [] })
     setRun({ body, path: format.path(model), turn, answer: '' })
-    const change = (part: Partial<Run>) => setRun(before => before && { ...before, ...part })
-    try {
-      const options = { body, signal: controller.signal }
-      const response = await send('POST', format.path(model), options)
-      const requestId = response.headers.get('x-request-id') ?? ''
-      change({ requestId })
-      if (!response.ok || !response.body) throw await errorOf(response)
-      await readEvents(response.body, event => {
-        const failure = failureIn(event)
-        if (failure !== undefined)
-          throw new ApiError(response.status, failure, undefined, requestId)
-        const added = format.textIn(event)
-        if (added) setRun(before => before && { ...before, answer: before.answer + added })
-      })
-      change({ isOver: true })
-    } catch (error) {
-      const { aborted } = controller.signal
-      if (!aborted) {
-        setMessage(before => before || message)
-        setImages(images)
-      }
-      change({ isOver: true, ...(aborted ? { isStopped: true } : { error: toApiError(error) }) })
-    }
+    const error = await streamAnswer(format, { model, body, signal: controller.signal }, changeRun)
+    if (error === undefined) return changeRun(() => ({ isOver: true }))
+    const { aborted } = controller.signal
+    // The message stays for another try.
+    if (!aborted) setDraft(before => ({ ...before, message: before.message || message, images }))
+    changeRun(() => ({ isOver: true, ...(aborted ? { isStopped: true } : { error }) }))
+  })
+  const stop = () => abort.current?.abort()
+  const clear = () => {
+    stop()
+    setTurns([])
+    setRun(undefined)
+  }
+  return { draft, change, action, run, turns, stop, clear }
+}
+interface StreamedCall {
+  readonly model: string
+  readonly body: object
+  readonly signal: AbortSignal
+}
+/** Resolves to the error that ended the call. */
+const streamAnswer = async (
+  format: ChatFormat,
+  { model, body, signal }: StreamedCall,
+  change: (part: (run: Run) => Partial<Run>) => void,
+): Promise<ApiError | undefined> => {
+  try {
+    const response = await send('POST', format.path(model), { body, signal })
+    const requestId = response.headers.get('x-request-id') ?? ''
+    change(() => ({ requestId }))
+    if (!response.ok || !response.body) throw await errorOf(response)
+    await readEvents(response.body, event => {
+      const failure = failureIn(event)
+      if (failure !== undefined) throw new ApiError(response.status, failure, undefined, requestId)
+      const added = format.textIn(event)
+      if (added) change(({ answer }) => ({ answer: answer + added }))
+    })
+    return undefined
+  } catch (error) {
+    return toApiError(error)
+  }
+}
+
+const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => {
+  const { draft, change, action, run, turns, stop, clear } = useConversation(format, model)
+  const bind = (name: Exclude<keyof Draft, 'images'>) => ({
+    value: draft[name],
+    onChange: (value: string) => change({ [name]: value }),
   })
   return (
     <div class="two">
       <section class="card" aria-label={text('playground.request')}>
         <Form action={action} submit={text('playground.send')} isWide>
           <ModelField model={model} names={names} />
-          <Field
-            label={text('playground.prompt')}
-            value={message}
-            onChange={setMessage}
-            lines={5}
-            isRequired
-          />
+          <Field label={text('playground.prompt')} {...bind('message')} lines={5} isRequired />
           <Field
             label={`${text('playground.system')} (${text('optional')})`}
-            value={system}
-            onChange={setSystem}
+            {...bind('system')}
             lines={2}
           />
-          <ImagesField images={images} onChange={setImages} />
+          <ImagesField images={draft.images} onChange={images => change({ images })} />
           <div class="columns">
-            <Field label={text('playground.most')} value={most} onChange={setMost} type="number" />
+            <Field label={text('playground.most')} {...bind('most')} type="number" />
             <Field
               label={`${text('playground.temperature')} (${text('optional')})`}
-              value={temperature}
-              onChange={setTemperature}
+              {...bind('temperature')}
               type="number"
             />
           </div>
         </Form>
       </section>
-      <Answer
-        run={run}
-        turns={turns}
-        onStop={() => abort.current?.abort()}
-        onClear={() => {
-          abort.current?.abort()
-          setTurns([])
-          setRun(undefined)
-        }}
-      />
+      <Answer run={run} turns={turns} onStop={stop} onClear={clear} />
     </div>
   )
 }
