@@ -102,6 +102,7 @@ export type Meter =
   | 'search_units'
   | 'cache_storage'
   | 'calls'
+  | 'cached_call'
 export type Meters = Readonly<Partial<Record<Meter, number>>>
 /** Attributes that a price may depend on, by their names in prices: service_tier, speed,
  *  inference_geo, quality, size, resolution, … */
@@ -134,6 +135,13 @@ export interface Served {
 /** Set by `translate`, `embed` and `realtime`: empty at the head of each answer, again whenever
  *  more is known; final where USAGE is. */
 export const SERVED: Slot<Served> = { name: 'served' }
+
+/** The format in which the running attempt is sent. Set by `translate` in its `forward`. */
+export const SENT_FORMAT: Slot<string> = { name: 'sent-format' }
+
+/** The call was answered from the cache: the id of the call that was answered by an upstream. Set
+ *  by `cache` in its `forward`; final in the `end` or `fail` of every filter of a `handle`. */
+export const CACHED: Slot<{ readonly request: string }> = { name: 'cached' }
 
 /** The output of the running response so far, in tokens estimated from its text. */
 export interface OutputSoFar {
@@ -271,6 +279,9 @@ export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'close-mess
 /** The actions of guards on a request and its answer: `pii=masked(2)`. Set by `guard`; final in
  *  `onEnd`. */
 export const GUARDED: Slot<string> = { name: 'guarded' }
+/** The guards of the call as they are configured: answers that passed others are not those of this
+ *  call. Set by `guard` before the request is forwarded. */
+export const GUARD_VERSION: Slot<string> = { name: 'guard-version' }
 /** Each puts placeholders in the place of texts that a guard restored in an answer: JSON text in
  *  and out. Set by `guard` before the request is forwarded. */
 export const HIDE_RESTORED: Slot<readonly ((json: string) => string)[]> = { name: 'hide-restored' }

@@ -607,6 +607,10 @@ export type PricedModel = {
 
 // ---------------------------------------------------------------- alerts
 
+/** Answers of the cache in the store. */
+export type CacheRow = { readonly answers: number; readonly bytes: number }
+export type CachePurgeRow = { readonly removed: number }
+
 /** Whether calls of an account may be written to the journal. */
 export type ConsentRow = {
   readonly account: string

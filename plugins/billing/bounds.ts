@@ -23,9 +23,12 @@ export interface Maximums {
   pricedTotal(meter: Meter): bigint | undefined
 }
 
+/** Every call is one, and at most one answer from the cache. */
+const ONCE: ReadonlySet<Meter> = new Set(['calls', 'cached_call'])
+
 export const maximumsOf = (bounds: Bounds, rule: Rule): Maximums => {
   const ownMaximum = (meter: Meter): bigint | undefined =>
-    boundOf(bounds.meters?.[meter] ?? rule.maxCalls.get(meter) ?? (meter === 'calls' ? 1 : null))
+    boundOf(bounds.meters?.[meter] ?? rule.maxCalls.get(meter) ?? (ONCE.has(meter) ? 1 : null))
   const sumMaximum = (name: Sum): bigint | undefined => boundOf(bounds[name] ?? null)
   const meter = (name: Meter): bigint | undefined => {
     const sum = SUM_OF[name]

@@ -12,6 +12,8 @@ const PIECE_METERS = [
 ] as const satisfies readonly Meter[]
 /** Transcripts of what a speaker says in a conversation: another model writes them. */
 const TRANSCRIPT_METERS = ['transcription_seconds'] as const satisfies readonly Meter[]
+/** Answers of the gateway itself in place of an upstream. */
+const GATEWAY_METERS = ['cached_call'] as const satisfies readonly Meter[]
 const TOOL_METERS = [
   'web_search',
   'file_search',
@@ -32,6 +34,7 @@ export const METERS: readonly Meter[] = [
   ...COMPLETION_METERS,
   ...PIECE_METERS,
   ...TRANSCRIPT_METERS,
+  ...GATEWAY_METERS,
   ...TOOL_METERS,
 ] satisfies AllMeters
 // A meter of slots.ts that is in none of these lists is a type error here.
@@ -40,6 +43,7 @@ type ListedMeter = (
   | typeof COMPLETION_METERS
   | typeof PIECE_METERS
   | typeof TRANSCRIPT_METERS
+  | typeof GATEWAY_METERS
   | typeof TOOL_METERS
 )[number]
 type AllMeters = Meter extends ListedMeter ? readonly Meter[] : never
@@ -105,7 +109,7 @@ const isExactPrice = (isExact: StandIn['isExact'], pricedMeters: MeterSet): bool
 /** Whether other lines cover a meter without lines: a model is priced by tokens or by pieces. No
  *  price covers tools. */
 export const isIncluded = (meter: Meter, pricedMeters: MeterSet): boolean => {
-  if (meter === 'calls') return true
+  if (meter === 'calls' || meter === 'cached_call') return true
   if (meter.startsWith('image_generation')) return includesImageTool(meter, pricedMeters)
   const tokens = [...PROMPT_METERS, ...COMPLETION_METERS].some(each => pricedMeters.has(each))
   const pieces = PIECE_METERS.some(each => pricedMeters.has(each))

@@ -119,6 +119,11 @@ const MODEL = object(
       ),
       { examples: [{ chat: false, '*': { required: ['max_tokens'] } }] },
     ),
+    cache: oneOf(
+      '`exact`: equal requests of one owner are answered from the cache; see `cache:`.',
+      ['exact'],
+      { examples: ['exact'] },
+    ),
     defaults: DEFAULTS,
     only: list(
       'Names of the only routes that serve it. Other routes refuse it and name these routes.',

@@ -65,14 +65,19 @@ export class RouteGuard {
   readonly #guard: Guard
   readonly #host: Host
   readonly #finder: TextFinder | undefined
+  /** Its configuration, with its file of words. */
+  readonly text: string
   constructor(name: string, guard: Guard, host: Host) {
     this.#name = name
     this.#guard = guard
     this.#host = host
     // Once for all routes: a list of words may be long.
-    const finders = host.share(`guard/${name}`, host.config.hash, () =>
-      findersOf(name, guard, host),
-    )
+    const { finders, text } = host.share(`guard/${name}`, host.config.hash, () => {
+      const { words_file: file } = guard
+      const lines = file === undefined ? [] : linesOf(name, file, host)
+      return { finders: findersOf(name, guard, host), text: JSON.stringify([name, guard, lines]) }
+    })
+    this.text = text
     if (finders.length > 0)
       this.#finder = {
         find: text => findAll(finders, text),

@@ -1,8 +1,10 @@
 /** Plugin `guard`: finds personal data, secrets and words of the operator in requests and answers,
  *  in every format, plain and streamed; blocks, masks or reports them. */
+import { createHash } from 'node:crypto'
 import { errors } from '../../engine/errors.ts'
 import type { Json, Plugin } from '../../engine/plugin.ts'
 import { routeFormat } from '../conversion/route-format.ts'
+import { GUARD_VERSION } from '../slots.ts'
 import { RouteGuard, verdictOf } from './guard.ts'
 import { problemsIn } from './problems.ts'
 import { ROUTE, SECTION } from './section.ts'
@@ -27,8 +29,10 @@ export default {
       const guard = guards[name]
       return guard ? [new RouteGuard(name, guard, host)] : []
     })
+    const version = versionOf(own.map(({ text }) => text))
     return {
       async handle(exchange, next) {
+        exchange.slots.set(GUARD_VERSION, version)
         for (const guard of own) guard.attach(exchange)
         await next()
         const verdict = verdictOf(exchange)
@@ -41,3 +45,6 @@ export default {
     }
   },
 } satisfies Plugin<string | readonly string[]>
+
+const versionOf = (texts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(texts)).digest('hex')

@@ -23,6 +23,7 @@ import { migrations } from '../calls/tables.ts'
 import { hasModelStage } from '../catalogue/configured.ts'
 import {
   ACCOUNT,
+  CACHED,
   CHARGE,
   CONSOLE,
   GUARDED,
@@ -213,6 +214,8 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   const guarded = slots.get(GUARDED)
   if (guarded !== undefined) fields.guard = guarded
   if (charge) fields.cost = printMoney(charge.nanos)
+  const cached = slots.get(CACHED)
+  if (cached) fields.cache = cached.request
   const [first] = tries ?? []
   if (tries && first && (tries.length > 1 || isFailed(first))) fields.tries = tries.map(logged)
   else if (first) addOnlyTry(fields, first)

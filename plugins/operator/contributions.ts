@@ -5,6 +5,8 @@ import type {
   AlertRow,
   AlertTestRow,
   BatchRow,
+  CachePurgeRow,
+  CacheRow,
   ConsentRow,
   PausedUpstream,
   TaskRow,
@@ -56,6 +58,16 @@ export interface JournalPart {
     isGiven: boolean,
   ): Promise<ConsentRow>
 }
+/** The work of `tollgate cache`, by the plugin `cache`. */
+export interface CachePart {
+  show(host: HostBase): Promise<CacheRow>
+  /** Undefined: of all accounts, or models. */
+  purge(
+    context: Context,
+    account: number | undefined,
+    model: string | undefined,
+  ): Promise<CachePurgeRow>
+}
 interface OperatorParts {
   /** Absent where no route creates tasks. */
   tasks?: TaskPart
@@ -63,6 +75,8 @@ interface OperatorParts {
   batches?: BatchPart
   /** Absent without the section `alerts:`. */
   alerts?: AlertPart
+  /** Absent where no model uses the cache. */
+  cache?: CachePart
   /** Absent without the section `journal:`. */
   journal?: JournalPart
   /** Asks an upstream for its models with each of its keys. */

@@ -33,6 +33,7 @@ export const fault = errors({
     409,
     'No alerts are configured: add the section `alerts:`, and `alerts` to `pipeline:`',
   ],
+  ADMIN_NO_CACHE: [409, 'No model uses the cache: write `cache: exact` in an entry of `models:`'],
   ADMIN_NO_JOURNAL: [
     409,
     'No journal is configured: add the section `journal:`, and `journal` to `pipeline:`',

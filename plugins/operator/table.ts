@@ -3,6 +3,7 @@ import type { Operation } from './operation.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { alertOperations } from './operations/alerts.ts'
 import { batchOperations } from './operations/batches.ts'
+import { cacheOperations } from './operations/cache.ts'
 import { codeOperations } from './operations/codes.ts'
 import { configurationOperations } from './operations/configuration.ts'
 import { creditOperations } from './operations/credits.ts'
@@ -30,4 +31,5 @@ export const OPERATIONS: readonly Operation[] = [
   ...journalOperations,
   ...configurationOperations,
   ...trafficOperations,
+  ...cacheOperations,
 ]

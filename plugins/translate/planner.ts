@@ -8,7 +8,7 @@ import { offersHostedTools } from '../formats/hosted-tools.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
 import { canReach, reachableFormats, targetFormatsOf } from '../formats/reachability.ts'
 import { supportedFormats, supportsFormat, translationOrder } from '../formats/supported-formats.ts'
-import { EXPANDED_REQUEST, MODEL, NAMED_FILES, UNREACHABLE } from '../slots.ts'
+import { EXPANDED_REQUEST, MODEL, NAMED_FILES, SENT_FORMAT, UNREACHABLE } from '../slots.ts'
 import { hasChanges, showParts, showPrompt } from './listeners/listening.ts'
 import { addCachedMembers, thinksByDefault } from './model-defaults.ts'
 import { PassThrough } from './pass-through.ts'
@@ -65,6 +65,10 @@ export class TranslationPlanner {
   #send(attempt: Attempt, next: Next): Promise<void> {
     const facts = factsOf(attempt, this.#context)
     const plan = this.#planFor(attempt, facts)
+    attempt.exchange.slots.set(
+      SENT_FORMAT,
+      plan instanceof Translator ? plan.format : this.#format.name,
+    )
     if (plan instanceof Translator) return plan.forward(attempt, next, facts)
     addCachedMembers(attempt, this.#format, this.#context.autoCache)
     return plan.forward(attempt, showParts(attempt, this.#format.codec, next), facts)

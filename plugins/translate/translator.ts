@@ -36,6 +36,10 @@ export class Translator {
   get #framing(): Framing {
     return this.#target.stream.framing ?? SSE_FRAMING
   }
+  /** The name of the target's format. */
+  get format(): string {
+    return this.#target.name
+  }
   get runsHostedTools(): boolean {
     return this.#target.codec.runsHostedTools === true
   }

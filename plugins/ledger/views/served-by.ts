@@ -1,7 +1,7 @@
 /** The target that served a call: the column `served` of its charge, one JSON text, and how it is
  *  shown. */
 import type { Exchange, Row, Target } from '../../../engine/plugin.ts'
-import { SERVED, type Served } from '../../slots.ts'
+import { CACHED, SERVED, type Served } from '../../slots.ts'
 import type { ServedFacts, ServedView } from '../../views.ts'
 
 /** Members that are not known are absent. `first` and `ms`: from the head of the request to the
@@ -13,8 +13,11 @@ interface ServedBy extends Served {
   readonly key?: string
   readonly first?: number
   readonly ms?: number
+  /** Answered from the cache: the id of the call that an upstream answered. */
+  readonly cache?: string
 }
 const EMPTY: Served = {}
+const NO_CACHE: { readonly request?: string } = {}
 
 /** `firstContentAt`: a time of `performance.now()`; 0: the answer is sent in one piece, or has no
  *  content. Null: no upstream was asked. */
@@ -26,7 +29,8 @@ export const servedByOf = (
   if (!target) return null
   const first = firstContentAt > 0 ? Math.round(firstContentAt - startedAt) : undefined
   const ms = Math.round(performance.now() - startedAt)
-  return textOf(target, key, slots.get(SERVED) ?? EMPTY, first, ms)
+  const { request: cache } = slots.get(CACHED) ?? NO_CACHE
+  return textOf(target, key, slots.get(SERVED) ?? EMPTY, { first, ms, cache })
 }
 
 /** Of a task. `id`: the upstream's id of it. Times in ms since 1970. */
@@ -36,7 +40,7 @@ export const servedByTask = (
 ): string => {
   const ms = endedAt === undefined ? undefined : endedAt - task.created
   const served = { ...(id !== undefined && { id }), ...(attributes && { attributes }) }
-  return textOf(task.target, task.target.pin?.key, served, undefined, ms)
+  return textOf(task.target, task.target.pin?.key, served, { ms })
 }
 
 /** One literal, so that the engine knows its shape. */
@@ -44,9 +48,9 @@ const textOf = (
   { upstream, name: target }: Target,
   key: string | undefined,
   { id, model, attributes }: Served,
-  first: number | undefined,
-  ms: number | undefined,
-): string => JSON.stringify({ upstream, target, key, id, model, attributes, first, ms } as ServedBy)
+  { first, ms, cache }: Partial<Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache'>>,
+): string =>
+  JSON.stringify({ upstream, target, key, id, model, attributes, first, ms, cache } as ServedBy)
 
 const read = ({ served }: Row): ServedBy =>
   typeof served === 'string' ? (JSON.parse(served) as ServedBy) : {}

@@ -7,6 +7,7 @@ import { commands as accountCommands } from '../../../plugins/account/command.ts
 import account from '../../../plugins/account/index.ts'
 import { commands as alertCommands } from '../../../plugins/alerts/operator-part.ts'
 import { commands as batchCommands } from '../../../plugins/batches/operator-part.ts'
+import { commands as cacheCommands } from '../../../plugins/cache/operator-part.ts'
 import { describeConsole } from '../../../plugins/console/about.ts'
 import { ADMIN_ENDPOINTS } from '../../../plugins/console/admin/endpoints.ts'
 import { commands as consoleCommands } from '../../../plugins/console/command.ts'
@@ -21,6 +22,7 @@ const textOf = (path: string): string => readFileSync(new URL(path, root), 'utf8
 
 const commands = {
   ...alertCommands,
+  ...cacheCommands,
   ...journalCommands,
   ...accountCommands,
   ...batchCommands,

@@ -1,0 +1,157 @@
+/** The cache of one process: answers in memory, those of the store behind them, and equal requests
+ *  that wait for the first one.
+ *
+ *  find ──entry───────────────────────▶ served
+ *  find ──nothing, first──────────────▶ leads: its answer, or its end, wakes the others
+ *  find ──nothing, another one leads──▶ waits ──entry──▶ served
+ *                                             ──the leader failed──▶ find, one of them leads
+ *                                             ──not storable, or too long──▶ sent alone */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { HostBase } from '../../engine/plugin.ts'
+import type { Entry } from './entry.ts'
+import { Memory } from './memory.ts'
+import type { Exact } from './section.ts'
+import {
+  addEntry,
+  entryOf,
+  FIND,
+  OLDEST,
+  PURGES,
+  removeExpired,
+  removeUntil,
+  SIZE,
+  type StoredEntry,
+} from './tables.ts'
+
+/** Answers that wait until the store has them; more are only in memory. */
+const MAX_UNWRITTEN = 100
+const PAGE = 500
+
+/** The end of a leader: an entry, an answer that cannot be stored, or a failure. */
+type FlightEnd = Entry | 'unstorable' | 'failed'
+export interface Flight {
+  readonly done: Promise<FlightEnd>
+  /** Only the first call counts. */
+  end(how: FlightEnd): void
+}
+/** `flight`: the caller leads and must end it. Neither: the caller is alone. */
+export interface Lookup {
+  readonly entry?: Entry
+  readonly flight?: Flight
+}
+
+export class Cache {
+  readonly #host: Pick<HostBase, 'database' | 'log'>
+  readonly #options: Exact
+  readonly #memory: Memory
+  readonly #flights = new Map<string, Flight>()
+  #unwritten = 0
+  #purges: number | undefined
+
+  constructor(host: Pick<HostBase, 'database' | 'log'>, options: Exact) {
+    this.#host = host
+    this.#options = options
+    this.#memory = new Memory(options.memory)
+  }
+  /** Rejects with the reason of `signal`. `oldest`: ms since 1970 of the oldest answer that the
+   *  client takes. */
+  async find(key: string, oldest: number, signal: AbortSignal): Promise<Lookup> {
+    const deadline = performance.now() + this.#options.wait
+    for (;;) {
+      const entry =
+        this.#recent(key, oldest) ??
+        (await this.#read(key, oldest)) ??
+        // A leader may have ended meanwhile.
+        this.#recent(key, oldest)
+      if (entry) return { entry }
+      const running = this.#flights.get(key)
+      if (!running) return { flight: this.lead(key) }
+      const how = await this.#await(running, deadline - performance.now(), signal)
+      if (typeof how === 'object' && how.at >= oldest) return { entry: how }
+      if (how !== 'failed') return {}
+    }
+  }
+  /** Leads without a look for an answer. */
+  lead(key: string): Flight {
+    const { promise, resolve } = Promise.withResolvers<FlightEnd>()
+    const flight: Flight = {
+      done: promise,
+      end: how => {
+        if (this.#flights.get(key) === flight) this.#flights.delete(key)
+        resolve(how)
+      },
+    }
+    this.#flights.set(key, flight)
+    return flight
+  }
+  async #await(flight: Flight, ms: number, signal: AbortSignal): Promise<FlightEnd | 'late'> {
+    const timer = new AbortController()
+    const any = AbortSignal.any([signal, timer.signal])
+    const late = pause(Math.max(0, ms), 'late' as const, { signal: any }).catch(
+      () => 'late' as const,
+    )
+    const how = await Promise.race([flight.done, late])
+    timer.abort()
+    signal.throwIfAborted()
+    return how
+  }
+  #recent(key: string, oldest: number): Entry | undefined {
+    const entry = this.#memory.get(key)
+    if (!entry) return undefined
+    if (entry.at + this.#options.ttl > Date.now()) return entry.at >= oldest ? entry : undefined
+    this.#memory.delete(key)
+    return undefined
+  }
+  /** A store that is away is a miss. */
+  async #read(key: string, oldest: number): Promise<Entry | undefined> {
+    try {
+      const [row] = await this.#host.database.read(FIND, [key, Date.now()])
+      const entry = row && entryOf(row)
+      if (!entry || entry.at < oldest) return undefined
+      this.#memory.set(key, entry)
+      return entry
+    } catch (error) {
+      this.#host.log.warn({ error: (error as Error).message }, 'the cache cannot be read')
+      return undefined
+    }
+  }
+  /** Stores an answer, in memory at once. */
+  add(entry: Omit<StoredEntry, 'expires'>): void {
+    this.#memory.set(entry.id, { request: entry.request, at: entry.at, text: entry.text })
+    if (this.#unwritten >= MAX_UNWRITTEN) return
+    this.#unwritten++
+    const statement = addEntry({ ...entry, expires: entry.at + this.#options.ttl })
+    this.#host.database
+      .write([statement])
+      .catch(error =>
+        this.#host.log.warn({ error: (error as Error).message }, 'an answer is not in the cache'),
+      )
+      .finally(() => this.#unwritten--)
+  }
+  /** Forgets all answers in memory once another process has removed some. */
+  async followPurges(): Promise<void> {
+    const [row] = await this.#host.database.read(PURGES, [])
+    const purges = Number(row?.purges ?? 0)
+    // Also at the first look: a purge may have come between an answer and it.
+    if (this.#purges !== purges) this.#memory.clear()
+    this.#purges = purges
+  }
+  /** Removes what has expired from the store, and then the oldest beyond its bytes. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const { database } = this.#host
+    await database.write([removeExpired(await database.now(), PAGE)])
+    for (;;) {
+      const [size] = await database.read(SIZE, [])
+      let excess = Number(size?.bytes ?? 0) - this.#options.store
+      if (excess <= 0 || signal.aborted) return
+      const rows = await database.read(OLDEST, [PAGE])
+      let until = 0
+      for (const { at, bytes } of rows) {
+        until = Number(at)
+        excess -= Number(bytes)
+        if (excess <= 0) break
+      }
+      await database.write([removeUntil(until)])
+    }
+  }
+}
