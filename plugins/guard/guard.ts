@@ -74,7 +74,7 @@ export class RouteGuard {
     // Once for all routes: a list of words may be long.
     const { finders, text } = host.share(`guard/${name}`, host.config.hash, () => {
       const { words_file: file } = guard
-      const lines = file === undefined ? [] : linesOf(name, file, host)
+      const lines = file === undefined ? [] : wordsIn(name, file, host)
       return { finders: findersOf(name, guard, host), text: JSON.stringify([name, guard, lines]) }
     })
     this.text = text
