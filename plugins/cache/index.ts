@@ -1,5 +1,6 @@
 /** Plugin `cache`: answers equal requests of one owner from earlier answers, in every format, plain
  *  and streamed. Without a model that has `cache:` it costs nothing. */
+import { object } from '../../engine/config/shape.ts'
 import type { Host, HostBase, Plugin, Stage } from '../../engine/plugin.ts'
 import { modelsOf } from '../catalogue/configured.ts'
 import { routeFormat } from '../conversion/route-format.ts'
@@ -16,12 +17,7 @@ const FOLLOW_INTERVAL = 1_000
 const SWEEP_INTERVAL = 10_000
 
 export default {
-  schema: {
-    description: 'Nothing to set: models say it by `cache: exact`.',
-    type: 'object',
-    additionalProperties: false,
-    examples: [{}],
-  },
+  schema: object('Nothing to set: models say it by `cache: exact`.', {}, { examples: [{}] }).schema,
   default: {},
   // Answers pass guards again; budgets are held before.
   after: ['auth', 'model', 'meter', 'translate', 'guard', 'journal'],

@@ -1,5 +1,5 @@
-/** The cache on one route. Its place is where attempts leave, behind guards and budgets: it answers in
- *  place of an upstream, in the format in which the attempt is sent. */
+/** The cache on one route. Its place is where attempts leave, behind guards and budgets: it answers
+ *  instead of an upstream, in the format in which the attempt is sent. */
 import { errors } from '../../engine/errors.ts'
 import type { Attempt, Exchange, Metrics, Next, Slot, Stage } from '../../engine/plugin.ts'
 import type { Codec } from '../formats/hub/codec.ts'

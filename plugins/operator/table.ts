@@ -3,15 +3,14 @@ import type { Operation } from './operation.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { alertOperations } from './operations/alerts.ts'
 import { batchOperations } from './operations/batches.ts'
-import { cacheOperations } from './operations/cache.ts'
 import { codeOperations } from './operations/codes.ts'
 import { configurationOperations } from './operations/configuration.ts'
 import { creditOperations } from './operations/credits.ts'
-import { journalOperations } from './operations/journal.ts'
 import { keyOperations } from './operations/keys.ts'
 import { memberOperations } from './operations/members.ts'
 import { sessionOperations } from './operations/sessions.ts'
 import { statementOperations } from './operations/statements.ts'
+import { storedCallOperations } from './operations/stored-calls.ts'
 import { taskOperations } from './operations/tasks.ts'
 import { trafficOperations } from './operations/traffic.ts'
 import { webhookOperations } from './operations/webhooks.ts'
@@ -28,8 +27,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...batchOperations,
   ...webhookOperations,
   ...alertOperations,
-  ...journalOperations,
+  ...storedCallOperations,
   ...configurationOperations,
   ...trafficOperations,
-  ...cacheOperations,
 ]
