@@ -10,6 +10,7 @@ import { type JournalPart, operatorParts } from '../contributions.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation } from '../operation.ts'
 import { singleRow } from '../rows.ts'
+import { cacheOperations } from './cache.ts'
 
 const partOf = (host: HostBase): JournalPart => {
   const { journal } = operatorParts(host)
@@ -70,3 +71,5 @@ const consent = operation({
 
 /** In the order of the help. */
 export const journalOperations: readonly Operation[] = [list, consent]
+/** Those on all texts of calls that the gateway stores. */
+export const storedCallOperations: readonly Operation[] = [...journalOperations, ...cacheOperations]
