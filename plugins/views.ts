@@ -432,6 +432,13 @@ export type AccountStatement = {
   /** In the format that was asked for. */
   readonly text?: string
 }
+/** The answer to a redeemed code. */
+export type Redeemed = {
+  readonly credited: string
+  /** The account redeemed it before: nothing changed. */
+  readonly repeated: boolean
+  readonly balance: string
+}
 /** A credit, debit or refund of an account. */
 export type CreditRow = {
   readonly id: number

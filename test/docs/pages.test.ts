@@ -6,6 +6,7 @@ import { usedFolder } from '../helpers/cache.ts'
 import { blocksOf, ELSEWHERE, pageOf } from './blocks.ts'
 import { cliPage } from './cli-page.ts'
 import { configurationPage, shippedSchema } from './configuration-page.ts'
+import { operationForms } from './tables/operation-forms.ts'
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
 // docs/cli.md is generated, and decisions are about what was.
@@ -63,6 +64,15 @@ t.test('docs/configuration.md: is made from the schemas', async t => {
     properties: { ...schema.properties, added: { description: 'New.' } },
   }
   t.match(configurationPage(changed), /## added\n\nNew\./)
+})
+
+t.test('operation-forms.json: is made from the table of operations', async t => {
+  const forms = operationForms()
+  t.equal(pageOf('plugins/console/client/operation-forms.json'), forms, 'npm run docs writes it')
+  t.match(JSON.parse(forms), {
+    'codes create': 'POST /api/admin/codes amount*=text count=number expires=text note=text',
+    'revoke-session': 'DELETE /api/sessions/{id}',
+  })
 })
 
 t.test('docs/operate.md: has a row for every fault of the store', async t => {

@@ -529,6 +529,10 @@ const TEXTS = {
   redeem: ['Redeem a code', '兑换充值码'],
   'redeem.code': ['Code', '充值码'],
   'redeem.help': ['In any case, with or without dashes.', '不区分大小写，横线可省略。'],
+  'redeem.repeated': [
+    'This code was redeemed before: nothing changed, the balance is {balance}',
+    '此充值码此前已兑换：未作更改，余额 {balance}',
+  ],
   'redeem.done': ['{amount} credited, the balance is {balance}', '已充值 {amount}，余额 {balance}'],
   'page.codes': ['Codes', '充值码'],
   'codes.id': ['Id', '编号'],

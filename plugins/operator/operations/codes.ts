@@ -12,7 +12,7 @@ import {
   revokeCode,
 } from '../../ledger/payments/codes.ts'
 import { boolean, list as listOf, object as row, text as word } from '../../shapes.ts'
-import type { CodeRow, NewCode } from '../../views.ts'
+import type { CodeRow, NewCode, Redeemed } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
 import { amount, CURSOR, LIMIT, NOTE, noteBy } from '../arguments.ts'
 import { CODE_COLUMNS, MONEY } from '../columns.ts'
@@ -154,7 +154,7 @@ const redeemOwn = operation({
   async run(context, { code }) {
     const { amount: nanos, repeated } = await redeem(context, code)
     const { balance } = await accountRowById(context.store, context.own ?? 0)
-    return { data: { credited: printMoney(nanos), repeated, balance } }
+    return { data: { credited: printMoney(nanos), repeated, balance } satisfies Redeemed }
   },
 })
 

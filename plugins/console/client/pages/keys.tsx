@@ -4,7 +4,8 @@ import type { OwnKey, PricedModel } from '../../../views.ts'
 import { callData } from '../api.ts'
 import { formatTime } from '../format.ts'
 import { type Action, useAction, useData } from '../loading.ts'
-import { Confirm, Dialog, Field, Form, useUnsaved } from '../parts/form.tsx'
+import { OperationDialog } from '../operation-dialog.tsx'
+import { Dialog, Field, Form, useUnsaved } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { QuotaFields, quotaBody, quotaDraft, quotaMoney, quotaText } from '../parts/quota.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
@@ -250,39 +251,32 @@ const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
   )
 }
 
-const Rotate = ({ of: key, onClose, onDone }: Part & { of: OwnKey }) => {
-  const action = useAction(async () => {
-    const { key: secret } = await callData<OwnKey>('POST', `/api/keys/${key.id}/rotate`, {})
-    onDone({ kind: 'created', secret })
-  })
-  const { name } = key
-  return (
-    <Confirm
-      title={text('keys.rotate.title', { name })}
-      help={text('keys.rotate.help')}
-      submit={text('keys.rotate')}
-      action={action}
-      onClose={onClose}
-    />
-  )
-}
+const Rotate = ({ of: { id, name }, onClose, onDone }: Part & { of: OwnKey }) => (
+  <OperationDialog<OwnKey>
+    of="rotate-key"
+    fixed={{ id }}
+    title={text('keys.rotate.title', { name })}
+    help={text('keys.rotate.help')}
+    submit={text('keys.rotate')}
+    onClose={onClose}
+    onDone={({ key }) => onDone({ kind: 'created', secret: key })}
+  />
+)
 
-const Revoke = ({ of: { id, name }, onClose, onDone }: Part & { of: OwnKey }) => {
-  const action = useAction(async () => {
-    await callData('DELETE', `/api/keys/${id}`)
-    toast(text('keys.revoked', { name }))
-    onDone()
-  })
-  return (
-    <Confirm
-      title={text('keys.revoke.title', { name })}
-      help={text('keys.revoke.help')}
-      submit={text('keys.revoke')}
-      action={action}
-      onClose={onClose}
-    />
-  )
-}
+const Revoke = ({ of: { id, name }, onClose, onDone }: Part & { of: OwnKey }) => (
+  <OperationDialog
+    of="revoke-key"
+    fixed={{ id }}
+    title={text('keys.revoke.title', { name })}
+    help={text('keys.revoke.help')}
+    submit={text('keys.revoke')}
+    onClose={onClose}
+    onDone={() => {
+      toast(text('keys.revoked', { name }))
+      onDone()
+    }}
+  />
+)
 
 const Created = ({ secret, onClose }: { secret: string; onClose(): void }) => (
   <Dialog title={text('keys.created')} onClose={onClose}>

@@ -1,10 +1,10 @@
 /** The personal center: the account, its system tokens, and where it is signed in. */
 import { useState } from 'preact/hooks'
 import type { OwnToken, Profile } from '../../../views.ts'
-import { callData } from '../api.ts'
 import { browserOf, formatMoney } from '../format.ts'
-import { useAction, useData } from '../loading.ts'
-import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
+import { useData } from '../loading.ts'
+import { OperationDialog } from '../operation-dialog.tsx'
+import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
@@ -152,65 +152,30 @@ interface Part {
   onClose(): void
   onDone(next?: Open): void
 }
-const Create = ({ onClose, onDone }: Part) => {
-  const [name, setName] = useState('')
-  const [expires, setExpires] = useState('')
-  const action = useAction(async () => {
-    const body = {
-      ...(name !== '' && { name }),
-      ...(expires !== '' && { expires: `${expires}T23:59:59Z` }),
-    }
-    const { token = '' } = await callData<OwnToken>('POST', '/api/system-tokens', body)
-    onDone({ kind: 'created', secret: token })
-  })
-  return (
-    <Dialog title={text('personal.create')} onClose={onClose}>
-      <Form
-        action={action}
-        submit={text('personal.create')}
-        params={['name', 'expires']}
-        onCancel={onClose}
-      >
-        <Field
-          label={text('column.name')}
-          help={text('keys.name.help')}
-          value={name}
-          onChange={setName}
-          param="name"
-          error={action.error}
-          hasFocus
-        />
-        <Field
-          label={`${text('column.expires')} (${text('optional')})`}
-          help={text('keys.expires.help')}
-          type="date"
-          value={expires}
-          onChange={setExpires}
-          param="expires"
-          error={action.error}
-        />
-      </Form>
-    </Dialog>
-  )
-}
+const Create = ({ onClose, onDone }: Part) => (
+  <OperationDialog<OwnToken>
+    of="create-token"
+    only={['name', 'expires']}
+    title={text('personal.create')}
+    help={{ name: text('keys.name.help'), expires: text('keys.expires.help') }}
+    submit={text('personal.create')}
+    onClose={onClose}
+    onDone={({ token = '' }) => onDone({ kind: 'created', secret: token })}
+  />
+)
 
 interface RevokeProps extends Part {
   readonly kind: 'revoke' | 'end'
   readonly of: OwnToken
 }
-const Revoke = ({ kind, of: { id, name }, onClose, onDone }: RevokeProps) => {
-  const action = useAction(async () => {
-    const list = kind === 'end' ? 'sessions' : 'system-tokens'
-    await callData('DELETE', `/api/${list}/${id}`)
-    onDone()
-  })
-  return (
-    <Confirm
-      title={kind === 'end' ? text('personal.end.title') : text('keys.revoke.title', { name })}
-      help={text(kind === 'end' ? 'personal.end.help' : 'personal.revoke.help')}
-      submit={text(kind === 'end' ? 'personal.end' : 'keys.revoke')}
-      action={action}
-      onClose={onClose}
-    />
-  )
-}
+const Revoke = ({ kind, of: { id, name }, onClose, onDone }: RevokeProps) => (
+  <OperationDialog
+    of={kind === 'end' ? 'revoke-session' : 'revoke-token'}
+    fixed={{ id }}
+    title={kind === 'end' ? text('personal.end.title') : text('keys.revoke.title', { name })}
+    help={text(kind === 'end' ? 'personal.end.help' : 'personal.revoke.help')}
+    submit={text(kind === 'end' ? 'personal.end' : 'keys.revoke')}
+    onClose={onClose}
+    onDone={() => onDone()}
+  />
+)

@@ -1,11 +1,11 @@
 /** Money of the account: a code to redeem, the statement of a month, credits. */
 import { useState } from 'preact/hooks'
-import { callData } from '../api.ts'
+import type { Redeemed } from '../../../views.ts'
 import { formatMoney } from '../format.ts'
-import { clearCache, useAction } from '../loading.ts'
+import { clearCache } from '../loading.ts'
+import { OperationDialog } from '../operation-dialog.tsx'
 import type { PageProps } from '../page.ts'
 import { Credits } from '../parts/credits.tsx'
-import { Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Statement } from '../parts/statement.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -14,6 +14,7 @@ import { text } from '../texts.ts'
 
 const Statements = ({ place: { query } }: PageProps) => {
   const [isOpen, setOpen] = useState(false)
+  const currency = useCurrency()
   const [round, setRound] = useState(0)
   return (
     <>
@@ -26,9 +27,15 @@ const Statements = ({ place: { query } }: PageProps) => {
       <h2>{text('credits')}</h2>
       <Credits path="/api/credits?limit=100" round={round} />
       {isOpen && (
-        <Redeem
+        <OperationDialog<Redeemed>
+          of="redeem-code"
+          title={text('redeem')}
+          submit={text('redeem')}
           onClose={() => setOpen(false)}
-          onDone={() => {
+          onDone={({ credited, repeated, balance }) => {
+            const amounts = [credited, balance].map(each => formatMoney(each, currency))
+            const [amount = '', rest = ''] = amounts
+            toast(text(repeated ? 'redeem.repeated' : 'redeem.done', { amount, balance: rest }))
             setOpen(false)
             clearCache()
             setRound(round => round + 1)
@@ -39,42 +46,3 @@ const Statements = ({ place: { query } }: PageProps) => {
   )
 }
 export default Statements
-
-interface RedeemProps {
-  onClose(): void
-  onDone(): void
-}
-const Redeem = ({ onClose, onDone }: RedeemProps) => {
-  const [code, setCode] = useState('')
-  const currency = useCurrency()
-  const action = useAction(async () => {
-    const { credited, balance } = await callData<{ credited: string; balance: string }>(
-      'POST',
-      '/api/codes/redeem',
-      { code: code.trim() },
-    )
-    toast(
-      text('redeem.done', {
-        amount: formatMoney(credited, currency),
-        balance: formatMoney(balance, currency),
-      }),
-    )
-    onDone()
-  })
-  return (
-    <Dialog title={text('redeem')} onClose={onClose}>
-      <Form action={action} submit={text('redeem')} params={['code']} onCancel={onClose}>
-        <Field
-          label={text('redeem.code')}
-          help={text('redeem.help')}
-          value={code}
-          onChange={setCode}
-          param="code"
-          error={action.error}
-          isRequired
-          hasFocus
-        />
-      </Form>
-    </Dialog>
-  )
-}

@@ -9,12 +9,11 @@ import type {
   Skip,
   Try,
 } from '../../../views.ts'
-import { callData } from '../api.ts'
 import { amountOfNanos, formatMoney, formatTime } from '../format.ts'
-import { useAction, useData } from '../loading.ts'
+import { useData } from '../loading.ts'
+import { OperationDialog } from '../operation-dialog.tsx'
 import { hrefOf } from '../router.ts'
 import { text, textOr } from '../texts.ts'
-import { Confirm } from './form.tsx'
 import { Media } from './media.tsx'
 import { Price } from './price.tsx'
 import { View } from './states.tsx'
@@ -317,12 +316,6 @@ const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void 
   const currency = useCurrency()
   const { request, state, cost, refunded, uncollected, formula, usage, estimated } = charge
   const canRefund = state === 'settled' && Number(cost) > 0 && Number(refunded) === 0
-  const refund = useAction(async () => {
-    await callData('POST', '/api/admin/accounts/refund', { request })
-    toast(text('call.refund.done'))
-    setAsking(false)
-    onChange()
-  })
   return (
     <>
       <ServedBy charge={charge} />
@@ -349,12 +342,18 @@ const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void 
         usage={usage}
       />
       {isAsking && (
-        <Confirm
+        <OperationDialog
+          of="accounts refund"
+          fixed={{ request }}
           title={text('call.refund.title', { cost: `${cost} ${currency}` })}
           help={text('call.refund.help', { name: charge.account_name ?? `#${charge.account}` })}
           submit={text('call.refund')}
-          action={refund}
           onClose={() => setAsking(false)}
+          onDone={() => {
+            toast(text('call.refund.done'))
+            setAsking(false)
+            onChange()
+          }}
         />
       )}
     </>

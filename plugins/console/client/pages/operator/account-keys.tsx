@@ -3,7 +3,8 @@ import { useState } from 'preact/hooks'
 import type { KeyView } from '../../../../views.ts'
 import { callData } from '../../api.ts'
 import { useAction } from '../../loading.ts'
-import { Confirm, Dialog, Form } from '../../parts/form.tsx'
+import { OperationDialog } from '../../operation-dialog.tsx'
+import { Dialog, Form } from '../../parts/form.tsx'
 import {
   LIMIT_PARAMS,
   LimitFields,
@@ -155,18 +156,14 @@ const KeyLimits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
   )
 }
 
-const Revoke = ({ of: { id, name }, onClose, onDone }: KeyDialogProps) => {
-  const action = useAction(async () => {
-    await callData('POST', '/api/admin/keys/revoke', { key: id })
-    onDone()
-  })
-  return (
-    <Confirm
-      title={text('keys.revoke.title', { name })}
-      help={text('keys.revoke.help')}
-      submit={text('keys.revoke')}
-      action={action}
-      onClose={onClose}
-    />
-  )
-}
+const Revoke = ({ of: { id, name }, onClose, onDone }: KeyDialogProps) => (
+  <OperationDialog
+    of="keys revoke"
+    fixed={{ key: id }}
+    title={text('keys.revoke.title', { name })}
+    help={text('keys.revoke.help')}
+    submit={text('keys.revoke')}
+    onClose={onClose}
+    onDone={onDone}
+  />
+)

@@ -5,7 +5,7 @@ import { callData } from '../../api.ts'
 import { formatTime } from '../../format.ts'
 import { useAction, useData } from '../../loading.ts'
 import type { PageProps } from '../../page.ts'
-import { Dialog, Field, Form } from '../../parts/form.tsx'
+import { Dialog, Form } from '../../parts/form.tsx'
 import {
   LIMIT_PARAMS,
   LimitFields,
@@ -18,18 +18,11 @@ import { View } from '../../parts/states.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { Money, State, useCurrency, useOwnAccount } from '../../parts/values.tsx'
 import { hrefOf } from '../../router.ts'
-import { type TextKey, text, textOr } from '../../texts.ts'
+import { text, textOr } from '../../texts.ts'
 import { AccountKeys } from './account-keys.tsx'
 import { AccountMoney } from './account-money.tsx'
-import { LinkDialog, Suspend } from './accounts.tsx'
+import { LABELS, LinkDialog, MONEY, MoneyDialog, type MoneyKind, Suspend } from './accounts.tsx'
 
-type MoneyKind = 'credit' | 'debit' | 'overdraft'
-const MONEY: readonly MoneyKind[] = ['credit', 'debit', 'overdraft']
-const LABELS: Readonly<Record<MoneyKind, TextKey>> = {
-  credit: 'accounts.credit',
-  debit: 'account.debit',
-  overdraft: 'account.overdraft.set',
-}
 type Open = MoneyKind | 'limits' | 'suspend' | SignInLinkView
 
 const AccountPage = ({ place }: PageProps) => {
@@ -169,56 +162,6 @@ const Facts = ({ account }: { account: AccountRow }) => {
         </dd>
       </dl>
     </section>
-  )
-}
-
-interface MoneyDialogProps {
-  readonly kind: MoneyKind
-  readonly of: AccountRow
-  onClose(): void
-  onDone(message: string): void
-}
-const MoneyDialog = ({ kind, of: { id, name, overdraft }, onClose, onDone }: MoneyDialogProps) => {
-  const [amount, setAmount] = useState(kind === 'overdraft' ? String(overdraft) : '')
-  const [note, setNote] = useState('')
-  const currency = useCurrency()
-  const action = useAction(async () => {
-    const body = { account: id, amount, ...(note !== '' && { note }) }
-    await callData('POST', `/api/admin/accounts/${kind}`, body)
-    onDone(text('saved'))
-  })
-  const title = kind === 'credit' ? 'accounts.credit.title' : (`account.${kind}.title` as const)
-  return (
-    <Dialog title={text(title, { name })} onClose={onClose}>
-      <Form
-        action={action}
-        submit={text(LABELS[kind])}
-        params={['amount', 'note']}
-        onCancel={onClose}
-        isDanger={kind === 'debit'}
-      >
-        <Field
-          label={`${text('column.amount')} (${currency})`}
-          {...(kind === 'overdraft' && { help: text('account.overdraft.help') })}
-          value={amount}
-          onChange={setAmount}
-          param="amount"
-          error={action.error}
-          isRequired
-          hasFocus
-        />
-        {kind !== 'overdraft' && (
-          <Field
-            label={`${text('accounts.note')} (${text('optional')})`}
-            help={text('accounts.note.help')}
-            value={note}
-            onChange={setNote}
-            param="note"
-            error={action.error}
-          />
-        )}
-      </Form>
-    </Dialog>
   )
 }
 

@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks'
 import type { AccountRow, SignInLinkView } from '../../../../views.ts'
 import { callData } from '../../api.ts'
 import { formatMoney, formatTime } from '../../format.ts'
-import { useAction } from '../../loading.ts'
+import { OperationDialog } from '../../operation-dialog.tsx'
 import type { PageProps } from '../../page.ts'
-import { Confirm, Dialog, Field, Form } from '../../parts/form.tsx'
+import { Dialog } from '../../parts/form.tsx'
 import { Filter } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
@@ -14,7 +14,7 @@ import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx
 import { toast } from '../../parts/toast.tsx'
 import { Money, Secret, State, Time, useCurrency, useOwnAccount } from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
-import { text } from '../../texts.ts'
+import { type TextKey, text } from '../../texts.ts'
 
 type Open =
   | { readonly kind: 'create' }
@@ -83,10 +83,36 @@ const Accounts = ({ place }: PageProps) => {
 export default Accounts
 
 const Opened = ({ open, ...rest }: Part & { readonly open: Open }) => {
-  if (open.kind === 'create') return <Create {...rest} />
-  if (open.kind === 'credit') return <Credit of={open.account} {...rest} />
+  const currency = useCurrency()
+  const { onClose, onDone } = rest
+  if (open.kind === 'create')
+    return (
+      <OperationDialog
+        of="accounts create"
+        initial={{ role: 'customer' }}
+        title={text('accounts.create')}
+        help={{ name: text('accounts.name.help') }}
+        submit={text('accounts.create')}
+        onClose={onClose}
+        onDone={() => onDone(text('saved'))}
+      />
+    )
+  const { name } = open.account
+  if (open.kind === 'credit')
+    return (
+      <OperationDialog<AccountRow>
+        of="accounts credit"
+        fixed={{ account: open.account.id }}
+        title={text('accounts.credit.title', { name })}
+        submit={text('accounts.credit')}
+        onClose={onClose}
+        onDone={({ balance }) =>
+          onDone(text('accounts.credited', { name, amount: formatMoney(balance, currency) }))
+        }
+      />
+    )
   if (open.kind === 'suspend') return <Suspend of={open.account} {...rest} />
-  return <LinkDialog of={open.account} link={open.link} onClose={rest.onClose} />
+  return <LinkDialog of={open.account} link={open.link} onClose={onClose} />
 }
 type Start = (kind: 'link' | 'resume', account: AccountRow) => void
 
@@ -188,96 +214,55 @@ interface Part {
   onClose(): void
   onDone(message: string): void
 }
-const Create = ({ onClose, onDone }: Part) => {
-  const [name, setName] = useState('')
-  const [role, setRole] = useState('customer')
-  const action = useAction(async () => {
-    await callData('POST', '/api/admin/accounts', { name, role })
-    onDone(text('saved'))
-  })
-  return (
-    <Dialog title={text('accounts.create')} onClose={onClose}>
-      <Form action={action} submit={text('accounts.create')} params={['name']} onCancel={onClose}>
-        <Field
-          label={text('column.name')}
-          help={text('accounts.name.help')}
-          value={name}
-          onChange={setName}
-          param="name"
-          error={action.error}
-          isRequired
-          hasFocus
-        />
-        <Field
-          label={text('column.role')}
-          value={role}
-          onChange={setRole}
-          options={[
-            ['customer', text('accounts.customer')],
-            ['admin', text('accounts.admin')],
-          ]}
-        />
-      </Form>
-    </Dialog>
-  )
+export type MoneyKind = 'credit' | 'debit' | 'overdraft'
+export const MONEY: readonly MoneyKind[] = ['credit', 'debit', 'overdraft']
+export const LABELS: Readonly<Record<MoneyKind, TextKey>> = {
+  credit: 'accounts.credit',
+  debit: 'account.debit',
+  overdraft: 'account.overdraft.set',
 }
-
-const Credit = ({ of: account, onClose, onDone }: Part & { of: AccountRow }) => {
-  const [amount, setAmount] = useState('')
-  const [note, setNote] = useState('')
-  const currency = useCurrency()
-  const { name, id } = account
-  const action = useAction(async () => {
-    const body = { account: id, amount, ...(note !== '' && { note }) }
-    const { balance } = await callData<AccountRow>('POST', '/api/admin/accounts/credit', body)
-    onDone(text('accounts.credited', { name, amount: formatMoney(balance, currency) }))
-  })
+interface MoneyDialogProps {
+  readonly kind: MoneyKind
+  readonly of: AccountRow
+  onClose(): void
+  onDone(message: string): void
+}
+export const MoneyDialog = ({
+  kind,
+  of: { id, name, overdraft },
+  onClose,
+  onDone,
+}: MoneyDialogProps) => {
+  const title = kind === 'credit' ? 'accounts.credit.title' : (`account.${kind}.title` as const)
   return (
-    <Dialog title={text('accounts.credit.title', { name })} onClose={onClose}>
-      <Form
-        action={action}
-        submit={text('accounts.credit')}
-        params={['amount', 'note']}
-        onCancel={onClose}
-      >
-        <Field
-          label={`${text('column.amount')} (${currency})`}
-          value={amount}
-          onChange={setAmount}
-          param="amount"
-          error={action.error}
-          isRequired
-          hasFocus
-        />
-        <Field
-          label={`${text('accounts.note')} (${text('optional')})`}
-          help={text('accounts.note.help')}
-          value={note}
-          onChange={setNote}
-          param="note"
-          error={action.error}
-        />
-      </Form>
-    </Dialog>
+    <OperationDialog
+      of={`accounts ${kind}`}
+      fixed={{ account: id }}
+      {...(kind === 'overdraft' && {
+        initial: { amount: String(overdraft) },
+        help: { amount: text('account.overdraft.help') },
+      })}
+      title={text(title, { name })}
+      submit={text(LABELS[kind])}
+      isDanger={kind === 'debit'}
+      onClose={onClose}
+      onDone={() => onDone(text('saved'))}
+    />
   )
 }
 
 type Named = Pick<AccountRow, 'id' | 'name'>
-export const Suspend = ({ of: { id, name }, onClose, onDone }: Part & { of: Named }) => {
-  const action = useAction(async () => {
-    await callData('POST', '/api/admin/accounts/suspend', { account: id })
-    onDone(text('accounts.suspended', { name }))
-  })
-  return (
-    <Confirm
-      title={text('accounts.suspend.title', { name })}
-      help={text('accounts.suspend.help')}
-      submit={text('accounts.suspend')}
-      action={action}
-      onClose={onClose}
-    />
-  )
-}
+export const Suspend = ({ of: { id, name }, onClose, onDone }: Part & { of: Named }) => (
+  <OperationDialog
+    of="accounts suspend"
+    fixed={{ account: id }}
+    title={text('accounts.suspend.title', { name })}
+    help={text('accounts.suspend.help')}
+    submit={text('accounts.suspend')}
+    onClose={onClose}
+    onDone={() => onDone(text('accounts.suspended', { name }))}
+  />
+)
 
 interface LinkDialogProps {
   readonly of: Named

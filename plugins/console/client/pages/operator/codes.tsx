@@ -1,9 +1,8 @@
 /** Codes that customers redeem for credit, for operators: made, listed and revoked. */
 import { useState } from 'preact/hooks'
 import type { CodeRow, NewCode } from '../../../../views.ts'
-import { callData } from '../../api.ts'
-import { useAction } from '../../loading.ts'
-import { Confirm, Dialog, Field, Form } from '../../parts/form.tsx'
+import { OperationDialog } from '../../operation-dialog.tsx'
+import { Dialog } from '../../parts/form.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
@@ -40,8 +39,27 @@ const Codes = () => {
         keyOf={({ id }) => id}
         empty={<Empty title={text('codes.empty')} help={text('codes.empty.help')} />}
       />
-      {open?.kind === 'create' && <Create onClose={close} onDone={onDone} />}
-      {open?.kind === 'revoke' && <Revoke of={open.code} onClose={close} onDone={onDone} />}
+      {open?.kind === 'create' && (
+        <OperationDialog<readonly NewCode[]>
+          of="codes create"
+          initial={{ count: '1' }}
+          title={text('codes.create')}
+          submit={text('codes.create')}
+          onClose={close}
+          onDone={codes => onDone({ kind: 'created', codes })}
+        />
+      )}
+      {open?.kind === 'revoke' && (
+        <OperationDialog
+          of="codes revoke"
+          fixed={{ code: open.code.id }}
+          title={text('codes.revoke.title', { id: open.code.id })}
+          help={text('codes.revoke.help')}
+          submit={text('keys.revoke')}
+          onClose={close}
+          onDone={() => onDone()}
+        />
+      )}
       {open?.kind === 'created' && (
         <Dialog title={text('codes.created')} onClose={close}>
           <Secret value={open.codes.map(({ code }) => code).join('\n')} help={text('codes.once')} />
@@ -110,69 +128,3 @@ const columnsOf = (
         : [],
   ),
 ]
-
-interface Part {
-  onClose(): void
-  onDone(next?: Open): void
-}
-const Create = ({ onClose, onDone }: Part) => {
-  const [draft, setDraft] = useState({ amount: '', count: '1', expires: '', note: '' })
-  const currency = useCurrency()
-  const action = useAction(async () => {
-    const { amount, count, expires, note } = draft
-    const body = {
-      amount,
-      count: Number(count),
-      ...(expires !== '' && { expires: `${expires}T23:59:59Z` }),
-      ...(note !== '' && { note }),
-    }
-    const codes = await callData<readonly NewCode[]>('POST', '/api/admin/codes', body)
-    onDone({ kind: 'created', codes })
-  })
-  const field = (name: keyof typeof draft) => ({
-    value: draft[name],
-    onChange: (value: string) => setDraft(before => ({ ...before, [name]: value })),
-    param: name,
-    error: action.error,
-  })
-  return (
-    <Dialog title={text('codes.create')} onClose={onClose}>
-      <Form
-        action={action}
-        submit={text('codes.create')}
-        params={['amount', 'count', 'expires', 'note']}
-        onCancel={onClose}
-      >
-        <Field
-          label={`${text('column.amount')} (${currency})`}
-          {...field('amount')}
-          isRequired
-          hasFocus
-        />
-        <Field label={text('codes.count')} {...field('count')} type="number" isRequired />
-        <Field
-          label={`${text('column.expires')} (${text('optional')})`}
-          {...field('expires')}
-          type="date"
-        />
-        <Field label={`${text('column.note')} (${text('optional')})`} {...field('note')} />
-      </Form>
-    </Dialog>
-  )
-}
-
-const Revoke = ({ of: { id }, onClose, onDone }: Part & { readonly of: CodeRow }) => {
-  const action = useAction(async () => {
-    await callData('POST', '/api/admin/codes/revoke', { code: id })
-    onDone()
-  })
-  return (
-    <Confirm
-      title={text('codes.revoke.title', { id })}
-      help={text('codes.revoke.help')}
-      submit={text('keys.revoke')}
-      action={action}
-      onClose={onClose}
-    />
-  )
-}

@@ -4,8 +4,8 @@ import type { AuditReport, ChargeRow, FailedCallView, TaskRow } from '../../../.
 import { callData } from '../../api.ts'
 import { formatTime, shortenId } from '../../format.ts'
 import { useAction } from '../../loading.ts'
+import { OperationDialog } from '../../operation-dialog.tsx'
 import type { PageProps } from '../../page.ts'
-import { Confirm } from '../../parts/form.tsx'
 import { Filter } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
@@ -232,14 +232,6 @@ const UnknownTasks = () => {
   const [round, setRound] = useState(0)
   const [open, setOpen] = useState<{ task: TaskRow; outcome: Outcome }>()
   const rows = useRows<TaskRow>('/api/admin/tasks?state=unknown', envelopePage, round)
-  const action = useAction(async () => {
-    if (!open) return
-    const { task, outcome } = open
-    await callData('POST', '/api/admin/tasks/resolve', { task: task.id, outcome })
-    toast(text('saved'))
-    setOpen(undefined)
-    setRound(round => round + 1)
-  })
   return (
     <>
       <p class="muted">{text('ledger.tasks.help')}</p>
@@ -251,12 +243,18 @@ const UnknownTasks = () => {
         empty={<Empty title={text('ledger.tasks.empty')} help={text('ledger.tasks.empty.help')} />}
       />
       {open && (
-        <Confirm
+        <OperationDialog
+          of="tasks resolve"
+          fixed={{ task: open.task.id, outcome: open.outcome }}
           title={text(`ledger.${open.outcome}.title`, { id: open.task.id })}
           help={text(`ledger.${open.outcome}.help`)}
           submit={text(`ledger.${open.outcome}`)}
-          action={action}
           onClose={() => setOpen(undefined)}
+          onDone={() => {
+            toast(text('saved'))
+            setOpen(undefined)
+            setRound(round => round + 1)
+          }}
         />
       )}
     </>
