@@ -31,8 +31,8 @@ export interface Gateway {
    *  that the text names are loaded. */
   check(text: string, file?: string): Promise<readonly ProblemView[]>
   /** Replaces the text of a configuration file on the disk, at once and whole. Rejects with
-   *  NO_FILE for a file that the configuration does not read, and with FILE_CHANGED unless the file
-   *  still has the text `before`. */
+   *  NO_FILE for a file that the configuration does not read, with FILE_CHANGED unless the file
+   *  still has the text `before`, and with FILE_NOT_WRITTEN if the system refuses. */
   save(file: string, text: string, before: string): Promise<void>
   /** The text of a configuration file with values written into it; nothing is saved. Rejects with
    *  NO_FILE, EDIT_EXISTS, EDIT_UNKNOWN, EDIT_SYNTAX, EDIT_ITEM, EDIT_PLACE. */

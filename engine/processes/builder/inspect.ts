@@ -22,6 +22,10 @@ const fault = errors({
     409,
     'The file "%s" was changed meanwhile. Nothing was saved. Reload it, and make your change again.',
   ],
+  FILE_NOT_WRITTEN: [
+    409,
+    'The file "%s" could not be written: %s. Nothing was changed. The user of the gateway must be able to write to its folder; a mounted file cannot be replaced, but a mounted folder can.',
+  ],
 })
 
 /** The part of the builder's context that the inspections need; a command has it too. */
@@ -77,7 +81,12 @@ const saveFile = (
 ): void => {
   const path = resolve(dirname(resolve(context.config)), file)
   if (!Object.hasOwn(filesOf(context, undefined), file)) throw fault('NO_FILE', [file])
-  if (!replaceFile(path, text, before)) throw fault('FILE_CHANGED', [file])
+  try {
+    if (replaceFile(path, text, before)) return
+  } catch (error) {
+    throw fault('FILE_NOT_WRITTEN', [file, error instanceof Error ? error.message : String(error)])
+  }
+  throw fault('FILE_CHANGED', [file])
 }
 
 const schemaOf = async ({ config, cacheFolder, source }: InspectionContext): Promise<object> => {
