@@ -24,11 +24,13 @@ export interface Member {
   readonly name: string
   readonly role: MemberRole
 }
-/** Rates such as `60/min`. */
+/** Rates such as `60/min`, and where its requests may be processed. */
 export interface OwnLimits {
   readonly requests?: string
   readonly tokens?: string
   readonly concurrency?: number
+  readonly zone?: string
+  readonly retention?: 'none'
 }
 export interface AccountKey {
   readonly id: number

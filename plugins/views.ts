@@ -37,6 +37,8 @@ export type Limits = {
   readonly requests?: string
   readonly tokens?: string
   readonly concurrency?: number
+  readonly zone?: string
+  readonly retention?: 'none'
 }
 /** In quota units; null: no quota, or one for life. */
 export type QuotaSetting = {
@@ -128,6 +130,8 @@ export type ServedFacts = {
   readonly tier: string | null
   readonly speed: string | null
   readonly geography: string | null
+  /** The zones of the upstream, by the configuration. */
+  readonly zone: string | null
   readonly first_content_ms: number | null
   readonly ms: number | null
 }

@@ -1,6 +1,6 @@
 /** The part of the contract about one request and its reply: the exchange, its attempts, filters,
  *  slots and faults. Types only. */
-import type { Bytes, Headers, Json, Target, Writes } from '../store/contract.ts'
+import type { Bytes, Headers, Json, Target, UpstreamView, Writes } from '../store/contract.ts'
 
 // Order. A request passes every `handle` in the order of `pipeline:`, then every `forward`. The
 // reply passes in reverse: a stage continues after `await next()` and adds its filter there. So
@@ -37,6 +37,9 @@ export interface Exchange {
   readonly writes: Writes
   /** Where the request may be sent, best first. A stage may replace the list before `next()`. */
   targets: readonly Target[]
+  /** A rule for every target of this exchange, present and later ones: returns those that it
+   *  permits, or throws. The same list needs the same result: its balance is kept. */
+  restrict(rule: (targets: readonly Target[]) => readonly Target[]): void
   /** Throws unless `hasReply`: until `next()` resolves or a stage answers. */
   readonly reply: Reply
   /** Number of attempts so far. */
@@ -58,6 +61,8 @@ export interface Progress {
   /** Of the last attempt so far; `key`: the name of its key, which does not show it. */
   readonly target: Target | undefined
   readonly key: string | undefined
+  /** The upstream of that target. */
+  readonly upstream: UpstreamView | undefined
   /** Targets that could not be picked when another one was. */
   readonly skipped: readonly SkippedTarget[] | undefined
 }

@@ -19,9 +19,11 @@ import type {
   SkippedTarget,
   Socket,
   Target,
+  UpstreamView,
 } from '../plugin.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { UpstreamSocket } from '../websocket/upstream-socket.ts'
+import { PermittedTargets, type TargetRule } from '../upstream/permitted-targets.ts'
 import { SlotStore } from './slot-store.ts'
 import { StageWatch } from './stage-watch.ts'
 import { StatementGroups, type Store } from './writes.ts'
@@ -98,6 +100,7 @@ interface CallProgress {
   target: Target | undefined
   /** Name of its key. */
   key: string | undefined
+  upstream: UpstreamView | undefined
   skipped: (SkippedTarget & { readonly candidate: object })[] | undefined
   /** ms spent waiting for upstreams; the rest of a call's time is the gateway's own. */
   waitedMs: number
@@ -131,12 +134,13 @@ export class Call implements Exchange {
   readonly startedAt: number
   readonly upstreamPath: string | undefined
   readonly slots: SlotStore
-  targets: readonly Target[]
+  readonly #targets: PermittedTargets
   hangup: Exchange['hangup']
   readonly progress: CallProgress = {
     attempts: 0,
     target: undefined,
     key: undefined,
+    upstream: undefined,
     skipped: undefined,
     waitedMs: 0,
     firstByteAt: 0,
@@ -161,9 +165,18 @@ export class Call implements Exchange {
     this.params = options.params ?? {}
     this.request = options.request
     this.slots = new SlotStore(options.route.name)
-    this.targets = options.targets ?? []
+    this.#targets = new PermittedTargets(options.targets ?? [])
     this.hangup = options.hangup ?? 'cancel'
     this.#store = options.store
+  }
+  get targets(): readonly Target[] {
+    return this.#targets.list
+  }
+  set targets(targets: readonly Target[]) {
+    this.#targets.replace(targets)
+  }
+  restrict(rule: TargetRule): void {
+    this.#targets.restrict(rule)
   }
   get signal(): AbortSignal {
     if (!this.#controller) {

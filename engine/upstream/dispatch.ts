@@ -101,6 +101,7 @@ const beginAttempt = (
   const candidate = choice.next(call.progress)
   call.progress.attempts++
   call.progress.target = candidate.target
+  call.progress.upstream = candidate.upstream.view
   call.progress.key = undefined
   return createAttempt(call, candidate, rules.path(call), rules.spanId(), choice)
 }

@@ -112,6 +112,7 @@ const call = {
   tier: nullable(text),
   speed: nullable(text),
   geography: nullable(text),
+  zone: nullable(text),
   first_content_ms: nullable(integer),
   ms: nullable(integer),
 }

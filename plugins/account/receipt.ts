@@ -125,6 +125,7 @@ const failedReceiptOf = (row: Row): Receipt => ({
   tier: null,
   speed: null,
   geography: null,
+  zone: null,
   first_content_ms: null,
   ms: Number(row.ms),
   closed: isoTime(row.at),

@@ -122,6 +122,7 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
     'tier',
     'speed',
     'geography',
+    'zone',
     'first_content_ms',
     'ms',
     ...TOKEN_COLUMNS,

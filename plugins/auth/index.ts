@@ -11,6 +11,7 @@ import {
 import type { Access } from '../credentials/members.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
+import { PlaceRules } from '../zones/rule.ts'
 import { checkModes } from './check-modes.ts'
 import { authorizeOperator, shareLookups } from './operator.ts'
 import { createAuthStage } from './stage.ts'
@@ -46,6 +47,7 @@ export default {
       isRead,
       access: accessOf(requirement, isRead),
       url: host.url,
+      places: new PlaceRules(host.upstreams),
     })
   },
 } satisfies Plugin<AuthOptions>

@@ -17,6 +17,7 @@ import { missingCredentialText } from '../credentials/missing-credential.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
 import { cookieName, hasSecureUrl, isFromConsole } from '../credentials/session-cookie.ts'
 import { ACCOUNT } from '../slots.ts'
+import type { PlaceRules } from '../zones/rule.ts'
 import { accountOf, KIND_NAMES, requireRole } from './admission.ts'
 
 export interface AuthStageOptions extends AuthRequirement {
@@ -29,10 +30,11 @@ export interface AuthStageOptions extends AuthRequirement {
   /** The role of a member of the team must allow it; undefined: another stage checks that. */
   readonly access: Access | undefined
   readonly url: HostBase['url']
+  readonly places: PlaceRules
 }
 
 export const createAuthStage = (options: AuthStageOptions): Stage => {
-  const { modes, plugins, role, kinds, credentials, limiter, access } = options
+  const { modes, plugins, role, kinds, credentials, limiter, access, places } = options
   const read = readerOf(modes, hasSecureUrl(options))
   const isOptional = modes.includes('none')
   const [firstKind = 'key'] = kinds
@@ -62,10 +64,10 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
     await next()
   }
   const admit = (exchange: Exchange, entry: Entry): void => {
-    const { address } = exchange.request.client
-    const account = accountOf(entry, { limiter, address, role })
+    const account = accountOf(entry, { limiter, address: exchange.request.client.address, role })
     if (access) requireAccess(account, access)
     exchange.slots.set(ACCOUNT, account)
+    places.applyAccount(exchange, account)
   }
   return {
     describe: () => describeCredentials(options),
@@ -73,6 +75,7 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
       const known = plugins.length > 0 ? exchange.slots.get(ACCOUNT) : undefined
       if (known) {
         requireRole(role, known)
+        places.applyAccount(exchange, known)
         return next()
       }
       const credential = credentialOf(exchange)

@@ -2,6 +2,7 @@
  *  per configuration. */
 import type { HostBase, Json, Target, TargetRules } from '../../engine/plugin.ts'
 import { fileValidator, type Validator, validatorOf } from '../schema/compile.ts'
+import { PlaceRules } from '../zones/rule.ts'
 import { applyDefaults, type Defaults } from './defaults.ts'
 import { type Captures, insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
 import type { ModelOptions, Section, TargetOptions } from './section.ts'
@@ -25,7 +26,7 @@ export interface ModelMatch {
   readonly targets: readonly Target[]
 }
 
-type CatalogueHost = Pick<HostBase, 'file' | 'share' | 'section' | 'config' | 'memo'>
+type CatalogueHost = Pick<HostBase, 'file' | 'share' | 'section' | 'config' | 'memo' | 'upstreams'>
 interface RouteEntry {
   readonly name?: string
   readonly path: string
@@ -34,6 +35,8 @@ interface RouteEntry {
 export class Catalogue {
   /** Names of the upstreams of all models. */
   readonly upstreams: readonly string[]
+  /** The rules of accounts and keys about where calls are processed. */
+  readonly places: PlaceRules
   readonly #section: Section
   readonly #host: CatalogueHost
   readonly #paths: ReadonlyMap<string, string>
@@ -48,6 +51,7 @@ export class Catalogue {
   constructor(section: Section, host: CatalogueHost) {
     this.#section = section
     this.#host = host
+    this.places = new PlaceRules(host.upstreams)
     this.#paths = pathsOf(host)
     const upstreams = new Set<string>()
     const patterns: string[] = []

@@ -5,7 +5,7 @@ import { Catalogue } from './catalogue.ts'
 import { isPattern, parsePattern } from './pattern.ts'
 import type { Section } from './section.ts'
 
-type CatalogueHost = Pick<HostBase, 'section' | 'file' | 'share' | 'config' | 'memo'>
+type CatalogueHost = Pick<HostBase, 'section' | 'file' | 'share' | 'config' | 'memo' | 'upstreams'>
 
 export const modelsOf = ({ section }: Pick<HostBase, 'section'>): Section =>
   section<Section>('models')

@@ -3,6 +3,7 @@
 import { instantIn, UsageError } from '../../engine/cli/kit.ts'
 import { RATE } from '../../engine/config/shape.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
+import type { OwnLimits } from '../slots.ts'
 import type { PeriodName } from './quota.ts'
 
 export const nameOf = (text: string | undefined, what: string): string => {
@@ -51,16 +52,29 @@ const rateOf = (text: string, what: string): string => {
   if (new RegExp(RATE).test(text)) return text
   throw new UsageError(`${what} must be a rate such as 60/min`)
 }
-type LimitTexts = Readonly<Record<'requests' | 'tokens' | 'concurrency', string | undefined>>
+const zoneOf = (text: string, what: string): string => {
+  if (/^[a-z][a-z0-9-]{0,31}$/.test(text)) return text
+  throw new UsageError(`${what} must be the name of a zone such as eu`)
+}
+const retentionOf = (text: string, what: string): 'none' => {
+  if (text === 'none') return text
+  throw new UsageError(`${what} must be none: only upstreams that keep nothing`)
+}
+type LimitTexts = Readonly<Record<keyof OwnLimits, string | undefined>>
 /** `prefix`: what is before the name of a limit where the operator writes it. */
-export const limitsOf = ({ requests, tokens, concurrency }: LimitTexts, prefix = '--') => {
-  if ((requests ?? tokens ?? concurrency) === undefined) return undefined
+export const limitsOf = (
+  { requests, tokens, concurrency, zone, retention }: LimitTexts,
+  prefix = '--',
+) => {
+  if ((requests ?? tokens ?? concurrency ?? zone ?? retention) === undefined) return undefined
   return {
     ...(requests !== undefined && { requests: rateOf(requests, `${prefix}requests`) }),
     ...(tokens !== undefined && { tokens: rateOf(tokens, `${prefix}tokens`) }),
     ...(concurrency !== undefined && {
       concurrency: numberOf(concurrency, `${prefix}concurrency`),
     }),
+    ...(zone !== undefined && { zone: zoneOf(zone, `${prefix}zone`) }),
+    ...(retention !== undefined && { retention: retentionOf(retention, `${prefix}retention`) }),
   }
 }
 /** `5000000`: for life; `5000000/day`, `5000000/month`: for each of them. */

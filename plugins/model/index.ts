@@ -106,7 +106,7 @@ export default {
   setup(options, host) {
     const catalogue = catalogueOf(host)
     if (typeof options === 'object' && 'list' in options) return listStage(options, catalogue, host)
-    const stage = findStage(modelReader(options), catalogue, catalogue.upstreams)
+    const stage = findStage(modelReader(options), catalogue)
     return typeof options === 'object' && 'query' in options
       ? { ...stage, forward: renameInQuery(options.query) }
       : stage
@@ -135,9 +135,12 @@ const modelInBody = (body: Json): unknown => (body as { readonly model?: Json } 
 
 /** Creates no promise if the body is parsed already and the model has no rules for it, as in nearly
  *  every call. */
-const findStage = (read: Reader, catalogue: Catalogue, targets: readonly string[]): Stage => ({
-  targets,
+const findStage = (read: Reader, catalogue: Catalogue): Stage => ({
+  targets: catalogue.upstreams,
   handle(exchange, next) {
+    // A line of a batch begins behind `auth`, which applies them to every other call.
+    const account = exchange.kind === 'turn' ? exchange.slots.get(ACCOUNT) : undefined
+    if (account) catalogue.places.applyAccount(exchange, account)
     const name = read(exchange)
     if (name instanceof Promise) return findAfterRead(name, catalogue, exchange, next)
     const rules = resolveModel(name, catalogue, exchange)

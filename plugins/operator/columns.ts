@@ -37,7 +37,12 @@ export const CREDIT_COLUMNS = {
   request: described('Of a refund.', nullable(text)),
   note: text,
 }
-const LIMITS = nullable(object({}, { requests: text, tokens: text, concurrency: integer }))
+const LIMITS = nullable(
+  object(
+    {},
+    { requests: text, tokens: text, concurrency: integer, zone: text, retention: oneOf('none') },
+  ),
+)
 
 export const ACCOUNT_COLUMNS = {
   id: integer,

@@ -131,11 +131,17 @@ const namesOf = (value: Json): readonly string[] => {
   throw new UsageError('`models` must be a list of names')
 }
 const limitsIn = (value: Json) => {
-  const { requests, tokens, concurrency, ...rest } = fieldsOf(value)
+  const { requests, tokens, concurrency, zone, retention, ...rest } = fieldsOf(value)
   refuseOthers(rest)
   const text = (limit: Json | undefined) => (limit === undefined ? undefined : String(limit))
   return limitsOf(
-    { requests: text(requests), tokens: text(tokens), concurrency: text(concurrency) },
+    {
+      requests: text(requests),
+      tokens: text(tokens),
+      concurrency: text(concurrency),
+      zone: text(zone),
+      retention: text(retention),
+    },
     'limits.',
   )
 }

@@ -16,7 +16,7 @@ import { amountIn, DURATIONS } from '../../engine/kit.ts'
 import type { CommandArguments } from '../../engine/plugin.ts'
 import { expiryOf, modelsOf, nameOf, numberOf, quotaOf } from '../credentials/input.ts'
 import type { Rotated } from '../credentials/statements.ts'
-import type { KeyView } from '../views.ts'
+import type { KeyView, Limits } from '../views.ts'
 import { ACCOUNT_NAME, nullable } from './arguments.ts'
 import { fault } from './faults.ts'
 import { NOUNS } from './keys.ts'
@@ -151,10 +151,20 @@ export const UPDATE_OPTIONS = {
   requests: { type: 'string', value: 'RATE', summary: "60/min, or none: the route's limit counts" },
   tokens: { type: 'string', value: 'RATE', summary: '100000/min, or none' },
   concurrency: { type: 'string', value: 'NUMBER', summary: '5, or none' },
+  zone: { type: 'string', value: 'NAME', summary: 'only upstreams of this zone, or any' },
+  retention: { type: 'string', value: 'none', summary: 'only upstreams that keep nothing, or any' },
   member: { type: 'string', value: 'NAME', summary: 'another member of the team, or none' },
   system: SYSTEM,
 } as const
-const LIMIT_NAMES = ['requests', 'tokens', 'concurrency'] as const
+/** Each with the word that removes it. */
+const LIMIT_WORDS = {
+  requests: 'none',
+  tokens: 'none',
+  concurrency: 'none',
+  zone: 'any',
+  retention: 'any',
+} as const satisfies Readonly<Record<keyof Limits, string>>
+const LIMIT_NAMES = Object.keys(LIMIT_WORDS) as (keyof Limits)[]
 
 /** The options that `keys update` has. The options of one limit keep the others. `hasOther`: an
  *  option that is not read here changes something. */
@@ -187,7 +197,7 @@ const limitChanges = (values: Values, before: KeyView) => {
   const others = Object.entries(before.limits ?? {}).filter(
     ([name]) => !named.some(each => each === name),
   )
-  const added = named.filter(name => values[name] !== 'none')
+  const added = named.filter(name => values[name] !== LIMIT_WORDS[name])
   const limits = {
     ...Object.fromEntries(others),
     ...limitsIn(Object.fromEntries(added.map(name => [name, values[name]]))),

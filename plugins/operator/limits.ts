@@ -4,6 +4,7 @@ import { textOf } from '../../engine/cli/kit.ts'
 import { integer, object, RATE, text } from '../../engine/config/shape.ts'
 import type { CommandArguments } from '../../engine/plugin.ts'
 import { limitsOf } from '../credentials/input.ts'
+import { retentionOf, zoneName } from '../zones/rule.ts'
 import { nullable } from './arguments.ts'
 
 const rate = text('60/min', { maxLength: 16, pattern: RATE })
@@ -15,6 +16,8 @@ export const LIMITS = nullable(
       requests: rate,
       tokens: rate,
       concurrency: integer('How many at once.', { minimum: 1, maximum: 1_000_000 }),
+      zone: zoneName('The zone where its requests are processed: no other target gets them.'),
+      retention: retentionOf('Only upstreams that keep nothing get its requests.'),
     },
     { minProperties: 1 },
   ),
@@ -24,11 +27,25 @@ export const LIMIT_OPTIONS = {
   requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
   tokens: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 100000/min" },
   concurrency: { type: 'string', value: 'NUMBER', summary: "in place of the route's limit" },
+  zone: { type: 'string', value: 'NAME', summary: 'only upstreams of this zone get its requests' },
+  retention: {
+    type: 'string',
+    value: 'none',
+    summary: 'only upstreams that keep nothing get them',
+  },
 } as const
 /** Undefined without any of these options. */
-export const limitsIn = ({ requests, tokens, concurrency }: CommandArguments['values']) =>
+export const limitsIn = ({
+  requests,
+  tokens,
+  concurrency,
+  zone,
+  retention,
+}: CommandArguments['values']) =>
   limitsOf({
     requests: textOf(requests),
     tokens: textOf(tokens),
     concurrency: textOf(concurrency),
+    zone: textOf(zone),
+    retention: textOf(retention),
   })

@@ -1,6 +1,6 @@
 /** Moves one claimed task from state to state. Each move is one transaction: the state, the
  *  callback that announces it, and at the end the settlement or the release of the hold. */
-import type { Fault, Host, Json, Statement } from '../../engine/plugin.ts'
+import type { Fault, Host, HostBase, Json, Statement } from '../../engine/plugin.ts'
 import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
 import { servedByTask } from '../ledger/views/served-by.ts'
 import { chargeLate } from '../ledger/views/task-charges.ts'
@@ -178,7 +178,7 @@ export class Mover {
     const { id, model, hold } = this.task
     const usage = usageAtEnd({ ...this.task, ...move })
     const now = Date.now()
-    const served = servedAtEnd({ ...this.task, ...move }, now)
+    const served = servedAtEnd({ ...this.task, ...move }, now, this.#host.upstreams)
     const charge = hold && usage ? chargeLate(hold, usage, now, served) : []
     await this.move({ ...move, state: 'succeeded', late: true }, false, charge)
     this.#host.metrics.count('tasks_late_total', { model })
@@ -254,13 +254,13 @@ export class Mover {
     usage?: Usage,
     served?: string | null,
   ): Promise<void> {
-    const { metrics } = this.#host
+    const { metrics, upstreams } = this.#host
     const startedAt = performance.now()
     const ended = { ...this.task, ...move }
     await this.move(
       { ...move, state, progress: 100 },
       false,
-      closeHold(ended, state, usage, served),
+      closeHold(ended, state, usage, served ?? servedAtEnd(ended, Date.now(), upstreams)),
     )
     metrics.time('tasks_settle_seconds', { state }, (performance.now() - startedAt) / 1_000)
     metrics.count('tasks_total', { model: this.task.model, state })
@@ -279,18 +279,18 @@ export const closeHold = (
   if (!hold) return []
   const now = Date.now()
   return [
-    end === 'succeeded' && usage
-      ? settleKept(hold, usage, now, served ?? servedAtEnd(task, now))
-      : releaseKept(hold, now),
+    end === 'succeeded' && usage ? settleKept(hold, usage, now, served) : releaseKept(hold, now),
   ]
 }
 
-const servedAtEnd = (
+/** The target that served a task, as its charge stores it. */
+export const servedAtEnd = (
   task: Pick<Task, 'target' | 'created' | 'upstreamId'>,
   endedAt: number,
+  upstreams: HostBase['upstreams'],
 ): string => {
   const { upstreamId: id } = task
-  return servedByTask(task, { endedAt, ...(id !== undefined && { id }) })
+  return servedByTask(task, upstreams, { endedAt, ...(id !== undefined && { id }) })
 }
 
 /** Doubles from the first interval to the longest, with a tenth of jitter. */

@@ -114,7 +114,7 @@ export const delayedTasks = (host: Pick<Host, 'share'>): Set<string> =>
  *  end, so it begins before the answer. The request is durable before. Returns the task as its rows
  *  say. */
 export const saveTask = async (
-  host: Pick<Host, 'database' | 'membership' | 'share'>,
+  host: Pick<Host, 'database' | 'membership' | 'share' | 'upstreams'>,
   exchange: Exchange,
   task: Task,
   { job, isAwaited, ...storage }: Storage,
@@ -138,7 +138,10 @@ export const saveTask = async (
   })
   const queue = host.share('task request pieces', '1', () => new PieceQueue())
   const stored = await storeRequest(host.database, task, task.meters, queue)
-  if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task), servedByTask(task)))
+  if (hold)
+    writes.add(
+      linkCharge(task.id, hold.request, settingsOf(task), servedByTask(task, host.upstreams)),
+    )
   const { version, callbackKey, dialect, mode, mustWait = false } = storage
   const start = { dialect, mode, mustWait, heldBy }
   writes.add(...createTask({ ...task, ...start, stored, version, callbackKey, now }))

@@ -9,7 +9,7 @@ import { taskCommands } from '../operator/operations/tasks.ts'
 import type { PausedUpstream } from '../views.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { announce, CALLBACKS_OF } from './callbacks.ts'
-import { closeHold } from './moves.ts'
+import { closeHold, servedAtEnd } from './moves.ts'
 import { forgetRequest } from './requests/stored-request.ts'
 import { showWhole } from './results/shown.ts'
 import {
@@ -84,7 +84,9 @@ const endTask = async (
     endIdleTask(task, state, error, now),
     ...(await announce(task.state, after, host, now)),
     ...forgetRequest(task, after),
-    ...(task.state === 'failed' ? chargeReleased(task, now) : closeHold(task, state)),
+    ...(task.state === 'failed'
+      ? chargeReleased(task, now)
+      : closeHold(task, state, undefined, servedAtEnd(task, now, host.upstreams))),
   ]
   await store.change(list, changeOf(task, state))
   return toOutputRow(await findTask(host, task.id))

@@ -32,6 +32,7 @@ const TESTS: readonly (readonly [page: string, languages: string, test: string])
   ['docs/tasks.md', 'json sh ts', 'journeys/formats/sandbox-routes'],
   ['docs/teams.md', 'sh', 'docs/guide-commands'],
   ['docs/webhooks.md', 'js json sh', 'docs/webhooks'],
+  ['docs/zones.md', 'sh', 'journeys/upstreams/zones'],
   ['docs/guides/*.md', 'nginx sh sql', 'docs/guide-commands'],
   ['examples/*.md', 'sh', 'examples/run-example'],
   ['examples/*/README.md', 'sh', 'examples/run-example'],

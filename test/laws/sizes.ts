@@ -37,6 +37,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
     140,
     'a head that is refused is answered in the dialect of its path, also if the parser refuses it',
   ],
+  [40, 'a rule holds for every list of targets that any stage sets: no request leaves its zone'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25

@@ -151,6 +151,7 @@ const CHARGE = object({
   tier: nullable(text),
   speed: nullable(text),
   geography: nullable(text),
+  zone: nullable(text),
   first_content_ms: nullable(integer),
   ms: nullable(integer),
 })

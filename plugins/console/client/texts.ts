@@ -192,6 +192,16 @@ const TEXTS = {
   ],
   'keys.concurrency': ['Concurrent calls', '并发调用'],
   'keys.concurrency.help': ['Leave empty for the limit of the route.', '留空则用路由的限制。'],
+  'keys.zone': ['Zone', '区域'],
+  'keys.zone.help': [
+    'Only upstreams of this zone get the requests, such as eu. Leave empty for any.',
+    '只有此区域（如 eu）的上游会收到请求；留空则不限。',
+  ],
+  'keys.retention': ['Retention', '数据留存'],
+  'keys.retention.help': [
+    'none: only upstreams that keep nothing get the requests. Leave empty for any.',
+    '填 none：只有不留存数据的上游会收到请求；留空则不限。',
+  ],
   'keys.once': [
     'This key is shown only once. Copy it and store it safely.',
     '此密钥只显示这一次。请复制并妥善保存。',
@@ -622,6 +632,7 @@ const TEXTS = {
   'call.tier': ['Tier', '服务等级'],
   'call.speed': ['Speed', '速度'],
   'call.geography': ['Geography', '地域'],
+  'call.zone': ['Zone', '区域'],
   'call.times': ['Times', '耗时'],
   'call.times.of': [
     'first content after {first} ms, complete after {ms} ms',

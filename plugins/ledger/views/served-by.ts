@@ -1,8 +1,9 @@
 /** The target that served a call: the column `served` of its charge, one JSON text, and how it is
  *  shown. */
-import type { Exchange, Row, Target } from '../../../engine/plugin.ts'
+import type { Exchange, HostBase, Row, Target, UpstreamView } from '../../../engine/plugin.ts'
 import { CACHED, SERVED, type Served } from '../../slots.ts'
 import type { ServedFacts, ServedView } from '../../views.ts'
+import { zonesOf } from '../../zones/rule.ts'
 
 /** Members that are not known are absent. `first` and `ms`: from the head of the request to the
  *  first content, and to the charge. */
@@ -15,6 +16,8 @@ interface ServedBy extends Served {
   readonly ms?: number
   /** Answered from the cache: the id of the call that an upstream answered. */
   readonly cache?: string
+  /** The zones of the upstream. */
+  readonly zone?: readonly string[]
 }
 const EMPTY: Served = {}
 const NO_CACHE: { readonly request?: string } = {}
@@ -25,32 +28,52 @@ export const servedByOf = (
   { progress, slots, startedAt }: Pick<Exchange, 'progress' | 'slots' | 'startedAt'>,
   firstContentAt = 0,
 ): string | null => {
-  const { target, key } = progress
+  const { target, key, upstream } = progress
   if (!target) return null
   const first = firstContentAt > 0 ? Math.round(firstContentAt - startedAt) : undefined
   const ms = Math.round(performance.now() - startedAt)
   const { request: cache } = slots.get(CACHED) ?? NO_CACHE
-  return textOf(target, key, slots.get(SERVED) ?? EMPTY, { first, ms, cache })
+  const zone = zoneOf(upstream)
+  return textOf(target, key, slots.get(SERVED) ?? EMPTY, { first, ms, cache, zone })
 }
 
 /** Of a task. `id`: the upstream's id of it. Times in ms since 1970. */
 export const servedByTask = (
   task: { readonly target: Target; readonly created: number },
+  upstreams: HostBase['upstreams'],
   { id, attributes, endedAt }: Served & { readonly endedAt?: number } = {},
 ): string => {
   const ms = endedAt === undefined ? undefined : endedAt - task.created
   const served = { ...(id !== undefined && { id }), ...(attributes && { attributes }) }
-  return textOf(task.target, task.target.pin?.key, served, { ms })
+  const zone = zoneOf(upstreams[task.target.upstream])
+  return textOf(task.target, task.target.pin?.key, served, { ms, zone })
 }
 
+type Facts = Partial<Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache' | 'zone'>>
+/** Undefined: none. */
+const zoneOf = (upstream: UpstreamView | undefined): readonly string[] | undefined => {
+  const zones = zonesOf(upstream)
+  return zones.length > 0 ? zones : undefined
+}
 /** One literal, so that the engine knows its shape. */
 const textOf = (
   { upstream, name: target }: Target,
   key: string | undefined,
   { id, model, attributes }: Served,
-  { first, ms, cache }: Partial<Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache'>>,
+  { first, ms, cache, zone }: Facts,
 ): string =>
-  JSON.stringify({ upstream, target, key, id, model, attributes, first, ms, cache } as ServedBy)
+  JSON.stringify({
+    upstream,
+    target,
+    key,
+    id,
+    model,
+    attributes,
+    first,
+    ms,
+    cache,
+    zone,
+  } as ServedBy)
 
 const read = ({ served }: Row): ServedBy =>
   typeof served === 'string' ? (JSON.parse(served) as ServedBy) : {}
@@ -58,11 +81,12 @@ const textIn = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
 
 export const servedFacts = (row: Row): ServedFacts => {
-  const { attributes = {}, first, ms } = read(row)
+  const { attributes = {}, first, ms, zone } = read(row)
   return {
     tier: textIn(attributes.service_tier),
     speed: textIn(attributes.speed),
     geography: textIn(attributes.inference_geo),
+    zone: zone?.join(', ') ?? null,
     first_content_ms: first ?? ms ?? null,
     ms: ms ?? null,
   }
@@ -88,6 +112,7 @@ export const SERVED_COLUMNS = [
   'tier',
   'speed',
   'geography',
+  'zone',
   'first_content_ms',
   'ms',
 ] as const satisfies readonly (keyof ServedView)[]

@@ -1,4 +1,5 @@
-/** The limits of a key or an account, for operators: rates and concurrency. */
+/** The limits of a key or an account, for operators: rates, concurrency, and where its requests are
+ *  processed. */
 
 import type { Limits } from '../../../views.ts'
 import type { ApiError } from '../api.ts'
@@ -28,23 +29,35 @@ export const limitsDraft = (limits: Limits | null): LimitsDraft => ({
   requests: limits?.requests ?? '',
   tokens: limits?.tokens ?? '',
   concurrency: String(limits?.concurrency ?? ''),
+  zone: limits?.zone ?? '',
+  retention: limits?.retention ?? '',
 })
 /** The members for the API. */
-export const limitsBody = ({ requests, tokens, concurrency }: LimitsDraft): Limits | null => {
+export const limitsBody = ({
+  requests,
+  tokens,
+  concurrency,
+  zone,
+  retention,
+}: LimitsDraft): Limits | null => {
   const limits = {
     ...(requests !== '' && { requests }),
     ...(tokens !== '' && { tokens }),
     ...(concurrency !== '' && { concurrency: Number(concurrency) }),
+    ...(zone !== '' && { zone }),
+    ...(retention !== '' && { retention: retention as 'none' }),
   }
   return Object.keys(limits).length === 0 ? null : limits
 }
-export const LIMIT_PARAMS = ['limits.requests', 'limits.tokens', 'limits.concurrency']
 
 const FIELDS = [
   ['requests', 'keys.requests', 'keys.requests.help'],
   ['tokens', 'account.tokens', 'account.tokens.help'],
   ['concurrency', 'keys.concurrency', 'keys.concurrency.help'],
+  ['zone', 'keys.zone', 'keys.zone.help'],
+  ['retention', 'keys.retention', 'keys.retention.help'],
 ] as const
+export const LIMIT_PARAMS = FIELDS.map(([name]) => `limits.${name}`)
 interface LimitFieldsProps {
   readonly draft: LimitsDraft
   onChange(part: Partial<LimitsDraft>): void

@@ -16,6 +16,7 @@ import { ENGINES } from '../../../helpers/store/store.ts'
 const UNIT = 10n ** 9n
 const TARGET = { upstream: 'up', name: 'model-1', pin: { key: 'ab12' } }
 
+const UPSTREAMS = { up: { options: { zone: ['eu', 'de'] } } }
 for (const engine of ENGINES) {
   t.test(
     `served by on ${engine}: stored with a hold's charge, and with one in one row`,
@@ -94,12 +95,13 @@ for (const engine of ENGINES) {
     const ledger = await books.ledger()
     const { release } = await call(books, ledger, 'a', payerOf(1), UNIT)
     const task = { target: TARGET, created: 1_000 }
-    await database.write([linkCharge('task-1', 'a', {}, servedByTask(task))])
+    await database.write([linkCharge('task-1', 'a', {}, servedByTask(task, UPSTREAMS))])
     const served = async (request: string) =>
       servedView(
         (await books.rows(`SELECT served FROM charges WHERE request = '${request}'`))[0] as never,
       )
     t.match(await served('a'), {
+      zone: 'eu, de',
       upstream: 'up',
       target: 'model-1',
       upstream_key: 'ab12',
@@ -115,7 +117,7 @@ for (const engine of ENGINES) {
       rule: '{"price":{"calls":"1 / 1k"}}',
       attributes: {},
     }
-    const late = servedByTask(task, { id: 'up-1', endedAt: 5_000 })
+    const late = servedByTask(task, UPSTREAMS, { id: 'up-1', endedAt: 5_000 })
     await database.write(chargeLate(hold, { meters: {}, estimated: false }, 5_000, late))
     t.match(await served('a_late'), { upstream: 'up', response_id: 'up-1', ms: 4_000 })
   })
