@@ -22,8 +22,8 @@ import type {
   UpstreamView,
 } from '../plugin.ts'
 import { FilteredReply } from '../response/filters.ts'
-import { UpstreamSocket } from '../websocket/upstream-socket.ts'
 import { PermittedTargets, type TargetRule } from '../upstream/permitted-targets.ts'
+import { UpstreamSocket } from '../websocket/upstream-socket.ts'
 import { SlotStore } from './slot-store.ts'
 import { StageWatch } from './stage-watch.ts'
 import { StatementGroups, type Store } from './writes.ts'
