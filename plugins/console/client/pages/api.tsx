@@ -19,7 +19,7 @@ import type { PageProps } from '../page.ts'
 import { Filter, wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, View } from '../parts/states.tsx'
-import { type Column, Table } from '../parts/table.tsx'
+import { type Column, column, Table } from '../parts/table.tsx'
 import { CodeBox, jsonOf, MethodPath } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
@@ -77,11 +77,7 @@ const columns = (document: OpenApi): readonly Column<ApiCall>[] => {
       ),
       csv: ({ method, path }) => `${method} ${path}`,
     },
-    {
-      title: text('routes.summary'),
-      cell: ({ summary }) => summary,
-      csv: ({ summary }) => summary,
-    },
+    column(text('routes.summary'), ({ summary }) => summary),
     {
       title: text('api.credentials'),
       cell: call => <span class="muted">{kinds(call)}</span>,

@@ -9,9 +9,9 @@ import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
-import { type Column, openaiPage, Table, useRows } from '../parts/table.tsx'
+import { type Column, column, openaiPage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Id, Live, State, Time } from '../parts/values.tsx'
+import { Live, Time } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
 
@@ -91,23 +91,9 @@ const columnsOf = (cancel: (id: string) => void): readonly Column<BatchView>[] =
     cell: ({ created_at }) => <Time at={created_at * 1_000} />,
     csv: ({ created_at }) => new Date(created_at * 1_000).toISOString(),
   },
-  {
-    title: text('batches.id'),
-    cell: ({ id }) => <Id id={id} />,
-    csv: ({ id }) => id,
-    isWide: true,
-  },
-  {
-    title: text('batches.endpoint'),
-    cell: ({ endpoint }) => <code>{endpoint}</code>,
-    csv: ({ endpoint }) => endpoint,
-    isWidest: true,
-  },
-  {
-    title: text('column.state'),
-    cell: ({ status }) => <State state={status} />,
-    csv: ({ status }) => status,
-  },
+  column(text('batches.id'), ({ id }) => id, 'id', { isWide: true }),
+  column(text('batches.endpoint'), ({ endpoint }) => endpoint, 'code', { isWidest: true }),
+  column(text('column.state'), ({ status }) => status, 'state'),
   {
     title: text('batches.done'),
     cell: ({ request_counts: { completed, total } }) => `${completed} / ${total}`,

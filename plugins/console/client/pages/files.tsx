@@ -8,9 +8,9 @@ import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
-import { type Column, openaiPage, Table, useRows } from '../parts/table.tsx'
+import { type Column, column, openaiPage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Id, Time } from '../parts/values.tsx'
+import { Time } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
 const PURPOSES = ['assistants', 'fine-tune', 'vision', 'batch']
@@ -55,27 +55,9 @@ const Files = () => {
 export default Files
 
 const columnsOf = (onDelete: (file: FileView) => void): readonly Column<FileView>[] => [
-  {
-    title: text('column.name'),
-    cell: ({ filename }) => (
-      <span class="ellipsis" title={filename}>
-        {filename}
-      </span>
-    ),
-    csv: ({ filename }) => filename,
-  },
-  {
-    title: text('files.id'),
-    cell: ({ id }) => <Id id={id} />,
-    csv: ({ id }) => id,
-    isWidest: true,
-  },
-  {
-    title: text('files.purpose'),
-    cell: ({ purpose }) => purpose,
-    csv: ({ purpose }) => purpose,
-    isWide: true,
-  },
+  column(text('column.name'), ({ filename }) => filename, 'ellipsis'),
+  column(text('files.id'), ({ id }) => id, 'id', { isWidest: true }),
+  column(text('files.purpose'), ({ purpose }) => purpose, 'plain', { isWide: true }),
   {
     title: text('files.size'),
     cell: ({ bytes }) => formatBytes(bytes),

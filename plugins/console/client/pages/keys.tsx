@@ -10,9 +10,9 @@ import { PageHead } from '../parts/page.tsx'
 import { QuotaFields, quotaBody, quotaDraft, quotaMoney, quotaText } from '../parts/quota.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { type Column, column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
+import { Secret, useCurrency } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
 type Open =
@@ -68,17 +68,8 @@ const columnsOf = (currency: string, onOpen: (open: Open) => void): readonly Col
     ),
     csv: ({ name }) => name,
   },
-  {
-    title: text('column.key'),
-    cell: ({ key }) => <code>{key}</code>,
-    csv: ({ key }) => key,
-    isWidest: true,
-  },
-  {
-    title: text('column.state'),
-    cell: ({ state }) => <State state={state} />,
-    csv: ({ state }) => state,
-  },
+  column(text('column.key'), ({ key }) => key, 'code', { isWidest: true }),
+  column(text('column.state'), ({ state }) => state, 'state'),
   {
     title: text('keys.models'),
     cell: ({ models }) => <span class="ellipsis">{models?.join(', ') ?? text('all')}</span>,
@@ -92,12 +83,7 @@ const columnsOf = (currency: string, onOpen: (open: Open) => void): readonly Col
     isNumber: true,
     isWide: true,
   },
-  {
-    title: text('column.expires'),
-    cell: ({ expires }) => <Time at={expires} />,
-    csv: ({ expires }) => expires,
-    isWidest: true,
-  },
+  column(text('column.expires'), ({ expires }) => expires, 'time', { isWidest: true }),
   actionColumn(
     ({ name }) => name,
     key =>

@@ -8,8 +8,8 @@ import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
-import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
+import { type Column, column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { Secret, useCurrency } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
 type Open =
@@ -116,23 +116,9 @@ const columnsOf = (onRevoke: (token: OwnToken) => void): readonly Column<OwnToke
     csv: ({ token, session }) => token ?? session,
     isWide: true,
   },
-  {
-    title: text('column.state'),
-    cell: ({ state }) => <State state={state} />,
-    csv: ({ state }) => state,
-  },
-  {
-    title: text('column.created'),
-    cell: ({ created }) => <Time at={created} />,
-    csv: ({ created }) => created,
-    isWide: true,
-  },
-  {
-    title: text('column.expires'),
-    cell: ({ expires }) => <Time at={expires} />,
-    csv: ({ expires }) => expires,
-    isWide: true,
-  },
+  column(text('column.state'), ({ state }) => state, 'state'),
+  column(text('column.created'), ({ created }) => created, 'time', { isWide: true }),
+  column(text('column.expires'), ({ expires }) => expires, 'time', { isWide: true }),
   actionColumn(
     ({ name }) => name,
     token =>

@@ -7,8 +7,8 @@ import type { PageProps } from '../page.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
-import { Live, State, Time } from '../parts/values.tsx'
+import { type Column, column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { Live } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
@@ -58,12 +58,7 @@ const Tasks = ({ place: { query } }: PageProps) => {
 export default Tasks
 
 const COLUMNS = (): readonly Column<OwnTask>[] => [
-  {
-    title: text('column.created'),
-    cell: ({ created }) => <Time at={created} />,
-    csv: ({ created }) => created,
-    isWidest: true,
-  },
+  column(text('column.created'), ({ created }) => created, 'time', { isWidest: true }),
   {
     title: text('page.task'),
     cell: ({ id }) => (
@@ -84,16 +79,9 @@ const COLUMNS = (): readonly Column<OwnTask>[] => [
     csv: promptOf,
     isWide: true,
   },
-  {
-    title: text('column.state'),
-    cell: ({ state }) => <State state={state} />,
-    csv: ({ state }) => state,
-  },
-  {
-    title: `${text('tasks.progress')} (%)`,
-    cell: ({ progress }) => progress,
-    csv: ({ progress }) => progress,
+  column(text('column.state'), ({ state }) => state, 'state'),
+  column(`${text('tasks.progress')} (%)`, ({ progress }) => progress, 'plain', {
     isNumber: true,
     isWide: true,
-  },
+  }),
 ]

@@ -3,8 +3,8 @@ import type { CreditRow } from '../../../views.ts'
 import { hrefOf } from '../router.ts'
 import { text, textOr } from '../texts.ts'
 import { Empty } from './states.tsx'
-import { type Column, envelopePage, Table, useRows } from './table.tsx'
-import { Money, Time, useCurrency } from './values.tsx'
+import { type Column, column, envelopePage, Table, useRows } from './table.tsx'
+import { Time, useCurrency } from './values.tsx'
 
 /** `path`: of the API, with its query. */
 export const Credits = ({ path, round = 0 }: { path: string; round?: number }) => (
@@ -39,10 +39,5 @@ const columnsOf = (currency: string): readonly Column<CreditRow>[] => [
     csv: ({ note, request }) => note || request,
     isWide: true,
   },
-  {
-    title: `${text('column.amount')} (${currency})`,
-    cell: ({ amount }) => <Money amount={amount} />,
-    csv: ({ amount }) => amount,
-    isNumber: true,
-  },
+  column(`${text('column.amount')} (${currency})`, ({ amount }) => amount, 'money'),
 ]

@@ -8,6 +8,7 @@ import { call } from '../api.ts'
 import { toApiError } from '../loading.ts'
 import { text } from '../texts.ts'
 import { ErrorState, Skeleton } from './states.tsx'
+import { Id, Money, State, Time } from './values.tsx'
 
 export interface Column<Row> {
   readonly title: string
@@ -24,6 +25,34 @@ export interface Column<Row> {
   /** The value of the parameter `sort` that orders the list by this column. */
   readonly sort?: string
 }
+type Cell = string | number | null | undefined
+const CELLS = {
+  plain: (value: Cell) => value,
+  code: (value: Cell) => <code>{value}</code>,
+  ellipsis: (value: Cell) => (
+    <span class="ellipsis" title={String(value ?? '')}>
+      {value}
+    </span>
+  ),
+  id: (value: Cell) => <Id id={String(value)} />,
+  money: (value: Cell) => <Money amount={value ?? 0} />,
+  state: (value: Cell) => <State state={String(value)} />,
+  time: (value: Cell) => <Time at={value} />,
+} as const
+/** A column of one value, also in the CSV. */
+export const column = <Row,>(
+  title: string,
+  csv: (row: Row) => Cell,
+  kind: keyof typeof CELLS = 'plain',
+  more: Partial<Column<Row>> = {},
+): Column<Row> => ({
+  title,
+  csv,
+  cell: row => CELLS[kind](csv(row)),
+  ...(kind === 'money' && { isNumber: true }),
+  ...more,
+})
+
 export interface Sorting {
   readonly by: string
   readonly order: 'asc' | 'desc'

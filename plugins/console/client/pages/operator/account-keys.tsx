@@ -15,9 +15,9 @@ import {
 import { QuotaFields, quotaBody, quotaDraft, quotaMoney, quotaText } from '../../parts/quota.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import { type Column, column, envelopePage, Table, useRows } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
-import { Money, State, useCurrency } from '../../parts/values.tsx'
+import { Money, useCurrency } from '../../parts/values.tsx'
 import { text } from '../../texts.ts'
 
 export const AccountKeys = ({ account }: { account: number }) => {
@@ -50,26 +50,9 @@ const columnsOf = (
   onOpen: (key: KeyView, kind: 'limits' | 'revoke') => void,
 ): readonly Column<KeyView>[] => [
   { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWidest: true },
-  {
-    title: text('column.name'),
-    cell: ({ name }) => (
-      <span class="ellipsis" title={name}>
-        {name}
-      </span>
-    ),
-    csv: ({ name }) => name,
-  },
-  {
-    title: text('column.key'),
-    cell: ({ key }) => <code>{key}</code>,
-    csv: ({ key }) => key,
-    isWidest: true,
-  },
-  {
-    title: text('column.state'),
-    cell: ({ state }) => <State state={state} />,
-    csv: ({ state }) => state,
-  },
+  column(text('column.name'), ({ name }) => name, 'ellipsis'),
+  column(text('column.key'), ({ key }) => key, 'code', { isWidest: true }),
+  column(text('column.state'), ({ state }) => state, 'state'),
   {
     title: text('account.limits'),
     cell: key => (

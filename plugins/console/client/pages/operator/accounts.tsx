@@ -10,9 +10,9 @@ import { Filter } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import { type Column, column, envelopePage, Table, useRows } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
-import { Money, Secret, State, Time, useCurrency, useOwnAccount } from '../../parts/values.tsx'
+import { Secret, State, useCurrency, useOwnAccount } from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { type TextKey, text } from '../../texts.ts'
 
@@ -146,14 +146,7 @@ const columnsOf = (
 ]
 
 const nameColumns = (): readonly Column<AccountRow>[] => [
-  {
-    title: '#',
-    cell: ({ id }) => id,
-    csv: ({ id }) => id,
-    isNumber: true,
-    isWidest: true,
-    sort: 'number',
-  },
+  column('#', ({ id }) => id, 'plain', { isNumber: true, isWidest: true, sort: 'number' }),
   {
     title: text('column.name'),
     cell: ({ id, name, role, state }) => (
@@ -171,43 +164,19 @@ const nameColumns = (): readonly Column<AccountRow>[] => [
     ),
     csv: ({ name }) => name,
   },
-  {
-    title: text('column.state'),
-    cell: ({ state }) => <State state={state} />,
-    csv: ({ state }) => state,
-    isWide: true,
-  },
+  column(text('column.state'), ({ state }) => state, 'state', { isWide: true }),
 ]
 
 const sumColumns = (currency: string): readonly Column<AccountRow>[] => [
-  {
-    title: text('page.keys'),
-    cell: ({ keys }) => keys,
-    csv: ({ keys }) => keys,
-    isNumber: true,
-    isWide: true,
-  },
-  {
-    title: `${text('column.balance')} (${currency})`,
-    cell: ({ balance }) => <Money amount={balance} />,
-    csv: ({ balance }) => balance,
-    isNumber: true,
+  column(text('page.keys'), ({ keys }) => keys, 'plain', { isNumber: true, isWide: true }),
+  column(`${text('column.balance')} (${currency})`, ({ balance }) => balance, 'money', {
     sort: 'balance',
-  },
-  {
-    title: `${text('column.used')} (${currency})`,
-    cell: ({ used }) => <Money amount={used} />,
-    csv: ({ used }) => used,
-    isNumber: true,
+  }),
+  column(`${text('column.used')} (${currency})`, ({ used }) => used, 'money', {
     isWidest: true,
     sort: 'used',
-  },
-  {
-    title: text('column.created'),
-    cell: ({ created }) => <Time at={created} />,
-    csv: ({ created }) => created,
-    isWidest: true,
-  },
+  }),
+  column(text('column.created'), ({ created }) => created, 'time', { isWidest: true }),
 ]
 
 interface Part {

@@ -6,8 +6,8 @@ import { Dialog } from '../../parts/form.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx'
-import { Money, Secret, State, Time, useCurrency } from '../../parts/values.tsx'
+import { type Column, column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import { Secret, State, useCurrency } from '../../parts/values.tsx'
 import { hrefOf } from '../../router.ts'
 import { text } from '../../texts.ts'
 
@@ -80,12 +80,7 @@ const columnsOf = (
   onRevoke: (code: CodeRow) => void,
 ): readonly Column<CodeRow>[] => [
   { title: text('codes.id'), cell: ({ id }) => <code>{id}</code>, csv: ({ id }) => id },
-  {
-    title: `${text('column.amount')} (${currency})`,
-    cell: ({ amount }) => <Money amount={amount} />,
-    csv: ({ amount }) => amount,
-    isNumber: true,
-  },
+  column(`${text('column.amount')} (${currency})`, ({ amount }) => amount, 'money'),
   {
     title: text('column.state'),
     cell: ({ state }) => <State state={state === 'open' ? 'unused' : state} />,
@@ -98,28 +93,9 @@ const columnsOf = (
     csv: ({ account }) => account,
     isWide: true,
   },
-  {
-    title: text('column.note'),
-    cell: ({ note }) => (
-      <span class="ellipsis" title={note}>
-        {note}
-      </span>
-    ),
-    csv: ({ note }) => note,
-    isWide: true,
-  },
-  {
-    title: text('column.created'),
-    cell: ({ created }) => <Time at={created} />,
-    csv: ({ created }) => created,
-    isWide: true,
-  },
-  {
-    title: text('column.expires'),
-    cell: ({ expires }) => <Time at={expires} />,
-    csv: ({ expires }) => expires,
-    isWide: true,
-  },
+  column(text('column.note'), ({ note }) => note, 'ellipsis', { isWide: true }),
+  column(text('column.created'), ({ created }) => created, 'time', { isWide: true }),
+  column(text('column.expires'), ({ expires }) => expires, 'time', { isWide: true }),
   actionColumn(
     ({ id }) => id,
     code =>

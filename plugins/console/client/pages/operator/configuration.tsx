@@ -15,7 +15,7 @@ import { wholeList } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { FormError, View } from '../../parts/states.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
+import { type Column, column, Table } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { SessionContext, State, Time } from '../../parts/values.tsx'
 import { hrefOf } from '../../router.ts'
@@ -180,11 +180,7 @@ const columnsOf = (onRollback: (version: VersionView) => void): readonly Column<
     ),
     csv: ({ version }) => version,
   },
-  {
-    title: text('column.time'),
-    cell: ({ time }) => <Time at={time} />,
-    csv: ({ time }) => time,
-  },
+  column(text('column.time'), ({ time }) => time, 'time'),
   {
     title: text('configuration.changed'),
     cell: ({ change, from }) => (

@@ -7,9 +7,9 @@ import { Filter } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import { type Column, column, envelopePage, Table, useRows } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
-import { AccountLink, Id, State, Time } from '../../parts/values.tsx'
+import { AccountLink } from '../../parts/values.tsx'
 import { type TextKey, text } from '../../texts.ts'
 
 const STATES = ['pending', 'delivered', 'failed'] as const
@@ -52,18 +52,8 @@ const Deliveries = ({ place: { query } }: PageProps) => {
 export default Deliveries
 
 const columnsOf = (onReplay: (id: string) => void): readonly Column<DeliveryRow>[] => [
-  {
-    title: text('column.created'),
-    cell: ({ created }) => <Time at={created} />,
-    csv: ({ created }) => created,
-    isWide: true,
-  },
-  {
-    title: text('deliveries.event'),
-    cell: ({ id }) => <Id id={id} />,
-    csv: ({ id }) => id,
-    isWidest: true,
-  },
+  column(text('column.created'), ({ created }) => created, 'time', { isWide: true }),
+  column(text('deliveries.event'), ({ id }) => id, 'id', { isWidest: true }),
   {
     title: text('column.account'),
     cell: row => <AccountLink of={row} />,
@@ -79,18 +69,11 @@ const columnsOf = (onReplay: (id: string) => void): readonly Column<DeliveryRow>
     ),
     csv: ({ receiver }) => receiver,
   },
-  {
-    title: text('column.state'),
-    cell: ({ state }) => <State state={state} />,
-    csv: ({ state }) => state,
-  },
-  {
-    title: text('notifications.attempts'),
-    cell: ({ attempts }) => attempts,
-    csv: ({ attempts }) => attempts,
+  column(text('column.state'), ({ state }) => state, 'state'),
+  column(text('notifications.attempts'), ({ attempts }) => attempts, 'plain', {
     isNumber: true,
     isWide: true,
-  },
+  }),
   {
     title: text('notifications.last'),
     cell: ({ outcome, status, last }) => (

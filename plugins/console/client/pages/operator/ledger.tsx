@@ -11,9 +11,9 @@ import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Segments } from '../../parts/segments.tsx'
 import { Empty, FormError } from '../../parts/states.tsx'
-import { type Column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import { type Column, column, envelopePage, Table, useRows } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
-import { AccountLink, Money, State, StatusCode, Time, useCurrency } from '../../parts/values.tsx'
+import { AccountLink, Money, StatusCode, Time, useCurrency } from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { type TextKey, text } from '../../texts.ts'
 
@@ -107,12 +107,7 @@ const useChargeColumns = (isUncollected: boolean): readonly Column<ChargeRow>[] 
       csv: ({ model }) => model,
       isWide: true,
     },
-    {
-      title: text('column.state'),
-      cell: ({ state }) => <State state={state} />,
-      csv: ({ state }) => state,
-      isWide: true,
-    },
+    column(text('column.state'), ({ state }) => state, 'state', { isWide: true }),
     {
       title: `${text('column.cost')} (${currency})`,
       cell: ({ cost }) => <Money amount={cost} />,
@@ -181,16 +176,7 @@ const failedColumns = (): readonly Column<FailedCallView>[] => [
     csv: ({ attempts }) => attempts.at(-1)?.upstream ?? '',
     isWide: true,
   },
-  {
-    title: text('column.message'),
-    cell: ({ message }) => (
-      <span class="ellipsis" title={message}>
-        {message}
-      </span>
-    ),
-    csv: ({ message }) => message,
-    isWide: true,
-  },
+  column(text('column.message'), ({ message }) => message, 'ellipsis', { isWide: true }),
 ]
 
 const Audit = () => {
@@ -286,12 +272,7 @@ const taskColumns = (
     csv: ({ model }) => model,
     isWide: true,
   },
-  {
-    title: text('column.upstream'),
-    cell: ({ upstream }) => upstream,
-    csv: ({ upstream }) => upstream,
-    isWide: true,
-  },
+  column(text('column.upstream'), ({ upstream }) => upstream, 'plain', { isWide: true }),
   {
     title: `${text('call.held')} (${currency})`,
     cell: ({ held }) => <Money amount={Number(held)} />,

@@ -7,9 +7,9 @@ import { wholeList } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { Segments } from '../../parts/segments.tsx'
 import { Empty } from '../../parts/states.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
+import { type Column, column, Table } from '../../parts/table.tsx'
 import { latencyColumns, tokenColumns } from '../../parts/usage-columns.tsx'
-import { Money, useCurrency } from '../../parts/values.tsx'
+import { useCurrency } from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { type TextKey, text } from '../../texts.ts'
 
@@ -87,12 +87,7 @@ const useColumns = (by: Group): readonly Column<TrafficRow>[] => {
       isWidest: true,
     },
     ...(isCharged ? [] : latencyColumns<TrafficRow>(row => row)),
-    {
-      title: `${text('column.cost')} (${currency})`,
-      cell: ({ cost }) => <Money amount={cost} />,
-      csv: ({ cost }) => cost,
-      isNumber: true,
-    },
+    column(`${text('column.cost')} (${currency})`, ({ cost }) => cost, 'money'),
   ]
 }
 const failedColumn = (): Column<TrafficRow> => ({
