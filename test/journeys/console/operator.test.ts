@@ -172,7 +172,7 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     await page.getByRole('alert').first().waitFor()
     await page.getByLabel('Rate limit').fill('60/min')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('requests 60/min').waitFor()
+    await page.getByText('60 requests/min').waitFor()
   })
 
   t.test('editor: a typo is marked as it is typed; a key is completed; saved and live', async t => {
