@@ -3,7 +3,7 @@ import { countOf, textOf } from '../../../engine/cli/kit.ts'
 import { flag, integer, object } from '../../../engine/config/shape.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { fields, list as listOf, object as row } from '../../shapes.ts'
-import type { AccountRow } from '../../views.ts'
+import type { AccountRow, UsageCell } from '../../views.ts'
 import { ACCOUNT_QUERY, accountsPage } from '../account-pages.ts'
 import { accountText } from '../account-text.ts'
 import { type AccountDetails, accountDetails, accountRow } from '../accounts.ts'
@@ -97,6 +97,16 @@ export const accountsUsage = operation({
     {},
   ),
   result: listOf(row(USAGE_CELL)),
+  command: {
+    arguments: 'NAME',
+    example: 'tollgate accounts usage ann --days 7',
+    options: { days: { type: 'string', value: 'COUNT', summary: 'how many days; 30 by default' } },
+    read({ positionals: [account = ''], values }) {
+      const days = countOf(textOf(values.days), 'days', MOST_DAYS)
+      return { account, ...(days !== undefined && { days }) }
+    },
+    print: (rows: readonly UsageCell[]) => ({ rows, json: rows }),
+  },
   async run({ store, now }, { account, days = USUAL_DAYS }) {
     const { id } = await findAccount(store, account, { isDeletedToo: true })
     const from = (Math.floor(now / DAY) - days + 1) * DAY

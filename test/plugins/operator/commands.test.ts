@@ -101,7 +101,7 @@ for (const { engine, database, host: base, account, key, token, route } of both)
       t.same(await rows('--from', '2020-01-01', '--to', '2020-02-01'), [])
       t.match(await run(t, 'usage', '--all'), {
         exit: 0,
-        out: /^id +account +calls +cost +refunded\n/,
+        out: /^id +account +calls +input_tokens +cached_tokens +output_tokens +cost +refunded\n/,
       })
       const wrong: [args: string[], message: RegExp][] = [
         [[], /Usage: tollgate usage NAME, or tollgate usage --all/],

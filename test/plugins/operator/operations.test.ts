@@ -13,6 +13,7 @@ import { ADMIN_ENDPOINTS } from '../../../plugins/console/admin/endpoints.ts'
 import { commands as consoleCommands } from '../../../plugins/console/command.ts'
 import { commands as journalCommands } from '../../../plugins/journal/operator-part.ts'
 import { commands as webhookCommands } from '../../../plugins/notify/commands.ts'
+import { trafficCommand } from '../../../plugins/observe/traffic.ts'
 import { endpointOf } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import { commands as taskCommands } from '../../../plugins/task/operator-part.ts'
@@ -29,6 +30,7 @@ const commands = {
   ...taskCommands,
   ...webhookCommands,
   ...consoleCommands,
+  traffic: trafficCommand,
 }
 const commandNames = Object.entries(commands).flatMap(([noun, command]) =>
   'subcommands' in command ? Object.keys(command.subcommands).map(verb => `${noun} ${verb}`) : noun,
@@ -138,6 +140,9 @@ const OWN_BESIDE: Readonly<Record<string, string>> = {
   'POST /api/notifications/test': 'sends one event to its receiver',
   'POST /api/session': 'signs in: there is no account before',
   'DELETE /api/session': 'signs out',
+  'POST /api/token/': 'keys create in the shape of new-api',
+  'PUT /api/token/': 'keys update in the shape of new-api',
+  'DELETE /api/token/{id}': 'keys revoke in the shape of new-api',
 }
 t.test('operations: calls of customers beside the table have a reason', async t => {
   type Route = { readonly path: string; readonly account?: string; readonly console?: string }
