@@ -15,9 +15,13 @@ export interface Account {
   readonly key?: AccountKey
   /** The number of the system token of the request. */
   readonly token?: number
+  /** Of that system token; absent: it may do everything. */
+  readonly scope?: TokenScope
   /** The number of the console's session of the request. */
   readonly session?: number
 }
+/** `read`: changes nothing; `keys`: changes API keys too. */
+export type TokenScope = 'read' | 'keys'
 export type MemberRole = 'owner' | 'admin' | 'member' | 'viewer'
 export interface Member {
   readonly id: number

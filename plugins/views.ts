@@ -108,7 +108,12 @@ export type OwnKey = OwnCredential &
     readonly used_quota: number
   }
 /** A system token or a session of the calling account. */
-export type OwnToken = OwnCredential & { readonly token?: string; readonly session?: string }
+export type OwnToken = OwnCredential & {
+  readonly token?: string
+  readonly session?: string
+  /** Of a system token: `read`, `keys` or `all`. */
+  readonly scope?: string
+}
 
 /** `GET /api/user/info`: the specification has `balance` and `quota` as numbers. */
 export type Profile = {

@@ -9,6 +9,7 @@ import {
   type Mode,
 } from '../credentials/credential-extraction.ts'
 import type { Access } from '../credentials/members.ts'
+import { changesKeys } from '../credentials/scopes.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
 import { PlaceRules } from '../zones/rule.ts'
@@ -45,6 +46,7 @@ export default {
       ...shareLookups(host),
       isWebSocket: host.route.method === 'WS',
       isRead,
+      isOfKeys: changesKeys(host.route),
       access: accessOf(requirement, isRead),
       url: host.url,
       places: new PlaceRules(host.upstreams),

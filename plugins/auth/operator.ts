@@ -3,6 +3,7 @@ import type { HostBase, Operator, PresentedCredential } from '../../engine/plugi
 import { Credentials } from '../credentials/credentials.ts'
 import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
+import { requireScope } from '../credentials/scopes.ts'
 import { claimedKind } from '../credentials/secret.ts'
 import { offerOwnerLookup } from '../credentials/work-owner.ts'
 import { accountOf, KIND_NAMES } from './admission.ts'
@@ -31,6 +32,8 @@ export const authorizeOperator = async (
   const entry =
     credentials.findCached(token) ??
     (await limiter.lookUp(address, isSuspect => credentials.find(token, KIND, isSuspect)))
-  const { id, name } = accountOf(entry, { limiter, address, role: 'admin' })
+  const account = accountOf(entry, { limiter, address, role: 'admin' })
+  requireScope(account, { isRead: false, isOfKeys: false })
+  const { id, name } = account
   return { id, name }
 }

@@ -14,9 +14,10 @@ import type { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
 import { type Access, requireAccess } from '../credentials/members.ts'
 import { missingCredentialText } from '../credentials/missing-credential.ts'
+import { requireScope } from '../credentials/scopes.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
 import { cookieName, hasSecureUrl, isFromConsole } from '../credentials/session-cookie.ts'
-import { ACCOUNT } from '../slots.ts'
+import { ACCOUNT, type Account } from '../slots.ts'
 import type { PlaceRules } from '../zones/rule.ts'
 import { accountOf, KIND_NAMES, requireRole } from './admission.ts'
 
@@ -27,10 +28,21 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly limiter: FailedAuthLimiter
   readonly isWebSocket: boolean
   readonly isRead: boolean
+  /** The route changes API keys. */
+  readonly isOfKeys: boolean
   /** The role of a member of the team must allow it; undefined: another stage checks that. */
   readonly access: Access | undefined
   readonly url: HostBase['url']
   readonly places: PlaceRules
+}
+
+const checkScope = (
+  account: Account,
+  { request: { method } }: Exchange,
+  { isWebSocket, isOfKeys }: AuthStageOptions,
+): void => {
+  const isRead = !isWebSocket && (method === 'GET' || method === 'HEAD')
+  requireScope(account, { isRead, isOfKeys })
 }
 
 export const createAuthStage = (options: AuthStageOptions): Stage => {
@@ -66,6 +78,7 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
   const admit = (exchange: Exchange, entry: Entry): void => {
     const account = accountOf(entry, { limiter, address: exchange.request.client.address, role })
     if (access) requireAccess(account, access)
+    checkScope(account, exchange, options)
     exchange.slots.set(ACCOUNT, account)
     places.applyAccount(exchange, account)
   }

@@ -19,6 +19,7 @@ export const fault = errors({
     'This sign-in link has expired or has been used; ask your operator for another',
     { param: 'link' },
   ],
+  SIGN_IN_SCOPE: [403, 'The scope of this system token is "%s": it cannot sign in to the console'],
   SIGN_IN_SUSPENDED: [403, 'This account is suspended; ask your operator'],
   SIGN_IN_LIMIT: [429, 'Too many failed sign-ins; try again in %d s'],
   ROUTE_NOT_FOUND: [404, 'Invalid URL (%s %s)'],

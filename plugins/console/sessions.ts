@@ -59,6 +59,7 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
   const [row] = await database.read(FIND[kind], [digestOf(text)])
   if (!row || row.revoked !== null || isOver(row, now)) throw refusal()
   if (row.suspended !== null) throw fault('SIGN_IN_SUSPENDED')
+  if (!isLink && row.scope != null) throw fault('SIGN_IN_SCOPE', [row.scope])
   const secret = makeSecret('session')
   const account = Number(row.account)
   const name = (exchange.request.headers['user-agent'] ?? '').slice(0, LONGEST_NAME)

@@ -6,6 +6,7 @@ import type { Account, AccountKey } from '../slots.ts'
 import { BatchedKeyLookup } from './batched-key-lookup.ts'
 import type { RefusalCode } from './faults.ts'
 import { memberIn } from './members.ts'
+import { scopeIn } from './scopes.ts'
 import { digestOf, isWellFormed, type Kind } from './secret.ts'
 import { CHANGED, CHANGED_PARAMETERS, FIND, LAST_CHANGE } from './statements.ts'
 
@@ -156,7 +157,7 @@ const toEntry = (row: Row, digest: string, kind: Kind): Entry => {
     ...memberIn(row),
     ...(typeof row.account_limits === 'string' && { limits: JSON.parse(row.account_limits) }),
     ...(kind === 'key' && { key: toKey(row) }),
-    ...(kind === 'system-token' && { token: Number(row.id) }),
+    ...(kind === 'system-token' && { token: Number(row.id), ...scopeIn(row.scope) }),
     ...(kind === 'session' && { session: Number(row.id) }),
   }
   return { digest, expires, account }

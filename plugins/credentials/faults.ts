@@ -58,6 +58,7 @@ export const refusal = errors({
   AUTH_UNKNOWN: [401, 'Invalid API key or token', BEARER_CHALLENGE],
   AUTH_REVOKED: [401, 'This API key or token has been revoked', BEARER_CHALLENGE],
   AUTH_EXPIRED: [401, 'This API key or token has expired', BEARER_CHALLENGE],
+  AUTH_SCOPE: [403, 'The scope of this system token is "%s": it may not do this'],
   AUTH_ROLE: [403, 'This route requires an account with the role "%s"'],
   AUTH_SIGNED_OUT: [401, 'You are not signed in to the console; open /console and sign in'],
   AUTH_CSRF: [

@@ -1,7 +1,7 @@
 /** The statements of accounts and their credentials: keys, system tokens, sessions, sign-in links.
  *  Pure: callers combine them in one list. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
-import type { Account, AccountKey, OwnLimits } from '../slots.ts'
+import type { Account, AccountKey, OwnLimits, TokenScope } from '../slots.ts'
 import type { Quota, QuotaPeriod } from './quota.ts'
 import type { Kind, Secret } from './secret.ts'
 
@@ -43,8 +43,8 @@ const ADD_KEY = sql(
 const ADD = perKind(kind =>
   sql(
     kind === 'system-token' ? 'add token' : `add ${kind}`,
-    `INSERT INTO ${TABLES[kind]} (id, account, name, digest, prefix, last_four, created, expires, member, change)
-   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM ${TABLES[kind]}), ?, ?, ?, ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
+    `INSERT INTO ${TABLES[kind]} (id, account, name, digest, prefix, last_four, created, expires, member, ${kind === 'system-token' ? 'scope, ' : ''}change)
+   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM ${TABLES[kind]}), ?, ?, ?, ?, ?, ?, ?, ?, ${kind === 'system-token' ? '?, ' : ''}${NOW_AT}) RETURNING id`,
   ),
 )
 const SET_TOKEN = sql('set token', 'UPDATE sessions SET token = ? WHERE digest = ?')
@@ -175,6 +175,8 @@ export interface NewCredential extends Pick<AccountKey, 'name' | 'models' | 'lim
   /** The number of the member that it is for. */
   readonly member?: number | undefined
   readonly quota?: Quota | undefined
+  /** Of a system token; undefined: it may do everything. */
+  readonly scope?: TokenScope | 'all' | undefined
   readonly secret: Secret
   /** Whether the secret was made elsewhere; of API keys only. */
   readonly isImported?: boolean | undefined
@@ -198,13 +200,19 @@ export const addKey = (key: NewCredential, now: number): readonly Statement[] =>
     violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN', 'api_keys.digest': 'SECRET_EXISTS' },
   },
 ]
+const scopeOf = ({ scope = 'all' }: NewCredential): string | null =>
+  scope === 'all' ? null : scope
 const addOf =
   (kind: Kind) =>
   (credential: NewCredential, now: number): readonly Statement[] => [
     change,
     {
       sql: ADD[kind],
-      values: [...sharedOf(credential, now), credential.member ?? null],
+      values: [
+        ...sharedOf(credential, now),
+        credential.member ?? null,
+        ...(kind === 'system-token' ? [scopeOf(credential)] : []),
+      ],
       rows: 1,
       violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
     },
@@ -339,7 +347,7 @@ const NO_LIMITS =
   'NULL AS models, NULL AS limits, NULL AS quota, NULL AS quota_period, NULL AS period_quota'
 const COLUMNS: Readonly<Record<Kind, string>> = {
   key: 'c.models, c.limits, c.quota, c.quota_period, c.period_quota',
-  'system-token': NO_LIMITS,
+  'system-token': `${NO_LIMITS}, c.scope`,
   session: NO_LIMITS,
   'sign-in-link': NO_LIMITS,
 }

@@ -102,4 +102,6 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX sessions_member ON sessions (member) WHERE member IS NOT NULL;
   CREATE INDEX sign_in_links_member ON sign_in_links (member) WHERE member IS NOT NULL`,
   },
+  // Null: a token that may do everything.
+  { number: 8, text: 'ALTER TABLE system_tokens ADD COLUMN scope TEXT' },
 ]

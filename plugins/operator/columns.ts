@@ -1,5 +1,6 @@
 /** JSON Schemas of the rows that operations return: those of plugins/views.ts. */
 import { ROLES } from '../credentials/members.ts'
+import { SCOPES } from '../credentials/scopes.ts'
 import {
   any,
   boolean,
@@ -125,7 +126,10 @@ export const OWN_KEY = object(
   },
   { earlier: EARLIER },
 )
-export const OWN_TOKEN = object({ ...OWN, token: SECRET }, { earlier: EARLIER })
+export const OWN_TOKEN = object(
+  { ...OWN, token: SECRET, scope: oneOf(...SCOPES) },
+  { earlier: EARLIER },
+)
 export const OWN_SESSION = object({ ...OWN, session: SECRET })
 
 // ---------------------------------------------------------------- tasks, batches, webhooks, alerts

@@ -39,6 +39,7 @@ export const fault = errors({
     'No journal is configured: add the section `journal:`, and `journal` to `pipeline:`',
   ],
   ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
+  KEY_SCOPE: [400, 'Only system tokens have a scope', { param: 'scope' }],
   CODE_UNKNOWN: [404, 'There is no such code', { param: 'code' }],
   CODE_SPENT: [409, 'The code was redeemed, revoked or has expired', { param: 'code' }],
   CODES_GUESSED: [429, 'Too many unknown codes; try again in %d s'],

@@ -18,6 +18,7 @@ import {
   addToken,
   type CredentialChanges,
   changeCredential,
+  type NewCredential,
   type Rotated,
   replaceSecret,
   revoke,
@@ -57,15 +58,18 @@ export interface NewKey {
   readonly settings: KeySettings
   /** The number of the member that it is for; undefined: the caller, or the account itself. */
   readonly member?: number | null | undefined
+  /** Of a system token. */
+  readonly scope?: NewCredential['scope']
   /** The text of a secret that was made elsewhere; of an API key. */
   readonly secret?: string | undefined
 }
 /** Throws KEY_MODEL, TOKEN_LIMITS, EXPIRES_PAST, SECRET_INVALID or SECRET_EXISTS. */
 export const createKey = async (
   context: Context,
-  { account, kind, settings, member, secret: text }: NewKey,
+  { account, kind, settings, member, scope, secret: text }: NewKey,
 ): Promise<{ readonly id: number; readonly secret: Secret }> => {
   checkSettings(context, kind, settings)
+  if (kind === 'key' && scope !== undefined) throw fault('KEY_SCOPE')
   const secret = text === undefined ? makeSecret(kind) : chosenSecret(kind, text)
   const { store, now } = context
   const { name = 'unnamed', models, limits, expires } = settings
@@ -79,12 +83,14 @@ export const createKey = async (
     ...(limits && { limits }),
     quota: storedQuotaOf(settings, 0, now),
     isImported: text !== undefined,
+    scope,
   }
   const { member: owner = null } = credential
   const after = {
     account,
     member: owner,
     ...changedOf({ name, ...settings }),
+    ...(scope !== undefined && { scope }),
     digest: secret.digest,
   }
   const list = (kind === 'key' ? addKey : addToken)(credential, now)

@@ -15,6 +15,7 @@ import {
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
 import type { CommandArguments } from '../../engine/plugin.ts'
 import { expiryOf, modelsOf, nameOf, numberOf, quotaOf } from '../credentials/input.ts'
+import { SCOPES } from '../credentials/scopes.ts'
 import type { Rotated } from '../credentials/statements.ts'
 import type { KeyView, Limits } from '../views.ts'
 import { ACCOUNT_NAME, nullable } from './arguments.ts'
@@ -90,6 +91,12 @@ export const OVERLAP = reading(
   overlap => (typeof overlap === 'number' ? overlap * 1_000 : amountIn(overlap, DURATIONS)),
 )
 
+export const SCOPE = oneOf(
+  'What a system token may do: read changes nothing, keys changes API keys too, all everything; all by default.',
+  SCOPES,
+  {},
+)
+
 // ---------------------------------------------------------------- command line
 
 type Values = CommandArguments['values']
@@ -123,7 +130,13 @@ export const CREATE_OPTIONS = {
   ...LIMIT_OPTIONS,
   member: { type: 'string', value: 'NAME', summary: 'the member of the team that it is for' },
   system: SYSTEM,
+  scope: { type: 'string', value: 'WORD', summary: 'of a system token: read, keys or all' },
 } as const
+/** Nothing without the option. */
+export const scopeOption = ({ scope }: Values) => {
+  const word = textOf(scope)
+  return word === undefined ? {} : { scope: word as (typeof SCOPES)[number] }
+}
 
 /** The options that `keys create` has. */
 export const settingsIn = (values: Values, now: number) => {

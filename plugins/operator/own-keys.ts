@@ -45,6 +45,7 @@ export const ownView = (kind: OwnKind, row: Row, now: number): Fields => ({
   created: isoTime(row.created),
   expires: row.expires === null ? null : isoTime(row.expires),
   ...(kind === 'key' && keyMembers(row)),
+  ...(kind === 'system-token' && { scope: row.scope == null ? 'all' : String(row.scope) }),
 })
 const stateOf = ({ revoked, expires }: Row, now: number): string => {
   if (revoked !== null) return 'revoked'

@@ -17,6 +17,7 @@ const TEXTS: Readonly<Record<string, readonly [label: TextKey, help?: TextKey]>>
   name: ['column.name'],
   note: ['accounts.note', 'accounts.note.help'],
   role: ['column.role'],
+  scope: ['personal.scope', 'personal.scope.help'],
 }
 
 /** `name*=text`; see test/docs/tables/operation-forms.ts. */
@@ -110,7 +111,9 @@ const lookOf = ({ name, kind, isRequired }: FieldForm, currency: string, initial
     type: name === 'expires' ? ('date' as const) : kind === 'number' ? ('number' as const) : 'text',
     ...(help && { help: text(help) }),
     ...(words.length > 1 && {
-      options: words.map(word => [word, textOr(`accounts.${word}`, word)] as const),
+      options: words.map(
+        word => [word, textOr(`accounts.${word}`, textOr(`personal.scope.${word}`, word))] as const,
+      ),
     }),
   } as const
 }

@@ -562,6 +562,14 @@ const TEXTS = {
   ],
   'state.unused': ['unused', '未使用'],
   'state.redeemed': ['redeemed', '已兑换'],
+  'personal.scope': ['Scope', '权限范围'],
+  'personal.scope.help': [
+    'What the token may do. Only one with everything can sign in to the console.',
+    '令牌可以做什么。只有“全部”可以登录控制台。',
+  ],
+  'personal.scope.all': ['everything', '全部'],
+  'personal.scope.keys': ['read, and change API keys', '读取和管理密钥'],
+  'personal.scope.read': ['read only', '只读'],
   'page.traffic': ['Traffic', '流量'],
   'traffic.help': [
     'Sums of calls as they ended, by the clock of UTC. Charges of tasks are in the sums by account and key.',

@@ -24,6 +24,7 @@ export const ownForms = (
     view: name('key'),
     summary,
     fixed: { kind: 'key' },
+    without: [...(form.without ?? []), 'scope'],
     result: result(OWN_KEY),
   },
   {

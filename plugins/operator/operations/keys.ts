@@ -15,7 +15,9 @@ import {
   kindOf,
   OVERLAP,
   overlapIn,
+  SCOPE,
   SYSTEM,
+  scopeOption,
   settingsIn,
   settingsWith,
   UPDATE_OPTIONS,
@@ -49,6 +51,7 @@ const create = operation({
     account: ACCOUNT,
     kind: KIND,
     member: nullable(MEMBER),
+    scope: SCOPE,
     secret: text('A secret of your own choice, which is never shown; by default it is made.', {
       minLength: 1,
       maxLength: 512,
@@ -68,6 +71,7 @@ const create = operation({
       account,
       kind: kindOf(values),
       ...memberOption(values),
+      ...scopeOption(values),
       ...settingsIn(values, await host.database.now()),
     }),
     print(data: Created) {
@@ -81,10 +85,11 @@ const create = operation({
       }
     },
   },
-  async run(context, { account: nameOrId, kind, member: named, secret: ownSecret, ...settings }) {
+  async run(context, { account: nameOrId, kind, member: named, ...rest }) {
+    const { secret: ownSecret, scope, ...settings } = rest
     const account = context.own ?? (await findAccount(context.store, nameOrId)).id
     const member = await chosenMember(context, account, kind, named)
-    const key = { account, kind, member, settings, secret: ownSecret }
+    const key = { account, kind, member, settings, scope, secret: ownSecret }
     const { id, secret } = await createKey(context, key)
     const view = await viewOf(context, kind, id)
     return { data: ownSecret === undefined ? withSecret(context, kind, view, secret.text) : view }

@@ -10,6 +10,7 @@ interface Breach {
 
 /** Shared folders that export readers of a plugin's options or sections. */
 const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
+  account: ['credentials'],
   auth: ['credentials'],
   embed: ['conversion'],
   errors: ['dialects'],

@@ -10,7 +10,7 @@ import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { Secret, useCurrency } from '../parts/values.tsx'
-import { text } from '../texts.ts'
+import { text, textOr } from '../texts.ts'
 
 type Open =
   | { readonly kind: 'create' }
@@ -117,6 +117,13 @@ const columnsOf = (onRevoke: (token: OwnToken) => void): readonly Column<OwnToke
     isWide: true,
   },
   column(text('column.state'), ({ state }) => state, 'state'),
+  {
+    title: text('personal.scope'),
+    cell: ({ session, scope = 'all' }) =>
+      session === undefined ? textOr(`personal.scope.${scope}`, scope) : '–',
+    csv: ({ scope }) => scope,
+    isWide: true,
+  },
   column(text('column.created'), ({ created }) => created, 'time', { isWide: true }),
   column(text('column.expires'), ({ expires }) => expires, 'time', { isWide: true }),
   actionColumn(
@@ -141,8 +148,9 @@ interface Part {
 const Create = ({ onClose, onDone }: Part) => (
   <OperationDialog<OwnToken>
     of="create-token"
-    only={['name', 'expires']}
+    only={['name', 'scope', 'expires']}
     title={text('personal.create')}
+    initial={{ scope: 'all' }}
     help={{ name: text('keys.name.help'), expires: text('keys.expires.help') }}
     submit={text('personal.create')}
     onClose={onClose}
