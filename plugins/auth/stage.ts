@@ -36,17 +36,18 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly places: PlaceRules
 }
 
-const checkScope = (
+const checkRights = (
   account: Account,
   { request: { method } }: Exchange,
-  { isWebSocket, isOfKeys }: AuthStageOptions,
+  { access, isWebSocket, isOfKeys }: AuthStageOptions,
 ): void => {
+  if (access) requireAccess(account, access)
   const isRead = !isWebSocket && (method === 'GET' || method === 'HEAD')
   requireScope(account, { isRead, isOfKeys })
 }
 
 export const createAuthStage = (options: AuthStageOptions): Stage => {
-  const { modes, plugins, role, kinds, credentials, limiter, access, places } = options
+  const { modes, plugins, role, kinds, credentials, limiter, places } = options
   const read = readerOf(modes, hasSecureUrl(options))
   const isOptional = modes.includes('none')
   const [firstKind = 'key'] = kinds
@@ -77,8 +78,7 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
   }
   const admit = (exchange: Exchange, entry: Entry): void => {
     const account = accountOf(entry, { limiter, address: exchange.request.client.address, role })
-    if (access) requireAccess(account, access)
-    checkScope(account, exchange, options)
+    checkRights(account, exchange, options)
     exchange.slots.set(ACCOUNT, account)
     places.applyAccount(exchange, account)
   }

@@ -2,13 +2,13 @@
  *  workers and its writer are killed. Each becomes credit once, and the statement ends at the
  *  balance. The long form kills 300 times. */
 import t from 'tap'
-import { audit } from '../../plugins/ledger/audit.ts'
-import { eventually } from '../helpers/gateway/primary.ts'
-import { scaled } from '../helpers/machine-speed.ts'
-import { createChance, LONG, shortOrLong } from '../helpers/run-settings.ts'
-import { sql } from '../helpers/store/store.ts'
-import { createTree } from './gateway-tree.ts'
-import { pause, STORES, type StoreName } from './stores.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
+import { createChance, LONG, shortOrLong } from '../../helpers/run-settings.ts'
+import { sql } from '../../helpers/store/store.ts'
+import { createTree } from '../gateway-tree.ts'
+import { pause, STORES, type StoreName } from '../stores.ts'
 
 t.setTimeout(scaled(LONG ? 7_200_000 : 300_000))
 const KILLS = shortOrLong(4, 300)
