@@ -684,3 +684,47 @@ export type OfferRow = {
   /** Whether a model of the configuration has it as its target. */
   readonly isConfigured: boolean
 }
+
+// ---------------------------------------------------------------- the log of actions
+
+/** `GET /api/admin/actions` */
+export type ActionView = {
+  readonly seq: number
+  readonly at: string
+  readonly actor: string
+  readonly via: string
+  /** The number of the actor's account. */
+  readonly account: number | null
+  readonly credential: string | null
+  /** The user of the operating system, of a command. */
+  readonly user: string | null
+  readonly address: string | null
+  readonly request: string | null
+  readonly operation: string
+  readonly object: string
+  readonly before: Json
+  readonly after: Json
+  /** Id of the key that signed the row. */
+  readonly key: string
+  readonly prev: string
+  readonly mac: string
+}
+export type ActionFinding = {
+  /** `gap`: rows are missing; `break`: one was changed; `cut`: the last ones are missing; `key`:
+   *  one was signed with another key. */
+  readonly kind: 'gap' | 'break' | 'cut' | 'key'
+  readonly seq: number
+  readonly detail: string
+}
+/** `GET /api/admin/actions/verify` */
+export type ActionReport = {
+  readonly intact: boolean
+  readonly rows: number
+  /** Number of the last row. */
+  readonly last: number
+  /** Rows up to this one were deleted by age. */
+  readonly deleted: number
+  /** Published heads that were compared. */
+  readonly heads: number
+  readonly findings: readonly ActionFinding[]
+}

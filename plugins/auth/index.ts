@@ -1,6 +1,7 @@
 /** Plugin `auth`: extracts the credential of a request, looks up its account, and refuses invalid
  *  credentials. */
 import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { startActionJobs } from '../action-log/jobs.ts'
 import { AUTH, type AuthOptions } from '../credentials/auth-option.ts'
 import {
   type AuthRequirement,
@@ -33,9 +34,12 @@ export default {
   check: checkModes,
   authorizeOperator,
   migrations,
+  // It owns the log of actions, whose work beside requests starts here.
+  needs: ['actions'],
   // Loaded once in the life of a store.
   welcome: async (host, { url }) => (await import('../first-run/first-run.ts')).firstRun(host, url),
   setup(options, host): Stage {
+    startActionJobs(host)
     const requirement = authRequirementOf(options)
     const isRead = host.route.method === 'GET'
     const kinds = new Set(requirement.modes.flatMap(mode => KINDS[mode] ?? []))

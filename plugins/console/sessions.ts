@@ -16,6 +16,7 @@ import { ACCOUNT, type Account } from '../slots.ts'
 import type { SessionView } from '../views.ts'
 import { fault } from './faults.ts'
 import { consoleSettings, mayEdit } from './section.ts'
+import { recordRefusedSignIn, writeSignIn } from './sign-in-actions.ts'
 import { SignInLimits } from './sign-in-limits.ts'
 
 type Handle = (exchange: Exchange) => Promise<void>
@@ -52,14 +53,18 @@ const fieldsOf = (body: Json): { readonly token?: string; readonly link?: string
 const beginSession = async (host: Host, exchange: Exchange, text: string, isLink: boolean) => {
   const { database } = host
   const kind = isLink ? 'sign-in-link' : 'system-token'
-  const refusal = () => fault(isLink ? 'SIGN_IN_LINK' : 'SIGN_IN_TOKEN')
-  if (!isLink && claimedKind(text) === 'key') throw fault('SIGN_IN_KEY')
-  if (!isWellFormed(text) || claimedKind(text) !== kind) throw refusal()
   const now = await database.now()
-  const [row] = await database.read(FIND[kind], [digestOf(text)])
-  if (!row || row.revoked !== null || isOver(row, now)) throw refusal()
-  if (row.suspended !== null) throw fault('SIGN_IN_SUSPENDED')
-  if (!isLink && row.scope != null) throw fault('SIGN_IN_SCOPE', [row.scope])
+  const isCredential = isWellFormed(text) && claimedKind(text) === kind
+  const [row] = isCredential ? await database.read(FIND[kind], [digestOf(text)]) : []
+  if (!isAdmitted(row, now)) {
+    const refusal = refusalOf(row, now, text, isLink)
+    await recordRefusedSignIn(host, exchange, row, refusal.code)
+    throw refusal
+  }
+  if (!isLink && row.scope != null) {
+    await recordRefusedSignIn(host, exchange, row, 'SIGN_IN_SCOPE')
+    throw fault('SIGN_IN_SCOPE', [row.scope])
+  }
   const secret = makeSecret('session')
   const account = Number(row.account)
   const name = (exchange.request.headers['user-agent'] ?? '').slice(0, LONGEST_NAME)
@@ -71,8 +76,8 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
     ...(isLink ? revoke(kind, Number(row.id), now) : []),
     ...addSession(session, isLink ? undefined : Number(row.id), now),
   ]
-  await writeWithRetry(database, list).catch(error => {
-    throw error.code === 'KEY_UNKNOWN' ? refusal() : error
+  await writeSignIn(host, exchange, row, list).catch(error => {
+    throw error.code === 'KEY_UNKNOWN' ? refusalOf(undefined, now, text, isLink) : error
   })
   host.log.info({ account, session: secret.prefix, by: kind }, 'signed in to the console')
   const role = row.role === 'admin' ? 'admin' : 'customer'
@@ -81,8 +86,16 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
     account: { id: account, name: String(row.account_name), role, ...member },
   }
 }
-const isOver = ({ expires }: Row, now: number): boolean =>
-  expires !== null && Number(expires) <= now
+const isAdmitted = (row: Row | undefined, now: number): row is Row =>
+  isValid(row, now) && row?.suspended === null
+const isValid = (row: Row | undefined, now: number): boolean =>
+  row?.revoked === null && (row.expires === null || Number(row.expires) > now)
+/** No refusal says which part of a credential is wrong. */
+const refusalOf = (row: Row | undefined, now: number, text: string, isLink: boolean) => {
+  if (isValid(row, now)) return fault('SIGN_IN_SUSPENDED')
+  if (isLink) return fault('SIGN_IN_LINK')
+  return fault(claimedKind(text) === 'key' ? 'SIGN_IN_KEY' : 'SIGN_IN_TOKEN')
+}
 
 const isSecure = (host: Host, { request }: Exchange): boolean =>
   request.client.encrypted || hasSecureUrl(host)

@@ -102,6 +102,11 @@ const BELONG = {
     `UPDATE system_tokens SET member = ?, change = ${NOW_AT} WHERE id = ?`,
   ),
 } as const
+const LINK = sql(
+  'link',
+  `UPDATE sign_in_links SET member = (SELECT id FROM members WHERE account = ? AND name = ?)
+   WHERE digest = ?`,
+)
 const ROWS = `SELECT m.id, m.account, m.name, m.role, m.created, a.name AS account_name,
      (SELECT count(*) FROM api_keys k WHERE k.member = m.id AND k.revoked IS NULL) AS keys
    FROM members m JOIN accounts a ON a.id = m.account WHERE m.removed IS NULL`
@@ -136,6 +141,12 @@ export const addMember = (
     violates: { 'members.account': 'MEMBER_EXISTS', 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
   },
 ]
+/** Makes a sign-in link one of the member with this name, who may be added in the same list. */
+export const giveLinkToMember = (digest: string, account: number, name: string): Statement => ({
+  sql: LINK,
+  values: [account, name, digest],
+  rows: 1,
+})
 interface Changed extends Pick<Member, 'id' | 'role'> {
   readonly account: number
 }

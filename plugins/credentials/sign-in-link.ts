@@ -14,6 +14,7 @@ export interface SignInLink {
   readonly url: string
   /** ms since 1970. */
   readonly expires: number
+  readonly digest: string
   readonly statements: readonly Statement[]
 }
 interface LinkFor {
@@ -35,6 +36,7 @@ export const makeSignInLink = (
   return {
     url: `${url(CONSOLE_PATH)}#link=${secret.text}`,
     expires,
+    digest: secret.digest,
     statements: addLink({ account, member, name: issuer, secret, expires }, now),
   }
 }

@@ -229,3 +229,21 @@ export const TEST_COLUMNS = {
   state: oneOf('pending', 'delivered', 'failed'),
   message: text,
 }
+export const ACTION_COLUMNS = {
+  seq: integer,
+  at: time,
+  actor: text,
+  via: text,
+  account: nullable(integer),
+  credential: nullable(text),
+  user: described('Of the operating system, of a command.', nullable(text)),
+  address: nullable(text),
+  request: nullable(text),
+  operation: text,
+  object: text,
+  before: any,
+  after: any,
+  key: described('Id of the key that signed the row.', text),
+  prev: described('Signature of the row before.', text),
+  mac: described('Signature of the row.', text),
+}

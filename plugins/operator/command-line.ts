@@ -4,7 +4,7 @@ import type { HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
 import { type Actor, type Operation, runOperation } from './operation.ts'
 
 /** A container may run as a user without a name. */
-const commandActor = (): Actor => {
+export const commandActor = (): Actor => {
   const actor = { via: 'command line', name: 'command line' } as const
   try {
     return { ...actor, user: userInfo().username }

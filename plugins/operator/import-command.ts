@@ -15,9 +15,9 @@ export const importKeys: SingleCommand = {
   summary:
     'Adds accounts and API keys whose secrets were made elsewhere. Existing ones stay unchanged.',
   example: 'keys import accounts.json',
-  async run({ positionals: [file = ''], report }, { database }) {
+  async run({ positionals: [file = ''], report }, host) {
     const accounts = readAccounts(file)
-    const { conflicts, ...counts } = await importAccounts(database, accounts, report)
+    const { conflicts, ...counts } = await importAccounts(host, accounts, report)
     const row = {
       accounts: counts.accounts,
       keys: counts.keys,

@@ -1,6 +1,8 @@
 /** Accounts and keys that come from another gateway. A second import of the same file changes
  *  nothing: an account that exists keeps its balance, a secret that exists stays where it is. */
-import type { CommandArguments, Database, Row, Statement } from '../../engine/plugin.ts'
+import type { CommandArguments, Database, HostBase, Row, Statement } from '../../engine/plugin.ts'
+import type { Action } from '../action-log/action.ts'
+import { recordAction } from '../action-log/record.ts'
 import { storedQuotaOf } from '../credentials/quota.ts'
 import { digestOf, importedSecret } from '../credentials/secret.ts'
 import {
@@ -14,10 +16,10 @@ import {
   suspendAccount,
 } from '../credentials/statements.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { AccountKey } from '../slots.ts'
+import { commandActor } from './command-line.ts'
 
-type Store = Pick<Database, 'read' | 'write' | 'now'>
+type Store = Pick<Database, 'read'>
 type ReportProgress = NonNullable<CommandArguments['report']>
 export interface ImportedKey extends Pick<AccountKey, 'models' | 'limits'> {
   readonly name: string
@@ -51,9 +53,10 @@ export interface Imported {
 const MAX_KEYS = 200
 const MAX_ACCOUNTS = 50
 
-/** Rejects with CREDIT_TOO_LARGE. Rows that were written before stay: repeat the import. */
+/** Each transaction is a row of the log of actions. Rejects with CREDIT_TOO_LARGE. Rows that were
+ *  written before stay: repeat the import. */
 export const importAccounts = async (
-  database: Store,
+  host: HostBase,
   accounts: readonly ImportedAccount[],
   report: ReportProgress = () => {},
 ): Promise<Imported> => {
@@ -66,12 +69,23 @@ export const importAccounts = async (
   }
   let done = 0
   for (const part of partsOf(accounts)) {
-    await importPart(database, part, imported)
+    await importPart(host, part, imported)
     done += wholeOf(part)
     report('import', done, accounts.length, 'accounts')
   }
   return imported
 }
+
+const actionOf = (
+  { accounts, keys }: Pick<Imported, 'accounts' | 'keys'>,
+  part: readonly Part[],
+): Action => ({
+  operation: 'keys import',
+  object: `accounts ${part[0]?.name} to ${part.at(-1)?.name}`,
+  before: null,
+  after: { accounts, keys },
+  actor: commandActor(),
+})
 
 /** An account of a transaction with some of its keys. */
 interface Part extends ImportedAccount {
@@ -101,10 +115,11 @@ const wholeOf = (part: readonly Part[]): number => part.filter(({ isRest }) => !
 
 const ATTEMPTS = 5
 const importPart = async (
-  database: Store,
+  host: HostBase,
   part: readonly Part[],
   imported: Imported,
 ): Promise<void> => {
+  const { database } = host
   for (let attempt = 1; ; attempt++) {
     const known = await Promise.all(part.map(({ name }) => idOf(database, name)))
     const owners = await ownersOf(
@@ -114,7 +129,7 @@ const importPart = async (
     const [last] = await database.read(LAST_ACCOUNT, [])
     const plan = planOf(part, known, owners, Number(last?.id ?? 0), await database.now())
     try {
-      if (plan.list.length > 0) await writeWithRetry(database, plan.list)
+      if (plan.list.length > 0) await recordAction(host, plan.list, actionOf(plan, part))
     } catch (error) {
       // Another command created an account, or a key, at the same time.
       const { code } = error as { readonly code?: string }

@@ -13,8 +13,9 @@ import type {
   Row,
   Statement,
 } from '../../engine/plugin.ts'
+import type { Actor, Change } from '../action-log/action.ts'
+import { recordAction } from '../action-log/record.ts'
 import type { Access } from '../credentials/members.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { Shape as View } from '../shapes.ts'
 import type { Account, Member } from '../slots.ts'
 
@@ -22,21 +23,6 @@ import type { Account, Member } from '../slots.ts'
  *  the caller only. */
 type Scope = 'operator' | 'own' | 'both'
 
-/** Who runs an operation. */
-export interface Actor {
-  readonly via: 'command line' | 'admin listener' | 'admin API' | 'own account'
-  readonly name: string
-  /** The number of its account; undefined for the command line and the socket of the listener. */
-  readonly account?: number
-  /** `session 4`, `system token 3` or `key 2`; absent on the command line and the listener. */
-  readonly credential?: string
-  /** IP address; absent on the command line and the socket of the listener. */
-  readonly address?: string
-  /** Id of the request, as in the log. */
-  readonly request?: string
-  /** The user of the operating system, on the command line. */
-  readonly user?: string
-}
 /** Where a request comes from, and with which credential of the account. */
 export const originOf = (
   { id, request }: Exchange,
@@ -55,15 +41,10 @@ const credentialOf = ({ key, token, session }: Account): string | undefined => {
   if (token !== undefined) return `system token ${token}`
   return key && `key ${key.id}`
 }
-/** The changes of a write. No secrets: they are shown once, and stored as digests. */
-export interface Change {
-  /** `account 7`, `key 3`, `task 91` */
-  readonly object: string
-  readonly before: Json
-  readonly after: Json
-}
+
+export type { Actor }
 /** How operations use the database. Every write is a change: it is retried while its result is
- *  unknown, and listeners add their statements to its transaction. */
+ *  unknown, and its row in the log of actions is in its transaction. */
 export interface Store extends Pick<Database, 'read' | 'pages' | 'now'> {
   change(list: readonly Statement[], change: Change): Promise<readonly (readonly Row[])[]>
 }
@@ -124,6 +105,8 @@ export interface Definition<A extends Arguments, Data> {
   readonly reads?: true
   /** It writes files of the configuration: over HTTP only if the console may edit them. */
   readonly edits?: true
+  /** It shows prompts or secrets: a row of the log of actions names what it shows. */
+  reveals?(args: ValueOf<A>): string
   readonly arguments: A
   /** JSON Schema of `data`. */
   readonly result: View
@@ -140,9 +123,10 @@ export interface Result<Data = unknown> {
 }
 /** A definition in the table. Arguments must fit its schema. */
 export interface Operation
-  extends Omit<Definition<Arguments, never>, 'arguments' | 'command' | 'run'> {
+  extends Omit<Definition<Arguments, never>, 'arguments' | 'command' | 'reveals' | 'run'> {
   readonly arguments: { readonly schema: Arguments['schema'] }
   readonly command?: CommandForm<Shape<Json, unknown>, unknown>
+  reveals?(args: Json): string
   run(context: Context, args: Json): Promise<Result>
 }
 /** Checks the types of a definition. */
@@ -167,21 +151,6 @@ export const endpointOf = ({ name, reads }: Operation): string => {
 
 // ---------------------------------------------------------------- running
 
-interface OperationEvent extends Change {
-  readonly operation: string
-  readonly actor: Actor
-}
-/** Returns statements for the transaction of the change. */
-type OperationListener = (event: OperationEvent) => readonly Statement[]
-type Share = Pick<HostBase, 'share'>
-const listenersOf = (host: Share) =>
-  host.share<Map<string, OperationListener>>('operator/listeners', '1', () => new Map())
-
-/** Adds a listener of every change of this process; one of the same name is replaced. */
-export const onOperation = (host: Share, name: string, listener: OperationListener): void => {
-  listenersOf(host).set(name, listener)
-}
-
 interface Caller {
   readonly host: HostBase
   readonly actor: Actor
@@ -197,19 +166,20 @@ export const runOperation = async (
 ): Promise<Result & { readonly changes: readonly Change[] }> => {
   const changes: Change[] = []
   const { database } = host
+  const record = (list: readonly Statement[], change: Change) =>
+    recordAction(host, list, { ...change, operation: operation.name, actor })
   const store: Store = {
     read: (sql, values) => database.read(sql, values),
     pages: (sql, values, size) => database.pages(sql, values, size),
     now: () => database.now(),
     async change(list, change) {
-      const event = { ...change, operation: operation.name, actor }
-      const added = [...listenersOf(host).values()].flatMap(listener => listener(event))
-      const statements = [...list, ...added]
-      const rows = statements.length > 0 ? await writeWithRetry(database, statements) : []
+      const rows = await record(list, change)
       changes.push(change)
-      return rows.slice(0, list.length)
+      return rows
     },
   }
+  const object = operation.reveals?.(args)
+  if (object !== undefined) await record([], { object, before: null, after: null })
   const context = { host, store, actor, own, member, now: await database.now() }
   return { ...(await operation.run(context, args)), changes }
 }

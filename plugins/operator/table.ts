@@ -6,13 +6,12 @@ import { batchOperations } from './operations/batches.ts'
 import { codeOperations } from './operations/codes.ts'
 import { configurationOperations } from './operations/configuration.ts'
 import { creditOperations } from './operations/credits.ts'
-import { storedCallOperations } from './operations/journal.ts'
 import { keyOperations } from './operations/keys.ts'
+import { recordOperations } from './operations/log/records.ts'
 import { memberOperations } from './operations/members.ts'
 import { sessionOperations } from './operations/sessions.ts'
 import { statementOperations } from './operations/statements.ts'
 import { taskOperations } from './operations/tasks.ts'
-import { trafficOperations } from './operations/traffic.ts'
 import { webhookOperations } from './operations/webhooks.ts'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -27,7 +26,6 @@ export const OPERATIONS: readonly Operation[] = [
   ...batchOperations,
   ...webhookOperations,
   ...alertOperations,
-  ...storedCallOperations,
   ...configurationOperations,
-  ...trafficOperations,
+  ...recordOperations,
 ]

@@ -1,5 +1,5 @@
-/** docs/guides/, docs/files.md, docs/openapi.md and docs/teams.md: their commands run in order, in
- *  a fresh clone with a running gateway. */
+/** docs/guides/, docs/files.md, docs/actions.md, docs/openapi.md and docs/teams.md: their commands
+ *  run in order, in a fresh clone with a running gateway. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,6 +44,11 @@ const runPages = async (): Promise<void> => {
   t.match(files, /"object":"file"[\s\S]*lines\.jsonl[\s\S]*unfinished +orphans/)
   const teams = await copy.shell(ALIAS + sessionOf('docs/teams.md'))
   t.match(teams, /#link=sl-[\s\S]*bob +admin/)
+  const actions = await copy.shell(ALIAS + sessionOf('docs/actions.md'))
+  t.match(
+    actions,
+    /accounts rename[\s\S]*"actor":"command line"[\s\S]*CEF:0[\s\S]*the log is intact/,
+  )
   // The generator is a package that test/journeys/clients/openapi.test.ts runs.
   const documents = await copy.shell(sessionOf('docs/openapi.md').replace(/^npx .*$/m, ''))
   t.match(documents, /"openapi":"3\.1[\s\S]*# Tollgate[\s\S]*model,title,owner,meter/)

@@ -123,6 +123,15 @@ t.test('alerts: a failing upstream is a message in the chat', async t => {
   )
 })
 
+t.test('actions: a row that was changed or removed in the store is found', async t => {
+  const gateway = await startExample(t, 'actions')
+  const out = await runReadme('actions', gateway, await gateway.key(), {
+    'export TOLLGATE_CONFIG': `export TOLLGATE_DATA=${gateway.data} TOLLGATE_CONFIG`,
+  })
+  t.match(out, /accounts rename[\s\S]*the log is intact/)
+  t.match(out, /break: row \d+ was changed[\s\S]*status 1[\s\S]*gap: row \d+ is missing/)
+})
+
 t.test('own-format: a question and its answer, plain and as events, charged', async t => {
   const provider = await startProvider(t)
   const env = { OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: 'sk-of-the-provider' }

@@ -11,9 +11,10 @@ const LEVELS: Readonly<Record<string, number>> = {
   finders: 1,
   catalogue: 2,
   ledger: 3,
+  'action-log': 4,
   'file-store': 4,
   'first-run': 4,
-  operator: 4,
+  operator: 5,
 }
 /** Further parts of the plugin contract. Each may import types of the parts before it. */
 const CONTRACT_PARTS = [

@@ -162,12 +162,15 @@ export const configurationEndpoints: AdminEndpoints = {
       to: 'a version; the files on the disk by default',
     },
     data: listOf(FILE_DIFF),
+    reveals: query =>
+      `configuration ${query.get('from') ?? 'live'} to ${query.get('to') ?? 'files'}`,
     run: diff,
   },
   'GET configuration/change': {
     summary: 'Shows what a version changed, against the stored version before it.',
     query: { version: 'a version' },
     data: object({ version: integer, before: nullable(integer), files: listOf(FILE_DIFF) }),
+    reveals: query => `configuration ${query.get('version') ?? ''}`,
     run: change,
   },
   'POST configuration/reload': {

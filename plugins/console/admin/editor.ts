@@ -54,6 +54,7 @@ export const editorEndpoints: AdminEndpoints = {
   'GET editor/files': {
     summary: 'Returns the texts of routes.yaml and its includes on the disk.',
     data: map(text),
+    reveals: () => 'the files of the configuration',
     run: onlyWhereOn(files),
   },
   'GET editor/schema': {

@@ -27,6 +27,8 @@ export interface AdminEndpoint {
   /** JSON Schema of `data` in its response. */
   readonly data: Shape
   run(call: AdminCall, host: HostBase): Promise<AdminResult>
+  /** It shows prompts or secrets: a row of the log of actions names what it shows. */
+  reveals?(query: URLSearchParams): string
   /** It changes nothing: a check of a text, a test of an upstream. */
   readonly isQuiet?: boolean
 }

@@ -7,7 +7,11 @@ import { mayEdit } from '../section.ts'
 import { type AdminCall, type AdminEndpoint, type AdminEndpoints, asJson } from './endpoint.ts'
 
 const LISTENER = 'admin listener'
-const actorOf = ({ actor, account, origin }: AdminCall): Actor => ({
+export const actorOf = ({
+  actor,
+  account,
+  origin,
+}: Pick<AdminCall, 'actor' | 'account' | 'origin'>): Actor => ({
   ...origin,
   via: actor === LISTENER ? LISTENER : 'admin API',
   name: actor,

@@ -173,6 +173,7 @@ export const requestEndpoints: AdminEndpoints = {
       charges: listOf(CHARGE),
       task: nullable(TASK_VIEW),
     }),
+    reveals: query => `request ${query.get('id') ?? ''}`,
     run: story,
   },
 }

@@ -1,5 +1,7 @@
 /** Serves the endpoints of operators under `/api/admin/` and on the admin listener. */
 import type { Exchange, Host, HostBase, Json, Plugin } from '../../../engine/plugin.ts'
+import type { Change } from '../../action-log/action.ts'
+import { recordAction } from '../../action-log/record.ts'
 import { originOf } from '../../operator/operation.ts'
 import { validatorOf } from '../../schema/compile.ts'
 import { ACCOUNT } from '../../slots.ts'
@@ -8,7 +10,7 @@ import { consoleSettings } from '../section.ts'
 import type { AdminCall, AdminResult } from './endpoint.ts'
 import { ADMIN_ENDPOINTS, EVENT_ENDPOINTS } from './endpoints.ts'
 import { answerEvents } from './events.ts'
-import { EARLIER_NAMES } from './operations.ts'
+import { actorOf, EARLIER_NAMES, operationEndpoints } from './operations.ts'
 
 const LISTENER = 'admin listener'
 
@@ -27,8 +29,15 @@ const run = async (
   const invalid = endpoint.body && validatorOf(endpoint.body, name, host).validate(body)
   if (invalid) throw invalid
   const checked = { ...call, body: body as AdminCall['body'] }
+  const record = (object: string, change: Pick<Change, 'before' | 'after'>) =>
+    recordAction(host, [], { operation: name, object, ...change, actor: actorOf(call) })
+  const revealed = endpoint.reveals?.(call.query)
+  if (revealed !== undefined) await record(revealed, { before: null, after: null })
   const result = await endpoint.run(checked, host)
   const { actor, origin } = call
+  // An operation has its row already, in the transaction of its change.
+  if (result.change && !Object.hasOwn(operationEndpoints, name))
+    await record('the configuration', result.change)
   if (endpoint.body && !endpoint.isQuiet)
     host.log.info({ actor, ...origin, endpoint: name, ...result.change }, 'an admin change')
   return result

@@ -51,6 +51,12 @@ export const OPERATOR_PAGES = {
     isAdmin: true,
     load: () => import('./pages/operator/editor.tsx'),
   },
+  actions: {
+    key: 'x',
+    icon: 'actions',
+    group: 'admin',
+    load: () => import('./pages/operator/actions.tsx'),
+  },
   deliveries: {
     key: 'w',
     icon: 'deliveries',

@@ -9,6 +9,7 @@ import {
   addMember,
   FIND_MEMBER,
   fault,
+  giveLinkToMember,
   LIST_MEMBERS,
   onlySelf,
   ROLES,
@@ -16,6 +17,7 @@ import {
   requireOwner,
   updateMember,
 } from '../../credentials/members.ts'
+import { makeSignInLink } from '../../credentials/sign-in-link.ts'
 import type { Rotated } from '../../credentials/statements.ts'
 import { list as listOf, object as row, time, text as word } from '../../shapes.ts'
 import type { MemberRole } from '../../slots.ts'
@@ -145,19 +147,29 @@ const membersInvite = operation({
     print: singleRow,
   },
   async run(context, { account: nameOrId, name, role }) {
-    const { store, now, member } = context
+    const { host, store, actor, now, member } = context
     refuseNumber(name)
     requireOwner(member, role)
     const account = await accountIn(context, nameOrId)
+    const { url, expires, digest, statements } = makeSignInLink(host, {
+      account,
+      issuer: actor.name,
+      now,
+    })
+    const list = [
+      ...addMember(account, { name, role }, now),
+      ...statements,
+      giveLinkToMember(digest, account, name),
+    ]
     await store
-      .change(addMember(account, { name, role }, now), {
+      .change(list, {
         object: `member of account ${account}`,
         before: null,
-        after: { name, role },
+        after: { name, role, link: isoTime(expires) },
       })
       .catch(whenExists(name))
     const added = await findMember(context, account, name)
-    return { data: { ...added, ...(await storeLink(context, account, added)) } }
+    return { data: { ...added, url, expires: isoTime(expires) } }
   },
 })
 const storeLink = (context: Context, account: number, { id: member, name }: MemberView) =>

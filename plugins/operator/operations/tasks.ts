@@ -63,6 +63,7 @@ const show = operation({
   summary: 'Shows one task with its request, its results and its hold.',
   scope: 'operator',
   reads: true,
+  reveals: ({ task }) => `task ${task}`,
   arguments: ONLY_TASK,
   result: TASK_VIEW,
   command: {

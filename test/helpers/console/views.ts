@@ -109,6 +109,7 @@ const OPERATOR_PAGES = [
   'editor',
   'editor?file=notes.yaml',
   'deliveries',
+  'actions',
   'deliveries?state=failed',
   'call/nothing',
 ]

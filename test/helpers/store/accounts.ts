@@ -1,12 +1,22 @@
 /** Runs the `auth` plugin over a real store: a host with the members that it needs, and callers
  *  with their credentials. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Database, Exchange, Host, Request, Stage } from '../../../engine/plugin.ts'
 import type { OpenDatabase } from '../../../engine/store/database.ts'
+import { makeFolder } from '../../../engine/store/make-folder.ts'
+import { migrations as actionTables } from '../../../plugins/action-log/tables.ts'
 import auth from '../../../plugins/auth/index.ts'
 import { makeSecret, type Secret } from '../../../plugins/credentials/secret.ts'
-import { addKey, addToken, createAccount } from '../../../plugins/credentials/statements.ts'
+import {
+  addKey,
+  addSession,
+  addToken,
+  createAccount,
+} from '../../../plugins/credentials/statements.ts'
 import { ACCOUNT, type Account } from '../../../plugins/slots.ts'
+import { inMemory } from '../in-memory.ts'
 import { type Store, startStore } from './store.ts'
 
 export interface Caller {
@@ -22,11 +32,29 @@ export interface Accounts {
   account(name: string, role?: Account['role']): Promise<number>
   key(account: number, more?: { expires?: number; models?: string[] }): Promise<Credential>
   token(account: number): Promise<Credential>
+  /** The number of a session of the console. */
+  session(account: number): Promise<number>
   /** A route with these options; resolves to the account that it admits. */
   route(options: Parameters<typeof auth.setup>[0], database?: Database): Authenticate
 }
 interface Credential extends Secret {
   readonly id: number
+}
+
+const folders: string[] = []
+process.once('exit', () => {
+  for (const path of folders) rmSync(path, { recursive: true, force: true })
+})
+/** One temporary folder a host, which the end of the process removes. */
+const makeFolders = (shared: Map<string, object>, name: string): string => {
+  const known = shared.get('folder') as { path: string } | undefined
+  const path = known?.path ?? mkdtempSync(join(inMemory(), 'tollgate-host-'))
+  if (!known) {
+    shared.set('folder', { path })
+    folders.push(path)
+  }
+  makeFolder(join(path, name))
+  return join(path, name)
 }
 
 /** Members that a test does not give are absent: a plugin that needs one throws a TypeError. */
@@ -37,6 +65,8 @@ export const hostOver = (database: Database, method = 'POST'): Host => {
     route: { name: 'x', method, pattern: '/v1/x', has: () => true, option: () => undefined },
     section: <T>() => ({}) as T,
     upstreams: {},
+    config: { version: 1, hash: '', isTrial: true },
+    folder: name => makeFolders(shared, name),
     url: path => `http://127.0.0.1${path}`,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     share: <T extends object>(key: string, version: string, create: (previous?: T) => T) => {
@@ -82,6 +112,7 @@ export const openAccounts = async (t: Test): Promise<Accounts & { readonly store
 }
 /** In a store of either engine. */
 export const openAccountsIn = async (database: OpenDatabase): Promise<Accounts> => {
+  await database.migrate('actions', actionTables)
   await database.migrate('auth', auth.migrations)
   const host = hostOver(database)
   const idOf = async (list: Parameters<Database['write']>[0]) => {
@@ -100,6 +131,11 @@ export const openAccountsIn = async (database: OpenDatabase): Promise<Accounts> 
     async token(account) {
       const secret = makeSecret('system-token')
       return { ...secret, id: await idOf(addToken({ account, name: 'test', secret }, Date.now())) }
+    },
+    async session(account) {
+      const session = { account, name: 'test', secret: makeSecret('session') }
+      const [, [row] = []] = await database.write(addSession(session, undefined, Date.now()))
+      return Number(row?.id)
     },
     route(options, over) {
       const stage = auth.setup(options, over ? hostOver(over) : host)

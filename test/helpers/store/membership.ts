@@ -9,6 +9,7 @@ import {
   type OwnMembership,
 } from '../../../engine/store/membership.ts'
 import { readPeers, reap } from '../../../engine/store/reaper.ts'
+import { migrations as actionTables } from '../../../plugins/action-log/tables.ts'
 import { migrations as callMigrations } from '../../../plugins/calls/tables.ts'
 import { migrations as credentials } from '../../../plugins/credentials/tables.ts'
 import { Ledger } from '../../../plugins/ledger/ledger.ts'
@@ -36,6 +37,7 @@ export const ledgerOn = (database: Store): Ledger =>
 /** Creates the tables of charges and of failed calls, and those they reference. */
 export const makeLedger = async (database: OpenDatabase): Promise<void> => {
   await database.migrate('standing', MEMBERSHIP_TABLES)
+  await database.migrate('actions', actionTables)
   await database.migrate('auth', credentials)
   await database.migrate('meter', migrations)
   await database.migrate('observe', callMigrations)

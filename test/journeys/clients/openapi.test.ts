@@ -469,6 +469,7 @@ t.test(
     await ask('POST configuration/reload', '', {})
     await ask('GET configuration/diff')
     await ask('GET configuration/change', '?version=1')
+    for (const name of ['actions', 'actions/export', 'actions/verify']) await ask(`GET ${name}`)
     const ids = operationsIn(document)
       .map(({ operation }) => operation.operationId)
       .filter(id => id.startsWith('admin-'))

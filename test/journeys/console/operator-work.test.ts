@@ -260,6 +260,17 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
       t.ok(Object.hasOwn(entry, 'before') && Object.hasOwn(entry, 'after'), line)
     }
     t.notMatch(lines.join(), /sl-\w{20}|whsec_|sk-\w{20}/, 'no secret')
+    const actions = await read('actions?actor=admin&limit=1000')
+    for (const line of lines) {
+      const { request } = JSON.parse(line) as { readonly request: string }
+      const rows = actions.filter(each => each.request === request)
+      t.equal(rows.length, 1, `one row in the log of actions: ${line}`)
+    }
+    t.match(await read('actions/verify'), { intact: true })
+    await open('actions?operation=accounts')
+    await page.getByRole('cell', { name: 'accounts delete' }).first().waitFor()
+    await page.getByRole('button', { name: 'Verify', exact: true }).click()
+    await page.getByText('intact', { exact: true }).waitFor()
   })
   t.same(faults, [])
 })

@@ -11,6 +11,7 @@ interface Breach {
 /** Shared folders that export readers of a plugin's options or sections. */
 const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   account: ['credentials'],
+  actions: ['action-log'],
   auth: ['credentials'],
   embed: ['conversion'],
   errors: ['dialects'],

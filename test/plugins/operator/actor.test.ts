@@ -1,14 +1,9 @@
 /** The actor of an operation: the credential of its account, its address and its request. */
 import t from 'tap'
-import type { HostBase } from '../../../engine/plugin.ts'
 import { subcommandsOf } from '../../../plugins/operator/command-line.ts'
-import {
-  type Actor,
-  type Operation,
-  onOperation,
-  originOf,
-} from '../../../plugins/operator/operation.ts'
-import { exchangeOf, hostOver } from '../../helpers/store/accounts.ts'
+import { type Operation, originOf } from '../../../plugins/operator/operation.ts'
+import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import { exchangeOf, hostOver, openAccounts } from '../../helpers/store/accounts.ts'
 
 const ANN = { id: 7, name: 'ann', role: 'customer' } as const
 
@@ -23,13 +18,8 @@ t.test('actor: has the address, the request and the one credential that it came 
 })
 
 t.test('actor: a command names the user of the operating system', async t => {
-  const actors: Actor[] = []
-  const database = { now: async () => 1, write: async () => [] } as unknown as HostBase['database']
+  const { database } = await openAccounts(t)
   const host = hostOver(database)
-  onOperation(host, 'actors', ({ actor }) => {
-    actors.push(actor)
-    return []
-  })
   const operation: Partial<Operation> = {
     name: 'things change',
     command: { example: '', read: () => ({}), print: () => ({}) },
@@ -38,7 +28,11 @@ t.test('actor: a command names the user of the operating system', async t => {
       return { data: {} }
     },
   }
-  const { change } = subcommandsOf([operation as Operation])
-  await change?.run({ values: {}, positionals: [] }, host)
-  t.match(actors, [{ via: 'command line', name: 'command line', user: /./ }])
+  const list = OPERATIONS.filter(({ name }) => name === 'actions list')
+  const commands = subcommandsOf([operation as Operation, ...list])
+  await commands.change?.run({ values: {}, positionals: [] }, host)
+  const result = await commands.list?.run({ values: {}, positionals: [] }, host)
+  t.match(result, {
+    json: [{ via: 'command line', actor: 'command line', user: /./, object: 'thing 1', seq: 1 }],
+  })
 })

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
 import { type ImportedAccount, importAccounts } from '../../../plugins/operator/import.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
-import { openAccountsIn } from '../../helpers/store/accounts.ts'
+import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
 import { startBoth } from '../../helpers/store/store.ts'
 
@@ -102,7 +102,8 @@ for (const { engine, database, accounts } of both) {
       isSuspended: false,
       keys: [{ name: 'k', secret: `secret-of-${at}` }],
     }))
-    const runs = await Promise.all([importAccounts(database, list), importAccounts(database, list)])
+    const host = hostOver(database)
+    const runs = await Promise.all([importAccounts(host, list), importAccounts(host, list)])
     const sum = (member: 'accounts' | 'keys') => (runs[0]?.[member] ?? 0) + (runs[1]?.[member] ?? 0)
     t.same([sum('accounts'), sum('keys')], [120, 120])
     const rows = (await run(t, 'accounts', 'list', '--json')).json() as { balance: string }[]

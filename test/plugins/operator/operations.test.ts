@@ -5,6 +5,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { commands as accountCommands } from '../../../plugins/account/command.ts'
 import account from '../../../plugins/account/index.ts'
+import actions from '../../../plugins/actions.ts'
 import { commands as alertCommands } from '../../../plugins/alerts/operator-part.ts'
 import { commands as batchCommands } from '../../../plugins/batches/operator-part.ts'
 import { commands as cacheCommands } from '../../../plugins/cache/operator-part.ts'
@@ -22,6 +23,7 @@ const root = new URL('../../../', import.meta.url)
 const textOf = (path: string): string => readFileSync(new URL(path, root), 'utf8')
 
 const commands = {
+  ...actions.commands,
   ...alertCommands,
   ...cacheCommands,
   ...journalCommands,
@@ -163,7 +165,7 @@ const WRITERS: Readonly<Record<string, string>> = {
 t.test('operations: all write in one way', async t => {
   const folder = new URL('plugins/operator/', root)
   const writers = globSync('**/*.ts', { cwd: folder.pathname }).filter(path =>
-    /writeWithRetry\(|\.write\(/.test(textOf(`plugins/operator/${path}`)),
+    /writeWithRetry\(|recordAction\(|\.write\(/.test(textOf(`plugins/operator/${path}`)),
   )
   t.same(writers.toSorted(), Object.keys(WRITERS).toSorted())
 })
