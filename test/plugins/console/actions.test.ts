@@ -1,7 +1,7 @@
 /** The log of actions of a whole gateway: sign-ins, reads of prompts and of secrets, versions of
  *  the configuration, commands; calls make no row. */
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -165,6 +165,7 @@ t.test('commands: have the user; the log can be verified and exported', async t 
     })
   t.equal((await command('accounts', 'rename', 'ann', 'anna')).code, 0)
   t.match(await named('accounts rename'), [{ via: 'command line', user: /./, address: null }])
+  await eventually(() => existsSync(join(gateway.data, 'actions/heads')))
   const verified = await command('actions', 'verify')
   t.match(verified, { code: 0, out: /compared with \d+ published heads\nthe log is intact/ })
   const jsonl = await command('actions', 'export', '--from', '2020-01-01')
