@@ -69,12 +69,12 @@ const periodIn = (values: CommandArguments['values'], now: number): Period => {
   const start = sinceOf(since, now)
   return periodOf({ from: start === undefined ? from : isoTime(start), to: textOf(values.to) }, now)
 }
-/** Prints exact numbers with all digits. */
+/** Prints exact numbers with all digits, and a line for what is not known. */
 const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => [
       name,
-      typeof value === 'string' ? value : JSON.stringify(value),
+      typeof value === 'string' ? value : value === null ? '-' : JSON.stringify(value),
     ]),
   )
 

@@ -66,7 +66,7 @@ const viewFrom =
     }
   }
 /** The number in the path; 0, which nothing has, for another text. Throws ID_RANGE. */
-const numberIn = ({ params }: Exchange): number => {
+export const numberIn = ({ params }: Exchange): number => {
   const text = checkPathId(Object.values(params)[0] ?? '')
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0
 }

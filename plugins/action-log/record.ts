@@ -10,7 +10,7 @@ import { addAction, readHead } from './statements.ts'
 
 const fault = errors({
   ACTION_HEAD: [
-    500,
+    409,
     'The log of actions has no head, so nothing can be changed: `tollgate actions verify` shows what is missing',
   ],
 })

@@ -4,8 +4,7 @@ const MODEL = 'an entry of `models:` is the public name, and its `to:` names ups
 const FALLBACK =
   'list several targets in `to:` of a model or `upstream:` of a route, or models in `fallback:` of a model'
 const WEIGHT = 'the targets have weights: `to: [{ to: gp/gpt-4.1, weight: 3 }, …]`'
-const CACHE =
-  'there is no response cache; a plugin that answers in front of `meter` is one (docs/plugins.md)'
+const CACHE = 'a model caches answers with `cache: exact` (docs/cache.md)'
 const USERS =
   'accounts and keys are in the database: tollgate accounts create, tollgate keys create'
 const BUDGET = 'a key has a budget: tollgate keys create ann --quota 5000000/month'

@@ -9,6 +9,7 @@ import { validatorOf } from '../../schema/compile.ts'
 import { refuseOtherTypes } from '../../schema/json-body.ts'
 import type { OwnKey } from '../../views.ts'
 import { fault } from '../faults.ts'
+import { numberIn } from '../own-operations.ts'
 import { answerSuccess, type ViewFactory } from '../response.ts'
 import { pageIn } from './pages.ts'
 
@@ -120,11 +121,6 @@ const settingsOf = (body: Body, used: number): object => {
     ...(hasModels === true && { models: names }),
   }
 }
-const numberIn = ({ params }: Exchange): number => {
-  const text = Object.values(params)[0] ?? ''
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0
-}
-
 export const listTokens: ViewFactory<Host> = host => async exchange => {
   const { page, size } = pageIn(exchange.request.query)
   const { id } = accountFor(exchange, 'read')

@@ -24,7 +24,7 @@ const UP = 'upstreams: { main: { url: http://127.0.0.1:9 } }'
 t.test('messages: a word of another gateway gets the key of this one', async t => {
   const words: Readonly<Record<string, RegExp>> = {
     fallbacks: /`upstream:`/,
-    cache: /no response cache/,
+    caching: /`cache: exact`/,
     rate_limit: /`limit: \{ requests: 60\/min \}`/,
     rpm: /`limit:/,
     alias: /`models:`/,

@@ -131,12 +131,12 @@ t.test('usage as CSV: every row of the filter, in its order, with exact amounts'
   t.equal(lines.length, 12)
   t.match(
     lines.at(-1),
-    /^2025-11-01T00:00:00\.000Z,req_0,plain,chat,\d+,settled,false,0\.004896,0,,,,,,\d+,\d+,\d+$/,
+    /^2025-11-01T00:00:00\.000Z,req_0,plain,chat,\d+,settled,false,0\.004896,0,,,,,,,\d+,\d+,\d+$/,
   )
   const filtered = await ask('GET', `/api/usage?${WHEN}&format=csv&model=by-call`, token)
   t.equal(filtered.text.trimEnd().split('\r\n').length, 5)
   const sums = await ask('GET', `/api/usage?${WHEN}&format=csv&by=key`, token)
-  t.match(sums.text, /\r\n\d+,laptop,sk-.\*{10}....,8,\d+,0,2488,0\.\d+,0\r\n/)
+  t.match(sums.text, /\r\n\d+,laptop,sk-.\*{10}....,8,\d+,0,2488,,,,,0\.\d+,0\r\n/)
 })
 
 t.test('usage period: includes its start and excludes its end', async t => {

@@ -5,6 +5,7 @@ import type { HostBase, Json, Plugin, SingleCommand, Stage } from '../../../engi
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import account from '../../../plugins/account/index.ts'
+import { migrations as actionTables } from '../../../plugins/action-log/tables.ts'
 import { migrations as accountTables } from '../../../plugins/credentials/tables.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
 import files from '../../../plugins/files/index.ts'
@@ -141,6 +142,7 @@ export const startTasks = async (
   const worker = async (options: object = {}, others = routes) => {
     const own = await store.open({ writeTimeout: 60_000 })
     await own.migrate('auth', accountTables)
+    await own.migrate('actions', actionTables)
     const membership = reaperOn(t, own, 1_000)
     const jobs = createJobs({ leases: new Leases({ database: own, membership }), log: SILENT_LOG })
     t.teardown(() => jobs.close())

@@ -138,6 +138,7 @@ t.test('served by: a customer sees nothing that names the provider', async t => 
     tier: 'flex',
     speed: 'fast',
     geography: 'eu',
+    zone: null,
     first_content_ms: 12,
     ms: 40,
   }
