@@ -17,11 +17,11 @@ import type { CommandArguments } from '../../engine/plugin.ts'
 import { expiryOf, modelsOf, nameOf, numberOf, quotaOf } from '../credentials/input.ts'
 import { SCOPES } from '../credentials/scopes.ts'
 import type { Rotated } from '../credentials/statements.ts'
-import type { KeyView, Limits } from '../views.ts'
+import type { KeyView } from '../views.ts'
 import { ACCOUNT_NAME, nullable } from './arguments.ts'
 import { fault } from './faults.ts'
 import { NOUNS } from './keys.ts'
-import { LIMIT_OPTIONS, LIMITS, limitsIn } from './limits.ts'
+import { LIMIT_OPTIONS, LIMITS, limitChanges, limitsIn } from './limits.ts'
 import { isoTime } from './rows.ts'
 
 const instantOf = (expires: string): number => {
@@ -169,16 +169,6 @@ export const UPDATE_OPTIONS = {
   member: { type: 'string', value: 'NAME', summary: 'another member of the team, or none' },
   system: SYSTEM,
 } as const
-/** Each with the word that removes it. */
-const LIMIT_WORDS = {
-  requests: 'none',
-  tokens: 'none',
-  concurrency: 'none',
-  zone: 'any',
-  retention: 'any',
-} as const satisfies Readonly<Record<keyof Limits, string>>
-const LIMIT_NAMES = Object.keys(LIMIT_WORDS) as (keyof Limits)[]
-
 /** The options that `keys update` has. The options of one limit keep the others. `hasOther`: an
  *  option that is not read here changes something. */
 export const changesIn = (values: Values, before: KeyView, now: number, hasOther: boolean) => {
@@ -203,17 +193,4 @@ export const changesIn = (values: Values, before: KeyView, now: number, hasOther
   if (Object.keys(changes).length === 0 && !hasOther)
     throw new UsageError('Nothing to change; see tollgate keys update --help')
   return changes
-}
-const limitChanges = (values: Values, before: KeyView) => {
-  const named = LIMIT_NAMES.filter(name => textOf(values[name]) !== undefined)
-  if (named.length === 0) return {}
-  const others = Object.entries(before.limits ?? {}).filter(
-    ([name]) => !named.some(each => each === name),
-  )
-  const added = named.filter(name => values[name] !== LIMIT_WORDS[name])
-  const limits = {
-    ...Object.fromEntries(others),
-    ...limitsIn(Object.fromEntries(added.map(name => [name, values[name]]))),
-  }
-  return { limits: Object.keys(limits).length > 0 ? limits : null }
 }

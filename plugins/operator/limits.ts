@@ -4,6 +4,7 @@ import { textOf } from '../../engine/cli/kit.ts'
 import { integer, object, RATE, text } from '../../engine/config/shape.ts'
 import type { CommandArguments } from '../../engine/plugin.ts'
 import { limitsOf } from '../credentials/input.ts'
+import type { Limits } from '../views.ts'
 import { retentionOf, zoneName } from '../zones/rule.ts'
 import { nullable } from './arguments.ts'
 
@@ -49,3 +50,30 @@ export const limitsIn = ({
     zone: textOf(zone),
     retention: textOf(retention),
   })
+
+/** Each with the word that removes it. */
+const LIMIT_WORDS = {
+  requests: 'none',
+  tokens: 'none',
+  concurrency: 'none',
+  zone: 'any',
+  retention: 'any',
+} as const satisfies Readonly<Record<keyof Limits, string>>
+const LIMIT_NAMES = Object.keys(LIMIT_WORDS) as (keyof Limits)[]
+/** The options of one limit keep the others. Without any option: nothing. */
+export const limitChanges = (
+  values: CommandArguments['values'],
+  before: { readonly limits: Limits | null },
+): { readonly limits?: Limits | null } => {
+  const named = LIMIT_NAMES.filter(name => textOf(values[name]) !== undefined)
+  if (named.length === 0) return {}
+  const others = Object.entries(before.limits ?? {}).filter(
+    ([name]) => !named.some(each => each === name),
+  )
+  const added = named.filter(name => values[name] !== LIMIT_WORDS[name])
+  const limits = {
+    ...Object.fromEntries(others),
+    ...limitsIn(Object.fromEntries(added.map(name => [name, values[name]]))),
+  }
+  return { limits: Object.keys(limits).length > 0 ? limits : null }
+}

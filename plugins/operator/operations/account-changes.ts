@@ -10,7 +10,7 @@ import type { AccountRow } from '../../views.ts'
 import { accountRow, accountRowById } from '../accounts.ts'
 import { ACCOUNT, ACCOUNT_NAME, objectOf, refuseNumber } from '../arguments.ts'
 import { ACCOUNT_COLUMNS } from '../columns.ts'
-import { LIMIT_OPTIONS, LIMITS, limitsIn } from '../limits.ts'
+import { LIMIT_OPTIONS, LIMITS, limitChanges } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { singleRow, whenCode } from '../rows.ts'
 
@@ -49,7 +49,8 @@ export const accountsCreate = operation({
 
 export const accountsLimit = operation({
   name: 'accounts limit',
-  summary: 'Sets the limits of an account over all its keys; without options it removes them.',
+  summary:
+    'Sets the limits of an account over all its keys; the command keeps those that it does not name, and removes all without options.',
   scope: 'operator',
   earlier: 'POST accounts/limits',
   arguments: object(undefined, { account: ACCOUNT, limits: required(LIMITS) }, {}),
@@ -58,10 +59,10 @@ export const accountsLimit = operation({
     arguments: 'NAME',
     example: 'tollgate accounts limit ann --requests 600/min --concurrency 20',
     options: LIMIT_OPTIONS,
-    read: ({ positionals: [account = ''], values }) => ({
-      account,
-      limits: limitsIn(values) ?? null,
-    }),
+    async read({ positionals: [account = ''], values, host }) {
+      const before = await accountRow(host.database, account)
+      return { account, limits: null, ...limitChanges(values, before) }
+    },
     print: ({ name, limits }: AccountRow) => ({
       rows: [{ account: name, ...limits }],
       json: { account: name, limits },

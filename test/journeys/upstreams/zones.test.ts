@@ -256,6 +256,9 @@ t.test('docs/zones.md: its commands set what accounts and keys demand', async t 
   }
   const account = JSON.parse(await run(t, 'accounts', 'show', 'ann', '--json'))
   t.same(account.limits, { zone: 'eu' })
+  await run(t, 'accounts', 'limit', 'ann', '--requests', '60/min')
+  const limited = JSON.parse(await run(t, 'accounts', 'show', 'ann', '--json'))
+  t.same(limited.limits, { zone: 'eu', requests: '60/min' }, 'a rate keeps the zone')
   const key = JSON.parse(await run(t, 'keys', 'show', number, '--json'))
   t.same(key.limits, { retention: 'none' })
 })
