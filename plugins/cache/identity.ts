@@ -65,6 +65,8 @@ export interface Scope {
   /** The key in `models:`, and the upstream's name of the model. */
   readonly model: string
   readonly target: string
+  /** The zones and the retention of the upstream: an answer of another zone is another one. */
+  readonly place: readonly string[]
   /** The entry of the model with its price, and the guards, as they are configured. */
   readonly versions: readonly string[]
   /** Headers that change what an upstream answers. */

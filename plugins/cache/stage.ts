@@ -5,6 +5,7 @@ import type { Attempt, Exchange, Metrics, Next, Slot, Stage } from '../../engine
 import type { Codec } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { ACCOUNT, CACHED, GUARD_VERSION, MODEL, SENT_FORMAT, USAGE } from '../slots.ts'
+import { placeOf } from '../zones/rule.ts'
 import type { Cache, Flight } from './cache.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
 import { decodeWhole, type Entry, encodeEntry } from './entry.ts'
@@ -95,6 +96,7 @@ export class CacheStage implements Stage {
       share,
       model,
       target: target.name ?? '',
+      place: placeOf(exchange.progress.upstream),
       versions: [this.#options.versions.get(model) ?? '', slots.get(GUARD_VERSION) ?? ''],
       headers: Object.entries(request.headers)
         .filter(([name]) => VARYING.test(name))

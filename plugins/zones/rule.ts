@@ -31,6 +31,11 @@ export const zonesOf = (upstream: UpstreamView | undefined): readonly string[] =
   const zones = upstream?.options.zone ?? []
   return (Array.isArray(zones) ? zones : [zones]).map(String)
 }
+/** Everything that rules ask about an upstream. */
+export const placeOf = (upstream: UpstreamView | undefined): readonly string[] => [
+  ...zonesOf(upstream),
+  `retention: ${upstream?.options.retention ?? ''}`,
+]
 const isPermitted = (upstream: UpstreamView | undefined, { zone, retention }: Place): boolean =>
   (zone === undefined || zonesOf(upstream).includes(zone)) &&
   (retention === undefined || upstream?.options.retention === retention)

@@ -53,7 +53,7 @@ const PRICE = 'price: { input: 0.01, output: 0.02 }, output: 50, context: 1000'
 const CLIP = `dialect: vidu, submit: { id: /id }, poll: { path: 'GET /clips/{id}', every: 20ms..40ms, state: /state, states: { success: succeeded }, results: /files }`
 const gateway = await startGateway({
   routes: `
-pipeline: [errors, auth, zone, form, model, idempotency, responses, files, batches, meter, task, account, translate, embed, realtime]
+pipeline: [errors, auth, zone, form, model, idempotency, responses, files, batches, meter, task, account, translate, cache, embed, realtime]
 upstreams:
 ${upstream('us', ', formats: [openai-chat]')}
 ${upstream('eu', ', formats: [openai-chat], zone: [eu, de], retention: none')}
@@ -62,6 +62,7 @@ ${upstream('us-vectors', ', embeddings: openai')}
 ${upstream('eu-vectors', ', embeddings: openai, zone: eu')}
 models:
   both: { to: [us/m, eu/m], ${PRICE} }
+  cached: { to: [us/m, eu/m], cache: exact, ${PRICE} }
   german: { to: [us/m, de/m, eu/m], ${PRICE} }
   american: { to: us/m, ${PRICE} }
   vectors: { to: [us-vectors/v, eu-vectors/v], price: { input: 0.01 }, context: 1000 }
@@ -114,6 +115,7 @@ const chat = (model: string, stream = false) => ({
   model,
   stream,
   max_tokens: 10,
+  temperature: 0,
   messages: MESSAGES,
 })
 const ask = async (key: string, model: string, path = '/v1/chat/completions') => {
@@ -205,6 +207,21 @@ t.test('a key: every kind of call stays in its zone', async t => {
     t.match(refused.text, /which the API key demands/)
     t.same(requested, [])
   }
+})
+
+t.test('the cache: an answer of another zone is not given', async t => {
+  const key = await createKey(t, 'caches')
+  const before = await ask(key, 'cached')
+  t.same(requested, ['us'])
+  t.match((await ask(key, 'cached')).text, JSON.parse(before.text).choices[0].message.content)
+  t.same(requested, [], 'from the cache')
+  await run(t, 'accounts', 'limit', 'caches', '--zone', 'eu')
+  await eventually(async () => {
+    await ask(key, 'cached')
+    return requested.join() === 'eu'
+  })
+  await ask(key, 'cached')
+  t.same(requested, [], 'from the cache, of this zone')
 })
 
 t.test('an account: its zone binds all its keys, whatever they demand', async t => {

@@ -28,6 +28,7 @@ const SCOPE: Scope = {
   member: null,
   share: 'member',
   model: 'm',
+  place: [],
   target: 't',
   versions: ['1'],
   headers: [],
