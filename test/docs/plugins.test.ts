@@ -164,18 +164,18 @@ t.test('docs/plugins.md: its plugin with a table counts calls and checks its opt
 })
 
 /** As a plugin outside of the repository imports them. */
-const packagedCache = (exampleFiles.find(({ file }) => file === 'plugins/cache.ts')?.text ?? '')
+const packagedCache = (exampleFiles.find(({ file }) => file === 'plugins/repeats.ts')?.text ?? '')
   .replace('../engine/plugin.ts', 'tollgate/plugin')
   .replace('./slots.ts', 'tollgate/slots')
 
 t.test('docs/plugins.md: a hit of the cache is free, plain and streamed', async t => {
   const gateway = await startGateway({
-    files: { 'plugins/cache.ts': packagedCache },
-    routes: `pipeline: [errors, auth, model, cache, meter, translate, sandbox]
+    files: { 'plugins/repeats.ts': packagedCache },
+    routes: `pipeline: [errors, auth, model, repeats, meter, translate, sandbox]
 upstreams: { up: { url: 'sandbox:', formats: [openai-chat] } }
 models: { gp: { to: up/gp, output: 100, price: { output: 1 / 1k } } }
 routes:
-  - { path: POST /v1/chat/completions, auth: key, model: body, cache: { seconds: 600, most: 10 }, translate: openai-chat, errors: openai }
+  - { path: POST /v1/chat/completions, auth: key, model: body, repeats: { seconds: 600, most: 10 }, translate: openai-chat, errors: openai }
 `,
   })
   t.teardown(() => gateway.stop())
@@ -205,7 +205,7 @@ routes:
 const arrange = async (t: Test) => {
   let now = 1_000_000
   t.intercept(Date, 'now', { value: () => now })
-  const cache = await exampleOf(t, 'cache')
+  const cache = await exampleOf(t, 'repeats')
   const stage = await cache.setup({ seconds: 10, most: 2 }, fakeHost())
   let answers = 0
   /** Sends a request of account `id`; resolves to the text of its answer, `answer N` of the Nth

@@ -42,6 +42,8 @@ export const completionsAt = (
   schema: unknown,
 ): { readonly prefix: string; readonly completions: readonly Completion[] } => {
   const { path, prefix, isValue } = positionAt(text, offset)
+  // The page asks for the schema: until it has come, there is nothing to complete.
+  if (schema === undefined) return { prefix, completions: [] }
   const { $defs = {} } = schema as Schema
   const follow: Follow = ({ $ref, ...each }) =>
     $ref === undefined ? each : ($defs[$ref.replace('#/$defs/', '')] ?? {})

@@ -88,6 +88,11 @@ const BOUND: readonly (readonly [operation: RegExp, members: RegExp, why: string
   [/ \/api\/keys/, /^data\.((remaining|used)_)?quota$/, 'quota units of keys, as line 38'],
   [/ \/api\/admin\/(keys|accounts\/show)/, /\.quota$/, 'quota units of keys, for operators'],
   [/ \/api\/admin\/accounts\/(credit|debit)$/, /^data\.(credit|debit)$/, 'the number of a row'],
+  [
+    / \/api\/(token\/(\{id\})?|log\/(self|token))$/,
+    /(^|\.)((remain|used)_)?quota$/,
+    'quota units of new-api',
+  ],
   [/ \/api\/usage\/token$/, /^data\.total_(granted|used|available)$/, 'quota units of new-api'],
   [/ \/api\/(models|pricing)$/, /_ratio$|\.model_price$/, 'ratios and dollars of new-api'],
   [/ \/api\/status$/, /^data\.(\w+_rate|price|quota_per_unit)$/, 'rates of new-api'],
@@ -473,9 +478,10 @@ t.test(
     const ids = operationsIn(document)
       .map(({ operation }) => operation.operationId)
       .filter(id => id.startsWith('admin-'))
-    // Their tests need an editor, an older version, a failed delivery, a task without an answer or
-    // the section `alerts:`.
-    const others = /editor|rollback|replay|tasks-(resolve|retry|cancel)|live|alerts/
+    // Their tests need an editor, an older version, a failed delivery, a task without an answer, or
+    // the sections `alerts:`, `journal:` and `cache:`.
+    const others =
+      /editor|rollback|replay|tasks-(resolve|retry|cancel)|live|alerts|config-|journal|cache|traffic|credits|accounts-usage/
     t.same(
       ids.filter(id => !checkedIds.includes(id) && !others.test(id)),
       [],

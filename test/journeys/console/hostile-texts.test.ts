@@ -43,6 +43,7 @@ const UNOPENED: Readonly<Record<'customer' | 'operator', readonly string[]>> = {
   operator: [
     'operator-call-refund',
     'operator-upstreams-tested',
+    'operator-routes-chat-limits',
     'operator-editor-file-notes-yaml-problems',
   ],
 }

@@ -295,7 +295,6 @@ t.test("interactions: errors are in Google's dialect", async t => {
   for (const [body, status, message] of [
     [{ input }, 400, /model/],
     [{ model: 'gem', input: 7 }, 400, /input/],
-    [{ model: 'gem', input, background: true }, 400, /background/],
     [{ model: 'gem', input, agent: 'deep-research' }, 400, /agent/],
     [{ model: 'none', input }, 404, /none/],
     [{ model: 'gem', input, previous_interaction_id: 'x' }, 404, /x/],

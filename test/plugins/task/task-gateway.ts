@@ -244,7 +244,7 @@ export const runCommand = async (
   values: object = {},
 ): Promise<{ readonly rows?: unknown; readonly json?: unknown }> => {
   const { subcommands } = commands.tasks as { subcommands: Record<string, SingleCommand> }
-  const host = { ...hostOver(database), upstreams: { vd: {} } }
+  const host = { ...hostOver(database), upstreams: { vd: { options: {} } } }
   const result = await subcommands[verb]?.run(
     { positionals, values } as never,
     host as unknown as HostBase,

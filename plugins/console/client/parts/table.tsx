@@ -20,7 +20,7 @@ export interface Column<Row> {
   readonly isActions?: boolean
   /** Left out on narrow screens, 920 px. */
   readonly isWide?: boolean
-  /** Left out below 1420 px. */
+  /** Left out below 1520 px. */
   readonly isWidest?: boolean
   /** The value of the parameter `sort` that orders the list by this column. */
   readonly sort?: string

@@ -12,7 +12,7 @@ const COLUMNS = [
   ['output_tokens', 'column.output'],
 ] as const satisfies readonly (readonly [keyof TokenSums, TextKey])[]
 
-/** `isWidest`: left out below 1420 px, not only on narrow screens. */
+/** `isWidest`: left out below 1520 px, not only on narrow screens. */
 export const tokenColumns = <Row extends Counts>(isWidest = false): readonly Column<Row>[] =>
   COLUMNS.map(([name, title]) => ({
     title: text(title),
