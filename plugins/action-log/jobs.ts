@@ -23,8 +23,13 @@ export const startActionJobs = (host: HostBase): void => {
     async () => {
       const { version } = host.config
       if (recorded.version === version) return
-      await recordVersions(host)
-      recorded.version = version
+      try {
+        await recordVersions(host)
+        recorded.version = version
+      } catch (error) {
+        // A worker begins before the first version is live: the next run records it.
+        if (!isCode(error, 'NO_GATEWAY')) throw error
+      }
     },
     { each: true },
   )
