@@ -20,8 +20,10 @@ export interface Column<Row> {
   readonly isActions?: boolean
   /** Left out on narrow screens, 920 px. */
   readonly isWide?: boolean
-  /** Left out below 1520 px. */
+  /** Left out below 1420 px. */
   readonly isWidest?: boolean
+  /** Left out below 1700 px: for tables with more columns than a usual screen shows. */
+  readonly isExtra?: boolean
   /** The value of the parameter `sort` that orders the list by this column. */
   readonly sort?: string
 }
@@ -251,18 +253,23 @@ export const TableBox = ({ name, hasAll = false, children }: TableBoxProps) => (
   </section>
 )
 interface ColumnsButtonProps {
-  readonly of: readonly Pick<Column<never>, 'isWide' | 'isWidest'>[]
+  readonly of: readonly Pick<Column<never>, 'isWide' | 'isWidest' | 'isExtra'>[]
   readonly hasAll: boolean
   onChange(hasAll: boolean): void
 }
 /** Shows the columns that a screen of this width leaves out. */
 const ColumnsButton = ({ of, hasAll, onChange }: ColumnsButtonProps) => {
-  const [isWide, isWidest] = [of.some(each => each.isWide), of.some(each => each.isWidest)]
-  if (!isWide && !isWidest) return null
+  const levels = [
+    of.some(each => each.isExtra) && 'below-extra',
+    of.some(each => each.isWidest) && 'below-widest',
+    of.some(each => each.isWide) && 'below-wide',
+  ]
+  const widest = levels.find(Boolean)
+  if (!widest) return null
   return (
     <button
       type="button"
-      class={`button tiny ${isWidest ? 'below-widest' : 'below-wide'}`}
+      class={`button tiny ${widest}`}
       aria-pressed={hasAll}
       onClick={() => onChange(!hasAll)}
     >
@@ -321,12 +328,13 @@ const Head = <Row,>({ of, sorting }: HeadProps<Row>) => {
   )
 }
 const classOf = (
-  column: Pick<Column<never>, 'isNumber' | 'isWide' | 'isWidest' | 'isActions'>,
+  column: Pick<Column<never>, 'isNumber' | 'isWide' | 'isWidest' | 'isExtra' | 'isActions'>,
 ): string | undefined =>
   [
     column.isNumber && 'number',
     column.isWide && 'wide-only',
     column.isWidest && 'widest-only',
+    column.isExtra && 'extra-only',
     column.isActions && 'actions',
   ]
     .filter(Boolean)

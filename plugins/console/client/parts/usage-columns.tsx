@@ -12,8 +12,8 @@ const COLUMNS = [
   ['output_tokens', 'column.output'],
 ] as const satisfies readonly (readonly [keyof TokenSums, TextKey])[]
 
-/** `isWidest`: left out below 1520 px, not only on narrow screens. */
-export const tokenColumns = <Row extends Counts>(isWidest = false): readonly Column<Row>[] =>
+/** `isExtra`: left out below 1700 px, not only on narrow screens. */
+export const tokenColumns = <Row extends Counts>(isExtra = false): readonly Column<Row>[] =>
   COLUMNS.map(([name, title]) => ({
     title: text(title),
     cell: row => {
@@ -22,7 +22,7 @@ export const tokenColumns = <Row extends Counts>(isWidest = false): readonly Col
     },
     csv: row => row[name],
     isNumber: true,
-    ...(isWidest ? { isWidest } : { isWide: true }),
+    ...(isExtra ? { isExtra } : { isWide: true }),
   }))
 
 const LATENCIES = [
@@ -44,5 +44,5 @@ export const latencyColumns = <Row,>(
     },
     csv: row => of(row)?.[name],
     isNumber: true,
-    ...(name === 'p50_ms' ? { isWide: true } : { isWidest: true }),
+    ...(name === 'p50_ms' ? { isWide: true } : { isExtra: true }),
   }))
