@@ -68,11 +68,7 @@ const COLUMNS = (): readonly Column<OwnTask>[] => [
     ),
     csv: ({ id }) => id,
   },
-  {
-    title: text('column.model'),
-    cell: ({ model }) => <span class="ellipsis">{model}</span>,
-    csv: ({ model }) => model,
-  },
+  column(text('column.model'), ({ model }) => model, 'ellipsis'),
   {
     title: text('tasks.prompt'),
     cell: task => <span class="ellipsis long">{promptOf(task)}</span>,

@@ -8,7 +8,7 @@ import { call } from '../api.ts'
 import { toApiError } from '../loading.ts'
 import { text } from '../texts.ts'
 import { ErrorState, Skeleton } from './states.tsx'
-import { Id, Money, State, Time } from './values.tsx'
+import { AccountLink, Id, Money, type Owned, State, Time } from './values.tsx'
 
 export interface Column<Row> {
   readonly title: string
@@ -53,6 +53,14 @@ export const column = <Row,>(
   cell: row => CELLS[kind](csv(row)),
   ...(kind === 'money' && { isNumber: true }),
   ...more,
+})
+
+/** The account of a row, for operators: its name, in the CSV too. */
+export const accountColumn = <Row extends Owned>(): Column<Row> => ({
+  title: text('column.account'),
+  cell: row => <AccountLink of={row} />,
+  csv: ({ account, account_name: name }) => name ?? account,
+  isWide: true,
 })
 
 export interface Sorting {

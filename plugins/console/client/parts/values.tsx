@@ -95,7 +95,7 @@ export const MethodPath = ({ method, path }: { method: string; path: string }) =
   </span>
 )
 
-type Owned = Pick<ChargeRow, 'account' | 'account_name'>
+export type Owned = Pick<ChargeRow, 'account' | 'account_name'>
 /** The account of a row, for operators. */
 export const AccountLink = ({ of: { account, account_name: name } }: { of: Owned }) => (
   <a class="ellipsis" href={hrefOf('account', String(account))} title={name ?? ''}>

@@ -7,9 +7,15 @@ import { Filter } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
-import { type Column, column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import {
+  accountColumn,
+  type Column,
+  column,
+  envelopePage,
+  Table,
+  useRows,
+} from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
-import { AccountLink } from '../../parts/values.tsx'
 import { type TextKey, text } from '../../texts.ts'
 
 const STATES = ['pending', 'delivered', 'failed'] as const
@@ -54,12 +60,7 @@ export default Deliveries
 const columnsOf = (onReplay: (id: string) => void): readonly Column<DeliveryRow>[] => [
   column(text('column.created'), ({ created }) => created, 'time', { isWide: true }),
   column(text('deliveries.event'), ({ id }) => id, 'id', { isWidest: true }),
-  {
-    title: text('column.account'),
-    cell: row => <AccountLink of={row} />,
-    csv: ({ account, account_name: name }) => name ?? account,
-    isWide: true,
-  },
+  accountColumn(),
   {
     title: text('deliveries.receiver'),
     cell: ({ receiver }) => (

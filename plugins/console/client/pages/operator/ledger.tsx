@@ -11,7 +11,14 @@ import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Segments } from '../../parts/segments.tsx'
 import { Empty, FormError } from '../../parts/states.tsx'
-import { type Column, column, envelopePage, Table, useRows } from '../../parts/table.tsx'
+import {
+  accountColumn,
+  type Column,
+  column,
+  envelopePage,
+  Table,
+  useRows,
+} from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { AccountLink, Money, StatusCode, Time, useCurrency } from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
@@ -95,18 +102,8 @@ const useChargeColumns = (isUncollected: boolean): readonly Column<ChargeRow>[] 
   return [
     { title: text('column.time'), cell: ({ at }) => <Time at={at} />, csv: ({ at }) => at },
     requestColumn(),
-    {
-      title: text('column.account'),
-      cell: row => <AccountLink of={row} />,
-      csv: ({ account, account_name: name }) => name ?? account,
-      isWide: true,
-    },
-    {
-      title: text('column.model'),
-      cell: ({ model }) => <span class="ellipsis">{model}</span>,
-      csv: ({ model }) => model,
-      isWide: true,
-    },
+    accountColumn(),
+    column(text('column.model'), ({ model }) => model, 'ellipsis', { isWide: true }),
     column(text('column.state'), ({ state }) => state, 'state', { isWide: true }),
     {
       title: `${text('column.cost')} (${currency})`,
@@ -260,18 +257,8 @@ const taskColumns = (
     ),
     csv: ({ id }) => id,
   },
-  {
-    title: text('column.account'),
-    cell: row => <AccountLink of={row} />,
-    csv: ({ account, account_name: name }) => name ?? account,
-    isWide: true,
-  },
-  {
-    title: text('column.model'),
-    cell: ({ model }) => <span class="ellipsis">{model}</span>,
-    csv: ({ model }) => model,
-    isWide: true,
-  },
+  accountColumn(),
+  column(text('column.model'), ({ model }) => model, 'ellipsis', { isWide: true }),
   column(text('column.upstream'), ({ upstream }) => upstream, 'plain', { isWide: true }),
   {
     title: `${text('call.held')} (${currency})`,
