@@ -28,6 +28,8 @@ export interface Member {
   readonly name: string
   readonly role: MemberRole
 }
+/** The name of a zone, as a regular expression. */
+export const ZONE = '^[a-z][a-z0-9-]{0,31}$'
 /** Rates such as `60/min`, and where its requests may be processed. */
 export interface OwnLimits {
   readonly requests?: string

@@ -3,7 +3,7 @@
 import { instantIn, UsageError } from '../../engine/cli/kit.ts'
 import { RATE } from '../../engine/config/shape.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
-import type { OwnLimits } from '../slots.ts'
+import { type OwnLimits, ZONE } from '../slots.ts'
 import type { PeriodName } from './quota.ts'
 
 export const nameOf = (text: string | undefined, what: string): string => {
@@ -53,29 +53,35 @@ const rateOf = (text: string, what: string): string => {
   throw new UsageError(`${what} must be a rate such as 60/min`)
 }
 const zoneOf = (text: string, what: string): string => {
-  if (/^[a-z][a-z0-9-]{0,31}$/.test(text)) return text
+  if (new RegExp(ZONE).test(text)) return text
   throw new UsageError(`${what} must be the name of a zone such as eu`)
 }
 const retentionOf = (text: string, what: string): 'none' => {
   if (text === 'none') return text
   throw new UsageError(`${what} must be none: only upstreams that keep nothing`)
 }
-type LimitTexts = Readonly<Record<keyof OwnLimits, string | undefined>>
-/** `prefix`: what is before the name of a limit where the operator writes it. */
+type LimitReaders = {
+  readonly [Name in keyof OwnLimits]-?: (text: string, what: string) => OwnLimits[Name]
+}
+const LIMIT_READERS: LimitReaders = {
+  requests: rateOf,
+  tokens: rateOf,
+  concurrency: numberOf,
+  zone: zoneOf,
+  retention: retentionOf,
+}
+export const LIMIT_NAMES = Object.keys(LIMIT_READERS) as readonly (keyof OwnLimits)[]
+/** `textOf`: the text of a limit. `prefix`: what is before its name where the operator writes it.
+ *  Undefined without any limit. */
 export const limitsOf = (
-  { requests, tokens, concurrency, zone, retention }: LimitTexts,
+  textOf: (name: keyof OwnLimits) => string | undefined,
   prefix = '--',
-) => {
-  if ((requests ?? tokens ?? concurrency ?? zone ?? retention) === undefined) return undefined
-  return {
-    ...(requests !== undefined && { requests: rateOf(requests, `${prefix}requests`) }),
-    ...(tokens !== undefined && { tokens: rateOf(tokens, `${prefix}tokens`) }),
-    ...(concurrency !== undefined && {
-      concurrency: numberOf(concurrency, `${prefix}concurrency`),
-    }),
-    ...(zone !== undefined && { zone: zoneOf(zone, `${prefix}zone`) }),
-    ...(retention !== undefined && { retention: retentionOf(retention, `${prefix}retention`) }),
-  }
+): OwnLimits | undefined => {
+  const members = LIMIT_NAMES.flatMap(name => {
+    const text = textOf(name)
+    return text === undefined ? [] : [[name, LIMIT_READERS[name](text, `${prefix}${name}`)]]
+  })
+  return members.length === 0 ? undefined : Object.fromEntries(members)
 }
 /** `5000000`: for life; `5000000/day`, `5000000/month`: for each of them. */
 export const quotaOf = (text: string) => {

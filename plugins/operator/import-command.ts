@@ -4,7 +4,7 @@ import { instantIn, UsageError } from '../../engine/cli/kit.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Json, SingleCommand } from '../../engine/plugin.ts'
 import { parseMoney } from '../billing/money.ts'
-import { limitsOf, nameOf, roleOf } from '../credentials/input.ts'
+import { LIMIT_NAMES, limitsOf, nameOf, roleOf } from '../credentials/input.ts'
 import { isImportable } from '../credentials/secret.ts'
 import { type ImportedAccount, type ImportedKey, importAccounts } from './import.ts'
 
@@ -131,20 +131,14 @@ const namesOf = (value: Json): readonly string[] => {
   throw new UsageError('`models` must be a list of names')
 }
 const limitsIn = (value: Json) => {
-  const { requests, tokens, concurrency, zone, retention, ...rest } = fieldsOf(value)
-  refuseOthers(rest)
-  const text = (limit: Json | undefined) => (limit === undefined ? undefined : String(limit))
+  const fields = fieldsOf(value)
+  refuseOthers(Object.fromEntries(Object.entries(fields).filter(([name]) => !isLimit(name))))
   return limitsOf(
-    {
-      requests: text(requests),
-      tokens: text(tokens),
-      concurrency: text(concurrency),
-      zone: text(zone),
-      retention: text(retention),
-    },
+    name => (fields[name] === undefined ? undefined : String(fields[name])),
     'limits.',
   )
 }
+const isLimit = (name: string): boolean => LIMIT_NAMES.some(each => each === name)
 const unitsOf = (value: Json): number => {
   if (Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 1e15)
     return Number(value)

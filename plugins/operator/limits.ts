@@ -3,7 +3,7 @@
 import { textOf } from '../../engine/cli/kit.ts'
 import { integer, object, RATE, text } from '../../engine/config/shape.ts'
 import type { CommandArguments } from '../../engine/plugin.ts'
-import { limitsOf } from '../credentials/input.ts'
+import { LIMIT_NAMES, limitsOf } from '../credentials/input.ts'
 import type { Limits } from '../views.ts'
 import { retentionOf, zoneName } from '../zones/rule.ts'
 import { nullable } from './arguments.ts'
@@ -36,20 +36,8 @@ export const LIMIT_OPTIONS = {
   },
 } as const
 /** Undefined without any of these options. */
-export const limitsIn = ({
-  requests,
-  tokens,
-  concurrency,
-  zone,
-  retention,
-}: CommandArguments['values']) =>
-  limitsOf({
-    requests: textOf(requests),
-    tokens: textOf(tokens),
-    concurrency: textOf(concurrency),
-    zone: textOf(zone),
-    retention: textOf(retention),
-  })
+export const limitsIn = (values: CommandArguments['values']) =>
+  limitsOf(name => textOf(values[name]))
 
 /** Each with the word that removes it. */
 const LIMIT_WORDS = {
@@ -59,7 +47,6 @@ const LIMIT_WORDS = {
   zone: 'any',
   retention: 'any',
 } as const satisfies Readonly<Record<keyof Limits, string>>
-const LIMIT_NAMES = Object.keys(LIMIT_WORDS) as (keyof Limits)[]
 /** The options of one limit keep the others. Without any option: nothing. */
 export const limitChanges = (
   values: CommandArguments['values'],

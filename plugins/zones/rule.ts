@@ -3,14 +3,14 @@
 import { object, oneOf, type RawOf, text } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, HostBase, UpstreamView } from '../../engine/plugin.ts'
-import type { Account } from '../slots.ts'
+import { type Account, ZONE } from '../slots.ts'
 
 const fault = errors({
   ZONE_REFUSED: [403, 'No target of this request is %s, which %s demands.'],
 })
 
 export const zoneName = (description: string) =>
-  text(description, { pattern: '^[a-z][a-z0-9-]{0,31}$', examples: ['eu'] })
+  text(description, { pattern: ZONE, examples: ['eu'] })
 export const retentionOf = (description: string) =>
   oneOf(description, ['none'], { examples: ['none'] })
 
@@ -52,12 +52,13 @@ export class PlaceRules {
     this.#upstreams = upstreams
   }
   /** Throws ZONE_REFUSED, now or when later targets are set, if no target is permitted. */
-  apply(exchange: Exchange, { zone, retention }: Place, owner: PlaceOwner): void {
+  apply(exchange: Exchange, place: Place, owner: PlaceOwner): void {
+    const { zone, retention } = place
     if (zone === undefined && retention === undefined) return
     const name = `${owner}/${zone ?? ''}/${retention ?? ''}`
     let rule = this.#rules.get(name)
     if (!rule) {
-      rule = this.#rule({ ...(zone && { zone }), ...(retention && { retention }) }, owner)
+      rule = this.#rule(place, owner)
       if (this.#rules.size < MOST_RULES) this.#rules.set(name, rule)
     }
     exchange.restrict(rule)
