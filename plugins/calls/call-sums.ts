@@ -3,7 +3,7 @@
  *  call ──▶ sums in memory ──every two seconds──▶ one transaction ──▶ rows, removed with age
  *  Sums that the store does not take are lost, as are those of the last seconds of a killed
  *  process: money is in the ledger. */
-import type { Database, Log, Metrics } from '../../engine/plugin.ts'
+import { BackgroundWrites, type Parts } from './background-writes.ts'
 import { addTime, emptyHistogram } from './histogram.ts'
 import { addSums, addTimes, removeOldSums, SPANS } from './sum-statements.ts'
 
@@ -48,20 +48,16 @@ type All = NewTimes & {
   cached: number
   output: number
 }
-interface Parts {
-  readonly database: Pick<Database, 'write'>
-  readonly log: Log
-  readonly metrics: Pick<Metrics, 'count'>
-}
 
 export class CallSums {
   readonly #parts: Parts
   #own = new Map<string, Own>()
   #all = new Map<string, All>()
-  #isFailing = false
+  readonly #writes: BackgroundWrites
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#writes = new BackgroundWrites(parts, 'sums of calls')
   }
   add(call: EndedCall): void {
     for (const span of Object.values(SPANS)) this.#addToAll(call, span)
@@ -73,14 +69,8 @@ export class CallSums {
     if (own.length + all.length === 0) return
     this.#own = new Map()
     this.#all = new Map()
-    try {
-      await this.#parts.database.write([...all.map(addSums), ...own.map(addTimes)])
-      this.#isFailing = false
-    } catch (error) {
-      this.#omit(own.length + all.length)
-      if (!this.#isFailing) this.#parts.log.warn({ error }, 'sums of calls could not be written')
-      this.#isFailing = true
-    }
+    const list = [...all.map(addSums), ...own.map(addTimes)]
+    if (!(await this.#writes.write(list))) this.#omit(list.length)
   }
   async remove(now: number): Promise<void> {
     await this.#parts.database.write(removeOldSums(now))

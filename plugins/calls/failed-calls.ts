@@ -4,7 +4,7 @@
  *  list ──every second──▶ one transaction ──▶ rows, removed when they are old or too many
  *  Rows that the store does not take are lost, as are those of the last second of a killed
  *  process. */
-import type { Database, Log, Metrics } from '../../engine/plugin.ts'
+import { BackgroundWrites, type Parts } from './background-writes.ts'
 import type { FailedCallRules } from './section.ts'
 import { addFailedCall, type FailedCall, removeFailedCalls } from './statements.ts'
 
@@ -20,11 +20,6 @@ interface Budget {
   /** Failed calls that are not kept since the last one that is. */
   omitted: number
 }
-interface Parts {
-  readonly database: Pick<Database, 'write'>
-  readonly log: Log
-  readonly metrics: Pick<Metrics, 'count'>
-}
 
 export class FailedCalls {
   readonly #parts: Parts
@@ -33,11 +28,12 @@ export class FailedCalls {
    *  members this class cannot read. */
   readonly budgets: Map<number, Budget>
   #rows: { readonly call: FailedCall; readonly omitted: number }[] = []
-  #isFailing = false
+  readonly #writes: BackgroundWrites
 
   /** `previous`: of an earlier configuration. */
   constructor(parts: Parts, rules: FailedCallRules, previous?: FailedCalls) {
     this.#parts = parts
+    this.#writes = new BackgroundWrites(parts, 'failed calls')
     this.#rules = rules
     this.budgets = previous?.budgets ?? new Map()
   }
@@ -56,16 +52,8 @@ export class FailedCalls {
     const rows = this.#rows
     if (rows.length === 0) return
     this.#rows = []
-    try {
-      await this.#parts.database.write(
-        rows.map(({ call, omitted }) => addFailedCall(call, omitted)),
-      )
-      this.#isFailing = false
-    } catch (error) {
-      this.#count('store', rows.length)
-      if (!this.#isFailing) this.#parts.log.warn({ error }, 'failed calls could not be written')
-      this.#isFailing = true
-    }
+    const list = rows.map(({ call, omitted }) => addFailedCall(call, omitted))
+    if (!(await this.#writes.write(list))) this.#count('store', rows.length)
   }
   async remove(now: number): Promise<void> {
     const { keep, size } = this.#rules
