@@ -1,9 +1,16 @@
 /** Helpers of the engine and of plugins. This file imports types only. */
-import type { Bytes, Json, Slot } from './plugin.ts'
+import type { Bytes, Document, Json, Slot } from './plugin.ts'
 
 /** Whether a value is an object with members: neither null nor an array. */
 export const isFields = (value: unknown): value is { readonly [name: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The routes of a document that is being checked, with their places. Those that are not maps are
+ *  left out: their schema reports them. */
+export const routesIn = ({ routes }: Document) =>
+  (Array.isArray(routes) ? routes : []).flatMap((route, index) =>
+    isFields(route) ? [[index, route] as const] : [],
+  )
 
 /** The same memory as a Buffer. */
 export const asBuffer = (bytes: Bytes): Buffer =>

@@ -11,7 +11,7 @@ import {
   text,
   type ValueOf,
 } from '../engine/config/shape.ts'
-import { isFields } from '../engine/kit.ts'
+import { isFields, routesIn } from '../engine/kit.ts'
 import type { Document, Headers, Host, Plugin, Report, Request, Stage } from '../engine/plugin.ts'
 
 const NAME = '^(?:\\*|[A-Za-z0-9!#$%&*+.^_`|~-]+)$'
@@ -162,7 +162,8 @@ const preflight = ({ headers }: Request, allowed: readonly string[], rules: Rule
 }
 
 /** Any page could act for whoever is signed in to the console. */
-function problemsIn({ cors, routes }: Document, report: Report): void {
+function problemsIn(document: Document, report: Report): void {
+  const { cors } = document
   const section = isFields(cors) ? cors : {}
   const check = (options: unknown, where: readonly (string | number)[]): void => {
     const { origins, credentials } = { ...section, ...(isFields(options) ? options : {}) }
@@ -174,6 +175,6 @@ function problemsIn({ cors, routes }: Document, report: Report): void {
       )
   }
   if (cors !== undefined) check({}, ['cors'])
-  for (const [index, route] of (Array.isArray(routes) ? routes : []).entries())
-    if (isFields(route) && isFields(route.cors)) check(route.cors, ['routes', index, 'cors'])
+  for (const [index, route] of routesIn(document))
+    if (isFields(route.cors)) check(route.cors, ['routes', index, 'cors'])
 }

@@ -2,7 +2,7 @@
  *  demand it of every target. `auth` demands what an account or an API key has. */
 import { nearest } from '../engine/config/nearest.ts'
 import { oneOrMore } from '../engine/config/shape.ts'
-import { isFields } from '../engine/kit.ts'
+import { isFields, routesIn } from '../engine/kit.ts'
 import type { Document, Json, Plugin, Report } from '../engine/plugin.ts'
 import { PLACE, type Place, PlaceRules, retentionOf, zoneName } from './zones/rule.ts'
 
@@ -34,16 +34,16 @@ export default {
 } satisfies Plugin<Place>
 
 /** A route whose zone no upstream has can serve nothing. */
-function problemsIn({ upstreams, routes }: Document, report: Report): void {
+function problemsIn(document: Document, report: Report): void {
+  const { upstreams } = document
   const listed = Object.values(isFields(upstreams) ? upstreams : {}).filter(isFields)
   const zones = [...new Set(listed.flatMap(({ zone = [] }) => [zone].flat() as Json[]))].map(String)
-  for (const [index, route] of (Array.isArray(routes) ? routes : []).entries()) {
-    if (!isFields(route) || !isFields(route.zone)) continue
+  for (const [index, route] of routesIn(document)) {
+    if (!isFields(route.zone)) continue
     const { zone, retention } = route.zone
     if (typeof zone === 'string' && !zones.includes(zone)) {
-      const hint = nearest(zone, zones)
-      const end = hint === undefined ? '' : `; did you mean \`${hint}\`?`
-      report(['routes', index, 'zone', 'zone'], 'ZONE_UNKNOWN', `no upstream is in this zone${end}`)
+      const at = ['routes', index, 'zone', 'zone']
+      report(at, 'ZONE_UNKNOWN', 'no upstream is in this zone', nearest(zone, zones))
     }
     if (retention === 'none' && !listed.some(each => each.retention === 'none'))
       report(

@@ -1,16 +1,17 @@
 /** Checks modes of the route option `auth` that are names of plugins. */
 import { nearest } from '../../engine/config/nearest.ts'
-import { isFields } from '../../engine/kit.ts'
+import { routesIn } from '../../engine/kit.ts'
 import type { Document, Json, Report } from '../../engine/plugin.ts'
 import type { AuthOptions } from '../credentials/auth-option.ts'
 import { authRequirementOf, modeNames } from '../credentials/credential-extraction.ts'
 
 /** Reports a mode that is neither one of `auth` nor a plugin before it. */
-export const checkModes = ({ pipeline, routes }: Document, report: Report): void => {
+export const checkModes = (document: Document, report: Report): void => {
+  const { pipeline } = document
   const order: readonly Json[] = Array.isArray(pipeline) ? pipeline : []
   const before = order.slice(0, Math.max(0, order.indexOf('auth'))).map(String)
-  for (const [index, route] of (Array.isArray(routes) ? routes : []).entries()) {
-    const options = isFields(route) ? (route.auth as AuthOptions | undefined) : undefined
+  for (const [index, route] of routesIn(document)) {
+    const options = route.auth as AuthOptions | undefined
     if (options === undefined) continue
     for (const name of authRequirementOf(options).plugins) {
       if (before.includes(name)) continue

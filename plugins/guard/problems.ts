@@ -1,15 +1,16 @@
 /** Checks `guards:` and the guards of routes beyond their schemas. */
 import { choicesFor } from '../../engine/config/nearest.ts'
-import { isFields } from '../../engine/kit.ts'
+import { routesIn } from '../../engine/kit.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
 import { patternFinder } from '../finders/patterns.ts'
 import { type Guard, SECTION } from './section.ts'
 
-export const problemsIn = ({ guards, routes }: Document, report: Report): void => {
+export const problemsIn = (document: Document, report: Report): void => {
+  const { guards } = document
   const named = SECTION.read((guards ?? {}) as never)
   for (const [name, guard] of Object.entries(named)) checkGuard(name, guard, report)
-  for (const [index, route] of (Array.isArray(routes) ? routes : []).entries()) {
-    if (!isFields(route) || route.guard === undefined) continue
+  for (const [index, route] of routesIn(document)) {
+    if (route.guard === undefined) continue
     for (const [position, name] of [route.guard].flat().entries()) {
       if (typeof name !== 'string' || Object.hasOwn(named, name)) continue
       const { choices, suggestion } = choicesFor(name, 'guards', Object.keys(named))

@@ -1,11 +1,9 @@
 /** Problems of the section `journal:` that its schema cannot see. */
-import { isFields } from '../../engine/kit.ts'
+import { isFields, routesIn } from '../../engine/kit.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
 
-export const checkSection = (
-  { journal, pipeline, models, routes }: Document,
-  report: Report,
-): void => {
+export const checkSection = (document: Document, report: Report): void => {
+  const { journal, pipeline, models } = document
   if (!isFields(journal)) return
   if (Array.isArray(pipeline) && !pipeline.includes('journal'))
     report(
@@ -14,8 +12,8 @@ export const checkSection = (
       'no call is written: `pipeline:` has no `journal`; add it behind `guard`',
     )
   const rules = Array.isArray(journal.rules) ? journal.rules.filter(isFields) : []
-  const routeNames = (Array.isArray(routes) ? routes : []).flatMap(route =>
-    isFields(route) && typeof route.name === 'string' ? [route.name] : [],
+  const routeNames = routesIn(document).flatMap(([, { name }]) =>
+    typeof name === 'string' ? [name] : [],
   )
   for (const [index, rule] of rules.entries()) {
     checkNames(rule.models, Object.keys(isFields(models) ? models : {}), name =>
