@@ -202,7 +202,7 @@ const block = (path: EditPath, value: Json, indent: number): string => {
   return `${head}\n${entries.join('')}`
 }
 
-// ---------------------------------------------------------------- the result is what was asked for
+// ---------------------------------------------------------------- checking the changed text
 
 /** Whether the new text has the value, and all else as before. */
 const isAsWanted = (before: Tree, text: string, path: EditPath, value: Json): boolean => {

@@ -259,7 +259,8 @@ export const languageTitle = (language: LanguageName): string => LANGUAGES[langu
 export const snippetOf = (language: LanguageName, call: SampleCall, name: FormatName): string =>
   LANGUAGES[language].of(call, name)
 
-/** Programs that send one request as it was; the key is in the environment variable KEY. */
+/** Programs of the shell, Python and JavaScript that send a request of the playground unchanged;
+ *  they read the API key from the environment variable KEY. */
 export const REQUEST_CODE = {
   curl: (url: string, body: object): string => `curl ${shellText(url)} \\
   -H "Authorization: Bearer $KEY" \\

@@ -50,7 +50,7 @@ export const servedByTask = (
 }
 
 type Facts = Partial<Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache' | 'zone'>>
-/** Undefined: none. */
+/** The zones of an upstream; undefined if it has none. */
 const zoneOf = (upstream: UpstreamView | undefined): readonly string[] | undefined => {
   const zones = zonesOf(upstream)
   return zones.length > 0 ? zones : undefined

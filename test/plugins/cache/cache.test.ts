@@ -186,7 +186,7 @@ t.test('cache: a store that is away is a miss', async t => {
   t.ok((await cache.find('k2', Date.now() + 1_000, NEVER)).flight, 'too old for this client')
 })
 
-t.test('cache-control: reads what RFC 9111 says, and leaves out the rest', async t => {
+t.test('cache-control: the directives of RFC 9111 are read, and others ignored', async t => {
   const read = (header?: string) => readCacheControl(header, 1_000_000)
   t.same(read(), { isOff: false, oldest: 0, onlyCached: false })
   t.same(read('No-Store'), { isOff: true, oldest: 0, onlyCached: false })
