@@ -1,5 +1,6 @@
 /** Starts the shipped gateway for tests of the console: its first credentials, and HTTP clients
  *  that hold a session as a browser does. */
+import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { startGateway, type TestGateway } from '../gateway/gateway.ts'
 
@@ -33,6 +34,26 @@ export interface ConsoleGateway extends TestGateway {
 }
 
 const LINK = /#link=(sl-\w+)/
+
+/** Routes of YAML for operators: the sign-in, and every operation. They need SESSION_SCHEMA. */
+export const OPERATOR_ROUTES = `\
+  - { path: POST /api/session, auth: none, validate: schemas/session.json, console: sign-in, errors: envelope }
+  - path: GET|POST /api/admin/{resource}
+    auth: { by: [system-token, session], role: admin }
+    console: admin
+    errors: envelope
+  - path: GET|POST /api/admin/{resource}/{action}
+    auth: { by: [system-token, session], role: admin }
+    console: admin
+    errors: envelope
+`
+/** The file that the route of the sign-in names. */
+export const SESSION_SCHEMA = {
+  'schemas/session.json': readFileSync(
+    new URL('../../../schemas/session.json', import.meta.url),
+    'utf8',
+  ),
+}
 
 export const linkIn = (text: string): string => LINK.exec(text)?.[1] ?? ''
 

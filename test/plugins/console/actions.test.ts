@@ -6,15 +6,17 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { ActionView } from '../../../plugins/views.ts'
 import { signatureHeaders } from '../../../plugins/webhooks/signature.ts'
-import { startConsole } from '../../helpers/console/console-gateway.ts'
+import {
+  OPERATOR_ROUTES,
+  SESSION_SCHEMA,
+  startConsole,
+} from '../../helpers/console/console-gateway.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const SECRET = `whsec_${Buffer.alloc(32, 'heads').toString('base64')}`
 const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = []
 const receiver = createServer(async (request, response) => {
@@ -26,7 +28,7 @@ t.teardown(() => receiver.close())
 const { port } = receiver.address() as AddressInfo
 const gateway = await startConsole(t, {
   settings: 'public_url: http://127.0.0.1',
-  files: { 'schemas/session.json': readFileSync(join(ROOT, 'schemas/session.json'), 'utf8') },
+  files: { ...SESSION_SCHEMA },
   env: { HEADS: `http://127.0.0.1:${port}/heads` },
   routes: `
 pipeline: [errors, auth, validate, meter, account, console]
@@ -34,16 +36,7 @@ console: { edit: true }
 actions: { publish: { every: 1, webhook: '\${HEADS}', secret: ${SECRET} } }
 routes:
   - { path: GET /api/user/info, auth: key, account: info }
-  - { path: POST /api/session, auth: none, validate: schemas/session.json, console: sign-in, errors: envelope }
-  - path: GET|POST /api/admin/{resource}
-    auth: { by: [system-token, session], role: admin }
-    console: admin
-    errors: envelope
-  - path: GET|POST /api/admin/{resource}/{action}
-    auth: { by: [system-token, session], role: admin }
-    console: admin
-    errors: envelope
-`,
+${OPERATOR_ROUTES}`,
 })
 const operator = await gateway.signIn({ token: gateway.token })
 const file = join(dirname(gateway.data), 'routes.yaml')

@@ -4,13 +4,15 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { ConfigurationChange, OfferRow, PresetRow } from '../../../plugins/views.ts'
-import { startConsole } from '../../helpers/console/console-gateway.ts'
+import {
+  OPERATOR_ROUTES,
+  SESSION_SCHEMA,
+  startConsole,
+} from '../../helpers/console/console-gateway.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const provider = createServer((request, response) => {
   response.setHeader('content-type', 'application/json')
   if (request.url !== '/v1/models') return void response.writeHead(404).end('{}')
@@ -33,7 +35,7 @@ const gateway = await startConsole(t, {
   settings: 'public_url: http://127.0.0.1',
   files: {
     'more/models.yaml': MODELS,
-    'schemas/session.json': readFileSync(join(ROOT, 'schemas/session.json'), 'utf8'),
+    ...SESSION_SCHEMA,
   },
   routes: `
 include: [tollgate:presets.yaml, more/*.yaml]
@@ -42,16 +44,7 @@ upstreams: # who answers
   first: { url: '${origin}', formats: [openai-chat] } # ours
   shut: { url: 'http://127.0.0.1:${(empty.address() as AddressInfo).port}', formats: [openai-chat] }
 routes:
-  - { path: POST /api/session, auth: none, validate: schemas/session.json, console: sign-in, errors: envelope }
-  - { path: GET /api/session, auth: session, console: session, errors: envelope }
-  - path: GET|POST /api/admin/{resource}
-    auth: { by: [system-token, session], role: admin }
-    console: admin
-    errors: envelope
-  - path: GET|POST /api/admin/{resource}/{action}
-    auth: { by: [system-token, session], role: admin }
-    console: admin
-    errors: envelope
+${OPERATOR_ROUTES}  - { path: GET /api/session, auth: session, console: session, errors: envelope }
   - path: POST /v1/chat/completions # for all
     name: chat
     model: body

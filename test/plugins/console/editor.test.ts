@@ -1,35 +1,28 @@
 /** The editor of routes.yaml over HTTP: files, schema, check as `tollgate check` says it, save. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { startConsole } from '../../helpers/console/console-gateway.ts'
+import {
+  OPERATOR_ROUTES,
+  SESSION_SCHEMA,
+  startConsole,
+} from '../../helpers/console/console-gateway.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startLanguageServer } from '../../helpers/language-server.ts'
 
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const gateway = await startConsole(t, {
   settings: 'public_url: http://127.0.0.1',
   files: {
     'more/some.yaml': 'routes: []\n',
-    'schemas/session.json': readFileSync(join(ROOT, 'schemas/session.json'), 'utf8'),
+    ...SESSION_SCHEMA,
   },
   routes: `
 include: [more/*.yaml]
 pipeline: [errors, auth, validate, meter, console]
 console: { edit: true }
 routes:
-  - { path: POST /api/session, auth: none, validate: schemas/session.json, console: sign-in, errors: envelope }
-  - path: GET|POST /api/admin/{resource}
-    auth: { by: [system-token, session], role: admin }
-    console: admin
-    errors: envelope
-  - path: GET|POST /api/admin/{resource}/{action}
-    auth: { by: [system-token, session], role: admin }
-    console: admin
-    errors: envelope
-`,
+${OPERATOR_ROUTES}`,
 })
 const operator = await gateway.signIn({ token: gateway.token })
 const edit = (action: string, body: object) =>
