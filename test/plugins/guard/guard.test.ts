@@ -30,7 +30,8 @@ t.test('guard: answers that are split anywhere are masked, in every format', asy
       const { text } = await ask(client, target, 'Hi', true)
       const name = `${client} at ${target}, cut at ${cut}`
       t.equal(textIn(client, text, true), 'Write to [EMAIL_1], or pay [CARD_1] now.', name)
-      t.notMatch(text, /bob@|1111/, name)
+      // A random id may contain the digits among its letters.
+      t.notMatch(text, /bob@|\b1111\b/, name)
     }
 })
 

@@ -77,6 +77,8 @@ t.test('other store: a command beside a gateway that uses another one refuses', 
     files: { 'routes.yaml': routes('${DATABASE_URL:-sqlite:}') },
     env: { DATABASE_URL: url },
   })
+  // The account exists once the first start has printed its key.
+  await gateway.until(/An admin account was created/)
   const config = `${gateway.folder}/routes.yaml`
   const dataFolder = `${gateway.folder}/data`
   const shell = { TOLLGATE_CONFIG: config, TOLLGATE_DATA: dataFolder }
