@@ -1,5 +1,6 @@
-/** Where a conversation stays, by the same hash in every process: each place gets a score for it,
- *  and the highest usable one has it. A place that fails moves its own conversations only. Pure. */
+/** Chooses the upstream, target or key of a conversation by rendezvous hashing: each gets a score,
+ *  and the highest wins, equally in every process. One that fails moves only its own
+ *  conversations. Pure. */
 import { hash } from 'node:crypto'
 
 interface Place {

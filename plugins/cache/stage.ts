@@ -31,7 +31,8 @@ export interface StageOptions {
   readonly cache: Cache
   readonly exact: Exact
   readonly metrics: Metrics
-  /** The key in `models:` -> all that an answer depends on beside its request. */
+  /** The configuration of each model as JSON, by its key in `models:`. Another one makes other
+   *  answers: its entries do not hit. */
   readonly versions: ReadonlyMap<string, string>
   /** Formats that can be read and written, by name. */
   codec(name: string): Codec | undefined

@@ -82,7 +82,7 @@ export const addSums = (sums: Sums): Statement => ({
 
 const OLD_TIMES = sql('old times', 'DELETE FROM call_times WHERE day < ?')
 const OLD_SUMS = sql('old sums', 'DELETE FROM call_sums WHERE span = ? AND at < ?')
-/** How long they are kept, in ms. */
+/** Ages at which sums are deleted, in ms. */
 export const RETENTION = { times: 92 * DAY, hour: 8 * DAY, day: 400 * DAY } as const
 export const removeOldSums = (now: number): readonly Statement[] => [
   { sql: OLD_TIMES, values: [Math.floor((now - RETENTION.times) / DAY)] },

@@ -25,7 +25,8 @@ const SOURCES: Readonly<Record<Exclude<AffinitySource, typeof STORED>, Find>> = 
   key: ({ slots }) => slots.get(ACCOUNT)?.key?.id,
 }
 
-/** The targets with the conversation of the request, by the first source that it has. */
+/** Marks the targets with the id of the request's conversation, which keeps it at one upstream. The
+ *  id comes from the first source that the request has. */
 export const withAffinity = (
   targets: readonly Target[],
   sources: readonly AffinitySource[],

@@ -84,7 +84,7 @@ const printPrice = (price: Json | undefined): string => {
 
 const section = (title: string, lines: readonly string[]): readonly string[] =>
   lines.length === 0 ? [] : [`## ${title}`, '', ...lines, '']
-/** Of a rate by a fact of the request: each choice. */
+/** Prints a rate; one that depends on a fact of the request with each of its choices. */
 const printRate = (rate: Json): string => {
   if (!isFields(rate)) return typeof rate === 'string' ? rate : JSON.stringify(rate)
   const { by, price } = rate

@@ -154,7 +154,7 @@ export const forgetCall = (account: number, response: string): Statement => ({
   sql: FORGET_CALL,
   values: [account, response],
 })
-/** Takes a response that no process runs. Rejects with RESPONSE_TAKEN. */
+/** Makes this process the one that runs a response. Rejects with RESPONSE_TAKEN if another does. */
 export const takeResponse = (
   account: number,
   id: string,

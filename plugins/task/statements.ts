@@ -399,8 +399,8 @@ const FILTERED_TEXT = `${SELECT} WHERE account = ? AND created >= ? AND created 
    ${isIn('id')} ${isIn('state')} ${isIn('model')} ${isIn('path')}
    ${isIn("json_extract(coalesce(r.summary, tasks.body), '$.resolution')")}
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`
-/** The same of those that lists of ids, states, models, paths and resolutions have, each twice as
- *  JSON or twice null, before the row count. */
+/** The tasks of LIST whose id, state, model, path and resolution are in the lists of a client. Each
+ *  list is a parameter twice: as JSON, or null without this filter. They precede the row count. */
 export const FILTERED = sql(
   'filtered',
   FILTERED_TEXT,

@@ -94,7 +94,7 @@ export class ViewStage implements Stage {
       this.#dialect.list(tasks, task => this.#contextOf(task), next),
     )
   }
-  /** One row more than the page has, as the others. */
+  /** Reads one row more than the page has: it says whether another page follows. */
   #rowsOfPage({ from, to, size, number, filters }: Page, account: number): Promise<readonly Row[]> {
     const start = [account, from, to, this.#name]
     const end = [size + 1, number * size]

@@ -169,7 +169,7 @@ const layOut = (
   })
   return { textAndCalls, annotations }
 }
-/** `offset`: of the cited text in the whole one. */
+/** `offset`: characters of the whole text before the cited one. */
 export const writeCitation = (
   { url, title, start, end }: Citation,
   offset: number,

@@ -92,11 +92,11 @@ export const openaiImages: Format = {
     decodeStream: () => ({ push() {}, close: () => false }),
     encodeStream,
     decodeError: decodeErrorReply,
-    needsTranslation: needsTranslation,
+    needsTranslation,
     expectsImageUrls: body => imageFormatIn(body) === 'url',
     imageGeneration: {
       acceptedFields: ACCEPTED_FIELDS,
-      reducePrompt: reducePrompt,
+      reducePrompt,
       joinAnswers: joinImageAnswers,
       inlineImages,
       replaceImages,
