@@ -88,7 +88,7 @@ const readChain = async (
   if (rows.length === MAX_RESPONSES) throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES])
   // Part of the history was deleted: the request cannot be answered without it.
   if (first.previous !== null) throw fault('PREVIOUS_UNKNOWN', [first.previous])
-  const running = rows.find(row => responseOf(row).status === 'in_progress' && row.process !== null)
+  const running = rows.find(row => responseOf(row).status === 'in_progress')
   if (running) throw fault('PREVIOUS_UNFINISHED', [running.id])
   const before =
     first.conversation === null

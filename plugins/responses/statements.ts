@@ -50,7 +50,9 @@ const INDEX_ITEMS: Sql = {
 const CANCEL = sql(
   'cancel',
   `UPDATE stored_responses SET status = 'cancelled', process = NULL
-   WHERE account = ? AND id = ? AND status = 'in_progress'`,
+   WHERE account = ? AND id = ? AND status = 'in_progress' AND (process IS NOT NULL
+     OR EXISTS (SELECT 1 FROM stored_calls c
+       WHERE c.account = stored_responses.account AND c.response = stored_responses.id))`,
 )
 const SAVE_CALL = sql(
   'save call',
@@ -58,7 +60,9 @@ const SAVE_CALL = sql(
 )
 const FORGET_CALL = sql(
   'forget call',
-  'DELETE FROM stored_calls WHERE account = ? AND response = ?',
+  `DELETE FROM stored_calls WHERE account = ? AND response = ? AND NOT EXISTS (
+     SELECT 1 FROM stored_responses s WHERE s.account = stored_calls.account
+       AND s.id = stored_calls.response AND s.status = 'in_progress')`,
 )
 const TAKE = sql(
   'take',
@@ -92,11 +96,13 @@ const DELETE_EXPIRED = sql(
   `DELETE FROM stored_responses WHERE (account, id) IN (SELECT account, id FROM stored_responses
    WHERE expires <= ? AND process IS NULL ORDER BY expires LIMIT ?) RETURNING id`,
 )
+/** 0 for a response in progress that no process can run again. */
+const CALLS = `(SELECT count(*) FROM stored_calls c
+     WHERE c.account = s.account AND c.response = s.id) AS calls`
 /** A response of an account, by its id. */
 export const FIND = sql(
   'find',
-  `SELECT ${COLUMNS}, process, (SELECT count(*) FROM stored_calls c
-     WHERE c.account = s.account AND c.response = s.id) AS calls
+  `SELECT ${COLUMNS}, process, ${CALLS}
    FROM stored_responses s WHERE account = ? AND id = ? AND expires > ?`,
 )
 /** The newest response of an account with an output item of this id. */
@@ -112,14 +118,14 @@ export const RUNNING = sql('running', 'SELECT account, id FROM stored_responses 
  *  maximum depth. */
 export const HISTORY = sql(
   'history',
-  `WITH RECURSIVE chain (depth, id, previous, conversation, created, status, input, response) AS (
-     SELECT 1, id, previous, conversation, created, status, input, response FROM stored_responses
+  `WITH RECURSIVE chain (depth, ${COLUMNS}, process) AS (
+     SELECT 1, ${COLUMNS}, process FROM stored_responses
      WHERE account = ? AND id = ? AND expires > ?
      UNION ALL
-     SELECT c.depth + 1, s.id, s.previous, s.conversation, s.created, s.status, s.input, s.response
+     SELECT c.depth + 1, ${COLUMNS.replace(/\w+/g, 's.$&')}, s.process
      FROM stored_responses s JOIN chain c ON s.id = c.previous
      WHERE s.account = ? AND s.expires > ? AND c.depth < ?)
-   SELECT depth, id, previous, conversation, created, status, input, response FROM chain
+   SELECT depth, ${COLUMNS}, process, ${CALLS} FROM chain s
    ORDER BY depth DESC`,
 )
 
@@ -150,6 +156,7 @@ export const saveCall = (account: number, response: string, call: string): State
   sql: SAVE_CALL,
   values: [account, response, call],
 })
+/** Does nothing while the response is in progress: a process that was reaped cannot finish it. */
 export const forgetCall = (account: number, response: string): Statement => ({
   sql: FORGET_CALL,
   values: [account, response],
@@ -180,7 +187,7 @@ export const indexItems = (account: number, id: string, items: readonly string[]
   sql: INDEX_ITEMS,
   values: [JSON.stringify(items), account, id],
 })
-/** Does nothing if the response is finished. */
+/** Does nothing if the response is finished, or if no process can run it again. */
 export const cancelResponse = (account: number, id: string): Statement => ({
   sql: CANCEL,
   values: [account, id],

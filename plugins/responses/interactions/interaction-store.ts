@@ -46,7 +46,7 @@ export const readConversation = async (
   const isKnown = account !== undefined && isId(interaction)
   const rows = isKnown ? await database.read(HISTORY, values) : []
   const [first] = rows
-  if (rows.some(({ status }) => status === 'in_progress'))
+  if (rows.some(row => interactionOf(row).status === 'in_progress'))
     throw fault('INTERACTION_UNFINISHED', [interaction])
   // Without its beginning, or after one that was deleted, the conversation cannot be continued.
   if (!first || (first.previous !== null && rows.length < MAX_RESPONSES))

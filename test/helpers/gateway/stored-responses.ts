@@ -89,6 +89,7 @@ routes:
     gateway,
     ownClient: ownClient,
     otherClient: otherClient,
+    database,
     rows,
     lastRequest: lastRequest,
   }

@@ -1,4 +1,5 @@
 /** Background responses: billing, cancellation, upstream errors and the crash of a worker. */
+import { GoogleGenAI } from '@google/genai'
 import { APIConnectionError } from 'openai'
 import t from 'tap'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -9,8 +10,16 @@ import {
   responseBody,
   startStored,
 } from '../../helpers/gateway/stored-responses.ts'
+import { statement } from '../../helpers/store/store.ts'
 
-const { upstream, gateway, ownClient: mine, rows, lastRequest: sentBody } = await startStored(t)
+const {
+  upstream,
+  gateway,
+  ownClient: mine,
+  database,
+  rows,
+  lastRequest: sentBody,
+} = await startStored(t)
 
 /** Ignores connection errors while no worker serves. */
 const ignoreConnectionError = (error: unknown): undefined => {
@@ -23,6 +32,12 @@ const until = (id: string, status: string) =>
   })
 const charge = async (id: string) =>
   (await rows(`SELECT state, amount FROM charges WHERE request = 'req_${id.slice(5)}'`))[0]
+
+const killWorkers = async (): Promise<void> => {
+  const config = await gateway.askAdmin('/-/config')
+  const { workers } = (await config.json()) as { workers: readonly { readonly pid: number }[] }
+  for (const { pid } of workers) process.kill(pid, 'SIGKILL')
+}
 
 t.test('background response: completes after its client disconnects, and is charged', async t => {
   await upstream.script('cl', plainReply(messageBody('done')))
@@ -106,11 +121,49 @@ t.test('background response: another worker finishes it after its own crashes', 
   const { id } = await mine.responses.create({ model: 'gp', input: 'x', background: true })
   await upstream.until('body')
   await eventually(async () => ((await charge(id))?.state === 'open' ? true : undefined))
-  const config = await gateway.askAdmin('/-/config')
-  const { workers } = (await config.json()) as { workers: readonly { readonly pid: number }[] }
-  for (const { pid } of workers) process.kill(pid, 'SIGKILL')
+  await killWorkers()
   t.equal((await until(id, 'completed')).output_text, 'finished')
   t.match(await charge(id), { state: 'released' })
   t.match(await charge(`${id}_2`), { state: 'settled', amount: 15_000_000 })
   t.same(await rows('SELECT response FROM stored_calls'), [])
+})
+
+t.test('stopped background calls: failed after a crash without a stored call', async t => {
+  const stall = [{ do: 'body' }, { do: 'stall' }] as const
+  await upstream.script('gp', stall, stall, stall)
+  await upstream.forget()
+  const { interactions } = new GoogleGenAI({
+    apiKey: await gateway.key(),
+    httpOptions: { baseUrl: gateway.url, retryOptions: { attempts: 1 } },
+  })
+  const { id: conversation } = await mine.conversations.create({})
+  const begin = (more: object) =>
+    mine.responses.create({ model: 'gp', background: true, input: 'First', ...more })
+  const alone = await begin({})
+  const inside = await begin({ conversation })
+  const queued = { model: 'gp', input: 'First', background: true, stream: false } as const
+  const interaction = await interactions.create(queued)
+  await eventually(async () => (await upstream.events('body')).length === 3 || undefined)
+  // As those have it that an earlier version began.
+  await database.write([statement('lose', 'DELETE FROM stored_calls', [])])
+  await killWorkers()
+  for (const { id } of [alone, inside])
+    t.match((await until(id, 'failed')).error, { code: 'server_error', message: /ended before/ })
+  t.match(await interactions.get(interaction.id), {
+    status: 'failed',
+    errors: [{ message: /ended before/ }],
+  })
+  t.equal((await mine.responses.cancel(alone.id)).status, 'failed', 'it is finished')
+  for (const more of [{ previous_response_id: alone.id }, { conversation }]) {
+    await upstream.script('cl', plainReply(messageBody('done')))
+    await mine.responses.create({ model: 'cl', input: 'Go on', ...more })
+  }
+  const texts = (await upstream.events('body', 'cl')).map(({ body }) =>
+    Buffer.from(body?.bytes ?? []).toString(),
+  )
+  t.match(texts, [/First.*Go on/, /Go on/])
+  await upstream.script('cl', plainReply(messageBody('done')))
+  const next = { model: 'cl', input: 'Go on', stream: false } as const
+  await interactions.create({ ...next, previous_interaction_id: interaction.id })
+  t.match(JSON.stringify((await sentBody('cl')).messages), /First.*Go on/)
 })

@@ -9,6 +9,12 @@ import {
   openConversation,
   updateMetadata,
 } from '../../../plugins/responses/conversation-statements.ts'
+import {
+  cancelInteraction,
+  findInteraction,
+  readConversation,
+  rowId,
+} from '../../../plugins/responses/interactions/interaction-store.ts'
 import { resolveReferences } from '../../../plugins/responses/item-references.ts'
 import {
   deleteExpired,
@@ -25,8 +31,11 @@ import {
   cancelResponse,
   deleteResponse,
   finishResponse,
+  forgetCall,
   type StoredResponse,
+  saveCall,
   saveResponse,
+  WAITING_CALLS,
 } from '../../../plugins/responses/statements.ts'
 import { storeStatements } from '../../../plugins/responses/storage-options.ts'
 import { migrations } from '../../../plugins/responses/tables.ts'
@@ -130,6 +139,37 @@ for (const { engine, database } of await startBoth(t, [
     await t.rejects(database.write([beginResponse(storedResponse('b5', open), 'p1')]), {
       code: 'RESPONSE_REAPED',
     })
+  })
+
+  t.test(`stopped background response on ${engine}: failed, and is continued`, async t => {
+    const names = { response: 's1', interaction: rowId('s1') }
+    await database.write([registration('p3')])
+    for (const id of Object.values(names)) {
+      await database.write([beginResponse(storedResponse(id, open), 'p3'), saveCall(1, id, '{}')])
+    }
+    const history = (previous: string) => readHistory(database, 1, { ...options, previous })
+    const conversation = (id: string) => readConversation(database, 1, id)
+    const running = async (): Promise<void> => {
+      await t.rejects(history(names.response), { code: 'PREVIOUS_UNFINISHED' })
+      await t.rejects(conversation('s1'), { code: 'INTERACTION_UNFINISHED' })
+    }
+    await running()
+    await database.write([reap('p3')])
+    await running()
+    // The reaped process fails its call late: another one must still run it.
+    for (const id of Object.values(names))
+      await database.write([finishResponse(1, id, 'failed', '{}'), forgetCall(1, id)])
+    const waiting = await database.read(WAITING_CALLS, [100])
+    t.same(waiting.map(({ response }) => response).sort(), Object.values(names).sort())
+    // Rows of earlier versions have no call.
+    await database.write([statement('lose', 'DELETE FROM stored_calls', [])])
+    await database.write([cancelResponse(1, names.response), ...cancelInteraction(1, 's1')])
+    const failed = { status: 'failed', error: { code: 'server_error' } }
+    t.match(responseOf(await find(names.response)), failed)
+    const { interaction } = await findInteraction(database, 1, 's1')
+    t.match(interaction, { status: 'failed', errors: [failed.error] })
+    t.match((await history(names.response)).exchanges, [{ input: 'to s1', output: [] }])
+    t.match((await conversation('s1')).steps, [{ type: 'user_input' }])
   })
 
   t.test(`conversation on ${engine}: grows, and a late turn changes nothing`, async t => {
