@@ -1,7 +1,7 @@
 /** The contract of plugins, types only: what a plugin is and what the engine offers to it; with the
  *  contract.ts of request/, request-log/, store/, cli/, egress/ and processes/. */
 import type { CommandOf, CommandPartsOf, Observed, SingleCommandOf } from './cli/contract.ts'
-import type { AuthHostOf, AuthMethodOf, SendToOperator, Sign } from './egress/contract.ts'
+import type { AuthHostOf, AuthMethodOf, SendMail, SendToOperator, Sign } from './egress/contract.ts'
 import type { RouteDescription } from './processes/contract.ts'
 import type {
   Attempt,
@@ -94,6 +94,7 @@ export interface HostBase extends Observed, Durable<Reply, Route, Exchange> {
   /** The `Plugin.formats` of this version's plugins. */
   readonly formats: Readonly<Record<string, object>>
   readonly request: SendToOperator
+  readonly mail: SendMail
   /** The text of a file beside routes.yaml. As part of the configuration it is watched. */
   file(path: string): string
   /** One object per process and key; `create` replaces the object of another `version`. */

@@ -54,3 +54,26 @@ export interface OperatorResponse {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly text: string
 }
+/** Sends one mail through an SMTP server of the operator, and resolves with the server's last
+ *  response. Rejects after `timeout` ms, and with `responseCode` if the server refused. */
+export type SendMail = (server: MailServer, mail: Mail, timeout: number) => Promise<string>
+export interface MailServer {
+  readonly host: string
+  readonly port: number
+  readonly user?: string | undefined
+  readonly password?: string | undefined
+  /** `starttls`: TLS or nothing. `implicit`: TLS from the first byte. */
+  readonly tls: 'starttls' | 'implicit' | 'off'
+  /** PEM of authorities in place of the system's. */
+  readonly ca?: string | undefined
+}
+export interface Mail {
+  readonly messageId: string
+  readonly from: { readonly name: string; readonly address: string }
+  /** One address. */
+  readonly to: { readonly name: ''; readonly address: string }
+  readonly subject: string
+  readonly text: string
+  readonly date: Date
+  readonly headers: Readonly<Record<string, string>>
+}

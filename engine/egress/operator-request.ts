@@ -2,6 +2,7 @@
  *  provider: no egress rules, no redirects, one connection per request. */
 import type { SendToOperator } from '../plugin.ts'
 import { openConnector } from './connector.ts'
+import { sendMail } from './operator-mail.ts'
 
 /** Most bytes of a response. */
 const LIMIT = 1024 * 1024
@@ -38,3 +39,6 @@ export const createOperatorRequest =
       connector.close()
     }
   }
+
+/** Members of a host that reach servers of the operator. */
+export const OPERATOR_ACCESS = { request: createOperatorRequest(), mail: sendMail }

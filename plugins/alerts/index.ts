@@ -2,6 +2,7 @@
  *  counters and rows in the background; calls do nothing for it. */
 import { object } from '../../engine/config/shape.ts'
 import type { HostBase, Plugin } from '../../engine/plugin.ts'
+import { checkMail, MAIL, mailSettingsOf } from '../webhooks/mail.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { Monitor } from './monitor.ts'
 import { commands, offerToOperators, sectionOf } from './operator-part.ts'
@@ -20,7 +21,7 @@ export default {
     { examples: [{}] },
   ).schema,
   default: {},
-  sections: { alerts: SECTION.schema },
+  sections: { alerts: SECTION.schema, mail: MAIL.schema },
   // `meter` owns the charges that rules read.
   needs: ['meter'],
   migrations,
@@ -30,7 +31,10 @@ export default {
     alert_attempts_total: 'Attempts to deliver messages of alerts, by outcome.',
     alert_messages_pending: 'Messages of alerts that are not delivered yet.',
   },
-  check: (document, report) => checkSection(document, report),
+  check(document, report) {
+    checkSection(document, report)
+    checkMail(document, report)
+  },
   setup(_, host) {
     offerToOperators(host)
     const section = sectionOf(host)
@@ -45,7 +49,7 @@ const startJobs = (host: HostBase, section: Section): void => {
   const version = JSON.stringify(section)
   const monitor = host.share('alerts', version, () => new Monitor(section))
   host.job('alerts', section.every, () => monitor.look(host))
-  const queue = alertQueue(host, section)
+  const queue = alertQueue(host, section, mailSettingsOf(host))
   host.job('alert messages', RESTART, signal =>
     emptyOutbox({ database, log, metrics, send, queue }, signal),
   )

@@ -5,11 +5,10 @@ import { type AlertPart, operatorParts } from '../operator/contributions.ts'
 import type { Context } from '../operator/operation.ts'
 import { alertOperations } from '../operator/operations/alerts.ts'
 import type { AlertTestRow } from '../views.ts'
-import { hostOf } from '../webhooks/address.ts'
 import { awaitDelivery } from '../webhooks/await-delivery.ts'
 import { messageOf } from '../webhooks/delivery.ts'
 import { makeEventId } from '../webhooks/statements.ts'
-import { receiverId } from './queue.ts'
+import { placeOf, receiverId } from './queue.ts'
 import { type RawSection, type Receiver, SECTION, type Section } from './section.ts'
 import { ALERTS, addMessage, alertOf, FIND } from './statements.ts'
 
@@ -20,7 +19,7 @@ export const sectionOf = (host: Pick<HostBase, 'section'>): Section | undefined 
 }
 
 /** ms: the timeout of one attempt, and time for earlier messages to the receiver. */
-const TIMEOUT = 12_000
+const TIMEOUT = 22_000
 
 const alertPart = (section: Section): AlertPart => ({
   async list({ database }) {
@@ -66,8 +65,8 @@ const testReceivers = async (
   )
 }
 
-const rowOf = ({ kind, url }: Receiver, { state, outcome, status, detail }: Row): AlertTestRow => ({
-  receiver: `${kind} ${hostOf(url)}`,
+const rowOf = (receiver: Receiver, { state, outcome, status, detail }: Row): AlertTestRow => ({
+  receiver: `${receiver.kind} ${placeOf(receiver)}`,
   state: String(state),
   message:
     outcome === null || outcome === undefined

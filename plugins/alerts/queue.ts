@@ -2,23 +2,33 @@
  *  and no secret is in the store. */
 import { createHash } from 'node:crypto'
 import type { HostBase, Row } from '../../engine/plugin.ts'
+import { hostOf } from '../webhooks/address.ts'
 import { type DeliveryResult, resultOf } from '../webhooks/delivery.ts'
+import { deliverMail, type MailSettings } from '../webhooks/mail.ts'
 import type { DeliveryQueue } from '../webhooks/queue.ts'
 import { DELAYS } from '../webhooks/schedule.ts'
-import { type AlertMessage, MAX_DETAIL, refusalIn, requestTo } from './receivers.ts'
-import type { Receiver, Section } from './section.ts'
+import { type AlertMessage, MAX_DETAIL, mailOf, refusalIn, requestTo } from './receivers.ts'
+import type { ChatReceiver, Receiver, Section } from './section.ts'
 import { DUE, deleteOld, NEXT, PENDING, recordAttempt } from './statements.ts'
+
+type Sender = Pick<HostBase, 'request' | 'mail'>
 
 /** ms for the whole response of a receiver. */
 const TIMEOUT = 10_000
 
 /** Identifies a receiver in the store without its address. */
-export const receiverId = ({ kind, url }: Receiver): string =>
-  `${kind} ${createHash('sha256').update(url).digest('hex').slice(0, 12)}`
+export const receiverId = (receiver: Receiver): string => {
+  const place = receiver.kind === 'mail' ? receiver.to : receiver.url
+  return `${receiver.kind} ${createHash('sha256').update(place).digest('hex').slice(0, 12)}`
+}
+/** For logs and lists: an address without its secrets. */
+export const placeOf = (receiver: Receiver): string =>
+  receiver.kind === 'mail' ? receiver.to : hostOf(receiver.url)
 
 export const alertQueue = (
-  host: Pick<HostBase, 'request'>,
+  host: Sender,
   { to, name }: Section,
+  mail: MailSettings | undefined,
 ): DeliveryQueue => {
   const receivers = new Map(to.map(each => [receiverId(each), each]))
   return {
@@ -31,8 +41,12 @@ export const alertQueue = (
       const message = messageOf(row, name)
       return {
         id: message.id,
-        url: receiver?.url ?? '',
-        send: at => (receiver ? sendTo(host, receiver, message, at) : REMOVED),
+        receiver: receiver ? placeOf(receiver) : '',
+        send(at) {
+          if (receiver?.kind !== 'mail')
+            return receiver ? sendTo(host, receiver, message, at) : REMOVED
+          return mail ? deliverMail(host, mail, mailOf(receiver, message), at) : REMOVED
+        },
       }
     },
     recordAttempt,
@@ -56,7 +70,7 @@ const messageOf = (row: Row, name: string): AlertMessage => ({
 
 const sendTo = async (
   { request }: Pick<HostBase, 'request'>,
-  receiver: Receiver,
+  receiver: ChatReceiver,
   message: AlertMessage,
   at: number,
 ): Promise<DeliveryResult> => {

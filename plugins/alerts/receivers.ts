@@ -1,8 +1,9 @@
 /** Messages as each kind of receiver takes them, and how it says that it took one. Pure. */
 import { createHmac } from 'node:crypto'
 import type { Headers, Json } from '../../engine/plugin.ts'
+import type { MailMessage } from '../webhooks/mail.ts'
 import { signatureHeaders } from '../webhooks/signature.ts'
-import type { Chat, Receiver } from './section.ts'
+import type { Chat, ChatReceiver, MailReceiver } from './section.ts'
 
 export interface AlertMessage {
   readonly id: string
@@ -80,7 +81,7 @@ const FORMATS: Readonly<Record<Chat, Format>> = {
 }
 
 export const requestTo = (
-  { kind, url, secret }: Receiver,
+  { kind, url, secret }: ChatReceiver,
   message: AlertMessage,
   at: number,
 ): ReceiverRequest => {
@@ -97,10 +98,20 @@ export const requestTo = (
   }
 }
 
+export const mailOf = ({ to }: MailReceiver, message: AlertMessage): MailMessage => ({
+  id: message.id,
+  to,
+  subject: titleOf(message),
+  text: plainText(message),
+})
+
 /** Characters of a receiver's own words that are kept. */
 export const MAX_DETAIL = 200
 /** Why the answer of a receiver with status 200 is a refusal, in its own words. */
-export const refusalIn = ({ kind }: Pick<Receiver, 'kind'>, text: string): string | undefined => {
+export const refusalIn = (
+  { kind }: Pick<ChatReceiver, 'kind'>,
+  text: string,
+): string | undefined => {
   const { refuses } = FORMATS[kind]
   if (!refuses) return undefined
   try {

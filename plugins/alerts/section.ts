@@ -14,6 +14,7 @@ import {
   text,
   type ValueOf,
 } from '../../engine/config/shape.ts'
+import { address } from '../webhooks/mail.ts'
 
 const URL_TEXT = { pattern: '^https?://', format: 'password' } as const
 export const CHATS = ['webhook', 'slack', 'feishu', 'dingtalk', 'wecom'] as const
@@ -37,6 +38,15 @@ const chat = object(
     ),
   },
   { examples: [{ kind: 'slack', url: '${SLACK_WEBHOOK}' }] },
+)
+
+const mail = object(
+  'A mail, through the server of `mail:`.',
+  {
+    kind: required(oneOf('A mail.', ['mail'], { examples: ['mail'] })),
+    to: required(address('The address of its reader.', 'ops@example.com')),
+  },
+  { examples: [{ kind: 'mail', to: 'ops@example.com' }] },
 )
 
 const FOR = 'How long it must be so before a message is sent.'
@@ -196,10 +206,14 @@ export const SECTION = object(
   'Alerts for operators: one message when a rule begins to be broken, one when it is kept again.',
   {
     to: required(
-      list('Receivers. Each gets every message.', chat, {
-        minItems: 1,
-        examples: [[{ kind: 'slack', url: '${SLACK_WEBHOOK}' }]],
-      }),
+      list(
+        'Receivers. Each gets every message.',
+        anyOf('A receiver.', [chat, mail], { examples: [{ kind: 'mail', to: 'ops@example.com' }] }),
+        {
+          minItems: 1,
+          examples: [[{ kind: 'slack', url: '${SLACK_WEBHOOK}' }]],
+        },
+      ),
     ),
     name: text('Names this gateway in messages.', { default: 'Tollgate', examples: ['eu-1'] }),
     every: duration('How often rules are looked at.', {
@@ -249,5 +263,7 @@ export const SECTION = object(
 export type RawSection = RawOf<typeof SECTION>
 export type Section = ValueOf<typeof SECTION>
 export type Receiver = Section['to'][number]
+export type MailReceiver = Extract<Receiver, { readonly kind: 'mail' }>
+export type ChatReceiver = Exclude<Receiver, MailReceiver>
 export type Rules = Section['rules']
 export type BalanceRule = Section['balances'][number]

@@ -12,8 +12,8 @@ const MAX_RESPONSE_BYTES = 65_536
 /** A delivery that its queue sends by a function of its own, such as an alert. */
 interface OwnDelivery {
   readonly id: string
-  /** For the log. */
-  readonly url: string
+  /** For the log, without secrets. */
+  readonly receiver: string
   /** Never rejects. `at`: ms since 1970. */
   send(at: number): Promise<DeliveryResult>
 }
@@ -142,12 +142,9 @@ export const messageOf = ({
   )
 
 /** The fields of a delivery that may be logged. */
-export const logFieldsOf = (
-  { id, url }: Pick<DeliveryRequest, 'id' | 'url'>,
-  { outcome, status }: DeliveryResult,
-) => ({
-  event: id,
-  receiver: hostOf(url),
+export const logFieldsOf = (request: DeliveryRequest, { outcome, status }: DeliveryResult) => ({
+  event: request.id,
+  receiver: 'receiver' in request ? request.receiver : hostOf(request.url),
   outcome,
   ...(status !== undefined && { status }),
 })

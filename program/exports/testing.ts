@@ -62,6 +62,7 @@ const GATEWAY: FakeHost['gateway'] = {
   edit: absent,
   schema: absent,
 }
+const OUTSIDE = { send: absent, checkUrl: absent, request: absent, mail: absent }
 const MEMBERSHIP: FakeHost['membership'] = {
   name: absent,
   isCurrent: absent,
@@ -107,12 +108,10 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       shared.set(name, value)
       return value as ReturnType<typeof create>
     },
+    ...OUTSIDE,
     match: absent,
     run: absent,
-    send: absent,
     serve: absent,
-    checkUrl: absent,
-    request: absent,
     job: absent,
     allowance: absent,
     pin: absent,

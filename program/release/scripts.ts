@@ -20,7 +20,7 @@ const RUN: Readonly<Record<string, string>> = {
   cli: 'if (require.main === module) module.exports.mainAndExit(process.argv.slice(2))\n',
 }
 /** Packages with files of their own, and packages that few processes load. */
-const SEPARATE = ['chokidar', 'esbuild', 'pg', 'pino', 'prom-client', 'undici', 'ws']
+const SEPARATE = ['chokidar', 'esbuild', 'nodemailer', 'pg', 'pino', 'prom-client', 'undici', 'ws']
 
 /** Writes NAME.cjs for each process, and sources.json: what they are made of. Absolute paths. */
 export const buildScripts = async (root: string, folder: string): Promise<void> => {

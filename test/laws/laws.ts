@@ -15,7 +15,8 @@ import { tableBreaches } from './tables.ts'
 
 type Law = (files: readonly SourceFile[]) => Breach[]
 
-const DEPENDENCIES = 18
+// One of them, nodemailer, is for mail only: a mail client is outside of what the project is for.
+const DEPENDENCIES = 19
 /** Most lines of files that are read from top to bottom; shapes.ts bounds the other files. */
 const LINES_OF: Readonly<Record<string, number>> = {
   'engine/plugin.ts': 120,

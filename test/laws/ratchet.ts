@@ -3,7 +3,7 @@ type Exceptions = Readonly<Record<string, readonly [most: number, reason: string
 
 /** Lines of the longest function. */
 export const FUNCTION_EXCEPTIONS: Exceptions = {
-  'program/exports/testing.ts': [53, 'fakeHost: one line for each member of Host'],
+  'program/exports/testing.ts': [51, 'fakeHost: one line for each member of Host'],
 }
 
 /** Files of the project that a file imports. */

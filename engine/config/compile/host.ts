@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { serveInside } from '../../egress/inside-request.ts'
-import { createOperatorRequest } from '../../egress/operator-request.ts'
+import { OPERATOR_ACCESS } from '../../egress/operator-request.ts'
 import type {
   Document,
   Host,
@@ -77,7 +77,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
   serve: request => serveInside(resources, request),
   send: context.send,
   checkUrl: context.checkUrl,
-  request: createOperatorRequest(),
+  ...OPERATOR_ACCESS,
   job: (name, every, run, options) => {
     const job = resources.jobs.start(name, every, run, options)
     context.releases.push(job.stop)

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
 import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts'
+import { type MailServer, startMailServer } from '../../helpers/money/mail-server.ts'
 import { SECRET } from '../../helpers/money/webhooks.ts'
 
 const serve = async (t: Test, listener: RequestListener): Promise<string> => {
@@ -60,10 +61,17 @@ const startReceivers = async (t: Test) => {
   return { url, messages, until }
 }
 
-const routesOf = (upstream: string, receivers: string, rules: string) => `
+const routesOf = (upstream: string, receivers: string, mail: MailServer, rules: string) => `
 pipeline: [errors, auth, model, meter, console, alerts]
 upstreams:
   up: { url: '${upstream}', health: { failures: 2, eject: 100ms } }
+mail:
+  host: 127.0.0.1
+  port: ${mail.port}
+  ca: ${JSON.stringify(mail.ca)}
+  user: ops
+  password: '${'${SMTP_PASSWORD}'}'
+  from: tollgate@example.com
 alerts:
   to:
     - { kind: webhook, url: '${receivers}/webhook', secret: '${SECRET}' }
@@ -71,6 +79,7 @@ alerts:
     - { kind: feishu, url: '${receivers}/feishu', secret: abc }
     - { kind: dingtalk, url: '${receivers}/dingtalk', secret: SEC1 }
     - { kind: wecom, url: '${receivers}/wecom' }
+    - { kind: mail, to: ops@example.com }
   every: 100ms
   clear: 1s
   rules: ${rules}
@@ -82,14 +91,17 @@ t.test('alerts: an upstream that is down has one message and one recovery, over 
   let status = 500
   const upstream = await serve(t, (_, response) => void response.writeHead(status).end('{}'))
   const receivers = await startReceivers(t)
+  const mail = await startMailServer(t)
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-alerts-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const routes = routesOf(
     upstream,
     receivers.url,
+    mail,
     '{ upstream_down: { for: 1ms }, error_share: false }',
   )
-  const start = () => startGateway({ routes, data: folder, env: { WORKERS: '2' } })
+  const start = () =>
+    startGateway({ routes, data: folder, env: { WORKERS: '2', SMTP_PASSWORD: 'right' } })
   let gateway: TestGateway = await start()
   t.teardown(() => gateway.stop())
   const call = () =>
@@ -103,7 +115,9 @@ t.test('alerts: an upstream that is down has one message and one recovery, over 
   }
   const of = (kind: string, word: RegExp) =>
     receivers.messages.filter(each => each.kind === kind && word.test(each.text))
-  const everyone = (word: RegExp) => KINDS.every(kind => of(kind, word).length > 0)
+  const everyone = (word: RegExp) =>
+    KINDS.every(kind => of(kind, word).length > 0) &&
+    mail.mails.some(({ text }) => word.test(/^Subject: (.*)/m.exec(text)?.[1] ?? ''))
   const alert = async () => {
     const response = await gateway.askAdmin('/-/admin/alerts')
     return ((await response.json()) as { state: string }[])[0]
@@ -126,15 +140,26 @@ t.test('alerts: an upstream that is down has one message and one recovery, over 
   await callUntil(() => everyone(/^(resolved|RECOVERED)/))
   t.match(await alert(), { state: 'resolved' })
   const test = await gateway.askAdmin('/-/admin/alerts/test', { method: 'POST', body: '{}' })
-  t.match(
-    await test.json(),
-    KINDS.map(kind => ({ receiver: new RegExp(`^${kind} 127`), state: 'delivered' })),
-  )
+  t.match(await test.json(), [
+    ...KINDS.map(kind => ({ receiver: new RegExp(`^${kind} 127`), state: 'delivered' })),
+    { receiver: 'mail ops@example.com', state: 'delivered' },
+  ])
   for (const kind of KINDS) {
     t.equal(of(kind, /^(firing|ALERT)/).length, 1, `${kind}: one message`)
     t.equal(of(kind, /^(resolved|RECOVERED)/).length, 1, `${kind}: one recovery`)
     t.equal(of(kind, /^(test|TEST)/).length, 1, `${kind}: one test`)
   }
+  const subjects = mail.mails.map(({ text }) => /^Subject: (.*)\r$/m.exec(text)?.[1])
+  t.same(subjects, [
+    `ALERT Tollgate: upstream_down up ${upstream}`,
+    `RECOVERED Tollgate: upstream_down up ${upstream}`,
+    subjects[2],
+  ])
+  t.match(subjects[2], /^TEST Tollgate: test msg_/)
+  t.match(
+    mail.mails,
+    [1, 2, 3].map(() => ({ to: ['ops@example.com'], user: 'ops', secure: true })),
+  )
 })
 
 t.test('alerts: every rule that is broken has a message with its numbers', async t => {

@@ -12,6 +12,7 @@ interface Breach {
 const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   account: ['credentials'],
   actions: ['action-log'],
+  alerts: ['webhooks'],
   auth: ['credentials'],
   embed: ['conversion'],
   errors: ['dialects'],

@@ -3,6 +3,7 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
 import { balanceIn } from '../../../plugins/alerts/balances.ts'
 import { checkSection } from '../../../plugins/alerts/problems.ts'
 import { sendTime } from '../../../plugins/alerts/quiet.ts'
@@ -10,6 +11,7 @@ import { refusalIn, requestTo } from '../../../plugins/alerts/receivers.ts'
 import { CHATS } from '../../../plugins/alerts/section.ts'
 import { type AlertState, transition } from '../../../plugins/alerts/transition.ts'
 import { percentile99, Windows } from '../../../plugins/alerts/windows.ts'
+import { checkMail, isAddress } from '../../../plugins/webhooks/mail.ts'
 import { blocksOf } from '../../docs/blocks.ts'
 import { SECRET } from '../../helpers/money/webhooks.ts'
 
@@ -83,6 +85,48 @@ const MESSAGE = {
 } as const
 const AT = 1_767_225_600_123
 
+t.test('mail: mistakes of its section have their places', async t => {
+  const placesOf = (mail: object) => {
+    const places: string[] = []
+    checkMail({ mail: mail as Json }, at => places.push(at.join('.')))
+    return places
+  }
+  const login = { user: 'a', password: 'b' }
+  t.same(placesOf({ ...login }), [])
+  t.same(placesOf({ ...login, port: 465, tls: 'implicit' }), [])
+  t.same(placesOf({ tls: 'off', port: 25 }), [])
+  t.same(placesOf({ user: 'a' }), ['mail.user'])
+  t.same(placesOf({ password: 'b' }), ['mail.password'])
+  t.same(placesOf({ ...login, tls: 'off' }), ['mail.tls'])
+  t.same(placesOf({ port: 465 }), ['mail.port'])
+  t.same(placesOf({ port: 587, tls: 'implicit' }), ['mail.port'])
+  for (const good of ['a@b', "o'neil+x@mail.example.com", 'a.b_c@xn--bcher-kva.example'])
+    t.ok(isAddress(good), good)
+  const bad = [
+    '',
+    'a',
+    'a@',
+    '@b',
+    'a b@c',
+    'a@b c',
+    'a@b,c@d',
+    'A <a@b>',
+    'a@b\r\nBcc: c@d',
+    'a@b\n',
+  ]
+  for (const each of [
+    ...bad,
+    '.a@b',
+    'a..b@c',
+    'a@-b',
+    'a@b..c',
+    'ü@b',
+    '"a"@b',
+    `a@${'b'.repeat(260)}`,
+  ])
+    t.notOk(isAddress(each), each)
+})
+
 t.test('receivers: each kind gets a message that names rule, object and time', async t => {
   for (const kind of CHATS) {
     const { url, body } = requestTo({ kind, url: 'https://r.example/x?key=1' }, MESSAGE, AT)
@@ -153,6 +197,7 @@ t.test('alerts: mistakes that no schema sees have their places', async t => {
     to: [
       { kind: 'webhook', url: 'https://a', secret: 'short' },
       { kind: 'slack', url: 'https://a', secret: 'x' },
+      { kind: 'mail', to: 'a@a.example' },
     ],
     quiet: { from: '22:00', to: '07:00', zone: 'Europe/Bärlin' },
     balances: [{ upstream: 'none', path: '/', at: 'a', below: 1 }],
@@ -163,6 +208,7 @@ t.test('alerts: mistakes that no schema sees have their places', async t => {
     'alerts.quiet.zone',
     'alerts.to.0.secret',
     'alerts.to.1.secret',
+    'alerts.to.2.kind',
     'alerts.balances.0.upstream',
   ])
   for (const zone of ['+02:00', '-0530', 'Etc/None'])
@@ -170,5 +216,5 @@ t.test('alerts: mistakes that no schema sees have their places', async t => {
       { alerts: { quiet: { zone } }, upstreams: {}, pipeline: ['alerts'] },
       (_, __, message) => problems.push(message),
     )
-  t.match(problems.slice(5), [/"\+02:00" is an offset/, /"-0530" is an offset/, /not a time zone/])
+  t.match(problems.slice(6), [/"\+02:00" is an offset/, /"-0530" is an offset/, /not a time zone/])
 })

@@ -1,0 +1,25 @@
+/** The members of smtp-server that are used. */
+declare module 'smtp-server' {
+  type Done = (error: Error | null, more?: object) => void
+  interface Session {
+    readonly user: string | undefined
+    readonly secure: boolean
+    readonly envelope: {
+      readonly mailFrom: { readonly address: string }
+      readonly rcptTo: readonly { readonly address: string }[]
+    }
+  }
+  export class SMTPServer {
+    constructor(
+      options: Readonly<Record<string, unknown>> & {
+        onAuth(login: { username: string; password: string }, session: Session, done: Done): void
+        onRcptTo(address: object, session: Session, done: Done): void
+        onData(stream: AsyncIterable<Buffer>, session: Session, done: Done): void
+      },
+    )
+    readonly server: { address(): { readonly port: number } }
+    on(event: 'error', listener: () => void): void
+    listen(port: number, host: string, done: () => void): void
+    close(done: () => void): void
+  }
+}
