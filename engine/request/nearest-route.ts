@@ -51,12 +51,13 @@ const childOf = <T>(node: Node<T>, segment: string, value: T): Node<T> => {
   return child
 }
 
-/** `{id}:go` becomes `[^:]+:go`: a parameter ends before the next character. */
+/** `{id}:go` becomes `.*:go`: parameters have what the router gives them, or nothing. */
 const patternOf = (segment: string): RegExp => {
   const [start = '', ...texts] = segment.split(/\{\w+\}/)
-  const rest = texts.map(text => {
-    const parameter = text === '' ? '.+' : `[^${RegExp.escape(text.slice(0, 1))}]+`
-    return parameter + RegExp.escape(text)
+  const rest = texts.map((text, index) => {
+    if (text === '') return '.+'
+    const isLast = index === texts.length - 1
+    return `${isLast ? '.' : `[^${RegExp.escape(text.slice(0, 1))}]`}*${RegExp.escape(text)}`
   })
   return new RegExp(`^${RegExp.escape(start)}${rest.join('')}$`, 's')
 }

@@ -39,8 +39,10 @@ export class Router<T> {
   }
 }
 
-/** `/a/{id}:go` becomes `/a/:id([^/:]+)::go`. A parameter ends before the next character. */
+/** `/a/{id}:go` becomes `/a/:id(.*)::go`: a parameter has what is before the last text of its
+ *  segment; `/a/{x}-{y}` ends the first at its next character. An empty one matches no route. */
 const treePattern = (pattern: string): string =>
-  pattern.replaceAll(':', '::').replace(/\{(\w+)\}(?=(.?))/g, (_, name: string, next: string) => {
-    return next === '' || next === '/' ? `:${name}` : `:${name}([^/${next}]+)`
+  pattern.replaceAll(':', '::').replace(PARAMETER, (_, name: string, next: string, more = '') => {
+    return next === '' ? `:${name}` : `:${name}(${more === '' ? '.' : `[^${next}]`}*)`
   })
+const PARAMETER = /\{(\w+)\}(?=([^/{]?)([^/{]*\{)?)/g

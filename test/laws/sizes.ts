@@ -38,6 +38,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
     'a head that is refused is answered in the dialect of its path, also if the parser refuses it',
   ],
   [40, 'a rule holds for every list of targets that any stage sets: no request leaves its zone'],
+  [5, 'a parameter before a verb may contain its first character, as names of models do'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25

@@ -56,6 +56,8 @@ const CASES: Readonly<Record<string, readonly [patterns: readonly string[], near
       '//v1//messages': '/v1/messages',
       '/v2/.././v1/messages': '/v1/messages',
       '/v1/models/a%2fb:ask': '/v1/models/{model}:ask',
+      '/v1/models/:ask': '/v1/models/{model}:ask',
+      '/v1/models/a:ask:b::ask': '/v1/models/{model}:ask',
       [`/v1/models/${'x'.repeat(9_000)}:ask`]: '/v1/models/{model}:ask',
       '/%00/mj/submit': '/{mode}/mj/submit',
       '/\x01/mj/%zz': '/{mode}/mj/submit',

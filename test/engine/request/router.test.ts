@@ -53,7 +53,27 @@ t.test('router: a parameter may end within its segment', async t => {
     'GET /v1beta/models/{model}',
     'GET /files/{name}.json',
     'GET /range/{from}-{to}',
+    'GET /v1/files/{id}',
+    'GET /v1/files/{id}:download',
   )
+  for (const id of [
+    'a:b',
+    'a:download',
+    ':',
+    'a::',
+    ':download',
+    'é:b',
+    'a/b',
+    '%',
+    'x'.repeat(5e3),
+  ])
+    t.same(router.find('GET', `/v1/files/${encodeURIComponent(id)}:download`), {
+      value: 'GET /v1/files/{id}:download',
+      params: { id },
+    })
+  t.equal(router.find('GET', '/v1/files/a:b:download')?.params.id, 'a:b', 'unescaped')
+  t.equal(router.find('GET', '/v1/files/a:b')?.value, 'GET /v1/files/{id}')
+  t.equal(router.find('GET', '/v1/files/:download'), undefined, 'not a file of that name')
   t.same(router.find('POST', '/v1beta/models/gx-2.5-pro:generateContent'), {
     value: 'POST /v1beta/models/{model}:generateContent',
     params: { model: 'gx-2.5-pro' },

@@ -34,7 +34,7 @@ const install = async (): Promise<string | undefined> => {
 const RUNS = {
   'API key': {
     keep: '^/',
-    leave: '^/(api|sandbox|console|upload)/|:download$',
+    leave: '^/(api|sandbox|console|upload)/',
   },
   'system token': {
     keep: '^/api/',

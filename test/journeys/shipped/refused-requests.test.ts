@@ -1,5 +1,6 @@
 /** Requests that are refused before routing, and unknown paths: errors in the dialect of the
  *  nearest route. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
 import { gateway, key } from './shipped-gateway.ts'
@@ -115,6 +116,37 @@ for (const [what, [status, refused]] of Object.entries(REFUSED))
       }),
     )
   })
+
+const VERBS = [...readFileSync('routes.yaml', 'utf8').matchAll(/(GET|POST) (\/\S*\}:\w+)/g)]
+/** Text in place of a parameter before a verb. */
+const IDS = `a a:b a:download a: :a : :: :download files: a%3Ab %3A %20 a%2Fb %25 %C3%A9 é ..
+  %zz a+b %F0%9F%98%80 ${'p'.repeat(5_000)}`.split(/\s+/)
+
+t.test('verbs behind a colon: errors are in the dialect of the path for every id', async t => {
+  t.ok(VERBS.length > 10)
+  const own = ['content-type: application/json', 'content-length: 2', 'connection: close']
+  for (const [, method = '', pattern = ''] of VERBS)
+    for (const [credential, ids] of [
+      [[`authorization: Bearer ${key}`], ['', ...IDS]],
+      [[], ['', 'a:b', 'a:']],
+    ] as const)
+      await Promise.all(
+        ids.map(async id => {
+          const client = await rawClient(gateway)
+          const line = `${method} ${pattern.replace(/\{\w+\}/, id)} HTTP/1.1`
+          await client.send(
+            method === 'GET'
+              ? request(line, credential)
+              : request(line, [...credential, ...own], '{}'),
+          )
+          await client.until(received => replies(received).some(({ whole }) => whole))
+          const [reply] = replies(client.text())
+          client.close()
+          t.match(JSON.parse(reply?.body ?? '{}'), DIALECTS.google, line.slice(0, 80))
+          t.ok([400, 401, 404].includes(reply?.status ?? 0), `${reply?.status}`)
+        }),
+      )
+})
 
 t.test('unknown method: is not found for any path', async t => {
   for (const path of ['/v1beta/models/gp-4.1:nosuch', '/v1/models/gp-4.1:nosuch']) {
