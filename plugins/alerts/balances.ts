@@ -20,10 +20,10 @@ export class Balances {
   constructor(rules: readonly BalanceRule[]) {
     this.#rules = rules
   }
-  /** Nothing is known of a balance that could not be read. */
-  async read(host: Host): Promise<RuleReading> {
-    if (performance.now() - this.#askedAt < INTERVAL) return this.#reading
-    this.#askedAt = performance.now()
+  /** Nothing is known of a balance that could not be read. `tick`: ms, monotonic. */
+  async read(host: Host, tick: number): Promise<RuleReading> {
+    if (tick - this.#askedAt < INTERVAL) return this.#reading
+    this.#askedAt = tick
     const lists = await Promise.all(
       this.#rules.map(rule =>
         Promise.all(keysOf(host.pins(rule.upstream)).map(pin => ask(host, rule, pin))),

@@ -1,11 +1,17 @@
 /** Looks at the rules and stores what changes: an alert and its messages are one transaction, so
  *  that a crash neither loses nor repeats a message. */
-import type { HostBase } from '../../engine/plugin.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
 import { Balances } from './balances.ts'
 import { receiverId } from './queue.ts'
 import { sendTime } from './quiet.ts'
-import { type ActiveRule, activeRules, longestWindow, METRICS, type Surroundings } from './rules.ts'
+import {
+  type ActiveRule,
+  activeRules,
+  type Host,
+  longestWindow,
+  METRICS,
+  type Surroundings,
+} from './rules.ts'
 import type { Section } from './section.ts'
 import { ALERTS, type Alert, addMessage, alertOf, changeAlert } from './statements.ts'
 import { type Observation, transition } from './transition.ts'
@@ -23,7 +29,8 @@ export class Monitor {
     this.#windows = new Windows(longestWindow(section))
     this.#balances = new Balances(section.balances)
   }
-  async look(host: HostBase): Promise<void> {
+  /** `tick`: ms, monotonic. */
+  async look(host: Host, tick = performance.now()): Promise<void> {
     const { gateway, database, log } = host
     const [status, readings, now, rows] = await Promise.all([
       gateway.status(),
@@ -31,9 +38,10 @@ export class Monitor {
       database.now(),
       database.read(ALERTS, []),
     ])
-    this.#windows.add(performance.now(), readings)
+    this.#windows.add(tick, readings)
     const alerts = rows.map(alertOf)
-    const surroundings = { host, status, windows: this.#windows, balances: this.#balances, now }
+    const [windows, balances] = [this.#windows, this.#balances]
+    const surroundings = { host, status, windows, balances, now, tick }
     for (const rule of this.#rules)
       try {
         await this.#apply(rule, surroundings, alerts)

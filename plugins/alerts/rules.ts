@@ -9,13 +9,19 @@ import type { RuleName, Rules, Section } from './section.ts'
 import type { Observation, RuleReading } from './transition.ts'
 import { countOf, type Increment, percentile99, type Windows } from './windows.ts'
 
+export type Host = Pick<
+  HostBase,
+  'database' | 'folder' | 'gateway' | 'log' | 'metrics' | 'pins' | 'section' | 'send'
+>
 export interface Surroundings {
-  readonly host: HostBase
+  readonly host: Host
   readonly status: GatewayStatus
   readonly windows: Windows
   readonly balances: Balances
   /** ms since 1970, by the clock of the database. */
   readonly now: number
+  /** ms, monotonic. */
+  readonly tick: number
 }
 /** A rule that is on. */
 export interface ActiveRule {
@@ -229,7 +235,7 @@ export const activeRules = ({ rules, balances }: Section): readonly ActiveRule[]
   const balance: ActiveRule = {
     name: 'balance',
     hold: 0,
-    read: ({ balances, host }) => balances.read(host),
+    read: ({ balances, host, tick }) => balances.read(host, tick),
   }
   return [
     ...(Object.keys(READERS) as (keyof Rules)[]).flatMap(name => active(name)),
