@@ -65,6 +65,11 @@ export const MODEL: Slot<Model> = { name: 'model', keep: true }
  *  takes what identifies the conversation, the same for all of its calls. */
 export const KEEP_TOGETHER: Slot<(conversation: string) => void> = { name: 'keep together' }
 
+/** The values of the tags of a call, by their names in `tags:`. */
+export type Tags = Readonly<Record<string, string>>
+/** Set by `tags` before the request is forwarded; final then. Tasks and batches store it. */
+export const TAGS: Slot<Tags> = { name: 'tags', keep: true }
+
 /** Set by `resources` if the request is about an object at a provider: `files` leaves it. */
 export const AT_PROVIDER: Slot<true> = { name: 'at provider' }
 

@@ -137,6 +137,8 @@ export type ServedFacts = {
   readonly geography: string | null
   /** The zones of the upstream, by the configuration. */
   readonly zone: string | null
+  /** `feature=search, project=alpha`. */
+  readonly tags: string | null
   readonly first_content_ms: number | null
   readonly ms: number | null
 }

@@ -126,6 +126,7 @@ const failedReceiptOf = (row: Row): Receipt => ({
   speed: null,
   geography: null,
   zone: null,
+  tags: null,
   first_content_ms: null,
   ms: Number(row.ms),
   closed: isoTime(row.at),

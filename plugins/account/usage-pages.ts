@@ -142,6 +142,8 @@ export interface CallFilters {
   readonly key: number | null
   /** The state of a charge, or the code of a failed call. */
   readonly state: string | null
+  /** Of charges only. */
+  readonly tag?: { readonly name: string; readonly value: string } | undefined
 }
 const NO_FILTERS: CallFilters = { model: null, key: null, state: null }
 interface UsagePage {
@@ -161,13 +163,12 @@ export const usagePage = async (
   const [place = '0', last = '0'] = markOf(list, ['0', '0'], cursor).map(String)
   checkMark(grouping, { [sort.by]: place, [grouping.last]: last })
   const { from, to } = isFirst ? query : restOf(query, sort, Number(place))
-  const { model, key, state } = filters
   const isOfCalls = by === 'call' || by === 'failed'
   const period = isOfCalls
     ? [account, from, to]
     : accountValuesIn(account, { from, to }, Date.now())
   const ofMember = [query.member ?? null, query.member ?? null]
-  const filterValues = isOfCalls ? [model, model, key, key, state, state, ...ofMember] : []
+  const filterValues = isOfCalls ? [...valuesOf(filters, by), ...ofMember] : []
   const statement = grouping.statements[`${sort.by} ${sort.order}`]
   if (!statement) throw fault('USAGE_SORT', [grouping.sorts.join(', ')])
   const rows = await database.read(statement, [
@@ -194,6 +195,10 @@ export const usagePage = async (
         ? cursorOf(list, [String(mark[sort.by]), String(mark[grouping.last])])
         : null,
   }
+}
+const valuesOf = ({ model, key, state, tag }: CallFilters, by: By): readonly Value[] => {
+  const { name = null, value = null } = tag ?? {}
+  return [model, model, key, key, state, state, ...(by === 'call' ? [name, name, value] : [])]
 }
 /** Of the rows of sums; undefined for lists of calls. */
 const latenciesIn = async (database: Pick<Database, 'read'>, query: UsageQuery) => {

@@ -123,6 +123,7 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
     'speed',
     'geography',
     'zone',
+    'tags',
     'first_content_ms',
     'ms',
     ...TOKEN_COLUMNS,
@@ -145,10 +146,11 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
   key: ['key', 'name', 'masked', ...SUM_COLUMNS],
 }
 
+const TAG = /^([a-z][a-z0-9_-]*)=([\w.-]+)$/
 const STATES = ['open', 'settled', 'released']
 /** Throws USAGE_FILTER. */
 const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
-  const [model, key, state, code] = ['model', 'key', 'state', 'code'].map(name =>
+  const [model, key, state, code, tag] = ['model', 'key', 'state', 'code', 'tag'].map(name =>
     singleParameter(query, name),
   )
   const isOfCalls = by === 'call' || by === 'failed'
@@ -158,6 +160,11 @@ const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
     throw fault('USAGE_FILTER', ['`code` filters `status=failed` only'])
   if (by === 'failed' && state !== undefined)
     throw fault('USAGE_FILTER', ['`state` is of charges: with `status=failed` filter by `code`'])
+  if (by !== 'call' && tag !== undefined)
+    throw fault('USAGE_FILTER', ['`tag` filters charges of `by=call` only'])
+  const [, name, value] = TAG.exec(tag ?? '') ?? []
+  if (tag !== undefined && name === undefined)
+    throw fault('USAGE_FILTER', ['`tag` must be a name and a value such as project=alpha'])
   if (key !== undefined && !/^[1-9]\d{0,14}$/.test(key))
     throw fault('USAGE_FILTER', ['`key` must be the number of a key'])
   if (state !== undefined && !STATES.includes(state))
@@ -166,6 +173,7 @@ const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
     model: model ?? null,
     key: key === undefined ? null : Number(key),
     state: state ?? code ?? null,
+    tag: name === undefined || value === undefined ? undefined : { name, value },
   }
 }
 

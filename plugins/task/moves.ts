@@ -285,7 +285,7 @@ export const closeHold = (
 
 /** The target that served a task, as its charge stores it. */
 export const servedAtEnd = (
-  task: Pick<Task, 'target' | 'created' | 'upstreamId'>,
+  task: Pick<Task, 'target' | 'created' | 'slots' | 'upstreamId'>,
   endedAt: number,
   upstreams: HostBase['upstreams'],
 ): string => {

@@ -152,6 +152,7 @@ const CHARGE = object({
   speed: nullable(text),
   geography: nullable(text),
   zone: nullable(text),
+  tags: nullable(text),
   first_content_ms: nullable(integer),
   ms: nullable(integer),
 })

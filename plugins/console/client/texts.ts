@@ -642,6 +642,7 @@ const TEXTS = {
   'call.speed': ['Speed', '速度'],
   'call.geography': ['Geography', '地域'],
   'call.zone': ['Zone', '区域'],
+  'call.tags': ['Tags', '标签'],
   'call.times': ['Times', '耗时'],
   'call.times.of': [
     'first content after {first} ms, complete after {ms} ms',

@@ -1,7 +1,7 @@
 /** The target that served a call: the column `served` of its charge, one JSON text, and how it is
  *  shown. */
-import type { Exchange, HostBase, Row, Target, UpstreamView } from '../../../engine/plugin.ts'
-import { CACHED, SERVED, type Served } from '../../slots.ts'
+import type { Exchange, HostBase, Json, Row, Target, UpstreamView } from '../../../engine/plugin.ts'
+import { CACHED, SERVED, type Served, TAGS, type Tags } from '../../slots.ts'
 import type { ServedFacts, ServedView } from '../../views.ts'
 import { zonesOf } from '../../zones/rule.ts'
 
@@ -18,6 +18,7 @@ interface ServedBy extends Served {
   readonly cache?: string
   /** The zones of the upstream. */
   readonly zone?: readonly string[]
+  readonly tags?: Tags
 }
 const EMPTY: Served = {}
 const NO_CACHE: { readonly request?: string } = {}
@@ -34,22 +35,30 @@ export const servedByOf = (
   const ms = Math.round(performance.now() - startedAt)
   const { request: cache } = slots.get(CACHED) ?? NO_CACHE
   const zone = zoneOf(upstream)
-  return textOf(target, key, slots.get(SERVED) ?? EMPTY, { first, ms, cache, zone })
+  const tags = slots.get(TAGS)
+  return textOf(target, key, slots.get(SERVED) ?? EMPTY, { first, ms, cache, zone, tags })
 }
 
 /** Of a task. `id`: the upstream's id of it. Times in ms since 1970. */
 export const servedByTask = (
-  task: { readonly target: Target; readonly created: number },
+  task: {
+    readonly target: Target
+    readonly created: number
+    readonly slots: Readonly<Record<string, Json>>
+  },
   upstreams: HostBase['upstreams'],
   { id, attributes, endedAt }: Served & { readonly endedAt?: number } = {},
 ): string => {
   const ms = endedAt === undefined ? undefined : endedAt - task.created
   const served = { ...(id !== undefined && { id }), ...(attributes && { attributes }) }
   const zone = zoneOf(upstreams[task.target.upstream])
-  return textOf(task.target, task.target.pin?.key, served, { ms, zone })
+  const tags = task.slots[TAGS.name] as Tags | undefined
+  return textOf(task.target, task.target.pin?.key, served, { ms, zone, tags })
 }
 
-type Facts = Partial<Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache' | 'zone'>>
+type Facts = Partial<
+  Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache' | 'zone' | 'tags'>
+>
 /** The zones of an upstream; undefined if it has none. */
 const zoneOf = (upstream: UpstreamView | undefined): readonly string[] | undefined => {
   const zones = zonesOf(upstream)
@@ -60,7 +69,7 @@ const textOf = (
   { upstream, name: target }: Target,
   key: string | undefined,
   { id, model, attributes }: Served,
-  { first, ms, cache, zone }: Facts,
+  { first, ms, cache, zone, tags }: Facts,
 ): string =>
   JSON.stringify({
     upstream,
@@ -73,6 +82,7 @@ const textOf = (
     ms,
     cache,
     zone,
+    tags,
   } as ServedBy)
 
 const read = ({ served }: Row): ServedBy =>
@@ -81,16 +91,24 @@ const textIn = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
 
 export const servedFacts = (row: Row): ServedFacts => {
-  const { attributes = {}, first, ms, zone } = read(row)
+  const { attributes = {}, first, ms, zone, tags } = read(row)
   return {
     tier: textIn(attributes.service_tier),
     speed: textIn(attributes.speed),
     geography: textIn(attributes.inference_geo),
     zone: zone?.join(', ') ?? null,
+    tags: tags ? printTags(tags) : null,
     first_content_ms: first ?? ms ?? null,
     ms: ms ?? null,
   }
 }
+
+/** `feature=search, project=alpha`. */
+const printTags = (tags: Tags): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join(', ')
 
 export const servedView = (row: Row): ServedView => {
   const { upstream, target, key, model, id } = read(row)
@@ -113,6 +131,7 @@ export const SERVED_COLUMNS = [
   'speed',
   'geography',
   'zone',
+  'tags',
   'first_content_ms',
   'ms',
 ] as const satisfies readonly (keyof ServedView)[]

@@ -301,6 +301,7 @@ const ServedBy = ({ charge }: { charge: ChargeView }) => {
     [text('call.speed'), charge.speed],
     [text('call.geography'), charge.geography],
     [text('call.zone'), charge.zone],
+    [text('call.tags'), charge.tags],
     [text('call.upstream-id'), charge.response_id],
     [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
   ]

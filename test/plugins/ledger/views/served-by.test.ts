@@ -1,5 +1,6 @@
 /** The column `served` of charges on both stores: every way in which a charge is written. */
 import t from 'tap'
+import { usagePage } from '../../../../plugins/account/usage-pages.ts'
 import { checkpointCharge, settleCheckpoints } from '../../../../plugins/ledger/crash-settlement.ts'
 import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
 import { settleCharge } from '../../../../plugins/ledger/statements.ts'
@@ -88,13 +89,43 @@ for (const engine of ENGINES) {
     ])
   })
 
+  t.test(`served by on ${engine}: lists of calls by a tag`, async t => {
+    const books = await openBooks(t, engine)
+    await books.credit(1, 10n * UNIT)
+    const ledger = await books.ledger()
+    const rowOf = { amount: 1n, uncollected: 0n, isEstimated: false, usage: '{}', lines: '[]' }
+    for (const [request, served] of [
+      ['a', { upstream: 'up', tags: { project: 'alpha', 'sub-team': 'x.y' } }],
+      ['b', { upstream: 'up', tags: { project: 'beta' } }],
+      ['c', { upstream: 'up' }],
+      ['d', undefined],
+    ] as const) {
+      await call(books, ledger, request, payerOf(1), UNIT)
+      const text = served && JSON.stringify(served)
+      const settlement = { ...rowOf, closedAt: 9, wallets: [], request, served: text }
+      await books.database.write([settleCharge(settlement)])
+    }
+    const query = { account: 1, by: 'call', limit: 9, from: 0, to: Date.now() + 1_000 } as const
+    const filters = { model: null, key: null, state: null }
+    const listed = async (name: string, value: string) => {
+      const tag = { name, value }
+      const page = await usagePage(books.database, { ...query, filters: { ...filters, tag } })
+      return page.rows.map(({ request_id }) => request_id)
+    }
+    t.same(await listed('project', 'alpha'), ['a'])
+    t.same(await listed('sub-team', 'x.y'), ['a'])
+    t.same(await listed('project', 'gamma'), [])
+    t.same(await listed('none', 'alpha'), [])
+    t.equal((await usagePage(books.database, query)).rows.length, 4)
+  })
+
   t.test(`served by on ${engine}: a task names where it was sent, also late`, async t => {
     const books = await openBooks(t, engine)
     const { database } = books
     await books.credit(1, 10n * UNIT)
     const ledger = await books.ledger()
     const { release } = await call(books, ledger, 'a', payerOf(1), UNIT)
-    const task = { target: TARGET, created: 1_000 }
+    const task = { target: TARGET, created: 1_000, slots: { tags: { project: 'alpha' } } }
     await database.write([linkCharge('task-1', 'a', {}, servedByTask(task, UPSTREAMS))])
     const served = async (request: string) =>
       servedView(
@@ -102,6 +133,7 @@ for (const engine of ENGINES) {
       )
     t.match(await served('a'), {
       zone: 'eu, de',
+      tags: 'project=alpha',
       upstream: 'up',
       target: 'model-1',
       upstream_key: 'ab12',
@@ -119,7 +151,12 @@ for (const engine of ENGINES) {
     }
     const late = servedByTask(task, UPSTREAMS, { id: 'up-1', endedAt: 5_000 })
     await database.write(chargeLate(hold, { meters: {}, estimated: false }, 5_000, late))
-    t.match(await served('a_late'), { upstream: 'up', response_id: 'up-1', ms: 4_000 })
+    t.match(await served('a_late'), {
+      upstream: 'up',
+      response_id: 'up-1',
+      ms: 4_000,
+      tags: 'project=alpha',
+    })
   })
 }
 
@@ -139,6 +176,7 @@ t.test('served by: a customer sees nothing that names the provider', async t => 
     speed: 'fast',
     geography: 'eu',
     zone: null,
+    tags: null,
     first_content_ms: 12,
     ms: 40,
   }

@@ -1,0 +1,220 @@
+/** Plugin `tags`: reads the tags of a call from its headers and its body, for its charge, its task
+ *  and the lines of its batch. Without the section `tags:` it costs nothing. */
+import {
+  anyOf,
+  flag,
+  list,
+  map,
+  object,
+  oneOf,
+  type RawOf,
+  required,
+  text,
+  type ValueOf,
+} from '../engine/config/shape.ts'
+import { isFields } from '../engine/kit.ts'
+import type {
+  Document,
+  Exchange,
+  Host,
+  Json,
+  Next,
+  Plugin,
+  Report,
+  Stage,
+} from '../engine/plugin.ts'
+import { routeFormat } from './conversion/route-format.ts'
+import { TAGS, type Tags } from './slots.ts'
+
+const NAME = '^[a-z][a-z0-9_-]{0,31}$'
+const VALUE = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
+
+const SECTION = object(
+  'Tags of calls, such as a project: usage, receipts and tables name them. The stage `tags` reads them.',
+  {
+    header: text('The header with tags: `project=alpha, feature=search`.', {
+      pattern: '^[a-z][a-z0-9-]{0,63}$',
+      default: 'x-tollgate-tags',
+      examples: ['x-cost-tags'],
+    }),
+    baggage: text(
+      'What the names of tags begin with in the W3C header `baggage`. Without it that header is not read.',
+      { pattern: '^[a-z0-9._-]{0,32}$', examples: ['cost.'] },
+    ),
+    metadata: flag('Whether members of `metadata` or `labels` in the body are tags, too.', {
+      default: false,
+      examples: [true],
+    }),
+    known: required(
+      map(
+        'The tags that may be used. Others are left out, and `x-tollgate-dropped` names them.',
+        anyOf(
+          'Its values.',
+          [
+            list('These values.', text('A value.', { pattern: VALUE, examples: ['alpha'] }), {
+              minItems: 1,
+              uniqueItems: true,
+            }),
+            oneOf('Up to 64 letters, digits, dots, hyphens and underscores.', ['any'], {}),
+          ],
+          { examples: [['alpha', 'beta'], 'any'] },
+        ),
+        {
+          propertyNames: { pattern: NAME },
+          minProperties: 1,
+          maxProperties: 16,
+          examples: [{ project: ['alpha', 'beta'], feature: 'any' }],
+        },
+      ),
+    ),
+  },
+  { examples: [{ known: { project: ['alpha', 'beta'], feature: 'any' } }] },
+)
+type Section = ValueOf<typeof SECTION>
+
+export default {
+  schema: object(
+    'Nothing to set: the section `tags:` says which tags there are.',
+    {},
+    { examples: [{}] },
+  ).schema,
+  default: {},
+  // A body is outlined there, and a session of a WebSocket has its account.
+  after: ['auth', 'model'],
+  before: ['meter'],
+  sections: { tags: SECTION.schema },
+  check: checkPipeline,
+  setup(_, host: Host): Stage {
+    const raw = host.section<RawOf<typeof SECTION> | undefined>('tags')
+    if (!raw?.known) return {}
+    const section = SECTION.read(raw)
+    return new TagStage(section, section.metadata && routeFormat(host) !== undefined)
+  },
+} satisfies Plugin<object>
+
+/** A section that no stage reads has no effect. */
+function checkPipeline({ tags, pipeline }: Document, report: Report): void {
+  if (!isFields(tags) || !Array.isArray(pipeline) || pipeline.includes('tags')) return
+  report(
+    ['tags'],
+    'TAGS_OPTION',
+    'no call gets tags: `pipeline:` has no `tags`; add it before `meter`',
+  )
+}
+
+const DROPPED = 'x-tollgate-dropped'
+
+class TagStage implements Stage {
+  readonly #section: Section
+  readonly #readsBody: boolean
+  readonly #values: ReadonlyMap<string, ReadonlySet<string> | RegExp>
+
+  /** `readsBody`: bodies of this route have a format and may have tags. */
+  constructor(section: Section, readsBody: boolean) {
+    this.#section = section
+    this.#readsBody = readsBody
+    this.#values = new Map(
+      Object.entries(section.known).map(([name, values]) => [
+        name,
+        values === 'any' ? new RegExp(VALUE) : new Set(values),
+      ]),
+    )
+  }
+  handle(exchange: Exchange, next: Next): Promise<void> {
+    const { request } = exchange
+    // `model` has outlined the body unless the path names the model.
+    return this.#readsBody && request.outlined === undefined
+      ? request.outline().then(() => this.#setTags(exchange, next))
+      : this.#setTags(exchange, next)
+  }
+  #setTags(exchange: Exchange, next: Next): Promise<void> {
+    const { headers } = exchange.request
+    const { header, baggage, metadata } = this.#section
+    const collected = new CollectedTags(this.#values)
+    const own = headers[header]
+    if (own !== undefined) collected.addList(own, `${header}/`)
+    if (metadata) collected.addMembers(exchange.request.outlined)
+    const context = headers.baggage
+    if (context !== undefined && baggage !== undefined) collected.addBaggage(context, baggage)
+    // A line of a batch, and a response that goes on, have those of the request that began them.
+    const tags = { ...exchange.slots.get(TAGS), ...collected.tags }
+    if (Object.keys(tags).length > 0) exchange.slots.set(TAGS, tags)
+    return collected.dropped.length === 0 ? next() : nameDropped(exchange, next, collected.dropped)
+  }
+  explain = ({ slots }: Exchange): Json => ({ ...slots.get(TAGS) })
+}
+
+const nameDropped = async (
+  exchange: Exchange,
+  next: Next,
+  names: readonly string[],
+): Promise<void> => {
+  await next()
+  const { headers } = exchange.reply
+  headers[DROPPED] = [headers[DROPPED] ?? [], names].flat().join(', ')
+}
+
+/** The tags of one request. Its sources are added in order: the first value of a name counts. */
+class CollectedTags {
+  readonly #values: ReadonlyMap<string, ReadonlySet<string> | RegExp>
+  readonly #tags = new Map<string, string>()
+  /** Where a tag was that is not known, or its value: `x-tollgate-tags/project`. */
+  readonly dropped: string[] = []
+
+  constructor(values: ReadonlyMap<string, ReadonlySet<string> | RegExp>) {
+    this.#values = values
+  }
+  get tags(): Tags {
+    return Object.fromEntries(this.#tags)
+  }
+  /** `project=alpha, feature=search`. Every name must be known. */
+  addList(list: string, place: string): void {
+    for (const member of list.split(',')) {
+      const [name = '', value = ''] = splitMember(member)
+      if (name !== '') this.#add(name, value, place, true)
+    }
+  }
+  /** Only members whose name begins with the prefix are tags. */
+  addBaggage(header: string, prefix: string): void {
+    for (const member of header.split(',')) {
+      const [name = '', value = ''] = splitMember(member.split(';', 1)[0] ?? '')
+      if (name.startsWith(prefix))
+        this.#add(name.slice(prefix.length), decoded(value), `baggage/${prefix}`, prefix !== '')
+    }
+  }
+  /** Members of other names are the client's own. */
+  addMembers(body: Json | undefined): void {
+    if (!isFields(body)) return
+    for (const place of ['metadata', 'labels']) {
+      const members = body[place]
+      if (isFields(members))
+        for (const [name, value] of Object.entries(members))
+          this.#add(name, value, `${place}.`, false)
+    }
+  }
+  #add(name: string, value: Json, place: string, mustBeKnown: boolean): void {
+    const values = this.#values.get(name)
+    if (!values && !mustBeKnown) return
+    if (typeof value === 'string' && values && isOneOf(values, value)) {
+      if (!this.#tags.has(name)) this.#tags.set(name, value)
+    } else if (this.dropped.length < MOST_DROPPED)
+      this.dropped.push(`${place}${name}`.replace(/[^\x21-\x7e]|,/g, '?').slice(0, 64))
+  }
+}
+/** Names in the header. */
+const MOST_DROPPED = 16
+
+const isOneOf = (values: ReadonlySet<string> | RegExp, value: string): boolean =>
+  values instanceof RegExp ? values.test(value) : values.has(value)
+const splitMember = (member: string): readonly string[] => {
+  const at = member.indexOf('=')
+  return at < 0 ? [member.trim()] : [member.slice(0, at).trim(), member.slice(at + 1).trim()]
+}
+/** A value of `baggage` is percent-encoded. */
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ''
+  }
+}

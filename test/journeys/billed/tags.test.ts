@@ -1,0 +1,199 @@
+/** Tags of calls: from headers and bodies into charges of every kind of call, and out of usage. */
+import t, { type Test } from 'tap'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { openSocket } from '../../helpers/gateway/web-socket.ts'
+
+const PRICE = 'price: { input: 0.01, output: 0.02 }, output: 50, context: 1000'
+const SECTION = `
+tags:
+  header: x-cost-tags
+  baggage: cost.
+  metadata: true
+  known: { project: [alpha, beta], feature: any }
+`
+const routesOf = (section: string): string => `
+pipeline: [errors, auth, form, validate, model, tags, idempotency, responses, files, batches, meter, task, account, translate, embed, realtime, sandbox]
+${section}
+upstreams: { inside: { url: 'sandbox:' } }
+models:
+  chat: { to: inside/m, ${PRICE} }
+  vectors: { to: inside/v, price: { input: 0.01 }, context: 1000 }
+  clip: { to: inside/clip, price: { calls: 1 } }
+routes:
+  - { path: POST /v1/chat/completions, auth: key, model: body, translate: openai-chat, errors: openai }
+  - { path: POST /v1/messages, auth: key, model: body, translate: anthropic-messages, errors: anthropic }
+  - { path: POST /v1/responses, auth: key, model: body, responses: create, translate: openai-responses, errors: openai }
+  - { path: 'GET /v1/responses/{id}', auth: key, responses: show, errors: openai }
+  - { path: WS /v1/responses, auth: key, responses: socket, errors: openai }
+  - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
+  - { path: POST /v1/files, auth: key, files: upload, body: { limit: 2GiB }, errors: openai }
+  - { path: POST /v1/batches, auth: key, batches: create, errors: openai }
+  - { path: 'GET /v1/batches/{id}', auth: key, batches: show, errors: openai }
+  - { path: GET /api/usage, auth: key, account: usage }
+  - { path: 'GET /api/usage/{request_id}', auth: key, account: receipt }
+`
+const start = async (t: Test, section: string) => {
+  const gateway = await startGateway({ routes: routesOf(section) })
+  t.teardown(() => gateway.stop())
+  const key = await gateway.key()
+  const call = async (path: string, body?: object, headers: Record<string, string> = {}) => {
+    const isForm = body instanceof FormData
+    const response = await fetch(gateway.url + path, {
+      method: body ? 'POST' : 'GET',
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(!isForm && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body && { body: isForm ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const id = response.headers.get('x-request-id') ?? ''
+    return {
+      status: response.status,
+      text,
+      id,
+      dropped: response.headers.get('x-tollgate-dropped'),
+    }
+  }
+  const tagsOf = async (id: string) => JSON.parse((await call(`/api/usage/${id}`)).text).data.tags
+  /** The tags of all calls, of those that fit. */
+  const listed = async (query = '') =>
+    JSON.parse((await call(`/api/usage?${query}`)).text).data.map(
+      ({ tags }: { tags: unknown }) => tags,
+    )
+  return { gateway, key, call, tagsOf, listed }
+}
+const MESSAGES = [{ role: 'user', content: 'Hi' }]
+const CHAT = { model: 'chat', max_tokens: 10, messages: MESSAGES }
+
+t.test('tags: every kind of call stores them with its charge', async t => {
+  const { gateway, key, call, tagsOf, listed } = await start(t, SECTION)
+  const header = { 'x-cost-tags': 'project=alpha, feature=search' }
+  for (const stream of [false, true])
+    for (const [path, body] of [
+      ['/v1/chat/completions', { ...CHAT, stream }],
+      ['/v1/messages', { ...CHAT, stream }],
+      ['/v1/responses', { model: 'chat', input: 'Hi', stream }],
+    ] as const) {
+      const { status, id, dropped, text } = await call(path, body, header)
+      t.equal(status, 200, text)
+      t.equal(dropped, null)
+      t.equal(await tagsOf(id), 'feature=search, project=alpha', `${path}, stream ${stream}`)
+    }
+  const gemini = await call(
+    '/v1beta/models/chat:generateContent',
+    { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }], labels: { project: 'beta' } },
+    { baggage: 'cost.feature=a%2Db;ttl=1, other=1, cost.project=alpha' },
+  )
+  t.equal(await tagsOf(gemini.id), 'feature=a-b, project=beta', 'labels come before baggage')
+
+  const background = await call(
+    '/v1/responses',
+    { model: 'chat', input: 'Hi', background: true },
+    header,
+  )
+  const { id } = JSON.parse(background.text)
+  await eventually(async () => /"completed"/.test((await call(`/v1/responses/${id}`)).text))
+  t.same((await listed('limit=1'))[0], 'feature=search, project=alpha', 'background')
+
+  const client = await openSocket(`${gateway.url}/v1/responses`, [], {
+    headers: { authorization: `Bearer ${key}`, 'x-cost-tags': 'project=beta' },
+  })
+  client.socket.send(JSON.stringify({ type: 'response.create', model: 'chat', input: 'Hi' }))
+  for (let count = 1; !client.received.join().includes('response.completed'); count++)
+    await client.until(count)
+  client.socket.close()
+  t.same((await listed('limit=1'))[0], 'project=beta', 'WebSocket')
+
+  const lines = [undefined, { feature: 'own', trace: 'x' }].map((metadata, index) =>
+    JSON.stringify({
+      custom_id: `line-${index}`,
+      method: 'POST',
+      url: '/v1/chat/completions',
+      body: { ...CHAT, ...(metadata && { metadata }) },
+    }),
+  )
+  const form = new FormData()
+  form.append('purpose', 'batch')
+  form.append('file', new Blob([lines.join('\n')]), 'a.jsonl')
+  const input_file_id = JSON.parse((await call('/v1/files', form)).text).id
+  const order = { input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' }
+  const batch = JSON.parse((await call('/v1/batches', order, header)).text)
+  await eventually(async () =>
+    /"status":"completed"/.test((await call(`/v1/batches/${batch.id}`)).text),
+  )
+  t.same(
+    (await listed('limit=2')).sort(),
+    ['feature=own, project=alpha', 'feature=search, project=alpha'],
+    'lines of a batch',
+  )
+})
+
+t.test('tags: what is not known is left out and named, and the call goes on', async t => {
+  const { call, tagsOf } = await start(t, SECTION)
+  for (const [headers, metadata, tags, dropped] of [
+    [{ 'x-cost-tags': 'project=gamma' }, undefined, null, 'x-cost-tags/project'],
+    [{ 'x-cost-tags': 'team=a,project=alpha' }, undefined, 'project=alpha', 'x-cost-tags/team'],
+    [{ 'x-cost-tags': 'feature=two words' }, undefined, null, 'x-cost-tags/feature'],
+    [{ 'x-cost-tags': 'feature' }, undefined, null, 'x-cost-tags/feature'],
+    [{ 'x-cost-tags': `feature=${'a'.repeat(65)}` }, undefined, null, 'x-cost-tags/feature'],
+    [{ 'x-cost-tags': 'project=alpha,project=beta' }, undefined, 'project=alpha', null],
+    [{ 'x-cost-tags': ',, =x' }, undefined, null, null],
+    [
+      { baggage: 'cost.project=%zz, cost.team=a' },
+      undefined,
+      null,
+      'baggage/cost.project, baggage/cost.team',
+    ],
+    [{}, { project: 'delta', trace: 'x' }, null, 'metadata.project'],
+    [{}, { project: 'alpha' }, 'project=alpha', null],
+    [
+      { 'x-cost-tags': '__proto__=a, constructor=b' },
+      undefined,
+      null,
+      'x-cost-tags/__proto__, x-cost-tags/constructor',
+    ],
+  ] as const) {
+    const answer = await call(
+      '/v1/chat/completions',
+      { ...CHAT, ...(metadata && { metadata }) },
+      headers,
+    )
+    const title = JSON.stringify([headers, metadata])
+    t.equal(answer.status, 200, answer.text)
+    t.equal(answer.dropped, dropped, title)
+    t.equal(await tagsOf(answer.id), tags, title)
+  }
+})
+
+t.test('tags: usage lists the calls of one tag, as JSON and as CSV', async t => {
+  const { call, listed } = await start(t, SECTION)
+  for (const tags of ['project=alpha', 'project=beta, feature=x.y', ''])
+    await call('/v1/chat/completions', CHAT, { 'x-cost-tags': tags })
+  t.same(await listed('tag=project=alpha'), ['project=alpha'])
+  t.same(await listed('tag=feature=x.y'), ['feature=x.y, project=beta'])
+  t.same(await listed('tag=feature=none'), [])
+  t.equal((await listed()).length, 3)
+  const csv = await call('/api/usage?tag=project=beta&format=csv')
+  t.equal(csv.text.trim().split('\n').length, 2, 'a head and a row')
+  t.match(csv.text, '"feature=x.y, project=beta"')
+  for (const query of [
+    'tag=project',
+    'tag=a%22b=c',
+    'tag=project=alpha&by=day',
+    'tag=a=b&status=failed',
+  ]) {
+    const refused = await call(`/api/usage?${query}`)
+    t.equal(refused.status, 400, query)
+    t.match(refused.text, /`tag`/)
+  }
+})
+
+t.test('tags: without the section nothing is read', async t => {
+  const { call, tagsOf } = await start(t, '')
+  const answer = await call('/v1/chat/completions', CHAT, { 'x-tollgate-tags': 'project=alpha' })
+  t.equal(answer.dropped, null)
+  t.equal(await tagsOf(answer.id), null)
+})
