@@ -21,12 +21,14 @@ import type {
 import type { BillingOptions } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
 import {
+  catalogueOf,
   hasModelStage,
   modelsIn,
   modelsOf,
   namesModel,
   readCatalogue,
   requestedModel,
+  unknownModelIn,
 } from './catalogue/configured.ts'
 import { editAttempt, UNPRICED_TIERS } from './conversion/unpriced-tiers.ts'
 import { isOpen } from './credentials/credential-extraction.ts'
@@ -97,6 +99,7 @@ export default {
     ledger_charged: 'Total cost of all calls at the last audit, in units of the currency.',
     unpriced_total: 'Calls that used a meter without a price.',
     uncollected_total: 'Calls that cost more than could be collected.',
+    budgets_total: 'Calls that did not fit into a budget, by what happened to them.',
     uncharged_total: 'Calls that an upstream served but that were not charged.',
   },
   check(document: Document, report: Report, { before }: CheckHostOf<HostBase>) {
@@ -108,7 +111,10 @@ export default {
     )
     reportOpenRoutes(document, isPriced, report)
     const isReachable = isPriced || routesIn(document).some(hasPrice)
-    reportBudgets(document, { currency: prices.currency, isReachable, report })
+    const { currency } = prices
+    const isModel = (name: string) =>
+      unknownModelIn([name], { section: () => modelsIn(document) as never }) === undefined
+    reportBudgets(document, { currency, isReachable, isModel, report })
   },
   setup(options, host): Stage {
     if (!hasModelStage(host.route)) return {}
@@ -116,7 +122,15 @@ export default {
     const prices = host.share('prices', host.config.hash, () => pricesOf(host))
     const admission = new CallAdmission(host, ledger, prices)
     const about = namesModel(host.route) ? describePrice(options, host.route) : {}
-    return new Meter(admission, prices, overrideOf(options, prices.currency), about, host.log)
+    const override = overrideOf(options, prices.currency)
+    return new Meter({
+      admission,
+      prices,
+      override,
+      about,
+      log: host.log,
+      catalogue: catalogueOf(host),
+    })
   },
 } satisfies Plugin<BillingOptions>
 
@@ -142,33 +156,51 @@ const reportOpenRoutes = (document: Document, isPriced: boolean, report: Report)
   }
 }
 
+interface MeterParts {
+  readonly admission: CallAdmission
+  readonly prices: Prices
+  readonly override: Override | undefined
+  readonly about: RouteDescription
+  readonly log: Log
+  readonly catalogue: ReturnType<typeof catalogueOf>
+}
+type ModelChange = Extract<Awaited<ReturnType<CallAdmission['admit']>>, { readonly model: string }>
+type ModelOrder = Omit<Parameters<CallAdmission['admit']>[1], 'account' | 'request'>
+/** Names the budgets that a call did not fit into. */
+const WARNING = 'x-tollgate-budget-warning'
+
+/** Whether headers of tiers were left out, which another model may price. */
+const lostHeaders = ({ slots }: Exchange): boolean => {
+  const { headers = [], betas } = slots.get(UNPRICED_TIERS) ?? {}
+  return headers.length > 0 || betas !== undefined
+}
+
 class Meter implements Stage {
+  readonly #catalogue: MeterParts['catalogue']
   readonly #about: RouteDescription
   readonly #admission: CallAdmission
   readonly #prices: Prices
   readonly #override: Override | undefined
   readonly #reducedPrices = new ReducedPrices()
   readonly #log: Log
-  constructor(
-    admission: CallAdmission,
-    prices: Prices,
-    override: Override | undefined,
-    about: RouteDescription,
-    log: Log,
-  ) {
+  constructor({ admission, prices, override, about, log, catalogue }: MeterParts) {
     this.#log = log
     this.#about = about
     this.#admission = admission
     this.#prices = prices
     this.#override = override
+    this.#catalogue = catalogue
   }
   handle(exchange: Exchange, next: Next): Promise<void> {
     const model = exchange.slots.get(MODEL)
-    const usualPrice = model && this.#priceOf(model.entry)
-    if (!model || !usualPrice || usualPrice.rule.free) return next()
-    const factor = exchange.slots.get(PRICE_FACTOR)
-    const price = factor === undefined ? usualPrice : this.#reducedPrices.of(usualPrice, factor)
-    return this.#meter(exchange, next, { price, model: model.asked })
+    const price = model && this.#priceFor(exchange, model.entry)
+    if (!model || !price || price.rule.free) return next()
+    return this.#meter(exchange, next, {
+      price,
+      model: model.asked,
+      entry: model.entry,
+      passed: [],
+    })
   }
   forward(attempt: Attempt, next: Next): Promise<void> {
     editAttempt(attempt)
@@ -200,22 +232,28 @@ class Meter implements Stage {
   #priceOf(entry: string): Price | undefined {
     return applyOverride(this.#prices.of(entry), this.#override)
   }
-  async #meter(
-    exchange: Exchange,
-    next: Next,
-    order: Parameters<CallAdmission['read']>[1],
-  ): Promise<void> {
+  #priceFor({ slots }: Exchange, entry: string): Price | undefined {
+    const price = this.#priceOf(entry)
+    const factor = slots.get(PRICE_FACTOR)
+    return !price || price.rule.free || factor === undefined
+      ? price
+      : this.#reducedPrices.of(price, factor)
+  }
+  async #meter(exchange: Exchange, next: Next, order: ModelOrder): Promise<void> {
     const request = await this.#admission.read(exchange, order)
     const account = exchange.slots.get(ACCOUNT)
     if (!account) throw refusal('METER_NOBODY', [exchange.route.name])
-    const admission = this.#admission.admit(exchange, { ...order, account, request })
-    const { call, estimator, unpricedTools } = await admission
+    const full = { ...order, account, request }
+    const admission = await this.#admission.admit(exchange, full)
+    if ('model' in admission) return this.#changeModel(exchange, next, full, admission)
+    const { call, estimator, warning, unpricedTools } = admission
     exchange.slots.set(METERED, order.price.rule.pricedMeters)
     if (exchange.kind === 'websocket') exchange.slots.set(CALL, call)
     else exchange.slots.set(HOLD, call)
     try {
       await next()
       request.dropped?.report(exchange.reply, this.#log, exchange.id)
+      if (warning !== undefined) exchange.reply.headers[WARNING] = warning
       if (exchange.kind === 'websocket' || call.isKept) return
       if (exchange.reply.status >= 400) return call.release()
       await meterResponse(exchange, call, estimator)
@@ -229,5 +267,33 @@ class Meter implements Stage {
     const covered = exchange.slots.get(COVERED_INPUT)
     if (covered !== undefined) headers['x-tollgate-input-covered'] = String(covered)
     if (unpricedTools.length > 0) headers['x-tollgate-unpriced'] = unpricedTools.join(', ')
+  }
+  /** A budget sends the call to another model: the call is metered as one to that model. */
+  async #changeModel(
+    exchange: Exchange,
+    next: Next,
+    order: Parameters<CallAdmission['admit']>[1],
+    { window, model, warning, refusal: refuse }: ModelChange,
+  ): Promise<void> {
+    const match = lostHeaders(exchange)
+      ? undefined
+      : await this.#catalogue.findFor(model, order.account, exchange)
+    if (!match) throw await refuse()
+    const { name: entry } = match.entry
+    try {
+      exchange.targets = match.targets
+      exchange.slots.set(MODEL, { asked: exchange.slots.need(MODEL).asked, entry })
+      const price = this.#priceFor(exchange, entry)
+      if (price && !price.rule.free) {
+        const passed = [...order.passed, window]
+        await this.#meter(exchange, next, { price, model, entry, passed })
+      } else {
+        await next()
+        exchange.reply.headers[WARNING] = warning
+      }
+    } catch (error) {
+      throw this.#catalogue.isUnreachable(error) ? await refuse() : error
+    }
+    order.request.dropped?.report(exchange.reply, this.#log, exchange.id)
   }
 }

@@ -4,6 +4,7 @@ import { object } from '../../engine/config/shape.ts'
 import type { HostBase, Plugin } from '../../engine/plugin.ts'
 import { checkMail, MAIL, mailSettingsOf } from '../webhooks/mail.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
+import { sendBudgetAlerts } from './budgets.ts'
 import { Monitor } from './monitor.ts'
 import { commands, offerToOperators, sectionOf } from './operator-part.ts'
 import { checkSection } from './problems.ts'
@@ -48,7 +49,10 @@ const startJobs = (host: HostBase, section: Section): void => {
   const { database, log, metrics, send } = host
   const version = JSON.stringify(section)
   const monitor = host.share('alerts', version, () => new Monitor(section))
-  host.job('alerts', section.every, () => monitor.look(host))
+  host.job('alerts', section.every, async () => {
+    await monitor.look(host)
+    await sendBudgetAlerts(host, section)
+  })
   const queue = alertQueue(host, section, mailSettingsOf(host))
   host.job('alert messages', RESTART, signal =>
     emptyOutbox({ database, log, metrics, send, queue }, signal),

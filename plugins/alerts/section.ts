@@ -170,8 +170,8 @@ const RULES = {
     {},
   ),
 } as const
-export type RuleName = keyof typeof RULES | 'balance'
-const RULE_NAMES = [...Object.keys(RULES), 'balance'] as RuleName[]
+export type RuleName = keyof typeof RULES | 'balance' | 'budget'
+const RULE_NAMES = [...Object.keys(RULES), 'balance', 'budget'] as RuleName[]
 
 const rule = <S extends (typeof RULES)[keyof typeof RULES]>(shape: S) =>
   orElse(

@@ -1,7 +1,9 @@
 /** Catalogue: looks models up by exact name, then by pattern, the most specific first. Built once
  *  per configuration. */
-import type { HostBase, Json, Target, TargetRules } from '../../engine/plugin.ts'
-import { fileValidator, type Validator, validatorOf } from '../schema/compile.ts'
+import { isCode } from '../../engine/kit.ts'
+import type { Exchange, HostBase, Json, Target, TargetRules } from '../../engine/plugin.ts'
+import { fileValidator, type Validator, validateRequest, validatorOf } from '../schema/compile.ts'
+import type { Account } from '../slots.ts'
 import { PlaceRules } from '../zones/rule.ts'
 import { applyDefaults, type Defaults } from './defaults.ts'
 import { type Captures, insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
@@ -80,6 +82,28 @@ export class Catalogue {
     const match = this.#findByPattern(name)
     const fallbacks = match && this.#fallbacks.get(match.entry)
     return fallbacks ? { ...match, targets: [...match.targets, ...fallbacks] } : match
+  }
+  /** The model of a name for a request that asked for another one; each target has a name, since
+   *  the request has another. Undefined: the account may not use it, the route or the model does
+   *  not accept the request, or what the request names is kept at a certain key. */
+  async findFor(
+    name: string,
+    account: Account,
+    { route, request, targets }: Pick<Exchange, 'route' | 'request' | 'targets'>,
+  ): Promise<ModelMatch | undefined> {
+    if (targets.some(({ pin }) => pin !== undefined)) return undefined
+    const match = this.find(name)
+    if (!match || !mayUse(account, name, match.entry)) return undefined
+    const { accepts, only } = match.entry
+    const validator = accepts.get(route.name) ?? accepts.get('*')
+    if (validator === false || (only && !only.has(route.name))) return undefined
+    if (validator && (await validateRequest(validator, request))) return undefined
+    return { ...match, targets: match.targets.map(each => ({ ...each, name: each.name ?? name })) }
+  }
+  /** Whether a fault says that the zones of a request, or the format of its route, permit no target
+   *  of a model. */
+  isUnreachable(error: unknown): boolean {
+    return isCode(error, 'ZONE_REFUSED', 'MODEL_NOT_HERE')
   }
   /** The body of a request of this route and model with the model's defaults. */
   expandBody(route: string, name: string, body: Json): Json {
@@ -232,4 +256,14 @@ const validatorsOf = (
 const routeValidator = (schema: Json, where: string, host: CatalogueHost): Validator | false => {
   if (schema === false) return false
   return typeof schema === 'string' ? fileValidator(schema, host) : validatorOf(schema, where, host)
+}
+
+/** The list of a key contains model names or keys of `models:`. */
+export const mayUse = (
+  account: Account | undefined,
+  requestedName: string,
+  { name }: Entry,
+): boolean => {
+  const models = account?.key?.models
+  return models === undefined || models.includes(requestedName) || models.includes(name)
 }

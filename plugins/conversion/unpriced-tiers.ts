@@ -90,7 +90,14 @@ const fallbacksOf = (body: Json, isUnpriced: (name: string, value: string) => bo
 
 /** Leaves tiers out of the request that every stage reads. Returns its body. */
 export const leaveOutTiers = ({ request, slots }: Exchange, tiers: UnpricedTiers): Json => {
-  slots.set(UNPRICED_TIERS, tiers)
+  // Another model of the same request may have left some out before.
+  const before = slots.get(UNPRICED_TIERS)
+  slots.set(UNPRICED_TIERS, {
+    ...tiers,
+    members: [...(before?.members ?? []), ...tiers.members],
+    changes: { ...before?.changes, ...tiers.changes },
+    names: [...(before?.names ?? []), ...tiers.names],
+  })
   const expanded = slots.get(EXPANDED_REQUEST)
   const body = withoutMembers(expanded?.body ?? request.parsed ?? null, tiers)
   if (expanded) slots.set(EXPANDED_REQUEST, { ...expanded, body })

@@ -61,23 +61,25 @@ export const priceUsage = (
   return { nanos, lines: JSON.stringify(lines), unpriced }
 }
 
-const budgetWallets = (budgets: Payer['budgets']): readonly number[] | undefined =>
-  budgets?.map(({ wallet }) => wallet)
+/** As in `charges.budgets`. */
+export const budgetWallets = ({ budgets, counted = [] }: Payer): readonly number[] | undefined =>
+  budgets && [...budgets.map(({ wallet }) => wallet), ...counted.map(({ wallet }) => -wallet)]
 
 /** The wallets that a charge or a refund changes. */
-export const walletsPaying = ({ account, key, budgets }: Payer): readonly number[] =>
-  walletsOf(account, key, budgetWallets(budgets))
+export const walletsPaying = (payer: Payer): readonly number[] =>
+  walletsOf(payer.account, payer.key, budgetWallets(payer))
 
 /** The columns of a hold that never change. */
 export const holdOf = (
   { id, route }: Exchange,
-  { payer, rule, model, version, facts }: CallTerms,
+  { rule, model, version, facts }: CallTerms,
+  payer: Payer,
 ): Omit<Hold, 'process' | 'heldAmount'> => ({
   request: id,
   account: payer.account,
   key: payer.key,
   holdsKeyQuota: payer.quota !== undefined,
-  budgets: budgetWallets(payer.budgets),
+  budgets: budgetWallets(payer),
   route: route.name,
   model,
   version,

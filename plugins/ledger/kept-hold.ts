@@ -10,6 +10,7 @@ import { thaw } from '../billing/rule.ts'
 import { type Attribute, toExactUsage } from '../billing/usage.ts'
 import type { KeptHold, Usage } from '../slots.ts'
 import {
+  budgetsIn,
   type Hold,
   insertHold,
   lockOf,
@@ -63,7 +64,11 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
       }
     : insertHold(KEEP, hold)
   if (hold.heldAmount === 0n) return [row]
-  return [row, leaveShare([account, quotaWallet]), ...pairsOf(hold.budgets).map(leaveShare)]
+  return [
+    row,
+    leaveShare([account, quotaWallet]),
+    ...pairsOf(budgetsIn(hold).reserved).map(leaveShare),
+  ]
 }
 
 /** The part of a kept hold that its owner stores. `attributes`: those of the request that its price

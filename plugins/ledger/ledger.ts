@@ -20,6 +20,8 @@ export interface Payer {
   readonly quota: bigint | undefined
   /** The windows of budgets that the call must fit into. */
   readonly budgets?: readonly BudgetWindow[] | undefined
+  /** Windows that only count the charge, which may pass their amount. */
+  readonly counted?: readonly BudgetWindow[] | undefined
 }
 /** Nanos. */
 export interface Funds {
@@ -179,6 +181,10 @@ export class Ledger {
    *  the store has reaped it, they have returned already. */
   give(payer: Payer, amount: bigint, process: string): void {
     if (this.#membership.isCurrent(process)) this.#giveEach(walletsHeld(payer), amount)
+  }
+  /** The same of one wallet. */
+  giveTo(wallet: number, amount: bigint, process: string): void {
+    if (this.#membership.isCurrent(process)) this.#leases.give(wallet, amount)
   }
   /** Takes nanos out of the lease for good: a row of the store holds them. Call the returned
    *  function once it is known whether it does; if not, the nanos return to the lease. */

@@ -3,6 +3,7 @@ import type { Exchange, Fault, Outcome, Row, Statement } from '../../engine/plug
 import { withServed } from '../billing/pricing-facts.ts'
 import { type Attributes, CHARGE, type KeptHold, SERVED, USAGE, type Usage } from '../slots.ts'
 import { isUndelivered, Undo } from '../undo/undo.ts'
+import { CallPayer } from './admission/call-payer.ts'
 import {
   type CallCharge,
   type CallTerms,
@@ -17,7 +18,6 @@ import {
   walletsPaying,
 } from './call-charge.ts'
 import { attributesOf, checkpointOf } from './crash-settlement.ts'
-import { extendHold, takeAvailable } from './extend-hold.ts'
 import { isCode } from './faults.ts'
 import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
 import { refundStatements, releaseUnlessSettled } from './refunds/refund-undelivered.ts'
@@ -65,6 +65,7 @@ export class MeteredCall {
   #state: State = { at: 'admitted' }
   /** Nanos. */
   #heldAmount: bigint
+  readonly #payer: CallPayer
   #extension: 'none' | 'running' | 'refused' = 'none'
   #isOverageCollected = false
   /** Tells the ledger whether the books keep the hold. */
@@ -90,6 +91,7 @@ export class MeteredCall {
     this.#terms = terms
     this.#process = process
     this.#heldAmount = terms.heldAmount
+    this.#payer = new CallPayer(context.ledger, terms, process, this)
     Undo.of(exchange)
     exchange.onEnd(outcome => this.#onEnd(outcome))
   }
@@ -102,11 +104,11 @@ export class MeteredCall {
   }
   /** Hands the hold over to a task: see `HoldOwner`. */
   keep(): KeptHold {
-    if (!this.#isOpen) throw new Error(`the hold of call ${this.#exchange.id} is closed`)
+    if (!this.isOpen) throw new Error(`the hold of call ${this.#exchange.id} is closed`)
     const row = this.#row()
     this.#exchange.writes.add(...keepHold(row, this.#state.at === 'held'))
     this.#state = { at: 'kept' }
-    this.#onKept = this.#context.ledger.keep(this.#terms.payer, this.#heldAmount, this.#process)
+    this.#onKept = this.#context.ledger.keep(this.#payer.payer, this.#heldAmount, this.#process)
     return keptHoldOf(row, attributesOf(this.#terms.rule, this.#terms.facts))
   }
   get isKept(): boolean {
@@ -123,35 +125,33 @@ export class MeteredCall {
   }
   /** The account's balance after this charge, in nanos. Undefined: unknown. */
   balanceAfter(nanos: bigint): bigint | undefined {
-    if (!this.#isOpen) return undefined
+    if (!this.isOpen) return undefined
     const more = nanos - this.#recordedAmount
     this.#recordedAmount = nanos
-    return this.#context.ledger.balanceAfter(this.#terms.payer, more, this.#process)
+    return this.#context.ledger.balanceAfter(this.#payer.payer, more, this.#process)
   }
   release(): undefined {
-    if (this.#isOpen) this.#closeUncharged()
+    if (this.isOpen) this.#closeUncharged()
     return undefined
   }
   /** Takes the cost of a usage beyond the hold. Undefined: there is none. Settling records the part
    *  that the balance does not cover as uncollected. */
   collectOverage(usage: Usage): Promise<void> | undefined {
     const overage = capCharge(this.priceOf(usage), this.#terms) - this.#heldAmount
-    if (overage <= 0n || this.#isOverageCollected || !this.#isOpen) return undefined
+    if (overage <= 0n || this.#isOverageCollected || !this.isOpen) return undefined
     return this.#collect(overage)
   }
   async #collect(overage: bigint): Promise<void> {
-    const { payer } = this.#terms
-    const { ledger } = this.#context
     this.#isOverageCollected = true
-    const more = await takeAvailable(ledger, payer, overage, this.#process)
-    if (!this.#isOpen) return ledger.give(payer, more, this.#process)
+    const more = await this.#payer.takeAvailable(overage)
+    if (!this.isOpen) return this.#payer.give(more)
     if (more > 0n) this.#extendBy(more)
   }
   /** Charges a usage. Returns a promise only if overage must be collected first. */
   settle(usage: Usage): Promise<void> | undefined {
-    if (!this.#isOpen) return undefined
+    if (!this.isOpen) return undefined
     const charge = (): undefined => {
-      if (this.#isOpen) this.#closeCharged(usage)
+      if (this.isOpen) this.#closeCharged(usage)
     }
     return this.collectOverage(usage)?.then(charge) ?? charge()
   }
@@ -176,15 +176,15 @@ export class MeteredCall {
    *  Returns a fault if the balance does not cover it; then the hold covers as much of the usage as
    *  possible. */
   async preAuthorise(usage: Usage): Promise<Fault | undefined> {
-    if (!this.#isOpen || this.#lastPrice?.usage === usage) return undefined
-    const { payer, heldAmount } = this.#terms
-    const { ledger, insufficient } = this.#context
+    if (!this.isOpen || this.#lastPrice?.usage === usage) return undefined
+    const { heldAmount } = this.#terms
     const more = this.#setCheckpoint(usage, false) + heldAmount - this.#heldAmount
     if (more <= 0n) return undefined
-    const shortage = await extendHold(ledger, payer, more, this.#process)
-    if (!this.#isOpen) return void (shortage ?? ledger.give(payer, more, this.#process))
+    const shortage = await this.#payer.takeMore(more)
+    if (!this.isOpen) return void (shortage ?? this.#payer.give(more))
     if (shortage) {
-      const reason = await insufficient(shortage, payer, heldAmount)
+      const { insufficient } = this.#context
+      const reason = await insufficient(shortage, this.#payer.payer, heldAmount)
       await this.collectOverage(usage)
       return reason
     }
@@ -192,7 +192,7 @@ export class MeteredCall {
     this.#setCheckpoint(usage, false)
     return this.#exchange.writes.commit().then(() => undefined)
   }
-  get #isOpen(): boolean {
+  get isOpen(): boolean {
     return this.#state.at === 'admitted' || this.#state.at === 'held'
   }
   /** Sets the usage that the store charges if this process crashes. Returns its price. */
@@ -201,25 +201,30 @@ export class MeteredCall {
     const { id, writes } = this.#exchange
     const served = servedByOf(this.#exchange, this.#firstContentAt)
     const checkpoint = checkpointOf(id, usage, this.#servedTerms(), isStreaming, served)
-    writes.setCrashStatements(holdAtLeast(id, this.dueFor(usage)), checkpoint)
+    const hold = [...this.#payer.recount(id), holdAtLeast(id, this.dueFor(usage))]
+    writes.setCrashStatements(...hold, checkpoint)
     return nanos
   }
   /** Holds the cost so far and half of the hold beyond that. Cuts the call if the balance does not
    *  cover it. */
   async #extend(nanos: bigint): Promise<void> {
-    const { ledger, insufficient } = this.#context
-    const { payer } = this.#terms
     const more = capCharge(nanos + this.#heldAmount / 2n + 1n, this.#terms) - this.#heldAmount
     if (more <= 0n) return
-    const shortage = await extendHold(ledger, payer, more, this.#process)
+    const shortage = await this.#payer.takeMore(more)
     if (shortage) this.#extension = 'refused'
-    if (!this.#isOpen) return void (shortage ?? ledger.give(payer, more, this.#process))
+    if (!this.isOpen) return void (shortage ?? this.#payer.give(more))
     if (shortage) {
-      const reason = await insufficient(shortage, payer, nanos)
-      return this.#isOpen ? this.#exchange.cut(reason) : undefined
+      const { insufficient } = this.#context
+      const reason = await insufficient(shortage, this.#payer.payer, nanos)
+      return this.isOpen ? this.#exchange.cut(reason) : undefined
     }
     this.#extendBy(more)
     await this.#exchange.writes.commit().catch(() => {}) // the commit of the response reports it
+  }
+  /** A window of a budget only counts this call from now on. */
+  onRecount(): void {
+    const { id, writes } = this.#exchange
+    if (this.#state.at === 'held') writes.add(...this.#payer.recount(id))
   }
   #extendBy(more: bigint): void {
     this.#heldAmount += more
@@ -231,7 +236,7 @@ export class MeteredCall {
     const charge = this.#chargeOf(usage)
     const { id } = this.#exchange
     const served = servedByOf(this.#exchange, this.#firstContentAt)
-    const settlement = settlementOf(id, this.#terms.payer, usage, charge, chargedAmount, served)
+    const settlement = settlementOf(id, this.#payer.payer, usage, charge, chargedAmount, served)
     const end =
       this.#state.at === 'held'
         ? [settleCharge(settlement)]
@@ -269,7 +274,7 @@ export class MeteredCall {
   }
   #recordCharge(amount: bigint): void {
     const more = amount - this.#recordedAmount
-    this.#context.ledger.recordCharge(this.#terms.payer, more, this.#process)
+    this.#context.ledger.recordCharge(this.#payer.payer, more, this.#process)
     this.#recordedAmount = amount
   }
   #chargeOf(usage: Usage): CallCharge {
@@ -288,7 +293,7 @@ export class MeteredCall {
   }
   #row(): Hold {
     return {
-      ...holdOf(this.#exchange, this.#terms),
+      ...holdOf(this.#exchange, this.#terms, this.#payer.payer),
       process: this.#process,
       heldAmount: this.#heldAmount,
     }
@@ -315,7 +320,8 @@ export class MeteredCall {
       if (kind === 'turn' && !writes.isConfirmed) return this.#closeAsWritten(closing)
       if (chargedAmount !== undefined || !writes.isConfirmed) return this.#refund(closing)
     }
-    const list = hasRow ? [holdAtLeast(id, this.#heldAmount), ...statements] : statements
+    const hold = [...this.#payer.recount(id), holdAtLeast(id, this.#heldAmount)]
+    const list = hasRow ? [...hold, ...statements] : statements
     writes.commit().then(
       () => this.#finish(closing),
       error => {
@@ -339,6 +345,7 @@ export class MeteredCall {
   #finishKept(outcome: Outcome): void {
     const { id, writes } = this.#exchange
     this.#state = { at: 'closed' }
+    this.#payer.giveReturns()
     if (isUndelivered(outcome)) {
       const onKept = (): void => this.#onKept?.(true)
       const onUndo = ([rows = []]: Rows): void => this.#onKept?.(rows.length > 0)
@@ -357,8 +364,9 @@ export class MeteredCall {
     countUncharged(this.#context, this.#terms.model)
   }
   #finish({ chargedAmount = 0n, uncollected }: Closing): void {
-    const { payer, model } = this.#terms
-    const call = { id: this.#exchange.id, account: payer.account, model }
+    const { account } = this.#payer.payer
+    const { model } = this.#terms
+    const call = { id: this.#exchange.id, account, model }
     reportUncollected(this.#context, call, uncollected)
     this.#returnRest(chargedAmount)
   }
@@ -392,10 +400,10 @@ export class MeteredCall {
     })
   }
   #refundStatements(): readonly Statement[] {
-    return refundStatements(this.#exchange.id, walletsPaying(this.#terms.payer), Date.now())
+    return refundStatements(this.#exchange.id, walletsPaying(this.#payer.payer), Date.now())
   }
   #returnRest(chargedAmount: bigint): void {
     this.#state = { at: 'closed' }
-    this.#context.ledger.give(this.#terms.payer, this.#heldAmount - chargedAmount, this.#process)
+    this.#payer.giveRest(this.#heldAmount - chargedAmount)
   }
 }

@@ -5,6 +5,7 @@ import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-regis
 import type { Meters } from '../slots.ts'
 import {
   budgetsColumn,
+  budgetsIn,
   columnValueOf,
   type Hold,
   lockOf,
@@ -44,6 +45,8 @@ const REDUCE_WALLETS: Sql = {
    WHERE id IN (?, ?)`,
   sums: [0, 1, 2],
 }
+/** No wallet has this number. */
+const NO_WALLET = 0
 const VIOLATES = { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' }
 
 /** Rejects with CHARGE_EXISTS, or with LEASE_GONE when the store has reaped the process and
@@ -58,6 +61,7 @@ export const singleRowCharge = (
   const key = hold.key === undefined ? account : walletOf.key(hold.key)
   // The wallet of a key without a quota only counts usage.
   const quotaWallet = hold.holdsKeyQuota ? key : account
+  const { reserved, counted } = budgetsIn(hold)
   return [
     insertOf(hold, settlement),
     {
@@ -66,10 +70,14 @@ export const singleRowCharge = (
       ...(hold.heldAmount > 0n && { rows: 'some' as const, otherwise: 'LEASE_GONE' }),
     },
     { sql: REDUCE_WALLETS, values: [amount, amount, amount, account, quotaWallet, account, key] },
-    ...pairsOf(hold.budgets).flatMap(pair => [
+    ...pairsOf(reserved).flatMap(pair => [
       { sql: REDUCE_LEASE, values: [amount, hold.process, ...pair] },
       { sql: REDUCE_WALLETS, values: [amount, amount, amount, ...pair, ...pair] },
     ]),
+    ...pairsOf(counted).map(pair => ({
+      sql: REDUCE_WALLETS,
+      values: [amount, amount, amount, NO_WALLET, NO_WALLET, ...pair],
+    })),
     addToDay(hold, amount, meters),
   ]
 }

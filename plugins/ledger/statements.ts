@@ -14,7 +14,7 @@ export interface Hold {
   readonly key: number | undefined
   /** Whether the call took the amount from the quota of its key, too. */
   readonly holdsKeyQuota: boolean
-  /** The wallets of budgets that it took the amount from, too. */
+  /** The wallets of budgets that it took the amount from, too; above zero: it only counts there. */
   readonly budgets?: readonly number[] | undefined
   /** The process whose leases the call took the amount from. */
   readonly process: string
@@ -102,9 +102,14 @@ export const budgetsColumn = ({ budgets = [] }: Pick<Hold, 'budgets'>): string |
 export const budgetsOf = ({ budgets }: Row): readonly number[] =>
   typeof budgets === 'string' ? JSON.parse(budgets) : []
 export type Pair = readonly [number, number]
-/** The wallets of budgets by two, for statements that change two; the last one may come twice. */
-export const pairsOf = (wallets: readonly number[] = []): readonly Pair[] =>
+/** Numbers by two, for statements that change two wallets; the last one may come twice. */
+export const pairsOf = (wallets: readonly number[]): readonly Pair[] =>
   wallets.flatMap((wallet, at) => (at % 2 === 0 ? [[wallet, wallets[at + 1] ?? wallet]] : []))
+/** The wallets of budgets that the amount was taken from, and those that only count it. */
+export const budgetsIn = ({ budgets = [] }: Pick<Hold, 'budgets'>) => ({
+  reserved: budgets.filter(wallet => wallet < 0),
+  counted: budgets.filter(wallet => wallet > 0).map(wallet => -wallet),
+})
 /** An amount as a column can hold it: counts up to 2^53 may cost more nanos. */
 export const columnValueOf = (nanos: bigint): bigint =>
   nanos < MAX_COLUMN_VALUE ? nanos : MAX_COLUMN_VALUE
@@ -135,6 +140,15 @@ export const releaseCharge = (request: string, closedAt: number): Statement => (
   values: [closedAt, request],
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
+})
+const RECOUNT = sql(
+  'recount',
+  "UPDATE charges SET budgets = ? WHERE request = ? AND state = 'open'",
+)
+/** Changes which budgets of an open charge hold its amount, and which only count it. */
+export const recountCharge = (request: string, budgets: Hold['budgets']): Statement => ({
+  sql: RECOUNT,
+  values: [budgetsColumn({ budgets }), request],
 })
 /** Adds `by` nanos of the process's lease to the hold. Rejects with CHARGE_CLOSED. */
 export const extendCharge = (request: string, by: bigint): Statement => ({

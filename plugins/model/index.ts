@@ -6,7 +6,13 @@ import { nearest } from '../../engine/config/nearest.ts'
 import { anyOf, object, oneOf, type RawOf, required, text } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
-import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../catalogue/catalogue.ts'
+import {
+  type Catalogue,
+  defaultsOn,
+  type Entry,
+  type ModelMatch,
+  mayUse,
+} from '../catalogue/catalogue.ts'
 import { catalogueOf, modelsIn, withoutCollection } from '../catalogue/configured.ts'
 import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
 import { priceReview } from '../catalogue/price-review.ts'
@@ -225,11 +231,6 @@ const hintFor = (name: string, catalogue: Catalogue, account: Account | undefine
   return suggestion === undefined ? '' : ` Did you mean '${suggestion}'?`
 }
 const HINT_NAMES = 1_000
-/** The list of a key contains model names or keys of `models:`. */
-const mayUse = (account: Account | undefined, requestedName: string, { name }: Entry): boolean => {
-  const models = account?.key?.models
-  return models === undefined || models.includes(requestedName) || models.includes(name)
-}
 /** Shortens a name for error messages: a client may send a megabyte. */
 const shorten = (name: string): string => (name.length > 128 ? `${name.slice(0, 125)}…` : name)
 

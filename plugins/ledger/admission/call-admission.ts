@@ -22,14 +22,14 @@ import { createLedgerContext } from '../ledger-context.ts'
 import { MeteredCall } from '../metered-call.ts'
 import type { Price, Prices } from '../prices.ts'
 import { UsageEstimator } from '../usage-estimator.ts'
-import { Reserver } from './reserver.ts'
+import { type BoundedRequest, type Reserved, Reserver } from './reserver.ts'
 
 const refusal = errors({
   METER_UNPRICED: [400, 'This model has no price for these parts of the request: %s.'],
 })
 
 /** A call that asks for admission. */
-interface Order {
+interface Order extends Pick<BoundedRequest, 'entry' | 'passed'> {
   readonly price: Price
   readonly account: Account
   /** The model name in the request. */
@@ -43,10 +43,13 @@ interface Order {
     readonly dropped?: NonNullable<ReturnType<TierGate['check']>>['dropped']
   }
 }
+type ModelChange = Extract<Awaited<ReturnType<Reserver['reserve']>>, { readonly model: string }>
 /** An admitted call, and the estimator that counts its response. */
 export interface Admission {
   readonly call: MeteredCall
   readonly estimator: UsageEstimator
+  /** Budgets that the call did not fit into: a header. */
+  readonly warning: Reserved['warning']
   /** Meters of offered tools without a price, and names of unknown tools: their calls cost
    *  nothing. */
   readonly unpricedTools: readonly string[]
@@ -91,7 +94,8 @@ export class CallAdmission {
   }
   /** Reserves the worst-case cost. Rejects with METER_UNPRICED, INSUFFICIENT, KEY_EXHAUSTED or
    *  BUDGET_EXCEEDED. */
-  async admit(exchange: Exchange, { price, account, model, request }: Order): Promise<Admission> {
+  async admit(exchange: Exchange, order: Order): Promise<Admission | ModelChange> {
+    const { price, account, model, request } = order
     const at = Date.now()
     const isLive = exchange.kind === 'websocket'
     const { body, size } = request
@@ -106,17 +110,11 @@ export class CallAdmission {
     const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
     if (missingMeters.length > 0)
       throw refusal('METER_UNPRICED', [toolNamesOf(body, missingMeters).join(', ')])
-    const ownPayer = this.#reserver.payerOf(account, at)
-    const payer = ownPayer instanceof Promise ? await ownPayer : ownPayer
-    const heldAmount = this.#ledger.takeNow(payer, cost)
-      ? cost
-      : await this.#reserver.reserve(exchange, payer, price.rule, {
-          bounds,
-          facts,
-          cost,
-          body,
-          size,
-        })
+    const bounded = { ...order, bounds, facts, cost, body, size }
+    const reserving = this.#reserver.reserve(exchange, account, price.rule, bounded)
+    const reserved = reserving instanceof Promise ? await reserving : reserving
+    if ('model' in reserved) return reserved
+    const { payer, amount: heldAmount, warning } = reserved
     const version = this.#version
     const process = this.#ledger.processNow ?? (await this.#ledger.process())
     // Media may cost up to their bound, also if the balance covers less.
@@ -128,6 +126,11 @@ export class CallAdmission {
     if (exchange.kind !== 'http' || wantsStream || this.#ledger.isContended(payer)) call.hold()
     const estimator = new UsageEstimator(exchange, { body, size: size - files }, call)
     if (wantsStream) estimator.startCheckpoints()
-    return { call, estimator, unpricedTools: namesOfUnknownTools(body, unpricedTools) }
+    return {
+      call,
+      estimator,
+      warning,
+      unpricedTools: namesOfUnknownTools(body, unpricedTools),
+    }
   }
 }

@@ -7,15 +7,46 @@ import type { Facts } from '../../billing/usage.ts'
 import { coverableTokens, worstCase } from '../../billing/worst-case.ts'
 import { estimatePromptTokens } from '../../formats/prompt-tokens.ts'
 import { type Account, COVERED_INPUT, OUTPUT_LIMIT } from '../../slots.ts'
+import {
+  countOnly,
+  describeWindow,
+  includesWindow,
+  isPassable,
+  type ModelChange,
+  markSpent,
+  onlyHard,
+  otherModel,
+  type Passed,
+  resultOf,
+  warningOf,
+  withWindows,
+} from '../budgets/at-limit.ts'
+import type { BudgetWindow } from '../budgets/section.ts'
 import type { LedgerContext } from '../call-charge.ts'
-import type { Payer } from '../ledger.ts'
+import type { Payer, Shortage } from '../ledger.ts'
 
 /** Output tokens below which a response is of no use. */
 const MIN_OUTPUT = 256
 /** Attempts to reserve a part, since other calls may take it at the same time. */
 const ATTEMPTS = 3
 
+/** Who pays, and the nanos that it reserves. */
+export interface Reserved {
+  readonly payer: Payer
+  readonly amount: bigint
+  /** Budgets that the call did not fit into: a header. */
+  readonly warning: string | undefined
+}
+interface TakeResult extends Pick<Reserved, 'payer' | 'amount'> {
+  readonly shortage: Shortage | undefined
+  readonly change?: ModelChange
+}
+type Reserving = Reserved | ModelChange
 export interface BoundedRequest {
+  /** The key of the model in `models:`. */
+  readonly entry: string
+  /** Windows that only count the call. */
+  readonly passed: Passed
   readonly bounds: RequestBounds
   readonly facts: Facts
   /** The worst-case cost in nanos. */
@@ -40,40 +71,95 @@ export class Reserver {
     this.#context = context
     this.#hasOutputLimit = hasOutputLimit
   }
-  /** Who pays a call that begins at `at`, ms since 1970. A promise only where a budget begins. */
-  payerOf(account: Account, at: number): Payer | Promise<Payer> {
+  /** Reserves the worst case. A promise only where a budget begins, or the leases of this process
+   *  do not cover it. Where the balance covers only a part, and the client set no limit, limits the
+   *  output to what the balance covers, if the format can express that. Where media make the bound
+   *  of the prompt, reserves what is available, if it covers an estimate. Rejects with
+   *  INSUFFICIENT, KEY_EXHAUSTED or BUDGET_EXCEEDED. */
+  reserve(
+    exchange: Exchange,
+    account: Account,
+    rule: Rule,
+    request: BoundedRequest,
+  ): Reserving | Promise<Reserving> {
+    const { cost, facts, passed } = request
+    const { at } = facts
     const payer = payerOf(account)
     const windows = this.#context.budgets?.windowsOf(account, at)
-    if (windows === undefined) return payer
-    if (!(windows instanceof Promise)) return { ...payer, budgets: windows }
-    return windows.then(budgets => ({ ...payer, budgets }))
+    const reserve = (opened: Passed): Reserving | Promise<Reserving> =>
+      this.#reserveFor(exchange, withWindows(payer, opened, { at, cost, passed }), rule, request)
+    if (windows === undefined) return this.#reserveFor(exchange, payer, rule, request)
+    return windows instanceof Promise ? windows.then(reserve) : reserve(windows)
   }
-  /** Returns the reserved nanos. Where the balance covers only a part, and the client set no limit,
-   *  limits the output to what the balance covers, if the format can express that. Where media make
-   *  the bound of the prompt, reserves what is available, if it covers an estimate. Rejects with
-   *  INSUFFICIENT, KEY_EXHAUSTED or BUDGET_EXCEEDED. */
-  async reserve(
+  #reserveFor(
+    exchange: Exchange,
+    payer: Payer,
+    rule: Rule,
+    request: BoundedRequest,
+  ): Reserving | Promise<Reserving> {
+    const { cost } = request
+    const change = payer.counted && this.#changeOf(payer.counted, payer, request)
+    if (change) return change
+    if (this.#context.ledger.takeNow(payer, cost)) return this.#reserved(payer, cost)
+    return this.#reserveFromStore(exchange, payer, rule, request)
+  }
+  async #reserveFromStore(
     { slots }: Exchange,
     payer: Payer,
     rule: Rule,
     request: BoundedRequest,
-  ): Promise<bigint> {
+  ): Promise<Reserving> {
     const { ledger, insufficient } = this.#context
     const { bounds, cost } = request
     const canLimit = !bounds.isLimited && this.#hasOutputLimit
-    let shortage = await ledger.take(payer, cost)
-    if (!shortage) return cost
+    let result = await this.#take(payer, cost, request)
     for (let attempts = canLimit || bounds.hasMedia ? ATTEMPTS : 0; attempts > 0; attempts--) {
-      const available = await ledger.available(payer)
+      if (!result.shortage || result.change) break
+      const available = await ledger.available(onlyHard(result.payer))
       const part = available > 0n ? partialHold(rule, request, available, canLimit) : undefined
       if (!part) break
-      shortage = await ledger.take(payer, part.amount)
-      if (shortage) continue
+      result = await this.#take(result.payer, part.amount, request)
+      if (result.shortage || result.change) continue
       if (part.outputLimit !== undefined) slots.set(OUTPUT_LIMIT, part.outputLimit)
       if (part.coveredInput !== undefined) slots.set(COVERED_INPUT, part.coveredInput)
-      return part.amount
     }
-    throw await insufficient(shortage, payer, cost)
+    const { shortage, change } = result
+    if (change) return change
+    if (!shortage) return this.#reserved(result.payer, result.amount)
+    if (typeof shortage === 'object') this.#count(shortage)
+    throw await insufficient(shortage, result.payer, cost)
+  }
+  #reserved(payer: Payer, amount: bigint): Reserved {
+    for (const window of payer.counted ?? []) this.#count(window)
+    return { payer, amount, warning: payer.counted && warningOf(payer.counted) }
+  }
+  /** Another model, if a window that does not fit sends the call there. */
+  #changeOf(
+    windows: Passed,
+    payer: Payer,
+    { entry, passed, cost }: BoundedRequest,
+  ): ModelChange | undefined {
+    for (const window of windows) {
+      const model = includesWindow(passed, window) ? undefined : otherModel(window, entry)
+      if (model === undefined) continue
+      this.#count(window)
+      const refusal = () => this.#context.insufficient(window, payer, cost)
+      return { window, model, warning: describeWindow(window), refusal }
+    }
+    return undefined
+  }
+  #count(window: BudgetWindow): void {
+    const labels = { budget: window.budget.name, result: resultOf(window) }
+    this.#context.metrics.count('budgets_total', labels)
+  }
+  /** Takes an amount; a window that calls may pass counts it instead. */
+  async #take(payer: Payer, amount: bigint, request: BoundedRequest): Promise<TakeResult> {
+    const shortage = await this.#context.ledger.take(payer, amount)
+    if (!isPassable(shortage)) return { payer, amount, shortage }
+    markSpent(shortage, request.facts.at, amount)
+    const change = this.#changeOf([shortage], payer, request)
+    if (change) return { payer, amount, shortage, change }
+    return this.#take(countOnly(payer, shortage), amount, request)
   }
 }
 

@@ -19,6 +19,7 @@ const ATTEMPTS = 4
 const OWNERS: Readonly<Record<OwnerKind, (account: Account) => number | undefined>> = {
   account: ({ id }) => id,
   key: ({ key }) => key?.id,
+  member: ({ member }) => member?.id,
 }
 
 export class Budgets {
@@ -68,16 +69,16 @@ export class Budgets {
     const known = this.#windows[index]?.get(owner)
     const window = windowOf(at, budget.per, budget.zone)
     if (known?.start === window.start) return known
-    const { name, of, per, amount } = budget
+    const { name, of, per } = budget
     const row = { budget: name, kind: of, owner, period: per, start: window.start }
     for (let attempt = 0; ; attempt++) {
       const wallet = walletNumber([name, of, owner, per, window.start, attempt].join(' '))
       try {
         // A lease under an earlier configuration may be more than the amount is now.
         await this.#ledger.returnUnused(wallet)
-        const list = openWindow({ ...row, wallet }, amount)
+        const list = openWindow({ ...row, wallet }, budget)
         await writeWithRetry(this.#database, list, ADMISSION_TIMEOUT)
-        const opened = { ...window, wallet, budget }
+        const opened: BudgetWindow = { ...window, wallet, budget }
         this.#windows[index]?.set(owner, opened)
         return opened
       } catch (error) {

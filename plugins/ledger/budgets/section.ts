@@ -1,12 +1,17 @@
 /** The section `budgets:`, its problems, and its budgets as calls use them. */
 import {
+  anyOf,
+  flag,
+  list,
   map,
   object,
   ofTypes,
   oneOf,
+  parsed,
   type RawOf,
   required,
   text,
+  type ValueOf,
 } from '../../../engine/config/shape.ts'
 import type { Document, HostBase, Report } from '../../../engine/plugin.ts'
 import { zoneProblem } from '../../billing/calendar.ts'
@@ -17,42 +22,77 @@ import { compileAmount } from '../../billing/rate.ts'
 import { PERIODS, type Period, type Window } from './window.ts'
 
 /** The kinds of owners that have a window each. */
-const KINDS = ['account', 'key'] as const
+const KINDS = ['account', 'key', 'member'] as const
 export type OwnerKind = (typeof KINDS)[number]
+
+const USE = object(
+  'Calls go to another model, whatever they asked for.',
+  {
+    use: required(
+      text('A name in `models:`; its calls count beyond the amount.', {
+        minLength: 1,
+        examples: ['small'],
+      }),
+    ),
+  },
+  {},
+)
+/** Members of a budget, whoever has it. */
+const TERMS = {
+  amount: required(
+    ofTypes(
+      'What one may spend in a window: an amount above zero, by default in the currency of accounts.',
+      ['string', 'number'],
+      { minimum: 0, examples: ['50 USD', 2000] },
+    ),
+  ),
+  per: required(
+    oneOf('The window, by the calendar of `zone`; weeks begin on Monday.', PERIODS, {
+      type: 'string',
+      examples: ['month'],
+    }),
+  ),
+  zone: text('The IANA time zone of the calendar.', {
+    default: 'UTC',
+    examples: ['Europe/Berlin'],
+  }),
+  at_limit: anyOf(
+    'What happens to a call that does not fit: it is refused, it passes with a warning, or it goes to another model.',
+    [oneOf(undefined, ['refuse', 'warn'], { type: 'string' }), USE],
+    { default: 'refuse', examples: ['warn', { use: 'small' }] },
+  ),
+  shadow: flag('The budget only counts: no call is refused, warned or sent elsewhere.', {
+    default: false,
+    examples: [true],
+  }),
+  alert_at: list(
+    'Shares of the amount; when one is used, `alerts:` sends one message in each window.',
+    parsed('A share.', '^([1-9][0-9]?|100)%$', Number.parseFloat, { examples: ['80%'] }),
+    { default: [], maxItems: 10, uniqueItems: true, examples: [['50%', '80%', '100%']] },
+  ),
+} as const
 
 const BUDGET = object(
   'A budget. A call that several budgets apply to must fit into all.',
   {
     of: required(
-      oneOf('Whether each account or each API key has this budget.', KINDS, {
+      oneOf('Whether each account, API key or member of a team has this budget.', KINDS, {
         type: 'string',
         examples: ['account'],
       }),
     ),
-    amount: required(
-      ofTypes(
-        'What one may spend in a window: an amount above zero, by default in the currency of accounts.',
-        ['string', 'number'],
-        { minimum: 0, examples: ['50 USD', 2000] },
-      ),
-    ),
-    per: required(
-      oneOf('The window, by the calendar of `zone`; weeks begin on Monday.', PERIODS, {
-        type: 'string',
-        examples: ['month'],
-      }),
-    ),
-    zone: text('The IANA time zone of the calendar.', {
-      default: 'UTC',
-      examples: ['Europe/Berlin'],
-    }),
+    ...TERMS,
   },
   { examples: [{ of: 'account', amount: 2000, per: 'month' }] },
 )
-export const SECTION = map('Budgets by name: what accounts and keys may spend in a time.', BUDGET, {
-  propertyNames: { pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' },
-  examples: [{ monthly: { of: 'account', amount: 2000, per: 'month', zone: 'Europe/Berlin' } }],
-})
+export const SECTION = map(
+  'Budgets by name: what accounts, keys and members may spend in a time.',
+  BUDGET,
+  {
+    propertyNames: { pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' },
+    examples: [{ monthly: { of: 'account', amount: 2000, per: 'month', zone: 'Europe/Berlin' } }],
+  },
+)
 type Section = RawOf<typeof SECTION>
 
 export interface Budget {
@@ -62,12 +102,20 @@ export interface Budget {
   readonly amount: bigint
   readonly per: Period
   readonly zone: string
+  readonly atLimit: 'refuse' | 'warn' | { readonly use: string }
+  /** It only counts. */
+  readonly isShadow: boolean
+  /** Percents of the amount, each of which is an alert. */
+  readonly alertAt: readonly number[]
 }
 
 /** A window that a call takes money from. */
 export interface BudgetWindow extends Window {
   readonly wallet: number
   readonly budget: Budget
+  /** Until this time, ms since 1970, calls that cost this much or more only count: nanos that did
+   *  not fit. */
+  spent?: { readonly until: number; readonly amount: bigint }
 }
 
 /** Prices are in 1e-18, amounts in nanos. */
@@ -82,25 +130,46 @@ const amountOf = (value: unknown, name: string, currency: Currency, report: Repo
   return amount
 }
 
+type Terms = Pick<ValueOf<typeof BUDGET>, 'per' | 'zone' | 'at_limit' | 'shadow' | 'alert_at'>
+const termsOf = ({ per, zone, at_limit, shadow, alert_at }: Terms) => ({
+  per,
+  zone,
+  atLimit: at_limit,
+  isShadow: shadow,
+  alertAt: alert_at,
+})
+
 /** The configuration check has reported the problems. */
 export const budgetsIn = (host: Pick<HostBase, 'section'>): readonly Budget[] => {
   const currency = configuredCurrency(host)
   return Object.entries(host.section<Section>('budgets')).map(([name, raw]) => {
-    const { of, per, zone } = BUDGET.read(raw)
-    return { name, of, per, zone, amount: amountOf(raw.amount, name, currency, () => {}) }
+    const { of, ...terms } = BUDGET.read(raw)
+    return { name, of, ...termsOf(terms), amount: amountOf(raw.amount, name, currency, () => {}) }
   })
 }
 
-/** `isReachable`: whether any call can cost something. */
+interface BudgetChecks {
+  readonly currency: Currency
+  /** Whether any call can cost something. */
+  readonly isReachable: boolean
+  readonly isModel: (name: string) => boolean
+  readonly report: Report
+}
 export const reportBudgets = (
   document: Document,
-  { currency, isReachable, report }: { currency: Currency; isReachable: boolean; report: Report },
+  { currency, isReachable, isModel, report }: BudgetChecks,
 ): void => {
   const budgets = Object.entries((document.budgets ?? {}) as Section)
-  for (const [name, { amount, zone }] of budgets) {
+  for (const [name, { amount, zone, at_limit: atLimit }] of budgets) {
     amountOf(amount, name, currency, report)
     const problem = zoneProblem(zone)
     if (problem) report(['budgets', name, 'zone'], 'BUDGET_ZONE', problem)
+    if (typeof atLimit === 'object' && !isModel(atLimit.use))
+      report(
+        ['budgets', name, 'at_limit', 'use'],
+        'BUDGET_MODEL',
+        `there is no model "${atLimit.use}" in \`models:\``,
+      )
     if (!isReachable)
       report(
         ['budgets', name],

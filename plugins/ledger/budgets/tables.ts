@@ -2,6 +2,8 @@
  *  neither an account nor a key: leases, holds and reaping treat it like any other. */
 import type { Sql, Statement } from '../../../engine/plugin.ts'
 import { openWallet } from '../statements.ts'
+import { setAlerts } from './alert-tables.ts'
+import type { Budget } from './section.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `budgets: ${name}`, text })
 
@@ -103,11 +105,11 @@ export interface WindowRow {
   readonly period: string
   readonly start: number
 }
-/** Creates a window, or gives an existing one this amount in nanos. Rejects with WALLET_TAKEN if
- *  another window has the number. */
+/** Creates a window, or gives an existing one this amount in nanos and these alerts. Rejects with
+ *  WALLET_TAKEN if another window has the number. */
 export const openWindow = (
   { wallet, budget, kind, owner, period, start }: WindowRow,
-  amount: bigint,
+  { amount, alertAt }: Pick<Budget, 'amount' | 'alertAt'>,
 ): readonly Statement[] => {
   const values = [wallet, budget, kind, owner, period, start]
   return [
@@ -115,5 +117,6 @@ export const openWindow = (
     { sql: IS_OWN, values, rows: 1, otherwise: 'WALLET_TAKEN' },
     openWallet(wallet, undefined),
     { sql: SET_AMOUNT, values: [amount, wallet], rows: 1 },
+    ...setAlerts(wallet, amount, alertAt),
   ]
 }

@@ -97,8 +97,9 @@ const updateQuota = (wallet: number, nanos: bigint): Statement => ({
 
 // ---------------------------------------------------------------- triggers
 
-const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-const NOW_ON_POSTGRES = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)'
+/** ms since 1970, in SQL. */
+export const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+export const NOW_ON_POSTGRES = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)'
 
 /** A trigger that runs a statement in the transaction that lowers the balance of an account;
  *  replaces a trigger of the same name. The statement may use NEW.account, NEW.balance, OLD.balance

@@ -1,6 +1,8 @@
 /** Starts gateways over one real store, as workers of one installation: an upstream that counts its
  *  calls, and callers by header. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import type { Json, Plugin, Stage } from '../../../engine/plugin.ts'
 import type { OpenDatabase } from '../../../engine/store/database.ts'
@@ -11,8 +13,13 @@ import { reaperOn } from '../store/membership.ts'
 import { type Store, sql, startStore } from '../store/store.ts'
 import { pluginOf, SILENT_LOG, startHttpUpstream, startTestServer } from './test-server.ts'
 
-/** Answers one call of the upstream; `call` counts from 1. */
-type Script = (request: IncomingMessage, response: ServerResponse, call: number) => void
+/** Answers one call of the upstream; `call` counts from 1. `body`: the text of the request. */
+type Script = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  call: number,
+  body?: string,
+) => void
 
 interface Worker {
   readonly url: string
@@ -35,7 +42,10 @@ export interface Installation {
     options?: Json
     /** Further options of the routes and of the document. */
     route?: object
-    document?: object
+    document?: {
+      readonly upstreams?: Readonly<Record<string, object>>
+      readonly [name: string]: unknown
+    }
   }): Promise<Worker>
   rows(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
@@ -57,7 +67,10 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
   let calls = 0
   const url = await startHttpUpstream(t, (request, response) => {
     const call = ++calls
-    request.resume().on('end', () => installation.script(request, response, call))
+    void text(request).then(
+      body => installation.script(request, response, call, body),
+      () => {},
+    )
   })
   const database = await store.open()
   const installation: Installation = {
@@ -76,7 +89,7 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
       options = true,
       beat = 1_000,
       route = {},
-      document: more = {},
+      document: { upstreams, ...more } = {},
     } = {}) {
       const connection = await store.open({ writeTimeout: 60_000 })
       const link = { isCut: false }
@@ -88,7 +101,7 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
         ...stages,
       }
       const document = {
-        upstreams: { main: { url } },
+        upstreams: { ...upstreams, main: { url, ...upstreams?.main } },
         routes: ['/a', '/b'].map(path => ({
           path: `POST ${path}`,
           upstream: 'main',

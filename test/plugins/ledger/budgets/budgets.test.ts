@@ -1,7 +1,6 @@
 /** Budgets over gateways that share a store: no window passes its amount, in any kind of call. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { parse } from 'yaml'
-import type { Plugin, Stage } from '../../../../engine/plugin.ts'
 import { freeze } from '../../../../plugins/billing/rule.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { Budgets } from '../../../../plugins/ledger/budgets/budgets.ts'
@@ -12,88 +11,16 @@ import {
   releaseKept,
   settleKept,
 } from '../../../../plugins/ledger/kept-hold.ts'
-import { addCredit, openCharge, openWallet } from '../../../../plugins/ledger/statements.ts'
+import { addCredit, openCharge } from '../../../../plugins/ledger/statements.ts'
 import { chargeLate } from '../../../../plugins/ledger/views/task-charges.ts'
-import { walletOf } from '../../../../plugins/ledger/wallet.ts'
 import meter from '../../../../plugins/meter.ts'
-import model from '../../../../plugins/model/index.ts'
-import { ACCOUNT } from '../../../../plugins/slots.ts'
-import translate from '../../../../plugins/translate/index.ts'
-import { installOn, post } from '../../../helpers/gateway/installation.ts'
-import { eventually } from '../../../helpers/gateway/primary.ts'
-import { pluginOf, SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
+import { SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
 import { ruleIn } from '../../../helpers/money/billing.ts'
+import { arrangeBudgets, BODY, COST, EVENTS, STREAM } from '../../../helpers/money/budgets.ts'
 import { HELD_CALL, openBooks, payerOf } from '../../../helpers/money/ledger.ts'
 import { LONG } from '../../../helpers/run-settings.ts'
 import { reapAll } from '../../../helpers/store/membership.ts'
-import { ENGINES, sql, startAnyStore } from '../../../helpers/store/store.ts'
-
-const ANSWER = {
-  choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 1_000, completion_tokens: 500 },
-}
-/** A call costs 0.006. */
-const COST = 6_000_000n
-const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })
-const STREAM = JSON.stringify({ model: 'm', messages: [], max_tokens: 600, stream: true })
-const EVENTS = `data: ${JSON.stringify({ ...ANSWER, choices: [] })}\n\ndata: [DONE]\n\n`
-
-const arrange = async (t: Test, engine: (typeof ENGINES)[number], budgets: object, workers = 1) => {
-  const installation = await installOn(t, await startAnyStore(t, engine))
-  installation.script = (_, response) =>
-    void response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER))
-  const keyed: Stage = {
-    handle({ request, slots }, next) {
-      const id = Number(request.headers.key)
-      const account = slots.need(ACCOUNT)
-      if (id) slots.set(ACCOUNT, { ...account, key: { id, name: 'k' } as never })
-      return next()
-    },
-  }
-  const stages = {
-    keyed: pluginOf(keyed),
-    model: model as Plugin,
-    meter: meter as Plugin,
-    translate: translate as Plugin,
-  }
-  const gateway = async (changed = budgets): Promise<string> => {
-    const document = {
-      models: {
-        m: { to: 'main/m', price: { input: '2.00 / 1M', output: '8.00 / 1M' } },
-        free: { to: 'main/m', free: true },
-      },
-      budgets: changed,
-    }
-    const route = { model: 'body', translate: 'openai-chat' }
-    return `${(await installation.worker({ stages, document, route })).url}/a`
-  }
-  const urls: string[] = []
-  for (let count = 0; count < workers; count++) urls.push(await gateway())
-  const { database } = installation
-  for (const account of [1, 2])
-    await database.write([
-      openWallet(walletOf.account(account), 0n),
-      addCredit({ account, kind: 'credit', amount: 10n ** 12n, note: 'test', at: 1 }),
-    ])
-  const windows = () =>
-    database.read(
-      sql(
-        'windows',
-        `SELECT b.budget, b.kind, b.owner, w.used, w.balance, w.reserved FROM budget_windows b
-         JOIN wallets w ON w.id = b.wallet ORDER BY b.budget, b.owner`,
-      ),
-      [],
-    )
-  const call = (url: string, body = BODY, account = 1, headers = {}) =>
-    post(url, '', { body, headers: { account: String(account), ...headers } })
-  const books = async () => {
-    await eventually(
-      async () => (await windows()).every(each => Number(each.reserved) === 0) || undefined,
-    )
-    t.same(await audit(database), [])
-  }
-  return { installation, database, urls, gateway, windows, call, books }
-}
+import { ENGINES, sql } from '../../../helpers/store/store.ts'
 
 for (const engine of ENGINES)
   t.test(`budgets on ${engine}`, async t => {
@@ -106,7 +33,7 @@ for (const engine of ENGINES)
         call,
         windows,
         books,
-      } = await arrange(t, engine, budgets)
+      } = await arrangeBudgets(t, engine, budgets)
       t.equal((await call(url)).status, 200)
       t.equal((await call(url)).status, 200)
       await books()
@@ -138,7 +65,7 @@ for (const engine of ENGINES)
         tight: { of: 'account', amount: 0.0649, per: 'month' },
         wide: { of: 'account', amount: 10, per: 'life' },
       }
-      const { urls, call, windows, books } = await arrange(t, engine, budgets, 2)
+      const { urls, call, windows, books } = await arrangeBudgets(t, engine, budgets, 2)
       const calls = Array.from({ length: LONG ? 500 : 100 }, (_, at) =>
         call(urls[at % 2] ?? '', at % 5 === 0 ? STREAM : BODY),
       )
@@ -157,7 +84,7 @@ for (const engine of ENGINES)
         call,
         books,
         windows,
-      } = await arrange(t, engine, budgets)
+      } = await arrangeBudgets(t, engine, budgets)
       for (const key of ['7', '8']) {
         t.equal((await call(url, BODY, 1, { key })).status, 200)
         await books()
@@ -177,7 +104,7 @@ for (const engine of ENGINES)
         call,
         books,
         windows,
-      } = await arrange(t, engine, budgets)
+      } = await arrangeBudgets(t, engine, budgets)
       const { script } = installation
       installation.script = (_, response) => void response.writeHead(500).end()
       t.ok((await call(url)).status >= 500)
@@ -202,7 +129,7 @@ for (const engine of ENGINES)
         call,
         books,
         windows,
-      } = await arrange(t, engine, of(5))
+      } = await arrangeBudgets(t, engine, of(5))
       t.equal((await call(url)).status, 200)
       const lower = await gateway(of(0.01))
       t.equal((await call(lower)).status, 429)
@@ -221,7 +148,7 @@ for (const engine of ENGINES)
         call,
         books,
         windows,
-      } = await arrange(t, engine, budgets)
+      } = await arrangeBudgets(t, engine, budgets)
       installation.script = async (_, response) => {
         response.setHeader('content-type', 'text/event-stream').end(EVENTS)
       }
@@ -247,6 +174,9 @@ for (const engine of ENGINES)
         amount: 10_000n,
         per: 'life',
         zone: 'UTC',
+        atLimit: 'refuse',
+        isShadow: false,
+        alertAt: [],
       } as const
       const windows = await new Budgets([budget], database, ledger).windowsOf(
         { id: 1, name: 'ann', role: 'customer' },
@@ -300,6 +230,10 @@ t.test('budgets: mistakes are problems at their lines', async t => {
   t.same(check(of('amount: 0.0000000001, per: month')), ['PRICE_AMOUNT budgets.b.amount'])
   t.same(check(of('amount: 1000000001, per: day')), ['PRICE_AMOUNT budgets.b.amount'])
   t.same(check(of('amount: 5, per: day, zone: Europe/Berlln')), ['BUDGET_ZONE budgets.b.zone'])
+  t.same(check(of('amount: 5, per: day, at_limit: { use: m }')), [])
+  t.same(check(of('amount: 5, per: day, at_limit: { use: n }')), [
+    'BUDGET_MODEL budgets.b.at_limit.use',
+  ])
   t.same(check(of('amount: 5, per: day'), '{ to: main/m, free: true }'), [
     'BUDGET_UNREACHABLE budgets.b',
   ])

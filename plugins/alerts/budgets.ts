@@ -1,0 +1,58 @@
+/** Messages about shares of budgets that are used: one for each share and window. */
+import { isCode } from '../../engine/kit.ts'
+import type { HostBase, Row } from '../../engine/plugin.ts'
+import { printMoney } from '../billing/money.ts'
+import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
+import { markSent, UNSENT } from '../ledger/budgets/alert-tables.ts'
+import { nanosOf } from '../ledger/statements.ts'
+import { ATTEMPTS } from '../webhooks/schedule.ts'
+import { receiverId } from './queue.ts'
+import { sendTime } from './quiet.ts'
+import type { Section } from './section.ts'
+import { addMessage } from './statements.ts'
+
+const RULE = 'budget'
+/** ms. Older shares are not sent: there was no receiver then. */
+const MAX_AGE = 86_400_000
+const PAGE = 100
+
+/** Adds the messages of shares that were reached. A share is marked in the transaction that adds
+ *  its messages, so that a crash neither loses nor repeats one. */
+export const sendBudgetAlerts = async (
+  { database, log, metrics }: Pick<HostBase, 'database' | 'log' | 'metrics'>,
+  { quiet, to }: Pick<Section, 'quiet' | 'to'>,
+): Promise<void> => {
+  const now = await database.now()
+  const due = quiet?.except.includes(RULE) ? now : sendTime(quiet, now)
+  for (const row of await database.read(UNSENT, [now - MAX_AGE, PAGE])) {
+    const object = `${row.budget} of ${await ownerOf(database, row)}`
+    const text = `The budget ${object} has used ${row.share}%: ${amountsOf(row)}.`
+    const message = {
+      kind: 'firing',
+      rule: RULE,
+      object,
+      text,
+      attempts: ATTEMPTS,
+      due,
+      now,
+    } as const
+    const messages = to.map(receiver => addMessage({ ...message, receiver: receiverId(receiver) }))
+    try {
+      await database.write([markSent(row, now), ...messages])
+    } catch (error) {
+      if (isCode(error, 'BUDGET_ALERT_SENT')) continue
+      throw error
+    }
+    metrics.count('alerts_total', { rule: RULE, state: 'firing' })
+    log.warn({ rule: RULE, object }, `alert firing: ${text}`)
+  }
+}
+const ownerOf = async (
+  database: Pick<HostBase['database'], 'read'>,
+  { kind, owner }: Row,
+): Promise<string> => {
+  const [account] = kind === 'account' ? await database.read(ACCOUNT_BY_ID, [owner ?? null]) : []
+  return `${kind} ${account?.name ?? owner}`
+}
+const amountsOf = ({ used, balance }: Row): string =>
+  `${printMoney(nanosOf(used))} of ${printMoney(nanosOf(used) + nanosOf(balance))}`
