@@ -56,6 +56,7 @@ import {
   MODEL,
   OUTPUT_LIMIT,
   PRICE_FACTOR,
+  RULE,
   USAGE,
 } from './slots.ts'
 
@@ -282,6 +283,8 @@ class Meter implements Stage {
     const { name: entry } = match.entry
     try {
       exchange.targets = match.targets
+      // The rule chose targets of the other model.
+      exchange.slots.set(RULE, undefined)
       exchange.slots.set(MODEL, { asked: exchange.slots.need(MODEL).asked, entry })
       const price = this.#priceFor(exchange, entry)
       if (price && !price.rule.free) {

@@ -61,6 +61,10 @@ export interface Model {
 /** Set by `model` before the request is forwarded; final then. */
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
+/** The name of the rule that chose the targets; undefined: none. Set by `model` before the request
+ *  is forwarded; final then. */
+export const RULE: Slot<string | undefined> = { name: 'rule' }
+
 /** Set by `model` where a model keeps conversations of stored responses on one target and key:
  *  takes what identifies the conversation, the same for all of its calls. */
 export const KEEP_TOGETHER: Slot<(conversation: string) => void> = { name: 'keep together' }

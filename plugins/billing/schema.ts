@@ -37,7 +37,8 @@ const table = (depth: number): Shape<Json> =>
     examples: ['2.00 USD / 1M', { '540p': 0.07, '720p': 0.15, default: 0.16 }],
   })
 
-const WHEN = map(
+/** `when:` of prices and rules. */
+export const WHEN = map(
   'The condition of this price: comparisons of meters, prompt and completion; values of attributes; time of day; days of the week. The last line of a meter has no condition.',
   json('A comparison, a value, or a list of values.', {
     type: ['string', 'number', 'boolean', 'array'],

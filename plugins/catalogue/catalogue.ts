@@ -1,13 +1,15 @@
 /** Catalogue: looks models up by exact name, then by pattern, the most specific first. Built once
  *  per configuration. */
 import { isCode } from '../../engine/kit.ts'
-import type { Exchange, HostBase, Json, Target, TargetRules } from '../../engine/plugin.ts'
+import type { Exchange, HostBase, Json, Target } from '../../engine/plugin.ts'
 import { fileValidator, type Validator, validateRequest, validatorOf } from '../schema/compile.ts'
 import type { Account } from '../slots.ts'
 import { PlaceRules } from '../zones/rule.ts'
 import { applyDefaults, type Defaults } from './defaults.ts'
-import { type Captures, insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
-import type { ModelOptions, Section, TargetOptions } from './section.ts'
+import { isPattern, type Pattern, parsePattern } from './pattern.ts'
+import { insertCaptured, type RoutingRule, routingRulesOf } from './rules.ts'
+import type { ModelOptions, Section } from './section.ts'
+import { addRules, insertNames, sendingRulesOf, targetsOf, upstreamOf } from './targets.ts'
 
 export interface Entry {
   /** Its key in `models:`. */
@@ -21,11 +23,15 @@ export interface Entry {
   readonly targets: readonly Target[]
   /** The only routes that serve the model: name -> path without its slash. */
   readonly only: ReadonlyMap<string, string> | undefined
+  /** In order; the first that holds counts. */
+  readonly rules: readonly RoutingRule[]
 }
 export interface ModelMatch {
   readonly entry: Entry
   /** Where a request may be sent: the targets of the model, then those of its fallback. */
   readonly targets: readonly Target[]
+  /** The rules of the model, with what its pattern matched in the names of their targets. */
+  readonly rules: readonly RoutingRule[]
 }
 
 type CatalogueHost = Pick<HostBase, 'file' | 'share' | 'section' | 'config' | 'memo' | 'upstreams'>
@@ -61,6 +67,9 @@ export class Catalogue {
       const { to, accepts } = options
       if (typeof to === 'string') upstreams.add(upstreamOf(to))
       else for (const each of to) upstreams.add(upstreamOf(each))
+      for (const { to: others } of options.rules ?? []) {
+        for (const each of [others ?? []].flat()) upstreams.add(upstreamOf(each))
+      }
       if (isPattern(name)) patterns.push(name)
       else for (const alias of options.aliases ?? []) this.#aliases.set(alias, name)
       // A schema that cannot be used is a problem of the configuration.
@@ -100,10 +109,10 @@ export class Catalogue {
     if (validator && (await validateRequest(validator, request))) return undefined
     return { ...match, targets: match.targets.map(each => ({ ...each, name: each.name ?? name })) }
   }
-  /** Whether a fault says that the zones of a request, or the format of its route, permit no target
-   *  of a model. */
+  /** Whether a fault says that the zones or the rule of a request, or the format of its route,
+   *  permit no target of a model. */
   isUnreachable(error: unknown): boolean {
-    return isCode(error, 'ZONE_REFUSED', 'MODEL_NOT_HERE')
+    return isCode(error, 'ZONE_REFUSED', 'RULE_TARGETS', 'MODEL_NOT_HERE')
   }
   /** The body of a request of this route and model with the model's defaults. */
   expandBody(route: string, name: string, body: Json): Json {
@@ -133,11 +142,11 @@ export class Catalogue {
     if (!Object.hasOwn(this.#section, name) || isPattern(name)) return undefined
     const entry = this.#createEntry(name)
     // Stored before its fallbacks are looked up: one may lead back to this model.
-    this.#exact.set(name, { entry, targets: entry.targets })
+    this.#exact.set(name, matchOf(entry))
     const fallbacks = this.#addFallbacks(entry)
     if (fallbacks) {
       const targets = Object.freeze([...entry.targets, ...fallbacks])
-      this.#exact.set(name, { entry, targets })
+      this.#exact.set(name, { ...matchOf(entry), targets })
     }
     return this.#exact.get(name)
   }
@@ -148,7 +157,8 @@ export class Catalogue {
       options,
       accepts: validatorsOf(name, options, this.#host),
       defaults: new Map(Object.entries(options.defaults ?? {})),
-      targets: addRules(targetsOf(options), rulesOf(options)),
+      targets: addRules(targetsOf(options), sendingRulesOf(options)),
+      rules: routingRulesOf(options),
       only:
         options.only &&
         new Map(options.only.map(route => [route, this.#paths.get(route) ?? route])),
@@ -165,11 +175,11 @@ export class Catalogue {
   #fallbackTargets({ options }: Entry, visited: Set<string>): readonly Target[] {
     return fallbacksOf(options).flatMap(name => {
       const entry = this.#exactMatch(name)?.entry
-      const match = entry ? { entry, targets: entry.targets } : this.#findByPattern(name)
+      const match = entry ? matchOf(entry) : this.#findByPattern(name)
       if (!match || visited.has(match.entry.name)) return []
       visited.add(match.entry.name)
       const own = match.targets.map(target => ({ ...target, name: target.name ?? name }))
-      const rules = rulesOf(match.entry.options) ?? {}
+      const rules = sendingRulesOf(match.entry.options) ?? {}
       return [...addRules(own, rules), ...this.#fallbackTargets(match.entry, visited)]
     })
   }
@@ -177,12 +187,22 @@ export class Catalogue {
     if (name.length > NAME_LIMIT) return undefined
     for (const { pattern, entry } of this.#patterns) {
       const captures = pattern.match(name)
-      if (captures) return { entry, targets: insertNames(entry.targets, captures) }
+      if (captures)
+        return {
+          entry,
+          targets: insertNames(entry.targets, captures),
+          rules: insertCaptured(entry.rules, captures),
+        }
     }
     return undefined
   }
 }
 const NAME_LIMIT = 256
+const matchOf = (entry: Entry): ModelMatch => ({
+  entry,
+  targets: entry.targets,
+  rules: entry.rules,
+})
 
 export const defaultsOn = (route: string, { defaults }: Entry): Defaults | undefined =>
   defaults.get(route) ?? defaults.get('*')
@@ -198,49 +218,8 @@ const pathsOf = (host: CatalogueHost): ReadonlyMap<string, string> => {
 export const bySpecificity = (one: Pattern, other: Pattern): number =>
   other.literal - one.literal || one.stars - other.stars
 
-/** The targets of an entry; members of the entry that describe the model become traits of each
- *  target. */
-export const targetsOf = (options: ModelOptions): readonly Target[] => {
-  const { to, traits, output, thinking, prompt_cache } = options
-  const own = {
-    ...(output && { output }),
-    ...(thinking && { thinks: thinking }),
-    ...(prompt_cache !== undefined && { prompt_cache }),
-    ...traits,
-  }
-  const shared = Object.keys(own).length > 0 ? own : undefined
-  return Object.freeze((typeof to === 'string' ? [to] : to).map(each => targetOf(each, shared)))
-}
-
-/** Undefined where the rules of the route apply. */
-const rulesOf = ({ balance, retry_on, fallback }: ModelOptions): TargetRules | undefined => {
-  if (balance === undefined && retry_on === undefined && fallback === undefined) return undefined
-  return { ...(balance && { balance }), ...(retry_on && { retryOn: retry_on }) }
-}
-const addRules = (targets: readonly Target[], rules: TargetRules | undefined): readonly Target[] =>
-  rules ? Object.freeze(targets.map(target => ({ ...target, rules }))) : targets
 export const fallbacksOf = ({ fallback = [] }: ModelOptions): readonly string[] =>
   typeof fallback === 'string' ? [fallback] : fallback
-
-const upstreamOf = (target: string | TargetOptions): string => {
-  const to = typeof target === 'string' ? target : target.to
-  const slash = to.indexOf('/')
-  return slash < 0 ? to : to.slice(0, slash)
-}
-const targetOf = (target: string | TargetOptions, shared: ModelOptions['traits']): Target => {
-  const { to, weight, traits }: TargetOptions = typeof target === 'string' ? { to: target } : target
-  const slash = to.indexOf('/')
-  return {
-    upstream: upstreamOf(to),
-    ...(slash >= 0 && { name: to.slice(slash + 1) }),
-    ...(weight !== undefined && { weight }),
-    ...((shared ?? traits) && { traits: { ...shared, ...traits } }),
-  }
-}
-const insertNames = (targets: readonly Target[], captures: Captures): readonly Target[] =>
-  targets.map(target =>
-    target.name === undefined ? target : { ...target, name: insertCaptures(target.name, captures) },
-  )
 
 const validatorsOf = (
   name: string,

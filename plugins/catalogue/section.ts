@@ -15,7 +15,7 @@ import {
   text,
 } from '../../engine/config/shape.ts'
 import type { Balance } from '../../engine/plugin.ts'
-import { FREE, MAX_CALLS, PRICE, UNPRICED } from '../billing/schema.ts'
+import { FREE, MAX_CALLS, PRICE, UNPRICED, WHEN } from '../billing/schema.ts'
 import { PROMPT_CACHE } from '../conversion/prompt-cache-option.ts'
 import { TIER_RULE } from '../conversion/tier-gate.ts'
 import { DEFAULTS } from './defaults.ts'
@@ -58,6 +58,45 @@ const tokens = <const E extends number>(description: string, example: E) =>
   integer(description, { minimum: 1, examples: [example] })
 const several = { minItems: 1, uniqueItems: true }
 
+const RULE = object(
+  'A rule: requests for which its conditions hold go elsewhere. The first rule that holds counts.',
+  {
+    name: text('Its name in headers, logs and charges; by default its position, such as rule-1.', {
+      pattern: '^[a-z][a-z0-9-]{0,40}$',
+      examples: ['canary'],
+    }),
+    when: WHEN,
+    headers: map(
+      'Headers of the request that must have this value, or one of these.',
+      oneOrMore('A value.', text('A value.', { examples: ['free'] }), { examples: ['free'] }),
+      { minProperties: 1, examples: [{ 'x-tier': 'free' }] },
+    ),
+    share: text(
+      'The part of conversations, accounts or keys for which it holds, always the same ones.',
+      {
+        pattern: '^([0-9]{1,2}(\\.[0-9]{1,4})?|100)%$',
+        examples: ['5%'],
+      },
+    ),
+    by: oneOf(
+      'What `share` divides: conversations (by the sources of `affinity`, else accounts), accounts or keys.',
+      ['conversation', 'account', 'key'],
+      { default: 'conversation', examples: ['account'] },
+    ),
+    to: oneOrMore('Its targets, in place of those of the model.', TO, {
+      minItems: 1,
+      examples: ['gx/gemini-2.5-pro'],
+    }),
+    only: list(
+      'Upstreams: targets elsewhere are left out, also those of fallbacks. Without any left the request is refused.',
+      text('A key of `upstreams:`.', { examples: ['eu'] }),
+      { ...several, examples: [['eu']] },
+    ),
+  },
+  { minProperties: 1, examples: [{ when: { prompt: '> 200k' }, to: 'gx/gemini-2.5-pro' }] },
+)
+export type RuleOptions = RawOf<typeof RULE>
+
 const MODEL = object(
   'One model, or all models whose names match a pattern.',
   {
@@ -84,6 +123,10 @@ const MODEL = object(
       text('A model.', { minLength: 1, examples: ['gp-4.1-mini'] }),
       { ...several, examples: ['gp-4.1-mini', ['gp-4.1-mini', 'cl-haiku']] },
     ),
+    rules: list('Rules that send requests elsewhere, by what they are.', RULE, {
+      minItems: 1,
+      examples: [[{ when: { prompt: '> 200k' }, to: 'gx/gemini-2.5-pro' }]],
+    }),
     affinity: object(
       'All calls of a conversation go to one target, address and key while these can be used, so that the caches of the provider serve them. With `balance: first` it decides between addresses and keys only.',
       {

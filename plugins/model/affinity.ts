@@ -1,7 +1,7 @@
 /** Finds the conversation that a request belongs to, so that all its calls go to one target and
  *  key: providers cache prompts by account. */
 import type { Exchange, Json, Target } from '../../engine/plugin.ts'
-import type { AffinitySource } from '../catalogue/section.ts'
+import { type AffinitySource, DEFAULT_AFFINITY } from '../catalogue/section.ts'
 import { isFields } from '../formats/fields.ts'
 import { ACCOUNT, KEEP_TOGETHER } from '../slots.ts'
 
@@ -46,6 +46,20 @@ export const withAffinity = (
   }
   return targets
 }
+/** Identifies the conversation of a request, if the request itself names one: a chain of stored
+ *  responses is known later. */
+export const conversationOf = (
+  exchange: Exchange,
+  body: { readonly [member: string]: Json },
+): string | undefined => {
+  for (const source of DEFAULT_AFFINITY) {
+    const id = source === STORED ? undefined : SOURCES[source](exchange, body)
+    if (id !== undefined && id !== null && id !== '') return `${source} ${String(id).slice(0, 512)}`
+  }
+  return undefined
+}
+/** The same for all calls of a chain. */
+export const storedConversation = (id: string): string => `${STORED} ${id}`
 const mark = (
   targets: readonly Target[],
   source: AffinitySource,

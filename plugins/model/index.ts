@@ -16,9 +16,8 @@ import {
 import { catalogueOf, modelsIn, withoutCollection } from '../catalogue/configured.ts'
 import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
 import { priceReview } from '../catalogue/price-review.ts'
-import { DEFAULT_AFFINITY, SECTION } from '../catalogue/section.ts'
-import { ACCOUNT, type Account, MODEL } from '../slots.ts'
-import { withAffinity } from './affinity.ts'
+import { SECTION } from '../catalogue/section.ts'
+import { ACCOUNT, type Account, MODEL, RULE } from '../slots.ts'
 import { commands } from './command.ts'
 import { HINTS } from './hints.ts'
 import {
@@ -31,6 +30,7 @@ import {
 } from './listing.ts'
 import { type BodyRules, prepareBody } from './prepare-body.ts'
 import { problemsIn } from './problems.ts'
+import { explainRules, RuleRouter, setTargets } from './rule-router.ts'
 
 const fault = errors({
   MODEL_MISSING: [400, "Missing required parameter: 'model'.", { param: 'model' }],
@@ -108,11 +108,13 @@ export default {
   sections: { models: SECTION.schema },
   check: problemsIn,
   commands,
+  metrics: { rules_total: 'Requests whose targets a rule of their model chose.' },
   ...priceReview(modelsIn),
   setup(options, host) {
     const catalogue = catalogueOf(host)
     if (typeof options === 'object' && 'list' in options) return listStage(options, catalogue, host)
-    const stage = findStage(modelReader(options), catalogue)
+    const router = new RuleRouter(host.metrics)
+    const stage = findStage(modelReader(options), { catalogue, router })
     return typeof options === 'object' && 'query' in options
       ? { ...stage, forward: renameInQuery(options.query) }
       : stage
@@ -141,55 +143,65 @@ const modelInBody = (body: Json): unknown => (body as { readonly model?: Json } 
 
 /** Creates no promise if the body is parsed already and the model has no rules for it, as in nearly
  *  every call. */
-const findStage = (read: Reader, catalogue: Catalogue): Stage => ({
-  targets: catalogue.upstreams,
-  handle(exchange, next) {
-    // A line of a batch begins behind `auth`, which applies them to every other call.
-    const account = exchange.kind === 'turn' ? exchange.slots.get(ACCOUNT) : undefined
-    if (account) catalogue.places.applyAccount(exchange, account)
-    const name = read(exchange)
-    if (name instanceof Promise) return findAfterRead(name, catalogue, exchange, next)
-    const rules = resolveModel(name, catalogue, exchange)
-    return rules ? prepareThenNext(rules, exchange, next) : next()
-  },
-  explain: exchange => {
-    const model = exchange.slots.get(MODEL)
-    const targets = exchange.targets.map(({ upstream, name }) => `${upstream}/${name ?? ''}`)
-    return model ? { asked: model.asked, entry: model.entry, targets } : null
-  },
-})
+const findStage = (read: Reader, finder: Finder): Stage => {
+  const { catalogue } = finder
+  return {
+    targets: catalogue.upstreams,
+    handle(exchange, next) {
+      // A line of a batch begins behind `auth`, which applies them to every other call.
+      const account = exchange.kind === 'turn' ? exchange.slots.get(ACCOUNT) : undefined
+      if (account) catalogue.places.applyAccount(exchange, account)
+      const name = read(exchange)
+      if (name instanceof Promise) return findAfterRead(name, finder, exchange, next)
+      const preparation = resolveModel(name, finder, exchange)
+      return preparation ? preparation.then(() => nextByRule(exchange, next)) : next()
+    },
+    explain: exchange => {
+      const model = exchange.slots.get(MODEL)
+      if (!model) return null
+      const targets = exchange.targets.map(({ upstream, name }) => `${upstream}/${name ?? ''}`)
+      const { rules = [] } = catalogue.find(model.asked) ?? {}
+      const explained = rules.length > 0 && { rules: explainRules(rules, exchange) }
+      return { asked: model.asked, entry: model.entry, targets, ...explained }
+    },
+  }
+}
+interface Finder {
+  readonly catalogue: Catalogue
+  readonly router: RuleRouter
+}
+/** Names the rule in the response. */
+const nextByRule = async (exchange: Exchange, next: Next): Promise<void> => {
+  await next()
+  const rule = exchange.slots.get(RULE)
+  if (rule !== undefined) exchange.reply.headers['x-tollgate-rule'] = rule
+}
 
 const findAfterRead = async (
   pendingName: Promise<unknown>,
-  catalogue: Catalogue,
+  finder: Finder,
   exchange: Exchange,
   next: Next,
 ): Promise<void> => {
-  const rules = resolveModel(await pendingName, catalogue, exchange)
-  if (rules) await prepareBody(rules, exchange)
-  await next()
+  await resolveModel(await pendingName, finder, exchange)
+  await nextByRule(exchange, next)
 }
-const prepareThenNext = async (rules: BodyRules, exchange: Exchange, next: Next): Promise<void> => {
-  await prepareBody(rules, exchange)
-  await next()
-}
-/** Sets the model and the targets of the exchange. Returns the rules of the body, if any. */
+/** Sets the model and the targets of the exchange. The promise: rules and the body need time. */
 const resolveModel = (
   name: unknown,
-  catalogue: Catalogue,
+  { catalogue, router }: Finder,
   exchange: Exchange,
-): BodyRules | undefined => {
+): Promise<void> | undefined => {
   if (typeof name !== 'string' || name === '') throw fault('MODEL_MISSING')
-  const { entry, targets } = findPermitted(name, catalogue, exchange.slots.get(ACCOUNT))
+  const match = findPermitted(name, catalogue, exchange.slots.get(ACCOUNT))
+  const { entry } = match
   if (entry.only && !entry.only.has(exchange.route.name)) throw onlyFault(entry.only, exchange)
   const hasRules = entry.accepts.size > 0 || entry.defaults.size > 0
   const rules = hasRules ? rulesOf(entry, name, exchange) : undefined
   exchange.slots.set(MODEL, { asked: name, entry: entry.name })
-  const { affinity } = entry.options
-  exchange.targets = affinity
-    ? withAffinity(targets, affinity.by ?? DEFAULT_AFFINITY, exchange)
-    : targets
-  return rules
+  if (match.rules.length > 0) return router.apply(match, rules, exchange)
+  setTargets(match, match.targets, exchange)
+  return rules && prepareBody(rules, exchange)
 }
 
 const onlyFault = (only: NonNullable<Entry['only']>, { route }: Exchange): Fault =>

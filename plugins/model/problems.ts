@@ -3,12 +3,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { choicesFor, nearest } from '../../engine/config/nearest.ts'
 import type { CheckHostOf, Document, HostBase, Json, Report } from '../../engine/plugin.ts'
-import { bySpecificity, fallbacksOf, targetsOf } from '../catalogue/catalogue.ts'
+import { bySpecificity, fallbacksOf } from '../catalogue/catalogue.ts'
 import { modelsIn, namesIn } from '../catalogue/configured.ts'
 import { isPattern, type Pattern, parsePattern } from '../catalogue/pattern.ts'
 import type { ModelOptions } from '../catalogue/section.ts'
+import { targetsOf } from '../catalogue/targets.ts'
 import { validatorOf } from '../schema/compile.ts'
 import { checkAliases } from './alias-problems.ts'
+import { checkRules } from './rule-problems.ts'
 
 export const problemsIn = (
   document: Document,
@@ -28,8 +30,12 @@ export const problemsIn = (
     const pattern = isPattern(name) ? patternOf(name, report) : undefined
     if (pattern) patterns.push(pattern)
     if (known[name] === options) continue
-    checkTargets(name, options, pattern, upstreams, report)
+    checkTargets(['models', name], options, pattern, upstreams, report)
+    for (const [index, { to }] of (options.rules ?? []).entries())
+      if (to !== undefined)
+        checkTargets(['models', name, 'rules', index], { to }, pattern, upstreams, report)
     checkRoutes(name, options, routes, schemas, report)
+    checkRules(name, options, upstreams, report)
   }
   checkShadows(patterns, report)
   checkFallbacks(section, patterns, report)
@@ -83,15 +89,17 @@ const patternOf = (name: string, report: Report): Pattern | undefined => {
   }
 }
 
+/** `at`: the place of the entry with the name of the model, or of one of its rules. */
 const checkTargets = (
-  name: string,
-  options: ModelOptions,
+  at: readonly (string | number)[],
+  options: Pick<ModelOptions, 'to'>,
   pattern: Pattern | undefined,
   upstreams: ReadonlySet<string>,
   report: Report,
 ): void => {
+  const name = String(at[1])
   for (const [index, target] of targetsOf(options).entries()) {
-    const where = positionOf(name, options, index)
+    const where = positionOf(at, options, index)
     if (!upstreams.has(target.upstream)) {
       const { choices, suggestion } = choicesFor(target.upstream, 'upstreams', [...upstreams])
       const message = `no upstream is named ${JSON.stringify(target.upstream)}${choices}`
@@ -112,10 +120,13 @@ const checkTargets = (
         )
   }
 }
-const positionOf = (name: string, { to }: ModelOptions, index: number): (string | number)[] => {
-  if (typeof to === 'string') return ['models', name, 'to']
-  const at = ['models', name, 'to', index]
-  return typeof to[index] === 'string' ? at : [...at, 'to']
+const positionOf = (
+  at: readonly (string | number)[],
+  { to }: Pick<ModelOptions, 'to'>,
+  index: number,
+): (string | number)[] => {
+  if (typeof to === 'string') return [...at, 'to']
+  return [...at, 'to', index, ...(typeof to[index] === 'string' ? [] : ['to'])]
 }
 
 const checkRoutes = (

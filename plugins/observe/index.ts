@@ -29,6 +29,7 @@ import {
   GUARDED,
   type Meters,
   MODEL,
+  RULE,
   UNREACHABLE,
   USAGE,
 } from '../slots.ts'
@@ -214,6 +215,8 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   const guarded = slots.get(GUARDED)
   if (guarded !== undefined) fields.guard = guarded
   if (charge) fields.cost = printMoney(charge.nanos)
+  const rule = slots.get(RULE)
+  if (rule !== undefined) fields.rule = rule
   const cached = slots.get(CACHED)
   if (cached) fields.cache = cached.request
   const [first] = tries ?? []

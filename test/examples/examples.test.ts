@@ -54,6 +54,16 @@ t.test('anthropic-on-openai: the answer of OpenAI is a message of Anthropic', as
   t.match(provider.requests(), [/^POST \/v1\/responses \{"model":"gpt-4\.1"/])
 })
 
+t.test('rules: a long prompt goes to another model, and the header says so', async t => {
+  const provider = await startProvider(t)
+  const env = { PROVIDER_URL: provider.url }
+  const gateway = await startExample(t, 'rules', env)
+  await credit(t, 'rules', gateway, env)
+  const out = await runReadme('rules', gateway, await gateway.key())
+  t.match(out, /^x-tollgate-rule: long\r$/m)
+  t.match(out, '"content":"Hello from model-long."')
+})
+
 t.test('failover: the second provider answers what the first one refuses', async t => {
   const [first, second] = [await startProvider(t, 500), await startProvider(t)]
   const env = { FIRST_URL: first.url, SECOND_URL: second.url }

@@ -1,7 +1,7 @@
 /** The target that served a call: the column `served` of its charge, one JSON text, and how it is
  *  shown. */
 import type { Exchange, HostBase, Json, Row, Target, UpstreamView } from '../../../engine/plugin.ts'
-import { CACHED, SERVED, type Served, TAGS, type Tags } from '../../slots.ts'
+import { CACHED, RULE, SERVED, type Served, TAGS, type Tags } from '../../slots.ts'
 import type { ServedFacts, ServedView } from '../../views.ts'
 import { zonesOf } from '../../zones/rule.ts'
 
@@ -19,6 +19,8 @@ interface ServedBy extends Served {
   /** The zones of the upstream. */
   readonly zone?: readonly string[]
   readonly tags?: Tags
+  /** The rule that chose the target. */
+  readonly rule?: string
 }
 const EMPTY: Served = {}
 const NO_CACHE: { readonly request?: string } = {}
@@ -35,8 +37,8 @@ export const servedByOf = (
   const ms = Math.round(performance.now() - startedAt)
   const { request: cache } = slots.get(CACHED) ?? NO_CACHE
   const zone = zoneOf(upstream)
-  const tags = slots.get(TAGS)
-  return textOf(target, key, slots.get(SERVED) ?? EMPTY, { first, ms, cache, zone, tags })
+  const [tags, rule] = [slots.get(TAGS), slots.get(RULE)]
+  return textOf(target, key, slots.get(SERVED) ?? EMPTY, { first, ms, cache, zone, tags, rule })
 }
 
 /** Of a task. `id`: the upstream's id of it. Times in ms since 1970. */
@@ -57,7 +59,7 @@ export const servedByTask = (
 }
 
 type Facts = Partial<
-  Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache' | 'zone' | 'tags'>
+  Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache' | 'zone' | 'tags' | 'rule'>
 >
 /** The zones of an upstream; undefined if it has none. */
 const zoneOf = (upstream: UpstreamView | undefined): readonly string[] | undefined => {
@@ -69,7 +71,7 @@ const textOf = (
   { upstream, name: target }: Target,
   key: string | undefined,
   { id, model, attributes }: Served,
-  { first, ms, cache, zone, tags }: Facts,
+  { first, ms, cache, zone, tags, rule }: Facts,
 ): string =>
   JSON.stringify({
     upstream,
@@ -83,6 +85,7 @@ const textOf = (
     cache,
     zone,
     tags,
+    rule,
   } as ServedBy)
 
 const read = ({ served }: Row): ServedBy =>

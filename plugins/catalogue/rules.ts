@@ -1,0 +1,132 @@
+/** Rules of models: where a request goes by its facts, in the language of the conditions of prices.
+ *  The first rule that holds counts. Pure. */
+import { createHash } from 'node:crypto'
+import type { Json, Target } from '../../engine/plugin.ts'
+import { type Condition, compileWhen, holds } from '../billing/condition.ts'
+import { isMeter, isSum } from '../billing/meters.ts'
+import type { PricingFacts } from '../billing/pricing-facts.ts'
+import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
+import type { Captures } from './pattern.ts'
+import type { ModelOptions, RuleOptions } from './section.ts'
+import { addRules, insertNames, sendingRulesOf, targetsOf } from './targets.ts'
+
+export interface RoutingRule {
+  /** By default its position: `rule-1`. */
+  readonly name: string
+  readonly when: readonly Condition[]
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  /** From 0 to 1: the part of conversations, accounts or keys. */
+  readonly share: number
+  readonly by: 'conversation' | 'account' | 'key'
+  /** Of `to`. */
+  readonly targets: readonly Target[] | undefined
+  /** Names of upstreams. */
+  readonly only: ReadonlySet<string> | undefined
+}
+
+/** The facts of a request. */
+export interface RoutingFacts {
+  /** The body or its outline. */
+  readonly body: Readonly<Record<string, Json>>
+  /** Bytes. */
+  readonly size: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** ms since 1970. */
+  readonly at: number
+  readonly route: string
+  readonly account: string
+  readonly member: string
+  readonly key: string
+  /** Identifies the conversation, the account and the key. */
+  readonly ids: Readonly<Record<RoutingRule['by'], string>>
+}
+
+type ReportWhen = Parameters<typeof compileWhen>[2]
+/** Undefined: it is not valid, and each problem is reported. */
+export const compileConditions = (
+  { when }: RuleOptions,
+  where: readonly (string | number)[],
+  report: ReportWhen,
+): readonly Condition[] | undefined => {
+  const conditions = compileWhen(when, [...where, 'when'], report)
+  for (const each of conditions ?? [])
+    if ('name' in each && each.name !== 'prompt' && (isMeter(each.name) || isSum(each.name))) {
+      const message = `"${each.name}" is known at the end of a call; of the counts a rule has \`prompt\``
+      report([...where, 'when', each.name], 'PRICE_WHEN', message)
+      return undefined
+    }
+  return conditions
+}
+
+export const routingRulesOf = (options: ModelOptions): readonly RoutingRule[] =>
+  (options.rules ?? []).map((rule, index) => ({
+    name: nameOfRule(rule, index),
+    when: compileConditions(rule, [], () => {}) ?? [],
+    headers: rule.headers ?? {},
+    share: rule.share === undefined ? 1 : Number.parseFloat(rule.share) / 100,
+    by: rule.by ?? 'conversation',
+    targets: rule.to === undefined ? undefined : ownTargets(options, rule.to),
+    only: rule.only && new Set(rule.only),
+  }))
+/** They are tried before other targets, whatever balance the route has. */
+const ownTargets = (options: ModelOptions, to: ModelOptions['to']): readonly Target[] =>
+  addRules(targetsOf({ ...options, to }), sendingRulesOf(options) ?? {})
+export const insertCaptured = (
+  rules: readonly RoutingRule[],
+  captures: Captures,
+): readonly RoutingRule[] =>
+  rules.map(rule =>
+    rule.targets ? { ...rule, targets: insertNames(rule.targets, captures) } : rule,
+  )
+export const nameOfRule = ({ name }: RuleOptions, index: number): string =>
+  name ?? `rule-${index + 1}`
+
+/** Whether a rule holds for a request. */
+export const ruleHolds = (rule: RoutingRule, facts: RoutingFacts): boolean =>
+  Object.entries(rule.headers).every(([name, values]) =>
+    [values].flat().includes(facts.headers[name.toLowerCase()] ?? ''),
+  ) &&
+  holds(rule.when, pricingFactsOf(facts)) === true &&
+  (rule.share === 1 || pointOf(`${rule.name} ${facts.ids[rule.by]}`) < rule.share)
+
+const MILLION = 1_000_000n
+const pricingFactsOf = (facts: RoutingFacts): PricingFacts => ({
+  at: facts.at,
+  quantity(name) {
+    if (name !== 'prompt') return { least: 0n, most: undefined }
+    const tokens = BigInt(estimatePromptTokens(facts.body, facts.size)) * MILLION
+    return { least: tokens, most: tokens }
+  },
+  attribute: name => [attributeOf(facts, name)],
+})
+const attributeOf = (facts: RoutingFacts, name: string): string | undefined => {
+  const { body, route, account, member, key } = facts
+  const own: Readonly<Record<string, string>> = { route, account, member, key }
+  if (Object.hasOwn(own, name)) return own[name]
+  if (!Object.hasOwn(body, name)) return undefined
+  const value = body[name]
+  if (Array.isArray(value)) return String(value.length > 0)
+  return typeof value === 'object' ? String(value !== null) : String(value)
+}
+
+/** The same point from 0 to 1 for the same text, for ever. */
+const pointOf = (text: string): number =>
+  createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32
+
+/** Where a request goes by a rule. A part of conversations that fails there goes to the model's own
+ *  targets; other rules keep to their targets and the fallbacks of the model. */
+export const targetsByRule = (
+  rule: RoutingRule,
+  all: readonly Target[],
+  /** How many of all are the model's own, which come first. */
+  count: number,
+): readonly Target[] => {
+  const { targets, share } = rule
+  const [own, fallbacks] = [all.slice(0, count), all.slice(count)]
+  return targets ? [...targets, ...(share < 1 ? own : []), ...fallbacks] : all
+}
+/** The targets that `only` permits. */
+export const permittedBy = (
+  { only }: RoutingRule,
+  targets: readonly Target[],
+): readonly Target[] => (only ? targets.filter(({ upstream }) => only.has(upstream)) : targets)

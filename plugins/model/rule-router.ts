@@ -1,0 +1,143 @@
+/** Applies the rules of a model to a request: the first rule that holds replaces its targets. */
+import { errors } from '../../engine/errors.ts'
+import type { Exchange, Json, Metrics, Target } from '../../engine/plugin.ts'
+import type { ModelMatch } from '../catalogue/catalogue.ts'
+import {
+  permittedBy,
+  type RoutingFacts,
+  type RoutingRule,
+  ruleHolds,
+  targetsByRule,
+} from '../catalogue/rules.ts'
+import { DEFAULT_AFFINITY } from '../catalogue/section.ts'
+import { isFields } from '../formats/fields.ts'
+import { ACCOUNT, KEEP_TOGETHER, RULE } from '../slots.ts'
+import { conversationOf, storedConversation, withAffinity } from './affinity.ts'
+import { type BodyRules, prepareBody } from './prepare-body.ts'
+
+const fault = errors({
+  RULE_TARGETS: [503, "No target of this model may serve the request (rule '%s')."],
+})
+
+type Targets = readonly Target[]
+/** The rule that holds for a request. */
+interface Choice {
+  rule: RoutingRule | undefined
+}
+
+/** Finds the targets of requests by the rules of their models. */
+export class RuleRouter {
+  /** One list for each rule and list of targets, so that plugins can key caches by it. */
+  readonly #lists = new WeakMap<readonly Target[], Map<string, readonly Target[]>>()
+  readonly #permittedLists = new WeakMap<RoutingRule, WeakMap<Targets, Targets>>()
+  readonly #metrics: Pick<Metrics, 'count'>
+  constructor(metrics: Pick<Metrics, 'count'>) {
+    this.#metrics = metrics
+  }
+  /** Sets the targets of the request and prepares its body. Rejects with RULE_TARGETS. */
+  async apply(
+    match: ModelMatch,
+    bodyRules: BodyRules | undefined,
+    exchange: Exchange,
+  ): Promise<void> {
+    const { slots } = exchange
+    await readBody(exchange)
+    const facts = factsOf(exchange)
+    exchange.onEnd(() => {
+      const rule = slots.get(RULE)
+      if (rule !== undefined) this.#metrics.count('rules_total', { model: match.entry.name, rule })
+    })
+    // Targets that a later stage sets obey `only`, too.
+    const choice: Choice = { rule: undefined }
+    exchange.restrict(targets => this.#permitted(choice, targets))
+    this.#choose(match, facts, exchange, choice)
+    // A stage behind this one knows the chain of stored responses that a request continues.
+    if (!facts.namesConversation && match.rules.some(dividesConversations)) {
+      const keep = slots.get(KEEP_TOGETHER)
+      slots.set(KEEP_TOGETHER, id => {
+        const conversation = `${facts.ids.account} ${storedConversation(id)}`
+        this.#choose(match, { ...facts, ids: { ...facts.ids, conversation } }, exchange, choice)
+        keep?.(id)
+      })
+    }
+    if (bodyRules) await prepareBody(bodyRules, exchange)
+  }
+  #choose(match: ModelMatch, facts: RoutingFacts, exchange: Exchange, choice: Choice): void {
+    const rule = match.rules.find(each => ruleHolds(each, facts))
+    choice.rule = rule
+    exchange.slots.set(RULE, rule?.name)
+    setTargets(match, rule ? this.#listOf(rule, match) : match.targets, exchange)
+  }
+  #permitted({ rule }: Choice, targets: readonly Target[]): readonly Target[] {
+    if (!rule?.only) return targets
+    const known = this.#permittedLists.get(rule) ?? new WeakMap<Targets, Targets>()
+    this.#permittedLists.set(rule, known)
+    const list = known.get(targets) ?? permittedBy(rule, targets)
+    known.set(targets, list)
+    if (list.length === 0 && targets.length > 0) throw fault('RULE_TARGETS', [rule.name])
+    return list
+  }
+  #listOf(rule: RoutingRule, { entry, targets }: ModelMatch): readonly Target[] {
+    const lists = this.#lists.get(targets) ?? new Map<string, readonly Target[]>()
+    this.#lists.set(targets, lists)
+    const list = lists.get(rule.name) ?? targetsByRule(rule, targets, entry.targets.length)
+    lists.set(rule.name, list)
+    return list
+  }
+}
+const dividesConversations = ({ share, by }: RoutingRule): boolean =>
+  share < 1 && by === 'conversation'
+
+/** Keeps the conversation of the request together, where its model says so. */
+export const setTargets = (
+  { entry }: ModelMatch,
+  targets: readonly Target[],
+  exchange: Exchange,
+): void => {
+  const { affinity } = entry.options
+  exchange.targets = affinity
+    ? withAffinity(targets, affinity.by ?? DEFAULT_AFFINITY, exchange)
+    : targets
+}
+
+/** Rules read the body, also where the path names the model. A body that is not JSON has no
+ *  members for them. */
+const readBody = async ({ kind, request }: Exchange): Promise<void> => {
+  const type = request.headers['content-type'] ?? ''
+  const isJson = request.method === 'POST' && /json|^$/.test(type)
+  if (kind === 'websocket' || request.outlined !== undefined || !isJson) return
+  await request.outline().catch(() => {})
+}
+
+/** For `tollgate explain`: which rules hold. */
+export const explainRules = (rules: readonly RoutingRule[], exchange: Exchange): Json => {
+  const facts = factsOf(exchange)
+  return rules.map(rule => ({ rule: rule.name, holds: ruleHolds(rule, facts) }))
+}
+
+interface OwnFacts extends RoutingFacts {
+  readonly namesConversation: boolean
+}
+const factsOf = (exchange: Exchange): OwnFacts => {
+  const { request, route, slots } = exchange
+  const body = isFields(request.outlined) ? request.outlined : {}
+  const account = slots.get(ACCOUNT)
+  const id = String(account?.id ?? '')
+  const conversation = conversationOf(exchange, body)
+  return {
+    body,
+    size: Number(request.headers['content-length'] ?? 0),
+    headers: request.headers,
+    at: Date.now(),
+    route: route.name,
+    account: account?.name ?? '',
+    member: account?.member?.name ?? '',
+    key: account?.key?.name ?? '',
+    namesConversation: conversation !== undefined,
+    ids: {
+      conversation: `${id} ${conversation ?? ''}`,
+      account: id,
+      key: `${id} ${account?.key?.id ?? ''}`,
+    },
+  }
+}
