@@ -243,14 +243,16 @@ t.test('rules: a chain of stored responses is one conversation', async t => {
 t.test('rules: a budget that changes the model obeys `only`, and names no rule', async t => {
   const limited = (rules: string) => `${routes(rules)}
 budgets:
-  small: { of: account, amount: 0.012, per: life, at_limit: { use: other } }
+  small: { of: account, amount: 0.04, per: life, at_limit: { use: other } }
 `
   const away = await prepareCustomer(limited('[{ name: away, to: two/large }]'), 1_000n * UNIT)
   t.match(await ask(away.key), { status: 200, place: 'two/large', rule: 'away' })
-  t.match(await ask(away.key), { status: 200, place: 'one/other', rule: null }, 'the other model')
-  const kept = await prepareCustomer(limited('[{ name: kept, only: [two] }]'), 1_000n * UNIT)
-  t.match(await ask(kept.key), { status: 200, place: 'two/small', rule: 'kept' })
-  t.match(await ask(kept.key), { status: 429 }, 'the other model has no target at two')
+  const changed = await ask(away.key, { max_tokens: 100 })
+  t.match(changed, { status: 200, place: 'one/other', rule: null }, 'the other model')
+  const bound = await prepareCustomer(limited('[{ name: kept, only: [two] }]'), 1_000n * UNIT)
+  t.match(await ask(bound.key), { status: 200, place: 'two/small', rule: 'kept' })
+  const refused = await ask(bound.key, { max_tokens: 100 })
+  t.match(refused, { status: 429 }, 'the other model has no target at two')
 })
 
 t.test('rules: mistakes are problems at their place', async t => {
