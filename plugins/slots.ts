@@ -2,6 +2,9 @@
  *  value is final. */
 import type { Bytes, Fault, Headers, Json, Slot, Target } from '../engine/plugin.ts'
 
+/** The id of a request without its prefix; ids of what the request makes derive from it. */
+export const bareId = ({ id }: { readonly id: string }): string => id.replace(/^req_/, '')
+
 /** The calling account. JSON, since durable tasks store it. */
 export interface Account {
   readonly id: number

@@ -4,7 +4,7 @@ import { errors } from '../../engine/errors.ts'
 import type { Attempt, Exchange, Metrics, Next, Slot, Stage } from '../../engine/plugin.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
-import { ACCOUNT, CACHED, GUARD_VERSION, MODEL, SENT_FORMAT, USAGE } from '../slots.ts'
+import { ACCOUNT, bareId, CACHED, GUARD_VERSION, MODEL, SENT_FORMAT, USAGE } from '../slots.ts'
 import { placeOf } from '../zones/rule.ts'
 import type { Cache, Flight } from './cache.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
@@ -115,7 +115,7 @@ export class CacheStage implements Stage {
   #answer(attempt: Attempt, outgoing: OutgoingRequest, entry: Entry, lookup: Lookup): boolean {
     const { exchange, request, target } = attempt
     const context = {
-      id: exchange.id.replace(/^req_/, ''),
+      id: bareId(exchange),
       model: target.name ?? '',
       prompt: outgoing.prompt,
       path: request.path,

@@ -1,6 +1,7 @@
 /** Errors of the video task endpoints: /ent/v2. Clients read `reason` and show `message`. */
 
 import { integer, object, text } from '../shapes.ts'
+import { bareId } from '../slots.ts'
 import type { Dialect } from './dialect.ts'
 
 export const vidu: Dialect = {
@@ -48,6 +49,6 @@ export const vidu: Dialect = {
     reason: row.type,
     message,
     // 32 hexadecimal digits, like the upstream's trace ids.
-    metadata: { trace_id: id.replace(/^req_/, '') },
+    metadata: { trace_id: bareId({ id }) },
   }),
 }

@@ -7,7 +7,7 @@ import type { Part } from '../formats/hub/answer.ts'
 import { Collector } from '../formats/hub/answer-parts.ts'
 import type { Codec, EncodeContext } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
-import { ACCOUNT, CHARGE, GUARDED, HIDE_RESTORED, MODEL, USAGE } from '../slots.ts'
+import { ACCOUNT, bareId, CHARGE, GUARDED, HIDE_RESTORED, MODEL, USAGE } from '../slots.ts'
 import type { Redaction } from './redaction.ts'
 
 /** A line of the journal. `request` and `answer`: in the format of the client; null: the call had
@@ -119,9 +119,9 @@ export class CallRecord {
   }
   async #answerOf(prompt: Prompt, redaction: Redaction): Promise<Json> {
     if (!this.#collector) return null
-    const { id, slots, request } = this.#exchange
+    const { slots, request } = this.#exchange
     const context: EncodeContext = {
-      id: id.replace(/^req_/, ''),
+      id: bareId(this.#exchange),
       model: slots.get(MODEL)?.asked ?? '',
       now: Math.floor(Date.now() / 1_000),
       prompt: { ...prompt, stream: false },

@@ -21,7 +21,7 @@ import { resolveReferences } from './item-references.ts'
 import { listItem, listItems, listOf } from './listing.ts'
 import { findConversation, readTurnRows } from './response-store.ts'
 import type { StorageLimits } from './storage-options.ts'
-import { idOf, ownerOf, type View } from './view.ts'
+import { idOf, ownerOf, stampOf, type View } from './view.ts'
 
 /** Attempts to change a turn that other requests change at the same time. */
 const MAX_ATTEMPTS = 10
@@ -31,7 +31,7 @@ const createView: View = async (exchange, { database, limits }) => {
   const account = ownerOf(exchange)
   if (account === undefined) throw fault('CONVERSATION_UNKNOWN', [''])
   const items = await usableItems(database, account, givenItems)
-  const [created, name] = [Date.now(), nameOf(exchange)]
+  const { created, name } = stampOf(exchange)
   const conversation = { account, id: `conv_${name}`, created, expires: created + limits.lifetime }
   const turn = { id: name, created, items: encodeItems(items, limits) }
   Undo.of(exchange).add({ undo: withdrawConversation(account, conversation.id) })
@@ -69,7 +69,7 @@ const createItemsView: View = async (exchange, { database, limits }) => {
   const turns = await requireTurns(exchange, database)
   const earlier = turns.flatMap(turn => itemsOf([...parseItems(turn)]))
   const items = await usableItems(database, ownerOf(exchange), body.items, earlier)
-  const [created, name] = [Date.now(), nameOf(exchange)]
+  const { created, name } = stampOf(exchange)
   const conversation = {
     account: Number(ownerOf(exchange)),
     id: idOf(exchange),
@@ -151,7 +151,6 @@ const encodeItems = (items: readonly Fields[], { largest }: StorageLimits): stri
   if (text.length > largest) throw fault('ITEMS_TOO_LARGE', [largest])
   return text
 }
-const nameOf = ({ id }: Exchange): string => id.replace(/^req_/, '')
 const objectOfRow = ({ id, created, metadata }: Row): Fields =>
   conversationObject(String(id), Number(created), JSON.parse(String(metadata)) as Json)
 const conversationObject = (id: string, created: number, metadata: Json): Fields => ({

@@ -5,7 +5,7 @@ import { type Fields, isFields } from '../formats/fields.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
 import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
-import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER, MODEL } from '../slots.ts'
+import { ACCOUNT, bareId, EXPANDED_REQUEST, KEEP_TOGETHER, MODEL } from '../slots.ts'
 import type { BackgroundCalls, QueuedAnswer } from './background-calls.ts'
 import { expandRequest } from './expand.ts'
 import { fault } from './faults.ts'
@@ -120,7 +120,7 @@ const queuedResponse = (
   body: Fields,
   targetBody: Fields,
 ): QueuedAnswer => {
-  const id = `resp_${exchange.id.replace(/^req_/, '')}`
+  const id = `resp_${bareId(exchange)}`
   const echo = echoOf(storage)
   const facts = { id, created: storage.created, model: exchange.slots.get(MODEL)?.asked ?? '' }
   return {

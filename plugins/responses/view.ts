@@ -1,6 +1,6 @@
 /** View: the handler of a route that reads or changes stored responses or conversations. */
 import type { Database, Exchange } from '../../engine/plugin.ts'
-import { ACCOUNT } from '../slots.ts'
+import { ACCOUNT, bareId } from '../slots.ts'
 import type { StorageLimits } from './storage-options.ts'
 
 /** The store and the limits that views use. */
@@ -12,3 +12,5 @@ export type View = (exchange: Exchange, context: ViewContext) => Promise<void>
 
 export const ownerOf = ({ slots }: Exchange): number | undefined => slots.get(ACCOUNT)?.id
 export const idOf = ({ params }: Exchange): string => params.id ?? ''
+/** For the ids and times of what the request stores. `created`: ms since 1970. */
+export const stampOf = (exchange: Exchange) => ({ created: Date.now(), name: bareId(exchange) })

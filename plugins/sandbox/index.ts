@@ -16,6 +16,7 @@ import type {
 } from '../../engine/plugin.ts'
 import { SANDBOX_HEADER } from '../conversion/sandbox-header.ts'
 import { boundaryOf, partsIn } from '../formats/media/multipart.ts'
+import { bareId } from '../slots.ts'
 import { audioAnswer } from './audio.ts'
 import type { CannedResult } from './canned-result.ts'
 import type { ConversationAnswer } from './conversation.ts'
@@ -86,7 +87,7 @@ const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> 
   if (!conversation && !result) return answerAudio(attempt, path)
   const body = await bodyOf(attempt)
   const context: AnswerContext = {
-    id: idOf(exchange),
+    id: bareId(exchange),
     createdAt: Math.floor(Date.now() / 1_000),
     fileUrl,
   }
@@ -116,10 +117,9 @@ const answerSession = async (attempt: Attempt): Promise<void> => {
   const { exchange, request, target } = attempt
   const protocols = String(request.headers['sec-websocket-protocol'] ?? '')
   const model = target.name ?? ''
-  const socket = await openRealtime({ model, id: idOf(exchange), protocols })
+  const socket = await openRealtime({ model, id: bareId(exchange), protocols })
   attempt.answer(101, socket, SANDBOX_HEADER)
 }
-const idOf = ({ id }: Attempt['exchange']): string => id.replace(/^req_/, '')
 
 const answerAudio = async (attempt: Attempt, path: string): Promise<void> => {
   const { exchange, target } = attempt

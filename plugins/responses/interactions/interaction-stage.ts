@@ -6,7 +6,7 @@ import type { AnswerMember } from '../../formats/format.ts'
 import { setBodyMember } from '../../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../../formats/stream/answer-member.ts'
 import { isEventStream } from '../../formats/stream/sse.ts'
-import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../../slots.ts'
+import { ACCOUNT, bareId, EXPANDED_REQUEST, KEEP_TOGETHER } from '../../slots.ts'
 import { Undo } from '../../undo/undo.ts'
 import type { BackgroundCalls } from '../background-calls.ts'
 import { recordAnswer } from '../record-answer.ts'
@@ -23,7 +23,7 @@ import { queuedInteraction, STORAGE } from './queued-interaction.ts'
 
 /** Answers and events name the interaction as the gateway stores it. */
 const ID: AnswerMember = { key: 'id', parents: ['interaction'] }
-const idOf = ({ id }: Exchange): string => `int_${id.replace(/^req_/, '')}`
+const idOf = (exchange: Exchange): string => `int_${bareId(exchange)}`
 
 export class InteractionStage implements Stage {
   readonly #host: Host

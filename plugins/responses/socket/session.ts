@@ -6,6 +6,7 @@ import type { WebSocket } from 'ws'
 import { asFault } from '../../../engine/errors.ts'
 import type { Fault, InsideResponse } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
+import { bareId } from '../../slots.ts'
 import { PAUSE_ABOVE, RESUME_BELOW } from '../../sockets/socket-pair.ts'
 import { fault } from '../faults.ts'
 import { faultEvent, steerRefusal, warmUpEvents, withMembers } from './events.ts'
@@ -137,7 +138,7 @@ export class ResponseSession {
     return events
   }
   #warmUp(name: string | undefined, lane: Lane, request: Fields): void {
-    const id = `resp_${this.#context.id.replace(/^req_/, '')}_${++this.#warmUps}`
+    const id = `resp_${bareId(this.#context)}_${++this.#warmUps}`
     lane.remember(request, { id })
     const streamMember = name === undefined ? {} : { stream_id: name }
     for (const text of warmUpEvents(id, Date.now(), request))

@@ -5,7 +5,7 @@ import { offersHostedTools } from '../../formats/hosted-tools.ts'
 import type { EncodeContext } from '../../formats/hub/codec.ts'
 import type { Prompt } from '../../formats/hub/prompt.ts'
 import { SSE_FRAMING } from '../../formats/stream/framing.ts'
-import { MODEL } from '../../slots.ts'
+import { bareId, MODEL } from '../../slots.ts'
 import { addressOf } from '../decode-request.ts'
 import { watchHostedTools } from '../hosted-tools.ts'
 import { partChainOf } from '../listeners/chains.ts'
@@ -58,7 +58,7 @@ export const translateResponse = (
 
 /** `prompt`: what was sent to the target. */
 export const contextOf = (exchange: Exchange, prompt: Prompt): EncodeContext => ({
-  id: exchange.id.replace(/^req_/, ''),
+  id: bareId(exchange),
   model: exchange.slots.get(MODEL)?.asked ?? '',
   now: Math.floor(Date.now() / 1_000),
   prompt,
