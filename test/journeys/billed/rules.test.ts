@@ -243,15 +243,15 @@ t.test('rules: a chain of stored responses is one conversation', async t => {
 t.test('rules: a budget that changes the model obeys `only`, and names no rule', async t => {
   const limited = (rules: string) => `${routes(rules)}
 budgets:
-  small: { of: account, amount: 0.04, per: life, at_limit: { use: other } }
+  small: { of: account, amount: 0.3, per: life, at_limit: { use: other } }
 `
   const away = await prepareCustomer(limited('[{ name: away, to: two/large }]'), 1_000n * UNIT)
   t.match(await ask(away.key), { status: 200, place: 'two/large', rule: 'away' })
-  const changed = await ask(away.key, { max_tokens: 100 })
+  const changed = await ask(away.key, { max_tokens: 900 })
   t.match(changed, { status: 200, place: 'one/other', rule: null }, 'the other model')
   const bound = await prepareCustomer(limited('[{ name: kept, only: [two] }]'), 1_000n * UNIT)
   t.match(await ask(bound.key), { status: 200, place: 'two/small', rule: 'kept' })
-  const refused = await ask(bound.key, { max_tokens: 100 })
+  const refused = await ask(bound.key, { max_tokens: 900 })
   t.match(refused, { status: 429 }, 'the other model has no target at two')
 })
 
