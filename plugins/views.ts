@@ -644,6 +644,31 @@ export type AlertRow = {
   readonly since: string
   readonly text: string
 }
+/** `GET /api/admin/alerts/rules`: every rule, the receivers, and the quiet hours. */
+export type AlertRules = {
+  readonly rules: readonly AlertRuleRow[]
+  /** Their kinds, and the hosts or addresses of mail that they have. */
+  readonly receivers: readonly string[]
+  readonly quiet: {
+    readonly from: string
+    readonly to: string
+    readonly zone: string
+    /** When messages that wait now are sent; null: none waits. */
+    readonly until: string | null
+  } | null
+}
+export type AlertRuleRow = {
+  readonly rule: string
+  /** `off`: not configured. `kept`: nothing is wrong. */
+  readonly state: 'off' | 'kept' | 'pending' | 'firing'
+  /** Objects that fire. */
+  readonly firing: number
+  /** The last message of the last 30 days that said so. */
+  readonly fired: string | null
+  readonly recovered: string | null
+  /** Whether its messages wait in quiet hours. */
+  readonly waits: boolean
+}
 /** `POST /api/admin/alerts/test`: a receiver, and what became of the message. */
 export type AlertTestRow = {
   readonly receiver: string

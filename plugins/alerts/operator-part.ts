@@ -4,13 +4,15 @@ import { subcommandsOf } from '../operator/command-line.ts'
 import { type AlertPart, operatorParts } from '../operator/contributions.ts'
 import type { Context } from '../operator/operation.ts'
 import { alertOperations } from '../operator/operations/alerts.ts'
-import type { AlertTestRow } from '../views.ts'
+import type { AlertRules, AlertTestRow } from '../views.ts'
 import { awaitDelivery } from '../webhooks/await-delivery.ts'
 import { messageOf } from '../webhooks/delivery.ts'
 import { makeEventId } from '../webhooks/statements.ts'
 import { placeOf, receiverId } from './queue.ts'
-import { type RawSection, type Receiver, SECTION, type Section } from './section.ts'
-import { ALERTS, addMessage, alertOf, FIND } from './statements.ts'
+import { sendTime } from './quiet.ts'
+import { activeRules } from './rules.ts'
+import { type RawSection, type Receiver, RULE_NAMES, SECTION, type Section } from './section.ts'
+import { ALERTS, addMessage, alertOf, FIND, LAST } from './statements.ts'
 
 /** Undefined without the section. */
 export const sectionOf = (host: Pick<HostBase, 'section'>): Section | undefined => {
@@ -32,8 +34,55 @@ const alertPart = (section: Section): AlertPart => ({
       text,
     }))
   },
+  rules: host => showRules(host, section),
   test: context => testReceivers(context, section.to),
 })
+
+const showRules = async (
+  { database }: Pick<HostBase, 'database'>,
+  section: Section,
+): Promise<AlertRules> => {
+  const [alerts, messages, now] = await Promise.all([
+    database.read(ALERTS, []),
+    database.read(LAST, []),
+    database.now(),
+  ])
+  // A message about a budget has no state: `budgets:` says what is watched.
+  const active = new Set<string>(['budget', ...activeRules(section).map(({ name }) => name)])
+  const lastOf = (rule: string, kind: string) =>
+    timeOf(messages.find(each => each.rule === rule && each.kind === kind)?.at)
+  const { quiet, to } = section
+  const due = sendTime(quiet, now)
+  return {
+    rules: RULE_NAMES.map(rule => {
+      const states = alerts.filter(each => each.rule === rule).map(({ state }) => String(state))
+      const firing = states.filter(state => state === 'firing').length
+      const waiting = states.includes('pending') ? 'pending' : 'kept'
+      return {
+        rule,
+        state: active.has(rule) ? (firing > 0 ? 'firing' : waiting) : 'off',
+        firing,
+        fired: lastOf(rule, 'firing'),
+        recovered: lastOf(rule, 'resolved'),
+        waits: quiet !== undefined && !quiet.except.includes(rule),
+      }
+    }),
+    receivers: to.map(each => `${each.kind} ${placeOf(each)}`),
+    quiet: quiet
+      ? {
+          from: clock(quiet.from),
+          to: clock(quiet.to),
+          zone: quiet.zone,
+          until: due > now ? timeOf(due) : null,
+        }
+      : null,
+  }
+}
+const timeOf = (at: Row[string] | undefined): string | null =>
+  at === undefined || at === null ? null : new Date(Number(at)).toISOString()
+/** HH:MM of a minute of the day. */
+const clock = (minute: number): string =>
+  [Math.floor(minute / 60), minute % 60].map(each => String(each).padStart(2, '0')).join(':')
 
 const testReceivers = async (
   { store, now }: Context,

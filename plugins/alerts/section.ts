@@ -171,7 +171,7 @@ const RULES = {
   ),
 } as const
 export type RuleName = keyof typeof RULES | 'balance' | 'budget'
-const RULE_NAMES = [...Object.keys(RULES), 'balance', 'budget'] as RuleName[]
+export const RULE_NAMES = [...Object.keys(RULES), 'balance', 'budget'] as RuleName[]
 
 const rule = <S extends (typeof RULES)[keyof typeof RULES]>(shape: S) =>
   orElse(

@@ -108,6 +108,11 @@ export const PENDING = sql(
   'pending',
   "SELECT count(*) AS number, min(due) AS oldest FROM alert_messages WHERE state = 'pending'",
 )
+/** The time of the last message of each rule and kind. */
+export const LAST = sql(
+  'last messages',
+  "SELECT rule, kind, max(created) AS at FROM alert_messages WHERE kind <> 'test' GROUP BY rule, kind",
+)
 const FINISH = sql(
   'finish attempt',
   `UPDATE alert_messages SET state = ?, attempts = attempts + 1, due = ?, outcome = ?, status = ?,

@@ -224,6 +224,27 @@ export const CONSENT_COLUMNS = {
   consents: boolean,
   since: described('When it consented; null: it has not.', nullable(time)),
 }
+export const ALERT_RULES = {
+  rules: list(
+    object({
+      rule: text,
+      state: oneOf('off', 'kept', 'pending', 'firing'),
+      firing: described('Objects that fire.', integer),
+      fired: described('The last time in 30 days.', nullable(time)),
+      recovered: described('The last time in 30 days.', nullable(time)),
+      waits: described('Whether its messages wait in quiet hours.', boolean),
+    }),
+  ),
+  receivers: list(text),
+  quiet: nullable(
+    object({
+      from: text,
+      to: text,
+      zone: text,
+      until: described('When messages that wait now are sent.', nullable(time)),
+    }),
+  ),
+}
 export const TEST_COLUMNS = {
   receiver: described('Its kind and the host of its address.', text),
   state: oneOf('pending', 'delivered', 'failed'),

@@ -3,6 +3,7 @@
 import type { HostBase, Json } from '../../engine/plugin.ts'
 import type {
   AlertRow,
+  AlertRules,
   AlertTestRow,
   BatchRow,
   CachePurgeRow,
@@ -45,6 +46,7 @@ export interface BatchPart {
 export interface AlertPart {
   /** Firing ones first. */
   list(host: HostBase): Promise<readonly AlertRow[]>
+  rules(host: HostBase): Promise<AlertRules>
   /** Sends a message to every receiver. */
   test(context: Context): Promise<readonly AlertTestRow[]>
 }

@@ -51,6 +51,12 @@ export const OPERATOR_PAGES = {
     isAdmin: true,
     load: () => import('./pages/operator/editor.tsx'),
   },
+  alerts: {
+    key: 'j',
+    icon: 'alerts',
+    group: 'admin',
+    load: () => import('./pages/operator/alerts.tsx'),
+  },
   actions: {
     key: 'x',
     icon: 'actions',

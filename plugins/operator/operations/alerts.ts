@@ -2,8 +2,8 @@
 import { object } from '../../../engine/config/shape.ts'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
-import type { AlertRow, AlertTestRow } from '../../views.ts'
-import { ALERT_COLUMNS, TEST_COLUMNS } from '../columns.ts'
+import type { AlertRow, AlertRules, AlertTestRow } from '../../views.ts'
+import { ALERT_COLUMNS, ALERT_RULES, TEST_COLUMNS } from '../columns.ts'
 import { type AlertPart, operatorParts } from '../contributions.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation } from '../operation.ts'
@@ -30,6 +30,31 @@ const list = operation({
   run: async ({ host }) => ({ data: await partOf(host).list(host) }),
 })
 
+const rules = operation({
+  name: 'alerts rules',
+  summary: 'Shows every rule of alerts: its state, when it last fired and recovered.',
+  scope: 'operator',
+  reads: true,
+  arguments: NOTHING,
+  result: row(ALERT_RULES),
+  command: {
+    example: 'tollgate alerts rules',
+    read: () => ({}),
+    print: (data: AlertRules) => ({
+      rows: data.rules.map(({ rule, state, firing, fired, recovered, waits }) => ({
+        rule,
+        state,
+        firing,
+        fired: fired ?? '-',
+        recovered: recovered ?? '-',
+        quiet: waits ? 'waits' : '-',
+      })),
+      json: data,
+    }),
+  },
+  run: async ({ host }) => ({ data: await partOf(host).rules(host) }),
+})
+
 const test = operation({
   name: 'alerts test',
   summary: 'Sends a test message to every receiver of alerts, and shows what each answered.',
@@ -45,4 +70,4 @@ const test = operation({
 })
 
 /** In the order of the help. */
-export const alertOperations: readonly Operation[] = [list, test]
+export const alertOperations: readonly Operation[] = [list, rules, test]

@@ -41,7 +41,7 @@ const shippedFiles = (): Record<string, string> => {
   return Object.fromEntries(names.map(name => [name, readFileSync(join(ROOT, name), 'utf8')]))
 }
 /** The shipped routes, whose editor is on. */
-const shippedRoutes = () => {
+const shippedRoutes = (receiver: string) => {
   const [, settings = '', rest = ''] =
     /^settings:\n((?: .*\n)+)([\s\S]*)/m.exec(readFileSync(join(ROOT, 'routes.yaml'), 'utf8')) ?? []
   return {
@@ -50,9 +50,16 @@ const shippedRoutes = () => {
       .filter(line => /^ {2}(?:public_url|egress_allow|files|batch|currency):/.test(line))
       .map(line => line.trim())
       .join('\n'),
-    routes: `console: { edit: true }\n${rest.replace('models/*.yaml', `models/*.yaml, ${NOTE}`)}`,
+    routes: `console: { edit: true }\n${alertsTo(receiver)}${rest.replace('models/*.yaml', `models/*.yaml, ${NOTE}`)}`,
   }
 }
+
+const alertsTo = (receiver: string): string => `alerts:
+  to: [{ kind: slack, url: '${receiver}/alerts' }, { kind: wecom, url: '${receiver}/refused' }]
+  every: 500ms
+  quiet: { from: '22:00', to: '07:00', zone: Europe/Berlin, except: [uncollected] }
+  rules: { p99: false }
+`
 
 /** A query whose answer costs more than twice its hold. */
 const COSTLY = 'everything about tea'
@@ -66,6 +73,7 @@ const startFaultyUpstream = async (t: Pick<Test, 'teardown'>): Promise<string> =
   const server = createServer(async (request, response) => {
     // The gateway cannot know whether this task was created.
     if (request.url?.startsWith('/mj')) return void request.socket.destroy()
+    if (request.url === '/alerts') return void response.end('ok')
     const isCostly = (await text(request)).includes(COSTLY)
     const message = 'The model is overloaded: try again in a few seconds, or ask for less.'
     response.writeHead(isCostly ? 200 : 503, { 'content-type': 'application/json' })
@@ -83,7 +91,7 @@ export const startSample = async (t: Pick<Test, 'teardown'>): Promise<SampleGate
   const receivers = [await startReceiver(t), await startReceiver(t, status(500))]
   const faulty = await startFaultyUpstream(t)
   const gateway = await startConsole(t, {
-    ...shippedRoutes(),
+    ...shippedRoutes(faulty),
     files: { ...shippedFiles(), [NOTE]: '# first\nroutes: []\n' },
     env: {
       EGRESS_ALLOW: receivers.map(({ port }) => `127.0.0.1:${port}`).join(),

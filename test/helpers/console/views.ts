@@ -110,6 +110,7 @@ const OPERATOR_PAGES = [
   'editor?file=notes.yaml',
   'deliveries',
   'actions',
+  'alerts',
   'deliveries?state=failed',
   'call/nothing',
 ]
@@ -117,7 +118,16 @@ const EMPTY_PAGES = ['overview', 'usage', 'tasks', 'files', 'batches', 'notifica
 const EMPTY_OPERATOR_PAGES = ['live', 'ledger', 'ledger?view=tasks', 'deliveries']
 const LOADED_PAGES: Readonly<Record<'customer' | 'operator', readonly string[]>> = {
   customer: ['overview', 'usage', 'models', 'notifications'],
-  operator: ['accounts', 'account/2', 'live', 'ledger', 'upstreams', 'routes', 'configuration'],
+  operator: [
+    'accounts',
+    'account/2',
+    'live',
+    'ledger',
+    'upstreams',
+    'routes',
+    'configuration',
+    'alerts',
+  ],
 }
 
 const nameOf = (address: string): string =>
@@ -216,6 +226,10 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
   dialog('operator', 'ledger?view=audit', 'run', async page => {
     await page.getByRole('button', { name: 'Run the audit' }).click()
     await page.getByText('The ledger balances').waitFor()
+  }),
+  dialog('operator', 'alerts', 'tested', async page => {
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.locator('[data-test-result]').waitFor()
   }),
   dialog('operator', 'upstreams', 'tested', async page => {
     const row = page.getByRole('row').filter({ hasText: /^(?:rrcohere|gpopenai)/ })

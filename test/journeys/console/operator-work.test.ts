@@ -179,6 +179,40 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await page.getByText('Unknown account "nobody"').waitFor()
   })
 
+  t.test('alerts: rules with their last messages, quiet hours, and a test', async t => {
+    await open('alerts')
+    const rules = page.getByRole('region', { name: 'Rules' })
+    const row = rules.getByRole('row').filter({ hasText: 'Uncollected money' })
+    await row.getByText('firing').waitFor()
+    await row.getByText('at any time').waitFor()
+    t.equal(await row.locator('time').count(), 1, 'it fired and has not recovered')
+    await rules.getByRole('row').filter({ hasText: 'Slow calls' }).getByText('off').waitFor()
+    t.equal(await rules.locator('tbody tr').count(), 11)
+    await page.getByText('Quiet hours from 22:00 to 07:00, Europe/Berlin').waitFor()
+    const list = page.getByRole('region', { name: 'Alerts of the last 30 days' }).first()
+    await list.getByRole('cell', { name: 'rerank-v3.5' }).first().waitFor()
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.getByRole('button', { name: 'Send a test' }).click()
+      const results = page.locator('[data-test-result]')
+      await results
+        .getByRole('row')
+        .filter({ hasText: 'slack 127.0.0.1' })
+        .getByText('Delivered.')
+        .waitFor()
+      const refused = results.getByRole('row').filter({ hasText: 'wecom 127.0.0.1' })
+      await refused.getByText(/The receiver answered 503\..*overloaded/).waitFor()
+      t.ok(await row.getByText('firing').isVisible(), `${width} px`)
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.getByRole('button', { name: '中文' }).click()
+    await page.getByRole('heading', { name: '告警', exact: true }).waitFor()
+    await page.getByRole('button', { name: '发送测试' }).click()
+    await page.locator('[data-test-result]').getByText('已送达').waitFor()
+    await page.getByText('静默时段 22:00 至 07:00（Europe/Berlin）').waitFor()
+    await page.getByRole('button', { name: 'English' }).click()
+  })
+
   t.test('live: shows calls, and all requests when asked to', async t => {
     await page.goto(`${gateway.url}/console#/live?account=ann`)
     await page.getByRole('cell', { name: 'rerank-v3.5' }).first().waitFor()

@@ -87,6 +87,13 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     await page.getByText('The first stored version').waitFor()
   })
 
+  t.test('alerts: says how to configure them', async t => {
+    await open('alerts')
+    await page.getByText('Alerts are not configured').waitFor()
+    t.equal(await page.getByRole('button', { name: 'Send a test' }).count(), 0)
+    t.same(await seriousFindings(page), [])
+  })
+
   t.test('traffic: calls, tokens and latencies of each model and upstream', async t => {
     const isCounted = async (): Promise<boolean> => {
       const { body } = await operator.ask('GET', '/api/admin/traffic')

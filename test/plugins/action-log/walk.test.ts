@@ -89,7 +89,11 @@ const offerParts = (host: HostBase): void => {
     batches: { list: nothing, show: nothing, cancel: task },
     journal: { list: nothing, consent: (context: Context) => change(context, 'account 2') },
     cache: { show: nothing, purge: (context: Context) => change(context, 'cache') },
-    alerts: { list: nothing, test: (context: Context) => change(context, 'alerts') },
+    alerts: {
+      list: nothing,
+      rules: nothing,
+      test: (context: Context) => change(context, 'alerts'),
+    },
   })
 }
 /** Keeps what later operations need. */

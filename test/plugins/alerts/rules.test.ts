@@ -1,12 +1,14 @@
 /** Every rule fires once and recovers once: over the real audit, ledger, tasks and certificates,
  *  and by a clock that is moved. */
 import t, { type Test } from 'tap'
-import type { GatewayStatus, MetricReading } from '../../../engine/plugin.ts'
+import type { GatewayStatus, HostBase, MetricReading } from '../../../engine/plugin.ts'
 import { Monitor } from '../../../plugins/alerts/monitor.ts'
+import { offerToOperators } from '../../../plugins/alerts/operator-part.ts'
 import type { Host } from '../../../plugins/alerts/rules.ts'
 import { type RawSection, SECTION } from '../../../plugins/alerts/section.ts'
 import { migrations } from '../../../plugins/alerts/tables.ts'
 import { reportAudit } from '../../../plugins/ledger/audit.ts'
+import { operatorParts } from '../../../plugins/operator/contributions.ts'
 import { measure } from '../../../plugins/task/alarms.ts'
 import { certificateOf } from '../../helpers/gateway/certificate.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
@@ -298,3 +300,70 @@ t.test('rules error_share and p99: have one message and one recovery in their wi
   const text = /^firing chat: 99 of 100 calls of the route chat took up to 5 s in 10 min\.$/
   await seesOneOfEach(t, slow, latency, text, 4 * MINUTE)
 })
+
+t.test(
+  'alerts rules: has the state of every rule, its last messages and the quiet hours',
+  async t => {
+    const raw = {
+      to: [
+        { kind: 'slack', url: 'http://a.example/secret' },
+        { kind: 'mail', to: 'a@b.example' },
+      ],
+      quiet: { from: '00:30', to: '06:05', zone: 'Asia/Kolkata', except: ['ledger'] },
+      rules: { ...OFF, disk: { below: '100%' }, ledger: {} },
+    }
+    const shared = new Map<string, object>()
+    const host = {
+      section: (name: string) => (name === 'alerts' ? raw : {}),
+      share: (key: string, version: string, create: () => object) => {
+        const object = shared.get(key + version) ?? create()
+        shared.set(key + version, object)
+        return object
+      },
+    }
+    const watch = await watchRule(t, { disk: { below: '100%' } }, { host })
+    offerToOperators(watch.host as never)
+    const show = async (at: string) => {
+      const now = async () => Date.parse(at)
+      const own = {
+        ...watch.host,
+        database: { ...watch.host.database, now },
+      } as unknown as HostBase
+      const view = await operatorParts(own).alerts?.rules(own)
+      return { ...view, disk: view?.rules.find(({ rule }) => rule === 'disk') }
+    }
+    const before = await show('2026-01-10T00:00:00.000Z')
+    t.match(before, {
+      receivers: ['slack a.example', 'mail a@b.example'],
+      quiet: {
+        from: '00:30',
+        to: '06:05',
+        zone: 'Asia/Kolkata',
+        until: '2026-01-10T00:35:00.000Z',
+      },
+      disk: { state: 'kept', firing: 0, fired: null, recovered: null, waits: true },
+    })
+    t.match(before.rules, [{ rule: 'upstream_down', state: 'off', waits: true }])
+    t.match(before.rules?.[4], { rule: 'ledger', state: 'kept', waits: false })
+    await watch.look(SECOND)
+    t.match(await show('2026-01-10T01:00:00.000Z'), {
+      quiet: { until: null },
+      disk: { state: 'pending' },
+    })
+    await watch.look(5 * MINUTE)
+    t.match((await show('2026-01-10T01:00:00.000Z')).disk, {
+      state: 'firing',
+      firing: 1,
+      fired: /^20/,
+      recovered: null,
+    })
+    watch.change({ disk: { below: '0%' } })
+    await watch.look(5 * MINUTE)
+    t.match((await show('2026-01-10T01:00:00.000Z')).disk, {
+      state: 'kept',
+      firing: 0,
+      fired: /^20/,
+      recovered: /^20/,
+    })
+  },
+)

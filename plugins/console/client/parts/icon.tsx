@@ -19,6 +19,7 @@ const ICONS = {
   upstreams: 'M8 14V3M4 7l4-4 4 4M2 14.5h12',
   routes: 'M2.5 3.5h4l3 9h4M2.5 12.5h4l1-3M9 6.5l.6-3h3.9',
   configuration: 'M2 4h7M12 4h2M2 12h2M7 12h7M10.5 2.5v3M5.5 10.5v3M2 8h12',
+  alerts: 'M8 2l6.5 12h-13zM8 6.5v4M8 12v.8',
   actions: 'M3 2v12h10V5l-3-3zM6 9l1.5 1.5L10.5 7',
   deliveries: 'M1.5 3h13v10h-13zM1.5 4l6.5 5 6.5-5',
   more: 'M2 4h12M2 8h12M2 12h12',
