@@ -68,6 +68,21 @@ export type MemberView = {
   readonly keys: number
   readonly created: string
 }
+/** A budget of one account, key or member. */
+export type BudgetView = {
+  readonly name: string
+  readonly of: 'account' | 'key' | 'member'
+  readonly owner: number
+  readonly account: string
+  readonly amount: string
+  readonly per: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year' | 'life'
+  readonly zone: string
+  readonly at_limit: 'refuse' | 'warn' | { readonly use: string }
+  readonly shadow: boolean
+  readonly alert_at: readonly string[]
+  readonly used: string
+  readonly resets: string | null
+}
 export type SignInLinkView = { readonly url: string; readonly expires: string }
 
 type CredentialState = 'active' | 'expired' | 'revoked'

@@ -11,13 +11,11 @@ import { findAccount } from '../credentials/find.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
 import { importKeys } from '../operator/import-command.ts'
 import { accountOperations } from '../operator/operations/accounts.ts'
-import { codeOperations } from '../operator/operations/codes.ts'
-import { creditOperations } from '../operator/operations/credits.ts'
 import { keyOperations } from '../operator/operations/keys.ts'
 import { memberOperations } from '../operator/operations/members.ts'
-import { statementOperations } from '../operator/operations/statements.ts'
 import { USAGE_GROUPS, usageOfAll } from '../operator/usage.ts'
 import { type Period, periodOf } from './input.ts'
+import { moneyCommands } from './money-commands.ts'
 import { isoTime } from './response.ts'
 import { byOf, usagePage } from './usage-pages.ts'
 
@@ -113,21 +111,7 @@ export const commands: Readonly<Record<string, Command>> = {
     standalone: true,
     subcommands: subcommandsOf(memberOperations),
   },
-  codes: {
-    summary: 'Makes and manages codes that customers redeem for credit.',
-    standalone: true,
-    subcommands: subcommandsOf(codeOperations),
-  },
-  credits: {
-    summary: 'Credits payments by their reference.',
-    standalone: true,
-    subcommands: subcommandsOf(creditOperations),
-  },
-  statements: {
-    summary: 'Prints statements of accounts.',
-    standalone: true,
-    subcommands: subcommandsOf(statementOperations),
-  },
+  ...moneyCommands,
   keys: {
     summary: 'Manages API keys and system tokens.',
     standalone: true,

@@ -5,6 +5,7 @@ import { DURATIONS } from '../../engine/kit.ts'
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { BUDGET_ALERT_TABLES } from './budgets/alert-tables.ts'
+import { BUDGET_ROW_TABLES } from './budgets/rows.ts'
 import { BUDGET_TABLES } from './budgets/tables.ts'
 import { PAYMENT_TABLES } from './payments/tables.ts'
 import {
@@ -350,4 +351,5 @@ export const migrations: readonly Migration[] = [
   { number: 19, ...BUDGET_TABLES },
   { number: 20, ...OUTPUT_SUMS },
   { number: 21, ...BUDGET_ALERT_TABLES },
+  { number: 22, ...BUDGET_ROW_TABLES },
 ]

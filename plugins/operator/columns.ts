@@ -86,6 +86,21 @@ export const MEMBER_COLUMNS = {
   created: time,
 }
 
+export const BUDGET_COLUMNS = {
+  name: text,
+  of: oneOf('account', 'key', 'member'),
+  owner: described('The number of the account, key or member.', integer),
+  account: described('The name of its account.', text),
+  amount: MONEY,
+  per: oneOf('hour', 'day', 'week', 'month', 'quarter', 'year', 'life'),
+  zone: text,
+  at_limit: described('`refuse`, `warn`, or the model that calls go to.', any),
+  shadow: boolean,
+  alert_at: list(text),
+  used: described('Units of the currency, in the window of now.', text),
+  resets: described('When the window ends; null: never.', nullable(time)),
+}
+
 export const CODE_COLUMNS = {
   id: text,
   amount: MONEY,

@@ -40,6 +40,12 @@ export const fault = errors({
   ],
   ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
   KEY_SCOPE: [400, 'Only system tokens have a scope', { param: 'scope' }],
+  BUDGET_OWNER: [
+    400,
+    'Name the owner of the budget: an account, an account and its member, or an API key',
+  ],
+  BUDGET_INVALID: [400, 'Invalid budget: %s'],
+  BUDGET_MISSING: [404, 'The owner has no budget "%s" of its own', { param: 'name' }],
   CODE_UNKNOWN: [404, 'There is no such code', { param: 'code' }],
   CODE_SPENT: [409, 'The code was redeemed, revoked or has expired', { param: 'code' }],
   CODES_GUESSED: [429, 'Too many unknown codes; try again in %d s'],

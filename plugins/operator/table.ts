@@ -3,6 +3,7 @@ import type { Operation } from './operation.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { alertOperations } from './operations/alerts.ts'
 import { batchOperations } from './operations/batches.ts'
+import { budgetOperations } from './operations/budgets/operations.ts'
 import { codeOperations } from './operations/codes.ts'
 import { configurationOperations } from './operations/configuration.ts'
 import { creditOperations } from './operations/credits.ts'
@@ -18,6 +19,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...accountOperations,
   ...memberOperations,
   ...keyOperations,
+  ...budgetOperations,
   ...codeOperations,
   ...creditOperations,
   ...statementOperations,

@@ -86,9 +86,10 @@ export class Reserver {
     const { at } = facts
     const payer = payerOf(account)
     const windows = this.#context.budgets?.windowsOf(account, at)
-    const reserve = (opened: Passed): Reserving | Promise<Reserving> =>
-      this.#reserveFor(exchange, withWindows(payer, opened, { at, cost, passed }), rule, request)
-    if (windows === undefined) return this.#reserveFor(exchange, payer, rule, request)
+    const reserve = (opened: Passed | undefined): Reserving | Promise<Reserving> => {
+      const full = opened ? withWindows(payer, opened, { at, cost, passed }) : payer
+      return this.#reserveFor(exchange, full, rule, request)
+    }
     return windows instanceof Promise ? windows.then(reserve) : reserve(windows)
   }
   #reserveFor(

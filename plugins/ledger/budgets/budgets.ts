@@ -2,15 +2,18 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Database, Host } from '../../../engine/plugin.ts'
+import { type Currency, configuredCurrency } from '../../billing/currency.ts'
 import type { Account } from '../../slots.ts'
 import { isCode } from '../faults.ts'
 import type { Ledger } from '../ledger.ts'
 import { ADMISSION_TIMEOUT, writeWithRetry } from '../write-with-retry.ts'
-import { type Budget, type BudgetWindow, budgetsIn, type OwnerKind } from './section.ts'
+import { type BudgetRowKey, BudgetRows, type SingleBudget } from './rows.ts'
+import { type Budget, type BudgetWindow, budgetsIn, KINDS, type OwnerKind } from './section.ts'
 import { openWindow } from './tables.ts'
 import { windowOf } from './window.ts'
 
 type Windows = readonly BudgetWindow[]
+type WindowsOfCall = Windows | undefined
 
 const MAX_WINDOWS = 100_000
 /** Numbers to try for a window: two share one with a chance below 1 in 10^9. */
@@ -22,77 +25,120 @@ const OWNERS: Readonly<Record<OwnerKind, (account: Account) => number | undefine
   member: ({ member }) => member?.id,
 }
 
+export interface BudgetStore {
+  readonly database: Pick<Database, 'write' | 'read'>
+  readonly ledger: Pick<Ledger, 'returnUnused'>
+  readonly currency: Currency
+}
+
 export class Budgets {
   readonly #budgets: readonly Budget[]
-  readonly #database: Pick<Database, 'write'>
-  readonly #ledger: Pick<Ledger, 'returnUnused'>
+  readonly #store: BudgetStore
   /** Of each budget, the last window of each owner, with this configuration's amount. */
   readonly #windows: readonly LRUCache<number, BudgetWindow>[]
+  readonly #rows: BudgetRows<BudgetWindow>
 
-  constructor(
-    budgets: readonly Budget[],
-    database: Pick<Database, 'write'>,
-    ledger: Pick<Ledger, 'returnUnused'>,
-  ) {
+  constructor(budgets: readonly Budget[], store: BudgetStore) {
     this.#budgets = budgets
-    this.#database = database
-    this.#ledger = ledger
+    this.#store = store
     const size = { maxSize: MAX_WINDOWS, sizeCalculation: () => 1 }
     this.#windows = budgets.map(() => new LRUCache(size))
+    this.#rows = new BudgetRows(store.database, store.currency, key => this.#forget(key))
   }
-  get isEmpty(): boolean {
-    return this.#budgets.length === 0
+  /** The windows of a call that begins at `at`, ms since 1970; undefined: it has none. A promise
+   *  only if the store is asked. */
+  windowsOf(account: Account, at: number): WindowsOfCall | Promise<WindowsOfCall> {
+    const refreshed = this.#rows.refresh()
+    return refreshed ? refreshed.then(() => this.#find(account, at)) : this.#find(account, at)
   }
-  /** The windows of a call that begins at `at`, ms since 1970. A promise only if the store has to
-   *  open one. */
-  windowsOf(account: Account, at: number): Windows | Promise<Windows> {
+  #find(account: Account, at: number): WindowsOfCall | Promise<WindowsOfCall> {
+    if (this.#budgets.length === 0 && this.#rows.isEmpty) return undefined
     const windows: BudgetWindow[] = []
-    for (let index = 0; index < this.#budgets.length; index++) {
-      const budget = this.#budgets[index]
-      const owner = budget && OWNERS[budget.of](account)
+    let mustOpen = false
+    for (const [index, budget] of this.#budgets.entries()) {
+      const owner = this.#ownerOf(budget, account)
       if (owner === undefined) continue
       const window = this.#windows[index]?.get(owner)
-      if (!window || at < window.start || at >= (window.end ?? Infinity))
-        return this.#open(account, at)
-      windows.push(window)
+      if (window && isIn(window, at)) windows.push(window)
+      else mustOpen = true
     }
-    return windows
+    for (const { window } of this.#singles(account)) {
+      if (window && isIn(window, at)) windows.push(window)
+      else mustOpen = true
+    }
+    return mustOpen ? this.#open(account, at) : windows
+  }
+  /** The window may have got the amount of a row: a budget of `budgets:` opens it again. */
+  #forget({ kind, owner, name }: BudgetRowKey): void {
+    const index = this.#budgets.findIndex(budget => budget.of === kind && budget.name === name)
+    this.#windows[index]?.delete(owner)
+  }
+  /** Undefined: the budget does not apply to the call. */
+  #ownerOf({ of, name }: Budget, account: Account): number | undefined {
+    const owner = OWNERS[of](account)
+    if (owner === undefined || this.#rows.isEmpty) return owner
+    return this.#rows.of(of, owner).some(({ budget }) => budget.name === name) ? undefined : owner
+  }
+  #singles(account: Account): readonly SingleBudget<BudgetWindow>[] {
+    if (this.#rows.isEmpty) return []
+    return KINDS.flatMap(kind => {
+      const owner = OWNERS[kind](account)
+      return owner === undefined ? [] : this.#rows.of(kind, owner)
+    })
   }
   #open(account: Account, at: number): Promise<Windows> {
+    const { change } = this.#rows
     const opening = this.#budgets.flatMap((budget, index) => {
-      const owner = OWNERS[budget.of](account)
-      return owner === undefined ? [] : [this.#openOne(budget, index, owner, at)]
+      const owner = this.#ownerOf(budget, account)
+      if (owner === undefined) return []
+      const windows = this.#windows[index]
+      const opened = this.#openOne(budget, owner, at, windows?.get(owner))
+      opened.then(
+        window => change === this.#rows.change && windows?.set(owner, window),
+        () => {},
+      )
+      return [opened]
     })
-    return Promise.all(opening)
+    const singles = this.#singles(account).map(async single => {
+      const { budget, window } = single
+      single.window = await this.#openOne(budget, OWNERS[budget.of](account) ?? 0, at, window)
+      return single.window
+    })
+    return Promise.all([...opening, ...singles])
   }
-  async #openOne(budget: Budget, index: number, owner: number, at: number): Promise<BudgetWindow> {
-    const known = this.#windows[index]?.get(owner)
+  async #openOne(
+    budget: Budget,
+    owner: number,
+    at: number,
+    known: BudgetWindow | undefined,
+  ): Promise<BudgetWindow> {
     const window = windowOf(at, budget.per, budget.zone)
     if (known?.start === window.start) return known
     const { name, of, per } = budget
     const row = { budget: name, kind: of, owner, period: per, start: window.start }
+    const { database, ledger } = this.#store
     for (let attempt = 0; ; attempt++) {
       const wallet = walletNumber([name, of, owner, per, window.start, attempt].join(' '))
       try {
         // A lease under an earlier configuration may be more than the amount is now.
-        await this.#ledger.returnUnused(wallet)
+        await ledger.returnUnused(wallet)
         const list = openWindow({ ...row, wallet }, budget)
-        await writeWithRetry(this.#database, list, ADMISSION_TIMEOUT)
-        const opened: BudgetWindow = { ...window, wallet, budget }
-        this.#windows[index]?.set(owner, opened)
-        return opened
+        await writeWithRetry(database, list, ADMISSION_TIMEOUT)
+        return { ...window, wallet, budget }
       } catch (error) {
         if (!isCode(error, 'WALLET_TAKEN') || attempt === ATTEMPTS) throw error
       }
     }
   }
 }
-/** Undefined: the configuration has none. */
-export const sharedBudgets = (host: Host, ledger: Ledger): Budgets | undefined => {
-  const create = () => new Budgets(budgetsIn(host), host.database, ledger)
-  const budgets = host.share('budgets', host.config.hash, create)
-  return budgets.isEmpty ? undefined : budgets
-}
+const isIn = ({ start, end = Infinity }: BudgetWindow, at: number): boolean =>
+  at >= start && at < end
+
+export const sharedBudgets = (host: Host, ledger: Ledger): Budgets =>
+  host.share('budgets', host.config.hash, () => {
+    const { database } = host
+    return new Budgets(budgetsIn(host), { database, ledger, currency: configuredCurrency(host) })
+  })
 /** An odd number below zero, by 50 bits of a digest: no process has to ask for the next one. */
 const walletNumber = (text: string): number => {
   const bytes = createHash('sha256').update(text).digest()

@@ -11,18 +11,17 @@ import {
   type RawOf,
   required,
   text,
-  type ValueOf,
 } from '../../../engine/config/shape.ts'
 import type { Document, HostBase, Report } from '../../../engine/plugin.ts'
 import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
 import { MAX_AMOUNT } from '../../billing/money.ts'
-import { problemReporter } from '../../billing/problems.ts'
+import { problemReporter, type Where } from '../../billing/problems.ts'
 import { compileAmount } from '../../billing/rate.ts'
 import { PERIODS, type Period, type Window } from './window.ts'
 
 /** The kinds of owners that have a window each. */
-const KINDS = ['account', 'key', 'member'] as const
+export const KINDS = ['account', 'key', 'member'] as const
 export type OwnerKind = (typeof KINDS)[number]
 
 const USE = object(
@@ -38,7 +37,7 @@ const USE = object(
   {},
 )
 /** Members of a budget, whoever has it. */
-const TERMS = {
+export const TERMS = {
   amount: required(
     ofTypes(
       'What one may spend in a window: an amount above zero, by default in the currency of accounts.',
@@ -67,7 +66,10 @@ const TERMS = {
   }),
   alert_at: list(
     'Shares of the amount; when one is used, `alerts:` sends one message in each window.',
-    parsed('A share.', '^([1-9][0-9]?|100)%$', Number.parseFloat, { examples: ['80%'] }),
+    parsed('A share.', '^([1-9][0-9]?|100)%$', Number.parseFloat, {
+      maxLength: 4,
+      examples: ['80%'],
+    }),
     { default: [], maxItems: 10, uniqueItems: true, examples: [['50%', '80%', '100%']] },
   ),
 } as const
@@ -85,11 +87,12 @@ const BUDGET = object(
   },
   { examples: [{ of: 'account', amount: 2000, per: 'month' }] },
 )
+export const BUDGET_NAME = '^[a-z0-9][a-z0-9_-]{0,62}$'
 export const SECTION = map(
   'Budgets by name: what accounts, keys and members may spend in a time.',
   BUDGET,
   {
-    propertyNames: { pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' },
+    propertyNames: { pattern: BUDGET_NAME },
     examples: [{ monthly: { of: 'account', amount: 2000, per: 'month', zone: 'Europe/Berlin' } }],
   },
 )
@@ -120,8 +123,7 @@ export interface BudgetWindow extends Window {
 
 /** Prices are in 1e-18, amounts in nanos. */
 const PER_NANO = 10n ** 9n
-const amountOf = (value: unknown, name: string, currency: Currency, report: Report): bigint => {
-  const where = ['budgets', name, 'amount']
+const amountOf = (value: unknown, where: Where, currency: Currency, report: Report): bigint => {
   const context = { currency, report: problemReporter(report) }
   const amount = (compileAmount(value, where, context) ?? -PER_NANO) / PER_NANO
   if (amount === 0n) report(where, 'BUDGET_AMOUNT', 'a budget is above 0')
@@ -130,22 +132,26 @@ const amountOf = (value: unknown, name: string, currency: Currency, report: Repo
   return amount
 }
 
-type Terms = Pick<ValueOf<typeof BUDGET>, 'per' | 'zone' | 'at_limit' | 'shadow' | 'alert_at'>
-const termsOf = ({ per, zone, at_limit, shadow, alert_at }: Terms) => ({
-  per,
-  zone,
-  atLimit: at_limit,
-  isShadow: shadow,
-  alertAt: alert_at,
-})
+export const TERMS_SHAPE = object(undefined, TERMS, {})
+/** The members of a budget that `TERMS` describes, as they are written. */
+export type BudgetTerms = RawOf<typeof TERMS_SHAPE>
+/** Mistakes are reported elsewhere. */
+export const budgetOf = (
+  { name, of }: Pick<Budget, 'name' | 'of'>,
+  raw: BudgetTerms,
+  currency: Currency,
+): Budget => {
+  const { per, zone, at_limit, shadow, alert_at } = TERMS_SHAPE.read(raw)
+  const amount = amountOf(raw.amount, ['budgets', name, 'amount'], currency, () => {})
+  return { name, of, amount, per, zone, atLimit: at_limit, isShadow: shadow, alertAt: alert_at }
+}
 
 /** The configuration check has reported the problems. */
 export const budgetsIn = (host: Pick<HostBase, 'section'>): readonly Budget[] => {
   const currency = configuredCurrency(host)
-  return Object.entries(host.section<Section>('budgets')).map(([name, raw]) => {
-    const { of, ...terms } = BUDGET.read(raw)
-    return { name, of, ...termsOf(terms), amount: amountOf(raw.amount, name, currency, () => {}) }
-  })
+  return Object.entries(host.section<Section>('budgets')).map(([name, { of, ...terms }]) =>
+    budgetOf({ name, of }, terms, currency),
+  )
 }
 
 interface BudgetChecks {
@@ -155,26 +161,29 @@ interface BudgetChecks {
   readonly isModel: (name: string) => boolean
   readonly report: Report
 }
-export const reportBudgets = (
-  document: Document,
+export const reportBudgets = (document: Document, checks: BudgetChecks): void => {
+  const budgets = Object.entries((document.budgets ?? {}) as Section)
+  for (const [name, terms] of budgets) reportTerms(terms, ['budgets', name], checks)
+}
+/** The same of one budget, at `where`. */
+export const reportTerms = (
+  { amount, zone, at_limit: atLimit }: BudgetTerms,
+  where: Where,
   { currency, isReachable, isModel, report }: BudgetChecks,
 ): void => {
-  const budgets = Object.entries((document.budgets ?? {}) as Section)
-  for (const [name, { amount, zone, at_limit: atLimit }] of budgets) {
-    amountOf(amount, name, currency, report)
-    const problem = zoneProblem(zone)
-    if (problem) report(['budgets', name, 'zone'], 'BUDGET_ZONE', problem)
-    if (typeof atLimit === 'object' && !isModel(atLimit.use))
-      report(
-        ['budgets', name, 'at_limit', 'use'],
-        'BUDGET_MODEL',
-        `there is no model "${atLimit.use}" in \`models:\``,
-      )
-    if (!isReachable)
-      report(
-        ['budgets', name],
-        'BUDGET_UNREACHABLE',
-        'no call can reach this budget: no model or route has a price; add a price, or remove the budget',
-      )
-  }
+  amountOf(amount, [...where, 'amount'], currency, report)
+  const problem = zoneProblem(zone)
+  if (problem) report([...where, 'zone'], 'BUDGET_ZONE', problem)
+  if (typeof atLimit === 'object' && !isModel(atLimit.use))
+    report(
+      [...where, 'at_limit', 'use'],
+      'BUDGET_MODEL',
+      `there is no model "${atLimit.use}" in \`models:\``,
+    )
+  if (!isReachable)
+    report(
+      where,
+      'BUDGET_UNREACHABLE',
+      'no call can reach this budget: no model or route has a price; add a price, or remove the budget',
+    )
 }

@@ -47,7 +47,7 @@ const viewOf = (member: Row): MemberView => ({
   created: isoTime(member.created),
 })
 /** Throws MEMBER_UNKNOWN. */
-const findMember = async ({ store }: Context, account: number, nameOrId: string) => {
+export const findMember = async ({ store }: Context, account: number, nameOrId: string) => {
   const id = /^\d{1,15}$/.test(nameOrId) ? Number(nameOrId) : null
   const [target] = await store.read(FIND_MEMBER, [account, nameOrId, id])
   if (!target) throw fault('MEMBER_UNKNOWN', [nameOrId])

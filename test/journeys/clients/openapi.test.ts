@@ -440,6 +440,10 @@ t.test(
     await ask('GET members', '?account=closed')
     await ask('POST members/link', '', member)
     await ask('POST members/update', '', { ...member, role: 'member' })
+    const budget = { ...member, name: 'weekly' }
+    await ask('POST budgets/set', '', { ...budget, amount: '5', per: 'week', alert_at: ['80%'] })
+    await ask('GET budgets', '?account=closed')
+    await ask('POST budgets/remove', '', budget)
     await ask('POST members/remove', '', member)
     await ask('POST codes', '', { amount: '1' })
     const [code] = await ask('GET codes')

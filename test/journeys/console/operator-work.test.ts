@@ -261,6 +261,8 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await change('members/invite', { account: 'ann', name: 'mia', role: 'viewer' })
     const member = { account: 'ann', member: 'mia' }
     await change('members/update', { ...member, role: 'member' })
+    await change('budgets/set', { ...member, name: 'weekly', amount: 5, per: 'week' })
+    await change('budgets/remove', { ...member, name: 'weekly' })
     for (const verb of ['link', 'remove']) await change(`members/${verb}`, member)
     for (const verb of ['pause', 'resume']) await change(`tasks/${verb}`, { upstream: 'vd' })
     await change('editor/save', { file: 'notes.yaml', text, before: files['notes.yaml'] })

@@ -44,6 +44,8 @@ const ARGUMENTS: Readonly<Record<string, Arguments>> = {
   'keys update': previous => ({ key: previous.key, name: 'renamed' }),
   'keys rotate': previous => ({ key: previous.key }),
   'keys revoke': previous => ({ key: previous.key }),
+  'budgets set': { name: 'b', account: 'ann', amount: '5', per: 'week' },
+  'budgets remove': { name: 'b', account: 'ann' },
   'codes create': { amount: '1', count: 2 },
   'codes revoke': previous => ({ code: previous.second }),
   'codes redeem': previous => ({ code: previous.code?.code }),

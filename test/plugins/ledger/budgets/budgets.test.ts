@@ -1,6 +1,7 @@
 /** Budgets over gateways that share a store: no window passes its amount, in any kind of call. */
 import t from 'tap'
 import { parse } from 'yaml'
+import { configuredCurrency } from '../../../../plugins/billing/currency.ts'
 import { freeze } from '../../../../plugins/billing/rule.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { Budgets } from '../../../../plugins/ledger/budgets/budgets.ts'
@@ -178,10 +179,12 @@ for (const engine of ENGINES)
         isShadow: false,
         alertAt: [],
       } as const
-      const windows = await new Budgets([budget], database, ledger).windowsOf(
-        { id: 1, name: 'ann', role: 'customer' },
-        1,
-      )
+      const windows =
+        (await new Budgets([budget], {
+          database,
+          ledger,
+          currency: configuredCurrency({ section: () => ({}) as never }),
+        }).windowsOf({ id: 1, name: 'ann', role: 'customer' }, 1)) ?? []
       const payer = { ...payerOf(1), budgets: windows }
       const budgets = windows.map(({ wallet }) => wallet)
       const rule = freeze(ruleIn('price: { output: 1 / 1k }'))

@@ -1,0 +1,158 @@
+/** Budgets of one account, key or member: rows of the store, which operators set. A row of the name
+ *  of a budget in `budgets:` takes its place for that owner. */
+import type { Database, Row, Sql, Statement, Value } from '../../../engine/plugin.ts'
+import type { Currency } from '../../billing/currency.ts'
+import { type Budget, type BudgetTerms, budgetOf, type OwnerKind } from './section.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `budgets: ${name}`, text })
+
+/** `account`: the one that the owner belongs to. `settings`: JSON, see `BudgetTerms`; null: it is
+ *  removed. `change`: orders the changes, so that processes read only new ones. */
+export const BUDGET_ROW_TABLES = {
+  text: `CREATE TABLE budget_rows (
+    kind TEXT NOT NULL,
+    owner BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    account BIGINT NOT NULL,
+    settings TEXT,
+    change BIGINT NOT NULL,
+    PRIMARY KEY (kind, owner, name));
+  CREATE INDEX budget_rows_change ON budget_rows (change);
+  CREATE INDEX budget_rows_account ON budget_rows (account);
+  CREATE TABLE budget_changes (id BIGINT PRIMARY KEY, number BIGINT NOT NULL);
+  INSERT INTO budget_changes (id, number) VALUES (1, 0)`,
+}
+
+/** Locks the counter, so that changes become visible in their order. */
+const COUNT_CHANGE: Statement = {
+  sql: sql('count change', 'UPDATE budget_changes SET number = number + 1 WHERE id = 1'),
+  values: [],
+  rows: 1,
+}
+const NUMBER = '(SELECT number FROM budget_changes WHERE id = 1)'
+const SET = sql(
+  'set',
+  `INSERT INTO budget_rows (kind, owner, name, account, settings, change) VALUES (?, ?, ?, ?, ?, ${NUMBER})
+   ON CONFLICT (kind, owner, name) DO UPDATE SET settings = excluded.settings, change = excluded.change`,
+)
+const REMOVE = sql(
+  'remove',
+  `UPDATE budget_rows SET settings = NULL, change = ${NUMBER}
+   WHERE kind = ? AND owner = ? AND name = ? AND settings IS NOT NULL`,
+)
+export interface BudgetRowKey {
+  readonly kind: OwnerKind
+  readonly owner: number
+  readonly name: string
+}
+export const setBudgetRow = (
+  { kind, owner, name }: BudgetRowKey,
+  account: number,
+  terms: BudgetTerms,
+): readonly Statement[] => [
+  COUNT_CHANGE,
+  { sql: SET, values: [kind, owner, name, account, JSON.stringify(terms)], rows: 1 },
+]
+/** Rejects with BUDGET_MISSING. */
+export const removeBudgetRow = ({ kind, owner, name }: BudgetRowKey): readonly Statement[] => [
+  COUNT_CHANGE,
+  { sql: REMOVE, values: [kind, owner, name], rows: 1, otherwise: 'BUDGET_MISSING' },
+]
+
+// The last window of each: it may have ended.
+const LISTED = `SELECT r.kind, r.owner, r.name, r.account, r.settings, b.start, w.used
+  FROM budget_rows r
+  LEFT JOIN budget_windows b ON b.kind = r.kind AND b.owner = r.owner AND b.budget = r.name
+    AND b.start = (SELECT max(l.start) FROM budget_windows l
+      WHERE l.kind = r.kind AND l.owner = r.owner AND l.budget = r.name)
+  LEFT JOIN wallets w ON w.id = b.wallet
+  WHERE r.settings IS NOT NULL`
+/** Parameters: an account or null, twice; the row to start after: kind, owner, name; row count. */
+export const LIST_BUDGETS = `${LISTED} AND (CAST(? AS BIGINT) IS NULL OR r.account = ?)
+  AND (r.kind, r.owner, r.name) > (?, ?, ?) ORDER BY r.kind, r.owner, r.name LIMIT ?`
+const FIND = sql('find row', `${LISTED} AND r.kind = ? AND r.owner = ? AND r.name = ?`)
+export const findBudgetRow = async (
+  database: Pick<Database, 'read'>,
+  { kind, owner, name }: BudgetRowKey,
+): Promise<Row | undefined> => {
+  const [row] = await database.read(FIND, [kind, owner, name])
+  return row
+}
+
+// ---------------------------------------------------------------- rows as calls use them
+
+const CHANGED = sql(
+  'changed rows',
+  'SELECT kind, owner, name, settings, change FROM budget_rows WHERE change > ? ORDER BY change',
+)
+/** ms after a check for changes until the next one begins in the background, and from which calls
+ *  wait for it. */
+const REFRESH = 300
+const STALE = 900
+
+/** A row, and the window that was opened last. */
+export interface SingleBudget<Window> {
+  readonly budget: Budget
+  window: Window | undefined
+}
+const NONE: readonly never[] = []
+const ownerKey = (kind: Value | undefined, owner: Value | undefined): string => `${kind} ${owner}`
+
+export class BudgetRows<Window> {
+  readonly #database: Pick<Database, 'read'>
+  readonly #currency: Currency
+  readonly #onChange: (key: BudgetRowKey) => void
+  readonly #owners = new Map<string, SingleBudget<Window>[]>()
+  #change = -1
+  #checkedAt = Number.NEGATIVE_INFINITY
+  #checking: Promise<void> | undefined
+
+  constructor(
+    database: Pick<Database, 'read'>,
+    currency: Currency,
+    onChange: (key: BudgetRowKey) => void,
+  ) {
+    this.#database = database
+    this.#currency = currency
+    this.#onChange = onChange
+  }
+  /** The number of the last change that was read. */
+  get change(): number {
+    return this.#change
+  }
+  get isEmpty(): boolean {
+    return this.#owners.size === 0
+  }
+  of(kind: OwnerKind, owner: number): readonly SingleBudget<Window>[] {
+    return this.#owners.size === 0 ? NONE : (this.#owners.get(ownerKey(kind, owner)) ?? NONE)
+  }
+  /** A promise if the rows must be read before they are used. While the store is away, the known
+   *  ones apply: no call can be charged then. */
+  refresh(): Promise<void> | undefined {
+    const age = performance.now() - this.#checkedAt
+    if (age <= REFRESH) return undefined
+    this.#checking ??= this.#check()
+      .catch(() => {})
+      .finally(() => {
+        this.#checking = undefined
+      })
+    return age > STALE ? this.#checking : undefined
+  }
+  async #check(): Promise<void> {
+    const startedAt = performance.now()
+    for (const row of await this.#database.read(CHANGED, [this.#change])) this.#apply(row)
+    this.#checkedAt = startedAt
+  }
+  #apply({ kind, owner, name, settings, change }: Row): void {
+    const key = ownerKey(kind, owner)
+    const others = (this.#owners.get(key) ?? []).filter(({ budget }) => budget.name !== name)
+    const terms = settings === null ? undefined : (JSON.parse(String(settings)) as BudgetTerms)
+    const named = { name: String(name), of: kind as OwnerKind }
+    const own = terms && { budget: budgetOf(named, terms, this.#currency), window: undefined }
+    const rows = own ? [...others, own] : others
+    if (rows.length === 0) this.#owners.delete(key)
+    else this.#owners.set(key, rows)
+    this.#change = Math.max(this.#change, Number(change))
+    this.#onChange({ kind: named.of, owner: Number(owner), name: named.name })
+  }
+}
