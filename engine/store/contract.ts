@@ -144,7 +144,7 @@ export interface TargetRules {
   /** Further statuses after which another attempt is made, beside those of the route. */
   readonly retryOn?: readonly number[]
 }
-export type Balance = 'first' | 'round-robin' | 'weighted' | 'least-busy'
+export type Balance = 'first' | 'round-robin' | 'weighted' | 'least-busy' | 'fastest'
 /** `address` is one of the upstream's URLs; `key` identifies one of its keys without showing it. A
  *  part that the upstream no longer has is ignored. */
 export type TargetPin = { readonly address?: string; readonly key?: string }

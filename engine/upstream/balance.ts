@@ -3,13 +3,18 @@ import type { Balance, TargetRules } from '../plugin.ts'
 import { stayAt } from './affinity.ts'
 import { addressOf, availableAt, type Candidate, isAvailable } from './candidate.ts'
 import type { UpstreamKey } from './keys.ts'
+import { type AnswerKind, pickFastest, RecentTimes } from './recent-times.ts'
 
 /** The state of a balance between picks: per route, and per list of targets with own rules. */
 export interface PickState {
   count: number
   readonly byRules?: WeakMap<TargetRules, PickState>
 }
-type Pick = (available: readonly Candidate[], state: PickState) => Candidate | undefined
+type Pick = (
+  available: readonly Candidate[],
+  state: PickState,
+  now: number,
+) => Candidate | undefined
 
 const weightOf = (candidate: Candidate): number => candidate.target.weight ?? 1
 
@@ -36,6 +41,27 @@ const PICKERS: Readonly<Record<Balance, Pick>> = {
         ? candidate
         : best
     }, undefined),
+  fastest: (available, state, now) =>
+    pickFastest(available, each => each.origin.times.get(timesKey(each)), state.count++, now),
+}
+
+const timesKey = ({ upstream, target }: Candidate): string =>
+  `${upstream.name} ${target.name ?? ''}`
+const MOST_NAMES = 1_000
+/** Records how long the first content of an answer took, in ms. */
+export const recordTime = (
+  candidate: Candidate,
+  kind: AnswerKind,
+  ms: number,
+  now: number,
+): void => {
+  const { times } = candidate.origin
+  const key = timesKey(candidate)
+  const own = times.get(key) ?? new RecentTimes()
+  // Clients choose names of targets.
+  if (times.size >= MOST_NAMES && !times.has(key)) times.clear()
+  times.set(key, own)
+  own.add(kind, ms, now)
 }
 
 /** The next untried candidate. Targets with their own rules are picked among those that share the
@@ -59,9 +85,9 @@ export const pick = (
   if (rules) {
     const own = state.byRules?.get(rules) ?? { count: 0 }
     state.byRules?.set(rules, own)
-    return PICKERS[rules.balance ?? balance](list, own)
+    return PICKERS[rules.balance ?? balance](list, own, now)
   }
-  if (available.length > 0) return PICKERS[balance](available, state)
+  if (available.length > 0) return PICKERS[balance](available, state, now)
   return remaining.toSorted((one, other) => availableAt(one) - availableAt(other))[0]
 }
 

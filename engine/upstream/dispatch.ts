@@ -12,7 +12,7 @@ import {
   recordKey,
   type UpstreamAttempt,
 } from './attempt.ts'
-import { isAtOwnPlace, type PickState, pick } from './balance.ts'
+import { isAtOwnPlace, type PickState, pick, recordTime } from './balance.ts'
 import { type Candidate, candidatesOf, unavailability } from './candidate.ts'
 import type { UpstreamKey } from './keys.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
@@ -179,10 +179,20 @@ class CandidateChoice implements Choice {
       this.#canTryAnother && this.#mayRetryStatus(attempt, reply.status) && canResend(call)
     if (!usesNextKey && !usesNextTarget) {
       this.#countConversation(attempt)
+      if (!refuses && reply.status < 300) this.#recordTime(attempt, reply)
       return reply
     }
     reply.cut(fault('REFUSAL_DROPPED'))
     return undefined
+  }
+  /** A reply of the last target is accepted before its content, so it says nothing. */
+  #recordTime(attempt: UpstreamAttempt, { headers }: FilteredReply): void {
+    const { candidate, sentAt } = attempt
+    const { balance } = this.#rules
+    if ((candidate.target.rules?.balance ?? balance) !== 'fastest' || attempt.isLast) return
+    const isStream = String(headers['content-type']).startsWith('text/event-stream')
+    const now = performance.now()
+    recordTime(candidate, isStream ? 'stream' : 'plain', now - sentAt, now)
   }
   #countConversation(attempt: UpstreamAttempt): void {
     if (attempt.target.affinity === undefined) return

@@ -6,6 +6,7 @@ import type { Request } from '../http-client/request-head.ts'
 import { Health, type HealthListener } from './health.ts'
 import { InactivityTimer } from './inactivity-timer.ts'
 import type { KeyHealth } from './keys.ts'
+import type { RecentTimes } from './recent-times.ts'
 
 /** The connections to one address. */
 export interface UpstreamPool {
@@ -27,6 +28,8 @@ export class Origin {
   busy = 0
   /** Calls of conversations that belong here, and of those that had to move here. */
   readonly conversations = { own: 0, moved: 0 }
+  /** Of targets that are balanced by them, by upstream and name of the target. */
+  readonly times = new Map<string, RecentTimes>()
   /** Keys that are used at this address, by name. */
   readonly keys = new Map<string, KeyHealth>()
 

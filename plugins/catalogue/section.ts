@@ -33,7 +33,7 @@ const AFFINITY_SOURCES = [
 export type AffinitySource = (typeof AFFINITY_SOURCES)[number]
 /** All but the key, whose conversations are many. */
 export const DEFAULT_AFFINITY: readonly AffinitySource[] = AFFINITY_SOURCES.slice(0, -1)
-const BALANCE: readonly Balance[] = ['first', 'round-robin', 'weighted', 'least-busy']
+const BALANCE: readonly Balance[] = ['first', 'round-robin', 'weighted', 'least-busy', 'fastest']
 
 const NAME = '^\\S{1,256}$'
 /** `upstream/name`, or the upstream alone, which then gets the name that the client sent. */

@@ -17,7 +17,7 @@ import { bytes, time } from './amounts.ts'
 import { timeouts } from './timeouts.ts'
 
 const METHOD = '(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|WS)'
-const BALANCE: readonly Balance[] = ['first', 'round-robin', 'weighted', 'least-busy']
+const BALANCE: readonly Balance[] = ['first', 'round-robin', 'weighted', 'least-busy', 'fastest']
 const NAME = text('A name under upstreams.', { examples: ['main'] })
 const DRAIN = { drain: '30s', bytes: '1MiB' }
 

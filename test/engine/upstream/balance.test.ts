@@ -1,7 +1,7 @@
 /** Which of several targets an attempt picks. Times and loads are arguments. */
 import t from 'tap'
 import type { Balance } from '../../../engine/plugin.ts'
-import { isAtOwnPlace, type PickState, pick } from '../../../engine/upstream/balance.ts'
+import { isAtOwnPlace, type PickState, pick, recordTime } from '../../../engine/upstream/balance.ts'
 import type { Candidate } from '../../../engine/upstream/candidate.ts'
 import { Health } from '../../../engine/upstream/health.ts'
 
@@ -188,4 +188,46 @@ t.test('own place: a conversation is there unless its address or its key has mov
   Object.assign(one.upstream, { keys: { list: keys } })
   t.same(keys.filter(key => place(one, 'first', key)).length, 1, 'one of its keys')
   t.ok(place(one, 'first'), 'without a key the address counts')
+})
+
+t.test('balance fastest: the first content of recent streams decides', async t => {
+  const MINUTE = 60_000
+  const state = { count: 0 }
+  const list = createCandidates(['a'], ['b'], ['c']).map(each => ({
+    ...each,
+    upstream: { ...each.upstream, name: each.target.upstream },
+    origin: { ...each.origin, times: new Map() },
+  })) as unknown as readonly [Candidate, Candidate, Candidate]
+  const [a, b, c] = list
+  const record = (each: Candidate, ms: number, now: number, kind: 'stream' | 'plain' = 'stream') =>
+    Array.from({ length: 20 }, () => recordTime(each, kind, ms, now))
+  const picksAt = (now: number, count = 40) =>
+    Array.from({ length: count }, () => pick(list, NONE, 'fastest', state, now)?.target.upstream)
+      .map(String)
+      .join('')
+
+  t.equal(picksAt(0, 6), 'abcabc', 'nothing is known: in turn')
+  for (let count = 0; count < 19; count++) recordTime(b, 'stream', 1, 0)
+  t.equal(picksAt(0, 3), 'abc', 'nineteen times are too few')
+  record(a, 300, 0, 'plain')
+  record(b, 200, 0, 'plain')
+  t.equal(countName([...picksAt(0)], 'b'), 36, 'plain answers decide where no streams are known')
+  record(b, 500, MINUTE)
+  record(a, 100, MINUTE)
+  const some = picksAt(MINUTE)
+  t.equal(countName([...some], 'a'), 36, 'streams decide')
+  t.equal(countName([...some], 'c'), 4, 'one pick in ten explores a target that is not known')
+  record(c, 300, MINUTE)
+  t.equal(picksAt(MINUTE), 'a'.repeat(40), 'all are known: none explores')
+  for (let count = 0; count < 5; count++) record(a, 400, 2 * MINUTE)
+  t.equal(picksAt(2 * MINUTE), 'c'.repeat(40), 'a target that becomes slow is left')
+  const later = picksAt(6 * MINUTE + 1)
+  t.equal(countName([...later], 'a'), 36, 'times older than five minutes do not count')
+  t.equal(picksAt(7 * MINUTE + 1, 3).length, 3)
+  t.equal(new Set(picksAt(8 * MINUTE, 30)).size, 3, 'nothing is known again')
+  a.origin.health.recordFailure(8 * MINUTE, RULES)
+  t.notMatch(picksAt(8 * MINUTE), 'a', 'an ejected target is not picked')
+  for (let count = 0; count < 1_000; count++)
+    recordTime({ ...c, target: { upstream: 'c', name: `m-${count}` } }, 'stream', 1, 0)
+  t.ok(c.origin.times.size <= 1_000, 'names of clients are bounded')
 })
