@@ -6,6 +6,7 @@ import type { Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import {
   imageToolAttributes,
+  namesAgent,
   type OfferedTool,
   offeredTools,
   offersHostedTools,
@@ -209,7 +210,7 @@ interface PromptParts {
 /** A token has at least one byte, in a context for each input. A reranker reads the query once with
  *  each document. */
 const promptBound = (
-  fields: Fields,
+  fields: JsonFields,
   size: number,
   { context, media: bounds = {} }: Capacity,
   { media, inputs }: PromptParts,
@@ -217,6 +218,8 @@ const promptBound = (
   const { length } = documentsIn(fields)
   const text = length === 0 ? size : size + bytesOf(fields.query) * length
   const window = context === undefined ? undefined : context * Math.max(inputs, length)
+  // An agent reads far more than its request.
+  if (namesAgent(fields)) return window ?? Math.max(DEFAULT_CONTEXT, text)
   if (!media) return length === 0 ? Math.min(text, window ?? text) : text
   const room = window ?? Math.max(DEFAULT_CONTEXT * Math.max(inputs, length), text)
   // Each input has a context of its own, which bounds its medium.

@@ -31,7 +31,7 @@ type ModelOption =
   | { readonly query: string }
   | { readonly name: string }
   | { readonly default: string }
-  | { readonly resource: string }
+  | { readonly resource: string; readonly or?: string }
 /** Undefined if its requests name no model. */
 const modelOption = (route: Pick<Route, 'option'>): ModelOption | undefined => {
   const option = route.option('model')
@@ -41,9 +41,16 @@ const modelOption = (route: Pick<Route, 'option'>): ModelOption | undefined => {
 /** Whether a stage of the route finds the model: `model`, or the object that a request is about. */
 export const hasModelStage = (route: Pick<Route, 'has' | 'option'>): boolean =>
   route.has('model') || route.option('resources') === 'update-cache'
-/** The model in a name such as models/NAME, or in a plain one. */
-export const withoutCollection = (name: unknown): unknown =>
-  typeof name === 'string' ? name.replace(/^models\//, '') : name
+/** The model in a name such as models/NAME, or in a plain one. `or`: the member that names it where
+ *  `resource` is absent. */
+export const resourceIn = (
+  body: Json,
+  { resource, or }: { readonly resource: string; readonly or?: string | undefined },
+): unknown => {
+  const fields = body as Readonly<Record<string, Json>> | null
+  const name = fields?.[resource] ?? (or === undefined ? undefined : fields?.[or])
+  return typeof name === 'string' ? name.replace(/^models\//, '') : name
+}
 export const namesModel = (route: Pick<Route, 'option'>): boolean =>
   modelOption(route) !== undefined
 /** The model name in a request of the route. */
@@ -60,7 +67,7 @@ export const requestedModel = (
     return by === 'body' ? undefined : by.default
   }
   if ('resource' in by) {
-    const name = withoutCollection((body as Readonly<Record<string, Json>> | null)?.[by.resource])
+    const name = resourceIn(body, by)
     return typeof name === 'string' ? name : undefined
   }
   if ('name' in by) return by.name

@@ -24,6 +24,10 @@ export interface Format {
   /** The position of the model name in a request: the member `model` of the body, or the path,
    *  which `rename` rewrites for the upstream. */
   readonly model: 'body' | { rename(path: string, name: string | undefined): string }
+  /** The member of a body that names the model. Absent: `model`. */
+  modelMember?(body: Fields): string
+  /** The refusal of a request that only targets of this format can serve. Absent: others can. */
+  ownOnly?(body: Fields): Error | undefined
   /** The member of an answer that names the model. Absent: none does. */
   readonly answerModel?: AnswerMember
   /** Headers that its upstreams require and that a client may omit. */

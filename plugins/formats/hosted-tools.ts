@@ -56,6 +56,8 @@ const HOSTED_TOOLS: readonly HostedTool[] = [
     ran: /^(?:web_fetch|url_context|mcp|mcp_list_tools|mcp_approval_request|tool_search(?:_tool_.*)?|advisor|program|multi_agent)$/,
     meters: [],
   },
+  // An agent runs its own tools, which its answer counts.
+  { unit: 'token', names: /^agent$/, ran: /(?!)/, meters: [] },
 ]
 /** Types of tools that clients run: they have no price. A `shell` may be hosted, see `nameOf`. */
 const CLIENT_TOOLS =
@@ -91,16 +93,22 @@ export const imageToolAttributes = (body: Json): Fields => {
   if (!tool) return {}
   return Object.fromEntries(IMAGE_TOOL_ATTRIBUTES.map(name => [name, tool[name] ?? OPEN]))
 }
-/** Members that switch on a search: OpenAI's, xAI's and DashScope's. */
-const memberNames = ({
-  web_search_options,
-  search_parameters,
-  enable_search,
-}: Fields): string[] => [
-  ...((web_search_options ?? null) === null ? [] : ['web_search_options']),
-  ...(isFields(search_parameters) && search_parameters.mode !== 'off' ? ['search_parameters'] : []),
-  ...(enable_search === true ? ['enable_search'] : []),
-]
+/** Whether a request names an agent of the provider in place of a model, as interactions do. */
+export const namesAgent = ({ agent, model }: Fields): boolean =>
+  typeof agent === 'string' && (model ?? null) === null
+
+/** Members that switch on a search: OpenAI's, xAI's and DashScope's; and agents. */
+const memberNames = (body: Fields): string[] => {
+  const { web_search_options, search_parameters, enable_search } = body
+  return [
+    ...((web_search_options ?? null) === null ? [] : ['web_search_options']),
+    ...(isFields(search_parameters) && search_parameters.mode !== 'off'
+      ? ['search_parameters']
+      : []),
+    ...(enable_search === true ? ['enable_search'] : []),
+    ...(namesAgent(body) ? ['agent'] : []),
+  ]
+}
 const listsOf = (body: Fields): readonly Fields[] => [
   ...lenientObjects(body, 'tools'),
   ...lenientObjects(body, 'input')
@@ -153,7 +161,8 @@ const STORED_FIELDS = ['web_search_options', 'prompt', 'cachedContent', 'cached_
  *  may offer some invisibly. Answers of other requests are not inspected. */
 export const offersHostedTools = (body: Json | undefined): boolean =>
   isFields(body) &&
-  (STORED_FIELDS.some(name => body[name] !== undefined && body[name] !== null) ||
+  (namesAgent(body) ||
+    STORED_FIELDS.some(name => body[name] !== undefined && body[name] !== null) ||
     (Array.isArray(body.tools) && body.tools.some(isHosted)))
 const isHosted = (tool: Json): boolean => {
   if (!isFields(tool)) return false

@@ -13,7 +13,7 @@ import {
   type ModelMatch,
   mayUse,
 } from '../catalogue/catalogue.ts'
-import { catalogueOf, modelsIn, withoutCollection } from '../catalogue/configured.ts'
+import { catalogueOf, modelsIn, resourceIn } from '../catalogue/configured.ts'
 import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
 import { priceReview } from '../catalogue/price-review.ts'
 import { SECTION } from '../catalogue/section.ts'
@@ -66,7 +66,10 @@ const OPTIONS = anyOf(
     ),
     object(
       'In the JSON body, as models/NAME or NAME.',
-      { resource: required(parameter('The member of the body.')) },
+      {
+        resource: required(parameter('The member of the body.')),
+        or: parameter('The member that names it where that one is absent.', 'agent'),
+      },
       {},
     ),
     object(
@@ -93,7 +96,7 @@ const OPTIONS = anyOf(
       { query: 'model' },
       { name: 'audio-tts' },
       { default: 'omni-moderation-latest' },
-      { resource: 'model' },
+      { resource: 'model', or: 'agent' },
       { list: 'openai' },
     ],
   },
@@ -129,10 +132,7 @@ const modelReader = (options: Exclude<Options, { readonly list: ListingName }>):
   if ('default' in options)
     return ({ request }) => withBody(request, body => modelInBody(body) ?? options.default)
   if ('resource' in options)
-    return ({ request }) =>
-      withBody(request, body =>
-        withoutCollection((body as Readonly<Record<string, Json>> | null)?.[options.resource]),
-      )
+    return ({ request }) => withBody(request, body => resourceIn(body, options))
   if ('name' in options) return () => options.name
   if ('path' in options) return ({ params }) => params[options.path]
   return ({ request }) => request.query.get(options.query)

@@ -49,7 +49,7 @@ export interface QueuedAnswer {
   readonly storage: StorageRequest
   /** As its client sees it before it is finished. */
   readonly answer: Fields
-  /** For the stages that run it. */
+  /** For the stages that run it. No upstream stores its answer, unless `store` says so. */
   readonly body: Fields
   readonly slots: ResumedCall<Exchange>['slots']
   /** `errors`: the member of a failure is a list. */
@@ -110,7 +110,7 @@ export class BackgroundCalls {
       request: exchange.id,
       path: request.path,
       headers: { ...forwardedHeadersOf(request), 'content-type': 'application/json' },
-      body: JSON.stringify({ ...queued.body, store: false }),
+      body: JSON.stringify({ store: false, ...queued.body }),
       slots: { ...slots.toJson(), ...queued.slots },
       targets,
       queuedResponse,

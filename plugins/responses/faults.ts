@@ -138,6 +138,11 @@ export const fault = errors({
     "The conversation of the interaction with the id '%s' is still running in the background.",
     { param: 'previous_interaction_id' },
   ],
+  AGENT_FOREGROUND: [
+    400,
+    "The agent '%s' runs in the background only: set 'background' to true.",
+    { param: 'background' },
+  ],
   INTERACTION_UNKNOWN: [404, "There is no interaction with the id '%s'."],
   INTERACTION_UNSTREAMABLE: [
     400,

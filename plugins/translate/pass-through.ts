@@ -123,9 +123,12 @@ export class PassThrough {
       return undefined
     }
     const { outlined } = exchange.request
-    const namesNone = isFields(outlined) && outlined.model === undefined
+    const member = (isFields(outlined) && this.#format.modelMember?.(outlined)) || 'model'
+    const namesNone = isFields(outlined) && outlined[member] === undefined
     const name = target.name ?? requestedModel
     if (name === undefined || (name === requestedModel && !namesNone)) return undefined
+    if (member !== 'model' && isFields(outlined))
+      return void setBodyMember(request, outlined, [member, name])
     return renameModel(request, exchange, name)
   }
   /** Asks the upstream for counts where the exchange is metered. Returns the test for events that

@@ -48,13 +48,17 @@ export class TranslationPlanner {
   }
   /** Removes targets that no translator reaches. Throws MODEL_NOT_HERE if none is left. */
   removeUnreachable(exchange: Exchange): void {
-    const { targets } = exchange
-    if (targets.every(target => this.#isReachable(target))) return
-    exchange.targets = targets.filter(target => this.#isReachable(target))
+    const { targets, request } = exchange
+    const refusal = isFields(request.outlined) && this.#format.ownOnly?.(request.outlined)
+    const isReachable = (target: Target): boolean =>
+      refusal ? this.#supportsClientFormat(this.#formatsOf(target)) : this.#isReachable(target)
+    if (targets.every(isReachable)) return
+    exchange.targets = targets.filter(isReachable)
     exchange.slots.set(
       UNREACHABLE,
-      targets.filter(target => !this.#isReachable(target)),
+      targets.filter(target => !isReachable(target)),
     )
+    if (exchange.targets.length === 0 && refusal) throw refusal
     if (exchange.targets.length === 0)
       throw fault('MODEL_NOT_HERE', [exchange.slots.get(MODEL)?.asked ?? ''])
   }

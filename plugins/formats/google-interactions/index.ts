@@ -11,11 +11,16 @@ import { toolSupport } from './encode-tools.ts'
 import { answers, encodeFailure, errorIn, failureIn } from './errors.ts'
 import { interactionIn } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { decodePrompt, encodePrompt } from './request.ts'
+import { decodePrompt, encodePrompt, modelMember, ownOnly } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { usage } from './usage.ts'
 
 const END = 'interaction.complete'
+const CONTENT = /^(?:step\.delta|interaction\.complete)/
+/** Another target would run the agent a second time: its provider has stored it. */
+const beginsAgent = (event: SseEvent): boolean =>
+  typeOf(event) === 'interaction.created' &&
+  (interactionIn(eventFields(event) ?? {}).model ?? null) === null
 const typeOf = (event: SseEvent): string =>
   lenientText(eventFields(event) ?? {}, 'event_type') ?? ''
 
@@ -34,6 +39,8 @@ export const googleInteractions: Format = {
   endpoint: 'interactions',
   about,
   model: 'body',
+  modelMember,
+  ownOnly,
   answerModel: { key: 'model', parents: ['interaction'] },
   outputLimit: (body, tokens) => [
     'generation_config',
@@ -51,7 +58,7 @@ export const googleInteractions: Format = {
     afterEnd: 'same',
     completesWithoutTerminator: () => false,
     error: event => errorIn(eventFields(event) ?? {}),
-    carriesContent: event => /^(?:step\.delta|interaction\.complete)/.test(typeOf(event)),
+    carriesContent: event => CONTENT.test(typeOf(event)) || beginsAgent(event),
     failedEnd: event => failureIn(interactionIn(eventFields(event) ?? {})),
     encodeFailure: body => Buffer.from(encodeFailure(body)),
   },

@@ -1,6 +1,7 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. */
 import { type Fields, omitUndefined } from '../fields.ts'
 import { RequestObject, valueFault } from '../google/request-object.ts'
+import { namesAgent } from '../hosted-tools.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import { type Prompt, reportPrevious } from '../hub/prompt.ts'
 import { cachedTurns, readInput, readInstruction } from './decode-messages.ts'
@@ -12,18 +13,19 @@ import { writeChoice, writeTools } from './encode-tools.ts'
 
 export const decodePrompt = (fields: Fields, _path: string, dropped: DroppedFields): Prompt => {
   const body = new RequestObject(fields)
-  if (body.has('agent')) throw valueFault('agent', 'agents are not served; name a model')
   const config = body.object('generation_config')
   const turns = [...readInstruction(body), ...cachedTurns(body), ...readInput(body, dropped)]
   const tools = readTools(body, config, dropped)
   const choice = readChoice(config, tools, dropped)
-  const settings = readSettings(body, config, dropped)
+  const { background, ...others } = readSettings(body, config, dropped)
+  const agent = readAgent(body, { background, store: others.store })
+  const settings = agent || background === undefined ? others : { ...others, background }
   const form = readForm(body, dropped)
   const thinking = config && readThinking(config)
   const previous = body.text('previous_interaction_id')
   const stream = body.flag('stream') ?? false
   config?.reportUnread(dropped)
-  body.reportUnread(dropped, 'model')
+  body.reportUnread(dropped, 'model', 'agent')
   return {
     turns,
     tools,
@@ -31,12 +33,39 @@ export const decodePrompt = (fields: Fields, _path: string, dropped: DroppedFiel
     stream,
     includeUsage: true,
     body: fields,
+    ...(agent && { agent }),
     ...(choice && { choice }),
     ...(form && { form }),
     ...(thinking && { thinking }),
     ...(previous !== undefined && { previous: { answer: previous } }),
   }
 }
+
+/** Only a stored agent runs in the background. */
+const readAgent = (
+  body: RequestObject,
+  { background, store = true }: Stored,
+): Fields | undefined =>
+  namesAgent(body.fields)
+    ? omitUndefined({
+        agent_config: body.value('agent_config'),
+        environment: body.value('environment'),
+        continuation_token: body.value('continuation_token'),
+        webhook_config: body.value('webhook_config'),
+        background,
+        store,
+      })
+    : undefined
+interface Stored {
+  readonly background: boolean | undefined
+  readonly store: boolean | undefined
+}
+export const modelMember = (fields: Fields): string => (namesAgent(fields) ? 'agent' : 'model')
+/** The refusal of a request that only targets of this format can serve. */
+export const ownOnly = (fields: Fields): Error | undefined =>
+  namesAgent(fields)
+    ? valueFault('agent', 'agents are served by targets of this format only; name a model')
+    : undefined
 
 export const encodePrompt = (
   prompt: Prompt,
@@ -54,13 +83,14 @@ export const encodePrompt = (
   return {
     path: '/v1beta/interactions',
     body: omitUndefined({
-      model: target.name,
+      [prompt.agent ? 'agent' : 'model']: target.name,
       ...writeTurns(prompt, dropped),
       tools: writeTools(prompt.tools, dropped),
       generation_config: Object.keys(generation_config).length > 0 ? generation_config : undefined,
       response_format: form && writeForm(form),
       ...beside,
       stream: stream || undefined,
+      ...prompt.agent,
     }),
   }
 }

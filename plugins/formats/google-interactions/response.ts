@@ -20,14 +20,14 @@ interface InteractionFacts {
 }
 /** Without a stop it is in progress. */
 export const interactionOf = (
-  { id, model, now }: EncodeContext,
+  { id, model, now, prompt }: EncodeContext,
   { stop, steps, created = now, meters, tier }: InteractionFacts,
 ): Fields => {
   const time = new Date(created * 1_000).toISOString()
   return omitUndefined({
     id: joinText('int_', id),
     object: 'interaction',
-    model,
+    [prompt.agent ? 'agent' : 'model']: model,
     ...(stop ? statusFields(stop) : { status: 'in_progress' }),
     created: time,
     updated: time,

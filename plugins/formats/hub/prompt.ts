@@ -25,6 +25,8 @@ export interface Prompt {
   readonly previous?: { readonly answer?: string; readonly conversation?: string }
   /** Hub name of a setting -> the name that the client used, if its format has two. */
   readonly clientNames?: Readonly<Partial<Record<keyof Settings, string>>>
+  /** Of an agent that the provider runs in place of a model: members that no other format has. */
+  readonly agent?: { readonly [key: string]: Json }
   /** The original body, for formats whose answers echo it. */
   readonly body: { readonly [key: string]: Json }
 }

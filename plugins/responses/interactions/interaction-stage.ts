@@ -1,8 +1,7 @@
 /** Interactions: one that continues another is sent with the whole conversation, whatever target
  *  answers, and it is stored in the transaction of its charge. */
 import type { Attempt, Exchange, Host, Json, Next, Stage } from '../../../engine/plugin.ts'
-import { isFields, lenientText } from '../../formats/fields.ts'
-import type { AnswerMember } from '../../formats/format.ts'
+import { type Fields, isFields, lenientText } from '../../formats/fields.ts'
 import { setBodyMember } from '../../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../../formats/stream/answer-member.ts'
 import { isEventStream } from '../../formats/stream/sse.ts'
@@ -12,6 +11,7 @@ import type { BackgroundCalls } from '../background-calls.ts'
 import { recordAnswer } from '../record-answer.ts'
 import { readBackground, type StorageLimits } from '../storage-options.ts'
 import { storeWithCharge } from '../store-with-charge.ts'
+import { agentRequest, cancelWithCall, checkAgent, namesAgent } from './agent-call.ts'
 import { InteractionAssembler } from './interaction-assembler.ts'
 import {
   interactionStatements,
@@ -21,8 +21,13 @@ import {
 } from './interaction-store.ts'
 import { queuedInteraction, STORAGE } from './queued-interaction.ts'
 
+/** The request of a model, without members for the gateway only. */
+const modelRequest = (body: Fields): Fields => {
+  const { previous_interaction_id: _, store: __, background: ___, ...rest } = body
+  return rest
+}
 /** Answers and events name the interaction as the gateway stores it. */
-const ID: AnswerMember = { key: 'id', parents: ['interaction'] }
+const ID = { key: 'id', parents: ['interaction'] } as const
 const idOf = (exchange: Exchange): string => `int_${bareId(exchange)}`
 
 export class InteractionStage implements Stage {
@@ -38,9 +43,12 @@ export class InteractionStage implements Stage {
     const { request, slots } = exchange
     const body = request.parsed ?? (await request.json())
     if (!isFields(body)) return next()
-    const inBackground = readBackground(body)
+    const isAgent = namesAgent(body)
+    if (isAgent) checkAgent(body, exchange, this.#host)
+    const inBackground = !(isAgent && body.stream === true) && readBackground(body)
     const account = slots.get(ACCOUNT)?.id
-    const { previous_interaction_id: _, store, background: __, ...rest } = body
+    const { store } = body
+    const rest = isAgent ? agentRequest(body, inBackground) : modelRequest(body)
     const previous = lenientText(body, 'previous_interaction_id')
     const created = Date.now()
     const own = stepsOf(body.input)
@@ -65,7 +73,7 @@ export class InteractionStage implements Stage {
     if (before) {
       const size = Buffer.byteLength(JSON.stringify(whole))
       slots.set(EXPANDED_REQUEST, { body: whole, size, longer: true })
-    } else if (store === true) {
+    } else if (store === true && !isAgent) {
       // The gateway stores it: no target is asked to.
       const size = Number(request.headers['content-length'] ?? 0)
       slots.set(EXPANDED_REQUEST, { body: rest, size, longer: false })
@@ -78,11 +86,14 @@ export class InteractionStage implements Stage {
   async forward(attempt: Attempt, next: Next): Promise<void> {
     const { exchange, request } = attempt
     const { parsed: body } = exchange.request
-    if (isFields(body) && body.store !== false) setBodyMember(request, body, ['store', false])
+    const isAgent = isFields(body) && namesAgent(body)
+    if (isFields(body) && !isAgent && body.store !== false)
+      setBodyMember(request, body, ['store', false])
     await next()
     const { reply } = attempt
     if (reply.status >= 300) return
     delete reply.headers['content-length'] // the id has another length
+    if (isAgent) cancelWithCall(attempt, this.#host)
     const storage = exchange.slots.get(STORAGE)
     if (storage)
       recordAnswer(attempt, {

@@ -1,6 +1,7 @@
 /** An interaction that runs in the background, as its client and its row have it. */
 import type { Exchange, Slot } from '../../../engine/plugin.ts'
 import type { Fields } from '../../formats/fields.ts'
+import { namesAgent } from '../../formats/hosted-tools.ts'
 import { MODEL } from '../../slots.ts'
 import type { QueuedAnswer } from '../background-calls.ts'
 import { fault } from '../faults.ts'
@@ -23,7 +24,7 @@ export const queuedInteraction = (
     answer: {
       id,
       object: 'interaction',
-      model: slots.get(MODEL)?.asked ?? '',
+      [namesAgent(body) ? 'agent' : 'model']: slots.get(MODEL)?.asked ?? '',
       status: 'in_progress',
       created: time,
       updated: time,
