@@ -14,7 +14,7 @@ export const checkModes = (document: Document, report: Report): void => {
     const options = route.auth as AuthOptions | undefined
     if (options === undefined) continue
     for (const name of authRequirementOf(options).plugins) {
-      if (before.includes(name)) continue
+      if (before.includes(name) || (name === 'jwt' && before.includes('identity'))) continue
       const message = order.includes(name)
         ? `the plugin "${name}" must come before "auth" in the pipeline to set the account`
         : `auth has no mode "${name}", and no plugin before "auth" in the pipeline has this name`

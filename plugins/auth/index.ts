@@ -9,13 +9,14 @@ import {
   CREDENTIAL_HEADERS,
   type Mode,
 } from '../credentials/credential-extraction.ts'
+import { shareLookups } from '../credentials/lookups.ts'
 import type { Access } from '../credentials/members.ts'
 import { changesKeys } from '../credentials/scopes.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
 import { PlaceRules } from '../zones/rule.ts'
 import { checkModes } from './check-modes.ts'
-import { authorizeOperator, shareLookups } from './operator.ts'
+import { authorizeOperator } from './operator.ts'
 import { createAuthStage } from './stage.ts'
 
 const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
@@ -58,10 +59,11 @@ export default {
   },
 } satisfies Plugin<AuthOptions>
 
-/** The rights that a route needs from members of a team. Routes without API keys are views of an
- *  account, which check it themselves. */
+/** The rights that a route needs from members of a team. Routes of tokens and sessions are views of
+ *  an account, which check it themselves. */
 const accessOf = ({ modes, role }: AuthRequirement, isRead: boolean): Access | undefined => {
   if (role === 'admin') return isRead ? 'team' : 'manage'
-  if (!modes.some(mode => KINDS[mode] === 'key')) return undefined
+  const isOfViews = modes.length > 0 && !modes.some(mode => KINDS[mode] === 'key')
+  if (isOfViews) return undefined
   return isRead ? 'read' : 'use'
 }

@@ -1,24 +1,12 @@
 /** Finds the operator whose system token a request to the admin listener has. */
 import type { HostBase, Operator, PresentedCredential } from '../../engine/plugin.ts'
-import { Credentials } from '../credentials/credentials.ts'
-import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
+import { shareLookups } from '../credentials/lookups.ts'
 import { requireScope } from '../credentials/scopes.ts'
 import { claimedKind } from '../credentials/secret.ts'
-import { offerOwnerLookup } from '../credentials/work-owner.ts'
 import { accountOf, KIND_NAMES } from './admission.ts'
 
 const KIND = 'system-token'
-
-/** The lookups of this process, shared by all routes and the admin listener; other plugins can ask
- *  about the owner of accepted work from now on. */
-export const shareLookups = (host: Pick<HostBase, 'share' | 'database'>) => {
-  offerOwnerLookup(host)
-  return {
-    credentials: host.share('accounts/credentials', '1', () => new Credentials(host.database)),
-    limiter: host.share('accounts/failed-auth-limiter', '1', () => new FailedAuthLimiter()),
-  }
-}
 
 /** Throws AUTH_… for any credential but a system token of an account with the role admin. */
 export const authorizeOperator = async (

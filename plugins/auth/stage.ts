@@ -46,6 +46,12 @@ const checkRights = (
   requireScope(account, { isRead, isOfKeys })
 }
 
+/** Of an account that a plugin has set. */
+const checkKnown = (account: Account, { role, access }: AuthStageOptions): void => {
+  requireRole(role, account)
+  if (access) requireAccess(account, access)
+}
+
 export const createAuthStage = (options: AuthStageOptions): Stage => {
   const { modes, plugins, role, kinds, credentials, limiter, places } = options
   const read = readerOf(modes, hasSecureUrl(options))
@@ -87,7 +93,7 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
     handle(exchange, next) {
       const known = plugins.length > 0 ? exchange.slots.get(ACCOUNT) : undefined
       if (known) {
-        requireRole(role, known)
+        checkKnown(known, options)
         places.applyAccount(exchange, known)
         return next()
       }

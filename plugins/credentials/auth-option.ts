@@ -15,11 +15,11 @@ import {
 
 const MODE = text(
   'key: an API key in a header (Authorization: Bearer or Token, x-api-key, x-goog-api-key, api-key, mj-api-secret, a realtime subprotocol); ' +
-    'query-key: an API key as ?key=; system-token: a system token in Authorization, with or without Bearer; session: the cookie of the console, with its x-csrf-token for changes; none: anyone; ' +
+    'query-key: an API key as ?key=; system-token: a system token in Authorization, with or without Bearer; session: the cookie of the console, with its x-csrf-token for changes; none: anyone; jwt: a token of the identity provider (section identity); ' +
     'the name of a plugin before auth in the pipeline: requests whose account it has set',
   {
     pattern: '^[a-z][a-z0-9-]*$',
-    examples: ['key', 'query-key', 'system-token', 'session', 'none'],
+    examples: ['key', 'query-key', 'system-token', 'session', 'jwt', 'none'],
   },
 )
 const MODE_WITH_ACCOUNT = annotate(MODE, {

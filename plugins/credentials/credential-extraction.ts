@@ -30,6 +30,11 @@ export const isOpen = (route: Pick<Route, 'option'>): boolean => {
   const { modes, plugins } = authRequirementOf((route.option('auth') ?? 'key') as AuthOptions)
   return plugins.length === 0 && modes.every(mode => mode === 'none')
 }
+/** Whether tokens of the identity provider may call the route. */
+export const takesTokens = (route: Pick<Route, 'option'>): boolean => {
+  const options = route.option('auth') as AuthOptions | undefined
+  return options !== undefined && authRequirementOf(options).plugins.includes('jwt')
+}
 const NO_REQUIREMENT: AuthRequirement = { modes: [], plugins: [], role: 'customer' }
 
 /** Reads the credential that a request of this route carries, as `auth` reads it. */

@@ -42,6 +42,8 @@ export class Credentials {
   readonly #accountEntries = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
   /** A separate cache, so that guesses do not evict valid keys. */
   readonly #refusedEntries = new LRUCache<string, Entry>({ max: MAX_REFUSED })
+  /** By digest: no text that a client sends is one. */
+  readonly #identities = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
   readonly #batches: Readonly<Record<Kind, BatchedKeyLookup>>
   #change: number | undefined
   #lastCheckAt = Number.NEGATIVE_INFINITY
@@ -86,6 +88,26 @@ export class Credentials {
       })
     if (!isOwn && !this.#hasImported) return MALFORMED
     return this.findCached(secret) ?? this.#load(secret, kind, isSuspect)
+  }
+  /** As `findCached`, for the key of an identity, which has a digest and no secret. */
+  findCachedIdentity(digest: string): Entry | undefined {
+    if (this.#age() > this.#lifetime()) return undefined
+    if (this.#now() - this.#lastCheckAt > REFRESH) this.#check().catch(() => {})
+    return this.#identities.get(digest)
+  }
+  async findIdentity(digest: string): Promise<Entry> {
+    if (this.#age() > this.#lifetime())
+      await this.#check().catch(error => {
+        if (!this.findCachedIdentity(digest)) throw error
+      })
+    const known = this.findCachedIdentity(digest)
+    if (known) return known
+    const before = this.#changesFound
+    const row = await this.#row(digest, 'key')
+    if (!row) return { ...UNKNOWN, digest }
+    const entry = toEntry(row, digest, 'key')
+    if (this.#changesFound === before) this.#identities.set(digest, entry)
+    return entry
   }
 
   #age(): number {
@@ -137,7 +159,7 @@ export class Credentials {
     this.#changesFound++
     this.#hasImported ||= rows.some(({ imported }) => imported === 1)
     const digests = new Set<Value | undefined>(rows.map(({ digest }) => digest))
-    for (const cache of [this.#accountEntries, this.#refusedEntries]) {
+    for (const cache of [this.#accountEntries, this.#refusedEntries, this.#identities]) {
       for (const [secret, { digest }] of cache.entries()) {
         if (digests.has(digest)) cache.delete(secret)
       }

@@ -186,6 +186,25 @@ t.test('jwt-auth: a token opens its account; one with another signature is refus
   t.match(refusal, 'The token is not valid: its signature is wrong.')
 })
 
+t.test('identity: the claims of a token name account, member and role', async t => {
+  const provider = spawn(process.execPath, [`${ROOT}/examples/identity/provider.mjs`], {
+    env: { ...process.env, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => provider.kill())
+  const [line] = await once(provider.stdout, 'data')
+  const issuer = String(line).trim()
+  const gateway = await startExample(t, 'identity', { ISSUER: issuer })
+  const out = await runReadme('identity', gateway, '', {
+    '127.0.0.1:8091': issuer.replace('http://', ''),
+  })
+  const [answer = '', reader = '', other = '', info = ''] = out.trim().split('\n')
+  t.match(answer, '"object":"chat.completion"')
+  t.match(reader, /needs the role owner or admin or member/)
+  t.match(other, 'The token is for another audience than this gateway')
+  t.match(info, /acme/)
+})
+
 t.test('jwt-auth: its plugin is that of docs/plugins.md', async t => {
   const documented = exampleFiles.find(({ file }) => file === 'plugins/jwt.ts')?.text
   t.equal(pageOf('examples/jwt-auth/plugins/jwt.ts'), documented)

@@ -23,3 +23,12 @@ declare module 'smtp-server' {
     close(done: () => void): void
   }
 }
+
+/** The members of oidc-provider that are used. */
+declare module 'oidc-provider' {
+  import type { RequestListener } from 'node:http'
+  export default class Provider {
+    constructor(issuer: string, configuration: Readonly<Record<string, unknown>>)
+    callback(): RequestListener
+  }
+}

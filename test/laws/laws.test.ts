@@ -280,13 +280,13 @@ t.test(
   },
 )
 
-t.test('dependencies: more than 19 runtime dependencies are refused', async t => {
+t.test('dependencies: more than 20 runtime dependencies are refused', async t => {
   const manifest = (count: number): string =>
     JSON.stringify({
       dependencies: Object.fromEntries(Array.from({ length: count }, (_, index) => [index, '1'])),
     })
-  t.same(breachesOf({ 'package.json': manifest(19) }), [])
-  t.same(breachesOf({ 'package.json': manifest(20) }), ['package.json:1 dependencies'])
+  t.same(breachesOf({ 'package.json': manifest(20) }), [])
+  t.same(breachesOf({ 'package.json': manifest(21) }), ['package.json:1 dependencies'])
 })
 
 t.test('lock: a missing optional package is refused', async t => {

@@ -24,7 +24,7 @@ const COMMANDS = [
 ]
 /** Tests of money and of crashing stores, which take longest: they run on both databases. */
 const LEDGER = ['plugins/ledger/{,archive/,metering/,views/}*.test.ts']
-const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test.ts']
+const MONEY = ['plugins/{account,credentials,idempotency,identity,notify,webhooks}/*.test.ts']
 /** Tests that mostly wait for polls. */
 const TASKS = ['plugins/task/*.test.ts']
 const TASK_ENDPOINTS = ['plugins/task/{calls,copies,midjourney,modes,videos}.test.ts']
@@ -83,6 +83,7 @@ const CI_TESTS = [
   'plugins/files/s3-store.test.ts',
   'plugins/formats/sdk-*-types.test.ts',
   'plugins/idempotency/failures.test.ts',
+  'plugins/identity/identity.test.ts',
   'plugins/ledger/{archive/archive,audit-order,export,fallback-price,kept-hold,new-process-name}.test.ts',
   'plugins/ledger/{quota-kind-single-row,reaped-process,views/usage-days}.test.ts',
   'plugins/observe/logs.test.ts',

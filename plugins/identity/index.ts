@@ -1,0 +1,100 @@
+/** Plugin `identity`: admits tokens (JWT) of an identity provider on routes with `auth: jwt`. Their
+ *  calls are those of a key of the account and the member that the claims name. */
+import { object } from '../../engine/config/shape.ts'
+import { isFields, routesIn } from '../../engine/kit.ts'
+import type { Document, Exchange, Host, Next, Plugin, Report, Stage } from '../../engine/plugin.ts'
+import { readerOf, takesTokens } from '../credentials/credential-extraction.ts'
+import { shareLookups } from '../credentials/lookups.ts'
+import { ACCOUNT } from '../slots.ts'
+import { IdentityKeys } from './identity-keys.ts'
+import { isAddress, SECTION, sectionOf } from './section.ts'
+import { Verifier } from './verifier.ts'
+
+const MODE = 'jwt'
+/** Three parts; the signature of an unsigned token is empty. */
+const TOKEN = /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/
+
+export default {
+  schema: object(
+    'Nothing to set: the section `identity:` names the identity provider.',
+    {},
+    { examples: [{}] },
+  ).schema,
+  default: {},
+  before: ['auth'],
+  // It owns the tables of accounts.
+  needs: ['auth'],
+  sections: { identity: SECTION.schema },
+  check: checkSection,
+  setup: (_, host): Stage => createStage(host),
+} satisfies Plugin<object>
+
+/** A section that no route reads, and a route that no section serves. */
+function checkSection({ identity, pipeline, ...document }: Document, report: Report): void {
+  const order = Array.isArray(pipeline) ? pipeline : []
+  // A plugin of the operator may have this name.
+  if (order.includes(MODE)) return
+  if (!isFields(identity)) {
+    for (const [index, { auth }] of routesIn(document as Document))
+      if (order.includes('identity') && isMode(auth))
+        report(
+          ['routes', index, 'auth'],
+          'IDENTITY_OPTION',
+          '`auth: jwt` accepts no token without the section `identity:`',
+        )
+    return
+  }
+  if (!order.includes('identity'))
+    report(
+      ['identity'],
+      'IDENTITY_OPTION',
+      'no token is accepted: `pipeline:` has no `identity`; add it before `auth`',
+    )
+  if (identity.role !== undefined && identity.member === undefined)
+    report(['identity', 'role'], 'IDENTITY_OPTION', 'only members have roles; add `member:`')
+}
+const isMode = (auth: unknown): boolean =>
+  [isFields(auth) ? auth.by : auth].flat().some(each => each === MODE)
+
+const createStage = (host: Host): Stage => {
+  const section = sectionOf(host)
+  if (!section || !takesTokens(host.route)) return {}
+  const { credentials, limiter } = shareLookups(host)
+  const { jwks } = section
+  // Files are read with the configuration, which watches them.
+  const text = jwks === undefined || isAddress(jwks) ? '' : host.file(jwks)
+  const version = JSON.stringify([section, text])
+  const { request, log } = host
+  const verifier = host.share(
+    'identity/verifier',
+    version,
+    () => new Verifier(section, { request, log, file: () => text }),
+  )
+  const keys = host.share(
+    'identity/keys',
+    version,
+    () => new IdentityKeys(section, credentials, host.database),
+  )
+  // The first call need not wait for the provider.
+  if (!host.config.isTrial) void verifier.keys.refresh(Number.POSITIVE_INFINITY)
+  const read = readerOf(['key'], false)
+  const admit = async (token: string, exchange: Exchange, next: Next): Promise<void> => {
+    const { identity } = await verifier.verify(token)
+    const { address } = exchange.request.client
+    const account =
+      keys.findCached(identity) ?? (await limiter.lookUp(address, () => keys.find(identity)))
+    exchange.slots.set(ACCOUNT, account)
+    await next()
+  }
+  return {
+    describe: () => ({
+      credentials: [
+        { kind: 'token of the identity provider', in: 'header', name: 'authorization' },
+      ],
+    }),
+    handle(exchange, next) {
+      const token = read(exchange)
+      return token && TOKEN.test(token) ? admit(token, exchange, next) : next()
+    },
+  }
+}
