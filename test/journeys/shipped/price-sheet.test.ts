@@ -1,12 +1,14 @@
-/** The price sheet over the shipped routes: a task of each model on each route of media costs what
- *  the sheet says for it. */
-import { readFileSync } from 'node:fs'
+/** The price sheet over the shipped routes: it has the prices of all models, and a task of each
+ *  model on each route of media costs what the sheet says for it. */
 import t from 'tap'
-import { parse } from 'yaml'
+import {
+  cataloguePrices,
+  type Fields as Facts,
+  printUnitPrice,
+  readYaml,
+} from './catalogue-prices.ts'
 import { gateway, key } from './shipped-gateway.ts'
 
-const read = (path: string) =>
-  parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8'))
 const CREDIT = 0.036
 const IMAGE = 'https://files.example/cat.png'
 const BODIES: Readonly<Record<string, object>> = {
@@ -30,7 +32,6 @@ const linesOf = (sheet: string, model: string): readonly Line[] =>
     .filter(([name]) => name === model)
     .map(([, , , meter = '', when = '', price = '']) => ({ meter, when, price: Number(price) }))
 
-type Facts = Readonly<Record<string, unknown>>
 const applies = (condition: string, facts: Facts): boolean => {
   const [, name = '', rest = ''] = /^(\w+) (.*)$/.exec(condition) ?? []
   if (rest === 'other') return true
@@ -60,7 +61,7 @@ t.test('price sheet: a task of each model costs what it says, on each route', as
   for (const [model, { accepts, price }] of Object.entries<{
     readonly accepts: Readonly<Record<string, unknown>>
     readonly price: object
-  }>(read('models/vd.yaml').models))
+  }>(readYaml('models/vd.yaml').models))
     for (const [route, body] of Object.entries(BODIES)) {
       if (!accepts[route] || price === undefined) continue
       const response = await fetch(`${gateway.url}/ent/v2/${route}`, {
@@ -101,4 +102,25 @@ t.test('price list: has the prices of routes, of each duration, and of batches',
     },
   )
   t.notOk('durations' in ((rowOf('vdq3').video_prices as readonly Facts[])[0] ?? {}), 'a rate')
+})
+
+/** Quotes may hold commas. */
+const cellsOf = (row: string): readonly string[] =>
+  [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+    ([, quoted, plain]) => quoted ?? plain ?? '',
+  )
+t.test('price sheet: has each price in the files of models once, and no other', async t => {
+  const sheet = await (await fetch(`${gateway.url}/api/models.csv`)).text()
+  const rows = sheet.trim().split('\r\n').map(cellsOf)
+  const models = cataloguePrices()
+  t.ok(models.size > 70, `${models.size} models`)
+  for (const [model, prices] of models) {
+    const own = rows.filter(([name, , , , when]) => name === model && !when?.includes('route ='))
+    const listed = own.map(([, , , meter = '', , price = '', per = '']) =>
+      printUnitPrice(meter, price, per === '' ? '1' : per),
+    )
+    t.strictSame(listed.sort(), prices, model)
+    const conditions = own.map(([, , , meter, when]) => `${meter} ${when}`)
+    t.equal(new Set(conditions).size, own.length, `${model}: each price has its own condition`)
+  }
 })
