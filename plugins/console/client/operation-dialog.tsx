@@ -1,10 +1,11 @@
 /** Dialogs of operations: the fields are the arguments of the operation in the table of
  *  plugins/operator. */
 import { useState } from 'preact/hooks'
-import { callData } from './api.ts'
+import { type ApiError, callData } from './api.ts'
 import { useAction } from './loading.ts'
+import { argumentsOf, type Draft, draftOf, type FieldForm, fieldIn } from './operation-fields.ts'
 import FORMS from './operation-forms.json'
-import { Confirm, Dialog, Field, Form } from './parts/form.tsx'
+import { Confirm, Dialog, Field, Form, useUnsaved } from './parts/form.tsx'
 import { useCurrency } from './parts/values.tsx'
 import { type TextKey, text, textOr } from './texts.ts'
 
@@ -12,50 +13,49 @@ import { type TextKey, text, textOr } from './texts.ts'
 const TEXTS: Readonly<Record<string, readonly [label: TextKey, help?: TextKey]>> = {
   amount: ['column.amount'],
   code: ['redeem.code', 'redeem.help'],
+  concurrency: ['keys.concurrency', 'keys.concurrency.help'],
   count: ['codes.count'],
   expires: ['column.expires'],
+  models: ['keys.models', 'keys.models.help'],
   name: ['column.name'],
   note: ['accounts.note', 'accounts.note.help'],
+  quota: ['keys.quota', 'keys.quota.help'],
+  quota_period: ['keys.period', 'keys.period.help'],
+  requests: ['keys.requests', 'keys.requests.help'],
+  retention: ['keys.retention', 'keys.retention.help'],
   role: ['column.role'],
   scope: ['personal.scope', 'personal.scope.help'],
-}
-
-/** `name*=text`; see test/docs/tables/operation-forms.ts. */
-const fieldIn = (word: string) => {
-  const [, name = '', star, kind = ''] = /^(\w+)(\*?)=(.*)$/.exec(word) ?? []
-  return { name, isRequired: star === '*', kind }
-}
-type FieldForm = ReturnType<typeof fieldIn>
-const argumentOf = ({ name, kind }: FieldForm, value: string): string | number => {
-  // The chosen day is the last one.
-  if (name === 'expires') return `${value}T23:59:59Z`
-  return kind === 'number' ? Number(value) : value.trim()
+  tokens: ['account.tokens', 'account.tokens.help'],
+  zone: ['keys.zone', 'keys.zone.help'],
 }
 
 interface OperationProps<Data> {
   readonly of: keyof typeof FORMS
-  /** The fields that the dialog has; by default all but those with a fixed value. */
+  /** The fields that the dialog has, in order; by default all but those with a fixed value. */
   readonly only?: readonly string[]
   /** Arguments that the dialog does not ask for, and values of {name} in the path. */
-  readonly fixed?: Readonly<Record<string, string | number>>
+  readonly fixed?: Readonly<Record<string, unknown>>
   /** Values that the fields have at first. */
   readonly initial?: Readonly<Record<string, string>>
+  /** The row that is changed: the fields show it, and only their changes are sent. */
+  readonly edited?: object
+  /** Values that the browser offers, by the names of arguments. */
+  readonly suggestions?: Readonly<Record<string, readonly string[]>>
   readonly title: string
   readonly submit: string
   /** By the names of arguments; a text: nothing is asked for. */
   readonly help?: Readonly<Record<string, string>> | string
+  /** A sentence above the fields. */
+  readonly note?: string
   readonly isDanger?: boolean
   onClose(): void
   onDone(data: Data): void
 }
 export const OperationDialog = <Data,>(props: OperationProps<Data>) => {
-  const { of, only, fixed = {}, initial = {}, title, submit, help = {}, onClose, onDone } = props
-  const [draft, setDraft] = useState(initial)
-  const currency = useCurrency()
-  const [method = '', path = '', ...words] = FORMS[of].split(' ')
-  const isAsked = (name: string) =>
-    typeof help !== 'string' && (only?.includes(name) ?? !Object.hasOwn(fixed, name))
-  const fields = words.map(fieldIn).filter(({ name }) => isAsked(name))
+  const { of, fixed = {}, title, submit, help = {}, onClose, onDone } = props
+  const [method = '', path = ''] = FORMS[of].split(' ')
+  const fields = fieldsOf(props)
+  const form = useDraft(fields, props)
   const action = useAction(async () => {
     const rest = { ...fixed }
     const address = path.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -63,19 +63,14 @@ export const OperationDialog = <Data,>(props: OperationProps<Data>) => {
       delete rest[name]
       return encodeURIComponent(value)
     })
-    const entries = fields.flatMap(field => {
-      const value = draft[field.name] ?? ''
-      return value === '' && !field.isRequired
-        ? []
-        : [[field.name, argumentOf(field, value)] as const]
-    })
-    const body = { ...rest, ...Object.fromEntries(entries) }
+    const body = { ...rest, ...argumentsOf(fields, form.draft, props.edited) }
     onDone(await callData<Data>(method, address, method === 'DELETE' ? undefined : body))
   })
   if (typeof help === 'string')
     return <Confirm title={title} help={help} submit={submit} action={action} onClose={onClose} />
   return (
     <Dialog title={title} onClose={onClose}>
+      {props.note && <p class="muted">{props.note}</p>}
       <Form
         action={action}
         submit={submit}
@@ -83,37 +78,87 @@ export const OperationDialog = <Data,>(props: OperationProps<Data>) => {
         onCancel={onClose}
         isDanger={props.isDanger ?? false}
       >
-        {fields.map((field, index) => (
-          <Field
-            key={field.name}
-            {...lookOf(field, currency, initial)}
-            {...(help[field.name] && { help: help[field.name] })}
-            value={draft[field.name] ?? ''}
-            onChange={value => setDraft(before => ({ ...before, [field.name]: value }))}
-            param={field.name}
-            error={action.error}
-            hasFocus={index === 0}
-          />
-        ))}
+        <OperationFields of={props} fields={fields} form={form} error={action.error} />
+        {props.edited && form.isChanged && <p class="small muted">{text('unsaved')}</p>}
       </Form>
     </Dialog>
   )
 }
-const lookOf = ({ name, kind, isRequired }: FieldForm, currency: string, initial: object) => {
-  const [label, help] = TEXTS[name] ?? []
+
+const fieldsOf = ({ of, only, fixed = {}, help }: OperationProps<never>): readonly FieldForm[] => {
+  const fields = FORMS[of].split(' ').slice(2).map(fieldIn)
+  if (typeof help === 'string') return []
+  return only
+    ? only.flatMap(name => fields.filter(field => field.name === name))
+    : fields.filter(({ name }) => !Object.hasOwn(fixed, name))
+}
+const useDraft = (
+  fields: readonly FieldForm[],
+  { edited, initial }: Pick<OperationProps<never>, 'edited' | 'initial'>,
+) => {
+  const [before] = useState(() => ({ ...draftOf(fields, edited ?? {}), ...initial }))
+  const [draft, setDraft] = useState<Draft>(before)
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(before)
+  useUnsaved(isChanged)
+  const set = (name: string, value: string) => setDraft(before => ({ ...before, [name]: value }))
+  return { draft, set, isChanged }
+}
+
+interface OperationFieldsProps {
+  readonly of: OperationProps<never>
+  readonly fields: readonly FieldForm[]
+  readonly form: ReturnType<typeof useDraft>
+  readonly error: ApiError | undefined
+}
+/** Of more than five fields those after the second are in columns. */
+const OperationFields = ({ of, fields, form, error }: OperationFieldsProps) => {
+  const currency = useCurrency()
+  const help = typeof of.help === 'object' ? of.help : {}
+  const all = fields.map((field, index) => (
+    <Field
+      key={field.name}
+      {...lookOf(field, currency, of)}
+      {...(help[field.name] && { help: help[field.name] })}
+      {...(of.suggestions?.[field.name] && { suggestions: of.suggestions[field.name] ?? [] })}
+      value={form.draft[field.name] ?? ''}
+      onChange={value => form.set(field.name, value)}
+      param={field.name}
+      error={error}
+      hasFocus={index === 0}
+    />
+  ))
+  if (all.length <= 5) return <>{all}</>
+  return (
+    <>
+      {all.slice(0, 2)}
+      <div class="columns">{all.slice(2)}</div>
+    </>
+  )
+}
+const lookOf = (
+  { name, kind, isRequired, isNullable }: FieldForm,
+  currency: string,
+  { initial = {}, edited }: Pick<OperationProps<never>, 'edited' | 'initial'>,
+) => {
+  const [label, help] = TEXTS[name.replace(/^limits\./, '')] ?? []
   const title = label ? text(label) : name
-  const unit = name === 'amount' ? ` (${currency})` : ''
-  const isOptional = !isRequired && !Object.hasOwn(initial, name)
+  const unit = name === 'amount' || name === 'quota' ? ` (${currency})` : ''
   const words = kind.split('|')
+  const isChoice = words.length > 1
+  const isOptional = !(isRequired || edited || Object.hasOwn(initial, name) || isChoice)
   return {
     label: `${title}${unit}${isOptional ? ` (${text('optional')})` : ''}`,
     isRequired,
     type: name === 'expires' ? ('date' as const) : kind === 'number' ? ('number' as const) : 'text',
     ...(help && { help: text(help) }),
-    ...(words.length > 1 && {
-      options: words.map(
-        word => [word, textOr(`accounts.${word}`, textOr(`personal.scope.${word}`, word))] as const,
+    ...(isChoice && {
+      options: [...(isNullable ? [''] : []), ...words].map(
+        word => [word, wordOf(name, word)] as const,
       ),
     }),
   } as const
+}
+const wordOf = (name: string, word: string): string => {
+  if (name === 'quota_period') return textOr(`keys.period.${word || 'life'}`, word)
+  return textOr(`accounts.${word}`, textOr(`personal.scope.${word}`, word))
 }

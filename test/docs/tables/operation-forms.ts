@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
+import type { Json } from '../../../engine/plugin.ts'
 import { membersOf, type Schema } from '../../../plugins/operator/http-arguments.ts'
 import { endpointOf, type Operation } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
@@ -10,20 +11,35 @@ import { OPERATIONS } from '../../../plugins/operator/table.ts'
 const file = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 const PAGE = file('plugins/console/client/operation-forms.json')
 
-/** `text`, `number`, or words with | between them. Undefined: no single field can show it. */
-const kindOf = ({ type, enum: words }: Schema): string | undefined => {
+/** `text`, `number`, `names`, or words with | between them. Undefined: no single field can show
+ *  it. */
+const kindOf = ({ type, enum: words, items }: Schema): string | undefined => {
   if (Array.isArray(words)) return words.filter(each => each !== null).join('|')
   const types = [type].flat()
   if (types.includes('string')) return 'text'
+  if (types.includes('array') && (items as Schema).type === 'string') return 'names'
   return types.includes('integer') ? 'number' : undefined
 }
-/** `POST /api/admin/accounts name*=text role=customer|admin`; * if the argument is required. */
+const isNullable = ({ type, enum: words }: Schema): boolean =>
+  [type].flat().includes('null') || (Array.isArray(words) && words.includes(null))
+/** The members, and in place of `limits` its own: null removes each of them. */
+const fieldsOf = (schema: Schema): readonly (readonly [string, Schema])[] =>
+  Object.entries(membersOf(schema)).flatMap(([name, member]): (readonly [string, Schema])[] => {
+    if (name !== 'limits') return [[name, member]]
+    const limits = Object.entries(membersOf(member))
+    return limits.map(([part, limit]) => [`limits.${part}`, orNull(limit)])
+  })
+const orNull = (schema: Schema): Schema => ({ ...schema, type: ['null', ...typesOf(schema)] })
+const typesOf = ({ type }: Schema): readonly Json[] => (Array.isArray(type) ? type : [type ?? null])
+/** `POST /api/admin/accounts name*=text role=customer|admin`; * if the argument is required, ? if
+ *  null removes the setting. */
 const formOf = ({ arguments: { schema } }: Operation, route: string, hidden: string[]): string => {
   const required = [(schema as Schema).required ?? []].flat()
-  const fields = Object.entries(membersOf(schema as Schema)).flatMap(([name, member]) => {
+  const fields = fieldsOf(schema as Schema).flatMap(([name, member]) => {
     const kind = kindOf(member)
-    if (kind === undefined || hidden.includes(name)) return []
-    return [`${name}${required.includes(name) ? '*' : ''}=${kind}`]
+    if (kind === undefined || hidden.includes(name.replace(/\..*/, ''))) return []
+    const mark = required.includes(name) ? '*' : isNullable(member) ? '?' : ''
+    return [`${name}${mark}=${kind}`]
   })
   return [route, ...fields].join(' ')
 }

@@ -1,8 +1,8 @@
 /** The form that limits the calls of a route. */
 import { useState } from 'preact/hooks'
-import type { Limits, RouteRow } from '../../../views.ts'
+import type { RouteRow } from '../../../views.ts'
+import { argumentsOf, draftOf, fieldIn } from '../operation-fields.ts'
 import { Field } from '../parts/form.tsx'
-import { type LimitsDraft, limitsDraft } from '../parts/limits.tsx'
 import { text } from '../texts.ts'
 import { ChangeForm } from './change-form.tsx'
 
@@ -12,6 +12,7 @@ interface LimitRouteProps {
   onLive(): void
 }
 const MEMBERS = ['requests', 'tokens', 'concurrency'] as const
+const FIELDS = ['requests=text', 'tokens=text', 'concurrency=number'].map(fieldIn)
 const LABELS = {
   requests: ['keys.requests', '60/min'],
   tokens: ['account.tokens', '100000/min'],
@@ -19,13 +20,13 @@ const LABELS = {
 } as const
 
 const LimitRoute = ({ route: { name, options }, onClose, onLive }: LimitRouteProps) => {
-  const [before] = useState(() => limitsDraft((options.limit ?? null) as Limits | null))
-  const [draft, setDraft] = useState(before)
+  const [before] = useState(() => (options.limit ?? {}) as object)
+  const [draft, setDraft] = useState(() => draftOf(FIELDS, before))
   return (
     <ChangeForm
       title={text('change.limit.title', { name })}
       operation="limit"
-      body={{ route: name, ...changesIn(draft, before) }}
+      body={{ route: name, ...argumentsOf(FIELDS, draft, before) }}
       params={MEMBERS}
       onClose={onClose}
       onLive={onLive}
@@ -37,7 +38,7 @@ const LimitRoute = ({ route: { name, options }, onClose, onLive }: LimitRoutePro
             <Field
               key={member}
               label={text(LABELS[member][0])}
-              value={draft[member]}
+              value={draft[member] ?? ''}
               placeholder={LABELS[member][1]}
               onChange={value => setDraft({ ...draft, [member]: value })}
               param={member}
@@ -50,14 +51,3 @@ const LimitRoute = ({ route: { name, options }, onClose, onLive }: LimitRoutePro
   )
 }
 export default LimitRoute
-
-const changesIn = (draft: LimitsDraft, before: LimitsDraft): object =>
-  Object.fromEntries(
-    MEMBERS.filter(name => draft[name] !== before[name]).map(name => [
-      name,
-      argumentOf(name, draft),
-    ]),
-  )
-/** A text that is not a number is sent unchanged, for its error. */
-const argumentOf = (name: (typeof MEMBERS)[number], draft: LimitsDraft): string | number =>
-  name === 'concurrency' && /^\d+$/.test(draft[name]) ? Number(draft[name]) : draft[name]

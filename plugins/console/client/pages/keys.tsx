@@ -1,13 +1,12 @@
 /** API keys: create, limit, rotate, revoke. A key is shown once. */
 import { useState } from 'preact/hooks'
 import type { OwnKey, PricedModel } from '../../../views.ts'
-import { callData } from '../api.ts'
 import { formatTime } from '../format.ts'
-import { type Action, useAction, useData } from '../loading.ts'
+import { useData } from '../loading.ts'
 import { OperationDialog } from '../operation-dialog.tsx'
-import { Dialog, Field, Form, useUnsaved } from '../parts/form.tsx'
+import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
-import { QuotaFields, quotaBody, quotaDraft, quotaMoney, quotaText } from '../parts/quota.tsx'
+import { quotaMoney, quotaText } from '../parts/quota.ts'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, column, envelopePage, Table, useRows } from '../parts/table.tsx'
@@ -101,46 +100,7 @@ interface Part {
   onClose(): void
   onDone(next?: Open): void
 }
-type Draft = Readonly<
-  Record<'name' | 'models' | 'quota' | 'period' | 'expires' | 'requests' | 'concurrency', string>
->
-const draftOf = (key?: OwnKey): Draft => ({
-  name: key?.name ?? '',
-  models: key?.models?.join(', ') ?? '',
-  ...quotaDraft(key),
-  expires: key?.expires?.slice(0, 10) ?? '',
-  requests: key?.limits?.requests ?? '',
-  concurrency: key?.limits?.concurrency === undefined ? '' : String(key.limits.concurrency),
-})
-const namesIn = (models: string): readonly string[] => models.split(/[\s,]+/).filter(Boolean)
-/** The limits of the form beside those that it does not show. */
-const limitsOf = ({ requests, concurrency }: Draft, before?: OwnKey) => {
-  const { requests: _, concurrency: __, ...others } = before?.limits ?? {}
-  const limits = {
-    ...others,
-    ...(requests !== '' && { requests }),
-    ...(concurrency !== '' && { concurrency: Number(concurrency) }),
-  }
-  return Object.keys(limits).length > 0 ? limits : null
-}
-/** The body for the API: of an existing key only the changes; an empty field removes a limit. */
-const bodyOf = (draft: Draft, before?: OwnKey) => {
-  const { name, models, expires } = draft
-  const earlier = draftOf(before)
-  const isChanged = (...fields: readonly (keyof Draft)[]): boolean =>
-    before === undefined || fields.some(field => draft[field] !== earlier[field])
-  const names = namesIn(models)
-  return {
-    ...(name !== '' && isChanged('name') && { name }),
-    ...(isChanged('models') && { models: names.length > 0 ? names : null }),
-    ...(isChanged('quota', 'period') && quotaBody(draft)),
-    // The chosen day is the last one.
-    ...(isChanged('expires') && { expires: expires === '' ? null : `${expires}T23:59:59Z` }),
-    ...(isChanged('requests', 'concurrency') && { limits: limitsOf(draft, before) }),
-  }
-}
-
-const PARAMS = [
+const FIELDS = [
   'name',
   'models',
   'quota',
@@ -150,90 +110,22 @@ const PARAMS = [
   'limits.concurrency',
 ]
 const KeyDialog = ({ edited, onClose, onDone }: Part & { edited?: OwnKey }) => {
-  const [draft, setDraft] = useState(() => draftOf(edited))
-  const isChanged = JSON.stringify(draft) !== JSON.stringify(draftOf(edited))
-  useUnsaved(isChanged)
-  const action = useAction(async () => {
-    const body = bodyOf(draft, edited)
-    if (edited) {
-      await callData('PATCH', `/api/keys/${edited.id}`, body)
-      toast(text('saved'))
-      onDone()
-    } else {
-      const { key } = await callData<OwnKey>('POST', '/api/keys', body)
-      onDone({ kind: 'created', secret: key })
-    }
-  })
-  const title = edited ? text('keys.edit.title', { name: edited.name }) : text('keys.create')
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <Form
-        action={action}
-        submit={text(edited ? 'save' : 'keys.create')}
-        params={PARAMS}
-        onCancel={onClose}
-      >
-        <KeyFields draft={draft} setDraft={setDraft} action={action} />
-        {isChanged && edited && <p class="small muted">{text('unsaved')}</p>}
-      </Form>
-    </Dialog>
-  )
-}
-
-interface KeyFieldsProps {
-  readonly draft: Draft
-  setDraft(draft: Draft): void
-  readonly action: Action
-}
-const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
   const models = useData<{ data: readonly PricedModel[] }>('/api/models')
-  const change = (name: keyof Draft) => (value: string) => setDraft({ ...draft, [name]: value })
-  const bind = (name: keyof Draft, param: string = name) => ({
-    value: draft[name],
-    onChange: change(name),
-    param,
-    error,
-  })
   return (
-    <>
-      <Field
-        label={text('column.name')}
-        help={text('keys.name.help')}
-        {...bind('name')}
-        isRequired
-        hasFocus
-      />
-      <Field
-        label={`${text('keys.models')} (${text('optional')})`}
-        help={text('keys.models.help')}
-        suggestions={models.data?.data.map(({ model_name }) => model_name) ?? []}
-        {...bind('models')}
-      />
-      <div class="columns">
-        <QuotaFields
-          draft={draft}
-          onChange={part => setDraft({ ...draft, ...part })}
-          error={error}
-        />
-        <Field
-          label={`${text('column.expires')} (${text('optional')})`}
-          help={text('keys.expires.help')}
-          type="date"
-          {...bind('expires')}
-        />
-        <Field
-          label={`${text('keys.requests')} (${text('optional')})`}
-          help={text('keys.requests.help')}
-          {...bind('requests', 'limits.requests')}
-        />
-        <Field
-          label={`${text('keys.concurrency')} (${text('optional')})`}
-          help={text('keys.concurrency.help')}
-          type="number"
-          {...bind('concurrency', 'limits.concurrency')}
-        />
-      </div>
-    </>
+    <OperationDialog<OwnKey>
+      of={edited ? 'update-key' : 'create-key'}
+      only={FIELDS}
+      {...(edited && { edited, fixed: { id: edited.id } })}
+      suggestions={{ models: models.data?.data.map(({ model_name }) => model_name) ?? [] }}
+      help={{ name: text('keys.name.help'), expires: text('keys.expires.help') }}
+      title={edited ? text('keys.edit.title', { name: edited.name }) : text('keys.create')}
+      submit={text(edited ? 'save' : 'keys.create')}
+      onClose={onClose}
+      onDone={({ key }) => {
+        if (edited) toast(text('saved'))
+        onDone(edited ? undefined : { kind: 'created', secret: key })
+      }}
+    />
   )
 }
 

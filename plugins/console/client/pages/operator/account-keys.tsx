@@ -1,18 +1,9 @@
 /** The keys of an account, for operators: their limits and quotas. */
 import { useState } from 'preact/hooks'
 import type { KeyView } from '../../../../views.ts'
-import { callData } from '../../api.ts'
-import { useAction } from '../../loading.ts'
 import { OperationDialog } from '../../operation-dialog.tsx'
-import { Dialog, Form } from '../../parts/form.tsx'
-import {
-  LIMIT_PARAMS,
-  LimitFields,
-  limitsBody,
-  limitsDraft,
-  limitsText,
-} from '../../parts/limits.tsx'
-import { QuotaFields, quotaBody, quotaDraft, quotaMoney, quotaText } from '../../parts/quota.tsx'
+import { LIMIT_FIELDS, limitsText } from '../../parts/limits.ts'
+import { quotaMoney, quotaText } from '../../parts/quota.ts'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { type Column, column, envelopePage, Table, useRows } from '../../parts/table.tsx'
@@ -102,42 +93,18 @@ interface KeyDialogProps {
   onClose(): void
   onDone(): void
 }
-const KeyLimits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
-  const [limits, setLimits] = useState(() => limitsDraft(key.limits))
-  const [quota, setQuota] = useState(() => quotaDraft(key))
-  const action = useAction(async () => {
-    const isChanged = (draft: object, before: object) =>
-      JSON.stringify(draft) !== JSON.stringify(before)
-    const body = {
-      key: key.id,
-      ...(isChanged(quota, quotaDraft(key)) && quotaBody(quota)),
-      ...(isChanged(limits, limitsDraft(key.limits)) && { limits: limitsBody(limits) }),
-    }
-    await callData('POST', '/api/admin/keys/update', body)
-    onDone()
-  })
-  return (
-    <Dialog title={text('account.limits.title', { name: key.name })} onClose={onClose}>
-      <Form
-        action={action}
-        submit={text('save')}
-        params={[...LIMIT_PARAMS, 'quota', 'quota_period']}
-        onCancel={onClose}
-      >
-        <LimitFields
-          draft={limits}
-          onChange={part => setLimits(before => ({ ...before, ...part }))}
-          error={action.error}
-        />
-        <QuotaFields
-          draft={quota}
-          onChange={part => setQuota(before => ({ ...before, ...part }))}
-          error={action.error}
-        />
-      </Form>
-    </Dialog>
-  )
-}
+const KeyLimits = ({ of: key, onClose, onDone }: KeyDialogProps) => (
+  <OperationDialog
+    of="keys update"
+    only={[...LIMIT_FIELDS, 'quota', 'quota_period']}
+    fixed={{ key: key.id }}
+    edited={key}
+    title={text('account.limits.title', { name: key.name })}
+    submit={text('save')}
+    onClose={onClose}
+    onDone={onDone}
+  />
+)
 
 const Revoke = ({ of: { id, name }, onClose, onDone }: KeyDialogProps) => (
   <OperationDialog

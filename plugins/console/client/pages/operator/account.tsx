@@ -3,16 +3,10 @@ import { useState } from 'preact/hooks'
 import type { AccountRow, SignInLinkView } from '../../../../views.ts'
 import { callData } from '../../api.ts'
 import { formatTime } from '../../format.ts'
-import { useAction, useData } from '../../loading.ts'
+import { useData } from '../../loading.ts'
+import { OperationDialog } from '../../operation-dialog.tsx'
 import type { PageProps } from '../../page.ts'
-import { Dialog, Form } from '../../parts/form.tsx'
-import {
-  LIMIT_PARAMS,
-  LimitFields,
-  limitsBody,
-  limitsDraft,
-  limitsText,
-} from '../../parts/limits.tsx'
+import { LIMIT_FIELDS, limitsText } from '../../parts/limits.ts'
 import { PageHead } from '../../parts/page.tsx'
 import { View } from '../../parts/states.tsx'
 import { toast } from '../../parts/toast.tsx'
@@ -165,27 +159,16 @@ const Facts = ({ account }: { account: AccountRow }) => {
   )
 }
 
-const AccountLimits = ({
-  of: { id, name, limits },
-  onClose,
-  onDone,
-}: Omit<OpenedProps, 'open'>) => {
-  const [draft, setDraft] = useState(() => limitsDraft(limits))
-  const action = useAction(async () => {
-    const body = { account: id, limits: limitsBody(draft) }
-    await callData('POST', '/api/admin/accounts/limit', body)
-    onDone(text('saved'))
-  })
-  return (
-    <Dialog title={text('account.limits.title', { name })} onClose={onClose}>
-      <p class="muted">{text('account.limits.help')}</p>
-      <Form action={action} submit={text('save')} params={LIMIT_PARAMS} onCancel={onClose}>
-        <LimitFields
-          draft={draft}
-          onChange={part => setDraft(before => ({ ...before, ...part }))}
-          error={action.error}
-        />
-      </Form>
-    </Dialog>
-  )
-}
+const AccountLimits = ({ of: account, onClose, onDone }: Omit<OpenedProps, 'open'>) => (
+  <OperationDialog
+    of="accounts limit"
+    only={LIMIT_FIELDS}
+    fixed={{ account: account.id, limits: account.limits }}
+    edited={account}
+    title={text('account.limits.title', { name: account.name })}
+    note={text('account.limits.help')}
+    submit={text('save')}
+    onClose={onClose}
+    onDone={() => onDone(text('saved'))}
+  />
+)
