@@ -237,6 +237,12 @@ const parseObject = (data: string): Fields | null => {
     return null
   }
 }
+/** The name of an event, or else the type in its data. */
+export const eventType = (event: SseEvent): string => {
+  if (event.name !== '') return event.name
+  const type = eventFields(event)?.type
+  return typeof type === 'string' ? type : ''
+}
 /** Whether the data begins like an object but cannot be parsed. */
 export const isBrokenJson = (event: SseEvent): boolean =>
   eventFields(event) === undefined && looksLikeObject(event.data)

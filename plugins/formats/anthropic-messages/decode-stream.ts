@@ -2,14 +2,13 @@
 
 import { fault } from '../faults.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
-import { eventFields } from '../format.ts'
+import { eventFields, eventType } from '../format.ts'
 import type { Part, Stop } from '../hub/answer.ts'
 import type { StreamDecoder } from '../hub/codec.ts'
 import type { Content, HostedCall } from '../hub/content.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { BlockReader } from './answer/decode-block.ts'
 import { HostedCalls, isResult } from './decode-hosted-tools.ts'
-import { typeOf } from './errors.ts'
 import { textIn } from './members.ts'
 import { type Caller, callerIn, defaultStop, stopOf } from './stops.ts'
 import { contextMetersOf, mergeCounts, tierOf } from './usage.ts'
@@ -35,7 +34,7 @@ class Decoder implements StreamDecoder {
     if (this.#hasEnded) return
     const fields = eventFields(event)
     if (!fields) return
-    const handle = HANDLERS[typeOf(event)]
+    const handle = HANDLERS[eventType(event)]
     if (handle) this[handle](fields, emit)
   }
   close(emit: Emit): boolean {

@@ -1,7 +1,7 @@
 /** Errors of this format in streams, in answers and in error replies. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lookUp } from '../fields.ts'
-import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
+import { type AnswerFacts, eventFields, eventType, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
@@ -20,15 +20,8 @@ const STATUS: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 }
 
-/** The event's name, or else the type in its data. */
-export const typeOf = (event: SseEvent): string => {
-  if (event.name !== '') return event.name
-  const type = eventFields(event)?.type
-  return typeof type === 'string' ? type : ''
-}
-
 export const errorOf = (event: SseEvent): ReportedError | undefined => {
-  const type = typeOf(event)
+  const type = eventType(event)
   const body = eventFields(event)
   return body && (type === 'error' || (type === '' && !isEmpty(body.error)))
     ? reportedIn(body)
@@ -42,7 +35,7 @@ const reportedIn = (body: Fields): ReportedError => {
 
 export const carriesContent = (event: SseEvent): boolean => {
   const fields = eventFields(event) ?? {}
-  const type = typeOf(event)
+  const type = eventType(event)
   if (type === 'content_block_start') return hasContent(lenientObject(fields, 'content_block'))
   if (type === 'content_block_delta') return hasContent(lenientObject(fields, 'delta'))
   if (type === 'message_delta') return !isEmpty(lenientObject(fields, 'delta').stop_reason)

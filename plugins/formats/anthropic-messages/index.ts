@@ -1,14 +1,14 @@
 /** Anthropic messages: named events, usage at the start and near the end, `message_stop` last. */
 
 import { isFields, lenientObject } from '../fields.ts'
-import { eventFields, type Format } from '../format.ts'
+import { eventFields, eventType, type Format } from '../format.ts'
 import { imageFormatIn } from '../images/image-prompt.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { about, countSchema } from './about.ts'
 import { hostedUsage } from './decode-hosted-tools.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
-import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf } from './errors.ts'
 import { NAME } from './members.ts'
 import {
   cachedMembers,
@@ -83,7 +83,7 @@ export const anthropicMessages: Format = {
     usageMark: 'usage"',
     isCumulative: false, // input is counted at the start, output at the end
     endMarks: ['message_stop'],
-    isEnd: event => typeOf(event) === 'message_stop',
+    isEnd: event => eventType(event) === 'message_stop',
     afterEnd: 'added',
     completesWithoutTerminator: event =>
       Boolean(lenientObject(eventFields(event) ?? {}, 'delta').stop_reason),

@@ -6,6 +6,15 @@ import type { StreamDecoder, TargetCodec } from './codec.ts'
 import type { Call, Content } from './content.ts'
 import type { FreeTool, FunctionTool, Prompt, Tool } from './prompt.ts'
 
+/** Marks the names of such functions for the decoder. */
+export const FREE_PREFIX = 'tollgate_text_'
+export const encodeToolName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>
+  isFreeText ? FREE_PREFIX + name : name
+export const decodeToolName = (name: string): Pick<Call, 'name' | 'isFreeText'> =>
+  name.startsWith(FREE_PREFIX)
+    ? { name: name.slice(FREE_PREFIX.length), isFreeText: true }
+    : { name }
+
 const SCHEMA = {
   type: 'object',
   properties: { input: { type: 'string' } },

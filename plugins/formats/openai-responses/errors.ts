@@ -1,7 +1,7 @@
 /** Errors of this format in streams, in answers and in error replies. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
-import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
+import { type AnswerFacts, eventFields, eventType, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import { openaiError } from '../openai-error.ts'
 import type { SseEvent } from '../stream/sse.ts'
@@ -34,16 +34,10 @@ const codeOf = (code: Json | undefined): { readonly code?: string } =>
 const defaultMessage = (status: number): string =>
   `The upstream refused the request with ${status}.`
 
-export const typeOf = (event: SseEvent): string => {
-  if (event.name !== '') return event.name
-  const type = eventFields(event)?.type
-  return typeof type === 'string' ? type : ''
-}
-
 /** The error is flat as specified, nested as some upstreams send it, or only inside the failed
  *  response. */
 export const errorOf = (event: SseEvent): ReportedError | undefined => {
-  const type = typeOf(event)
+  const type = eventType(event)
   if (type !== 'error' && type !== 'response.failed' && type !== '') return undefined
   const fields = eventFields(event)
   if (!fields) return undefined
@@ -56,7 +50,7 @@ export const errorOf = (event: SseEvent): ReportedError | undefined => {
 const FAILED: Fields = { message: 'The response failed.' }
 
 export const carriesContent = (event: SseEvent): boolean => {
-  const type = typeOf(event)
+  const type = eventType(event)
   if (EMPTY_EVENTS.has(type)) return false
   const fields = eventFields(event) ?? {}
   if (type === 'response.output_item.added') return hasContent(lenientObject(fields, 'item'))

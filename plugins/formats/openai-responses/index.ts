@@ -3,13 +3,13 @@
 
 import type { Bytes } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
-import { eventFields, type Format } from '../format.ts'
+import { eventFields, eventType, type Format } from '../format.ts'
 import { type SseEvent, writeEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { SETTING_NAMES } from './decode-settings.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
-import { answers, carriesContent, decodeError, errorOf, typeOf } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
 import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
@@ -75,7 +75,7 @@ export const openaiResponses = {
     usageMark: 'ponse":',
     isCumulative: true,
     endMarks: ['ponse":'],
-    isEnd: event => ENDS.has(typeOf(event)),
+    isEnd: event => ENDS.has(eventType(event)),
     afterEnd: 'added',
     completesWithoutTerminator: () => false,
     error: event => errorOf(event),
