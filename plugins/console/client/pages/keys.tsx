@@ -4,7 +4,7 @@ import type { OwnKey, PricedModel } from '../../../views.ts'
 import { formatTime } from '../format.ts'
 import { useData } from '../loading.ts'
 import { OperationDialog } from '../operation-dialog.tsx'
-import { Dialog } from '../parts/form.tsx'
+import { Notice } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { quotaMoney, quotaText } from '../parts/quota.ts'
 import { actionColumn } from '../parts/row-actions.tsx'
@@ -157,12 +157,7 @@ const Revoke = ({ of: { id, name }, onClose, onDone }: Part & { of: OwnKey }) =>
 )
 
 const Created = ({ secret, onClose }: { secret: string; onClose(): void }) => (
-  <Dialog title={text('keys.created')} onClose={onClose}>
+  <Notice title={text('keys.created')} onClose={onClose}>
     <Secret value={secret} help={text('keys.once')} />
-    <div class="dialog-foot">
-      <button type="button" class="button primary" onClick={onClose}>
-        {text('close')}
-      </button>
-    </div>
-  </Dialog>
+  </Notice>
 )

@@ -8,7 +8,7 @@ import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
 import { Chart } from '../parts/chart.tsx'
 import type { ChartData, Series } from '../parts/chart-series.ts'
-import { Dialog } from '../parts/form.tsx'
+import { Notice } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { formatsOf, SnippetTabs } from '../parts/snippets.tsx'
@@ -89,16 +89,11 @@ const FirstCall = ({ secret, onClose }: { secret: string; onClose(): void }) => 
     each => !each.model_name.includes('*') && formatsOf(each).length > 0,
   )
   return (
-    <Dialog title={text('first.title')} onClose={onClose}>
+    <Notice title={text('first.title')} onClose={onClose}>
       <Secret value={secret} help={text('keys.once')} />
       <p>{text('first.help')}</p>
       {model && <SnippetTabs model={model} secret={secret} />}
-      <div class="dialog-foot">
-        <button type="button" class="button primary" onClick={onClose}>
-          {text('close')}
-        </button>
-      </div>
-    </Dialog>
+    </Notice>
   )
 }
 

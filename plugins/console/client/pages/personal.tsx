@@ -4,7 +4,7 @@ import type { OwnToken, Profile } from '../../../views.ts'
 import { browserOf, formatMoney } from '../format.ts'
 import { useData } from '../loading.ts'
 import { OperationDialog } from '../operation-dialog.tsx'
-import { Dialog } from '../parts/form.tsx'
+import { Notice } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
@@ -60,14 +60,9 @@ const Personal = () => {
         <Revoke kind={open.kind} of={open.token} onClose={close} onDone={onDone} />
       )}
       {open?.kind === 'created' && (
-        <Dialog title={text('personal.created')} onClose={close}>
+        <Notice title={text('personal.created')} onClose={close}>
           <Secret value={open.secret} help={text('personal.once')} />
-          <div class="dialog-foot">
-            <button type="button" class="button primary" onClick={close}>
-              {text('close')}
-            </button>
-          </div>
-        </Dialog>
+        </Notice>
       )}
     </>
   )

@@ -152,6 +152,18 @@ export const Dialog = ({ title, onClose, children }: DialogProps) => {
   )
 }
 
+/** A dialog that shows something and has one button, which closes it. */
+export const Notice = ({ title, onClose, children }: DialogProps) => (
+  <Dialog title={title} onClose={onClose}>
+    {children}
+    <div class="dialog-foot">
+      <button type="button" class="button primary" onClick={onClose}>
+        {text('close')}
+      </button>
+    </div>
+  </Dialog>
+)
+
 interface ConfirmProps {
   readonly title: string
   readonly help: string

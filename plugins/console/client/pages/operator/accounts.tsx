@@ -5,7 +5,7 @@ import { callData } from '../../api.ts'
 import { formatMoney, formatTime } from '../../format.ts'
 import { OperationDialog } from '../../operation-dialog.tsx'
 import type { PageProps } from '../../page.ts'
-import { Dialog } from '../../parts/form.tsx'
+import { Notice } from '../../parts/form.tsx'
 import { Filter } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
@@ -239,12 +239,7 @@ interface LinkDialogProps {
   onClose(): void
 }
 export const LinkDialog = ({ of: { name }, link: { url, expires }, onClose }: LinkDialogProps) => (
-  <Dialog title={text('accounts.link.title', { name })} onClose={onClose}>
+  <Notice title={text('accounts.link.title', { name })} onClose={onClose}>
     <Secret value={url} help={text('accounts.link.help', { time: formatTime(expires) })} />
-    <div class="dialog-foot">
-      <button type="button" class="button primary" onClick={onClose}>
-        {text('close')}
-      </button>
-    </div>
-  </Dialog>
+  </Notice>
 )

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { CodeRow, NewCode } from '../../../../views.ts'
 import { OperationDialog } from '../../operation-dialog.tsx'
-import { Dialog } from '../../parts/form.tsx'
+import { Notice } from '../../parts/form.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { actionColumn } from '../../parts/row-actions.tsx'
 import { Empty } from '../../parts/states.tsx'
@@ -61,14 +61,9 @@ const Codes = () => {
         />
       )}
       {open?.kind === 'created' && (
-        <Dialog title={text('codes.created')} onClose={close}>
+        <Notice title={text('codes.created')} onClose={close}>
           <Secret value={open.codes.map(({ code }) => code).join('\n')} help={text('codes.once')} />
-          <div class="dialog-foot">
-            <button type="button" class="button primary" onClick={close}>
-              {text('close')}
-            </button>
-          </div>
-        </Dialog>
+        </Notice>
       )}
     </>
   )
