@@ -18,8 +18,7 @@ import type {
   Slot,
   Stage,
 } from '../engine/plugin.ts'
-import type { BillingOptions } from './billing/rule.ts'
-import { BILLING } from './billing/schema.ts'
+import { BILLING, type BillingOptions } from './billing/schema.ts'
 import {
   catalogueOf,
   hasModelStage,
@@ -32,6 +31,7 @@ import {
 } from './catalogue/configured.ts'
 import { editAttempt, UNPRICED_TIERS } from './conversion/unpriced-tiers.ts'
 import { isOpen } from './credentials/credential-extraction.ts'
+import { exportAccounts } from './declared-accounts/command.ts'
 import { type Admission, CallAdmission } from './ledger/admission/call-admission.ts'
 import { reportBudgets } from './ledger/budgets/section.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
@@ -79,13 +79,14 @@ const pricesOf = (host: HostBase): Prices =>
   })
 const optionsOf = (upstreams: HostBase['upstreams']): Document[string] =>
   Object.fromEntries(Object.entries(upstreams).map(([name, { options }]) => [name, options]))
-const commands = ledgerCommands({
+const MODELS: Parameters<typeof ledgerCommands>[0] = {
   prices: pricesOf,
   namesModel,
   requestedModel,
   findEntry: (name, host) => readCatalogue(host).find(name)?.entry.name,
   expandBody: (route, name, body, host) => readCatalogue(host).expandBody(route.name, name, body),
-})
+}
+const commands = ledgerCommands(MODELS, { accounts: exportAccounts })
 
 export default {
   schema: { ...BILLING.schema, minProperties: 0 },

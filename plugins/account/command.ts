@@ -8,6 +8,7 @@ import type {
   SingleCommand,
 } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
+import { applyCommand } from '../declared-accounts/command.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
 import { importKeys } from '../operator/import-command.ts'
 import { accountOperations } from '../operator/operations/accounts.ts'
@@ -82,6 +83,7 @@ export const commands: Readonly<Record<string, Command>> = {
     standalone: true,
     subcommands: subcommandsOf(accountOperations),
   },
+  apply: { ...applyCommand, standalone: true },
   usage: {
     arguments: '[NAME]',
     standalone: true,

@@ -1,5 +1,4 @@
 /** Compiles a billing rule, and freezes its text for the hold of a call. Pure. */
-import type { RawOf } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Report } from '../../engine/plugin.ts'
@@ -13,15 +12,13 @@ import { isMeter, METERS, type PricingMeter, pricingMeterOf } from './meters.ts'
 import { pricedTiersOf } from './priced-tiers.ts'
 import { type Fields, problemReporter, type ReportProblem, type Where } from './problems.ts'
 import { compileAmount, type PriceContext, printPrice } from './rate.ts'
-import type { BILLING } from './schema.ts'
+import type { BillingOptions } from './schema.ts'
 import { ratesIn } from './table.ts'
 
 const fault = errors({
   RULE_UNREADABLE: [503, 'The stored price of this call cannot be read: %s', { expose: false }],
 })
 
-/** The options of a model, of a route, and of a frozen rule. */
-export type BillingOptions = RawOf<typeof BILLING>
 export interface Rule {
   readonly free: boolean
   readonly lines: readonly RuleLine[]

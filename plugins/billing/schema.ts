@@ -10,6 +10,7 @@ import {
   ofTypes,
   oneOf,
   oneOrMore,
+  type RawOf,
   reading,
   required,
   type Shape,
@@ -187,3 +188,5 @@ export const BILLING = object(
   { price: PRICE, free: FREE, max_calls: MAX_CALLS },
   { minProperties: 1, examples: [{ price: { calls: '0.10 USD' } }, { free: true }] },
 )
+/** The options of a model, of a route, and of a frozen rule. */
+export type BillingOptions = RawOf<typeof BILLING>

@@ -4,7 +4,8 @@ import type { Advise, CommandParts, Document, Effect, Json } from '../../engine/
 import { compileCurrency } from '../billing/currency.ts'
 import { printMoney } from '../billing/money.ts'
 import { printRate, type Rate } from '../billing/rate.ts'
-import { type BillingOptions, compileRule, type Rule } from '../billing/rule.ts'
+import { compileRule, type Rule } from '../billing/rule.ts'
+import type { BillingOptions } from '../billing/schema.ts'
 import type { Table } from '../billing/table.ts'
 import { adviseOnOpenRoutes } from '../credentials/open-routes.ts'
 

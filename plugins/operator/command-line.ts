@@ -39,7 +39,11 @@ export const subcommandsOf = (
   )
 
 /** A list has all its pages. */
-const runWhole = async (operation: Operation, args: Json, host: HostBase): Promise<unknown> => {
+export const runWhole = async (
+  operation: Operation,
+  args: Json,
+  host: HostBase,
+): Promise<unknown> => {
   const actor = commandActor()
   const run = (more: object) =>
     runOperation(operation, { ...(args as object), ...more }, { host, actor })

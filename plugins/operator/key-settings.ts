@@ -59,6 +59,9 @@ const SETTINGS = {
   ),
 }
 export const EXPIRES = SETTINGS.expires
+const { name: _, ...others } = SETTINGS
+/** Settings of API keys beside their name. */
+export const KEY_SETTINGS = others
 const TOGETHER = { dependentRequired: { quota_period: ['quota'] } }
 /** Settings that a system token has not. */
 export const OF_KEYS = ['models', 'limits', 'quota', 'quota_period'] as const

@@ -19,6 +19,7 @@ const PAGES = globSync(PATTERNS, { cwd: ROOT }).toSorted()
 const TESTS: readonly (readonly [page: string, languages: string, test: string])[] = [
   ['README.md', 'sh ts yaml', 'docs/readme'],
   ['docs/accounts.md', 'sh', 'docs/accounts'],
+  ['docs/accounts-file.md', 'yaml', 'plugins/declared-accounts'],
   ['docs/actions.md', 'sh', 'docs/guide-commands'],
   ['docs/alerts.md', 'json', 'plugins/alerts/alerts'],
   ['docs/batches.md', 'json sh', 'journeys/formats/sandbox-routes'],

@@ -15,6 +15,7 @@ const LEVELS: Readonly<Record<string, number>> = {
   'file-store': 4,
   'first-run': 4,
   operator: 5,
+  'declared-accounts': 6,
 }
 /** Further parts of the plugin contract. Each may import types of the parts before it. */
 const CONTRACT_PARTS = [

@@ -206,7 +206,8 @@ const exportLedger: SingleCommand = {
     return EXIT.ok
   },
 }
-export const exportCommand: Command = {
-  summary: 'Exports the ledger.',
-  subcommands: { ledger: exportLedger },
-}
+/** `others`: exports of parts that the ledger does not know. */
+export const exportCommand = (others: Readonly<Record<string, SingleCommand>>): Command => ({
+  summary: 'Exports the ledger, and accounts as a file for tollgate apply.',
+  subcommands: { ledger: exportLedger, ...others },
+})

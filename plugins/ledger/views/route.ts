@@ -1,6 +1,6 @@
 /** Readers of a route's price options, for other plugins. */
 import type { Json, Route } from '../../../engine/plugin.ts'
-import type { BillingOptions } from '../../billing/rule.ts'
+import type { BillingOptions } from '../../billing/schema.ts'
 
 /** The price of a route, which replaces the prices of its models. */
 export const routePrice = (route: Pick<Route, 'option'>): BillingOptions =>

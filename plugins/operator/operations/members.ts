@@ -96,7 +96,7 @@ const readOne = ({ positionals: [account = '', member = ''] }: CommandInput) => 
 })
 const own = (verb: string) => [{ view: `${verb}-member`, inPath: 'member' }]
 
-const membersList = operation({
+export const membersList = operation({
   name: 'members list',
   summary: 'Lists the members of a team with their roles.',
   scope: 'both',

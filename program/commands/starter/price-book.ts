@@ -3,7 +3,8 @@ import type { PRICE_LIST } from '../../../engine/config/sections/price-book.ts'
 import type { RawOf } from '../../../engine/config/shape.ts'
 import { isFields } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
-import { type BillingOptions, compileRule } from '../../../plugins/billing/rule.ts'
+import { compileRule } from '../../../plugins/billing/rule.ts'
+import type { BillingOptions } from '../../../plugins/billing/schema.ts'
 import { fieldsOf } from './shipped.ts'
 
 type Fields = { readonly [key: string]: Json }

@@ -3,7 +3,8 @@
 import { parse } from 'yaml'
 import { type Currency, compileCurrency } from '../../../plugins/billing/currency.ts'
 import { type Charge, price } from '../../../plugins/billing/price.ts'
-import { type BillingOptions, compileRule, type Rule } from '../../../plugins/billing/rule.ts'
+import { compileRule, type Rule } from '../../../plugins/billing/rule.ts'
+import type { BillingOptions } from '../../../plugins/billing/schema.ts'
 import { type Attribute, toExactUsage } from '../../../plugins/billing/usage.ts'
 import type { Meters } from '../../../plugins/slots.ts'
 

@@ -3,7 +3,7 @@
 
 import type { Json } from '../../../engine/plugin.ts'
 import { METERS } from '../../../plugins/billing/meters.ts'
-import type { BillingOptions } from '../../../plugins/billing/rule.ts'
+import type { BillingOptions } from '../../../plugins/billing/schema.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
 import type { Meter, Meters } from '../../../plugins/slots.ts'
 import fc from '../../helpers/property.ts'

@@ -7,7 +7,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { schemasOf } from '../../../engine/config/shape.ts'
 import { CURRENCY } from '../../../plugins/billing/currency.ts'
-import type { BillingOptions } from '../../../plugins/billing/rule.ts'
+import type { BillingOptions } from '../../../plugins/billing/schema.ts'
 import { BILLING, FREE, MAX_CALLS, PRICE } from '../../../plugins/billing/schema.ts'
 import { problemsOf } from '../../helpers/money/billing.ts'
 

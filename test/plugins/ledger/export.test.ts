@@ -9,6 +9,7 @@ import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 
+const commands = { export: exportCommand({}) }
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
 /** Settings of a task. */
@@ -22,7 +23,7 @@ for (const [at, books] of booksByEngine.entries())
     await account('bob')
     await books.credit(2, 7n)
     const rowsOf = async (t: Test, ...args: readonly string[]) => {
-      const command = { export: exportCommand }
+      const command = commands
       const { exit, out } = await runCommand(t, 'export', command, host, ['ledger', ...args])
       t.equal(exit, 0)
       const lines = out.split('\n').filter(line => line !== '')
@@ -50,14 +51,8 @@ for (const [at, books] of booksByEngine.entries())
     await oddCall.release?.()
 
     await t.test('export ledger: prints JSON lines', async t => {
-      const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
-        'ledger',
-        '--jsonl',
-      ])
-      const same = await runCommand(t, 'export', { export: exportCommand }, host, [
-        'ledger',
-        '--json',
-      ])
+      const { exit, out } = await runCommand(t, 'export', commands, host, ['ledger', '--jsonl'])
+      const same = await runCommand(t, 'export', commands, host, ['ledger', '--json'])
       t.equal(same.out, out, '--json prints the same lines')
       t.equal(exit, 0)
       const lines = out
@@ -97,9 +92,7 @@ for (const [at, books] of booksByEngine.entries())
       t.same(await rowsOf(t, '--jsonl', '--to', day(-1)), [])
     })
     await t.test('export ledger: prints CSV', async t => {
-      const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
-        'ledger',
-      ])
+      const { exit, out } = await runCommand(t, 'export', commands, host, ['ledger'])
       t.equal(exit, 0)
       const [head, , , charge, , last = ''] = out.split('\n')
       t.match(
@@ -119,7 +112,7 @@ for (const [at, books] of booksByEngine.entries())
 t.test('export ledger: refuses invalid options', async t => {
   const host = {} as HostBase
   for (const args of [[], ['books'], ['ledger', 'x'], ['ledger', '--csv', '--jsonl']])
-    t.match(await runCommand(t, 'export', { export: exportCommand }, host, args), {
+    t.match(await runCommand(t, 'export', commands, host, args), {
       exit: 2,
       err: /^(Usage: tollgate export ledger|unknown command "books"; Usage: tollgate export|use either --csv or --jsonl, not both)/,
     })
@@ -129,7 +122,7 @@ t.test('export ledger: refuses invalid options', async t => {
     [['--from', '2026-02-02', '--to', '2026-02-02'], /--from must be before --to/],
   ]
   for (const [args, err] of INVALID)
-    t.match(await runCommand(t, 'export', { export: exportCommand }, host, ['ledger', ...args]), {
+    t.match(await runCommand(t, 'export', commands, host, ['ledger', ...args]), {
       exit: 2,
       err,
     })

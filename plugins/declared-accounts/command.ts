@@ -1,0 +1,167 @@
+/** The commands `tollgate apply FILE` and `tollgate export accounts`. */
+import { readFileSync } from 'node:fs'
+import { EXIT, textOf, UsageError } from '../../engine/cli/kit.ts'
+import { errors } from '../../engine/errors.ts'
+import type { CommandResult, HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
+import { runWhole } from '../operator/command-line.ts'
+import { OPERATIONS } from '../operator/table.ts'
+import { type DeclaredAccount, readDocument } from './document.ts'
+import { planOf, type Step } from './plan.ts'
+import { commandForSecrets, fileForSecrets, type Secrets } from './secrets.ts'
+import { readStored } from './stored.ts'
+
+const fault = errors({
+  APPLY_SECRET: [
+    503,
+    'The secret of the %s could not be stored: %s; %s. Earlier changes stay: run the command again',
+  ],
+})
+
+/** Loaded here: workers of the gateway, which never read such a file, have this module, too. */
+const yaml = () => import('yaml')
+const readYaml = async (file: string): Promise<Json> => {
+  const { parse } = await yaml()
+  try {
+    return (parse(readFileSync(file === '-' ? 0 : file, 'utf8')) ?? {}) as Json
+  } catch (error) {
+    throw new UsageError(`${file}: ${(error as Error).message}`)
+  }
+}
+
+export const applyCommand: SingleCommand = {
+  arguments: 'FILE',
+  summary:
+    'Makes accounts, members and API keys as a file describes them. Accounts that it does not name stay.',
+  example: 'tollgate apply accounts.yaml --secrets secrets.jsonl',
+  options: {
+    'dry-run': {
+      type: 'boolean',
+      summary: 'only show what would change; exit code 1 if anything would',
+    },
+    prune: {
+      type: 'boolean',
+      summary:
+        'what the file does not name ends: keys and members of its accounts, and other accounts of customers',
+    },
+    secrets: {
+      type: 'string',
+      value: 'FILE',
+      summary:
+        'the file that gets secrets of new keys and sign-in links of new members, as JSON lines',
+    },
+    'secrets-command': {
+      type: 'string',
+      value: 'COMMAND',
+      summary: 'in place of a file: a command that gets each of them on its standard input',
+    },
+  },
+  async run({ positionals: [file = ''], values }, host) {
+    const declared = readDocument(await readYaml(file), file, host)
+    const prunes = values.prune === true
+    const stored = await readStored(host, name => declared.has(name))
+    const steps = planOf(declared, stored, prunes)
+    if (values['dry-run'] === true)
+      return { ...resultOf(steps, 'changes'), exit: steps.length > 0 ? EXIT.problems : EXIT.ok }
+    const secrets = secretsIn(values, steps)
+    try {
+      for (const step of steps) await take(step, host, secrets)
+    } finally {
+      secrets?.close()
+    }
+    return resultOf(steps, 'changed')
+  },
+}
+const resultOf = (steps: readonly Step[], verb: string): CommandResult => ({
+  rows: steps.map(({ object, before, after }) => ({ [verb]: object, from: before, to: after })),
+  json: steps.map(({ operation, object, before, after }) => ({ operation, object, before, after })),
+  ...(steps.length === 0 && { text: 'Nothing to change.' }),
+})
+
+/** Operations whose result has a secret. */
+const SECRETS = new Map([
+  ['keys create', 'key'],
+  ['members invite', 'url'],
+])
+/** Throws a UsageError before anything changes if a secret would have no place. */
+const secretsIn = (
+  values: Parameters<SingleCommand['run']>[0]['values'],
+  steps: readonly Step[],
+): Secrets | undefined => {
+  const [path, command] = [textOf(values.secrets), textOf(values['secrets-command'])]
+  if (path !== undefined && command !== undefined)
+    throw new UsageError('--secrets and --secrets-command are two places; give one of them')
+  const count = steps.filter(({ operation }) => SECRETS.has(operation)).length
+  if (count === 0) return undefined
+  if (path !== undefined) return fileForSecrets(path)
+  if (command !== undefined) return commandForSecrets(command)
+  throw new UsageError(
+    `${count} new keys and members have secrets: say with --secrets FILE or --secrets-command COMMAND where they go. Nothing was changed`,
+  )
+}
+
+const operationOf = (name: string) => {
+  const operation = OPERATIONS.find(each => each.name === name)
+  if (!operation) throw new Error(`no operation ${name}`)
+  return operation
+}
+const take = async (
+  { operation, args, object }: Step,
+  host: HostBase,
+  secrets?: Secrets,
+): Promise<void> => {
+  const row = (await runWhole(operationOf(operation), args, host)) as {
+    readonly [name: string]: Json
+  }
+  const member = SECRETS.get(operation)
+  if (member === undefined || !secrets) return
+  const { id, account, name, [member]: secret } = row
+  try {
+    secrets.write({ account, name, id: id ?? null, [member]: secret ?? null })
+  } catch (error) {
+    const isKey = operation === 'keys create'
+    if (isKey) await runWhole(operationOf('keys revoke'), { key: id ?? 0 }, host)
+    const end = isKey ? 'it is revoked' : 'make another link with tollgate members link'
+    throw fault('APPLY_SECRET', [object, (error as Error).message, end])
+  }
+}
+
+export const exportAccounts: SingleCommand = {
+  summary: 'Prints accounts, members and API keys as the file that tollgate apply reads.',
+  example: 'tollgate export accounts > accounts.yaml',
+  async run(_, host) {
+    const stored = await readStored(host, () => true)
+    for (const [name, { ambiguous }] of stored)
+      if (ambiguous.length > 0)
+        throw new UsageError(
+          `The account ${name} has several keys named "${ambiguous[0]}": rename all but one with tollgate keys update ID --name NAME`,
+        )
+    const document = {
+      accounts: Object.fromEntries([...stored].map(([name, account]) => [name, entryOf(account)])),
+    }
+    const { stringify } = await yaml()
+    return { text: stringify(document).trimEnd(), json: document }
+  },
+}
+/** Without members that are as if they were left out. */
+const entryOf = ({
+  role,
+  suspended,
+  overdraft,
+  limits,
+  members,
+  keys,
+}: DeclaredAccount): object => ({
+  ...(role !== 'customer' && { role }),
+  ...(suspended && { suspended }),
+  ...(overdraft !== '0' && { overdraft }),
+  ...(limits && { limits }),
+  ...(members.size > 0 && { members: Object.fromEntries(members) }),
+  ...(keys.size > 0 && {
+    keys: Object.fromEntries(
+      [...keys].map(([name, settings]) => [
+        name,
+        Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null)),
+      ]),
+    ),
+  }),
+})

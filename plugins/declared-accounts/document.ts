@@ -1,0 +1,128 @@
+/** The file of `tollgate apply` and `tollgate export accounts`: accounts with their members and
+ *  keys, by name. It has no secrets and no balances. */
+import { UsageError } from '../../engine/cli/kit.ts'
+import {
+  flag,
+  map,
+  object,
+  ofTypes,
+  oneOf,
+  orElse,
+  required,
+  type ValueOf,
+} from '../../engine/config/shape.ts'
+import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
+import { moneyIn, printMoney } from '../billing/money.ts'
+import { ROLES } from '../credentials/members.ts'
+import { ACCOUNT_NAME } from '../operator/arguments.ts'
+import { KEY_SETTINGS } from '../operator/key-settings.ts'
+import { LIMITS } from '../operator/limits.ts'
+import { MEMBER } from '../operator/operations/members.ts'
+import { isoTime } from '../operator/rows.ts'
+import { validatorOf } from '../schema/compile.ts'
+import type { Limits, MemberView } from '../views.ts'
+
+const NAMES = { propertyNames: { pattern: ACCOUNT_NAME.schema.pattern, maxLength: 64 } }
+const MOST_NAMES = 10_000
+
+const KEY = object(
+  'An API key; settings that are left out are none.',
+  { ...KEY_SETTINGS, member: MEMBER },
+  {
+    dependentRequired: { quota_period: ['quota'] },
+  },
+)
+const ACCOUNT = object(
+  'An account; settings that are left out are none.',
+  {
+    role: oneOf('customer by default.', ['customer', 'admin'], { default: 'customer' }),
+    suspended: flag('Whether every call is refused.', { default: false }),
+    overdraft: orElse(
+      ofTypes(
+        'How far below zero the account may go, in units of the currency.',
+        ['string', 'number'],
+        {
+          maxLength: 24,
+        },
+      ),
+      '0',
+    ),
+    limits: LIMITS,
+    members: orElse(
+      map('Roles by the names of members.', oneOf('A role.', ROLES, {}), {
+        ...NAMES,
+        maxProperties: MOST_NAMES,
+      }),
+      {},
+    ),
+    keys: orElse(map('API keys by their names.', KEY, { ...NAMES, maxProperties: MOST_NAMES }), {}),
+  },
+  {},
+)
+export const DOCUMENT = object(
+  undefined,
+  {
+    accounts: required(
+      map('Accounts by their names.', ACCOUNT, { ...NAMES, maxProperties: MOST_NAMES }),
+    ),
+  },
+  {},
+)
+
+/** A key or an account as the file has it and as the store has it: both in one form, so that equal
+ *  settings are equal texts. */
+export interface KeySettings {
+  readonly member: string | null
+  /** ISO 8601, or null: never. */
+  readonly expires: string | null
+  readonly models: readonly string[] | null
+  readonly limits: Limits | null
+  readonly quota: number | null
+  readonly quota_period: 'day' | 'month' | null
+}
+export interface DeclaredAccount
+  extends Omit<ValueOf<typeof ACCOUNT>, 'overdraft' | 'limits' | 'members' | 'keys'> {
+  /** Units of the currency as a decimal text. */
+  readonly overdraft: string
+  readonly limits: Limits | null
+  readonly members: ReadonlyMap<string, MemberView['role']>
+  readonly keys: ReadonlyMap<string, KeySettings>
+}
+export type Declared = ReadonlyMap<string, DeclaredAccount>
+
+/** Throws a UsageError that names the member of the document. */
+export const readDocument = (document: Json, file: string, host: HostBase): Declared => {
+  const invalid = validatorOf(DOCUMENT.schema as Json, 'accounts', host).validate(document)
+  if (invalid) throw new UsageError(`${file}: ${messageOf(invalid)}`)
+  const { accounts } = DOCUMENT.read(document as never)
+  return new Map(
+    Object.entries(accounts).map(([name, account]) => [
+      name,
+      {
+        ...account,
+        overdraft: moneyOf(account.overdraft, `${file}: accounts.${name}`),
+        limits: account.limits ?? null,
+        members: new Map(Object.entries(account.members)),
+        keys: new Map(
+          Object.entries(account.keys).map(([key, settings]) => [key, keySettings(settings)]),
+        ),
+      },
+    ]),
+  )
+}
+const messageOf = ({ message }: Fault): string => message
+const moneyOf = (value: unknown, place: string): string => {
+  try {
+    return printMoney(moneyIn(value, 'overdraft'))
+  } catch (error) {
+    throw new UsageError(`${place}: ${(error as Error).message}`)
+  }
+}
+const keySettings = (key: ValueOf<typeof KEY>): KeySettings => ({
+  member: key.member ?? null,
+  expires: key.expires == null ? null : isoTime(key.expires),
+  models: key.models ? key.models.toSorted() : null,
+  limits: key.limits ?? null,
+  quota: key.quota ?? null,
+  quota_period: key.quota_period ?? null,
+})

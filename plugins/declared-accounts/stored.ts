@@ -1,0 +1,71 @@
+/** The accounts of the store in the form of a declared account, with the numbers of their keys. */
+import type { HostBase, Json } from '../../engine/plugin.ts'
+import { runWhole } from '../operator/command-line.ts'
+import { accountsList } from '../operator/operations/account-reads.ts'
+import { keysList } from '../operator/operations/key-reads.ts'
+import { membersList } from '../operator/operations/members.ts'
+import type { AccountRow, KeyView, MemberView } from '../views.ts'
+import type { DeclaredAccount } from './document.ts'
+
+export interface StoredAccount extends DeclaredAccount {
+  /** The numbers of the keys that are not revoked, by name. */
+  readonly numbers: ReadonlyMap<string, number>
+  /** Names that several of its keys have. */
+  readonly ambiguous: readonly string[]
+}
+export type Stored = ReadonlyMap<string, StoredAccount>
+
+/** All accounts that are not deleted; keys and members of those that `includes` takes. */
+export const readStored = async (
+  host: HostBase,
+  includes: (name: string) => boolean,
+): Promise<Stored> => {
+  const list = async <Row>(operation: Parameters<typeof runWhole>[0], args: Json) =>
+    (await runWhole(operation, args, host)) as readonly Row[]
+  const [accounts, keys] = [
+    await list<AccountRow>(accountsList, {}),
+    await list<KeyView>(keysList, { kind: 'key', limit: 1_000 }),
+  ]
+  const keysByAccount = Map.groupBy(
+    keys.filter(({ state }) => state !== 'revoked'),
+    ({ account }) => account,
+  )
+  const stored = new Map<string, StoredAccount>()
+  for (const account of accounts) {
+    const { name } = account
+    const members = includes(name)
+      ? await list<MemberView>(membersList, { account: name, limit: 1_000 })
+      : []
+    stored.set(name, storedAccount(account, members, keysByAccount.get(name) ?? []))
+  }
+  return stored
+}
+
+const storedAccount = (
+  { role, state, overdraft, limits }: AccountRow,
+  members: readonly MemberView[],
+  keys: readonly KeyView[],
+): StoredAccount => ({
+  role: role === 'admin' ? 'admin' : 'customer',
+  suspended: state === 'suspended',
+  overdraft,
+  limits,
+  members: new Map(members.map(each => [each.name, each.role])),
+  keys: new Map(
+    keys.map(({ name, member, expires, models, limits: own, quota, quota_period }) => [
+      name,
+      {
+        member,
+        expires,
+        models: models ? models.toSorted() : null,
+        limits: own,
+        quota,
+        quota_period,
+      },
+    ]),
+  ),
+  numbers: new Map(keys.map(({ name, id }) => [name, id])),
+  ambiguous: [...Map.groupBy(keys, ({ name }) => name)].flatMap(([name, list]) =>
+    list.length > 1 ? [name] : [],
+  ),
+})

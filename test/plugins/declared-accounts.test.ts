@@ -1,0 +1,204 @@
+/** `tollgate apply` and `tollgate export accounts` on both stores: what a file says is what is. */
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { parse, stringify } from 'yaml'
+import type { HostBase } from '../../engine/plugin.ts'
+import { applyCommand, exportAccounts } from '../../plugins/declared-accounts/command.ts'
+import { blockOf } from '../docs/blocks.ts'
+import { runCommand } from '../helpers/gateway/command-line.ts'
+import { hostOver, openAccountsIn } from '../helpers/store/accounts.ts'
+import { makeLedger } from '../helpers/store/membership.ts'
+import { startBoth } from '../helpers/store/store.ts'
+
+const COMMANDS = {
+  apply: applyCommand,
+  export: { summary: '', subcommands: { accounts: exportAccounts } },
+}
+const ACME = {
+  overdraft: '10.5',
+  limits: { requests: '600/min', zone: 'eu' },
+  members: { bob: 'owner', eve: 'viewer' },
+  keys: {
+    app: { member: 'bob', models: ['b', 'a'], quota: 5_000, quota_period: 'month' },
+    batch: { expires: '2090-01-31', limits: { concurrency: 3 } },
+  },
+}
+const start = (t: Test, host: HostBase) => {
+  const folder = t.testdir({})
+  const [file, secrets] = [`${folder}/accounts.yaml`, `${folder}/secrets.jsonl`]
+  const apply = async (accounts: object, ...words: string[]) => {
+    writeFileSync(file, stringify({ accounts }))
+    return runCommand(t, 'apply', COMMANDS, host, [file, ...words])
+  }
+  const exported = async () => {
+    const { out, err, exit } = await runCommand(t, 'export', COMMANDS, host, ['accounts'])
+    return exit === 0 ? parse(out).accounts : err
+  }
+  const secretLines = () =>
+    existsSync(secrets)
+      ? readFileSync(secrets, 'utf8')
+          .trim()
+          .split('\n')
+          .map(line => JSON.parse(line))
+      : []
+  return { folder, file, secrets, apply, exported, secretLines }
+}
+
+for (const { engine, database } of await startBoth(t, []))
+  t.test(`declared accounts on ${engine}`, async t => {
+    const { account } = await openAccountsIn(database)
+    await makeLedger(database)
+    await account('root', 'admin')
+    const host = {
+      ...hostOver(database),
+      memo: (_: string, make: () => string) => make(),
+    } as HostBase
+    const { folder, secrets, apply, exported, secretLines } = start(t, host)
+
+    await t.test(
+      'apply: makes accounts, members and keys, and a second run changes nothing',
+      async t => {
+        const refused = await apply({ acme: ACME })
+        t.match(refused, {
+          exit: 2,
+          err: /4 new keys and members have secrets.*Nothing was changed/,
+        })
+        t.notOk('acme' in (await exported()), 'a secret without a place makes nothing')
+        t.match(await apply({ acme: ACME }, '--dry-run'), { exit: 1, out: /key app of acme/ })
+        t.notOk('acme' in (await exported()), 'a dry run makes nothing')
+        t.match(await apply({ acme: ACME }, '--secrets', secrets), { exit: 0 })
+        t.equal(statSync(secrets).mode & 0o777, 0o600)
+        t.match(secretLines(), [
+          { account: 'acme', name: 'bob', url: /#link=sl-/ },
+          { account: 'acme', name: 'eve', url: /#link=sl-/ },
+          { account: 'acme', name: 'app', key: /^sk-\w{20,}$/ },
+          { account: 'acme', name: 'batch', key: /^sk-\w{20,}$/ },
+        ])
+        t.match(await apply({ acme: ACME }), { exit: 0, out: /^Nothing to change/ })
+        t.match(await apply({ acme: ACME }, '--dry-run'), { exit: 0 })
+        t.equal(secretLines().length, 4)
+      },
+    )
+
+    await t.test('export: the file of what is there, which apply takes unchanged', async t => {
+      const accounts = await exported()
+      t.same(accounts.acme, {
+        ...ACME,
+        keys: {
+          app: { ...ACME.keys.app, models: ['a', 'b'] },
+          batch: { expires: '2090-01-31T00:00:00.000Z', limits: { concurrency: 3 } },
+        },
+      })
+      t.same(accounts.root, { role: 'admin' })
+      t.match(await apply(accounts, '--prune'), { exit: 0, out: /^Nothing to change/ })
+    })
+
+    await t.test(
+      'apply: a setting that is left out ends, and one that differs changes',
+      async t => {
+        const { out, exit } = await apply({
+          acme: {
+            suspended: true,
+            overdraft: 10,
+            limits: { requests: '600/min' },
+            members: { bob: 'admin', eve: 'viewer' },
+            keys: { app: { models: ['a'], quota: 5_000 }, batch: {} },
+          },
+        })
+        t.equal(exit, 0)
+        for (const line of [
+          /account acme +\{"requests":"600\/min","zone":"eu"\} +\{"requests":"600\/min"\}/,
+          /account acme +10.5 +10\b/,
+          /account acme +active +suspended/,
+          /member bob of acme +owner +admin/,
+          /key app of acme .*"quota_period":"month"/,
+          /key batch of acme .*"concurrency":3/,
+        ])
+          t.match(out, line)
+        t.match((await exported()).acme, {
+          suspended: true,
+          overdraft: '10',
+          members: { bob: 'admin' },
+          keys: { app: { models: ['a'], quota: 5_000 }, batch: {} },
+        })
+        await apply({ acme: ACME })
+        t.match((await exported()).acme, { overdraft: '10.5', keys: { app: { member: 'bob' } } })
+        t.notOk((await exported()).acme.suspended, 'it is resumed')
+      },
+    )
+
+    await t.test(
+      'apply: only --prune ends what the file does not name, never an operator',
+      async t => {
+        await account('other')
+        const less = { acme: { ...ACME, members: { bob: 'owner' }, keys: { app: ACME.keys.app } } }
+        t.match(await apply(less), { exit: 0, out: /^Nothing to change/ })
+        t.match(await apply(less, '--prune', '--dry-run'), {
+          exit: 1,
+          out: /other +active +deleted/,
+        })
+        t.match(await apply(less, '--prune'), {
+          exit: 0,
+          out: /key batch of acme +active +revoked/,
+        })
+        t.same(Object.keys(await exported()).sort(), ['acme', 'root'])
+        t.same(Object.keys((await exported()).acme.keys), ['app'])
+        t.same(Object.keys((await exported()).acme.members), ['bob'])
+      },
+    )
+
+    await t.test('apply: what cannot be done is said before anything changes', async t => {
+      const before = await exported()
+      for (const [accounts, text] of [
+        [{ acme: { ...ACME, role: 'admin' } }, /accounts\.acme\.role: the account is customer/],
+        [
+          { acme: { keys: { app: { member: 'carl' } } } },
+          /keys\.app\.member: the account has no member "carl"/,
+        ],
+        [{ acme: { limits: { requests: 'many' } } }, /limits/],
+        [{ acme: { overdraft: '1.2.3' } }, /accounts\.acme: .*overdraft/],
+        [{ acme: { balance: 5 } }, /balance/],
+        [{ acme: { keys: { app: { quota_period: 'day' } } } }, /quota/],
+        [{ 'a/b': {} }, /accounts/],
+        [[], /accounts/],
+      ] as const) {
+        const { exit, err } = await apply(accounts as object)
+        t.equal(exit, 2, JSON.stringify(accounts))
+        t.match(err, text)
+      }
+      t.match(await runCommand(t, 'apply', COMMANDS, host, [`${folder}/none.yaml`]), {
+        exit: 2,
+        err: /ENOENT/,
+      })
+      writeFileSync(`${folder}/bad.yaml`, 'accounts: { a: {}, a: {} }')
+      t.match(await runCommand(t, 'apply', COMMANDS, host, [`${folder}/bad.yaml`]), {
+        exit: 2,
+        err: /unique/,
+      })
+      t.same(await exported(), before)
+    })
+
+    await t.test('docs/accounts-file.md: its file can be applied', async t => {
+      const { accounts } = parse(blockOf('docs/accounts-file.md', 'yaml'))
+      t.match(await apply(accounts, '--dry-run'), { exit: 1, out: /key nightly of acme/ })
+    })
+
+    await t.test('apply: secrets go to a private file or a command, or the key ends', async t => {
+      const open = `${folder}/open.jsonl`
+      writeFileSync(open, '')
+      chmodSync(open, 0o644)
+      const more = {
+        acme: { ...ACME, members: { bob: 'owner' }, keys: { app: ACME.keys.app, next: {} } },
+      }
+      t.match(await apply(more, '--secrets', open), { exit: 2, err: /chmod 600/ })
+      t.match(await apply(more, '--secrets', `${folder}/no/file`), { exit: 2, err: /ENOENT/ })
+      t.match(await apply(more, '--secrets', secrets, '--secrets-command', 'cat'), { exit: 2 })
+      t.match(await apply(more, '--secrets-command', 'exit 3'), {
+        exit: 3,
+        err: /ended with 3; it is revoked/,
+      })
+      t.notOk('next' in (await exported()).acme.keys, 'the key whose secret is lost is revoked')
+      t.match(await apply(more, '--secrets-command', `cat >> ${folder}/piped`), { exit: 0 })
+      t.match(JSON.parse(readFileSync(`${folder}/piped`, 'utf8')), { name: 'next', key: /^sk-/ })
+    })
+  })
