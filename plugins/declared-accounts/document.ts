@@ -59,7 +59,7 @@ const ACCOUNT = object(
   },
   {},
 )
-export const DOCUMENT = object(
+const DOCUMENT = object(
   undefined,
   {
     accounts: required(
