@@ -23,6 +23,7 @@ const TESTS: readonly (readonly [page: string, languages: string, test: string])
   ['docs/actions.md', 'sh', 'docs/guide-commands'],
   ['docs/alerts.md', 'json', 'plugins/alerts/alerts'],
   ['docs/batches.md', 'json sh', 'journeys/formats/sandbox-routes'],
+  ['docs/budgets.md', 'sh', 'plugins/operator/budgets'],
   ['docs/deployment.md', 'sh', 'release/deployment'],
   ['docs/files.md', 'sh', 'docs/guide-commands'],
   ['docs/limits.md', 'sh', 'docs/limits'],

@@ -9,6 +9,7 @@ import { migrations as accountMigrations } from '../../../plugins/credentials/ta
 import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { BudgetView } from '../../../plugins/views.ts'
+import { sessionOf } from '../../docs/blocks.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { arrangeBudgets, BODY } from '../../helpers/money/budgets.ts'
@@ -132,5 +133,13 @@ for (const engine of ENGINES)
       t.match((await command(...set2)).out, /soft +account +1 +acme +3.*use small +no +50%/s)
       t.match((await command('list', 'acme')).out, /monthly[\s\S]*soft/)
       t.match((await command('remove', 'soft', '--account', 'acme')).out, /soft/)
+    })
+
+    await t.test('docs/budgets.md: its commands set and remove budgets', async t => {
+      for (const line of sessionOf('docs/budgets.md').trim().split('\n')) {
+        // The key of this test.
+        const [, , ...words] = line.replace('--key 7', '--key 1').split(' ')
+        t.match(await runCommand(t, 'budgets', commands, host, words), { exit: 0 }, line)
+      }
     })
   })
