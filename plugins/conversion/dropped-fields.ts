@@ -22,8 +22,12 @@ export class DroppedFieldReport implements DroppedFields {
   useAliases(names: Prompt['clientNames']): void {
     if (names) this.#names = { ...this.#names, ...names }
   }
+  /** The client's name of a hub's setting. */
+  nameOf(field: string): string {
+    return this.#names[field] ?? field
+  }
   add(field: string): void {
-    this.#fields.add(this.#names[field] ?? field)
+    this.#fields.add(this.nameOf(field))
   }
   /** `name`: as the client wrote it. It may also be the hub's name of another setting. */
   addClientName(name: string): void {

@@ -100,3 +100,10 @@ export const parseJson = (text: string): Json | undefined => {
     return undefined
   }
 }
+
+/** The arguments of a call as an object, whatever the model wrote. */
+export const argumentsOf = (input: string): Fields => {
+  if (input.trim() === '') return {}
+  const value = parseJson(input)
+  return isFields(value) ? value : { input: value === undefined ? input : value }
+}

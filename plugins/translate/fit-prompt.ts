@@ -1,11 +1,15 @@
 /** Fits a prompt to a target: names its media types, takes documents apart, leaves out hosted tools
  *  that it cannot run, offers functions in place of free-text tools, and converts names. */
+import { fault } from '../formats/faults.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
-import { fitContent } from '../formats/hub/fit-content.ts'
+import { fitContent, withoutEmptyMedia } from '../formats/hub/fit/content.ts'
+import { fitSettings } from '../formats/hub/fit/settings.ts'
+import { fitThinking } from '../formats/hub/fit/thinking.ts'
 import { restoreFreeCalls, withFunctionsForFreeTools } from '../formats/hub/free-tools.ts'
 import { withoutUnsupportedTools } from '../formats/hub/offered-tools.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { renameTools, restoreToolNames } from '../formats/hub/tool-names.ts'
+import { isSilent } from '../formats/hub/turn-order.ts'
 import type { Goal } from './translation-context.ts'
 
 interface FittedPrompt {
@@ -19,8 +23,11 @@ export const fitPrompt = (
   { codec, facts: target, isSameFormat, dropped }: Goal,
 ): FittedPrompt => {
   const { tools: support } = codec
-  const prompt = fitContent(wholePrompt, support?.format)
-  if (!support) return { prompt, codec }
+  const contentPrompt = fitContent(wholePrompt, support?.format)
+  if (!support) return { prompt: contentPrompt, codec }
+  const prompt = isSameFormat
+    ? contentPrompt
+    : fitValues(contentPrompt, support.format, target, dropped)
   if (!isSameFormat)
     for (const tool of prompt.tools)
       if (tool.type === 'function')
@@ -33,4 +40,25 @@ export const fitPrompt = (
   const { prompt: renamedPrompt, clientNames } = renameTools(fittedPrompt, support.names)
   const restored = restoreToolNames(codec, clientNames)
   return { prompt: renamedPrompt, codec: restoreFreeCalls(restored, prompt.tools) }
+}
+
+/** Values that the client's own provider may take and the target's refuses. */
+const fitValues = (
+  prompt: Prompt,
+  format: string,
+  target: Goal['facts'],
+  dropped: Goal['dropped'],
+): Prompt => {
+  const { thinking, previous, settings } = prompt
+  const fitted = withoutEmptyMedia(prompt, dropped)
+  const isContinued = previous !== undefined && format === 'openai-responses'
+  if (!isContinued && isSilent(fitted.turns)) {
+    const param = dropped.nameOf('turns')
+    throw fault('MEMBER_VALUE', [param, 'there is no message with content'], { param })
+  }
+  return {
+    ...fitted,
+    settings: fitSettings(settings, format, dropped),
+    ...(thinking && { thinking: fitThinking(thinking, target, dropped) }),
+  }
 }

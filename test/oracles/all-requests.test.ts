@@ -3,6 +3,7 @@
 import t from 'tap'
 import { CLIENTS } from './cells.ts'
 import { EXCEPTIONS } from './exceptions.ts'
+import { oddValues } from './odd-values.ts'
 import { recordedRequests } from './recorded.ts'
 import { render } from './render/render.ts'
 import { scenarioOf } from './scenarios.ts'
@@ -22,6 +23,9 @@ const walkAll = async (requests: Parameters<typeof walk>[0]): Promise<Walk> => {
 
 t.test('drawn requests: no provider refuses them', async t =>
   report(t, await walkAll(scenarioRequests)),
+)
+t.test('odd values: no provider refuses them', async t =>
+  report(t, await walkAll(CLIENTS.flatMap(oddValues))),
 )
 t.test('recorded requests: no provider refuses them', { skip }, async t =>
   report(t, await walkAll(recordedRequests)),

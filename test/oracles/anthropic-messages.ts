@@ -8,7 +8,17 @@ import {
   type LooseObject,
 } from '../helpers/formats/loose-json.ts'
 import type { Family } from './families.ts'
-import { duplicates, has, objectsIn, type Rule, type Rules, rootProblems, when } from './rule.ts'
+import {
+  beyond,
+  duplicates,
+  has,
+  INT32,
+  objectsIn,
+  type Rule,
+  type Rules,
+  rootProblems,
+  when,
+} from './rule.ts'
 
 const messagesOf = (body: LooseObject): readonly LooseObject[] => asList(body.messages)
 const blocksOf = ({ content }: LooseObject): readonly LooseObject[] =>
@@ -264,6 +274,7 @@ const results: Rule = ({ body }) =>
 /** API reference: `metadata.user_id` has at most 256 characters. "stop_sequences: each stop
  *  sequence must contain non-whitespace". */
 const limits: Rule = ({ body }) => [
+  ...beyond(body, { max_tokens: [0, INT32, true], top_k: [0, INT32, true], top_p: [0, 1] }),
   ...when(asString(asObject(body.metadata).user_id).length > 256, 'metadata.user_id: too long'),
   ...(asList(body.stop_sequences) as readonly unknown[])
     .filter(each => asString(each).trim() === '')

@@ -7,7 +7,7 @@ import {
   asString,
   type LooseObject,
 } from '../helpers/formats/loose-json.ts'
-import { duplicates, has, objectsIn, type Rule, type Rules, when } from './rule.ts'
+import { beyond, duplicates, has, INT32, objectsIn, type Rule, type Rules, when } from './rule.ts'
 
 const messagesOf = (body: LooseObject): readonly LooseObject[] => asList(body.messages)
 const inside = (message: LooseObject | undefined, member: string): readonly LooseObject[] =>
@@ -132,15 +132,20 @@ const signatures: Rule = ({ body }) =>
     .map(() => 'reasoningText without a signature')
 /** InferenceConfiguration: temperature and topP 0 to 1; docs, prompt caching: at most 4 cache
  *  points. */
-const settings: Rule = ({ body }) => {
-  const { temperature, topP, maxTokens, stopSequences } = asObject(body.inferenceConfig)
+const settings: Rule = ({ body, family }) => {
+  const { temperature, topP, stopSequences } = asObject(body.inferenceConfig)
+  const { effort } = asObject(body.outputConfig)
   const points = objectsIn(body).filter(([each]) => has(each, 'cachePoint')).length
   return [
     ...when(asNumber(temperature) > 1 || asNumber(topP) > 1, 'temperature or topP: beyond 1'),
-    ...when(maxTokens !== undefined && asNumber(maxTokens) < 1, 'maxTokens: below 1'),
     ...when(
       (asList(stopSequences) as readonly unknown[]).includes(''),
       'stopSequences: an empty one',
+    ),
+    ...beyond(asObject(body.inferenceConfig), { maxTokens: [1, INT32, true], topP: [0, 1] }),
+    ...when(
+      effort !== undefined && !family.efforts?.includes(asString(effort)),
+      `effort ${effort} at ${family.name}`,
     ),
     ...when(points > 4, `${points} cache points`),
   ]

@@ -16,7 +16,7 @@ export interface Family {
   readonly noPrefill?: true
   /** Claude: system turns between other turns. */
   readonly systemTurns?: true
-  /** Claude: levels of `output_config.effort`. */
+  /** Words of effort; absent at models of OpenAI: all. */
   readonly efforts?: readonly string[]
   /** Claude: `output_config.format`. */
   readonly schemas?: true
@@ -88,6 +88,15 @@ const FAMILIES: readonly (readonly [RegExp, Family])[] = [
   [/gemini/, { name: 'gemini-2', ...GOOGLE, generation: 2 }],
   // An open model, which others serve.
   [/gpt-oss/, { name: 'gpt-oss', provider: 'other' }],
+  [/^o[134](?:-|$)/, { name: 'gpt-o', provider: 'openai', reasons: true, efforts: EFFORTS }],
+  [
+    /^gpt-5(?:-(?:mini|nano|2\S*))*$/,
+    { name: 'gpt-5', provider: 'openai', reasons: true, efforts: ['minimal', ...EFFORTS] },
+  ],
+  [
+    /^gpt-5\.1(?!-codex-max)/,
+    { name: 'gpt-5.1', provider: 'openai', reasons: true, efforts: ['none', ...EFFORTS] },
+  ],
   [/^(?:o\d|gpt-5|codex)/, { name: 'gpt-reasoning', provider: 'openai', reasons: true }],
   [/^(?:gpt-|chatgpt)/, { name: 'gpt', provider: 'openai' }],
   [/^(?:mistral|magistral|ministral|codestral|devstral)/, { name: 'mistral', provider: 'mistral' }],

@@ -7,7 +7,17 @@ import {
   asString,
   type LooseObject,
 } from '../helpers/formats/loose-json.ts'
-import { duplicates, has, isEmptyList, objectsIn, type Rule, type Rules, when } from './rule.ts'
+import {
+  beyond,
+  duplicates,
+  has,
+  INT32,
+  isEmptyList,
+  objectsIn,
+  type Rule,
+  type Rules,
+  when,
+} from './rule.ts'
 
 const contentsOf = (body: LooseObject): readonly LooseObject[] => asList(body.contents)
 const partsOf = ({ parts }: LooseObject): readonly LooseObject[] => asList(parts)
@@ -256,10 +266,13 @@ const settings: Rule = ({ body }) => {
       count !== undefined && (asNumber(count) < 1 || asNumber(count) > 8),
       `candidateCount: ${count}`,
     ),
-    ...when(
-      has(config, 'maxOutputTokens') && asNumber(config.maxOutputTokens) < 1,
-      'maxOutputTokens: below 1',
-    ),
+    ...beyond(config, {
+      maxOutputTokens: [1, INT32, true],
+      topK: [1, INT32, true],
+      topP: [0, 1],
+      frequencyPenalty: [-2, 2],
+      presencePenalty: [-2, 2],
+    }),
   ]
 }
 /** "labels" is of Vertex only: `Unknown name "labels"`. */

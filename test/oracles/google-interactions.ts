@@ -1,7 +1,16 @@
 /** Requests for interactions that Google refuses although they fit its types. Source:
  *  ai.google.dev/gemini-api/docs/interactions, and generateContent for what it does not say. */
 import { asList, asObject, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
-import { duplicates, isEmptyList, objectsIn, type Rule, type Rules, when } from './rule.ts'
+import {
+  beyond,
+  duplicates,
+  INT32,
+  isEmptyList,
+  objectsIn,
+  type Rule,
+  type Rules,
+  when,
+} from './rule.ts'
 
 const stepsOf = ({ input }: LooseObject): readonly LooseObject[] => asList(input)
 const ofType = (body: LooseObject, type: string): readonly LooseObject[] =>
@@ -59,4 +68,19 @@ const media: Rule = ({ body }) =>
     ]
   })
 
-export const INTERACTIONS_RULES: Rules = { input, calls, tools, media }
+/** The bounds of generateContent. */
+const settings: Rule = ({ body }) => {
+  const config = asObject(body.generation_config)
+  const stops = asList(config.stop_sequences) as readonly unknown[]
+  return [
+    ...beyond(config, {
+      max_output_tokens: [1, INT32, true],
+      seed: [-INT32, INT32, true],
+      temperature: [0, 2],
+      top_p: [0, 1],
+    }),
+    ...when(stops.includes('') || stops.length > 5, 'stop_sequences: an empty one, or more than 5'),
+  ]
+}
+
+export const INTERACTIONS_RULES: Rules = { input, calls, tools, media, settings }

@@ -2,11 +2,14 @@
 import { asList, asObject, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
 import {
   arrayProblems,
+  beyond,
   dataType,
   duplicates,
   has,
+  INT32,
   isEmptyList,
   objectsIn,
+  type Ranges,
   type Rule,
   type Rules,
   rootProblems,
@@ -109,14 +112,29 @@ const outOfRange = (body: LooseObject): readonly string[] => [
   ),
   ...when(Number(body.top_p ?? 0) > 1, 'top_p: beyond 1'),
 ]
-/** "Unsupported parameter: 'reasoning.effort' is not supported with this model." */
-const effort: Rule = ({ body, family }) =>
-  when(
-    family.provider === 'openai' &&
-      !family.reasons &&
-      (has(body, 'reasoning_effort') || has(asObject(body.reasoning), 'effort')),
-    'an effort at a model that does not reason',
-  )
+/** API reference: minimum and maximum of each. "Invalid 'max_completion_tokens': integer below
+ *  minimum value. Expected a value >= 1". */
+const RANGES: Ranges = {
+  max_tokens: [1, INT32, true],
+  max_completion_tokens: [1, INT32, true],
+  max_output_tokens: [1, INT32, true],
+  n: [1, 128, true],
+  seed: [-(2 ** 63), 2 ** 63 - 1024, true],
+  frequency_penalty: [-2, 2],
+  presence_penalty: [-2, 2],
+  top_logprobs: [0, 20, true],
+  top_p: [0, 1],
+}
+const ranges: Rule = ({ body }) => beyond(body, RANGES)
+/** developers.openai.com/api/docs/guides/reasoning: words that a model lacks are an "Unsupported
+ *  value". And "Unsupported parameter: 'reasoning.effort' is not supported with this model." */
+const effort: Rule = ({ body, family }) => {
+  const word = body.reasoning_effort ?? asObject(body.reasoning).effort ?? undefined
+  if (family.provider !== 'openai' || word === undefined) return []
+  if (!family.reasons) return ['an effort at a model that does not reason']
+  const isKnown = family.efforts?.includes(asString(word)) ?? true
+  return when(!isKnown, `effort ${word} at ${family.name}`)
+}
 /** platform.openai.com/docs/guides/images: PNG, JPEG, WEBP, GIF. "Expected a base64-encoded
  *  data URL with an image MIME type". */
 const IMAGES = /^image\/(?:png|jpeg|jpg|gif|webp)$/
@@ -170,6 +188,7 @@ export const OPENAI_RULES: Rules = {
   metadata: ofOpenAi(metadata),
   'user-lengths': userLengths,
   sampling,
+  ranges,
   effort,
   images,
   schemas,

@@ -2,6 +2,7 @@
  *  reaches it. `all-requests.test.ts` sends all of them to all targets. */
 import t from 'tap'
 import { CLIENTS } from './cells.ts'
+import { oddValues } from './odd-values.ts'
 import { recordedRequests } from './recorded.ts'
 import { render } from './render/render.ts'
 import { scenarioOf } from './scenarios.ts'
@@ -12,6 +13,9 @@ const scenarioRequests = Array.from({ length: SCENARIOS }, (_, index) =>
   CLIENTS.map(client => render(client, scenarioOf(index), `scenario ${index}`)),
 ).flat()
 
+t.test('odd values: no provider refuses them', async t =>
+  report(t, await walk(CLIENTS.flatMap(oddValues), 29)),
+)
 t.test('drawn requests: no provider refuses them', async t =>
   report(t, await walk(scenarioRequests, 5)),
 )

@@ -22,6 +22,19 @@ export const isEmptyList = (value: unknown): boolean => Array.isArray(value) && 
 export const duplicates = (values: readonly string[]): readonly string[] => [
   ...new Set(values.filter((each, index) => values.indexOf(each) !== index)),
 ]
+/** Numbers beyond their ranges; `isWhole`: fractions are as well. */
+export type Ranges = Readonly<
+  Record<string, readonly [least: number, most: number, isWhole?: true]>
+>
+export const beyond = (object: LooseObject, ranges: Ranges): readonly string[] =>
+  Object.entries(ranges).flatMap(([name, [least, most, isWhole]]) => {
+    const { [name]: value } = object
+    if (typeof value !== 'number') return []
+    const isWithin = value >= least && value <= most && (!isWhole || Number.isInteger(value))
+    return when(!isWithin, `${name}: ${value}`)
+  })
+export const INT32 = 2 ** 31 - 1
+
 /** Every object inside a value, with its path. */
 export const objectsIn = (
   value: unknown,

@@ -1,6 +1,6 @@
 /** Encodes hub content as blocks for an upstream. Payloads of other providers are never sent. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields, parseJson } from '../fields.ts'
+import { argumentsOf, type Fields, isFields } from '../fields.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Call, Content, HostedCall, Media, Result, Text, Thought } from '../hub/content.ts'
@@ -49,13 +49,6 @@ const writeCall = (call: Call): readonly Fields[] => [
     ...writeCache(call),
   },
 ]
-/** Arguments must be an object here, whatever the model wrote. */
-export const argumentsOf = (input: string): Fields => {
-  if (input.trim() === '') return {}
-  const value = parseJson(input)
-  if (value === undefined) return { input }
-  return isFields(value) ? value : { input: value }
-}
 const writeResult = (result: Result, dropped: DroppedFields): readonly Fields[] => {
   const { content, value, hasFailed } = result
   const contentBlocks = content.flatMap(each => writeResultPart(each, dropped))

@@ -12,7 +12,7 @@ import { FORM_TOOL_NAME, readForm, writeForm } from './form.ts'
 import { mcpHeaders, mcpServerFields } from './mcp-servers.ts'
 import { flagIn, numberIn, objectIn, textIn, textsIn } from './members.ts'
 import { callName } from './names.ts'
-import { MEMBERS, TIERS } from './settings.ts'
+import { MEMBERS, shortenUser, TIERS } from './settings.ts'
 import { ownThoughts, planThinking, readThinking, removeConflicts } from './thinking.ts'
 import { offeredTools, readChoice, readTools, writeChoice, writeTools } from './tools.ts'
 
@@ -185,7 +185,7 @@ const SPECIAL_SETTINGS: Readonly<Partial<Record<keyof Settings, Write>>> = {
     return { temperature: Math.min(Math.max(value, 0), 1) }
   },
   stops: (value: readonly string[], dropped) => stopsOf(value, dropped),
-  user: (value: string) => ({ metadata: { user_id: value } }),
+  user: (value: string) => ({ metadata: { user_id: shortenUser(value) } }),
   tier: (value: string, dropped) => {
     const name = TIERS.find(([hub]) => hub === value)?.[1]
     if (name === undefined) dropped.add('tier')

@@ -1,4 +1,5 @@
 /** Names of plain settings. */
+import { shorten } from '../end-user.ts'
 import type { Settings } from '../hub/prompt.ts'
 
 /** Hub name -> field of the body. */
@@ -15,6 +16,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   ...MEMBERS,
   user: 'metadata.user_id',
   tier: 'service_tier',
+  turns: 'messages',
   parallel: 'tool_choice.disable_parallel_tool_use',
   thinking: 'thinking',
   form: 'output_config.format',
@@ -27,3 +29,7 @@ export const TIERS: readonly (readonly [hub: string, own: string])[] = [
   ['auto', 'auto'],
   ['default', 'standard_only'],
 ]
+
+/** The longest `user_id` that the provider takes, characters. */
+const MAX_USER = 256
+export const shortenUser = (user: string): string => shorten(user, MAX_USER)

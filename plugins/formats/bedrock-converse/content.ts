@@ -1,5 +1,5 @@
 /** Encodes hub content as blocks. Payloads of other providers are never sent. */
-import { type Fields, isFields, parseJson } from '../fields.ts'
+import { argumentsOf, type Fields, isFields } from '../fields.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Cache, Call, Content, Result, Text, Thought } from '../hub/content.ts'
@@ -40,13 +40,6 @@ const writeCall = (call: Call): readonly Fields[] => [
     },
   },
 ]
-/** Arguments must be an object here, whatever the model wrote. */
-const argumentsOf = (input: string): Fields => {
-  if (input.trim() === '') return {}
-  const value = parseJson(input)
-  if (value === undefined) return { input }
-  return isFields(value) ? value : { input: value }
-}
 const writeResult = (
   { id, content, value, hasFailed }: Result,
   context: BlockContext,

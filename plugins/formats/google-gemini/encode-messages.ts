@@ -1,8 +1,8 @@
 /** Encodes turns as Google's contents. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import { type Fields, isFields, omitUndefined } from '../fields.ts'
-import { argumentsOf, mediaIn, wrapResult } from '../google/results.ts'
+import { argumentsOf, type Fields, isFields, omitUndefined } from '../fields.ts'
+import { mediaIn, wrapResult } from '../google/results.ts'
 import { dropCache } from '../hub/cache-hint.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'

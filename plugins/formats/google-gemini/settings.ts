@@ -51,6 +51,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
     Object.entries(CONFIG).map(([name, [key]]) => [name, `generationConfig.${key}`]),
   ),
   ...Object.fromEntries(Object.entries(BESIDE).map(([name, [key]]) => [name, key])),
+  turns: 'contents',
   thinking: 'generationConfig.thinkingConfig',
   form: 'generationConfig.responseMimeType',
   choice: 'toolConfig',

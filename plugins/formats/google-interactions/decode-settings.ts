@@ -30,6 +30,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
     Object.entries(CONFIG).map(([name, [key]]) => [name, `generation_config.${key}`]),
   ),
   ...Object.fromEntries(Object.entries(BESIDE).map(([name, [key]]) => [name, key])),
+  turns: 'input',
   thinking: 'generation_config.thinking_level',
   form: 'response_format',
   choice: 'generation_config.tool_choice',

@@ -38,12 +38,21 @@ interface Writer {
   write(value: Json, target: TargetFacts, dropped: DroppedFields): Fields
 }
 const TIERS: Readonly<Record<string, string | undefined>> = { auto: undefined, default: 'standard' }
+const MAX_STOPS = 5
 const WRITERS: Readonly<Partial<Record<keyof Settings, Writer>>> = {
   limit: {
     inConfig: true,
     write: (value, { maxOutput }) => ({
       max_output_tokens: Math.min(Number(value), maxOutput ?? Number(value)),
     }),
+  },
+  stops: {
+    inConfig: true,
+    write(value, _, dropped) {
+      const stops = Array.isArray(value) ? value : []
+      if (stops.length > MAX_STOPS) dropped.add('stops')
+      return stops.length > 0 ? { stop_sequences: stops.slice(0, MAX_STOPS) } : {}
+    },
   },
   audio: {
     inConfig: true,

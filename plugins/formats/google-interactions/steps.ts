@@ -1,7 +1,6 @@
 /** Encodes blocks of the hub as whole steps of an answer. */
-import type { Fields } from '../fields.ts'
+import { argumentsOf, type Fields } from '../fields.ts'
 import { GOOGLE } from '../google/origin.ts'
-import { argumentsOf } from '../google/results.ts'
 import { encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
 import type { Call, Content, OpaquePayload } from '../hub/content.ts'
 import { encodePayload } from '../hub/opaque-payload.ts'

@@ -35,10 +35,3 @@ export const wrapResult = ({ value, content, hasFailed }: Result): Fields => {
 }
 export const mediaIn = ({ content }: Result): readonly Media[] =>
   content.filter((each): each is Media => each.type === 'media')
-
-/** Arguments must be an object here, whatever the model wrote. */
-export const argumentsOf = (input: string): Fields => {
-  if (input.trim() === '') return {}
-  const value = parseJson(input)
-  return isFields(value) ? value : { input: value ?? input }
-}

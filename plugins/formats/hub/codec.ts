@@ -66,8 +66,8 @@ export interface Codec extends TargetCodec {
   /** True if the format has no field for thoughts and signatures, so that many clients do not send
    *  them back. */
   readonly losesSignatures?: boolean
-  /** Hub name of a setting, or `thinking`, `form`, `choice` -> its name in this format. Reports of
-   *  dropped fields use the client's names. */
+  /** Hub name of a setting, or `turns`, `thinking`, `form`, `choice` -> its name in this format.
+   *  Reports of dropped fields use the client's names. */
   readonly settings: Readonly<Record<string, string>>
 }
 

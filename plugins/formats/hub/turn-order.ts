@@ -62,7 +62,11 @@ const addOther = (turn: Turn, ordered: Turn[], openTurns: Map<string, OpenTurn>)
 export const fillLastTurn = (turns: readonly Turn[]): readonly Turn[] => {
   const last = turns.at(-1)
   if (last?.role !== 'user' || turns.at(-2)?.role === 'user') return turns
-  const isBlank = last.content.every(each => each.type === 'text' && each.text.trim() === '')
-  if (!isBlank) return turns
+  if (!isBlank(last)) return turns
   return [...turns.slice(0, -1), { ...last, content: [{ type: 'text', text: '.' }] }]
 }
+const isBlank = ({ content }: Turn): boolean =>
+  content.every(each => each.type === 'text' && each.text.trim() === '')
+/** Whether nobody says anything: no turn but blank instructions. */
+export const isSilent = (turns: readonly Turn[]): boolean =>
+  turns.every(turn => turn.role === 'system' && isBlank(turn))

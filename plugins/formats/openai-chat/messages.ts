@@ -3,12 +3,14 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import {
+  argumentsOf,
   type Fields,
   fieldsIn,
   isFields,
   listIn,
   lookUp,
   omitUndefined,
+  parseJson,
   requireMember,
   requireObject,
   textIn,
@@ -254,12 +256,18 @@ export const writeTextAndCalls = (content: readonly Content[], ownOnly: boolean)
   const calls: Json[] = []
   for (const each of content) {
     if (each.type === 'text') texts.push(each.text)
-    else if (each.type === 'call') calls.push(writeCall(each, ownOnly))
+    else if (each.type === 'call') calls.push(writeCall(ownOnly ? withObject(each) : each, ownOnly))
   }
   return {
     content: texts.length > 0 ? texts.join('') : null,
     ...(calls.length > 0 && { tool_calls: calls }),
   }
+}
+/** Many providers of this format refuse other arguments than a JSON object in the history. */
+const withObject = (call: Call): Call => {
+  const { input, isFreeText } = call
+  if (isFreeText || input === '' || isFields(parseJson(input))) return call
+  return { ...call, input: JSON.stringify(argumentsOf(input)) }
 }
 const writeCall = ({ id, name, input, isFreeText, payload }: Call, ownOnly: boolean): Fields => ({
   id: encodeCallId(id, PORTABLE_ID),

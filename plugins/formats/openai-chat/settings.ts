@@ -1,5 +1,6 @@
 /** Maps plain settings of a chat request to and from the hub. */
 import type { Json } from '../../../engine/plugin.ts'
+import { shortenForOpenai, userName } from '../end-user.ts'
 import { fault } from '../faults.ts'
 import {
   type Fields,
@@ -16,7 +17,6 @@ import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
 import { objectSchema } from '../hub/root-schema.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
-import { shorten, userName } from '../openai-names.ts'
 import { strictly } from '../openai-strict.ts'
 
 /** Hub name -> name in this format. */
@@ -53,6 +53,7 @@ export const ALIASES: SettingAliases = {
 /** The names that clients of this format use, including fields that are not plain settings. */
 export const NAMES: Readonly<Record<string, string>> = {
   ...SETTINGS,
+  turns: 'messages',
   thinking: 'reasoning_effort',
   form: 'response_format',
   choice: 'tool_choice',
@@ -105,8 +106,8 @@ export const readSettings = (body: Fields): Settings => {
 type Writer = (value: Json, dropped: DroppedFields) => Json
 const MAX_STOPS = 4
 const WRITERS: Readonly<Partial<Record<keyof Settings, Writer>>> = {
-  user: shorten,
-  cacheKey: shorten,
+  user: shortenForOpenai,
+  cacheKey: shortenForOpenai,
   stops: (value, dropped) => {
     if (!Array.isArray(value) || value.length <= MAX_STOPS) return value
     dropped.add('stops')

@@ -43,6 +43,7 @@ export const SETTING_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(PLAIN_SETTINGS).map(([name, [key]]) => [name, key])),
   // Clients that use `safety_identifier` are recorded in `clientNames`.
   user: 'user',
+  turns: 'input',
   verbosity: 'text.verbosity',
   thinking: 'reasoning',
   form: 'text.format',

@@ -17,10 +17,15 @@ import type {
 import { needsSignatures } from '../hub/conversation-rules.ts'
 import { describeHostedCall } from '../hub/hosted-call-text.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
+import { fillLastTurn } from '../hub/turn-order.ts'
 import { writePart } from './content.ts'
 import { originalItemOf } from './hosted-tools.ts'
 import { CALL_ID, NAME } from './name.ts'
 import { searchItemIn } from './tool-search.ts'
+
+/** The `input` of a request. Its last turn has content, which the provider demands. */
+export const writeInput: typeof writeItems = (turns, ...others) =>
+  writeItems(fillLastTurn(turns), ...others)
 
 /** `signsNothing`: the upstream's thoughts have no payload, and go back as texts. */
 export const writeItems = (

@@ -1,11 +1,11 @@
 /** Encodes settings, thinking and structured output for an upstream. */
 import type { Json } from '../../../engine/plugin.ts'
+import { shortenForOpenai, userName } from '../end-user.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
 import { objectSchema } from '../hub/root-schema.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
-import { shorten, userName } from '../openai-names.ts'
 import { strictly } from '../openai-strict.ts'
 import {
   INCLUDE_LOGPROBS,
@@ -53,8 +53,8 @@ const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'p
 const MIN_TOKENS = 16
 const VALUE_RULES: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> = {
   limit: value => (typeof value === 'number' ? Math.max(MIN_TOKENS, value) : value),
-  user: shorten,
-  cacheKey: shorten,
+  user: shortenForOpenai,
+  cacheKey: shortenForOpenai,
 }
 /** Values that equal this format's default. */
 const isDefault = (name: string, value: Json): boolean =>

@@ -10,7 +10,7 @@ import { clientNamesIn } from '../hub/setting-aliases.ts'
 import { countSchema } from './about.ts'
 import { readItems } from './decode-messages.ts'
 import { ALIASES, readForm, readPrevious, readSettings, readThinking } from './decode-settings.ts'
-import { reportDropped, writeItems } from './encode-messages.ts'
+import { reportDropped, writeInput } from './encode-messages.ts'
 import { writeSettings } from './encode-settings.ts'
 import { fault as own } from './faults.ts'
 import { readChoice, readTools, writeTools } from './tools.ts'
@@ -67,7 +67,7 @@ export const encodePrompt = (
     body: omitUndefined({
       model: target.name,
       instructions,
-      input: writeItems(turns, hint, dropped, target.traits.signatures === 'none'),
+      input: writeInput(turns, hint, dropped, target.traits.signatures === 'none'),
       ...writeTools(prompt, hint, dropped),
       ...writeSettings(prompt, target, dropped),
       ...hint(prompt.cache),

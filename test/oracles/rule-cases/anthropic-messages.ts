@@ -161,6 +161,7 @@ export const MESSAGES_CASES: RuleCases = {
     limits: {
       user: { body: { metadata: { user_id: 'u'.repeat(257) } } },
       stop: { body: { stop_sequences: ['\n'] } },
+      output: { body: { max_tokens: -1 } },
     },
     'output-config': {
       effort: { model: OLD, body: { output_config: { effort: 'low' } } },

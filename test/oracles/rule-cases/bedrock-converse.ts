@@ -69,6 +69,7 @@ export const CONVERSE_CASES: RuleCases = {
     settings: {
       temperature: { body: { inferenceConfig: { temperature: 1.5 } } },
       output: { body: { inferenceConfig: { maxTokens: 0 } } },
+      effort: { body: { outputConfig: { effort: 'xhigh' } } },
       stop: { body: { inferenceConfig: { stopSequences: [''] } } },
       points: of(by('user', { text: 'a' }, ...Array.from({ length: 4 }, () => cachePoint))),
     },

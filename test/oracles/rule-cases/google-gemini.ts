@@ -124,6 +124,7 @@ export const GEMINI_CASES: RuleCases = {
       logprobs: config({ logprobs: 5 }),
       candidates: config({ candidateCount: 9 }),
       output: config({ maxOutputTokens: 0 }),
+      'top k': config({ topK: 0 }),
     },
     labels: { 'the Gemini API': { body: { labels: { a: 'b' } } } },
   },

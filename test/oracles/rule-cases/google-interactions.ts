@@ -33,6 +33,11 @@ export const INTERACTIONS_CASES: RuleCases = {
       twice: { body: { tools: [tool('f'), tool('f')] } },
       'another choice': { body: { tools: [tool('g')] } },
     },
+    settings: {
+      output: { body: { generation_config: { max_output_tokens: 0 } } },
+      seed: { body: { generation_config: { seed: 2 ** 40 } } },
+      stop: { body: { generation_config: { stop_sequences: [''] } } },
+    },
     media: {
       'no data': of(user({ type: 'image', mime_type: 'image/png' })),
       'no type': of(user({ type: 'image', data: 'AA' })),

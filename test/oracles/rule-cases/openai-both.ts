@@ -35,7 +35,16 @@ export const openAiCases = (
       'a reasoning model': { model: 'gpt-5.5', body: { temperature: 0.5 } },
       range: { body: { temperature: 2.5 } },
     },
+    ranges: {
+      'no output': { body: { max_completion_tokens: 0, max_output_tokens: 0 } },
+      fraction: { body: { top_logprobs: 1.5, logprobs: true } },
+      beyond: { body: { top_p: -1 } },
+    },
     effort: {
+      'a word of newer models': {
+        model: 'gpt-5-mini',
+        body: { reasoning_effort: 'xhigh', reasoning: { effort: 'xhigh' } },
+      },
       'no reasoning model': { body: { reasoning_effort: 'low', reasoning: { effort: 'low' } } },
     },
     images: {

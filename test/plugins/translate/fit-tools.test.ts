@@ -5,6 +5,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { USAGE } from '../../../plugins/slots.ts'
 import { JSON_TYPE, SSE, translateAttempt } from '../../helpers/formats/translation.ts'
 
+const HI = [{ role: 'user', content: 'Hi' }]
 const CHAT = 'openai-chat'
 const RESPONSES = 'openai-responses'
 const MESSAGES = 'anthropic-messages'
@@ -217,24 +218,27 @@ t.test('hosted tools: a function of the same name is not a hosted tool', async t
 t.test('hosted tools: each client reads the name of the tool in its own request', async t => {
   const search = { name: 'gx_search' }
   const cases: readonly (readonly [client: string, body: object, named: string])[] = [
-    [CHAT, { messages: [], tools: [{ type: 'function', function: search }] }, 'tools[0].gx_search'],
+    [CHAT, { messages: HI, tools: [{ type: 'function', function: search }] }, 'tools[0].gx_search'],
     [
       MESSAGES,
-      { max_tokens: 9, messages: [], tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+      { max_tokens: 9, messages: HI, tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
       'tools[0].web_search_20250305',
     ],
     [
       MESSAGES,
       {
         max_tokens: 9,
-        messages: [],
+        messages: HI,
         tools: [{ type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }],
       },
       'tools[0].tool_search_tool_bm25',
     ],
     [
       GEMINI,
-      { contents: [], tools: [{ googleSearch: {} }, { google_maps: {} }] },
+      {
+        contents: [{ parts: [{ text: 'Hi' }] }],
+        tools: [{ googleSearch: {} }, { google_maps: {} }],
+      },
       'tools[0].googleSearch, tools[1].google_maps',
     ],
     [RESPONSES, { input: 'hi', tools: [{ type: 'tool_search' }] }, 'tools[0].tool_search'],
@@ -255,8 +259,8 @@ t.test(
     const cases: readonly (readonly [client: string, body: Json])[] = [
       [RESPONSES, { input: 'hi', tools: [{ type: 'computer_use_preview' }] }],
       [RESPONSES, { input: 'hi', tools: [{ type: 'local_shell' }] }],
-      [MESSAGES, { messages: [], tools: [{ type: 'computer_20250124', name: 'computer' }] }],
-      [GEMINI, { contents: [], tools: [{ computerUse: {} }] }],
+      [MESSAGES, { messages: HI, tools: [{ type: 'computer_20250124', name: 'computer' }] }],
+      [GEMINI, { contents: [{ parts: [{ text: 'Hi' }] }], tools: [{ computerUse: {} }] }],
     ]
     for (const [client, body] of cases) {
       const { fault } = await translateAttempt({ client, target: CHAT, body })

@@ -175,8 +175,16 @@ t.test('MCP servers: a target without them refuses the request', async t => {
     [RESPONSES, { input: 'hi', tools: [translated] }, CHAT],
     [RESPONSES, { input: 'hi', tools: [translated] }, GEMINI],
     [RESPONSES, { input: 'hi', tools: [translated] }, 'openai-images'],
-    [GEMINI, { contents: [], tools: [{ mcpServers: [{ name: 'files' }] }] }, CHAT],
-    [GEMINI, { contents: [], tools: [{ mcp_servers: [{ name: 'files' }] }] }, MESSAGES],
+    [
+      GEMINI,
+      { contents: [{ parts: [{ text: 'Hi' }] }], tools: [{ mcpServers: [{ name: 'files' }] }] },
+      CHAT,
+    ],
+    [
+      GEMINI,
+      { contents: [{ parts: [{ text: 'Hi' }] }], tools: [{ mcp_servers: [{ name: 'files' }] }] },
+      MESSAGES,
+    ],
   ]
   for (const [client, body, target] of cases) {
     const { fault } = await translateAttempt({ client, target, body })

@@ -1,12 +1,11 @@
 /** Encodes hub content as blocks for a client. Data that the client cannot read travels as an
  *  opaque payload, which the client sends back. */
 
-import { type Fields, isFields } from '../../fields.ts'
+import { argumentsOf, type Fields, isFields } from '../../fields.ts'
 import { encodeCallId, PORTABLE_ID } from '../../hub/call-id.ts'
 import type { Call, Content, HostedCall, OpaquePayload, Text, Thought } from '../../hub/content.ts'
 import { encodePayload } from '../../hub/opaque-payload.ts'
 import { callerFields, hostedItemsPayload, REDACTED_KIND } from '../decode-content.ts'
-import { argumentsOf } from '../encode-content.ts'
 import { hostedCallBlocks, useId } from '../encode-hosted-tools.ts'
 import { mediaAsText } from '../media.ts'
 import { NAME } from '../members.ts'

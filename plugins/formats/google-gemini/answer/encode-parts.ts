@@ -1,7 +1,6 @@
 /** Encodes blocks of the hub as parts of an answer for a client. */
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Fields } from '../../fields.ts'
-import { argumentsOf } from '../../google/results.ts'
+import { argumentsOf, type Fields } from '../../fields.ts'
 import { encodeCallId, PORTABLE_ID } from '../../hub/call-id.ts'
 import type { Content, OpaquePayload } from '../../hub/content.ts'
 import { encodePayload } from '../../hub/opaque-payload.ts'

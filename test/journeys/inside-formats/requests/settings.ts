@@ -88,7 +88,7 @@ export const cases: readonly RequestCase[] = [
     request: { input: 'q', temperature: 0.2, top_p: 1, top_logprobs: 2 },
     check: ({ up, dropped }) =>
       !('temperature' in up || 'top_p' in up || 'top_logprobs' in up) &&
-      dropped === 'temperature, top_logprobs',
+      dropped === 'top_logprobs, temperature',
   },
   {
     name: 'metadata with store stays',

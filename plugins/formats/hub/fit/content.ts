@@ -1,9 +1,10 @@
 /** Brings the content of a prompt into what every target knows: one name for each media type, and
  *  documents that hold other content taken apart. One walk, also through tool results. Pure. */
-import { kindOfMime } from '../media/media.ts'
-import { mediaName } from '../media/media-names.ts'
-import type { Content, Media, Text } from './content.ts'
-import type { Prompt } from './prompt.ts'
+import { kindOfMime } from '../../media/media.ts'
+import { mediaName } from '../../media/media-names.ts'
+import type { DroppedFields } from '../codec.ts'
+import type { Content, Media, Text } from '../content.ts'
+import type { Prompt } from '../prompt.ts'
 
 /** `format`: of the target; it gets its own documents unchanged. */
 export const fitContent = (prompt: Prompt, format: string | undefined): Prompt => {
@@ -63,3 +64,31 @@ const withName = <Part extends Text | Media>(part: Part): Part => {
   const kind = part.kind === 'document' ? kindOfMime(mime) : part.kind
   return { ...part, kind, source: { ...source, mime } }
 }
+
+/** Empty documents and media, which say nothing and which some providers refuse, are left out and
+ *  reported, also in tool results. */
+export const withoutEmptyMedia = (prompt: Prompt, dropped: DroppedFields): Prompt => {
+  if (!prompt.turns.some(({ content }) => content.some(holdsEmpty))) return prompt
+  const isKept = (part: Content): boolean => {
+    if (!isEmptyMedia(part)) return true
+    dropped.add(part.at ?? part.kind)
+    return false
+  }
+  const keep = (content: readonly Content[]): readonly Content[] =>
+    content
+      .filter(isKept)
+      .map(each =>
+        each.type === 'result' ? { ...each, content: each.content.filter(isKept) } : each,
+      )
+  const turns = prompt.turns.map(turn => ({ ...turn, content: keep(turn.content) }))
+  return { ...prompt, turns }
+}
+const isEmptyMedia = (part: Content): part is Media => {
+  if (part.type !== 'media') return false
+  const { source } = part
+  return (
+    (source.type === 'text' && source.text === '') || (source.type === 'data' && source.data === '')
+  )
+}
+const holdsEmpty = (content: Content): boolean =>
+  isEmptyMedia(content) || (content.type === 'result' && content.content.some(isEmptyMedia))

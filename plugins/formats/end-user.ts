@@ -1,6 +1,5 @@
-/** Names of users and caches, which OpenAI limits to 64 characters. Pure. */
+/** Names of users and caches, whose length providers limit. Pure. */
 import { createHash } from 'node:crypto'
-import type { Json } from '../../engine/plugin.ts'
 import type { Prompt } from './hub/prompt.ts'
 
 const USER_NAMES: readonly string[] = ['user', 'safety_identifier']
@@ -10,9 +9,9 @@ export const userName = ({ clientNames }: Pick<Prompt, 'clientNames'>): { user?:
   return name !== undefined && USER_NAMES.includes(name) ? { user: name } : {}
 }
 
-const MAX_NAME = 64
 /** A name only has to be stable across requests, so a digest of a longer one suffices. */
-export const shorten = (value: Json): Json => {
-  if (typeof value !== 'string' || value.length <= MAX_NAME) return value
-  return createHash('sha256').update(value).digest('base64url')
-}
+export const shorten = (value: string, most: number): string =>
+  value.length <= most ? value : createHash('sha256').update(value).digest('base64url')
+/** OpenAI's names have at most 64 characters. */
+export const shortenForOpenai = <Value>(value: Value): Value | string =>
+  typeof value === 'string' ? shorten(value, 64) : value
