@@ -7,7 +7,7 @@ import { isMeter, isSum } from '../billing/meters.ts'
 import type { PricingFacts } from '../billing/pricing-facts.ts'
 import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
 import type { Captures } from './pattern.ts'
-import type { ModelOptions, RuleOptions } from './section.ts'
+import { dividedBy, type ModelOptions, type RuleOptions } from './section.ts'
 import { addRules, insertNames, sendingRulesOf, targetsOf } from './targets.ts'
 
 export interface RoutingRule {
@@ -64,7 +64,7 @@ export const routingRulesOf = (options: ModelOptions): readonly RoutingRule[] =>
     when: compileConditions(rule, [], () => {}) ?? [],
     headers: rule.headers ?? {},
     share: rule.share === undefined ? 1 : Number.parseFloat(rule.share) / 100,
-    by: rule.by ?? 'conversation',
+    by: dividedBy(rule),
     targets: rule.to === undefined ? undefined : ownTargets(options, rule.to),
     only: rule.only && new Set(rule.only),
   }))

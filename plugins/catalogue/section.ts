@@ -96,6 +96,8 @@ const RULE = object(
   { minProperties: 1, examples: [{ when: { prompt: '> 200k' }, to: 'gx/gemini-2.5-pro' }] },
 )
 export type RuleOptions = RawOf<typeof RULE>
+/** The unit that the share of a rule divides. */
+export const dividedBy = (rule: RuleOptions) => RULE.read(rule).by
 
 const MODEL = object(
   'One model, or all models whose names match a pattern.',

@@ -116,7 +116,7 @@ const take = async (
   if (member === undefined || !secrets) return
   const { id, account, name, [member]: secret } = row
   try {
-    secrets.write({ account, name, id: id ?? null, [member]: secret ?? null })
+    await secrets.write({ account, name, id: id ?? null, [member]: secret ?? null })
   } catch (error) {
     const isKey = operation === 'keys create'
     if (isKey) await runWhole(operationOf('keys revoke'), { key: id ?? 0 }, host)

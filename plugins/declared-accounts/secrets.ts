@@ -1,12 +1,13 @@
 /** Stores the secrets of new keys and the sign-in links of new members: in a file that only its
  *  owner can read, or by a command. Each is one line of JSON. */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { UsageError } from '../../engine/cli/kit.ts'
 
 export interface Secrets {
   /** Rejects if the secret is not stored. */
-  write(secret: object): void
+  write(secret: object): Promise<void>
   close(): void
 }
 
@@ -23,7 +24,7 @@ export const fileForSecrets = (path: string): Secrets => {
     throw new UsageError(`--secrets ${path}: other users can read the file; run chmod 600 on it`)
   }
   return {
-    write(secret) {
+    async write(secret) {
       writeSync(file, `${JSON.stringify(secret)}\n`)
       fsyncSync(file)
     },
@@ -33,14 +34,13 @@ export const fileForSecrets = (path: string): Secrets => {
 
 /** Runs the command once for each secret, which is its standard input. */
 export const commandForSecrets = (command: string): Secrets => ({
-  write(secret) {
-    const input = `${JSON.stringify(secret)}\n`
-    const { status } = spawnSync(command, {
-      shell: true,
-      input,
-      stdio: ['pipe', 'ignore', 'inherit'],
-    })
-    if (status !== 0) throw new Error(`the command of --secrets-command ended with ${status}`)
+  async write(secret) {
+    const child = spawn(command, { shell: true, stdio: ['pipe', 'ignore', 'inherit'] })
+    // A command that ends without reading says so by its exit code.
+    child.stdin.on('error', () => {})
+    child.stdin.end(`${JSON.stringify(secret)}\n`)
+    const [code] = await once(child, 'close')
+    if (code !== 0) throw new Error(`the command of --secrets-command ended with ${code}`)
   },
   close() {},
 })

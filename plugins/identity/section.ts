@@ -45,7 +45,6 @@ export const SECTION = object(
         claim: { ...CLAIM, presence: 'default', fallback: 'sub' },
         prefix: text('What is put before the value.', {
           pattern: NAME,
-          default: '',
           examples: ['sso-'],
         }),
         map: map(

@@ -103,9 +103,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a kept hold stays in the lease of its process',
-    edits: [
-      edit('plugins/ledger/kept-hold.ts', '[row, leaveShare([account, quotaWallet]), ', '[row, '),
-    ],
+    edits: [edit('plugins/ledger/kept-hold.ts', '    leaveShare([account, quotaWallet]),\n', '')],
     tests: [KEPT_HOLD],
   },
   {

@@ -43,6 +43,7 @@ const COMMANDS_BESIDE: Readonly<Record<string, string>> = {
   usage: 'one command for an account and for all, whose rows differ',
   'keys import': 'reads a file of this machine',
   'journal show': 'reads files of this machine',
+  apply: 'reads a file of this machine and runs operations of the table',
   replay: 'sends a request to an upstream and prints what it answers',
 }
 const READS = 'reads what no command changes'
