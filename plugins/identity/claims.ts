@@ -54,7 +54,7 @@ const textsIn = (value: unknown): readonly string[] =>
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@+|/-]{0,63}$/u
 
 const nameIn = (claims: Claims, claim: string, map?: Readonly<Record<string, string>>): string => {
-  const values = [...new Set(valuesAt(claims, claim))]
+  const values = [...new Set(verifiedAt(claims, claim))]
   if (map) {
     const known = Object.keys(map).find(each => values.includes(each))
     if (known === undefined) throw fault('IDENTITY_CLAIM', [claim, 'has no known value'])
@@ -66,14 +66,21 @@ const nameIn = (claims: Claims, claim: string, map?: Readonly<Record<string, str
   if (NAME.test(value)) return value
   throw fault('IDENTITY_CLAIM', [claim, 'must have 1 to 64 letters, digits and . _ @ + | / -'])
 }
-const memberIn = (claims: Claims, claim: string): string => {
-  // Anyone can enter an address that is not verified.
-  if (claim === 'email' && claims.email_verified === false)
+/** Anyone can enter an address that is not verified. Some providers write the flag as a text. */
+const verifiedAt = (claims: Claims, claim: string): readonly string[] => {
+  if (claim === 'email' && String(claims.email_verified) === 'false')
     throw fault('IDENTITY_CLAIM', [claim, 'is not verified by the provider'])
-  return nameIn(claims, claim)
+  return valuesAt(claims, claim)
+}
+const memberIn = (claims: Claims, claim: string): string => {
+  const name = nameIn(claims, claim)
+  // Operations take the number of a member in place of its name.
+  if (/^\d{1,15}$/.test(name))
+    throw fault('IDENTITY_CLAIM', [claim, 'is a short number, which could be that of a member'])
+  return name
 }
 const roleIn = (claims: Claims, { claim, map, default: other }: NonNullable<Section['role']>) => {
-  const values = valuesAt(claims, claim)
+  const values = verifiedAt(claims, claim)
   const roles = new Set(values.map(each => (map ? own(map, each) : each)))
   const role = ROLES.find(each => roles.has(each)) ?? other
   if (role === undefined) throw fault('IDENTITY_CLAIM', [claim, 'has no known role'])

@@ -51,6 +51,31 @@ t.test('claims: of several roles the one with the most rights counts', async t =
   t.throws(() => roleOf([], { default: undefined }), { code: 'IDENTITY_CLAIM', status: 403 })
 })
 
+t.test('claims: an address that is not verified names no account, member or role', async t => {
+  const email = 'eve@acme.test'
+  const sections = [
+    { account: { claim: 'email' } },
+    { account: { claim: 'email', map: { [email]: 'acme' } } },
+    { member: 'email' },
+    { member: 'sub', role: { claim: 'email', map: { [email]: 'admin' } } },
+  ]
+  for (const section of sections) {
+    for (const flag of [false, 'false'])
+      t.throws(() => mapped(section, { email, email_verified: flag }), { code: 'IDENTITY_CLAIM' })
+    for (const flag of [true, 'true', undefined])
+      t.match(mapped(section, { email, email_verified: flag }), { subject: 'ann' })
+  }
+})
+
+t.test('claims: the name of a member cannot be the number of another', async t => {
+  for (const sub of ['7', 7, '123456789012345'])
+    t.throws(() => mapped({ account: { prefix: 'a-' }, member: 'sub' }, { sub }), {
+      code: 'IDENTITY_CLAIM',
+    })
+  const long = '123456789012345678901'
+  t.match(mapped({ account: { prefix: 'a-' }, member: 'sub' }, { sub: long }), { member: long })
+})
+
 t.test('claims: identities differ by issuer, subject and account', async t => {
   const digest = (claims: object, section = {}) => mapped(section, claims).digest
   const account = { claim: 'org' }
