@@ -62,6 +62,8 @@ export const digestOf = (text: string): string => {
   return hash('sha256', isOwn ? text : text.slice(PREFIXES.key.length))
 }
 
+/** Before the mark of a key that tokens of an identity provider use. No secret has a space. */
+export const TOKEN_PREFIX = 'jwt: '
 /** `sk-Ab3d…wxyz` */
 export const maskSecret = (prefix: string, lastFour: string): string => `${prefix}…${lastFour}`
 

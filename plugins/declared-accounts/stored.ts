@@ -1,5 +1,6 @@
 /** The accounts of the store in the form of a declared account, with the numbers of their keys. */
 import type { HostBase, Json } from '../../engine/plugin.ts'
+import { TOKEN_PREFIX } from '../credentials/secret.ts'
 import { runWhole } from '../operator/command-line.ts'
 import { accountsList } from '../operator/operations/account-reads.ts'
 import { keysList } from '../operator/operations/key-reads.ts'
@@ -27,7 +28,8 @@ export const readStored = async (
     await list<KeyView>(keysList, { kind: 'key', limit: 1_000 }),
   ]
   const keysByAccount = Map.groupBy(
-    keys.filter(({ state }) => state !== 'revoked'),
+    // Those of tokens have no secret, and their names are not the operator's.
+    keys.filter(({ state, key }) => state !== 'revoked' && !key.startsWith(TOKEN_PREFIX)),
     ({ account }) => account,
   )
   const stored = new Map<string, StoredAccount>()

@@ -6,6 +6,7 @@ import type { Credentials, Entry } from '../credentials/credentials.ts'
 import { refusal } from '../credentials/faults.ts'
 import { ensureAccount } from '../credentials/find.ts'
 import { addMember, FIND_MEMBER } from '../credentials/members.ts'
+import { TOKEN_PREFIX } from '../credentials/secret.ts'
 import { addKey, FIND_ACCOUNT } from '../credentials/statements.ts'
 import type { Account } from '../slots.ts'
 import type { Identity } from './claims.ts'
@@ -60,7 +61,7 @@ export class IdentityKeys {
     this.#checkOperator(account)
     const member = await this.#ensureMember(account.id, identity)
     const { digest, subject } = identity
-    const secret = { text: '', digest, prefix: 'jwt-', lastFour: subject.slice(-4) }
+    const secret = { text: '', digest, prefix: TOKEN_PREFIX, lastFour: subject.slice(-4) }
     const key = { account: account.id, member, name: `jwt ${subject}`.slice(0, 64), secret }
     try {
       await this.#database.write(addKey(key, await this.#database.now()))

@@ -3,7 +3,9 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
 import type { HostBase } from '../../engine/plugin.ts'
+import { findAccount } from '../../plugins/credentials/find.ts'
 import { applyCommand, exportAccounts } from '../../plugins/declared-accounts/command.ts'
+import { IdentityKeys } from '../../plugins/identity/identity-keys.ts'
 import { blockOf } from '../docs/blocks.ts'
 import { runCommand } from '../helpers/gateway/command-line.ts'
 import { hostOver, openAccountsIn } from '../helpers/store/accounts.ts'
@@ -23,6 +25,7 @@ const ACME = {
     batch: { expires: '2090-01-31', limits: { concurrency: 3 } },
   },
 }
+const NO_CACHE = { findIdentity: async () => ({ refusalCode: 'AUTH_UNKNOWN' }) } as never
 const start = (t: Test, host: HostBase) => {
   const folder = t.testdir({})
   const [file, secrets] = [`${folder}/accounts.yaml`, `${folder}/secrets.jsonl`]
@@ -176,6 +179,24 @@ for (const { engine, database } of await startBoth(t, []))
         err: /unique/,
       })
       t.same(await exported(), before)
+    })
+
+    await t.test('apply: keys of tokens of an identity provider are not of the file', async t => {
+      const before = await exported()
+      const id = (await findAccount(database, 'acme')).id
+      const keys = new IdentityKeys({ create: 'members', operators: false }, NO_CACHE, database)
+      for (const subject of ['auth0|7', `${'x'.repeat(64)}1`, `${'x'.repeat(64)}2`]) {
+        const identity = { digest: `identity:${subject}`, subject, account: 'acme' }
+        const find = keys.find({ ...identity, member: undefined, role: undefined })
+        await t.rejects(find, { code: 'AUTH_UNKNOWN' }, 'it was made, and the cache is empty')
+      }
+      t.same(await exported(), before)
+      t.match(await apply(before, '--prune'), { exit: 0, out: /^Nothing to change/ })
+      const sql = {
+        name: 'count',
+        text: 'SELECT id FROM api_keys WHERE account = ? AND digest LIKE ? AND revoked IS NULL',
+      }
+      t.equal((await database.read(sql, [id, 'identity:%'])).length, 3)
     })
 
     await t.test('docs/accounts-file.md: its file can be applied', async t => {
