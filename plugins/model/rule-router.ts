@@ -100,12 +100,10 @@ export const setTargets = (
     : targets
 }
 
-/** Rules read the body, also where the path names the model. A body that is not JSON has no
- *  members for them. */
+/** Rules read the body, also where the path names the model, and whatever type the client gives it:
+ *  other stages read JSON of any type. A body that is not JSON has no members for them. */
 const readBody = async ({ kind, request }: Exchange): Promise<void> => {
-  const type = request.headers['content-type'] ?? ''
-  const isJson = request.method === 'POST' && /json|^$/.test(type)
-  if (kind === 'websocket' || request.outlined !== undefined || !isJson) return
+  if (kind === 'websocket' || request.outlined !== undefined || request.method !== 'POST') return
   await request.outline().catch(() => {})
 }
 

@@ -83,6 +83,25 @@ const run = async (t: Test, ...argv: readonly string[]) => {
 }
 const start = (rules: string, model = '') => prepareCustomer(routes(rules, model), 1_000n * UNIT)
 
+t.test('rules: the type of the body does not change which rule holds', async t => {
+  const { key } = await start('[{ name: tools, when: { tools: true }, to: two/tools }]')
+  const body = {
+    contents: [{ role: 'user', parts: [{ text: 'Hi' }] }],
+    tools: [{ functionDeclarations: [{ name: 'f' }] }],
+  }
+  for (const type of [
+    'application/json',
+    'text/plain',
+    'audio/mp3',
+    'application/x-www-form-urlencoded',
+  ]) {
+    const path = '/v1beta/models/words:generateContent'
+    const { response } = await postJson(key, path, body, { 'content-type': type })
+    t.equal(response.status, 200, type)
+    t.equal(response.headers.get('x-tollgate-rule'), 'tools', type)
+  }
+})
+
 t.test('rules: the first one that holds counts, in every format of clients', async t => {
   const { key } = await start(`[
     { name: long, when: { prompt: '> 1k' }, to: two/large },
