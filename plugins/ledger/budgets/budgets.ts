@@ -2,12 +2,18 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Database, Host } from '../../../engine/plugin.ts'
-import { type Currency, configuredCurrency } from '../../billing/currency.ts'
+import { configuredCurrency } from '../../billing/currency.ts'
 import type { Account } from '../../slots.ts'
 import { isCode } from '../faults.ts'
 import type { Ledger } from '../ledger.ts'
 import { ADMISSION_TIMEOUT, writeWithRetry } from '../write-with-retry.ts'
-import { type BudgetRowKey, BudgetRows, type SingleBudget } from './rows.ts'
+import {
+  type BudgetRowKey,
+  BudgetRows,
+  FOLLOW_INTERVAL,
+  type RowSource,
+  type SingleBudget,
+} from './rows.ts'
 import { type Budget, type BudgetWindow, budgetsIn, KINDS, type OwnerKind } from './section.ts'
 import { openWindow } from './tables.ts'
 import { windowOf } from './window.ts'
@@ -16,7 +22,8 @@ type Windows = readonly BudgetWindow[]
 type WindowsOfCall = Windows | undefined
 
 const MAX_WINDOWS = 100_000
-/** Numbers to try for a window: two share one with a chance below 1 in 10^9. */
+/** Numbers to try for a window: two share one with a chance below 1 in 10^9. Also how often a
+ *  change of a row is read again while windows open. */
 const ATTEMPTS = 4
 
 const OWNERS: Readonly<Record<OwnerKind, (account: Account) => number | undefined>> = {
@@ -25,10 +32,16 @@ const OWNERS: Readonly<Record<OwnerKind, (account: Account) => number | undefine
   member: ({ member }) => member?.id,
 }
 
-export interface BudgetStore {
+export interface BudgetStore extends RowSource {
   readonly database: Pick<Database, 'write' | 'read'>
   readonly ledger: Pick<Ledger, 'returnUnused'>
-  readonly currency: Currency
+}
+
+/** A window to open. `change`: the last change of rows that its budget follows. */
+interface Opening {
+  readonly budget: Budget
+  readonly owner: number
+  readonly change: number
 }
 
 export class Budgets {
@@ -43,7 +56,11 @@ export class Budgets {
     this.#store = store
     const size = { maxSize: MAX_WINDOWS, sizeCalculation: () => 1 }
     this.#windows = budgets.map(() => new LRUCache(size))
-    this.#rows = new BudgetRows(store.database, store.currency, key => this.#forget(key))
+    this.#rows = new BudgetRows(store, key => this.#forget(key))
+  }
+  /** Reads changes of rows, so that calls need not. While the store is away, the next run does. */
+  async follow(): Promise<void> {
+    await this.#rows.check().catch(() => {})
   }
   /** The windows of a call that begins at `at`, ms since 1970; undefined: it has none. A promise
    *  only if the store is asked. */
@@ -51,7 +68,7 @@ export class Budgets {
     const refreshed = this.#rows.refresh()
     return refreshed ? refreshed.then(() => this.#find(account, at)) : this.#find(account, at)
   }
-  #find(account: Account, at: number): WindowsOfCall | Promise<WindowsOfCall> {
+  #find(account: Account, at: number, attempt = 0): WindowsOfCall | Promise<WindowsOfCall> {
     if (this.#budgets.length === 0 && this.#rows.isEmpty) return undefined
     const windows: BudgetWindow[] = []
     let mustOpen = false
@@ -66,7 +83,7 @@ export class Budgets {
       if (window && isIn(window, at)) windows.push(window)
       else mustOpen = true
     }
-    return mustOpen ? this.#open(account, at) : windows
+    return mustOpen ? this.#open(account, at, attempt) : windows
   }
   /** The window may have got the amount of a row: a budget of `budgets:` opens it again. */
   #forget({ kind, owner, name }: BudgetRowKey): void {
@@ -86,13 +103,22 @@ export class Budgets {
       return owner === undefined ? [] : this.#rows.of(kind, owner)
     })
   }
-  #open(account: Account, at: number): Promise<Windows> {
+  async #open(account: Account, at: number, attempt: number): Promise<WindowsOfCall> {
+    try {
+      return await this.#openAll(account, at)
+    } catch (error) {
+      if (!isCode(error, 'BUDGET_OUTDATED') || attempt === ATTEMPTS) throw error
+      await this.#rows.check()
+      return this.#find(account, at, attempt + 1)
+    }
+  }
+  #openAll(account: Account, at: number): Promise<Windows> {
     const { change } = this.#rows
     const opening = this.#budgets.flatMap((budget, index) => {
       const owner = this.#ownerOf(budget, account)
       if (owner === undefined) return []
       const windows = this.#windows[index]
-      const opened = this.#openOne(budget, owner, at, windows?.get(owner))
+      const opened = this.#openOne({ budget, owner, change }, at, windows?.get(owner))
       opened.then(
         window => change === this.#rows.change && windows?.set(owner, window),
         () => {},
@@ -101,14 +127,14 @@ export class Budgets {
     })
     const singles = this.#singles(account).map(async single => {
       const { budget, window } = single
-      single.window = await this.#openOne(budget, OWNERS[budget.of](account) ?? 0, at, window)
+      const owner = OWNERS[budget.of](account) ?? 0
+      single.window = await this.#openOne({ budget, owner, change }, at, window)
       return single.window
     })
     return Promise.all([...opening, ...singles])
   }
   async #openOne(
-    budget: Budget,
-    owner: number,
+    { budget, owner, change }: Opening,
     at: number,
     known: BudgetWindow | undefined,
   ): Promise<BudgetWindow> {
@@ -122,7 +148,7 @@ export class Budgets {
       try {
         // A lease under an earlier configuration may be more than the amount is now.
         await ledger.returnUnused(wallet)
-        const list = openWindow({ ...row, wallet }, budget)
+        const list = openWindow({ ...row, wallet }, budget, change)
         await writeWithRetry(database, list, ADMISSION_TIMEOUT)
         return { ...window, wallet, budget }
       } catch (error) {
@@ -134,11 +160,16 @@ export class Budgets {
 const isIn = ({ start, end = Infinity }: BudgetWindow, at: number): boolean =>
   at >= start && at < end
 
-export const sharedBudgets = (host: Host, ledger: Ledger): Budgets =>
-  host.share('budgets', host.config.hash, () => {
-    const { database } = host
-    return new Budgets(budgetsIn(host), { database, ledger, currency: configuredCurrency(host) })
+/** The budgets of this configuration, and the job of this process that follows their rows. */
+export const sharedBudgets = (host: Host, ledger: Ledger): Budgets => {
+  const { database, log } = host
+  const budgets = host.share('budgets', host.config.hash, () => {
+    const currency = configuredCurrency(host)
+    return new Budgets(budgetsIn(host), { database, log, ledger, currency })
   })
+  host.job('budgets', FOLLOW_INTERVAL, () => budgets.follow(), { each: true }).wake()
+  return budgets
+}
 /** An odd number below zero, by 50 bits of a digest: no process has to ask for the next one. */
 const walletNumber = (text: string): number => {
   const bytes = createHash('sha256').update(text).digest()

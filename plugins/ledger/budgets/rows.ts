@@ -1,8 +1,8 @@
 /** Budgets of one account, key or member: rows of the store, which operators set. A row of the name
  *  of a budget in `budgets:` takes its place for that owner. */
-import type { Database, Row, Sql, Statement, Value } from '../../../engine/plugin.ts'
+import type { Database, Log, Row, Sql, Statement, Value } from '../../../engine/plugin.ts'
 import type { Currency } from '../../billing/currency.ts'
-import { type Budget, type BudgetTerms, budgetOf, type OwnerKind } from './section.ts'
+import { type Budget, type BudgetTerms, type OwnerKind, parseBudget } from './section.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `budgets: ${name}`, text })
 
@@ -85,9 +85,9 @@ const CHANGED = sql(
   'changed rows',
   'SELECT kind, owner, name, settings, change FROM budget_rows WHERE change > ? ORDER BY change',
 )
-/** ms after a check for changes until the next one begins in the background, and from which calls
- *  wait for it. */
-const REFRESH = 300
+/** ms between two checks for changes, in the background. */
+export const FOLLOW_INTERVAL = 500
+/** ms after a check from which calls wait for the next one: only if the background is late. */
 const STALE = 900
 
 /** A row, and the window that was opened last. */
@@ -98,22 +98,27 @@ export interface SingleBudget<Window> {
 const NONE: readonly never[] = []
 const ownerKey = (kind: Value | undefined, owner: Value | undefined): string => `${kind} ${owner}`
 
+export interface RowSource {
+  readonly database: Pick<Database, 'read'>
+  readonly currency: Currency
+  readonly log: Pick<Log, 'warn'>
+  /** ms, monotonic. */
+  readonly now?: () => number
+}
 export class BudgetRows<Window> {
-  readonly #database: Pick<Database, 'read'>
-  readonly #currency: Currency
+  readonly #source: RowSource
+  readonly #now: () => number
   readonly #onChange: (key: BudgetRowKey) => void
   readonly #owners = new Map<string, SingleBudget<Window>[]>()
   #change = -1
   #checkedAt = Number.NEGATIVE_INFINITY
+  /** The end of the last failed check; -Infinity after a successful one. */
+  #failedAt = Number.NEGATIVE_INFINITY
   #checking: Promise<void> | undefined
 
-  constructor(
-    database: Pick<Database, 'read'>,
-    currency: Currency,
-    onChange: (key: BudgetRowKey) => void,
-  ) {
-    this.#database = database
-    this.#currency = currency
+  constructor(source: RowSource, onChange: (key: BudgetRowKey) => void) {
+    this.#source = source
+    this.#now = source.now ?? (() => performance.now())
     this.#onChange = onChange
   }
   /** The number of the last change that was read. */
@@ -126,33 +131,53 @@ export class BudgetRows<Window> {
   of(kind: OwnerKind, owner: number): readonly SingleBudget<Window>[] {
     return this.#owners.size === 0 ? NONE : (this.#owners.get(ownerKey(kind, owner)) ?? NONE)
   }
-  /** A promise if the rows must be read before they are used. While the store is away, the known
-   *  ones apply: no call can be charged then. */
+  /** A promise if the rows must be read before they are used. It rejects if they were never read.
+   *  While the store is away, the known ones apply: no call can be charged then. */
   refresh(): Promise<void> | undefined {
-    const age = performance.now() - this.#checkedAt
-    if (age <= REFRESH) return undefined
-    this.#checking ??= this.#check()
-      .catch(() => {})
+    const now = this.#now()
+    if (now - this.#checkedAt <= STALE) return undefined
+    const isKnown = this.#checkedAt !== Number.NEGATIVE_INFINITY
+    if (isKnown && now - this.#failedAt <= STALE) return undefined
+    const checked = this.check()
+    return isKnown ? checked.catch(() => {}) : checked
+  }
+  /** Reads changes, or waits for the check that does. */
+  check(): Promise<void> {
+    this.#checking ??= this.#read()
+      .catch(error => {
+        this.#failedAt = this.#now()
+        throw error
+      })
       .finally(() => {
         this.#checking = undefined
       })
-    return age > STALE ? this.#checking : undefined
+    return this.#checking
   }
-  async #check(): Promise<void> {
-    const startedAt = performance.now()
-    for (const row of await this.#database.read(CHANGED, [this.#change])) this.#apply(row)
+  async #read(): Promise<void> {
+    const startedAt = this.#now()
+    for (const row of await this.#source.database.read(CHANGED, [this.#change])) this.#apply(row)
     this.#checkedAt = startedAt
+    this.#failedAt = Number.NEGATIVE_INFINITY
   }
+  /** A row that cannot be read changes nothing: what applied before still does. */
   #apply({ kind, owner, name, settings, change }: Row): void {
-    const key = ownerKey(kind, owner)
-    const others = (this.#owners.get(key) ?? []).filter(({ budget }) => budget.name !== name)
-    const terms = settings === null ? undefined : (JSON.parse(String(settings)) as BudgetTerms)
+    this.#change = Math.max(this.#change, Number(change))
     const named = { name: String(name), of: kind as OwnerKind }
-    const own = terms && { budget: budgetOf(named, terms, this.#currency), window: undefined }
-    const rows = own ? [...others, own] : others
+    let budget: Budget | undefined
+    try {
+      budget = settings === null ? undefined : parseBudget(named, settings, this.#source.currency)
+    } catch (error) {
+      this.#source.log.warn(
+        { budget: named.name, kind, owner, error },
+        'a budget of the store cannot be read and is left out; set it again',
+      )
+      return
+    }
+    const key = ownerKey(kind, owner)
+    const others = (this.#owners.get(key) ?? []).filter(each => each.budget.name !== name)
+    const rows = budget ? [...others, { budget, window: undefined }] : others
     if (rows.length === 0) this.#owners.delete(key)
     else this.#owners.set(key, rows)
-    this.#change = Math.max(this.#change, Number(change))
     this.#onChange({ kind: named.of, owner: Number(owner), name: named.name })
   }
 }

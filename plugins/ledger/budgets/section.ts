@@ -12,7 +12,7 @@ import {
   required,
   text,
 } from '../../../engine/config/shape.ts'
-import type { Document, HostBase, Report } from '../../../engine/plugin.ts'
+import type { Document, HostBase, Report, Value } from '../../../engine/plugin.ts'
 import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
 import { MAX_AMOUNT } from '../../billing/money.ts'
@@ -136,7 +136,7 @@ export const TERMS_SHAPE = object(undefined, TERMS, {})
 /** The members of a budget that `TERMS` describes, as they are written. */
 export type BudgetTerms = RawOf<typeof TERMS_SHAPE>
 /** Mistakes are reported elsewhere. */
-export const budgetOf = (
+const budgetOf = (
   { name, of }: Pick<Budget, 'name' | 'of'>,
   raw: BudgetTerms,
   currency: Currency,
@@ -145,6 +145,26 @@ export const budgetOf = (
   const amount = amountOf(raw.amount, ['budgets', name, 'amount'], currency, () => {})
   return { name, of, amount, per, zone, atLimit: at_limit, isShadow: shadow, alertAt: alert_at }
 }
+
+/** A budget from the JSON text of its terms, which another version may have written. Throws what is
+ *  wrong with it. An amount without a rate of its currency is below zero: no call fits. */
+export const parseBudget = (
+  named: Pick<Budget, 'name' | 'of'>,
+  settings: Value | undefined,
+  currency: Currency,
+): Budget => {
+  const budget = budgetOf(named, JSON.parse(String(settings)), currency)
+  const { per, zone, atLimit, alertAt } = budget
+  const problem =
+    (PERIODS.includes(per) ? undefined : `per ${JSON.stringify(per)}`) ??
+    (typeof zone === 'string' ? zoneProblem(zone) : 'zone') ??
+    (isAtLimit(atLimit) ? undefined : `at_limit ${JSON.stringify(atLimit)}`) ??
+    (alertAt.every(Number.isInteger) ? undefined : 'alert_at')
+  if (problem !== undefined) throw new Error(problem)
+  return budget
+}
+const isAtLimit = (value: unknown): boolean =>
+  value === 'refuse' || value === 'warn' || typeof Object(value).use === 'string'
 
 /** The configuration check has reported the problems. */
 export const budgetsIn = (host: Pick<HostBase, 'section'>): readonly Budget[] => {

@@ -91,6 +91,12 @@ const IS_OWN = sql(
   `UPDATE budget_windows SET start = start
    WHERE wallet = ? AND budget = ? AND kind = ? AND owner = ? AND period = ? AND start = ?`,
 )
+// After the statement above, which locks the window: changes of a window take their order.
+const IS_CURRENT = sql(
+  'is current',
+  `UPDATE budget_windows SET start = start WHERE wallet = ? AND NOT EXISTS (
+     SELECT 1 FROM budget_rows WHERE kind = ? AND owner = ? AND name = ? AND change > ?)`,
+)
 // Usage stays. A lower amount than the used and the held one refuses calls until they fit.
 const SET_AMOUNT = sql(
   'set amount',
@@ -105,16 +111,24 @@ export interface WindowRow {
   readonly period: string
   readonly start: number
 }
-/** Creates a window, or gives an existing one this amount in nanos and these alerts. Rejects with
- *  WALLET_TAKEN if another window has the number. */
+/** Creates a window, or gives an existing one this amount in nanos and these alerts. `change`: the
+ *  last change of rows that the amount follows. Rejects with WALLET_TAKEN if another window has the
+ *  number, with BUDGET_OUTDATED if the row of the budget has changed since. */
 export const openWindow = (
   { wallet, budget, kind, owner, period, start }: WindowRow,
   { amount, alertAt }: Pick<Budget, 'amount' | 'alertAt'>,
+  change: number,
 ): readonly Statement[] => {
   const values = [wallet, budget, kind, owner, period, start]
   return [
     { sql: OPEN, values },
     { sql: IS_OWN, values, rows: 1, otherwise: 'WALLET_TAKEN' },
+    {
+      sql: IS_CURRENT,
+      values: [wallet, kind, owner, budget, change],
+      rows: 1,
+      otherwise: 'BUDGET_OUTDATED',
+    },
     openWallet(wallet, undefined),
     { sql: SET_AMOUNT, values: [amount, wallet], rows: 1 },
     ...setAlerts(wallet, amount, alertAt),

@@ -14,7 +14,7 @@ import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { arrangeBudgets, BODY } from '../../helpers/money/budgets.ts'
 import { hostOver } from '../../helpers/store/accounts.ts'
-import { ENGINES } from '../../helpers/store/store.ts'
+import { ENGINES, sql } from '../../helpers/store/store.ts'
 
 const actor: Actor = { via: 'command line', name: 'root' }
 const run = async <T = BudgetView>(host: HostBase, name: string, args: object): Promise<T> => {
@@ -102,6 +102,22 @@ for (const engine of ENGINES)
         status: 404,
       })
       await books()
+    })
+
+    await t.test('set: writes a row that cannot be read again; others are listed', async t => {
+      const terms = { name: 'torn', account: 'beta', amount: 1, per: 'day' }
+      await run(host, 'budgets set', terms)
+      for (const settings of ['{"amount":', '{"amount":1,"per":"decade"}']) {
+        await database.write([
+          {
+            sql: sql('tear', "UPDATE budget_rows SET settings = ? WHERE name = 'torn'"),
+            values: [settings],
+          },
+        ])
+        t.match(await run(host, 'budgets list', {}), [{ name: 'monthly' }])
+        t.match(await run(host, 'budgets set', terms), { name: 'torn', amount: '1' })
+      }
+      await run(host, 'budgets remove', { name: 'torn', account: 'beta' })
     })
 
     await t.test('set: mistakes are named', async t => {

@@ -6,8 +6,8 @@ import { printMoney } from '../../../billing/money.ts'
 import { unknownModelIn } from '../../../catalogue/configured.ts'
 import {
   type BudgetTerms,
-  budgetOf,
   type OwnerKind,
+  parseBudget,
   reportTerms,
   type TERMS_SHAPE,
 } from '../../../ledger/budgets/section.ts'
@@ -16,10 +16,10 @@ import { nanosOf } from '../../../ledger/statements.ts'
 import type { BudgetView } from '../../../views.ts'
 import { fault } from '../../faults.ts'
 
+/** Throws what is wrong with a row that cannot be read. */
 export const viewOf = (host: HostBase, row: Row, accountName: string, now: number): BudgetView => {
-  const terms = JSON.parse(String(row.settings)) as BudgetTerms
   const named = { name: String(row.name), of: row.kind as OwnerKind }
-  const budget = budgetOf(named, terms, configuredCurrency(host))
+  const budget = parseBudget(named, row.settings, configuredCurrency(host))
   const { start, end } = windowOf(now, budget.per, budget.zone)
   return {
     name: named.name,

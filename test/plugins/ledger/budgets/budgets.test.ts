@@ -183,6 +183,7 @@ for (const engine of ENGINES)
         (await new Budgets([budget], {
           database,
           ledger,
+          log: SILENT_LOG,
           currency: configuredCurrency({ section: () => ({}) as never }),
         }).windowsOf({ id: 1, name: 'ann', role: 'customer' }, 1)) ?? []
       const payer = { ...payerOf(1), budgets: windows }
