@@ -126,7 +126,7 @@ const take = async (
 }
 
 export const exportAccounts: SingleCommand = {
-  summary: 'Prints accounts, members and API keys as the file that tollgate apply reads.',
+  summary: 'Prints accounts, members and API keys as the file that `apply` reads.',
   example: 'tollgate export accounts > accounts.yaml',
   async run(_, host) {
     const stored = await readStored(host, () => true)

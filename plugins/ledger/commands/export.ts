@@ -208,6 +208,6 @@ const exportLedger: SingleCommand = {
 }
 /** `others`: exports of parts that the ledger does not know. */
 export const exportCommand = (others: Readonly<Record<string, SingleCommand>>): Command => ({
-  summary: 'Exports the ledger, and accounts as a file for tollgate apply.',
+  summary: 'Exports the ledger, and accounts as a file.',
   subcommands: { ledger: exportLedger, ...others },
 })
