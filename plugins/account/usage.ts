@@ -9,6 +9,7 @@ import { nanosOf } from '../ledger/statements.ts'
 import { csvHead, csvRows } from '../ledger/views/csv.ts'
 import { CALL_STATES } from '../ledger/views/usage.ts'
 import { usageCells } from '../operator/usage.ts'
+import { ABOUT } from './about.ts'
 import { fault } from './faults.ts'
 import { limitOf, periodOf, singleParameter } from './input.ts'
 import { answerSuccess, isoTime, PRIVATE, type ViewFactory } from './response.ts'
@@ -28,6 +29,7 @@ import {
 export const usage: ViewFactory<Host> = host => async exchange => {
   const { query } = exchange.request
   const { id, member } = accountFor(exchange, 'read')
+  refuseUnknown(query)
   const by = groupingIn(query)
   const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
   const period = periodOf(range, Date.now())
@@ -63,6 +65,18 @@ export const usageEvents: ViewFactory<Host> = host => {
     accountFor(exchange, 'team')
     await events(exchange)
   }
+}
+
+const KNOWN = (ABOUT.usage?.parameters ?? []).map(({ name }) => name)
+/** A mistyped filter would list every call. Throws USAGE_FILTER. */
+const refuseUnknown = (query: URLSearchParams): void => {
+  const unknown = [...query.keys()].find(name => !KNOWN.includes(name))
+  if (unknown !== undefined)
+    throw fault('USAGE_FILTER', [
+      `\`${unknown}\` is not a parameter here; the known ones are ${KNOWN.join(', ')}`,
+    ])
+  if (query.get('tag') === '')
+    throw fault('USAGE_FILTER', ['`tag` must be a name and a value such as project=alpha'])
 }
 
 /** Throws USAGE_BY, USAGE_FILTER. */

@@ -180,14 +180,18 @@ t.test('tags: usage lists the calls of one tag, as JSON and as CSV', async t => 
   t.equal(csv.text.trim().split('\n').length, 2, 'a head and a row')
   t.match(csv.text, '"feature=x.y, project=beta"')
   for (const query of [
+    'tag=',
     'tag=project',
+    'tga=project=alpha',
+    'tags=project=alpha',
+    'tag=project=alpha&Limit=1&format=csv',
     'tag=a%22b=c',
     'tag=project=alpha&by=day',
     'tag=a=b&status=failed',
   ]) {
     const refused = await call(`/api/usage?${query}`)
     t.equal(refused.status, 400, query)
-    t.match(refused.text, /`tag`/)
+    t.match(refused.text, /`tag`|known ones are .*\btag\b/)
   }
 })
 
