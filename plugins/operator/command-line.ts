@@ -1,6 +1,8 @@
 /** Makes the commands of operators from the table of operations. */
 import { userInfo } from 'node:os'
-import type { HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
+import { UsageError } from '../../engine/cli/kit.ts'
+import type { Fault, HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
+import { validatorOf } from '../schema/compile.ts'
 import { type Actor, type Operation, runOperation } from './operation.ts'
 
 /** A container may run as a user without a name. */
@@ -38,12 +40,30 @@ export const subcommandsOf = (
     }),
   )
 
-/** A list has all its pages. */
+/** Throws a UsageError that names the option or the argument, such as `--at-limit` or `PER`. */
+const checkArguments = (
+  { name, arguments: shape, command }: Operation,
+  args: Json,
+  host: HostBase,
+) => {
+  const invalid = validatorOf(shape.schema as Json, name, host).validate(args)
+  if (!invalid) return
+  const { message, param = '' } = invalid as Fault & { readonly param?: string }
+  const [, member = '', rest = ''] = /^(\w+)(.*)$/.exec(param) ?? []
+  const option = member.replaceAll('_', '-')
+  const word = option.toUpperCase()
+  const isWord = command?.arguments?.match(/[\w-]+/g)?.includes(word)
+  const label = command?.options?.[option] ? `--${option}${rest}` : isWord ? word : undefined
+  throw new UsageError(label ? message.replaceAll(`'${param}'`, label) : message)
+}
+
+/** Checks the arguments first. A list has all its pages. */
 export const runWhole = async (
   operation: Operation,
   args: Json,
   host: HostBase,
 ): Promise<unknown> => {
+  checkArguments(operation, args, host)
   const actor = commandActor()
   const run = (more: object) =>
     runOperation(operation, { ...(args as object), ...more }, { host, actor })

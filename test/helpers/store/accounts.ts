@@ -68,6 +68,7 @@ export const hostOver = (database: Database, method = 'POST'): Host => {
     config: { version: 1, hash: '', isTrial: true },
     folder: name => makeFolders(shared, name),
     url: path => `http://127.0.0.1${path}`,
+    memo: (_, make) => make(),
     log: { debug() {}, info() {}, warn() {}, error() {} },
     share: <T extends object>(key: string, version: string, create: (previous?: T) => T) => {
       const at = `${key} ${version}`

@@ -1,5 +1,6 @@
 /** The actor of an operation: the credential of its account, its address and its request. */
 import t from 'tap'
+import { object } from '../../../engine/config/shape.ts'
 import { subcommandsOf } from '../../../plugins/operator/command-line.ts'
 import { type Operation, originOf } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
@@ -22,6 +23,7 @@ t.test('actor: a command names the user of the operating system', async t => {
   const host = hostOver(database)
   const operation: Partial<Operation> = {
     name: 'things change',
+    arguments: object(undefined, {}, {}),
     command: { example: '', read: () => ({}), print: () => ({}) },
     async run({ store }) {
       await store.change([], { object: 'thing 1', before: null, after: null })

@@ -134,6 +134,16 @@ for (const engine of ENGINES)
       })
       const command = (...words: string[]) => runCommand(t, 'budgets', commands, host, words)
       t.match((await command('remove', 'b', '--key', 'x')).err, /--key must be the number/)
+      const wrong = async (...words: string[]) => {
+        const { exit, err } = await command('set', ...words, '--account', 'acme')
+        t.equal(exit, 2)
+        return err
+      }
+      t.match(await wrong('b', '5', 'fortnight'), /value for PER: 'fortnight'.*'hour', 'day'/)
+      t.match(await wrong('b', '5', 'day', '--at-limit', 'block'), /--at-limit/)
+      t.match(await wrong('b', '5', 'day', '--alert-at', '50'), /--alert-at\[0\]/)
+      t.match(await wrong('No', '5', 'day'), /Invalid NAME/)
+      t.notMatch((await command('list')).out, /\bb\b/)
       const set2 = [
         'set',
         'soft',

@@ -3,6 +3,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
+import type { Database } from '../../../engine/plugin.ts'
 import { commands as accountCommands } from '../../../plugins/account/command.ts'
 import account from '../../../plugins/account/index.ts'
 import actions from '../../../plugins/actions.ts'
@@ -15,9 +16,11 @@ import { commands as consoleCommands } from '../../../plugins/console/command.ts
 import { commands as journalCommands } from '../../../plugins/journal/operator-part.ts'
 import { commands as webhookCommands } from '../../../plugins/notify/commands.ts'
 import { trafficCommand } from '../../../plugins/observe/traffic.ts'
+import { runWhole } from '../../../plugins/operator/command-line.ts'
 import { endpointOf } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import { commands as taskCommands } from '../../../plugins/task/operator-part.ts'
+import { hostOver } from '../../helpers/store/accounts.ts'
 
 const root = new URL('../../../', import.meta.url)
 const textOf = (path: string): string => readFileSync(new URL(path, root), 'utf8')
@@ -169,4 +172,14 @@ t.test('operations: all write in one way', async t => {
     /writeWithRetry\(|recordAction\(|\.write\(/.test(textOf(`plugins/operator/${path}`)),
   )
   t.same(writers.toSorted(), Object.keys(WRITERS).toSorted())
+})
+
+t.test('commands: arguments that do not fit the schema are wrong usage', async t => {
+  const host = hostOver({} as Database)
+  for (const operation of OPERATIONS)
+    await t.rejects(
+      runWhole(operation, { 'no such': 1 }, host),
+      { code: 'USAGE', message: /no such|required/ },
+      operation.name,
+    )
 })
