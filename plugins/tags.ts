@@ -30,7 +30,7 @@ const NAME = '^[a-z][a-z0-9_-]{0,31}$'
 const VALUE = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
 
 const SECTION = object(
-  'Tags of calls, such as a project: usage, receipts and tables name them. The stage `tags` reads them.',
+  'Tags of calls, such as a project: usage, receipts and exports show them. The stage `tags` reads them.',
   {
     header: text('The header with tags: `project=alpha, feature=search`.', {
       pattern: '^[a-z][a-z0-9-]{0,63}$',
@@ -38,7 +38,7 @@ const SECTION = object(
       examples: ['x-cost-tags'],
     }),
     baggage: text(
-      'What the names of tags begin with in the W3C header `baggage`. Without it that header is not read.',
+      'The prefix of the names of tags in the W3C header `baggage`. Without it that header is not read.',
       { pattern: '^[a-z0-9._-]{0,32}$', examples: ['cost.'] },
     ),
     metadata: flag('Whether members of `metadata` or `labels` in the body are tags, too.', {

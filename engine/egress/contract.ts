@@ -62,7 +62,7 @@ export interface MailServer {
   readonly port: number
   readonly user?: string | undefined
   readonly password?: string | undefined
-  /** `starttls`: TLS or nothing. `implicit`: TLS from the first byte. */
+  /** `starttls`: no mail is sent without TLS. `implicit`: TLS from the first byte. */
   readonly tls: 'starttls' | 'implicit' | 'off'
   /** PEM of authorities in place of the system's. */
   readonly ca?: string | undefined

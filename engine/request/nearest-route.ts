@@ -51,7 +51,7 @@ const childOf = <T>(node: Node<T>, segment: string, value: T): Node<T> => {
   return child
 }
 
-/** `{id}:go` becomes `.*:go`: parameters have what the router gives them, or nothing. */
+/** `{id}:go` becomes `.*:go`: a parameter matches the text that the router accepts, or none. */
 const patternOf = (segment: string): RegExp => {
   const [start = '', ...texts] = segment.split(/\{\w+\}/)
   const rest = texts.map((text, index) => {

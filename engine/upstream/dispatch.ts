@@ -185,7 +185,7 @@ class CandidateChoice implements Choice {
     reply.cut(fault('REFUSAL_DROPPED'))
     return undefined
   }
-  /** A reply of the last target is accepted before its content, so it says nothing. */
+  /** The last target is accepted before its content, so its time is not recorded. */
   #recordTime(attempt: UpstreamAttempt, { headers }: FilteredReply): void {
     const { candidate, sentAt } = attempt
     const { balance } = this.#rules

@@ -28,7 +28,7 @@ export class Origin {
   busy = 0
   /** Calls of conversations that belong here, and of those that had to move here. */
   readonly conversations = { own: 0, moved: 0 }
-  /** Of targets that are balanced by them, by upstream and name of the target. */
+  /** Recent times of targets with `balance: fastest`, by upstream and name of the target. */
   readonly times = new Map<string, RecentTimes>()
   /** Keys that are used at this address, by name. */
   readonly keys = new Map<string, KeyHealth>()

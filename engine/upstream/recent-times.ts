@@ -1,11 +1,11 @@
 /** Times until the first content of recent streams and plain answers, of one target at one address.
- *  Knows no clock. */
+ *  Pure: callers pass the time. */
 
-/** ms that a time counts. */
+/** ms after which a time is dropped. */
 const WINDOW = 5 * 60_000
-/** Fewer times say nothing. */
+/** The smallest number of times that gives a median. */
 const LEAST_TIMES = 20
-/** More are not kept: the oldest are dropped first. */
+/** The largest number of times; the oldest are dropped first. */
 const MOST_TIMES = 100
 
 export type AnswerKind = 'stream' | 'plain'
@@ -37,7 +37,7 @@ export class RecentTimes {
   }
 }
 
-/** One pick of so many goes to a candidate of which too few times are known. */
+/** One pick of this number goes to a candidate with too few times. */
 const EXPLORATION = 10
 
 /** The candidate whose streams begin first. Where no streams are known, plain answers decide; where

@@ -47,7 +47,7 @@ const showRules = async (
     database.read(LAST, []),
     database.now(),
   ])
-  // A message about a budget has no state: `budgets:` says what is watched.
+  // A budget alert has no state: `budgets:` configures it.
   const active = new Set<string>(['budget', ...activeRules(section).map(({ name }) => name)])
   const lastOf = (rule: string, kind: string) =>
     timeOf(messages.find(each => each.rule === rule && each.kind === kind)?.at)

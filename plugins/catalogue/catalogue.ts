@@ -30,7 +30,7 @@ export interface ModelMatch {
   readonly entry: Entry
   /** Where a request may be sent: the targets of the model, then those of its fallback. */
   readonly targets: readonly Target[]
-  /** The rules of the model, with what its pattern matched in the names of their targets. */
+  /** The rules of the model. Text that its pattern matched is filled into names of targets. */
   readonly rules: readonly RoutingRule[]
 }
 

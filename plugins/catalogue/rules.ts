@@ -18,7 +18,7 @@ export interface RoutingRule {
   /** From 0 to 1: the part of conversations, accounts or keys. */
   readonly share: number
   readonly by: 'conversation' | 'account' | 'key'
-  /** Of `to`. */
+  /** Targets of `to`. */
   readonly targets: readonly Target[] | undefined
   /** Names of upstreams. */
   readonly only: ReadonlySet<string> | undefined
@@ -42,7 +42,7 @@ export interface RoutingFacts {
 }
 
 type ReportWhen = Parameters<typeof compileWhen>[2]
-/** Undefined: it is not valid, and each problem is reported. */
+/** Undefined: the rule is not valid, and each problem is reported. */
 export const compileConditions = (
   { when }: RuleOptions,
   where: readonly (string | number)[],
@@ -109,7 +109,7 @@ const attributeOf = (facts: RoutingFacts, name: string): string | undefined => {
   return typeof value === 'object' ? String(value !== null) : String(value)
 }
 
-/** The same point from 0 to 1 for the same text, for ever. */
+/** Hashes a text to a number from 0 to 1. Do not change it: shares would move. */
 const pointOf = (text: string): number =>
   createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32
 

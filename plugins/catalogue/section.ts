@@ -59,7 +59,7 @@ const tokens = <const E extends number>(description: string, example: E) =>
 const several = { minItems: 1, uniqueItems: true }
 
 const RULE = object(
-  'A rule: requests for which its conditions hold go elsewhere. The first rule that holds counts.',
+  'A rule: requests that match its conditions go to other targets. The first rule that matches applies.',
   {
     name: text('Its name in headers, logs and charges; by default its position, such as rule-1.', {
       pattern: '^[a-z][a-z0-9-]{0,40}$',
@@ -72,14 +72,14 @@ const RULE = object(
       { minProperties: 1, examples: [{ 'x-tier': 'free' }] },
     ),
     share: text(
-      'The part of conversations, accounts or keys for which it holds, always the same ones.',
+      'The share of conversations, accounts or keys that it matches; the same ones every time.',
       {
         pattern: '^([0-9]{1,2}(\\.[0-9]{1,4})?|100)%$',
         examples: ['5%'],
       },
     ),
     by: oneOf(
-      'What `share` divides: conversations (by the sources of `affinity`, else accounts), accounts or keys.',
+      'The unit of `share`: conversations (by the sources of `affinity`, else accounts), accounts or keys.',
       ['conversation', 'account', 'key'],
       { default: 'conversation', examples: ['account'] },
     ),
@@ -88,7 +88,7 @@ const RULE = object(
       examples: ['gx/gemini-2.5-pro'],
     }),
     only: list(
-      'Upstreams: targets elsewhere are left out, also those of fallbacks. Without any left the request is refused.',
+      'Names of upstreams. Targets at other upstreams are dropped, fallbacks included. The request is refused if no target is left.',
       text('A key of `upstreams:`.', { examples: ['eu'] }),
       { ...several, examples: [['eu']] },
     ),

@@ -49,7 +49,7 @@ export const addRules = (
   rules: TargetRules | undefined,
 ): readonly Target[] =>
   rules ? Object.freeze(targets.map(target => ({ ...target, rules }))) : targets
-/** Puts what a pattern matched into the names. */
+/** Fills the text that a pattern matched into the names. */
 export const insertNames = (targets: readonly Target[], captures: Captures): readonly Target[] =>
   targets.map(target =>
     target.name === undefined ? target : { ...target, name: insertCaptures(target.name, captures) },

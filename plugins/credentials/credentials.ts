@@ -42,7 +42,7 @@ export class Credentials {
   readonly #accountEntries = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
   /** A separate cache, so that guesses do not evict valid keys. */
   readonly #refusedEntries = new LRUCache<string, Entry>({ max: MAX_REFUSED })
-  /** By digest: no text that a client sends is one. */
+  /** Keys of identities by digest. No secret of a client has such a digest. */
   readonly #identities = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
   readonly #batches: Readonly<Record<Kind, BatchedKeyLookup>>
   #change: number | undefined

@@ -31,7 +31,7 @@ const readYaml = async (file: string): Promise<Json> => {
 export const applyCommand: SingleCommand = {
   arguments: 'FILE',
   summary:
-    'Makes accounts, members and API keys as a file describes them. Accounts that it does not name stay.',
+    'Changes accounts, members and API keys to match a file. Accounts that the file does not name stay.',
   example: 'tollgate apply accounts.yaml --secrets secrets.jsonl',
   options: {
     'dry-run': {
@@ -41,7 +41,7 @@ export const applyCommand: SingleCommand = {
     prune: {
       type: 'boolean',
       summary:
-        'what the file does not name ends: keys and members of its accounts, and other accounts of customers',
+        'also remove what the file does not name: keys and members of its accounts, and other accounts of customers',
     },
     secrets: {
       type: 'string',
@@ -52,7 +52,7 @@ export const applyCommand: SingleCommand = {
     'secrets-command': {
       type: 'string',
       value: 'COMMAND',
-      summary: 'in place of a file: a command that gets each of them on its standard input',
+      summary: 'in place of a file: a command that gets each secret or link on its standard input',
     },
   },
   async run({ positionals: [file = ''], values }, host) {
@@ -82,7 +82,7 @@ const SECRETS = new Map([
   ['keys create', 'key'],
   ['members invite', 'url'],
 ])
-/** Throws a UsageError before anything changes if a secret would have no place. */
+/** Throws a UsageError, before any change, if no option says where secrets are stored. */
 const secretsIn = (
   values: Parameters<SingleCommand['run']>[0]['values'],
   steps: readonly Step[],
@@ -95,7 +95,7 @@ const secretsIn = (
   if (path !== undefined) return fileForSecrets(path)
   if (command !== undefined) return commandForSecrets(command)
   throw new UsageError(
-    `${count} new keys and members have secrets: say with --secrets FILE or --secrets-command COMMAND where they go. Nothing was changed`,
+    `${count} new keys and members have secrets: add --secrets FILE or --secrets-command COMMAND to store them. Nothing was changed`,
   )
 }
 
@@ -142,7 +142,7 @@ export const exportAccounts: SingleCommand = {
     return { text: stringify(document).trimEnd(), json: document }
   },
 }
-/** Without members that are as if they were left out. */
+/** Removes members that have their default value. */
 const entryOf = ({
   role,
   suspended,

@@ -26,20 +26,20 @@ const NAMES = { propertyNames: { pattern: ACCOUNT_NAME.schema.pattern, maxLength
 const MOST_NAMES = 10_000
 
 const KEY = object(
-  'An API key; settings that are left out are none.',
+  'An API key; settings that are left out are removed.',
   { ...KEY_SETTINGS, member: MEMBER },
   {
     dependentRequired: { quota_period: ['quota'] },
   },
 )
 const ACCOUNT = object(
-  'An account; settings that are left out are none.',
+  'An account; settings that are left out are removed.',
   {
     role: oneOf('customer by default.', ['customer', 'admin'], { default: 'customer' }),
     suspended: flag('Whether every call is refused.', { default: false }),
     overdraft: orElse(
       ofTypes(
-        'How far below zero the account may go, in units of the currency.',
+        'The amount by which the balance may be below zero, in units of the currency.',
         ['string', 'number'],
         {
           maxLength: 24,

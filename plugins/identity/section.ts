@@ -34,7 +34,7 @@ export const SECTION = object(
     }),
     audience: required(
       oneOrMore(
-        'What `aud` of a token must be: the name of this gateway at the provider, or one of several.',
+        'The required `aud` of a token: the name of this gateway at the provider, or one of several.',
         text('One audience.', { minLength: 1, examples: ['https://gateway.example.com'] }),
         { minItems: 1, examples: ['https://gateway.example.com', ['gateway', 'console']] },
       ),
@@ -48,7 +48,7 @@ export const SECTION = object(
           examples: ['sso-'],
         }),
         map: map(
-          'The accounts of values, if the names differ. Other values name no account; the first one that a token has counts.',
+          'Maps values of the claim to accounts. Other values name no account; the first mapped value of a token counts.',
           text('The name of the account.', { pattern: NAME, examples: ['acme'] }),
           { minProperties: 1, examples: [{ 'eng@example.com': 'acme' }] },
         ),
@@ -69,7 +69,7 @@ export const SECTION = object(
       {
         claim: { ...CLAIM, presence: 'required' },
         map: map(
-          'The roles of values, if the names differ. Of several roles the one with the most rights counts.',
+          'Maps values of the claim to roles. Of several roles the one with the most rights applies.',
           oneOf('The role.', ROLES, { examples: ['admin'] }),
           { minProperties: 1, examples: [{ 'gateway-admins': 'admin' }] },
         ),
@@ -80,7 +80,7 @@ export const SECTION = object(
       { examples: [{ claim: 'groups', map: { 'gateway-admins': 'admin' }, default: 'member' }] },
     ),
     create: oneOf(
-      'What is created at first use: accounts (without money) and members, members of known accounts only, or nothing.',
+      'Creates at first use: accounts (without money) and members, only members of known accounts, or nothing.',
       ['accounts', 'members', 'nothing'],
       { default: 'accounts', examples: ['members'] },
     ),

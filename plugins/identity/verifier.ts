@@ -46,7 +46,7 @@ export class Verifier {
   }
   async #verify(token: string, digest: string): Promise<Verified> {
     const { payload, typ } = await this.#read(token)
-    // A notice of a sign-out, and a token that only the owner of a key may use, admit nobody.
+    // Logout tokens, and tokens that are bound to a key of the client, are refused.
     if (typ?.toLowerCase() === 'logout+jwt' || payload.events !== undefined)
       throw fault('JWT_INVALID', ['it is a logout token'])
     if (payload.cnf !== undefined)

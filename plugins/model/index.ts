@@ -186,7 +186,7 @@ const findAfterRead = async (
   await resolveModel(await pendingName, finder, exchange)
   await nextByRule(exchange, next)
 }
-/** Sets the model and the targets of the exchange. The promise: rules and the body need time. */
+/** Sets the model and the targets of the exchange. A promise where a rule or the body is read. */
 const resolveModel = (
   name: unknown,
   { catalogue, router }: Finder,

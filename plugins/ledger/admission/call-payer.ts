@@ -9,7 +9,7 @@ import { recountCharge } from '../statements.ts'
 
 interface PaidCall {
   readonly isOpen: boolean
-  /** Called when a window has begun to only count the call. */
+  /** Called when a window stops holding money for the call and only counts it. */
   onRecount(): void
 }
 
@@ -21,10 +21,10 @@ export class CallPayer {
   #payer: Payer
   /** Nanos that the call holds of each wallet. */
   #amount: bigint
-  /** The parts of its leases that the call holds without need, until it ends. */
+  /** Amounts of leases that the call no longer needs, but holds until it ends. */
   readonly #returns: { readonly wallet: number; readonly amount: bigint }[] = []
 
-  /** The caller has reserved `heldAmount` before. */
+  /** Requires that the caller has reserved `heldAmount`. */
   constructor(
     ledger: Ledger,
     { payer, heldAmount }: Pick<CallTerms, 'payer' | 'heldAmount'>,

@@ -8,12 +8,13 @@ import { printInstant } from './window.ts'
 /** Windows that only count a call: it was refused there, and goes on. */
 export type Passed = readonly BudgetWindow[]
 
-/** ms for which calls only count once a window had too little left: a call needs no query then. */
+/** ms after a call did not fit in which calls of that cost or more are only counted, without a
+ *  query. */
 const SPENT = 1_000
 
 const canPass = ({ budget: { isShadow, atLimit } }: BudgetWindow): boolean =>
   isShadow || atLimit !== 'refuse'
-/** Whether calls may go on without this amount. */
+/** Whether the budget lets calls that do not fit continue. */
 export const isPassable = (shortage: Shortage | undefined): shortage is BudgetWindow =>
   typeof shortage === 'object' && canPass(shortage)
 
@@ -25,7 +26,7 @@ export const markSpent = (window: BudgetWindow, at: number, amount: bigint): voi
 }
 export const includesWindow = (windows: Passed, { wallet }: BudgetWindow): boolean =>
   windows.some(each => each.wallet === wallet)
-/** The payer with a window that only counts. */
+/** The payer, with this window changed to count only. */
 export const countOnly = (payer: Payer, window: BudgetWindow): Payer => ({
   ...payer,
   budgets: payer.budgets?.filter(each => each !== window),

@@ -36,11 +36,11 @@ const USE = object(
   },
   {},
 )
-/** Members of a budget, whoever has it. */
+/** The options of every budget. */
 export const TERMS = {
   amount: required(
     ofTypes(
-      'What one may spend in a window: an amount above zero, by default in the currency of accounts.',
+      'The amount that each owner may spend in a window: above zero, by default in the currency of accounts.',
       ['string', 'number'],
       { minimum: 0, examples: ['50 USD', 2000] },
     ),
@@ -56,7 +56,7 @@ export const TERMS = {
     examples: ['Europe/Berlin'],
   }),
   at_limit: anyOf(
-    'What happens to a call that does not fit: it is refused, it passes with a warning, or it goes to another model.',
+    'The effect on a call that does not fit: it is refused, it passes with a warning, or it goes to another model.',
     [oneOf(undefined, ['refuse', 'warn'], { type: 'string' }), USE],
     { default: 'refuse', examples: ['warn', { use: 'small' }] },
   ),
@@ -89,7 +89,7 @@ const BUDGET = object(
 )
 export const BUDGET_NAME = '^[a-z0-9][a-z0-9_-]{0,62}$'
 export const SECTION = map(
-  'Budgets by name: what accounts, keys and members may spend in a time.',
+  'Budgets by name: the amounts that accounts, keys and members may spend in a window of time.',
   BUDGET,
   {
     propertyNames: { pattern: BUDGET_NAME },
@@ -106,7 +106,7 @@ export interface Budget {
   readonly per: Period
   readonly zone: string
   readonly atLimit: 'refuse' | 'warn' | { readonly use: string }
-  /** It only counts. */
+  /** The budget counts calls and never refuses one. */
   readonly isShadow: boolean
   /** Percents of the amount, each of which is an alert. */
   readonly alertAt: readonly number[]

@@ -1,5 +1,5 @@
-/** Calls of agents that the provider runs, such as Deep Research: what their upstream gets, and how
- *  it learns that nobody waits for one any more. */
+/** Calls of agents that the provider runs, such as Deep Research: their request for the
+ *  upstream, and their cancellation there when no client waits any more. */
 import type { Attempt, Exchange, Host, Target } from '../../../engine/plugin.ts'
 import { routeFormat } from '../../conversion/route-format.ts'
 import { discardBody } from '../../conversion/upstream-error.ts'

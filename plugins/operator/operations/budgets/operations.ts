@@ -52,9 +52,13 @@ const set = operation({
       ...OWNER_OPTIONS,
       zone: { type: 'string', value: 'ZONE', summary: 'the IANA time zone; UTC by default' },
       'at-limit': { type: 'string', value: 'WORD', summary: 'refuse (default) or warn' },
-      use: { type: 'string', value: 'MODEL', summary: 'calls beyond it go to this model' },
-      shadow: { type: 'boolean', summary: 'it only counts' },
-      'alert-at': { type: 'string', value: 'SHARES', summary: 'alerts: 50%,80%,100%' },
+      use: { type: 'string', value: 'MODEL', summary: 'calls that do not fit go to this model' },
+      shadow: { type: 'boolean', summary: 'the budget only counts calls' },
+      'alert-at': {
+        type: 'string',
+        value: 'SHARES',
+        summary: 'shares of the amount that send an alert, such as 50%,80%,100%',
+      },
     },
     read: input => {
       const { positionals, values } = input

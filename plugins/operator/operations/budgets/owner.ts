@@ -42,9 +42,13 @@ export const ownerIn = async (
 }
 
 export const OWNER_OPTIONS = {
-  account: { type: 'string', value: 'NAME', summary: 'the account that has it' },
-  member: { type: 'string', value: 'NAME', summary: 'the member of that account who has it' },
-  key: { type: 'string', value: 'NUMBER', summary: 'the API key that has it' },
+  account: { type: 'string', value: 'NAME', summary: 'the account that has the budget' },
+  member: {
+    type: 'string',
+    value: 'NAME',
+    summary: 'the member of that account who has the budget',
+  },
+  key: { type: 'string', value: 'NUMBER', summary: 'the API key that has the budget' },
 } as const
 export const ownerOf = ({ positionals: [name = ''], values }: CommandInput) => {
   const [account, member, key] = [values.account, values.member, values.key].map(textOf)

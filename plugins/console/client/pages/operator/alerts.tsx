@@ -18,7 +18,7 @@ import {
 import { State } from '../../parts/values.tsx'
 import { text, textOr } from '../../texts.ts'
 
-/** ms between two looks. */
+/** ms between two reloads. */
 const LIVE = 15_000
 /** The status of ADMIN_NO_ALERTS. */
 const NOT_CONFIGURED = 409
