@@ -52,7 +52,7 @@ const checkUpstreams = (
   return unknown.length === 0 && targets.every(each => upstreams.has(each.upstream))
 }
 
-/** Whether `only` leaves no target. With fallbacks, it may leave some of theirs. */
+/** Whether `only` leaves no target. With fallbacks, a target of a fallback may remain. */
 const leavesNone = (rule: RoutingRule, options: ModelOptions): boolean => {
   const own = targetsOf(options)
   return (
