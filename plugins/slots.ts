@@ -65,7 +65,7 @@ export interface Model {
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
 /** The name of the rule that chose the targets; undefined: none. Set by `model` before the request
- *  is forwarded; final then. */
+ *  is forwarded, and not changed later. */
 export const RULE: Slot<string | undefined> = { name: 'rule' }
 
 /** Set by `model` where a model keeps conversations of stored responses on one target and key:
@@ -74,7 +74,8 @@ export const KEEP_TOGETHER: Slot<(conversation: string) => void> = { name: 'keep
 
 /** The values of the tags of a call, by their names in `tags:`. */
 export type Tags = Readonly<Record<string, string>>
-/** Set by `tags` before the request is forwarded; final then. Tasks and batches store it. */
+/** Set by `tags` before the request is forwarded, and not changed later. Tasks and
+ *  batches store it. */
 export const TAGS: Slot<Tags> = { name: 'tags', keep: true }
 
 /** Set by `resources` if the request is about an object at a provider: `files` leaves it. */

@@ -79,7 +79,7 @@ export default {
     { examples: [{}] },
   ).schema,
   default: {},
-  // A body is outlined there, and a session of a WebSocket has its account.
+  // Behind `model` the body is outlined, and a WebSocket session has its account.
   after: ['auth', 'model'],
   before: ['meter'],
   sections: { tags: SECTION.schema },
@@ -136,7 +136,7 @@ class TagStage implements Stage {
     if (metadata) collected.addMembers(exchange.request.outlined)
     const context = headers.baggage
     if (context !== undefined && baggage !== undefined) collected.addBaggage(context, baggage)
-    // A line of a batch, and a response that goes on, have those of the request that began them.
+    // A line of a batch and a resumed response have the tags of the request that created them.
     const tags = { ...exchange.slots.get(TAGS), ...collected.tags }
     if (Object.keys(tags).length > 0) exchange.slots.set(TAGS, tags)
     return collected.dropped.length === 0 ? next() : nameDropped(exchange, next, collected.dropped)
@@ -158,7 +158,7 @@ const nameDropped = async (
 class CollectedTags {
   readonly #values: ReadonlyMap<string, ReadonlySet<string> | RegExp>
   readonly #tags = new Map<string, string>()
-  /** Where a tag was that is not known, or its value: `x-tollgate-tags/project`. */
+  /** The place of an unknown tag or value: `x-tollgate-tags/project`. */
   readonly dropped: string[] = []
 
   constructor(values: ReadonlyMap<string, ReadonlySet<string> | RegExp>) {
@@ -182,7 +182,7 @@ class CollectedTags {
         this.#add(name.slice(prefix.length), decoded(value), `baggage/${prefix}`, prefix !== '')
     }
   }
-  /** Members of other names are the client's own. */
+  /** Members with other names are not tags. */
   addMembers(body: Json | undefined): void {
     if (!isFields(body)) return
     for (const place of ['metadata', 'labels']) {

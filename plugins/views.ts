@@ -662,7 +662,7 @@ export type AlertRow = {
 /** `GET /api/admin/alerts/rules`: every rule, the receivers, and the quiet hours. */
 export type AlertRules = {
   readonly rules: readonly AlertRuleRow[]
-  /** Their kinds, and the hosts or addresses of mail that they have. */
+  /** The kind of each, with its host or mail address. */
   readonly receivers: readonly string[]
   readonly quiet: {
     readonly from: string
@@ -676,9 +676,9 @@ export type AlertRuleRow = {
   readonly rule: string
   /** `off`: not configured. `kept`: nothing is wrong. */
   readonly state: 'off' | 'kept' | 'pending' | 'firing'
-  /** Objects that fire. */
+  /** The number of objects that fire. */
   readonly firing: number
-  /** The last message of the last 30 days that said so. */
+  /** The time of the last message about this in the last 30 days. */
   readonly fired: string | null
   readonly recovered: string | null
   /** Whether its messages wait in quiet hours. */

@@ -7,7 +7,7 @@ import type { SendMail } from '../plugin.ts'
 export const sendMail: SendMail = async (server, mail, timeout) => {
   const { host, port, user, password, tls, ca } = server
   const { createTransport } = await import('nodemailer')
-  // The deadline of the whole conversation: nodemailer bounds only silence.
+  // The deadline of the whole connection: nodemailer only limits inactivity.
   const signal = AbortSignal.timeout(timeout)
   const connection = connect({ host, port })
   const end = () => connection.destroy(signal.reason)

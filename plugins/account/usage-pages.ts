@@ -142,7 +142,7 @@ export interface CallFilters {
   readonly key: number | null
   /** The state of a charge, or the code of a failed call. */
   readonly state: string | null
-  /** Of charges only. */
+  /** Set for charges only. */
   readonly tag?: { readonly name: string; readonly value: string } | undefined
 }
 const NO_FILTERS: CallFilters = { model: null, key: null, state: null }

@@ -20,7 +20,7 @@ export class Balances {
   constructor(rules: readonly BalanceRule[]) {
     this.#rules = rules
   }
-  /** Nothing is known of a balance that could not be read. `tick`: ms, monotonic. */
+  /** A balance that could not be read counts as unknown. `tick`: ms, monotonic. */
   async read(host: Host, tick: number): Promise<RuleReading> {
     if (tick - this.#askedAt < INTERVAL) return this.#reading
     this.#askedAt = tick

@@ -12,7 +12,7 @@ import type { Section } from './section.ts'
 import { addMessage } from './statements.ts'
 
 const RULE = 'budget'
-/** ms. Older shares are not sent: there was no receiver then. */
+/** ms. Shares that were reached earlier are not sent: no receiver existed at that time. */
 const MAX_AGE = 86_400_000
 const PAGE = 100
 

@@ -46,7 +46,7 @@ const checkRights = (
   requireScope(account, { isRead, isOfKeys })
 }
 
-/** Of an account that a plugin has set. */
+/** Checks the role and the rights of an account that a plugin has set. */
 const checkKnown = (account: Account, { role, access }: AuthStageOptions): void => {
   requireRole(role, account)
   if (access) requireAccess(account, access)

@@ -23,7 +23,7 @@ export interface Entry {
   readonly targets: readonly Target[]
   /** The only routes that serve the model: name -> path without its slash. */
   readonly only: ReadonlyMap<string, string> | undefined
-  /** In order; the first that holds counts. */
+  /** In order; the first rule that matches applies. */
   readonly rules: readonly RoutingRule[]
 }
 export interface ModelMatch {

@@ -1,5 +1,5 @@
-/** Rules of models: where a request goes by its facts, in the language of the conditions of prices.
- *  The first rule that holds counts. Pure. */
+/** Rules of models: choose the targets of a request by its facts, with the conditions of prices.
+ *  The first rule that matches applies. Pure. */
 import { createHash } from 'node:crypto'
 import type { Json, Target } from '../../engine/plugin.ts'
 import { type Condition, compileWhen, holds } from '../billing/condition.ts'
@@ -51,7 +51,7 @@ export const compileConditions = (
   const conditions = compileWhen(when, [...where, 'when'], report)
   for (const each of conditions ?? [])
     if ('name' in each && each.name !== 'prompt' && (isMeter(each.name) || isSum(each.name))) {
-      const message = `"${each.name}" is known at the end of a call; of the counts a rule has \`prompt\``
+      const message = `"${each.name}" is only known at the end of a call; the only count in a rule is \`prompt\``
       report([...where, 'when', each.name], 'PRICE_WHEN', message)
       return undefined
     }
@@ -113,8 +113,8 @@ const attributeOf = (facts: RoutingFacts, name: string): string | undefined => {
 const pointOf = (text: string): number =>
   createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32
 
-/** Where a request goes by a rule. A part of conversations that fails there goes to the model's own
- *  targets; other rules keep to their targets and the fallbacks of the model. */
+/** The targets of a request that a rule matches. With a share, the targets of the model come after
+ *  those of the rule; without one, only the fallbacks of the model do. */
 export const targetsByRule = (
   rule: RoutingRule,
   all: readonly Target[],

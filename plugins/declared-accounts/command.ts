@@ -89,7 +89,7 @@ const secretsIn = (
 ): Secrets | undefined => {
   const [path, command] = [textOf(values.secrets), textOf(values['secrets-command'])]
   if (path !== undefined && command !== undefined)
-    throw new UsageError('--secrets and --secrets-command are two places; give one of them')
+    throw new UsageError('--secrets and --secrets-command exclude each other; use one of them')
   const count = steps.filter(({ operation }) => SECRETS.has(operation)).length
   if (count === 0) return undefined
   if (path !== undefined) return fileForSecrets(path)

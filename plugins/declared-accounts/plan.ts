@@ -54,7 +54,7 @@ const accountSteps = (
   const before = stored ?? NONE
   if (stored && stored.role !== declared.role)
     throw new UsageError(
-      `accounts.${name}.role: the account is ${stored.role}, and a role does not change; delete the account, or correct the file`,
+      `accounts.${name}.role: the role of the account is ${stored.role} and cannot change; correct the file, or delete the account`,
     )
   checkKeys(name, declared, before, prunes)
   const object = `account ${name}`

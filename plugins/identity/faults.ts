@@ -7,10 +7,14 @@ export const fault = errors({
   JWT_INVALID: [401, 'The token is not valid: %s', CHALLENGE],
   JWT_EXPIRED: [401, 'The token has expired; get a new one from the identity provider', CHALLENGE],
   JWT_AUDIENCE: [401, 'The token is for another audience than this gateway', CHALLENGE],
-  JWT_ISSUER: [401, 'The token is of another issuer than the identity provider', CHALLENGE],
+  JWT_ISSUER: [
+    401,
+    'The token was issued by another provider than the one of this gateway',
+    CHALLENGE,
+  ],
   IDENTITY_CLAIM: [403, 'The token cannot be mapped: its claim "%s" %s'],
   IDENTITY_UNKNOWN: [403, 'There is no %s "%s" for this token, and the gateway creates none'],
-  IDENTITY_OPERATOR: [403, 'The account "%s" is one of operators, which tokens may not use'],
+  IDENTITY_OPERATOR: [403, 'The account "%s" has the role admin; tokens may not use it'],
   IDENTITY_UNAVAILABLE: [
     503,
     'The keys of the identity provider are not known yet; try again',

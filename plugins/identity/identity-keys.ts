@@ -19,7 +19,7 @@ export class IdentityKeys {
   readonly #rules: Rules
   readonly #credentials: Credentials
   readonly #database: Database
-  /** With the entry of their key: each token has one object while nothing changes. */
+  /** With the entry of their key: a token keeps one object while the entry is unchanged. */
   readonly #accounts = new WeakMap<Identity, { readonly entry: Entry; readonly account: Account }>()
 
   constructor(rules: Rules, credentials: Credentials, database: Database) {
@@ -49,7 +49,7 @@ export class IdentityKeys {
     const { role = member?.role } = identity
     this.#checkOperator(entry.account)
     const account = { ...entry.account, ...(member && role && { member: { ...member, role } }) }
-    // The end of a key must be seen with each call.
+    // The expiry of a key must be checked at each call.
     if (entry.expires === Number.POSITIVE_INFINITY) this.#accounts.set(identity, { entry, account })
     return account
   }

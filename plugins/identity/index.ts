@@ -22,14 +22,14 @@ export default {
   ).schema,
   default: {},
   before: ['auth'],
-  // It owns the tables of accounts.
+  // The plugin `auth` owns the tables of accounts.
   needs: ['auth'],
   sections: { identity: SECTION.schema },
   check: checkSection,
   setup: (_, host): Stage => createStage(host),
 } satisfies Plugin<object>
 
-/** A section that no route reads, and a route that no section serves. */
+/** Reports a section that no route uses, and a route without the section. */
 function checkSection({ identity, pipeline, ...document }: Document, report: Report): void {
   const order = Array.isArray(pipeline) ? pipeline : []
   // A plugin of the operator may have this name.
@@ -75,7 +75,7 @@ const createStage = (host: Host): Stage => {
     version,
     () => new IdentityKeys(section, credentials, host.database),
   )
-  // The first call need not wait for the provider.
+  // Reads the keys at the start, so that the first call need not wait for the provider.
   if (!host.config.isTrial) void verifier.keys.refresh(Number.POSITIVE_INFINITY)
   const read = readerOf(['key'], false)
   const admit = async (token: string, exchange: Exchange, next: Next): Promise<void> => {

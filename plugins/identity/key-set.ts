@@ -71,8 +71,8 @@ export class KeySet {
       this.#host.log.warn(
         { issuer, reason },
         isKnown
-          ? 'the keys of the identity provider could not be read again; the known ones stay'
-          : 'the keys of the identity provider could not be read: its tokens are refused',
+          ? 'the keys of the identity provider could not be read again; the known keys stay valid'
+          : 'the keys of the identity provider could not be read; its tokens are refused until they are',
       )
     }
   }
@@ -82,7 +82,7 @@ export class KeySet {
       const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
       const discovery = await this.#get(address)
       if (!isFields(discovery) || discovery.issuer !== issuer)
-        throw new Error(`${address} is of another issuer`)
+        throw new Error(`${address} names another issuer; correct "issuer" of the section identity`)
       return this.#get(String(discovery.jwks_uri))
     }
     return isAddress(jwks) ? this.#get(jwks) : JSON.parse(this.#host.file(jwks))
@@ -91,7 +91,7 @@ export class KeySet {
     const headers = { accept: 'application/json' }
     const request = { method: 'GET', headers, timeout: TIMEOUT }
     const { status, text } = await this.#host.request(address, request)
-    if (status !== 200) throw new Error(`${address} answered ${status}`)
+    if (status !== 200) throw new Error(`${address} returned status ${status}`)
     return JSON.parse(text)
   }
 }

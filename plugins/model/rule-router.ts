@@ -20,7 +20,7 @@ const fault = errors({
 })
 
 type Targets = readonly Target[]
-/** The rule that holds for a request. */
+/** The rule that matches a request. */
 interface Choice {
   rule: RoutingRule | undefined
 }
@@ -88,7 +88,7 @@ export class RuleRouter {
 const dividesConversations = ({ share, by }: RoutingRule): boolean =>
   share < 1 && by === 'conversation'
 
-/** Keeps the conversation of the request together, where its model says so. */
+/** Sets the targets; with `affinity` of the model, the conversation keeps its target. */
 export const setTargets = (
   { entry }: ModelMatch,
   targets: readonly Target[],

@@ -14,7 +14,7 @@ import type { DeliveryResult } from './delivery.ts'
 
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+"
 const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
-/** One address, without a name: nothing in it can add a header or a second address. */
+/** One address without a name. The pattern excludes added headers and second addresses. */
 const ADDRESS = {
   pattern: `^${ATOM}(\\.${ATOM})*@${LABEL}(\\.${LABEL})*$`,
   maxLength: 254,
@@ -106,7 +106,7 @@ export const checkMail = ({ mail }: Document, report: Report): void => {
   }
 }
 
-/** ms for the whole conversation with the server. */
+/** ms for the whole SMTP connection. */
 const TIMEOUT = 20_000
 const MAX_SUBJECT = 200
 const MAX_DETAIL = 200

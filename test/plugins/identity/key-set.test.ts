@@ -105,7 +105,7 @@ t.test('key set: known keys stay while the provider is away', async t => {
   await keys.refresh(0)
   t.equal(await verify(token()), 'robot')
   await t.rejects(verify(token(SECOND, 'second-rsa')), { code: 'JWT_INVALID' })
-  t.match(warnings, [/the known ones stay/])
+  t.match(warnings, [/the known keys stay valid/])
   await provider.start(SECOND)
   clock.ms += 30_000
   t.equal(await verify(token(SECOND, 'second-rsa')), 'robot')

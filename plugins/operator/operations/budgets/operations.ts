@@ -120,7 +120,7 @@ const remove = operation({
 })
 
 const LIST = { name: 'budgets: list', text: withAccountNames(LIST_BUDGETS, 'account') }
-/** Before the first row: kinds are words. */
+/** Sorts before every row: no kind is empty. */
 const START = ['', 0, ''] as const
 const list = operation({
   name: 'budgets list',

@@ -1,4 +1,4 @@
-/** Who has a budget: arguments and options of the operations. */
+/** The owner of a budget: arguments and options of the operations. */
 import { textOf, UsageError } from '../../../../engine/cli/kit.ts'
 import { integer } from '../../../../engine/config/shape.ts'
 import { findAccount } from '../../../credentials/find.ts'
@@ -11,7 +11,7 @@ import { findMember, MEMBER } from '../members.ts'
 
 export const OWNER = {
   account: ANY_ACCOUNT,
-  key: integer('The number of an API key, which has the budget.', {
+  key: integer('The number of the API key that has the budget.', {
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
   }),
@@ -22,7 +22,7 @@ interface OwnerArguments {
   readonly key?: number | undefined
   readonly member?: string | undefined
 }
-/** Who has the budget, and its account. Throws BUDGET_OWNER. */
+/** The owner of the budget and its account. Throws BUDGET_OWNER. */
 export const ownerIn = async (
   context: Context,
   { account: nameOrId, key, member }: OwnerArguments,
