@@ -153,7 +153,10 @@ for (const { engine, database } of await startBoth(t, []))
     await t.test('apply: what cannot be done is said before anything changes', async t => {
       const before = await exported()
       for (const [accounts, text] of [
-        [{ acme: { ...ACME, role: 'admin' } }, /accounts\.acme\.role: the account is customer/],
+        [
+          { acme: { ...ACME, role: 'admin' } },
+          /accounts\.acme\.role: the role of the account is customer/,
+        ],
         [
           { acme: { keys: { app: { member: 'carl' } } } },
           /keys\.app\.member: the account has no member "carl"/,
