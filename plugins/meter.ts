@@ -33,7 +33,7 @@ import { editAttempt, UNPRICED_TIERS } from './conversion/unpriced-tiers.ts'
 import { isOpen } from './credentials/credential-extraction.ts'
 import { exportAccounts } from './declared-accounts/command.ts'
 import { type Admission, CallAdmission } from './ledger/admission/call-admission.ts'
-import { reportBudgets } from './ledger/budgets/section.ts'
+import { reportBudgets, reportUnusedBudgets } from './ledger/budgets/section.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
 import { LEDGER } from './ledger/declarations.ts'
 import {
@@ -105,7 +105,8 @@ export default {
     uncharged_total: 'Calls that an upstream served but that were not charged.',
   },
   check(document: Document, report: Report, { before }: CheckHostOf<HostBase>) {
-    if (!Array.isArray(document.pipeline) || !document.pipeline.includes('meter')) return
+    if (!Array.isArray(document.pipeline)) return
+    if (!document.pipeline.includes('meter')) return reportUnusedBudgets(document, report)
     const prices = new Prices({ models: modelsIn(document), settings: document.settings }, report)
     prices.check(report, before)
     const isPriced = Object.keys(modelsIn(document)).some(

@@ -185,7 +185,14 @@ export const reportBudgets = (document: Document, checks: BudgetChecks): void =>
   const budgets = Object.entries((document.budgets ?? {}) as Section)
   for (const [name, terms] of budgets) reportTerms(terms, ['budgets', name], checks)
 }
-/** The same of one budget, at `where`. */
+/** Without the stage `meter` no call has a price. */
+export const reportUnusedBudgets = ({ budgets }: Document, report: Report): void => {
+  if (Object.keys(budgets ?? {}).length === 0) return
+  const message =
+    'no call can reach a budget: `pipeline:` has no `meter`; add it, or remove `budgets:`'
+  report(['budgets'], 'BUDGET_UNREACHABLE', message)
+}
+/** Reports the mistakes of one budget, at `where`. */
 export const reportTerms = (
   { amount, zone, at_limit: atLimit }: BudgetTerms,
   where: Where,

@@ -219,8 +219,14 @@ for (const engine of ENGINES)
   )
 
 t.test('budgets: mistakes are problems at their lines', async t => {
-  const check = (budgets: string, model = '{ to: main/m, price: { input: 1 } }') => {
-    const document = parse(`{ pipeline: [meter], models: { m: ${model} }, budgets: ${budgets} }`)
+  const check = (
+    budgets: string,
+    model = '{ to: main/m, price: { input: 1 } }',
+    pipeline = '[meter]',
+  ) => {
+    const document = parse(
+      `{ pipeline: ${pipeline}, models: { m: ${model} }, budgets: ${budgets} }`,
+    )
     const problems: string[] = []
     const report = (where: readonly unknown[], code: string) =>
       void problems.push(`${code} ${where.join('.')}`)
@@ -241,4 +247,7 @@ t.test('budgets: mistakes are problems at their lines', async t => {
   t.same(check(of('amount: 5, per: day'), '{ to: main/m, free: true }'), [
     'BUDGET_UNREACHABLE budgets.b',
   ])
+  const model = '{ to: main/m, price: { input: 1 } }'
+  t.same(check(of('amount: 5, per: day'), model, '[auth]'), ['BUDGET_UNREACHABLE budgets'])
+  t.same(check('{}', model, '[auth]'), [])
 })
