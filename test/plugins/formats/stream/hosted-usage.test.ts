@@ -30,7 +30,11 @@ const CLIENTS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'googl
 
 /** A request that offers the tool, in the shape of each format. */
 const REQUESTS: Readonly<Record<string, { readonly [key: string]: Json }>> = {
-  'openai-chat': { model: 'm', messages: [], tools: [{ type: 'web_search' }] },
+  'openai-chat': {
+    model: 'm',
+    messages: [{ role: 'user', content: 'hi' }],
+    tools: [{ type: 'web_search' }],
+  },
   'openai-responses': { model: 'm', input: 'hi', tools: [{ type: 'web_search' }] },
   'anthropic-messages': {
     model: 'm',
