@@ -33,7 +33,7 @@ export const fault = errors({
   ALREADY_REFUNDED: [409, 'The call "%s" has been refunded already'],
   ACCOUNT_IN_USE: [
     409,
-    'The account "%s" has %s. Settle that first, or add --force: the account ends anyway, and its ledger stays',
+    'The account "%s" has %s. Settle that first, or delete it with `tollgate accounts delete NAME --force`: its ledger stays',
   ],
   SECRET_EXISTS: [409, 'Another key has this secret'],
   KEY_REVOKED: [409, 'The %s %d is revoked and cannot be changed; create another'],

@@ -1,4 +1,5 @@
 /** The operations on alerts. The plugin `alerts` does the work. */
+import { EXIT } from '../../../engine/cli/kit.ts'
 import { object } from '../../../engine/config/shape.ts'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
@@ -64,7 +65,10 @@ const test = operation({
   command: {
     example: 'tollgate alerts test',
     read: () => ({}),
-    print: (rows: readonly AlertTestRow[]) => ({ rows }),
+    print: (rows: readonly AlertTestRow[]) => ({
+      rows,
+      exit: rows.some(({ state }) => state === 'failed') ? EXIT.runTime : EXIT.ok,
+    }),
   },
   run: async context => ({ data: await partOf(context.host).test(context) }),
 })

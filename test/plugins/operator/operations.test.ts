@@ -124,6 +124,19 @@ t.test('operations: each of a customer has a view of the plugin account, and a r
   }
 })
 
+t.test('alerts test: a receiver that failed is exit code 3', async t => {
+  const print = OPERATIONS.find(({ name }) => name === 'alerts test')?.command?.print
+  const row = { receiver: 'slack', message: '' }
+  t.match(print?.([{ ...row, state: 'delivered' }]), { exit: 0 })
+  t.match(
+    print?.([
+      { ...row, state: 'delivered' },
+      { ...row, state: 'failed' },
+    ]),
+    { exit: 3 },
+  )
+})
+
 t.test('operations: commands and endpoints beside the table have a reason', async t => {
   const names = OPERATIONS.map(({ name }) => name)
   t.same(
