@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { Database, Row, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
 import { BatchedKeyLookup } from './batched-key-lookup.ts'
+import { ChangeCheck } from './change-check.ts'
 import type { RefusalCode } from './faults.ts'
 import { memberIn } from './members.ts'
 import { scopeIn } from './scopes.ts'
@@ -36,7 +37,6 @@ const MALFORMED: Entry = { ...UNKNOWN, digest: '' }
 
 export class Credentials {
   readonly #database: Database
-  readonly #now: () => number
   // By secret, so that a hit needs no hash. The memory of a gateway contains the secrets of running
   // requests anyway.
   readonly #accountEntries = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
@@ -46,12 +46,7 @@ export class Credentials {
   readonly #identities = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
   readonly #batches: Readonly<Record<Kind, BatchedKeyLookup>>
   #change: number | undefined
-  #lastCheckAt = Number.NEGATIVE_INFINITY
-  /** The start of the last successful check. */
-  #checkedAt = Number.NEGATIVE_INFINITY
-  /** The end of the last failed check; -Infinity after a successful one. */
-  #failedAt = Number.NEGATIVE_INFINITY
-  #checking: Promise<void> | undefined
+  readonly #check: ChangeCheck
   /** Counts checks that found changes. A lookup that overlaps such a check may be outdated and is
    *  not cached. */
   #changesFound = 0
@@ -60,7 +55,7 @@ export class Credentials {
 
   constructor(database: Database, now: () => number = () => performance.now()) {
     this.#database = database
-    this.#now = now
+    this.#check = new ChangeCheck(() => this.#readChanges(), now)
     const read = database.read.bind(database)
     this.#batches = {
       key: new BatchedKeyLookup(read, 'key'),
@@ -72,17 +67,15 @@ export class Credentials {
 
   /** The cached entry; undefined: the caller must read the store with `find`. */
   findCached(secret: string): Entry | undefined {
-    if (this.#age() > this.#lifetime()) return undefined
-    // Requests that wait for the check report its error.
-    if (this.#now() - this.#lastCheckAt > REFRESH) this.#check().catch(() => {})
+    if (!this.#isValid()) return undefined
     return this.#accountEntries.get(secret) ?? this.#refusedEntries.get(secret)
   }
   /** `isSuspect`: many attempts of the caller's network failed; the lookup is batched. */
   async find(secret: string, kind: Kind, isSuspect = false): Promise<Entry> {
     const isOwn = isWellFormed(secret)
     if (!isOwn && kind !== 'key') return MALFORMED
-    if (this.#age() > this.#lifetime())
-      await this.#check().catch(error => {
+    if (this.#isOld())
+      await this.#check.run().catch(error => {
         const isMalformed = !isOwn && this.#change !== undefined && !this.#hasImported
         if (!isMalformed && !this.findCached(secret)) throw error
       })
@@ -91,13 +84,11 @@ export class Credentials {
   }
   /** As `findCached`, for the key of an identity, which has a digest and no secret. */
   findCachedIdentity(digest: string): Entry | undefined {
-    if (this.#age() > this.#lifetime()) return undefined
-    if (this.#now() - this.#lastCheckAt > REFRESH) this.#check().catch(() => {})
-    return this.#identities.get(digest)
+    return this.#isValid() ? this.#identities.get(digest) : undefined
   }
   async findIdentity(digest: string): Promise<Entry> {
-    if (this.#age() > this.#lifetime())
-      await this.#check().catch(error => {
+    if (this.#isOld())
+      await this.#check.run().catch(error => {
         if (!this.findCachedIdentity(digest)) throw error
       })
     const known = this.findCachedIdentity(digest)
@@ -110,12 +101,17 @@ export class Credentials {
     return entry
   }
 
-  #age(): number {
-    return this.#now() - this.#checkedAt
+  /** Whether the caches must not be used before a check. While the store does not answer, they may
+   *  be older. */
+  #isOld(): boolean {
+    const { age, sinceFailure } = this.#check
+    return age > (sinceFailure <= STALE ? MAX_AGE_WITHOUT_STORE : STALE)
   }
-  /** ms for which the cache is valid: longer only while the store does not answer. */
-  #lifetime(): number {
-    return this.#now() - this.#failedAt <= STALE ? MAX_AGE_WITHOUT_STORE : STALE
+  /** Starts a check in the background in time. Requests that wait for it report its error. */
+  #isValid(): boolean {
+    if (this.#isOld()) return false
+    if (this.#check.sinceStart > REFRESH) this.#check.run().catch(() => {})
+    return true
   }
   async #load(secret: string, kind: Kind, isSuspect: boolean): Promise<Entry> {
     const before = this.#changesFound
@@ -130,20 +126,7 @@ export class Credentials {
     const [row] = await this.#database.read(FIND[kind], [digest])
     return row
   }
-  #check(): Promise<void> {
-    this.#checking ??= this.#readChanges()
-      .catch(error => {
-        this.#failedAt = this.#now()
-        throw error
-      })
-      .finally(() => {
-        this.#checking = undefined
-      })
-    return this.#checking
-  }
   async #readChanges(): Promise<void> {
-    const startedAt = this.#now()
-    this.#lastCheckAt = startedAt
     if (this.#change === undefined) {
       const [last] = await this.#database.read(LAST_CHANGE, [])
       this.#hasImported = last?.imported === 1
@@ -152,8 +135,6 @@ export class Credentials {
       const rows = await this.#database.read(CHANGED, Array(CHANGED_PARAMETERS).fill(this.#change))
       if (rows.length > 0) this.#dropCached(rows)
     }
-    this.#checkedAt = startedAt
-    this.#failedAt = Number.NEGATIVE_INFINITY
   }
   #dropCached(rows: readonly Row[]): void {
     this.#changesFound++

@@ -2,6 +2,7 @@
  *  of a budget in `budgets:` takes its place for that owner. */
 import type { Database, Log, Row, Sql, Statement, Value } from '../../../engine/plugin.ts'
 import type { Currency } from '../../billing/currency.ts'
+import { ChangeCheck } from '../../credentials/change-check.ts'
 import { type Budget, type BudgetTerms, type OwnerKind, parseBudget } from './section.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `budgets: ${name}`, text })
@@ -107,18 +108,14 @@ export interface RowSource {
 }
 export class BudgetRows<Window> {
   readonly #source: RowSource
-  readonly #now: () => number
   readonly #onChange: (key: BudgetRowKey) => void
   readonly #owners = new Map<string, SingleBudget<Window>[]>()
   #change = -1
-  #checkedAt = Number.NEGATIVE_INFINITY
-  /** The end of the last failed check; -Infinity after a successful one. */
-  #failedAt = Number.NEGATIVE_INFINITY
-  #checking: Promise<void> | undefined
+  readonly #check: ChangeCheck
 
   constructor(source: RowSource, onChange: (key: BudgetRowKey) => void) {
     this.#source = source
-    this.#now = source.now ?? (() => performance.now())
+    this.#check = new ChangeCheck(() => this.#read(), source.now ?? (() => performance.now()))
     this.#onChange = onChange
   }
   /** The number of the last change that was read. */
@@ -134,30 +131,19 @@ export class BudgetRows<Window> {
   /** A promise if the rows must be read before they are used. It rejects if they were never read.
    *  While the store is away, the known ones apply: no call can be charged then. */
   refresh(): Promise<void> | undefined {
-    const now = this.#now()
-    if (now - this.#checkedAt <= STALE) return undefined
-    const isKnown = this.#checkedAt !== Number.NEGATIVE_INFINITY
-    if (isKnown && now - this.#failedAt <= STALE) return undefined
+    const { age, sinceFailure } = this.#check
+    if (age <= STALE) return undefined
+    const isKnown = age !== Number.POSITIVE_INFINITY
+    if (isKnown && sinceFailure <= STALE) return undefined
     const checked = this.check()
     return isKnown ? checked.catch(() => {}) : checked
   }
   /** Reads changes, or waits for the check that does. */
   check(): Promise<void> {
-    this.#checking ??= this.#read()
-      .catch(error => {
-        this.#failedAt = this.#now()
-        throw error
-      })
-      .finally(() => {
-        this.#checking = undefined
-      })
-    return this.#checking
+    return this.#check.run()
   }
   async #read(): Promise<void> {
-    const startedAt = this.#now()
     for (const row of await this.#source.database.read(CHANGED, [this.#change])) this.#apply(row)
-    this.#checkedAt = startedAt
-    this.#failedAt = Number.NEGATIVE_INFINITY
   }
   /** A row that cannot be read changes nothing: what applied before still does. */
   #apply({ kind, owner, name, settings, change }: Row): void {
