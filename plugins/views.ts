@@ -662,7 +662,7 @@ export type AlertRow = {
 /** `GET /api/admin/alerts/rules`: every rule, the receivers, and the quiet hours. */
 export type AlertRules = {
   readonly rules: readonly AlertRuleRow[]
-  /** The kind of each, with its host or mail address. */
+  /** The receivers of alerts: the kind of each with its host or mail address. */
   readonly receivers: readonly string[]
   readonly quiet: {
     readonly from: string

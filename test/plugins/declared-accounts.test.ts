@@ -207,22 +207,25 @@ for (const { engine, database } of await startBoth(t, []))
       t.match(await apply(accounts, '--dry-run'), { exit: 1, out: /key nightly of acme/ })
     })
 
-    await t.test('apply: secrets go to a private file or a command, or the key ends', async t => {
-      const open = `${folder}/open.jsonl`
-      writeFileSync(open, '')
-      chmodSync(open, 0o644)
-      const more = {
-        acme: { ...ACME, members: { bob: 'owner' }, keys: { app: ACME.keys.app, next: {} } },
-      }
-      t.match(await apply(more, '--secrets', open), { exit: 2, err: /chmod 600/ })
-      t.match(await apply(more, '--secrets', `${folder}/no/file`), { exit: 2, err: /ENOENT/ })
-      t.match(await apply(more, '--secrets', secrets, '--secrets-command', 'cat'), { exit: 2 })
-      t.match(await apply(more, '--secrets-command', 'exit 3'), {
-        exit: 3,
-        err: /ended with 3; it is revoked/,
-      })
-      t.notOk('next' in (await exported()).acme.keys, 'the key whose secret is lost is revoked')
-      t.match(await apply(more, '--secrets-command', `cat >> ${folder}/piped`), { exit: 0 })
-      t.match(JSON.parse(readFileSync(`${folder}/piped`, 'utf8')), { name: 'next', key: /^sk-/ })
-    })
+    await t.test(
+      'apply: secrets go to a private file or a command; a key whose secret is lost is revoked',
+      async t => {
+        const open = `${folder}/open.jsonl`
+        writeFileSync(open, '')
+        chmodSync(open, 0o644)
+        const more = {
+          acme: { ...ACME, members: { bob: 'owner' }, keys: { app: ACME.keys.app, next: {} } },
+        }
+        t.match(await apply(more, '--secrets', open), { exit: 2, err: /chmod 600/ })
+        t.match(await apply(more, '--secrets', `${folder}/no/file`), { exit: 2, err: /ENOENT/ })
+        t.match(await apply(more, '--secrets', secrets, '--secrets-command', 'cat'), { exit: 2 })
+        t.match(await apply(more, '--secrets-command', 'exit 3'), {
+          exit: 3,
+          err: /ended with 3; it is revoked/,
+        })
+        t.notOk('next' in (await exported()).acme.keys, 'the key whose secret is lost is revoked')
+        t.match(await apply(more, '--secrets-command', `cat >> ${folder}/piped`), { exit: 0 })
+        t.match(JSON.parse(readFileSync(`${folder}/piped`, 'utf8')), { name: 'next', key: /^sk-/ })
+      },
+    )
   })

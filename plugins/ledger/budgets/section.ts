@@ -135,7 +135,7 @@ const amountOf = (value: unknown, where: Where, currency: Currency, report: Repo
 export const TERMS_SHAPE = object(undefined, TERMS, {})
 /** The members of a budget that `TERMS` describes, as they are written. */
 export type BudgetTerms = RawOf<typeof TERMS_SHAPE>
-/** Mistakes are reported elsewhere. */
+/** A budget from its terms. `reportTerms` reports their mistakes. */
 const budgetOf = (
   { name, of }: Pick<Budget, 'name' | 'of'>,
   raw: BudgetTerms,

@@ -12,7 +12,7 @@ export interface SigningKeys {
   readonly rsa: KeyObject
   readonly jwks: { readonly keys: readonly object[] }
 }
-/** A key of each kind, whose names begin with the prefix. */
+/** A key pair of each algorithm; their ids begin with the prefix. */
 export const makeKeys = (prefix: string): SigningKeys => {
   const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const { privateKey: ec } = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -1,4 +1,4 @@
-/** Alerts at shares of a budget: once for each share and window, whoever looks. */
+/** Alerts at shares of a budget: once for each share and window, whatever process looks. */
 import t from 'tap'
 import { sendBudgetAlerts } from '../../../../plugins/alerts/budgets.ts'
 import { migrations } from '../../../../plugins/alerts/tables.ts'

@@ -167,7 +167,7 @@ for (const engine of ENGINES)
       t.match(await windows(), [{ used: Number(COST + COST / 10n) }])
     })
 
-    t.test('at_limit use: two budgets that name each other end', async t => {
+    t.test('at_limit use: two budgets that switch to each other do not loop', async t => {
       const terms = { of: 'account', amount: 0.001, per: 'life' }
       const budgets = {
         one: { ...terms, at_limit: { use: 'plain' } },
