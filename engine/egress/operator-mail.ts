@@ -7,8 +7,10 @@ import type { SendMail } from '../plugin.ts'
 export const sendMail: SendMail = async (server, mail, timeout) => {
   const { host, port, user, password, tls, ca } = server
   const { createTransport } = await import('nodemailer')
-  // The deadline of the whole connection: nodemailer only limits inactivity.
+  // The deadline of the whole connection. nodemailer only limits inactivity: its own limits must
+  // be longer, otherwise either of the two errors can come first.
   const signal = AbortSignal.timeout(timeout)
+  const inactivity = 2 * timeout
   const connection = connect({ host, port })
   const end = () => connection.destroy(signal.reason)
   signal.addEventListener('abort', end)
@@ -23,9 +25,9 @@ export const sendMail: SendMail = async (server, mail, timeout) => {
       ignoreTLS: tls === 'off',
       ...(ca !== undefined && { tls: { ca } }),
       ...(user !== undefined && { auth: { user, pass: password ?? '' } }),
-      connectionTimeout: timeout,
-      greetingTimeout: timeout,
-      socketTimeout: timeout,
+      connectionTimeout: inactivity,
+      greetingTimeout: inactivity,
+      socketTimeout: inactivity,
       disableFileAccess: true,
       disableUrlAccess: true,
     })
