@@ -65,8 +65,8 @@ export interface Model {
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
 /** The name of the rule that chose the targets; undefined: none. Set by `model` before the request
- *  is forwarded, and not changed later. */
-export const RULE: Slot<string | undefined> = { name: 'rule' }
+ *  is forwarded, and not changed later. Tasks store it. */
+export const RULE: Slot<string | undefined> = { name: 'rule', keep: true }
 
 /** Set by `model` where a model keeps conversations of stored responses on one target and key:
  *  takes what identifies the conversation, the same for all of its calls. */

@@ -154,6 +154,8 @@ export type ServedFacts = {
   readonly zone: string | null
   /** `feature=search, project=alpha`. */
   readonly tags: string | null
+  /** The rule of the model that chose the target. */
+  readonly rule: string | null
   readonly first_content_ms: number | null
   readonly ms: number | null
 }

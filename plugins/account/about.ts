@@ -114,6 +114,7 @@ const call = {
   geography: nullable(text),
   zone: nullable(text),
   tags: nullable(text),
+  rule: described('The rule of the model that chose the target', nullable(text)),
   first_content_ms: nullable(integer),
   ms: nullable(integer),
 }
@@ -326,6 +327,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
       query('key', 'Only calls of the key with this number, with by=call', integer),
       query('state', 'Only these, with by=call', oneOf('open', 'settled', 'released')),
       query('tag', 'Only calls with this tag, such as project=alpha, with by=call', text),
+      query('rule', 'Only calls that this rule of their model sent, with by=call', text),
       query('status', 'Failed calls in place of charges, with by=call', oneOf('failed')),
       query('code', 'Only failed calls with this code, with status=failed'),
       query('sort', 'The order: time, cost or model with by=call, otherwise name, calls or cost'),

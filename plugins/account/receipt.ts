@@ -127,6 +127,7 @@ const failedReceiptOf = (row: Row): Receipt => ({
   geography: null,
   zone: null,
   tags: null,
+  rule: null,
   first_content_ms: null,
   ms: Number(row.ms),
   closed: isoTime(row.at),

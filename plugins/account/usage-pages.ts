@@ -144,6 +144,8 @@ export interface CallFilters {
   readonly state: string | null
   /** Set for charges only. */
   readonly tag?: { readonly name: string; readonly value: string } | undefined
+  /** The rule of the model. Set for charges only. */
+  readonly rule?: string | undefined
 }
 const NO_FILTERS: CallFilters = { model: null, key: null, state: null }
 interface UsagePage {
@@ -196,9 +198,11 @@ export const usagePage = async (
         : null,
   }
 }
-const valuesOf = ({ model, key, state, tag }: CallFilters, by: By): readonly Value[] => {
+const valuesOf = (filters: CallFilters, by: By): readonly Value[] => {
+  const { model, key, state, tag, rule = null } = filters
   const { name = null, value = null } = tag ?? {}
-  return [model, model, key, key, state, state, ...(by === 'call' ? [name, name, value] : [])]
+  const ofCharges = by === 'call' ? [name, name, value, rule, rule] : []
+  return [model, model, key, key, state, state, ...ofCharges]
 }
 /** Of the rows of sums; undefined for lists of calls. */
 const latenciesIn = async (database: Pick<Database, 'read'>, query: UsageQuery) => {

@@ -77,6 +77,8 @@ const refuseUnknown = (query: URLSearchParams): void => {
     ])
   if (query.get('tag') === '')
     throw fault('USAGE_FILTER', ['`tag` must be a name and a value such as project=alpha'])
+  if (query.get('rule') === '')
+    throw fault('USAGE_FILTER', ['`rule` must be the name of a rule such as canary'])
 }
 
 /** Throws USAGE_BY, USAGE_FILTER. */
@@ -138,6 +140,7 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
     'geography',
     'zone',
     'tags',
+    'rule',
     'first_content_ms',
     'ms',
     ...TOKEN_COLUMNS,
@@ -161,12 +164,11 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
 }
 
 const TAG = /^([a-z][a-z0-9_-]*)=([\w.-]+)$/
+const FILTERS = ['model', 'key', 'state', 'code', 'tag', 'rule']
 const STATES = ['open', 'settled', 'released']
 /** Throws USAGE_FILTER. */
 const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
-  const [model, key, state, code, tag] = ['model', 'key', 'state', 'code', 'tag'].map(name =>
-    singleParameter(query, name),
-  )
+  const [model, key, state, code, tag, rule] = FILTERS.map(name => singleParameter(query, name))
   const isOfCalls = by === 'call' || by === 'failed'
   if (!isOfCalls && (model ?? key ?? state) !== undefined)
     throw fault('USAGE_FILTER', ['`model`, `key` and `state` filter `by=call` only'])
@@ -176,6 +178,8 @@ const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
     throw fault('USAGE_FILTER', ['`state` is of charges: with `status=failed` filter by `code`'])
   if (by !== 'call' && tag !== undefined)
     throw fault('USAGE_FILTER', ['`tag` filters charges of `by=call` only'])
+  if (by !== 'call' && rule !== undefined)
+    throw fault('USAGE_FILTER', ['`rule` filters charges of `by=call` only'])
   const [, name, value] = TAG.exec(tag ?? '') ?? []
   if (tag !== undefined && name === undefined)
     throw fault('USAGE_FILTER', ['`tag` must be a name and a value such as project=alpha'])
@@ -187,6 +191,7 @@ const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
     model: model ?? null,
     key: key === undefined ? null : Number(key),
     state: state ?? code ?? null,
+    rule,
     tag: name === undefined || value === undefined ? undefined : { name, value },
   }
 }

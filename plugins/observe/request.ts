@@ -217,8 +217,8 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
 const servedLines = (charge: ChargeView): readonly string[] => {
   const { upstream, target, upstream_key: key, served_model: model, response_id: id } = charge
   if (upstream === null) return []
-  const { tier, speed, geography, zone, tags, first_content_ms: first, ms } = charge
-  const facts = Object.entries({ key, model, tier, speed, geography, zone, tags, id })
+  const { tier, speed, geography, zone, tags, rule, first_content_ms: first, ms } = charge
+  const facts = Object.entries({ key, model, tier, speed, geography, zone, tags, rule, id })
   const known = facts.filter(([, value]) => value !== null)
   return [
     field(

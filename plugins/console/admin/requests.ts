@@ -153,6 +153,7 @@ const CHARGE = object({
   geography: nullable(text),
   zone: nullable(text),
   tags: nullable(text),
+  rule: nullable(text),
   first_content_ms: nullable(integer),
   ms: nullable(integer),
 })

@@ -644,6 +644,7 @@ const TEXTS = {
   'call.geography': ['Geography', '地域'],
   'call.zone': ['Zone', '区域'],
   'call.tags': ['Tags', '标签'],
+  'call.rule': ['Rule', '规则'],
   'call.times': ['Times', '耗时'],
   'call.times.of': [
     'first content after {first} ms, complete after {ms} ms',

@@ -55,7 +55,8 @@ export const servedByTask = (
   const served = { ...(id !== undefined && { id }), ...(attributes && { attributes }) }
   const zone = zoneOf(upstreams[task.target.upstream])
   const tags = task.slots[TAGS.name] as Tags | undefined
-  return textOf(task.target, task.target.pin?.key, served, { ms, zone, tags })
+  const rule = task.slots[RULE.name]
+  return textOf(task.target, task.target.pin?.key, served, { ms, zone, tags, rule })
 }
 
 type Facts = Partial<
@@ -94,13 +95,14 @@ const textIn = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
 
 export const servedFacts = (row: Row): ServedFacts => {
-  const { attributes = {}, first, ms, zone, tags } = read(row)
+  const { attributes = {}, first, ms, zone, tags, rule } = read(row)
   return {
     tier: textIn(attributes.service_tier),
     speed: textIn(attributes.speed),
     geography: textIn(attributes.inference_geo),
     zone: zone?.join(', ') ?? null,
     tags: tags ? printTags(tags) : null,
+    rule: rule ?? null,
     first_content_ms: first ?? ms ?? null,
     ms: ms ?? null,
   }
@@ -135,6 +137,7 @@ export const SERVED_COLUMNS = [
   'geography',
   'zone',
   'tags',
+  'rule',
   'first_content_ms',
   'ms',
 ] as const satisfies readonly (keyof ServedView)[]

@@ -39,13 +39,18 @@ const TAG = {
   sqlite: `json_extract(c.served, '$.tags."' || ? || '"')`,
   postgres: `CAST(c.served AS json) #>> ARRAY['tags', CAST(? AS TEXT)]`,
 }
+const RULE = {
+  sqlite: `json_extract(c.served, '$.rule')`,
+  postgres: `CAST(c.served AS json) ->> 'rule'`,
+}
 const callsText = (sort: CallSort, order: Order, dialect: keyof typeof TAG): string => {
   const column = CALL_COLUMNS[sort]
   return `${CALL} WHERE c.account = ? AND c.opened >= ? AND c.opened < ?
      AND ${behind(column, REQUEST, order)}
      AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
-     AND (CAST(? AS TEXT) IS NULL OR ${TAG[dialect]} = ?) AND ${ofMember('c.key')}
+     AND (CAST(? AS TEXT) IS NULL OR ${TAG[dialect]} = ?)
+     AND (CAST(? AS TEXT) IS NULL OR ${RULE[dialect]} = ?) AND ${ofMember('c.key')}
    ORDER BY ${column.text} ${order}, c.request ${order} LIMIT ?`
 }
 const sumsText = (group: Group, sort: SumSort, order: Order, usage: string): string => {
@@ -80,7 +85,7 @@ const statementsOf = <Sort extends string>(
 
 /** By sort and order, such as `time desc`. Parameters: account, from, to, the end of the last page
  *  (see `behind`), filters (model, key and state twice each, the name of a tag twice and its value,
- *  the member of the key twice; null for all), row count. */
+ *  a rule twice, the member of the key twice; null for all), row count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
 /** Of `day` (days since 1970, UTC), `model` and `key`. Parameters: `accountValuesIn`, a member
  *  (twice, null for all), the end of the last page, row count. `withNames` adds columns to the rows

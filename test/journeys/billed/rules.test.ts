@@ -44,7 +44,7 @@ const [one, two, broken] = [
   await startUpstream('broken', 503),
 ]
 const routes = (rules: string, model = '') => `
-pipeline: [errors, observe, auth, zone, model, responses, meter, translate]
+pipeline: [errors, observe, auth, zone, model, responses, meter, account, translate]
 upstreams:
   one: { url: '${one}', formats: [openai-chat], zone: eu, retention: none }
   two: { url: '${two}', formats: [openai-chat] }
@@ -58,6 +58,7 @@ routes:
   - { path: POST /v1/responses, auth: key, model: body, responses: create, translate: openai-responses }
   - { path: POST /eu/chat, auth: key, model: body, zone: { zone: eu }, translate: openai-chat, rewrite: /v1/chat/completions }
   - { path: POST /spread/chat, auth: key, model: body, balance: round-robin, translate: openai-chat, rewrite: /v1/chat/completions }
+  - { path: GET /api/usage, auth: key, account: usage }
   - { path: POST /v1/messages, auth: key, model: body, translate: anthropic-messages }
   - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini }
 `
@@ -135,18 +136,39 @@ t.test('rules: the first one that holds counts, in every format of clients', asy
   t.match(gemini.text, 'two/large', 'the body is read although the path names the model')
 })
 
-t.test('rules: named in charge, log and metric; the price stays that of the model', async t => {
-  const { key } = await start('[{ name: canary, share: 100%, to: two/large }]')
-  const { id, response } = await ask(key)
-  t.equal(response.headers.get('x-tollgate-charge'), '0.015')
-  const [row] = await rows(`SELECT served FROM charges WHERE request = '${id}'`)
-  t.match(JSON.parse(String(row?.served)), { upstream: 'two', target: 'large', rule: 'canary' })
-  const metrics = await eventually(async () => {
-    const text = await (await fetch(`${gateway.admin}/metrics`)).text()
-    return text.includes('tollgate_rules_total') && text
-  })
-  t.match(metrics, /tollgate_rules_total\{model="words",rule="canary"\} [1-9]/)
-})
+t.test(
+  'rules: named in charge, usage, log and metric; the price stays that of the model',
+  async t => {
+    const { key } = await start('[{ name: canary, share: 100%, to: two/large }]')
+    const { id, response } = await ask(key)
+    t.equal(response.headers.get('x-tollgate-charge'), '0.015')
+    const [row] = await rows(`SELECT served FROM charges WHERE request = '${id}'`)
+    t.match(JSON.parse(String(row?.served)), { upstream: 'two', target: 'large', rule: 'canary' })
+    const usage = async (query: string) => {
+      const headers = { authorization: `Bearer ${key}` }
+      const response = await fetch(`${gateway.url}/api/usage?${query}`, { headers })
+      return { status: response.status, text: await response.text() }
+    }
+    const listed = JSON.parse((await usage('rule=canary')).text).data
+    t.match(listed, [{ request_id: id, rule: 'canary' }])
+    t.same(JSON.parse((await usage('rule=other')).text).data, [])
+    t.match((await usage('rule=canary&format=csv')).text, /,canary,\d/)
+    for (const query of [
+      'rule=',
+      'rule=canary&by=day',
+      'rule=canary&status=failed',
+      'rules=canary',
+    ])
+      t.match(await usage(query), { status: 400, text: /`rule`|known ones are .*\brule\b/ }, query)
+    const printed = await withOutput(t, ['request', id], { TOLLGATE_DATA: gateway.data })
+    t.match(printed.out, /served by .*rule canary/)
+    const metrics = await eventually(async () => {
+      const text = await (await fetch(`${gateway.admin}/metrics`)).text()
+      return text.includes('tollgate_rules_total') && text
+    })
+    t.match(metrics, /tollgate_rules_total\{model="words",rule="canary"\} [1-9]/)
+  },
+)
 
 t.test(
   'rules: a share is the same conversations for ever, and falls back to the model',

@@ -66,13 +66,14 @@ const stepsOf = (receipt: Receipt, currency: string): readonly Step[] => {
 const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
   const currency = useCurrency()
   const { model, route, key, state, estimated, task_id, unpriced, settings } = receipt
-  const { tier, speed, geography, zone, tags, first_content_ms: first, ms } = receipt
+  const { tier, speed, geography, zone, tags, rule, first_content_ms: first, ms } = receipt
   const served = [
     [text('call.tier'), tier],
     [text('call.speed'), speed],
     [text('call.geography'), geography],
     [text('call.zone'), zone],
     [text('call.tags'), tags],
+    [text('call.rule'), rule],
     [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
   ] as const
   return (

@@ -302,6 +302,7 @@ const ServedBy = ({ charge }: { charge: ChargeView }) => {
     [text('call.geography'), charge.geography],
     [text('call.zone'), charge.zone],
     [text('call.tags'), charge.tags],
+    [text('call.rule'), charge.rule],
     [text('call.upstream-id'), charge.response_id],
     [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
   ]

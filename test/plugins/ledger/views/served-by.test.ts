@@ -89,7 +89,7 @@ for (const engine of ENGINES) {
     ])
   })
 
-  t.test(`served by on ${engine}: lists of calls by a tag`, async t => {
+  t.test(`served by on ${engine}: lists of calls by a tag and by a rule`, async t => {
     const books = await openBooks(t, engine)
     await books.credit(1, 10n * UNIT)
     const ledger = await books.ledger()
@@ -97,7 +97,7 @@ for (const engine of ENGINES) {
     for (const [request, served] of [
       ['a', { upstream: 'up', tags: { project: 'alpha', 'sub-team': 'x.y' } }],
       ['b', { upstream: 'up', tags: { project: 'beta' } }],
-      ['c', { upstream: 'up' }],
+      ['c', { upstream: 'up', rule: 'canary' }],
       ['d', undefined],
     ] as const) {
       await call(books, ledger, request, payerOf(1), UNIT)
@@ -116,6 +116,16 @@ for (const engine of ENGINES) {
     t.same(await listed('sub-team', 'x.y'), ['a'])
     t.same(await listed('project', 'gamma'), [])
     t.same(await listed('none', 'alpha'), [])
+    for (const [rule, requests] of [
+      ['canary', ['c']],
+      ['none', []],
+    ] as const) {
+      const page = await usagePage(books.database, { ...query, filters: { ...filters, rule } })
+      t.same(
+        page.rows.map(({ request_id }) => request_id),
+        requests,
+      )
+    }
     t.equal((await usagePage(books.database, query)).rows.length, 4)
   })
 
@@ -125,7 +135,11 @@ for (const engine of ENGINES) {
     await books.credit(1, 10n * UNIT)
     const ledger = await books.ledger()
     const { release } = await call(books, ledger, 'a', payerOf(1), UNIT)
-    const task = { target: TARGET, created: 1_000, slots: { tags: { project: 'alpha' } } }
+    const task = {
+      target: TARGET,
+      created: 1_000,
+      slots: { tags: { project: 'alpha' }, rule: 'canary' },
+    }
     await database.write([linkCharge('task-1', 'a', {}, servedByTask(task, UPSTREAMS))])
     const served = async (request: string) =>
       servedView(
@@ -134,6 +148,7 @@ for (const engine of ENGINES) {
     t.match(await served('a'), {
       zone: 'eu, de',
       tags: 'project=alpha',
+      rule: 'canary',
       upstream: 'up',
       target: 'model-1',
       upstream_key: 'ab12',
@@ -169,6 +184,7 @@ t.test('served by: a customer sees nothing that names the provider', async t => 
     id: 'resp-1',
     attributes: { service_tier: 'flex', speed: 'fast', inference_geo: 'eu', size: '1x1' },
     first: 12,
+    rule: 'canary',
     ms: 40,
   })
   const facts = {
@@ -177,6 +193,7 @@ t.test('served by: a customer sees nothing that names the provider', async t => 
     geography: 'eu',
     zone: null,
     tags: null,
+    rule: 'canary',
     first_content_ms: 12,
     ms: 40,
   }
