@@ -4,7 +4,7 @@
 import { errors } from '../../engine/errors.ts'
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Host, Json, Reply } from '../../engine/plugin.ts'
-import type { Content, Media, Source } from '../formats/hub/content.ts'
+import type { Content, Media, Result, Source, Text } from '../formats/hub/content.ts'
 import type { Prompt, Turn } from '../formats/hub/prompt.ts'
 import { kindOfMime } from '../formats/media/media.ts'
 import { DECISIVE_BYTES, mediaTypeOf } from '../formats/media/media-type.ts'
@@ -42,19 +42,28 @@ interface MediaUploader {
   ): Promise<Source>
 }
 
-/** Whether a prompt names media of these kinds, which the target does not fetch itself, by URL. */
-export const namesMedia = ({ turns }: Prompt, kinds: readonly string[]): boolean =>
-  turns.some(({ content }) => content.some(each => needsFetch(each, kinds)))
+/** The media that a target does not fetch itself. `opensUrl`: URLs that it opens all the same. */
+export interface FetchedMedia {
+  readonly kinds: readonly string[]
+  opensUrl?(url: string): boolean
+}
+/** Whether a prompt names such media by URL, also in results of tools. */
+export const namesMedia = ({ turns }: Prompt, fetched: FetchedMedia): boolean =>
+  turns.some(({ content }) => content.some(each => holdsFetched(each, fetched)))
+const holdsFetched = (content: Content, fetched: FetchedMedia): boolean =>
+  content.type === 'result'
+    ? content.content.some(each => needsFetch(each, fetched))
+    : needsFetch(content, fetched)
 
-/** Replaces URLs of these kinds of media by their data. */
+/** Replaces URLs of such media by their data. */
 export const fetchMedia = async (
   prompt: Prompt,
-  kinds: readonly string[],
+  fetched: FetchedMedia,
   host: MediaHost,
   signal: AbortSignal,
   uploader?: MediaUploader,
 ): Promise<Prompt> => {
-  const fetcher = new MediaFetcher(kinds, host, signal, uploader)
+  const fetcher = new MediaFetcher(fetched, host, signal, uploader)
   const turns: Turn[] = []
   for (const turn of prompt.turns)
     turns.push({ ...turn, content: await fetcher.fetchAll(turn.content) })
@@ -62,25 +71,28 @@ export const fetchMedia = async (
 }
 
 /** An image URL may serve a video, which the target accepts inline only. */
-const needsFetch = (content: Content, kinds: readonly string[]): content is Media =>
-  content.type === 'media' && content.source.type === 'url' && kinds.includes(content.kind)
+const needsFetch = (content: Content, { kinds, opensUrl }: FetchedMedia): content is Media =>
+  content.type === 'media' &&
+  content.source.type === 'url' &&
+  kinds.includes(content.kind) &&
+  !opensUrl?.(content.source.url)
 
 /** Fetches the media of one request within its size limit. */
 export class MediaFetcher {
-  readonly #kinds: readonly string[]
+  readonly #fetched: FetchedMedia
   readonly #host: MediaHost
   readonly #signal: AbortSignal
   readonly #uploader: MediaUploader | undefined
   #remaining = INLINE_LIMIT
 
   constructor(
-    kinds: readonly string[],
+    fetched: FetchedMedia,
     host: MediaHost,
     signal: AbortSignal,
     uploader?: MediaUploader | undefined,
   ) {
     this.#uploader = uploader
-    this.#kinds = kinds
+    this.#fetched = fetched
     this.#host = host
     this.#signal = signal
   }
@@ -88,8 +100,18 @@ export class MediaFetcher {
   async fetchAll(content: readonly Content[]): Promise<readonly Content[]> {
     const contents: Content[] = []
     for (const each of content)
-      contents.push(needsFetch(each, this.#kinds) ? await this.#fetch(each) : each)
+      if (each.type === 'result')
+        contents.push({ ...each, content: await this.#fetchParts(each.content) })
+      else contents.push(await this.#fetchPart(each))
     return contents
+  }
+  async #fetchParts(content: Result['content']): Promise<Result['content']> {
+    const parts: (Text | Media)[] = []
+    for (const each of content) parts.push(await this.#fetchPart(each))
+    return parts
+  }
+  async #fetchPart<Part extends Content>(part: Part): Promise<Part | Media> {
+    return needsFetch(part, this.#fetched) ? this.#fetch(part) : part
   }
   async #fetch(media: Media): Promise<Media> {
     const { source, at = 'messages' } = media

@@ -196,7 +196,7 @@ const fetchImages = async (
 ): Promise<EmbeddingPrompt> => {
   const kinds = host.upstreams[upstream]?.options.fetch
   if (!Array.isArray(kinds)) return prompt
-  const fetcher = new MediaFetcher(kinds.map(String), host, exchange.signal)
+  const fetcher = new MediaFetcher({ kinds: kinds.map(String) }, host, exchange.signal)
   const items: EmbeddingInput[] = []
   for (const item of prompt.items)
     items.push(

@@ -2,7 +2,7 @@
  *  that it cannot run, offers functions in place of free-text tools, and converts names. */
 import { fault } from '../formats/faults.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
-import { fitContent, withoutEmptyMedia } from '../formats/hub/fit/content.ts'
+import { fitContent, withoutEmptyMedia, withoutSystemMedia } from '../formats/hub/fit/content.ts'
 import { fitSettings } from '../formats/hub/fit/settings.ts'
 import { fitThinking } from '../formats/hub/fit/thinking.ts'
 import { restoreFreeCalls, withFunctionsForFreeTools } from '../formats/hub/free-tools.ts'
@@ -18,16 +18,13 @@ interface FittedPrompt {
   readonly codec: TargetCodec
 }
 
-export const fitPrompt = (
-  wholePrompt: Prompt,
-  { codec, facts: target, isSameFormat, dropped }: Goal,
-): FittedPrompt => {
+export const fitPrompt = (wholePrompt: Prompt, goal: Goal): FittedPrompt => {
+  const { codec, facts: target, isSameFormat, dropped } = goal
   const { tools: support } = codec
-  const contentPrompt = fitContent(wholePrompt, support?.format)
+  const nestedPrompt = fitContent(wholePrompt, support?.format)
+  const contentPrompt = codec.takesSystemMedia ? nestedPrompt : withoutSystemMedia(nestedPrompt)
   if (!support) return { prompt: contentPrompt, codec }
-  const prompt = isSameFormat
-    ? contentPrompt
-    : fitValues(contentPrompt, support.format, target, dropped)
+  const prompt = isSameFormat ? contentPrompt : fitValues(contentPrompt, support.format, goal)
   if (!isSameFormat)
     for (const tool of prompt.tools)
       if (tool.type === 'function')
@@ -43,12 +40,7 @@ export const fitPrompt = (
 }
 
 /** Values that the client's own provider may take and the target's refuses. */
-const fitValues = (
-  prompt: Prompt,
-  format: string,
-  target: Goal['facts'],
-  dropped: Goal['dropped'],
-): Prompt => {
+const fitValues = (prompt: Prompt, format: string, { facts: target, dropped }: Goal): Prompt => {
   const { thinking, previous, settings } = prompt
   const fitted = withoutEmptyMedia(prompt, dropped)
   const isContinued = previous !== undefined && format === 'openai-responses'

@@ -6,7 +6,7 @@ import { autoCacheFor } from '../conversion/prompt-cache-option.ts'
 import { addBreakpoints } from '../formats/hub/auto-cache.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
-import { pairResults } from '../formats/hub/turn-order.ts'
+import { pairResults, separateCalls } from '../formats/hub/turn-order.ts'
 import { OUTPUT_LIMIT } from '../slots.ts'
 import type { DecodedRequest } from './decode-request.ts'
 import { MediaUpload } from './media-upload.ts'
@@ -29,15 +29,18 @@ export const preparePrompt = (
   const boundPrompt = applyOutputLimit(cachedPrompt, exchange)
   if (imageGeneration) {
     const imagePrompt = imageGeneration.reducePrompt(boundPrompt, facts, droppedFields)
-    if (!namesMedia(imagePrompt, ['image'])) return imagePrompt
-    return fetchMedia(imagePrompt, ['image'], context.host, exchange.signal)
+    const images = { kinds: ['image'] }
+    if (!namesMedia(imagePrompt, images)) return imagePrompt
+    return fetchMedia(imagePrompt, images, context.host, exchange.signal)
   }
-  const orderedPrompt = { ...boundPrompt, turns: pairResults(boundPrompt.turns) }
+  const orderedPrompt = { ...boundPrompt, turns: pairResults(separateCalls(boundPrompt.turns)) }
   const thinkingPrompt = addDefaultThinking(orderedPrompt, target.traits ?? {}, droppedFields)
   const kinds = context.fetches.get(target.upstream)
-  if (!kinds || !namesMedia(thinkingPrompt, kinds)) return thinkingPrompt
+  if (!kinds) return thinkingPrompt
+  const fetched = { kinds, ...(codec.opensUrl && { opensUrl: codec.opensUrl }) }
+  if (!namesMedia(thinkingPrompt, fetched)) return thinkingPrompt
   const upload = uploadFor(attempt, codec, context)
-  return fetchMedia(thinkingPrompt, kinds, context.host, exchange.signal, upload)
+  return fetchMedia(thinkingPrompt, fetched, context.host, exchange.signal, upload)
 }
 
 /** Applies the output limit that the balance covers. */

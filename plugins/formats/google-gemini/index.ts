@@ -5,6 +5,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import { decodeErrorReply } from '../google/error-reply.ts'
+import { isVideoPage } from '../google/media-source.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
@@ -65,6 +66,7 @@ export const googleGemini: Format = {
     decodeError: decodeErrorReply,
     settings: SETTINGS,
     tools: toolSupport,
+    opensUrl: isVideoPage,
     upload,
     runsHostedTools: true,
   },

@@ -20,18 +20,34 @@ type Rule = (schema: OpenApi, value: Json, walk: Walk, keywords: Fields) => void
 
 export const convertToOpenApi = (schema: Json, onDropped: OnDropped): Fields => {
   const root = isFields(schema) ? schema : {}
-  return convertSchema(root, {
-    onDropped,
-    root,
-    references: [],
-    budget: { remaining: MAX_SCHEMAS },
-  })
+  const budget = { remaining: MAX_SCHEMAS }
+  return withKnownRequired(convertSchema(root, { onDropped, root, references: [], budget }))
 }
+/** Google rejects a required property that is not defined. */
+const withKnownRequired = (schema: Fields): Fields => {
+  const { required, ...rest } = schema
+  const known = isFields(rest.properties) ? rest.properties : {}
+  const names = Array.isArray(required) ? required.map(String).filter(name => name in known) : []
+  return {
+    ...rest,
+    ...(isFields(rest.properties) && {
+      properties: Object.fromEntries(
+        Object.entries(rest.properties).map(([name, each]) => [name, knownRequiredIn(each)]),
+      ),
+    }),
+    ...(rest.items !== undefined && { items: knownRequiredIn(rest.items) }),
+    ...(Array.isArray(rest.anyOf) && { anyOf: rest.anyOf.map(knownRequiredIn) }),
+    ...(names.length > 0 && { required: names }),
+  }
+}
+const knownRequiredIn = (value: Json): Json => (isFields(value) ? withKnownRequired(value) : value)
 /** Google rejects an object without properties, so a function without parameters has no schema. */
 export const isEmpty = ({ type, properties }: Fields): boolean =>
   type === 'OBJECT' && (!isFields(properties) || Object.keys(properties).length === 0)
 
-const convertSchema = (value: Json | undefined, walk: Walk): Fields => {
+const convertSchema = (value: Json | undefined, walk: Walk): Fields =>
+  completeSchema(convertKeywords(value, walk))
+const convertKeywords = (value: Json | undefined, walk: Walk): OpenApi => {
   const schema: OpenApi = {}
   if (walk.budget.remaining-- <= 0) return { type: 'STRING' }
   const [fields, deeper] = resolveReference(isFields(value) ? value : {}, walk)
@@ -40,7 +56,7 @@ const convertSchema = (value: Json | undefined, walk: Walk): Fields => {
     if (rule) rule(schema, value, deeper, fields)
     else if (!IGNORED_KEYWORDS.has(word)) walk.onDropped(word)
   }
-  return completeSchema(schema)
+  return schema
 }
 /** Resolves a reference and merges the keywords beside it. */
 const resolveReference = (schema: Fields, walk: Walk): readonly [Fields, Walk] => {
@@ -65,11 +81,6 @@ const completeSchema = (schema: OpenApi): Fields => {
   if (schema.anyOf !== undefined) return schema
   schema.type ??= schema.properties ? 'OBJECT' : schema.items ? 'ARRAY' : 'STRING'
   if (schema.type === 'ARRAY') schema.items ??= { type: 'STRING' }
-  if (Array.isArray(schema.required) && isFields(schema.properties)) {
-    const properties = schema.properties
-    schema.required = schema.required.filter(name => typeof name === 'string' && name in properties)
-    if (schema.required.length === 0) delete schema.required
-  }
   return schema
 }
 
@@ -103,19 +114,24 @@ const valuesRule: Rule = (schema, value) => {
     typeof nonNull[0] === 'number' ? 'NUMBER' : String(typeof nonNull[0]).toUpperCase()
   describe(schema, `One of: ${nonNull.map(each => JSON.stringify(each)).join(', ')}.`)
 }
-const anyOfRule: Rule = (schema, value, walk) => {
-  const schemas = (Array.isArray(value) ? value : []).filter(isFields)
-  const nonNull = schemas.filter(each => each.type !== 'null')
-  if (nonNull.length < schemas.length) schema.nullable = true
-  const [only] = nonNull
-  if (nonNull.length === 1 && only)
-    Object.assign(schema, { ...convertSchema(only, walk), ...schema })
-  else if (nonNull.length > 1) schema.anyOf = nonNull.map(each => convertSchema(each, walk))
-}
+const anyOfRule =
+  (word: string): Rule =>
+  (schema, value, walk) => {
+    const schemas = (Array.isArray(value) ? value : []).filter(isFields)
+    // Branches that only say which properties are required would become texts.
+    if (schemas.some(each => Object.keys(each).every(word => word === 'required')))
+      return walk.onDropped(word)
+    const nonNull = schemas.filter(each => each.type !== 'null')
+    if (nonNull.length < schemas.length) schema.nullable = true
+    const [only] = nonNull
+    if (nonNull.length === 1 && only)
+      Object.assign(schema, { ...convertSchema(only, walk), ...schema })
+    else if (nonNull.length > 1) schema.anyOf = nonNull.map(each => convertSchema(each, walk))
+  }
 /** Merges `allOf` into one schema; on conflict the later one wins. */
 const allOfRule: Rule = (schema, value, walk) => {
   for (const each of Array.isArray(value) ? value : []) {
-    const { properties, required, ...rest } = convertSchema(each, walk)
+    const { properties, required, ...rest } = convertKeywords(each, walk)
     Object.assign(schema, rest)
     if (isFields(properties))
       schema.properties = { ...(isFields(schema.properties) && schema.properties), ...properties }
@@ -135,8 +151,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   type: typeRule,
   enum: valuesRule,
   const: valuesRule,
-  anyOf: anyOfRule,
-  oneOf: anyOfRule,
+  anyOf: anyOfRule('anyOf'),
+  oneOf: anyOfRule('oneOf'),
   allOf: allOfRule,
   exclusiveMinimum: boundRule('minimum', 1),
   exclusiveMaximum: boundRule('maximum', -1),

@@ -11,7 +11,7 @@ import { toolSupport } from './encode-tools.ts'
 import { answers, encodeFailure, errorIn, failureIn } from './errors.ts'
 import { interactionIn } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { decodePrompt, encodePrompt, modelMember, ownOnly } from './request.ts'
+import { decodePrompt, encodePrompt, isVideoPage, modelMember, ownOnly } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { usage } from './usage.ts'
 
@@ -74,6 +74,7 @@ export const googleInteractions: Format = {
     encodeStream,
     decodeError: decodeErrorReply,
     tools: toolSupport,
+    opensUrl: isVideoPage,
     runsHostedTools: true,
   },
 }

@@ -11,6 +11,8 @@ import { writeTurns } from './encode-messages.ts'
 import { writeForm, writeSettings, writeThinking } from './encode-settings.ts'
 import { writeChoice, writeTools } from './encode-tools.ts'
 
+export { isVideoPage } from '../google/media-source.ts'
+
 export const decodePrompt = (fields: Fields, _path: string, dropped: DroppedFields): Prompt => {
   const body = new RequestObject(fields)
   const config = body.object('generation_config')

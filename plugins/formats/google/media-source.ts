@@ -17,6 +17,8 @@ export const standardBase64 = (data: string): string => {
 /** URIs that only Google can open: its files, Cloud Storage and YouTube videos. */
 const OWN_FILE = /^(?:gs:\/\/|https:\/\/generativelanguage\.googleapis\.com\/|files\/)/
 const YOUTUBE_URL = /^https:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//
+/** A page that Google reads as a video. */
+export const isVideoPage = (url: string): boolean => YOUTUBE_URL.test(url)
 
 export const sourceOfUri = (
   uri: string,
@@ -27,7 +29,7 @@ export const sourceOfUri = (
   const source: Source = OWN_FILE.test(uri)
     ? { type: 'file', file: uri, origin: GOOGLE, ...mimeMember }
     : { type: 'url', url: uri, ...mimeMember }
-  return { source, kind: YOUTUBE_URL.test(uri) ? 'video' : kindOfMime(mime ?? '') }
+  return { source, kind: isVideoPage(uri) ? 'video' : kindOfMime(mime ?? '') }
 }
 
 /** By the extension of the path, without the query. */

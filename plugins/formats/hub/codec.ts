@@ -25,6 +25,11 @@ export interface TargetCodec {
   /** True if upstreams of this format run hosted tools (web search, code). For a request with
    *  hosted tools, a target that supports several formats is called in this one. */
   readonly runsHostedTools?: boolean
+  /** True if system turns of this format hold media. */
+  readonly takesSystemMedia?: boolean
+  /** Whether upstreams of this format open a URL that serves no media: a page of a video. Such a
+   *  URL is not fetched. */
+  opensUrl?(url: string): boolean
   /** Which tools upstreams of this format accept. Absent: none, or only their own. */
   readonly tools?: ToolSupport
 }

@@ -1,6 +1,6 @@
-/** Brings turns into the order that providers demand: results directly behind their calls, and a
- *  last user turn that is not empty. Pure. */
-import type { Content } from './content.ts'
+/** Brings turns into the order that providers demand: each call has an id of its own and one result
+ *  directly behind it, and a last user turn is not empty. Pure. */
+import type { Content, Result } from './content.ts'
 import type { Turn } from './prompt.ts'
 
 interface OpenTurn extends Turn {
@@ -55,6 +55,57 @@ const addOther = (turn: Turn, ordered: Turn[], openTurns: Map<string, OpenTurn>)
   if (rest.length === 0) return
   if (behind === ordered.at(-1) && turn.name === undefined) behind.content.push(...rest)
   else ordered.push({ ...turn, content: rest })
+}
+
+/** Gives a call whose id an earlier call has an id of its own, and its result likewise. Some
+ *  servers count the calls of each answer from 0. Several results of one call become one. */
+export const separateCalls = (turns: readonly Turn[]): readonly Turn[] => {
+  const ids = turns.flatMap(({ content }) => content.map(idOf))
+  if (new Set(ids).size === ids.length) return turns
+  /** Id of the client -> ids of its calls without a result so far, or of the last one. */
+  const open = new Map<string, string[]>()
+  const [used, resolved] = [new Set<string>(), new Set<string>()]
+  const separate = (each: Content): Content => {
+    if (each.type === 'call') {
+      const id = freeId(each.id, used)
+      used.add(id)
+      const waiting = (open.get(each.id) ?? []).filter(other => !resolved.has(other))
+      open.set(each.id, [...waiting, id])
+      return { ...each, id }
+    }
+    if (each.type !== 'result') return each
+    const ids = open.get(each.id) ?? []
+    const id = ids.find(other => !resolved.has(other)) ?? ids.at(-1) ?? each.id
+    resolved.add(id)
+    return { ...each, id }
+  }
+  return joinResults(turns.map(turn => ({ ...turn, content: turn.content.map(separate) })))
+}
+/** Distinct for each call, and the same for all results of a call. */
+const idOf = (content: Content): unknown =>
+  content.type === 'call' || content.type === 'result' ? `${content.type} ${content.id}` : content
+const freeId = (id: string, used: ReadonlySet<string>): string => {
+  let free = id
+  for (let number = 2; used.has(free); number++) free = `${id}_${number}`
+  return free
+}
+/** The first result of a call gets the content of the further ones. */
+const joinResults = (turns: readonly Turn[]): readonly Turn[] => {
+  const results = new Map<string, Result[]>()
+  for (const { content } of turns)
+    for (const each of content)
+      if (each.type === 'result') results.set(each.id, [...(results.get(each.id) ?? []), each])
+  const join = (each: Content): readonly Content[] => {
+    if (each.type !== 'result') return [each]
+    const [first, ...others] = results.get(each.id) ?? []
+    if (each !== first) return []
+    if (others.length === 0) return [each]
+    const { value: _, ...rest } = each
+    return [{ ...rest, content: [each, ...others].flatMap(({ content }) => content) }]
+  }
+  return turns
+    .map(turn => ({ ...turn, content: turn.content.flatMap(join) }))
+    .filter(({ content }, index) => content.length > 0 || turns[index]?.content.length === 0)
 }
 
 /** Fills a last user turn without content, which some providers refuse and others would take for

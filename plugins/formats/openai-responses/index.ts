@@ -95,6 +95,7 @@ export const openaiResponses = {
     decodeError,
     settings: { ...SETTING_NAMES, ...TOOL_FIELD_NAMES },
     tools: toolSupport,
+    takesSystemMedia: true,
     runsHostedTools: true,
   },
 } satisfies Format

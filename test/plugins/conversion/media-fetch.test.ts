@@ -16,7 +16,7 @@ const requestWith = (...urls: string[]): Json => ({
 const fetchUrls = (host: Send, kinds: readonly string[], ...urls: string[]) =>
   fetchMedia(
     decodePrompt('openai-chat', requestWith(...urls)).prompt,
-    kinds,
+    { kinds },
     host,
     new AbortController().signal,
   )

@@ -1,10 +1,11 @@
 /** Brings the content of a prompt into what every target knows: one name for each media type, and
- *  documents that hold other content taken apart. One walk, also through tool results. Pure. */
+ *  documents that hold other content taken apart. One walk, also through tool results. Media of
+ *  system turns become the user's. Pure. */
 import { kindOfMime } from '../../media/media.ts'
 import { mediaName } from '../../media/media-names.ts'
 import type { DroppedFields } from '../codec.ts'
 import type { Content, Media, Text } from '../content.ts'
-import type { Prompt } from '../prompt.ts'
+import type { Prompt, Turn } from '../prompt.ts'
 
 /** `format`: of the target; it gets its own documents unchanged. */
 export const fitContent = (prompt: Prompt, format: string | undefined): Prompt => {
@@ -63,6 +64,20 @@ const withName = <Part extends Text | Media>(part: Part): Part => {
   // A type that said nothing may have been taken for a document.
   const kind = part.kind === 'document' ? kindOfMime(mime) : part.kind
   return { ...part, kind, source: { ...source, mime } }
+}
+
+/** System turns of most formats hold text alone: their media follow as a turn of the user. */
+export const withoutSystemMedia = (prompt: Prompt): Prompt => {
+  const isMisplaced = ({ role, content }: Turn): boolean =>
+    role === 'system' && content.some(hasMedia)
+  if (!prompt.turns.some(isMisplaced)) return prompt
+  const turns = prompt.turns.flatMap((turn): readonly Turn[] => {
+    if (!isMisplaced(turn)) return [turn]
+    const texts = turn.content.filter(each => !hasMedia(each))
+    const user: Turn = { role: 'user', content: turn.content.filter(hasMedia) }
+    return texts.length > 0 ? [{ ...turn, content: texts }, user] : [user]
+  })
+  return { ...prompt, turns }
 }
 
 /** Empty documents and media, which say nothing and which some providers refuse, are left out and

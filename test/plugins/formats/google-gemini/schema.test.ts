@@ -21,6 +21,25 @@ const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = 
     { type: ['string', 'integer'] },
     { anyOf: [{ type: 'STRING' }, { type: 'INTEGER' }] },
   ],
+  [
+    'required properties that are not defined',
+    {
+      type: 'object',
+      properties: { a: { type: 'object', required: ['c'] } },
+      required: ['a', 'b'],
+    },
+    { type: 'OBJECT', properties: { a: { type: 'OBJECT' } }, required: ['a'] },
+  ],
+  [
+    'required properties that another part of allOf defines',
+    { allOf: [{ type: 'object', properties: { a: { type: 'string' } } }, { required: ['a'] }] },
+    { type: 'OBJECT', properties: { a: { type: 'STRING' } }, required: ['a'] },
+  ],
+  [
+    'branches that only require properties',
+    { type: 'object', properties: { a: {} }, oneOf: [{ required: ['a'] }, { required: ['b'] }] },
+    { type: 'OBJECT', properties: { a: { type: 'STRING' } } },
+  ],
   ['a constant', { const: 'a' }, { type: 'STRING', enum: ['a'] }],
   [
     'texts to choose from',

@@ -1,0 +1,152 @@
+/** Histories that a client's own provider takes and others refuse: ids that occur twice, several
+ *  results of one call, media in system turns, media by URL in results. */
+import t from 'tap'
+import { asList, asObject, type LooseObject } from '../../helpers/formats/loose-json.ts'
+import { type CellTarget, type Client, findingsOf, send, TARGETS } from '../../oracles/cells.ts'
+
+const targetsOf = (...formats: readonly string[]): readonly CellTarget[] =>
+  formats.flatMap(format => TARGETS.find(each => each.format === format) ?? [])
+const ALL = [...new Map(TARGETS.map(each => [each.format, each])).values()]
+
+const user = { role: 'user', content: 'hi' }
+const PARAMETERS = { type: 'object', properties: {} }
+const TOOLS = [{ type: 'function', function: { name: 'f', parameters: PARAMETERS } }]
+const calls = (...names: readonly string[]): LooseObject => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: names.map(text => ({
+    id: 'call_0',
+    type: 'function',
+    function: { name: 'f', arguments: JSON.stringify({ text }) },
+  })),
+})
+const result = (content: string): LooseObject => ({
+  role: 'tool',
+  tool_call_id: 'call_0',
+  content,
+})
+const sendChat = async (target: CellTarget, ...messages: readonly LooseObject[]) => {
+  const body = { messages: [user, ...messages], tools: TOOLS }
+  const request = { client: 'openai-chat', name: '', body } as const
+  return { findings: await findingsOf(request, target), ...(await send(request, target)) }
+}
+t.test('call ids: calls of several turns with one id keep their results', async t => {
+  const turns = [calls('first'), result('one'), calls('second'), result('two')]
+  for (const target of ALL) {
+    const { findings, upstreamBody } = await sendChat(target, ...turns)
+    t.same(findings, [], target.title)
+    const texts = JSON.stringify(upstreamBody).match(/first|one|second|two/g)
+    t.same(texts, ['first', 'one', 'second', 'two'], target.title)
+  }
+})
+t.test('call ids: parallel calls with one id get their results in order', async t => {
+  const [target] = targetsOf('anthropic-messages')
+  if (!target) throw new Error('no target')
+  const turns = [calls('first', 'second'), result('one'), result('two')]
+  const { findings, upstreamBody } = await sendChat(target, ...turns)
+  t.same(findings, [])
+  t.match(asList(upstreamBody?.messages).slice(1), [
+    { content: [{ id: 'call_0' }, { id: 'call_0_2' }] },
+    {
+      content: [
+        { tool_use_id: 'call_0', content: [{ text: 'one' }] },
+        { tool_use_id: 'call_0_2', content: [{ text: 'two' }] },
+      ],
+    },
+  ])
+})
+t.test('results: several of one call become one', async t => {
+  for (const target of ALL.filter(({ format }) => format !== 'openai-chat')) {
+    const { findings, upstreamBody } = await sendChat(
+      target,
+      calls('a'),
+      result('one'),
+      user,
+      result('two'),
+    )
+    t.same(findings, [], target.title)
+    t.match(JSON.stringify(upstreamBody), /one.*two/, target.title)
+  }
+})
+
+const BASE64 = 'iVBORw0KGgo='
+const SYSTEM_IMAGES: Readonly<Record<string, LooseObject>> = {
+  'openai-responses': {
+    input: [
+      {
+        role: 'developer',
+        content: [
+          { type: 'input_text', text: 'Be brief.' },
+          { type: 'input_image', image_url: `data:image/png;base64,${BASE64}`, detail: 'auto' },
+        ],
+      },
+      user,
+    ],
+  },
+  'anthropic-messages': {
+    max_tokens: 100,
+    messages: [
+      user,
+      {
+        role: 'system',
+        content: [
+          { type: 'text', text: 'Be brief.' },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: BASE64 } },
+        ],
+      },
+    ],
+  },
+  'google-gemini': {
+    systemInstruction: {
+      parts: [{ text: 'Be brief.' }, { inlineData: { mimeType: 'image/png', data: BASE64 } }],
+    },
+    contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+  },
+}
+t.test('media in system turns: they arrive as the user’s', async t => {
+  for (const [client, body] of Object.entries(SYSTEM_IMAGES))
+    for (const target of ALL.filter(({ format }) => format !== client)) {
+      const request = { client: client as Client, name: '', body }
+      const label = `${client} to ${target.title}`
+      t.same(await findingsOf(request, target), [], label)
+      const { upstreamBody } = await send(request, target)
+      const text = JSON.stringify(upstreamBody)
+      t.match(text, 'Be brief.', label)
+      t.match(text, BASE64, label)
+    }
+})
+
+const PAGE = 'https://www.youtube.com/watch?v=abc'
+t.test('video pages: Google gets their address', async t => {
+  const gemini = { contents: [{ parts: [{ fileData: { fileUri: PAGE } }, { text: 'What?' }] }] }
+  const interactions = { input: [{ type: 'video', uri: PAGE }] }
+  for (const [client, format, body] of [
+    ['google-gemini', 'google-interactions', gemini],
+    ['google-interactions', 'google-gemini', interactions],
+  ] as const)
+    for (const target of TARGETS.filter(each => each.format === format)) {
+      const { upstreamBody } = await send({ client, name: '', body }, target)
+      t.match(JSON.stringify(upstreamBody), PAGE, `${client} to ${target.title}`)
+    }
+})
+t.test('media by URL in results: fetched for targets that open no URLs', async t => {
+  const url = 'https://example.com/a.png'
+  const image = { type: 'image', source: { type: 'url', url } }
+  const body = {
+    max_tokens: 100,
+    tools: [{ name: 'f', input_schema: PARAMETERS }],
+    messages: [
+      user,
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [image] }] },
+    ],
+  }
+  for (const target of targetsOf('google-gemini', 'google-interactions', 'bedrock-converse')) {
+    const request = { client: 'anthropic-messages', name: '', body } as const
+    const { upstreamBody, refusal } = await send(request, target)
+    t.equal(refusal, undefined, target.title)
+    const text = JSON.stringify(asObject(upstreamBody))
+    t.match(text, BASE64, target.title)
+    t.notMatch(text, url, target.title)
+  }
+})
