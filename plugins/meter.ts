@@ -56,7 +56,6 @@ import {
   MODEL,
   OUTPUT_LIMIT,
   PRICE_FACTOR,
-  RULE,
   USAGE,
 } from './slots.ts'
 
@@ -278,15 +277,11 @@ class Meter implements Stage {
     order: Parameters<CallAdmission['admit']>[1],
     { window, model, warning, refusal: refuse }: ModelChange,
   ): Promise<void> {
-    const match = lostHeaders(exchange)
-      ? undefined
-      : await this.#catalogue.findFor(model, order.account, exchange)
-    if (!match) throw await refuse()
-    const { name: entry } = match.entry
     try {
-      exchange.targets = match.targets
-      // The rule chose targets of the other model.
-      exchange.slots.set(RULE, undefined)
+      const entry = lostHeaders(exchange)
+        ? undefined
+        : await this.#catalogue.changeModel(model, order.account, exchange)
+      if (entry === undefined) throw await refuse()
       exchange.slots.set(MODEL, { asked: exchange.slots.need(MODEL).asked, entry })
       const price = this.#priceFor(exchange, entry)
       if (price && !price.rule.free) {

@@ -1,6 +1,6 @@
 /** The slots that plugins share: their names and types, the plugin that sets each, and when its
  *  value is final. */
-import type { Bytes, Fault, Headers, Json, Slot, Target } from '../engine/plugin.ts'
+import type { Bytes, Exchange, Fault, Headers, Json, Slot, Target } from '../engine/plugin.ts'
 
 /** The id of a request without its prefix; ids of what the request makes derive from it. */
 export const bareId = ({ id }: { readonly id: string }): string => id.replace(/^req_/, '')
@@ -65,12 +65,19 @@ export interface Model {
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
 /** The name of the rule that chose the targets; undefined: none. Set by `model` before the request
- *  is forwarded, and not changed later. Tasks store it. */
+ *  is forwarded; changed with the model. Tasks store it. */
 export const RULE: Slot<string | undefined> = { name: 'rule', keep: true }
+
+/** What identifies the chain of stored responses that a request continues. Set by `responses`. */
+export const CHAIN: Slot<string> = { name: 'chain' }
 
 /** Set by `model` where a model keeps conversations of stored responses on one target and key:
  *  takes what identifies the conversation, the same for all of its calls. */
 export const KEEP_TOGETHER: Slot<(conversation: string) => void> = { name: 'keep together' }
+export const nameChain = (slots: Exchange['slots'], id: string): void => {
+  slots.set(CHAIN, id)
+  slots.get(KEEP_TOGETHER)?.(id)
+}
 
 /** The values of the tags of a call, by their names in `tags:`. */
 export type Tags = Readonly<Record<string, string>>

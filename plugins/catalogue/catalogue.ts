@@ -1,7 +1,7 @@
 /** Catalogue: looks models up by exact name, then by pattern, the most specific first. Built once
  *  per configuration. */
 import { isCode } from '../../engine/kit.ts'
-import type { Exchange, HostBase, Json, Target } from '../../engine/plugin.ts'
+import type { Exchange, HostBase, Json, Slot, Target } from '../../engine/plugin.ts'
 import { fileValidator, type Validator, validateRequest, validatorOf } from '../schema/compile.ts'
 import type { Account } from '../slots.ts'
 import { PlaceRules } from '../zones/rule.ts'
@@ -32,6 +32,11 @@ export interface ModelMatch {
   readonly targets: readonly Target[]
   /** The rules of the model. Text that its pattern matched is filled into names of targets. */
   readonly rules: readonly RoutingRule[]
+}
+
+/** Applies the rules of a model that a request did not ask for. Set by `model`. */
+export const ROUTER: Slot<{ change(match: ModelMatch, exchange: Exchange): Promise<void> }> = {
+  name: 'router',
 }
 
 type CatalogueHost = Pick<HostBase, 'file' | 'share' | 'section' | 'config' | 'memo' | 'upstreams'>
@@ -92,13 +97,24 @@ export class Catalogue {
     const fallbacks = match && this.#fallbacks.get(match.entry)
     return fallbacks ? { ...match, targets: [...match.targets, ...fallbacks] } : match
   }
-  /** The model of a name for a request that asked for another one; each target has a name, since
-   *  the request has another. Undefined: the account may not use it, the route or the model does
-   *  not accept the request, or what the request names is kept at a certain key. */
-  async findFor(
+  /** Sends a request to another model than it asked for, by the rules of that model; returns its
+   *  key in `models:`. Undefined: the account may not use it, the route or the model does not accept
+   *  the request, or what the request names is kept at a certain key. Rejects where zones or rules
+   *  permit no target, see `isUnreachable`. */
+  async changeModel(
     name: string,
     account: Account,
-    { route, request, targets }: Pick<Exchange, 'route' | 'request' | 'targets'>,
+    exchange: Exchange,
+  ): Promise<string | undefined> {
+    const match = await this.#findFor(name, account, exchange)
+    if (match) await exchange.slots.need(ROUTER).change(match, exchange)
+    return match?.entry.name
+  }
+  /** Each target has a name, since the request has another. */
+  async #findFor(
+    name: string,
+    account: Account,
+    { route, request, targets }: Exchange,
   ): Promise<ModelMatch | undefined> {
     if (targets.some(({ pin }) => pin !== undefined)) return undefined
     const match = this.find(name)
@@ -107,7 +123,12 @@ export class Catalogue {
     const validator = accepts.get(route.name) ?? accepts.get('*')
     if (validator === false || (only && !only.has(route.name))) return undefined
     if (validator && (await validateRequest(validator, request))) return undefined
-    return { ...match, targets: match.targets.map(each => ({ ...each, name: each.name ?? name })) }
+    const named = (list: readonly Target[]) =>
+      list.map(each => ({ ...each, name: each.name ?? name }))
+    const rules = match.rules.map(rule =>
+      rule.targets ? { ...rule, targets: named(rule.targets) } : rule,
+    )
+    return { ...match, targets: named(match.targets), rules }
   }
   /** Whether a fault says that the zones or the rule of a request, or the format of its route,
    *  permit no target of a model. */

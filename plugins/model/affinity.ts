@@ -3,7 +3,7 @@
 import type { Exchange, Json, Target } from '../../engine/plugin.ts'
 import { type AffinitySource, DEFAULT_AFFINITY } from '../catalogue/section.ts'
 import { isFields } from '../formats/fields.ts'
-import { ACCOUNT, KEEP_TOGETHER } from '../slots.ts'
+import { ACCOUNT, CHAIN, KEEP_TOGETHER } from '../slots.ts'
 
 /** Stored responses are read later: the plugin `responses` names the conversation. */
 const STORED = 'previous_response_id'
@@ -36,6 +36,8 @@ export const withAffinity = (
   const body = isFields(outlined) ? outlined : {}
   for (const source of sources) {
     if (source === STORED) {
+      const chain = exchange.slots.get(CHAIN)
+      if (chain !== undefined) return mark(targets, source, chain, exchange)
       exchange.slots.set(KEEP_TOGETHER, id => {
         exchange.targets = mark(exchange.targets, source, id, exchange)
       })
@@ -46,8 +48,8 @@ export const withAffinity = (
   }
   return targets
 }
-/** Identifies the conversation of a request, if the request itself names one: a chain of stored
- *  responses is known later. */
+/** Identifies the conversation of a request. Undefined: the request names none, and a chain of
+ *  stored responses is not known yet. */
 export const conversationOf = (
   exchange: Exchange,
   body: { readonly [member: string]: Json },
@@ -56,10 +58,9 @@ export const conversationOf = (
     const id = source === STORED ? undefined : SOURCES[source](exchange, body)
     if (id !== undefined && id !== null && id !== '') return `${source} ${String(id).slice(0, 512)}`
   }
-  return undefined
+  const chain = exchange.slots.get(CHAIN)
+  return chain === undefined ? undefined : `${STORED} ${chain}`
 }
-/** The same for all calls of a chain. */
-export const storedConversation = (id: string): string => `${STORED} ${id}`
 const mark = (
   targets: readonly Target[],
   source: AffinitySource,

@@ -12,6 +12,7 @@ import {
   type Entry,
   type ModelMatch,
   mayUse,
+  ROUTER,
 } from '../catalogue/catalogue.ts'
 import { catalogueOf, modelsIn, resourceIn } from '../catalogue/configured.ts'
 import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
@@ -154,7 +155,8 @@ const findStage = (read: Reader, finder: Finder): Stage => {
       const name = read(exchange)
       if (name instanceof Promise) return findAfterRead(name, finder, exchange, next)
       const preparation = resolveModel(name, finder, exchange)
-      return preparation ? preparation.then(() => nextByRule(exchange, next)) : next()
+      if (preparation) return preparation.then(() => nextByRule(exchange, next))
+      return nextByRule(exchange, next)
     },
     explain: exchange => {
       const model = exchange.slots.get(MODEL)
@@ -199,6 +201,7 @@ const resolveModel = (
   const hasRules = entry.accepts.size > 0 || entry.defaults.size > 0
   const rules = hasRules ? rulesOf(entry, name, exchange) : undefined
   exchange.slots.set(MODEL, { asked: name, entry: entry.name })
+  exchange.slots.set(ROUTER, router)
   if (match.rules.length > 0) return router.apply(match, rules, exchange)
   setTargets(match, match.targets, exchange)
   return rules && prepareBody(rules, exchange)

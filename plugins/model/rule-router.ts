@@ -11,8 +11,8 @@ import {
 } from '../catalogue/rules.ts'
 import { DEFAULT_AFFINITY } from '../catalogue/section.ts'
 import { isFields } from '../formats/fields.ts'
-import { ACCOUNT, KEEP_TOGETHER, RULE } from '../slots.ts'
-import { conversationOf, storedConversation, withAffinity } from './affinity.ts'
+import { ACCOUNT, KEEP_TOGETHER, MODEL, RULE } from '../slots.ts'
+import { conversationOf, withAffinity } from './affinity.ts'
 import { type BodyRules, prepareBody } from './prepare-body.ts'
 
 const fault = errors({
@@ -20,16 +20,15 @@ const fault = errors({
 })
 
 type Targets = readonly Target[]
-/** The rule that matches a request. */
-interface Choice {
-  rule: RoutingRule | undefined
-}
+/** The rule of each model that a request was sent to, by its key in `models:`. */
+type Choices = Map<string, RoutingRule | undefined>
 
 /** Finds the targets of requests by the rules of their models. */
 export class RuleRouter {
   /** One list for each rule and list of targets, so that plugins can key caches by it. */
   readonly #lists = new WeakMap<readonly Target[], Map<string, readonly Target[]>>()
   readonly #permittedLists = new WeakMap<RoutingRule, WeakMap<Targets, Targets>>()
+  readonly #choices = new WeakMap<Exchange, Choices>()
   readonly #metrics: Pick<Metrics, 'count'>
   constructor(metrics: Pick<Metrics, 'count'>) {
     this.#metrics = metrics
@@ -43,32 +42,46 @@ export class RuleRouter {
     const { slots } = exchange
     await readBody(exchange)
     const facts = factsOf(exchange)
-    exchange.onEnd(() => {
-      const rule = slots.get(RULE)
-      if (rule !== undefined) this.#metrics.count('rules_total', { model: match.entry.name, rule })
-    })
-    // Targets that a later stage sets obey `only`, too.
-    const choice: Choice = { rule: undefined }
-    exchange.restrict(targets => this.#permitted(choice, targets))
-    this.#choose(match, facts, exchange, choice)
+    this.#choose(match, facts, exchange)
     // A stage behind this one knows the chain of stored responses that a request continues.
     if (!facts.namesConversation && match.rules.some(dividesConversations)) {
       const keep = slots.get(KEEP_TOGETHER)
       slots.set(KEEP_TOGETHER, id => {
-        const conversation = `${facts.ids.account} ${storedConversation(id)}`
-        this.#choose(match, { ...facts, ids: { ...facts.ids, conversation } }, exchange, choice)
+        this.#choose(match, factsOf(exchange), exchange)
         keep?.(id)
       })
     }
     if (bodyRules) await prepareBody(bodyRules, exchange)
   }
-  #choose(match: ModelMatch, facts: RoutingFacts, exchange: Exchange, choice: Choice): void {
+  /** Sends a request to another model than it asked for. `only` of the rule that held for the first
+   *  one still applies. Rejects with RULE_TARGETS. */
+  async change(match: ModelMatch, exchange: Exchange): Promise<void> {
+    if (match.rules.length > 0) await readBody(exchange)
+    this.#choose(match, factsOf(exchange), exchange)
+  }
+  #choose(match: ModelMatch, facts: RoutingFacts, exchange: Exchange): void {
     const rule = match.rules.find(each => ruleHolds(each, facts))
-    choice.rule = rule
+    this.#choicesOf(exchange).set(match.entry.name, rule)
     exchange.slots.set(RULE, rule?.name)
     setTargets(match, rule ? this.#listOf(rule, match) : match.targets, exchange)
   }
-  #permitted({ rule }: Choice, targets: readonly Target[]): readonly Target[] {
+  #choicesOf(exchange: Exchange): Choices {
+    const known = this.#choices.get(exchange)
+    if (known) return known
+    const choices: Choices = new Map()
+    this.#choices.set(exchange, choices)
+    exchange.onEnd(() => {
+      const model = exchange.slots.need(MODEL).entry
+      const rule = choices.get(model)?.name
+      if (rule !== undefined) this.#metrics.count('rules_total', { model, rule })
+    })
+    // Targets that a later stage sets obey `only`, too.
+    exchange.restrict(targets =>
+      [...choices.values()].reduce((list, rule) => this.#permitted(rule, list), targets),
+    )
+    return choices
+  }
+  #permitted(rule: RoutingRule | undefined, targets: readonly Target[]): readonly Target[] {
     if (!rule?.only) return targets
     const known = this.#permittedLists.get(rule) ?? new WeakMap<Targets, Targets>()
     this.#permittedLists.set(rule, known)

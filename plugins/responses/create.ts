@@ -5,7 +5,7 @@ import { type Fields, isFields } from '../formats/fields.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
 import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
-import { ACCOUNT, bareId, EXPANDED_REQUEST, KEEP_TOGETHER, MODEL } from '../slots.ts'
+import { ACCOUNT, bareId, EXPANDED_REQUEST, MODEL, nameChain } from '../slots.ts'
 import type { BackgroundCalls, QueuedAnswer } from './background-calls.ts'
 import { expandRequest } from './expand.ts'
 import { fault } from './faults.ts'
@@ -47,8 +47,7 @@ export class CreateStage implements Stage {
       account !== undefined && options.store && storageRequest(account, resolvedBody, options)
     // A conversation is known by the time of its first response, whose id is not known yet.
     const start = first ?? (storage ? storage.created : undefined)
-    if (options.conversation === undefined && start !== undefined)
-      slots.get(KEEP_TOGETHER)?.(String(start))
+    if (options.conversation === undefined && start !== undefined) nameChain(slots, String(start))
     if (options.background) {
       if (!storage) throw fault('BACKGROUND_NOBODY')
       const queued = queuedResponse(exchange, storage, body, targetBody ?? body)

@@ -5,7 +5,7 @@ import { type Fields, isFields, lenientText } from '../../formats/fields.ts'
 import { setBodyMember } from '../../formats/request-edits.ts'
 import { PlainMemberFilter, StreamMemberFilter } from '../../formats/stream/answer-member.ts'
 import { isEventStream } from '../../formats/stream/sse.ts'
-import { ACCOUNT, bareId, EXPANDED_REQUEST, KEEP_TOGETHER } from '../../slots.ts'
+import { ACCOUNT, bareId, EXPANDED_REQUEST, nameChain } from '../../slots.ts'
 import { Undo } from '../../undo/undo.ts'
 import type { BackgroundCalls } from '../background-calls.ts'
 import { recordAnswer } from '../record-answer.ts'
@@ -65,7 +65,7 @@ export class InteractionStage implements Stage {
         input: JSON.stringify(own),
         ...(previous !== undefined && { previous }),
       }
-    if (storage) slots.get(KEEP_TOGETHER)?.(String(before?.start ?? created))
+    if (storage) nameChain(slots, String(before?.start ?? created))
     if (inBackground) {
       const queued = queuedInteraction(exchange, storage, whole)
       return this.#background.start(exchange, this.#host, queued)

@@ -3,7 +3,7 @@
  *  charge. */
 import type { Attempt, Exchange, Host, Json, Next, Slot, Stage } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../../formats/fields.ts'
-import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../../slots.ts'
+import { ACCOUNT, EXPANDED_REQUEST, nameChain } from '../../slots.ts'
 import { Undo } from '../../undo/undo.ts'
 import { fault } from '../faults.ts'
 import { recordAnswer } from '../record-answer.ts'
@@ -47,7 +47,7 @@ export class ThreadStage implements Stage {
       previous === undefined ? undefined : await readThread(this.#host.database, account, previous)
     const created = Date.now()
     const wholeBody = before ? continued(rest, before) : rest
-    slots.get(KEEP_TOGETHER)?.(String(before?.start ?? created))
+    nameChain(slots, String(before?.start ?? created))
     slots.set(STORAGE, {
       account,
       created,

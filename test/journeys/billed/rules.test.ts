@@ -62,6 +62,7 @@ routes:
   - { path: POST /v1/messages, auth: key, model: body, translate: anthropic-messages }
   - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini }
 `
+const TOOLS = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }]
 const MESSAGES = (text: string) => [{ role: 'user', content: text }]
 const ask = async (
   key: string,
@@ -111,13 +112,12 @@ t.test('rules: the first one that holds counts, in every format of clients', asy
     { name: fast, when: { route: chat, service_tier: priority }, to: two/fast },
     { when: { time: '00:00-00:01', account: nobody }, to: two/never } ]`)
   const long = 'word '.repeat(2_000)
-  const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }]
   for (const [more, headers, place, rule] of [
     [{}, {}, 'one/small', null],
     [{ messages: MESSAGES(long) }, { 'x-tier': 'free' }, 'two/large', 'long'],
     [{}, { 'x-tier': 'trial' }, 'two/cheap', 'free'],
     [{}, { 'x-tier': 'paid' }, 'one/small', null],
-    [{ tools }, {}, 'two/tools', 'tools'],
+    [{ tools: TOOLS }, {}, 'two/tools', 'tools'],
     [{ tools: [] }, {}, 'one/small', null],
     [{ service_tier: 'priority' }, {}, 'two/fast', 'fast'],
   ] as const) {
@@ -294,6 +294,39 @@ budgets:
   t.match(await ask(bound.key), { status: 200, place: 'two/small', rule: 'kept' })
   const refused = await ask(bound.key, { max_tokens: 900 })
   t.match(refused, { status: 429 }, 'the other model has no target at two')
+})
+
+t.test('rules: a budget that changes the model obeys the rules of the other model', async t => {
+  const changed = async (own: string, others: string, model = 'words') => {
+    const text = routes(own).replace(
+      'other: { to: one/other, free: true }',
+      `plain: { to: one/plain, price: { input: 1 / 1k, output: 1 / 1k }, output: 1000 }
+  other: { to: one/other, free: true, rules: ${others} }`,
+    )
+    const budgets =
+      'budgets: { small: { of: account, amount: 0.3, per: life, at_limit: { use: other } } }'
+    const { key } = await prepareCustomer(`${text}${budgets}\n`, 1_000n * UNIT)
+    return ask(key, { model, max_tokens: 900, tools: TOOLS })
+  }
+  const tools = '[{ name: tools, when: { tools: true }, to: two }]'
+  const unused = '[{ headers: { x-no: no }, to: one/no }]'
+  const moved = await changed('[{ name: own, to: one/own }]', tools)
+  t.match(moved, { status: 200, place: 'two/other', rule: 'tools' })
+  const metrics = await eventually(async () => {
+    const text = await (await fetch(`${gateway.admin}/metrics`)).text()
+    return /rules_total\{model="other",rule="tools"\} 1/.test(text) && text
+  })
+  t.notMatch(metrics, /rule="own"/, 'the first model was never asked')
+  t.match(await changed(unused, tools, 'plain'), { place: 'two/other', rule: 'tools' })
+  t.match(await changed(unused, tools), { place: 'two/other', rule: 'tools' })
+  const kept = '[{ name: kept, to: [one/kept, two/kept], only: [two] }]'
+  t.match(await changed(unused, kept), { place: 'two/kept', rule: 'kept' })
+  t.match(
+    await changed('[{ name: kept, only: [one] }]', tools),
+    { status: 429 },
+    'both rules bound the call',
+  )
+  t.match(await changed(unused, unused), { place: 'one/other', rule: null })
 })
 
 t.test('rules: mistakes are problems at their place', async t => {
