@@ -68,7 +68,7 @@ export const MODEL: Slot<Model> = { name: 'model', keep: true }
  *  is forwarded; changed with the model. Tasks store it. */
 export const RULE: Slot<string | undefined> = { name: 'rule', keep: true }
 
-/** What identifies the chain of stored responses that a request continues. Set by `responses`. */
+/** Identifies the chain of stored responses that a request continues. Set by `responses`. */
 export const CHAIN: Slot<string> = { name: 'chain' }
 
 /** Set by `model` where a model keeps conversations of stored responses on one target and key:

@@ -69,11 +69,7 @@ export type MemberView = {
   readonly created: string
 }
 /** A budget of one account, key or member. */
-export type BudgetView = {
-  readonly name: string
-  readonly of: 'account' | 'key' | 'member'
-  readonly owner: number
-  readonly account: string
+type BudgetTermsView = {
   readonly amount: string
   readonly per: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year' | 'life'
   readonly zone: string
@@ -83,6 +79,16 @@ export type BudgetView = {
   readonly used: string
   readonly resets: string | null
 }
+/** `problem`: why its terms cannot be read; null: they can. */
+export type BudgetView = {
+  readonly name: string
+  readonly of: 'account' | 'key' | 'member'
+  readonly owner: number
+  readonly account: string
+} & (
+  | (BudgetTermsView & { readonly problem: null })
+  | ({ readonly [member in keyof BudgetTermsView]: null } & { readonly problem: string })
+)
 export type SignInLinkView = { readonly url: string; readonly expires: string }
 
 type CredentialState = 'active' | 'expired' | 'revoked'

@@ -29,7 +29,7 @@ import {
 export const usage: ViewFactory<Host> = host => async exchange => {
   const { query } = exchange.request
   const { id, member } = accountFor(exchange, 'read')
-  refuseUnknown(query)
+  checkParameters(query, 'usage')
   const by = groupingIn(query)
   const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
   const period = periodOf(range, Date.now())
@@ -67,18 +67,16 @@ export const usageEvents: ViewFactory<Host> = host => {
   }
 }
 
-const KNOWN = (ABOUT.usage?.parameters ?? []).map(({ name }) => name)
-/** A mistyped filter would list every call. Throws USAGE_FILTER. */
-const refuseUnknown = (query: URLSearchParams): void => {
-  const unknown = [...query.keys()].find(name => !KNOWN.includes(name))
-  if (unknown !== undefined)
-    throw fault('USAGE_FILTER', [
-      `\`${unknown}\` is not a parameter here; the known ones are ${KNOWN.join(', ')}`,
-    ])
-  if (query.get('tag') === '')
-    throw fault('USAGE_FILTER', ['`tag` must be a name and a value such as project=alpha'])
-  if (query.get('rule') === '')
-    throw fault('USAGE_FILTER', ['`rule` must be the name of a rule such as canary'])
+/** A mistyped or empty filter would list every call. Throws USAGE_FILTER. */
+const checkParameters = (query: URLSearchParams, view: 'usage' | 'overview'): void => {
+  const known = (ABOUT[view]?.parameters ?? []).map(({ name }) => name)
+  for (const [name, value] of query) {
+    const message = known.includes(name)
+      ? `\`${name}\` is empty; give it a value, or leave it out`
+      : `\`${name}\` is not a parameter here; the known ones are ${known.join(', ')}`
+    if (value === '' || !known.includes(name))
+      throw fault('USAGE_FILTER', [message], { param: name })
+  }
 }
 
 /** Throws USAGE_BY, USAGE_FILTER. */
@@ -202,6 +200,7 @@ export const overview: ViewFactory<Host> =
   async exchange => {
     const { query } = exchange.request
     const { id, member } = accountFor(exchange, 'read')
+    checkParameters(query, 'overview')
     const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
     const period = periodOf(range, Date.now())
     const cells = await usageCells(database, id, { ...period, member: onlyMember(member) ?? null })

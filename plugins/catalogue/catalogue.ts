@@ -98,9 +98,9 @@ export class Catalogue {
     return fallbacks ? { ...match, targets: [...match.targets, ...fallbacks] } : match
   }
   /** Sends a request to another model than it asked for, by the rules of that model; returns its
-   *  key in `models:`. Undefined: the account may not use it, the route or the model does not accept
-   *  the request, or what the request names is kept at a certain key. Rejects where zones or rules
-   *  permit no target, see `isUnreachable`. */
+   *  key in `models:`. Undefined: the account may not use it, the route or the model does not
+   *  accept the request, or what the request names is kept at a certain key. Rejects where zones or
+   *  rules permit no target, see `isUnreachable`. */
   async changeModel(
     name: string,
     account: Account,

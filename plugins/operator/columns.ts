@@ -91,14 +91,18 @@ export const BUDGET_COLUMNS = {
   of: oneOf('account', 'key', 'member'),
   owner: described('The number of the account, key or member.', integer),
   account: described('The name of its account.', text),
-  amount: MONEY,
-  per: oneOf('hour', 'day', 'week', 'month', 'quarter', 'year', 'life'),
-  zone: text,
+  amount: nullable(MONEY),
+  per: nullable(oneOf('hour', 'day', 'week', 'month', 'quarter', 'year', 'life')),
+  zone: nullable(text),
   at_limit: described('`refuse`, `warn`, or the model that calls go to.', any),
-  shadow: boolean,
-  alert_at: list(text),
-  used: described('Units of the currency, in the window of now.', text),
+  shadow: nullable(boolean),
+  alert_at: nullable(list(text)),
+  used: described('Units of the currency, in the window of now.', nullable(text)),
   resets: described('When the window ends; null: never.', nullable(time)),
+  problem: described(
+    'Why the budget cannot be read, so that its terms are null; null: it can.',
+    nullable(text),
+  ),
 }
 
 export const CODE_COLUMNS = {

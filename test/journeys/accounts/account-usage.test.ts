@@ -139,6 +139,37 @@ t.test('usage as CSV: every row of the filter, in its order, with exact amounts'
   t.match(sums.text, /\r\n\d+,laptop,sk-.\*{10}....,8,\d+,0,2488,,,,,0\.\d+,0\r\n/)
 })
 
+t.test('usage parameters: unknown and empty ones are refused, each by its name', async t => {
+  for (const path of ['/api/usage', '/api/usage/overview']) {
+    for (const name of ['form', 'From', 'account', 'by_model']) {
+      const { status, body, text } = await ask('GET', `${path}?${WHEN}&${name}=a`, token)
+      t.match({ status, body }, { status: 400, body: { param: name } }, `${path} ${name}`)
+      t.match(text, /is not a parameter here; the known ones are .*from, to/)
+    }
+    for (const name of ['from', 'to']) {
+      const { status, text } = await ask('GET', `${path}?${name}=`, token)
+      t.equal(status, 400)
+      t.match(text, `\`${name}\` is empty; give it a value, or leave it out`)
+    }
+  }
+  for (const name of [
+    'model',
+    'key',
+    'state',
+    'tag',
+    'rule',
+    'status',
+    'code',
+    'by',
+    'format',
+    'cursor',
+  ]) {
+    const { status, body } = await ask('GET', `/api/usage?${WHEN}&${name}=`, token)
+    t.match({ status, body }, { status: 400, body: { param: name } }, name)
+  }
+  t.equal((await ask('GET', `/api/usage/overview?${WHEN}&model=plain`, token)).status, 400)
+})
+
 t.test('usage period: includes its start and excludes its end', async t => {
   const count = async (when: string) =>
     (await ask('GET', `/api/usage?${when}`, token)).body.data.length

@@ -319,8 +319,8 @@ t.test('rules: a budget that changes the model obeys the rules of the other mode
   t.notMatch(metrics, /rule="own"/, 'the first model was never asked')
   t.match(await changed(unused, tools, 'plain'), { place: 'two/other', rule: 'tools' })
   t.match(await changed(unused, tools), { place: 'two/other', rule: 'tools' })
-  const kept = '[{ name: kept, to: [one/kept, two/kept], only: [two] }]'
-  t.match(await changed(unused, kept), { place: 'two/kept', rule: 'kept' })
+  const only = '[{ name: bound, to: [one/bound, two/bound], only: [two] }]'
+  t.match(await changed(unused, only), { place: 'two/bound', rule: 'bound' })
   t.match(
     await changed('[{ name: kept, only: [one] }]', tools),
     { status: 429 },

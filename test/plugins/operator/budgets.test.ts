@@ -104,20 +104,25 @@ for (const engine of ENGINES)
       await books()
     })
 
-    await t.test('set: writes a row that cannot be read again; others are listed', async t => {
+    await t.test('rows of another version: listed with the reason, set and removed', async t => {
       const terms = { name: 'torn', account: 'beta', amount: 1, per: 'day' }
-      await run(host, 'budgets set', terms)
-      for (const settings of ['{"amount":', '{"amount":1,"per":"decade"}']) {
-        await database.write([
-          {
-            sql: sql('tear', "UPDATE budget_rows SET settings = ? WHERE name = 'torn'"),
-            values: [settings],
-          },
-        ])
-        t.match(await run(host, 'budgets list', {}), [{ name: 'monthly' }])
-        t.match(await run(host, 'budgets set', terms), { name: 'torn', amount: '1' })
+      const tear = sql('tear', "UPDATE budget_rows SET settings = ? WHERE name = 'torn'")
+      const command = (...words: string[]) => runCommand(t, 'budgets', commands, host, words)
+      for (const [settings, problem] of [
+        ['{"amount":', /^cannot be read \(.*JSON.*set it again, or remove it$/],
+        ['{"amount":1,"per":"decade"}', /^cannot be read \(per "decade"\)/],
+      ] as const) {
+        await run(host, 'budgets set', terms)
+        await database.write([{ sql: tear, values: [settings] }])
+        const torn = { name: 'torn', of: 'account', owner: 2, account: 'beta', amount: null }
+        t.match(await run(host, 'budgets list', {}), [{ name: 'monthly' }, { ...torn, problem }])
+        t.match((await command('list')).out, /torn +account +2 +beta +cannot be read/)
+        t.match(await run(host, 'budgets set', terms), { ...torn, amount: '1', problem: null })
+        await database.write([{ sql: tear, values: [settings] }])
+        const { exit, out } = await command('remove', 'torn', '--account', 'beta')
+        t.match({ exit, out }, { exit: 0, out: /torn.*cannot be read/ })
+        t.match(await run(host, 'budgets list', {}), [{ name: 'monthly', problem: null }])
       }
-      await run(host, 'budgets remove', { name: 'torn', account: 'beta' })
     })
 
     await t.test('set: mistakes are named', async t => {

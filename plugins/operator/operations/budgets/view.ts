@@ -3,8 +3,10 @@ import type { ValueOf } from '../../../../engine/config/shape.ts'
 import type { HostBase, Row } from '../../../../engine/plugin.ts'
 import { configuredCurrency } from '../../../billing/currency.ts'
 import { printMoney } from '../../../billing/money.ts'
+import { messageOf } from '../../../billing/problems.ts'
 import { unknownModelIn } from '../../../catalogue/configured.ts'
 import {
+  type Budget,
   type BudgetTerms,
   type OwnerKind,
   parseBudget,
@@ -16,16 +18,31 @@ import { nanosOf } from '../../../ledger/statements.ts'
 import type { BudgetView } from '../../../views.ts'
 import { fault } from '../../faults.ts'
 
-/** Throws what is wrong with a row that cannot be read. */
-export const viewOf = (host: HostBase, row: Row, accountName: string, now: number): BudgetView => {
+export const viewOf = (host: HostBase, row: Row, account: string, now: number): BudgetView => {
   const named = { name: String(row.name), of: row.kind as OwnerKind }
-  const budget = parseBudget(named, row.settings, configuredCurrency(host))
+  const owned = { ...named, owner: Number(row.owner), account }
+  try {
+    const budget = parseBudget(named, row.settings, configuredCurrency(host))
+    return { ...owned, ...termsOf(budget, row, now), problem: null }
+  } catch (error) {
+    const problem = `cannot be read (${messageOf(error)}); set it again, or remove it`
+    return { ...owned, ...UNREADABLE, problem }
+  }
+}
+/** Of a row that another version wrote. */
+const UNREADABLE = {
+  amount: null,
+  per: null,
+  zone: null,
+  at_limit: null,
+  shadow: null,
+  alert_at: null,
+  used: null,
+  resets: null,
+}
+const termsOf = (budget: Budget, row: Row, now: number) => {
   const { start, end } = windowOf(now, budget.per, budget.zone)
   return {
-    name: named.name,
-    of: named.of,
-    owner: Number(row.owner),
-    account: accountName,
     amount: printMoney(budget.amount),
     per: budget.per,
     zone: budget.zone,
@@ -55,11 +72,18 @@ export const checkTerms = (host: HostBase, terms: BudgetTerms): void =>
     },
   })
 
-export const printed = ({ at_limit, alert_at, shadow, resets, ...cells }: BudgetView) => ({
-  ...cells,
-  resets: resets ?? 'never',
-  at_limit: typeof at_limit === 'string' ? at_limit : `use ${at_limit.use}`,
-  shadow: shadow ? 'yes' : 'no',
-  alert_at: alert_at.join(' '),
-})
+export const printed = (budget: BudgetView): Readonly<Record<string, string | number>> => {
+  if (budget.problem !== null) {
+    const { name, of, owner, account, problem } = budget
+    return { name, of, owner, account, amount: problem }
+  }
+  const { at_limit, alert_at, shadow, resets, problem: _, ...cells } = budget
+  return {
+    ...cells,
+    resets: resets ?? 'never',
+    at_limit: typeof at_limit === 'string' ? at_limit : `use ${at_limit.use}`,
+    shadow: shadow ? 'yes' : 'no',
+    alert_at: alert_at.join(' '),
+  }
+}
 export const print = (budget: BudgetView) => ({ rows: [printed(budget)], json: budget })
