@@ -7,6 +7,7 @@ import type {
   Attempt,
   Exchange,
   Fault,
+  KeyMethodOf,
   Message,
   Refusal,
   Reply,
@@ -35,6 +36,8 @@ export interface Plugin<Options = unknown> extends CommandPartsOf<HostBase> {
   readonly settings?: Readonly<Record<string, object>>
   /** Authenticates at upstreams whose `auth:` names this plugin. */
   readonly auth?: AuthMethodOf<HostBase>
+  /** Limits keys of upstreams by members that it adds to entries of `key:`. */
+  readonly keys?: KeyMethodOf<HostBase>
   /** Lower-case names of request headers with client credentials: no upstream gets them. */
   readonly credentialHeaders?: readonly string[]
   /** Forms of bodies that this plugin brings, by name; other plugins read them as `host.formats`.
@@ -104,4 +107,5 @@ export type Command = CommandOf<HostBase>
 export type SingleCommand = SingleCommandOf<HostBase>
 export type CommandParts = CommandPartsOf<HostBase>
 export type AuthHost = AuthHostOf<HostBase>
+export type KeyMethod = KeyMethodOf<HostBase>
 export type Host = HostBase & { readonly route: Route }

@@ -6,7 +6,7 @@ import { orderKeywords } from './editor/keyword-order.ts'
 import { editorSchema } from './editor/variables.ts'
 import { FILE, PLUGIN_NAME } from './sections/file.ts'
 import { ROUTE } from './sections/route.ts'
-import { AUTH, PRESET, UPSTREAM } from './sections/upstream.ts'
+import { AUTH, KEY, PRESET, UPSTREAM } from './sections/upstream.ts'
 import { SETTINGS } from './settings.ts'
 import type { Shape } from './shape.ts'
 
@@ -29,7 +29,11 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
     ...UPSTREAM.schema,
     additionalProperties,
     properties: Object.assign(
-      { ...UPSTREAM.schema.properties, auth: authSchema(sortedPlugins) },
+      {
+        ...UPSTREAM.schema.properties,
+        auth: authSchema(sortedPlugins),
+        key: keySchema(sortedPlugins),
+      },
       ...sortedPlugins.map(([, plugin]) => plugin.upstream),
     ),
   }
@@ -92,6 +96,15 @@ const authSchema = (plugins: readonly (readonly [string, Plugin])[]): object => 
   )
   const properties = { ...Object.fromEntries(methods), ...places?.properties }
   return { ...AUTH.schema, anyOf: [word, { ...places, properties }] }
+}
+
+/** `key:` of an upstream; plugins that limit keys add members to an entry. */
+const keySchema = (plugins: readonly (readonly [string, Plugin])[]): object => {
+  const items = KEY.schema.items as Shape<never>['schema']
+  const [secret, entry] = items.anyOf as readonly Shape<never>['schema'][]
+  const members = plugins.map(([, { keys }]) => keys?.members)
+  const properties = Object.assign({}, entry?.properties, ...members)
+  return { ...KEY.schema, items: { ...items, anyOf: [secret, { ...entry, properties }] } }
 }
 
 /** As the loader checks a file; repeated parts are written once. */

@@ -169,6 +169,28 @@ export interface Attempt {
   /** Answers instead of the upstream; do not call `next()` then. A WebSocket: 101 and a socket. */
   answer(status: number, body?: Body | Json | Socket, headers?: Headers): Reply
 }
+/** Limits the requests of each key that has one of its members. */
+export interface KeyMethodOf<Host> {
+  /** JSON Schemas of the members that it adds to an entry of `key:`, by name. */
+  readonly members: Readonly<Record<string, object>>
+  /** Runs once per key and version. `host.key`: the name of the key, which does not show it. */
+  setup(
+    members: Readonly<Record<string, Json | undefined>>,
+    host: Host & { readonly upstream: string; readonly key: string },
+  ): KeyLimiter
+}
+export interface KeyLimiter {
+  /** Takes what an attempt needs, or refuses it. Runs for each key that the attempt tries. */
+  admit(attempt: Attempt): KeyRefusal | undefined | Promise<KeyRefusal | undefined>
+  /** Called with all headers of each response. */
+  onHead(target: Target, headers: Headers): void
+}
+export interface KeyRefusal {
+  /** ms until the attempt may be admitted. */
+  readonly ms: number
+  /** Whether every attempt at the target would be refused. */
+  readonly isForAll: boolean
+}
 /** A `WebSocket` of the package `ws`, open and paused. */
 export type Socket = { readonly readyState: number; terminate(): void }
 export interface Message {

@@ -7,6 +7,7 @@ import type { FilteredReply } from '../response/filters.ts'
 import type { Candidate } from './candidate.ts'
 import { CredentialMask, hideCredentials, withoutScheme } from './credential-mask.ts'
 import { limitTime } from './health.ts'
+import { admitKey } from './key-admission.ts'
 import type { UpstreamKey } from './keys.ts'
 import { signRequest } from './sign-request.ts'
 import { send } from './transport.ts'
@@ -33,10 +34,13 @@ export interface Choice {
   isLast(attempt: UpstreamAttempt): boolean
   /** Keys of its upstream that failed. */
   readonly failedKeys: readonly UpstreamKey[]
+  /** Whether another target is available, and the request can be sent again. */
+  hasAnotherTarget(attempt: Pick<UpstreamAttempt, 'exchange' | 'target'>): boolean
 }
 const NO_CHOICE: Choice = {
   deadlines: upstream => upstream.deadlines,
   isLast: () => true,
+  hasAnotherTarget: () => false,
   failedKeys: [],
 }
 
@@ -143,7 +147,13 @@ export const sendAttempt = (attempt: UpstreamAttempt, deadlines: Deadlines): Pro
   const { set } = attempt.candidate.upstream
   for (const name in set) headers[name] = set[name] ?? ''
   pickKey(attempt)
-  const path = signRequest(attempt, headers)
+  const admission = admitKey(attempt)
+  return admission
+    ? admission.then(() => signAndTransmit(attempt, deadlines))
+    : signAndTransmit(attempt, deadlines)
+}
+const signAndTransmit = (attempt: UpstreamAttempt, deadlines: Deadlines): Promise<void> => {
+  const path = signRequest(attempt, attempt.request.headers)
   return typeof path === 'string'
     ? transmit(attempt, path, deadlines)
     : path.then(finalPath => transmit(attempt, finalPath, deadlines))
@@ -175,9 +185,11 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
     send(
       sending,
       exchange,
-      (reply, failures) => {
+      (reply, failures, headers) => {
         addWait()
         attempt.failuresBefore = failures
+        const { key, target } = attempt
+        key?.limiter?.onHead(target, headers)
         recordKey(attempt, reply.status, reply.headers)
         const decoded = decodeReply(reply, upstream.name)
         hideCredentials(decoded, maskFor(attempt), reply.status >= 400 || exchange.kind === 'turn')

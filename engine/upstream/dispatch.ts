@@ -13,7 +13,7 @@ import {
   type UpstreamAttempt,
 } from './attempt.ts'
 import { isAtOwnPlace, type PickState, pick, recordTime } from './balance.ts'
-import { type Candidate, candidatesOf, unavailability } from './candidate.ts'
+import { type Candidate, candidatesOf, isAvailable, unavailability } from './candidate.ts'
 import type { UpstreamKey } from './keys.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
 
@@ -238,6 +238,12 @@ class CandidateChoice implements Choice {
     if (IDEMPOTENT.has(exchange.request.method) && REFUSAL_STATUSES.has(status)) return true
     if (target.pin) return false
     return this.#rules.retryOn.includes(status) || target.rules?.retryOn?.includes(status) === true
+  }
+  hasAnotherTarget({ exchange, target }: Pick<UpstreamAttempt, 'exchange' | 'target'>): boolean {
+    const picks = this.#picks
+    if (!picks || target.pin || !canResend(exchange)) return false
+    const now = performance.now()
+    return this.#candidates.some(each => !picks.has(each) && isAvailable(each, now))
   }
   get #canTryAnother(): boolean {
     return (

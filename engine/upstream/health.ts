@@ -14,7 +14,8 @@ export interface HealthRules {
 export interface HealthListener {
   onEject(ms: number): void
   onReadmit(): void
-  onLimit?(ms: number, target: string): void
+  /** `reason`: the upstream answered 429, or the gateway expects that it would. */
+  onLimit?(ms: number, target: string, reason: 'limited' | 'steered'): void
 }
 
 /** Rest after a 429 without Retry-After, and the longest Retry-After followed, ms. */

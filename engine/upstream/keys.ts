@@ -1,7 +1,7 @@
 /** The keys of an upstream: which one an attempt uses, and which rest. Pure: times are arguments,
  *  ms, monotonic. A refused key rests as an address is ejected, until one attempt shows that it
  *  works again; a limited one (429) rests for the target of that name only. */
-import type { Target } from '../plugin.ts'
+import type { KeyLimiter, Target } from '../plugin.ts'
 import { stayAt } from './affinity.ts'
 import { Health } from './health.ts'
 
@@ -12,6 +12,8 @@ export interface UpstreamKey {
   readonly value: string
   readonly weight: number
   readonly health: KeyHealth
+  /** Set by a plugin that limits it. */
+  limiter?: KeyLimiter
 }
 
 const NO_KEYS: readonly UpstreamKey[] = []
@@ -48,9 +50,9 @@ export class KeyHealth extends Health {
     this.#refusals = 0
     super.recordSuccess()
   }
-  limit(target: string, ms: number, now: number): void {
+  limit(target: string, ms: number, now: number, reason: 'limited' | 'steered' = 'limited'): void {
     for (const [name, until] of this.limits) if (until <= now) this.limits.delete(name)
-    if (!this.limits.has(target)) this.listener?.onLimit?.(ms, target)
+    if (!this.limits.has(target)) this.listener?.onLimit?.(ms, target, reason)
     this.limits.set(target, Math.max(this.limits.get(target) ?? 0, now + ms))
   }
 }
@@ -79,11 +81,12 @@ export class UpstreamKeys {
     const only = this.list[0] as UpstreamKey
     if (this.list.length === 1) return only
     const own = pin?.key === undefined ? undefined : this.list.find(each => each.name === pin.key)
-    const next = own ?? this.#next(target, now, mayProbe, failed)
+    const next = own ?? this.next(target, now, mayProbe, failed)
     const rest = ({ health }: UpstreamKey): number => health.usableAt(name)
     return next ?? this.list.toSorted((one, other) => rest(one) - rest(other))[0] ?? only
   }
-  #next({ name = '', affinity }: Target, now: number, mayProbe: boolean, failed = NO_KEYS) {
+  /** The same; undefined if all of them rest. */
+  next({ name = '', affinity }: Target, now: number, mayProbe: boolean, failed = NO_KEYS) {
     const isUsable = (key: UpstreamKey) =>
       key.health.isUsable(name, now, mayProbe) && !failed.includes(key)
     if (affinity !== undefined) return stayAt(this.list.filter(isUsable), affinity, key => key)

@@ -48,8 +48,8 @@ export interface Sending {
   readonly idempotent: boolean
 }
 
-/** `failures`: those of the address in a row before this head. */
-type OnReply = (reply: FilteredReply, failures: number) => void
+/** `failures`: those of the address in a row before this head. `headers`: all that came. */
+type OnReply = (reply: FilteredReply, failures: number, headers: ResponseHeaders) => void
 
 /** Chunks kept before the body is started; then the connection is paused. */
 const EARLY_CHUNKS = 4
@@ -119,7 +119,8 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
     this.#state = STREAMING
     this.deadline = deadlines.idle
     this.#touch()
-    this.#onReply(new FilteredReply(status, responseHeaders(headers), undefined, this), failures)
+    const reply = new FilteredReply(status, responseHeaders(headers), undefined, this)
+    this.#onReply(reply, failures, headers)
   }
   onData(chunk: Bytes): void {
     if (this.over) return

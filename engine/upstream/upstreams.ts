@@ -26,6 +26,8 @@ export interface Upstream {
   readonly view: UpstreamView
   pass(headers: RequestHeaders): Headers
   readonly keys: UpstreamKeys | undefined
+  /** ms that a request waits for a key if all have reached their limits. */
+  readonly keyWait: number
   /** Hides the upstream's credentials in its answers. */
   readonly mask?: CredentialMask | undefined
   /** Adds the credential of an attempt to the headers, or to the path; returns the path. Without

@@ -8,6 +8,7 @@ import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
 import { pickKey, recordKey, type UpstreamAttempt } from '../upstream/attempt.ts'
 import { limitTime } from '../upstream/health.ts'
+import { admitKey } from '../upstream/key-admission.ts'
 import { signRequest } from '../upstream/sign-request.ts'
 import { targetFault } from '../upstream/transport.ts'
 import type { Deadlines } from '../upstream/upstreams.ts'
@@ -41,7 +42,9 @@ export const createDialer =
     const { upstream, origin } = candidate
     if (origin.address === undefined) throw targetFault('INSIDE_SILENT', [upstream.name])
     const headers = { ...request.headers, ...upstream.set }
-    const startedAt = pickKey(attempt)
+    pickKey(attempt)
+    await admitKey(attempt)
+    const startedAt = attempt.sentAt
     const url = origin.address + (await signRequest(attempt, headers))
     const connector = await origin.pool?.connector
     const { name } = upstream

@@ -6,6 +6,7 @@ import { dialectOf } from '../dialects/index.ts'
 import { ACCOUNT, type Account, MODEL } from '../slots.ts'
 import { GATES, type Gate, MEMBERS, type Scope } from './gates.ts'
 import { type RateLimitHeaders, rateLimitHeadersOf } from './headers.ts'
+import { keys, UPSTREAM_KEYS } from './key-limits.ts'
 import { LimitTicket } from './limit-ticket.ts'
 import { problemsIn } from './problems.ts'
 import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './section.ts'
@@ -25,6 +26,8 @@ export default {
   // These plugins set the account, the bytes of files, and the model.
   after: ['auth', 'form', 'model'],
   sections: { limits: SECTION.schema },
+  upstream: UPSTREAM_KEYS,
+  keys,
   check: problemsIn,
   // The limits of a key apply on every route.
   default: {},

@@ -39,6 +39,10 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   ],
   [40, 'a rule holds for every list of targets that any stage sets: no request leaves its zone'],
   [5, 'a parameter before a verb may contain its first character, as names of models do'],
+  [
+    145,
+    'a key that a plugin limits is left before its 429: another one is tried, or the call waits',
+  ],
   [110, 'targets may be picked by the time until their first content, which only the engine sees'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)

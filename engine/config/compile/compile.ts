@@ -14,7 +14,7 @@ import { compileListener, openEgress } from './listener.ts'
 import { createMigrated, migrateTables } from './migrations.ts'
 import { compileRoutes } from './routes.ts'
 import { adminPartsOf, snapshotMembers, upstreamViews } from './snapshot-members.ts'
-import { setSigners } from './upstream-auth.ts'
+import { setKeyLimiters, setSigners } from './upstream-auth.ts'
 import { compileUpstreams } from './upstreams.ts'
 
 export { CompileError, type CompileFault } from './compile-problem.ts'
@@ -73,6 +73,7 @@ const build = async (
     checkUrl: egress.checkResolvedUrl,
   })
   setSigners(document, plugins, upstreams, hostBase, faults)
+  setKeyLimiters({ document, plugins, upstreams, hostBase }, faults)
   const shareMigrated = () => {
     const { value, release } = resources.shared.acquire('migrated tables', '', createMigrated)
     releases.push(release)

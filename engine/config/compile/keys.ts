@@ -38,5 +38,5 @@ export const findKeyFaults = (
 const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/
 
 /** Identifies a key where the key itself must not appear. */
-const nameOfKey = (key: string): string =>
+export const nameOfKey = (key: string): string =>
   createHash('sha256').update(key).digest('hex').slice(0, 12)

@@ -22,8 +22,9 @@ export const healthListeners =
             log.error({ address, key, ms }, 'key rests: the upstream refused it')
           },
           onReadmit: () => log.info({ address, key }, 'key is accepted again'),
-          onLimit(ms, target) {
-            metrics.count('key_rests_total', { address, key, reason: 'limited' })
+          onLimit(ms, target, reason) {
+            metrics.count('key_rests_total', { address, key, reason })
+            if (reason === 'steered') return
             log.info({ address, key, ms, target }, 'key rests: the upstream limited it')
           },
         }

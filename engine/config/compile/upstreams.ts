@@ -106,6 +106,7 @@ export const compileUpstream = (
     },
     pass: createPassRule(headers.pass, credentials),
     keys,
+    keyWait: options.key_wait,
     mask: maskOf(keyOptions, options),
     sign: createSigner(auth, keys),
   }

@@ -41,6 +41,7 @@ const PLUGIN_MEMBERS: Readonly<Record<keyof Plugin, Shape>> = {
   upstream: OBJECT,
   settings: OBJECT,
   auth: OBJECT,
+  keys: OBJECT,
   credentialHeaders: NAMES,
   formats: ['an object of formats, by name', isFormats],
   before: NAMES,

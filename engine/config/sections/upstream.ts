@@ -48,7 +48,7 @@ const WEIGHTED = object(
   },
   { examples: [{ key: '${UPSTREAM_API_KEY}', weight: 3 }] },
 )
-/** Reads a list of keys with weights. */
+/** Reads a list of keys with weights. Plugins add members. */
 export const KEY = oneOrMore(
   'The key sent upstream, or several that are used in turn; a key that is refused or limited rests.',
   SECRET,
@@ -113,6 +113,10 @@ export const UPSTREAM = object(
     ),
     key: KEY,
     auth: AUTH,
+    key_wait: time(
+      'How long a request waits for a key if all keys have reached their limits and no other target is left.',
+      { default: '2s', examples: ['2s'] },
+    ),
     timeout: timeouts('How long the gateway waits for an upstream.'),
     connections: orElse(
       integer('Limit of open connections per worker.', {
