@@ -3,7 +3,6 @@ import type { RouteDescription } from '../../engine/plugin.ts'
 import {
   any,
   boolean,
-  constant,
   envelopeOf,
   fields,
   integer,
@@ -35,7 +34,22 @@ const ABOUT: Readonly<Record<string, RouteDescription>> = {
     responses: json(envelopeOf(session)),
   },
   session: { summary: 'Shows who is signed in', responses: json(envelopeOf(session)) },
-  'sign-out': { summary: 'Ends the session', responses: json(envelopeOf(constant(null))) },
+  'sign-out': {
+    summary: 'Ends the session; `url` is the page that ends that of the identity provider',
+    responses: json(envelopeOf(nullable(object({ url: text })))),
+  },
+  provider: {
+    summary: 'Sends browsers to the identity provider, to sign in',
+    responses: { '*/*': text },
+  },
+  callback: {
+    summary: 'Signs in with the code of the identity provider, and sends browsers to the console',
+    responses: { '*/*': text },
+  },
+  logout: {
+    summary: 'Ends sessions by a logout token of the identity provider',
+    responses: { '*/*': text },
+  },
 }
 
 /** `pattern`: of the route. The endpoints of operators are described one by one. */

@@ -7,6 +7,7 @@ import type { Bytes, Exchange, Headers, Host } from '../../engine/plugin.ts'
 import { CONSOLE_PATH } from '../credentials/sign-in-link.ts'
 import client from './client/main.tsx?browser'
 import { fault } from './faults.ts'
+import { signInAddress } from './provider-sign-in.ts'
 
 type Handle = (exchange: Exchange) => Promise<void>
 const compress = promisify(gzip)
@@ -56,13 +57,13 @@ class AppFiles {
   readonly byName: ReadonlyMap<string, AppFile>
 
   constructor() {
-    const texts = { ...client, [PAGE]: pageOf(Object.keys(client)) }
     this.byName = new Map(
-      Object.entries(texts).map(([name, text]) => [name, createFile(name, text)]),
+      Object.entries(client).map(([name, text]) => [name, createFile(name, text)]),
     )
   }
 }
-const pageOf = (names: readonly string[]): string => {
+/** `signIn`: where the sign-in by the identity provider begins. */
+const pageOf = (names: readonly string[], signIn: string | undefined): string => {
   const folder = CONSOLE_PATH.slice(1)
   const [script, style] = [/^main-\w+\.js$/, /^main-\w+\.css$/].map(pattern =>
     names.find(name => pattern.test(name)),
@@ -75,7 +76,7 @@ const pageOf = (names: readonly string[]): string => {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Tollgate</title>
-<link rel="icon" href="data:,">
+${signIn === undefined ? '' : `<meta name="sign-in" content="${attribute(signIn)}">\n`}<link rel="icon" href="data:,">
 <link rel="stylesheet" href="${folder}/${style}">
 ${preloads.map(name => `<link rel="modulepreload" href="${folder}/${name}">\n`).join('')}<script type="module" src="${folder}/${script}"></script>
 </head>
@@ -83,6 +84,9 @@ ${preloads.map(name => `<link rel="modulepreload" href="${folder}/${name}">\n`).
 </html>
 `
 }
+
+const attribute = (text: string): string =>
+  text.replace(/[&"<>]/g, each => `&#${each.charCodeAt(0)};`)
 
 /** The files that a script needs before it runs; those that it imports on demand are not among
  *  them. */
@@ -112,9 +116,11 @@ const send = async (exchange: Exchange, file: AppFile, caching: string): Promise
 
 /** `GET /console` */
 export const page = (host: Host): Handle => {
-  const file = filesOf(host).byName.get(PAGE)
+  let file: AppFile | undefined
   return async exchange => {
-    if (file) await send(exchange, file, 'no-cache')
+    // The public address is known once the gateway listens.
+    file ??= createFile(PAGE, pageOf(Object.keys(client), signInAddress(host)))
+    await send(exchange, file, 'no-cache')
   }
 }
 /** `GET /`: browsers go to the console; other clients are told that no API is here. */
@@ -135,7 +141,7 @@ export const file = (host: Host): Handle => {
   const { byName } = filesOf(host)
   return async exchange => {
     const name = Object.values(exchange.params)[0] ?? ''
-    const appFile = name === PAGE ? undefined : byName.get(name)
+    const appFile = byName.get(name)
     if (!appFile) throw fault('FILE_UNKNOWN')
     await send(exchange, appFile, 'public, max-age=31536000, immutable')
   }

@@ -22,6 +22,16 @@ export const fault = errors({
   SIGN_IN_SCOPE: [403, 'The scope of this system token is "%s": it cannot sign in to the console'],
   SIGN_IN_SUSPENDED: [403, 'This account is suspended; ask your operator'],
   SIGN_IN_LIMIT: [429, 'Too many failed sign-ins; try again in %d s'],
+  SIGN_IN_STATE: [
+    400,
+    'This sign-in began in another browser, or more than ten minutes ago; begin again',
+  ],
+  SIGN_IN_DENIED: [403, 'The identity provider did not sign you in: %s'],
+  SIGN_IN_NO_PROVIDER: [
+    404,
+    'The console has no sign-in by an identity provider: `identity:` has no `client_id`',
+  ],
+  LOGOUT_REPEATED: [400, 'This logout token was used before'],
   ROUTE_NOT_FOUND: [404, 'Invalid URL (%s %s)'],
   FILE_UNKNOWN: [404, 'No such file of the console; reload the page'],
   ADMIN_OFF: [

@@ -1,13 +1,16 @@
 /** Plugin `console`: the page at /console and its files, sign-in, the endpoints of operators. */
 
 import { oneOf } from '../../engine/config/shape.ts'
-import type { Exchange, Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { isFields, routesIn } from '../../engine/kit.ts'
+import type { Document, Exchange, Host, Plugin, Report, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route-option.ts'
 import { CONSOLE } from '../slots.ts'
 import { describeConsole } from './about.ts'
 import { adminListenerEndpoints, adminView } from './admin/serve.ts'
 import { file, folder, home, page } from './app-files.ts'
 import { commands } from './command.ts'
+import { endByProvider } from './provider-logout.ts'
+import { beginProviderSignIn, finishProviderSignIn } from './provider-sign-in.ts'
 import { SECTION } from './section.ts'
 import { showSession, signIn, signOut } from './sessions.ts'
 
@@ -19,6 +22,9 @@ const VIEWS: Readonly<Record<string, (host: Host) => (exchange: Exchange) => Pro
   'sign-in': signIn,
   session: showSession,
   'sign-out': signOut,
+  provider: beginProviderSignIn,
+  callback: finishProviderSignIn,
+  logout: endByProvider,
   admin: adminView,
 }
 
@@ -32,6 +38,7 @@ export default {
   // `observe` the failed calls.
   after: ['auth', 'validate'],
   needs: ['auth', 'meter', 'observe'],
+  check: checkSignIn,
   commands,
   admin: adminListenerEndpoints,
   setup(name, host): Stage {
@@ -52,3 +59,13 @@ export default {
     }
   },
 } satisfies Plugin<string>
+
+/** Reports a client of an identity provider that no route signs in with. */
+function checkSignIn({ identity, ...document }: Document, report: Report): void {
+  if (!isFields(identity) || identity.client_id === undefined) return
+  const views = routesIn(document as Document).map(([, route]) => route.console)
+  if (['provider', 'callback'].every(view => views.includes(view))) return
+  const message =
+    'there is no sign-in: no routes have `console: provider` and `console: callback`; include tollgate:console.yaml'
+  report(['identity', 'client_id'], 'IDENTITY_OPTION', message)
+}

@@ -15,6 +15,7 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
 import type { SessionView } from '../views.ts'
 import { fault } from './faults.ts'
+import { providerSignOut } from './provider-cookies.ts'
 import { consoleSettings, mayEdit } from './section.ts'
 import { recordRefusedSignIn, writeSignIn } from './sign-in-actions.ts'
 import { SignInLimits } from './sign-in-limits.ts'
@@ -24,8 +25,8 @@ const PRIVATE = { 'cache-control': 'no-store' }
 /** Name of a session: what the browser says it is. */
 const LONGEST_NAME = 100
 
-const answer = (exchange: Exchange, data: Json, cookie?: string): void => {
-  const headers = { ...PRIVATE, ...(cookie !== undefined && { 'set-cookie': cookie }) }
+const answer = (exchange: Exchange, data: Json, ...cookies: readonly string[]): void => {
+  const headers = { ...PRIVATE, ...(cookies.length > 0 && { 'set-cookie': [...cookies] }) }
   exchange.answer(200, { success: true, message: '', data }, headers)
 }
 
@@ -42,9 +43,7 @@ export const signIn = (host: Host): Handle => {
     const credential = token ?? link ?? ''
     const begin = () => beginSession(host, exchange, credential, token === undefined)
     const { secret, account } = await limits.limit(request.client.address, credential, begin)
-    const seconds = Math.floor(consoleSettings(host).session / 1_000)
-    const cookie = setSessionCookie(secret, seconds, isSecure(host, exchange))
-    answer(exchange, sessionView(host, account, secret), cookie)
+    answer(exchange, sessionView(host, account, secret), cookieOf(host, exchange, secret))
   }
 }
 const fieldsOf = (body: Json): { readonly token?: string; readonly link?: string } =>
@@ -65,12 +64,10 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
     await recordRefusedSignIn(host, exchange, row, 'SIGN_IN_SCOPE')
     throw fault('SIGN_IN_SCOPE', [row.scope])
   }
-  const secret = makeSecret('session')
   const account = Number(row.account)
-  const name = (exchange.request.headers['user-agent'] ?? '').slice(0, LONGEST_NAME)
-  const expires = now + consoleSettings(host).session
   const member = memberIn(row)
-  const session = { account, name, secret, expires, member: member.member?.id }
+  const session = newSession(host, exchange, { account, member: member.member?.id }, now)
+  const { secret } = session
   const list: readonly Statement[] = [
     // Of two uses of a link at once, one is refused by the store.
     ...(isLink ? revoke(kind, Number(row.id), now) : []),
@@ -86,6 +83,18 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
     account: { id: account, name: String(row.account_name), role, ...member },
   }
 }
+/** A session with a secret of its own, whatever cookie the browser sent. */
+export const newSession = (
+  host: Host,
+  { request }: Exchange,
+  owner: { readonly account: number; readonly member: number | undefined },
+  now: number,
+) => ({
+  ...owner,
+  name: (request.headers['user-agent'] ?? '').slice(0, LONGEST_NAME),
+  secret: makeSecret('session'),
+  expires: now + consoleSettings(host).session,
+})
 const isAdmitted = (row: Row | undefined, now: number): row is Row =>
   isValid(row, now) && row?.suspended === null
 const isValid = (row: Row | undefined, now: number): boolean =>
@@ -97,6 +106,13 @@ const refusalOf = (row: Row | undefined, now: number, text: string, isLink: bool
   return fault(claimedKind(text) === 'key' ? 'SIGN_IN_KEY' : 'SIGN_IN_TOKEN')
 }
 
+/** The header that gives the session to the browser. */
+export const cookieOf = (host: Host, exchange: Exchange, secret: string): string =>
+  setSessionCookie(
+    secret,
+    Math.floor(consoleSettings(host).session / 1_000),
+    isSecure(host, exchange),
+  )
 const isSecure = (host: Host, { request }: Exchange): boolean =>
   request.client.encrypted || hasSecureUrl(host)
 
@@ -126,14 +142,18 @@ export const showSession =
     answer(exchange, sessionView(host, exchange.slots.need(ACCOUNT), secret))
   }
 
-/** `DELETE /api/session`: the session ends in the store, so that a copied cookie is useless. */
-export const signOut =
-  (host: Host): Handle =>
-  async exchange => {
+/** `DELETE /api/session`: the session ends in the store, so that a copied cookie is useless. If the
+ *  identity provider began it, `data.url` is the page that ends its session, too. */
+export const signOut = (host: Host): Handle => {
+  const { addressOf, remove } = providerSignOut(host)
+  return async exchange => {
     const { session = 0 } = exchange.slots.need(ACCOUNT)
     const list = revoke('session', session, await host.database.now())
     await writeWithRetry(host.database, list).catch(error => {
       if (error.code !== 'KEY_UNKNOWN') throw error
     })
-    answer(exchange, null, setSessionCookie('', 0, isSecure(host, exchange)))
+    const url = await addressOf(exchange)
+    const cookies = [setSessionCookie('', 0, isSecure(host, exchange)), ...remove(exchange)]
+    answer(exchange, url === undefined ? null : { url }, ...cookies)
   }
+}

@@ -19,12 +19,15 @@ export const sessionCookie = (
   { headers: { cookie }, client }: Pick<Request, 'headers' | 'client'>,
   isSecure: boolean,
 ): string | undefined => {
-  if (cookie === undefined) return undefined
-  const name = cookieName(isSecure || client.encrypted)
-  const pair = cookie.split(/; */).find(each => each.startsWith(`${name}=`))
-  const value = pair?.slice(name.length + 1)
+  const value = cookieIn(cookie, cookieName(isSecure || client.encrypted))
   return value && value.length <= LONGEST ? value : undefined
 }
+/** The value of a cookie in the header of a request. */
+export const cookieIn = (header: string | undefined, name: string): string | undefined =>
+  header
+    ?.split(/; */)
+    .find(each => each.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
 
 /** The header that stores a session, or with an empty text removes it. `seconds`: its life. */
 export const setSessionCookie = (secret: string, seconds: number, isSecure: boolean): string => {

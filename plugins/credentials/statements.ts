@@ -52,6 +52,10 @@ const END_SESSIONS = sql(
   'end sessions',
   `UPDATE sessions SET revoked = ?, change = ${NOW_AT} WHERE token = ? AND revoked IS NULL`,
 )
+const END_OF_IDENTITY = sql(
+  'end sessions of identity',
+  `UPDATE sessions SET revoked = ?, change = ${NOW_AT} WHERE identity = ? AND revoked IS NULL`,
+)
 const REMOVE_OLD = sql(
   'remove old sessions',
   'DELETE FROM sessions WHERE account = ? AND expires < ?',
@@ -273,6 +277,7 @@ export const revoke = (kind: Kind, id: number, now: number): readonly Statement[
   change,
   { sql: REVOKE[kind], values: [now, id], rows: 1, otherwise: 'KEY_UNKNOWN' },
   ...(kind === 'system-token' ? [{ sql: END_SESSIONS, values: [now, id] }] : []),
+  ...(kind === 'key' ? [{ sql: END_OF_IDENTITY, values: [now, id] }] : []),
 ]
 /** `since`: ms, or null to resume. Marks all credentials of the account as changed, so that every
  *  process reads them again. */
@@ -351,12 +356,13 @@ const COLUMNS: Readonly<Record<Kind, string>> = {
   session: NO_LIMITS,
   'sign-in-link': NO_LIMITS,
 }
-const OF_ACCOUNT = `a.id AS account, a.name AS account_name, a.role, a.suspended, a.limits AS account_limits,
-    m.id AS member, m.name AS member_name, m.role AS member_role`
+const ofAccount = (kind: Kind): string => `a.id AS account, a.name AS account_name, a.role,
+    a.suspended, a.limits AS account_limits, m.id AS member, m.name AS member_name,
+    ${kind === 'session' ? 'coalesce(c.member_role, m.role)' : 'm.role'} AS member_role`
 const JOIN_MEMBER = 'LEFT JOIN members m ON m.id = c.member'
 const select = (kind: Kind): string => `
   SELECT c.id, c.digest, c.name, c.prefix, c.last_four, c.created, c.expires, c.revoked, ${COLUMNS[kind]},
-    ${OF_ACCOUNT}
+    ${ofAccount(kind)}
   FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account ${JOIN_MEMBER}`
 /** The numbers of credentials by the digests of their secrets, with the end of earlier ones. */
 const secretsOf = (kind: Kind): string =>
@@ -365,7 +371,7 @@ const secretsOf = (kind: Kind): string =>
 const selectBySecret = (kind: Kind): string => `
   SELECT c.id, s.digest, c.name, c.prefix, c.last_four, c.created, c.revoked, ${COLUMNS[kind]},
     CASE WHEN c.expires IS NULL OR s.until < c.expires THEN s.until ELSE c.expires END AS expires,
-    ${OF_ACCOUNT}
+    ${ofAccount(kind)}
   FROM ${secretsOf(kind)} s JOIN ${TABLES[kind]} c ON c.id = s.credential
     JOIN accounts a ON a.id = c.account ${JOIN_MEMBER}`
 /** The number of the key of a digest, as an expression with one parameter. */

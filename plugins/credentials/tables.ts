@@ -104,4 +104,20 @@ export const migrations: readonly Migration[] = [
   },
   // Null: a token that may do everything.
   { number: 8, text: 'ALTER TABLE system_tokens ADD COLUMN scope TEXT' },
+  {
+    // Sessions that an identity provider began. `identity`: the key of the identity, with which
+    // they end. `provider_user`, `provider_session`: digests of its `sub` and `sid`. `member_role`:
+    // by its claims. `logout_tokens`: those that were accepted; `expires`: ms since 1970.
+    number: 9,
+    text: `
+  ALTER TABLE sessions ADD COLUMN identity BIGINT;
+  ALTER TABLE sessions ADD COLUMN provider_user TEXT;
+  ALTER TABLE sessions ADD COLUMN provider_session TEXT;
+  ALTER TABLE sessions ADD COLUMN member_role TEXT;
+  CREATE INDEX sessions_identity ON sessions (identity) WHERE identity IS NOT NULL;
+  CREATE INDEX sessions_provider_user ON sessions (provider_user) WHERE provider_user IS NOT NULL;
+  CREATE INDEX sessions_provider_session ON sessions (provider_session)
+    WHERE provider_session IS NOT NULL;
+  CREATE TABLE logout_tokens (digest TEXT PRIMARY KEY, expires BIGINT NOT NULL)`,
+  },
 ]

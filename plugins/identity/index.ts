@@ -4,11 +4,9 @@ import { object } from '../../engine/config/shape.ts'
 import { isFields, routesIn } from '../../engine/kit.ts'
 import type { Document, Exchange, Host, Next, Plugin, Report, Stage } from '../../engine/plugin.ts'
 import { readerOf, takesTokens } from '../credentials/credential-extraction.ts'
-import { shareLookups } from '../credentials/lookups.ts'
+import { SECTION } from '../identity-provider/section.ts'
+import { shareProvider } from '../identity-provider/share.ts'
 import { ACCOUNT } from '../slots.ts'
-import { IdentityKeys } from './identity-keys.ts'
-import { isAddress, SECTION, sectionOf } from './section.ts'
-import { Verifier } from './verifier.ts'
 
 const MODE = 'jwt'
 /** Three parts; the signature of an unsigned token is empty. */
@@ -52,29 +50,17 @@ function checkSection({ identity, pipeline, ...document }: Document, report: Rep
     )
   if (identity.role !== undefined && identity.member === undefined)
     report(['identity', 'role'], 'IDENTITY_OPTION', 'only members have roles; add `member:`')
+  for (const name of ['client_secret', 'scopes'])
+    if (identity[name] !== undefined && identity.client_id === undefined)
+      report(['identity', name], 'IDENTITY_OPTION', 'it is of the sign-in; add `client_id:`')
 }
 const isMode = (auth: unknown): boolean =>
   [isFields(auth) ? auth.by : auth].flat().some(each => each === MODE)
 
 const createStage = (host: Host): Stage => {
-  const section = sectionOf(host)
-  if (!section || !takesTokens(host.route)) return {}
-  const { credentials, limiter } = shareLookups(host)
-  const { jwks } = section
-  // Files are read with the configuration, which watches them.
-  const text = jwks === undefined || isAddress(jwks) ? '' : host.file(jwks)
-  const version = JSON.stringify([section, text])
-  const { request, log } = host
-  const verifier = host.share(
-    'identity/verifier',
-    version,
-    () => new Verifier(section, { request, log, file: () => text }),
-  )
-  const keys = host.share(
-    'identity/keys',
-    version,
-    () => new IdentityKeys(section, credentials, host.database),
-  )
+  const provider = takesTokens(host.route) ? shareProvider(host) : undefined
+  if (!provider) return {}
+  const { verifier, keys, limiter } = provider
   // Reads the keys at the start, so that the first call need not wait for the provider.
   if (!host.config.isTrial) void verifier.keys.refresh(Number.POSITIVE_INFINITY)
   const read = readerOf(['key'], false)

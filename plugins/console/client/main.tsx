@@ -2,13 +2,14 @@
 import { type ComponentType, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { SessionView } from '../../views.ts'
-import { type ApiError, call, callData, useSession } from './api.ts'
+import { type ApiError, callData, useSession } from './api.ts'
 import { clearCache, toApiError } from './loading.ts'
 import type { PageProps } from './page.ts'
 import { HOME, pageOf } from './pages.ts'
 import { Dialog } from './parts/form.tsx'
 import { PageHead } from './parts/page.tsx'
 import { ErrorState } from './parts/states.tsx'
+import { restorePlace, takeRefused } from './provider.ts'
 import { hrefOf, useRoute } from './router.ts'
 import { applyTheme, Shell, switchLanguage, titleOf } from './shell.tsx'
 import { SignIn } from './sign-in.tsx'
@@ -24,9 +25,13 @@ type Present = {
 const App = () => {
   const [present, setPresent] = useState<Present>()
   const [, setLanguageRound] = useState(0)
+  const [refused, setRefused] = useState(takeRefused)
   const load = () =>
     callData<SessionView>('GET', '/api/session')
-      .then(session => setPresent({ session }))
+      .then(session => {
+        restorePlace()
+        setPresent({ session })
+      })
       .catch(error => {
         const failure = toApiError(error)
         setPresent(failure.status === 401 ? {} : { error: failure })
@@ -47,12 +52,17 @@ const App = () => {
   }
   if (!session) {
     const onSession = (session: SessionView) => setPresent({ session })
-    return <SignIn hasEnded={hasEnded} onSession={onSession} onLanguage={onLanguage} />
+    return <SignIn {...{ hasEnded, refused, onSession, onLanguage }} />
   }
   const signOut = async () => {
-    await call('DELETE', '/api/session').catch(() => {})
+    const url = await callData<{ readonly url: string } | null>('DELETE', '/api/session')
+      .then(data => data?.url)
+      .catch(() => undefined)
     clearCache()
+    setRefused(undefined)
     setPresent({})
+    // The page of the identity provider that ends its session, too.
+    if (url !== undefined) location.assign(url)
   }
   return <SignedIn session={session} onSignOut={() => void signOut()} onLanguage={onLanguage} />
 }

@@ -81,6 +81,57 @@ const TEXTS = {
     '以 st- 开头。网关首次启动时会打印；也可在个人中心创建。如没有，请向运维人员索取登录链接。',
   ],
   'sign-in.link': ['Signing in with your link', '正在使用链接登录'],
+  'sign-in.provider': ['Sign in with your organisation', '使用组织账号登录'],
+  'sign-in.or': ['or with a system token', '或使用系统令牌'],
+  'sign-in.request': ['Request {id}', '请求 {id}'],
+  'sign-in.refused': [
+    'The sign-in with your organisation failed. Try again; if it fails again, send the request number to your operator.',
+    '组织账号登录失败。请重试；若仍失败，请将请求编号发给运维人员。',
+  ],
+  'sign-in.refused.SIGN_IN_STATE': [
+    'This sign-in began in another browser or too long ago, or the console was opened at another address. Sign in again.',
+    '此登录在其他浏览器中开始、已超时，或控制台的地址不同。请重新登录。',
+  ],
+  'sign-in.refused.SIGN_IN_DENIED': [
+    'Your organisation did not sign you in, or you cancelled. You can try again.',
+    '组织未允许登录，或您已取消。可以重试。',
+  ],
+  'sign-in.refused.SIGN_IN_PROVIDER': [
+    'The sign-in service of your organisation does not answer. Try again later, or sign in with a token.',
+    '组织的登录服务没有响应。请稍后重试，或使用令牌登录。',
+  ],
+  'sign-in.refused.IDENTITY_UNAVAILABLE': [
+    'The sign-in service of your organisation does not answer. Try again later, or sign in with a token.',
+    '组织的登录服务没有响应。请稍后重试，或使用令牌登录。',
+  ],
+  'sign-in.refused.SIGN_IN_CODE': [
+    'The sign-in took too long, or was used before. Sign in again.',
+    '登录超时或已被使用。请重新登录。',
+  ],
+  'sign-in.refused.SIGN_IN_LIMIT': [
+    'Too many sign-ins failed. Wait a minute, then try again.',
+    '登录失败次数过多。请等待一分钟后重试。',
+  ],
+  'sign-in.refused.IDENTITY_CLAIM': [
+    'Your organisation signed you in, but does not say which account or role you have here. Send the request number to your operator.',
+    '组织已确认您的身份，但未说明您在此处的账户或角色。请将请求编号发给运维人员。',
+  ],
+  'sign-in.refused.IDENTITY_UNKNOWN': [
+    'Your organisation signed you in, but you have no account here. Ask your operator for one.',
+    '组织已确认您的身份，但您在此处没有账户。请联系运维人员。',
+  ],
+  'sign-in.refused.IDENTITY_OPERATOR': [
+    'Accounts of operators sign in with a system token or a link.',
+    '运维账户请使用系统令牌或链接登录。',
+  ],
+  'sign-in.refused.AUTH_REVOKED': [
+    'Your access was revoked. Ask your operator.',
+    '您的访问权限已被撤销。请联系运维人员。',
+  ],
+  'sign-in.refused.AUTH_SUSPENDED': [
+    'This account is suspended. Ask your operator.',
+    '此账户已暂停。请联系运维人员。',
+  ],
   'sign-in.ended': ['Your session has ended. Sign in again.', '会话已结束，请重新登录。'],
   // Pages
   'page.overview': ['Overview', '概览'],
@@ -981,6 +1032,7 @@ export const text = (
   const template = document.documentElement.lang === 'zh' ? chinese : english
   return template.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''))
 }
+export const isTextKey = (key: string): key is TextKey => Object.hasOwn(TEXTS, key)
 /** A text by a computed key; the fallback if there is none. */
 export const textOr = (key: string, fallback: string): string =>
-  Object.hasOwn(TEXTS, key) ? text(key as TextKey) : fallback
+  isTextKey(key) ? text(key) : fallback

@@ -16,6 +16,7 @@ const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   auth: ['credentials'],
   embed: ['conversion'],
   errors: ['dialects'],
+  identity: ['identity-provider'],
   meter: ['billing', 'ledger'],
   model: ['catalogue'],
   observe: ['calls'],

@@ -1,8 +1,8 @@
 /** Claims: paths, lists, maps and roles. */
 import t from 'tap'
-import { identityOf, valuesAt } from '../../../plugins/identity/claims.ts'
 import identity from '../../../plugins/identity/index.ts'
-import { SECTION } from '../../../plugins/identity/section.ts'
+import { identityOf, valuesAt } from '../../../plugins/identity-provider/claims.ts'
+import { SECTION } from '../../../plugins/identity-provider/section.ts'
 
 t.test('claims: a path finds members of objects, lists and names with dots', async t => {
   const claims = {

@@ -1,9 +1,9 @@
 /** The keys of a real provider: when they are read, rotated keys, and a provider that is away. */
 import t, { type Test } from 'tap'
 import { createOperatorRequest } from '../../../engine/egress/operator-request.ts'
-import { KeySet, type KeySetHost } from '../../../plugins/identity/key-set.ts'
-import { SECTION } from '../../../plugins/identity/section.ts'
-import { Verifier } from '../../../plugins/identity/verifier.ts'
+import { KeySet, type KeySetHost } from '../../../plugins/identity-provider/key-set.ts'
+import { SECTION } from '../../../plugins/identity-provider/section.ts'
+import { Verifier } from '../../../plugins/identity-provider/verifier.ts'
 import { AUDIENCE, forge, makeKeys, openProvider } from './provider.ts'
 
 const FIRST = makeKeys('first')

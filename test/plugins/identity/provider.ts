@@ -29,7 +29,8 @@ export interface OpenProvider {
   readonly issuer: string
   /** Requests for the document with the keys. */
   readonly keyRequests: () => number
-  start(keys: SigningKeys): Promise<void>
+  /** `listen`: of another provider than that of robots. */
+  start(keys: SigningKeys, listen?: (issuer: string) => RequestListener): Promise<void>
   stop(): Promise<void>
   /** An access token that the provider issues at its token endpoint. */
   token(options?: {
@@ -38,8 +39,11 @@ export interface OpenProvider {
     readonly claims?: object
   }): Promise<string>
 }
-/** Not started yet: its port is reserved. */
-export const openProvider = async (t: Test): Promise<OpenProvider> => {
+/** Not started yet: its port is reserved. `host`: of its address, which listens on 127.0.0.1. */
+export const openProvider = async (
+  t: Pick<Test, 'teardown'>,
+  host = '127.0.0.1',
+): Promise<OpenProvider> => {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end()
   let server: Server | undefined
   let keyRequests = 0
@@ -59,15 +63,15 @@ export const openProvider = async (t: Test): Promise<OpenProvider> => {
     if (server?.listening) await once(server.close(), 'close')
   }
   const port = await listen(0)
-  const issuer = `http://127.0.0.1:${port}`
+  const issuer = `http://${host}:${port}`
   await stop()
   t.teardown(stop)
   return {
     issuer,
     keyRequests: () => keyRequests,
     stop,
-    async start(keys) {
-      listener = new Provider(issuer, configurationOf(keys)).callback()
+    async start(keys, create = () => new Provider(issuer, configurationOf(keys)).callback()) {
+      listener = create(issuer)
       await listen(port)
     },
     async token({ audience = AUDIENCE, alg = 'RS256', claims = {} } = {}) {

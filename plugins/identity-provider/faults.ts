@@ -15,6 +15,12 @@ export const fault = errors({
   IDENTITY_CLAIM: [403, 'The token cannot be mapped: its claim "%s" %s'],
   IDENTITY_UNKNOWN: [403, 'There is no %s "%s" for this token, and the gateway creates none'],
   IDENTITY_OPERATOR: [403, 'The account "%s" has the role admin; tokens may not use it'],
+  SIGN_IN_PROVIDER: [
+    503,
+    'The identity provider does not answer; try again, or sign in with a token',
+    { retryable: true },
+  ],
+  SIGN_IN_CODE: [401, 'The identity provider did not confirm the sign-in; begin again'],
   IDENTITY_UNAVAILABLE: [
     503,
     'The keys of the identity provider are not known yet; try again',

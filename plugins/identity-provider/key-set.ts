@@ -7,10 +7,9 @@ import type { FindKey } from 'jose'
 import { isFields } from '../../engine/kit.ts'
 import type { HostBase } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
+import { getJson, readDiscovery } from './provider-documents.ts'
 import { isAddress, type Section } from './section.ts'
 
-/** ms until a response of the provider has arrived. */
-const TIMEOUT = 5_000
 /** ms after which keys are read again. */
 const OLD = 600_000
 /** ms between two attempts: with known keys, and without any. */
@@ -79,20 +78,10 @@ export class KeySet {
   async #document(): Promise<unknown> {
     const { issuer, jwks } = this.#source
     if (jwks === undefined) {
-      const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-      const discovery = await this.#get(address)
-      if (!isFields(discovery) || discovery.issuer !== issuer)
-        throw new Error(`${address} names another issuer; correct "issuer" of the section identity`)
-      return this.#get(String(discovery.jwks_uri))
+      const { jwks_uri } = await readDiscovery(this.#host, issuer)
+      return getJson(this.#host, String(jwks_uri))
     }
-    return isAddress(jwks) ? this.#get(jwks) : JSON.parse(this.#host.file(jwks))
-  }
-  async #get(address: string): Promise<unknown> {
-    const headers = { accept: 'application/json' }
-    const request = { method: 'GET', headers, timeout: TIMEOUT }
-    const { status, text } = await this.#host.request(address, request)
-    if (status !== 200) throw new Error(`${address} returned status ${status}`)
-    return JSON.parse(text)
+    return isAddress(jwks) ? getJson(this.#host, jwks) : JSON.parse(this.#host.file(jwks))
   }
 }
 

@@ -1,6 +1,7 @@
 /** The section `identity:`: whose tokens are accepted, and what their claims mean. */
 import {
   flag,
+  list,
   map,
   object,
   oneOf,
@@ -84,7 +85,23 @@ export const SECTION = object(
       ['accounts', 'members', 'nothing'],
       { default: 'accounts', examples: ['members'] },
     ),
-    operators: flag('Whether tokens may use accounts with the role admin.', {
+    client_id: text(
+      'The name of the gateway as a client of the provider. With it the console has a button that signs in by the provider.',
+      { pattern: '^[\\x21-\\x7e]{1,255}$', examples: ['tollgate'] },
+    ),
+    client_secret: text('The secret of this client; without one it is a public client.', {
+      minLength: 1,
+      examples: ['${OIDC_CLIENT_SECRET}'],
+    }),
+    scopes: list(
+      'What the sign-in asks for, beside `openid`.',
+      text('One scope.', {
+        pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,100}$',
+        examples: ['groups'],
+      }),
+      { default: ['profile', 'email'], examples: [['email', 'groups']] },
+    ),
+    operators: flag('Whether tokens and sign-ins may use accounts with the role admin.', {
       default: false,
       examples: [true],
     }),
