@@ -1,4 +1,5 @@
 /** Converts between a whole answer and the parts of a stream, in both directions. Pure. */
+import type { Json } from '../../../engine/plugin.ts'
 import type { Answer, Choice, Part, Stop } from './answer.ts'
 import type { Content, Text } from './content.ts'
 
@@ -62,14 +63,20 @@ const appendText = (content: Content, text: string): Content => {
 export const partsOf = ({ choices, meters, ...facts }: Answer): readonly Part[] => {
   const parts: Part[] = [{ type: 'begin', ...facts }]
   let index = 0
-  choices.forEach(({ content, stop }, choice) => {
-    for (const block of content) parts.push(...blockParts(block, index++, choice))
+  choices.forEach(({ content, stop, logprobs }, choice) => {
+    const first = content.find(({ type }) => type === 'text')
+    for (const block of content)
+      for (const part of blockParts(block, index++, choice))
+        parts.push(block === first ? withLogprobs(part, logprobs) : part)
     parts.push({ type: 'stop', choice, stop })
   })
   if (meters) parts.push({ type: 'count', meters })
   parts.push({ type: 'end' })
   return parts
 }
+/** The probabilities of all tokens are those of the first text. */
+const withLogprobs = (part: Part, logprobs: Json | undefined): Part =>
+  part.type === 'grow' && logprobs !== undefined ? { ...part, logprobs } : part
 const blockParts = (content: Content, index: number, choice: number): readonly Part[] => {
   const parts: Part[] = []
   const openBlock = (skeleton: Content, text: string): void => {

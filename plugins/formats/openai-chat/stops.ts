@@ -41,13 +41,24 @@ const STOPS: Readonly<Record<string, Reason>> = {
   server_error: 'broken',
   malformed_function_call: 'broken',
 }
-const reasonIn = (raw: string): Reason => lookUp(STOPS, raw.toLowerCase()) ?? 'end'
+/** Parts of unknown words: an answer that was cut must not look complete. */
+const PATTERNS: readonly (readonly [RegExp, Reason])[] = [
+  [/filter|safe|block|prohibit|polic|moderat|censor|spii|unsafe/, 'filter'],
+  [/refus/, 'refusal'],
+  [/length|max_|limit|truncat|window|incomplete/, 'length'],
+  [/error|fail|abort|cancel|timeout|timed_out|exception|malformed|unexpected|overload/, 'broken'],
+]
+const reasonIn = (raw: string): Reason => {
+  const word = raw.toLowerCase()
+  return lookUp(STOPS, word) ?? PATTERNS.find(([pattern]) => pattern.test(word))?.[1] ?? 'end'
+}
 
 export const stopOf = (raw: Json | undefined, hasCalls: boolean): Stop => {
   if (typeof raw !== 'string') return { reason: hasCalls ? 'call' : 'end' }
   const reason = reasonIn(raw)
-  // Some upstreams send `stop` after a tool call.
-  return { reason: reason === 'end' && hasCalls ? 'call' : reason, raw }
+  // Some upstreams send `stop` after a tool call, and `tool_calls` without one.
+  if (reason === 'end' || reason === 'call') return { reason: hasCalls ? 'call' : 'end', raw }
+  return { reason, raw }
 }
 /** Whether a finish reason says that the upstream failed. */
 export const isFailure = (raw: Json | undefined): boolean =>

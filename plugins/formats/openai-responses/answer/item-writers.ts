@@ -4,6 +4,7 @@ import { type Fields, lenientText, parseJson } from '../../fields.ts'
 import { encodeCallId } from '../../hub/call-id.ts'
 import type { Call, Content, HostedCall, Media, OpaquePayload, Thought } from '../../hub/content.ts'
 import { encodePayload } from '../../hub/opaque-payload.ts'
+import { dataUrl } from '../../media/media.ts'
 import { encodeHostedCall } from '../hosted-tools.ts'
 import { CALL_ID, itemId, NAME } from '../name.ts'
 
@@ -186,7 +187,7 @@ const PHASES: Readonly<
   code_interpreter_call: { startPhases: ['in_progress'], endPhases: ['interpreting', 'completed'] },
 }
 
-/** An image. If there is only a URL, the image is written as text. */
+/** An image with its data. */
 export const writeImage = (
   media: Media,
   position: ItemPosition,
@@ -207,5 +208,11 @@ export const writeImage = (
     },
   }
 }
-export const imageText = ({ source }: Media): string | undefined =>
-  source.type === 'url' ? `![image](${source.url})` : undefined
+/** Media that no item holds, as text; undefined for the images of `writeImage`. */
+export const mediaText = ({ kind, source }: Media): string | undefined => {
+  if (source.type === 'text') return source.text
+  if (source.type === 'data' && kind === 'image') return undefined
+  const address =
+    source.type === 'data' ? dataUrl(source) : source.type === 'url' ? source.url : source.file
+  return `${kind === 'image' ? '!' : ''}[${kind}](${address})`
+}

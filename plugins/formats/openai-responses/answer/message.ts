@@ -114,6 +114,13 @@ export class MessagePart {
 }
 /** The entries of the hub's log probabilities. */
 const entriesOf = (logprobs: Json | undefined): readonly Json[] => {
-  if (Array.isArray(logprobs)) return logprobs
-  return isFields(logprobs) ? lenientObjects(logprobs, 'content') : []
+  const entries = Array.isArray(logprobs) ? logprobs.filter(isFields) : contentOf(logprobs)
+  return entries.map(each => ({
+    ...withBytes(each),
+    top_logprobs: lenientObjects(each, 'top_logprobs').map(withBytes),
+  }))
 }
+const contentOf = (logprobs: Json | undefined): readonly Fields[] =>
+  isFields(logprobs) ? lenientObjects(logprobs, 'content') : []
+/** Chat completions have null for a token without bytes. */
+const withBytes = (entry: Fields): Fields => ({ ...entry, bytes: entry.bytes ?? [] })

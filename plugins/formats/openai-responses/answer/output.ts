@@ -9,7 +9,7 @@ import { SEARCH } from '../tool-search.ts'
 import {
   type Emit,
   type ItemWriter,
-  imageText,
+  mediaText,
   type Status,
   writeCall,
   writeHostedCall,
@@ -93,7 +93,7 @@ export class Output {
       if (content.text !== '') this.#blocks.get(index)?.text?.append(content.text)
       return
     }
-    const markdown = content.type === 'media' ? imageText(content) : undefined
+    const markdown = content.type === 'media' ? mediaText(content) : undefined
     if (markdown !== undefined) {
       this.#openText(index, 'text', undefined)
       this.#blocks.get(index)?.text?.append(markdown)

@@ -62,7 +62,14 @@ const KINDS: readonly (readonly [
   read: Readonly<Record<FormatName, RegExp>>,
 ])[] = [
   [
-    ['length', 'model_length', 'model_context_window_exceeded', 'max_tokens', 'MAX_TOKENS'],
+    [
+      'length',
+      'model_length',
+      'model_context_window_exceeded',
+      'max_tokens',
+      'MAX_TOKENS',
+      'repetition_truncation',
+    ],
     {
       'openai-chat': /^length$/,
       'openai-responses': /^max_output_tokens$/,
@@ -71,7 +78,14 @@ const KINDS: readonly (readonly [
     },
   ],
   [
-    ['content_filter', 'sensitive', 'SAFETY', 'moderation_blocked', 'refusal'],
+    [
+      'content_filter',
+      'sensitive',
+      'SAFETY',
+      'moderation_blocked',
+      'refusal',
+      'content_policy_violation',
+    ],
     {
       'openai-chat': /^content_filter$/,
       'openai-responses': /^content_filter$/,
@@ -80,7 +94,7 @@ const KINDS: readonly (readonly [
     },
   ],
   [
-    ['error', 'network_error', 'insufficient_system_resource', 'abort'],
+    ['error', 'network_error', 'insufficient_system_resource', 'abort', 'cancelled'],
     {
       'openai-chat': /^error$/,
       'openai-responses': /^error$/,

@@ -239,6 +239,13 @@ t.test('chat error replies: accept the shapes of many vendors', t => {
   t.end()
 })
 
+t.test('chat decoder: an answer without a call does not stop for tools', async t => {
+  for (const reason of ['tool_calls', 'function_call']) {
+    t.match(stopOf(chunk({ content: 'a' }, reason) + DONE), { reason: 'end' }, reason)
+    const choice = { message: { content: 'a' }, finish_reason: reason }
+    t.match(decodeAnswer({ choices: [choice] }).choices, [{ stop: { reason: 'end' } }], reason)
+  }
+})
 t.test('chat decoder: a single call stops for tools, whatever the reason says', async t => {
   const stopWith = (calls: readonly object[]) =>
     decodeAnswer({

@@ -113,6 +113,37 @@ t.test('responses codec: keeps log probabilities', async t => {
   const [choice] = decode({ status: 'completed', output: [{ type: 'message', content }] }).choices
   t.same(choice?.logprobs, { content: odds, refusal: null })
 })
+t.test('responses encoder: a whole answer has the log probabilities of its text', async t => {
+  const entry = {
+    token: 'hi',
+    logprob: -0.1,
+    bytes: null,
+    top_logprobs: [{ token: 'a', bytes: null }],
+  }
+  const logprobs = { content: [entry], refusal: null }
+  const stop: Stop = { reason: 'end' }
+  const encoded = codec.encodeAnswer(
+    { choices: [{ content: [text('hi')], stop, logprobs }] },
+    contextWith(),
+  )
+  const bytes: readonly number[] = []
+  t.match(encoded.output, [
+    { content: [{ logprobs: [{ ...entry, bytes, top_logprobs: [{ token: 'a', bytes }] }] }] },
+  ])
+})
+t.test('responses encoder: sound and files that no item holds are text', async t => {
+  const sound = { type: 'data', data: 'QUJD', mime: 'audio/wav' } as const
+  const film = { type: 'url', url: 'https://example.com/a.mp4' } as const
+  const encoded = encode(
+    [
+      { type: 'media', kind: 'audio', source: sound },
+      { type: 'media', kind: 'video', source: film },
+    ],
+    { reason: 'end' },
+  )
+  const texts = '[audio](data:audio/wav;base64,QUJD)[video](https://example.com/a.mp4)'
+  t.match(encoded.output, [{ content: [{ text: texts }] }])
+})
 t.test('responses error replies: keep message, type and code', async t => {
   const error = { message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' }
   t.same(codec.decodeError(400, { error }), {
