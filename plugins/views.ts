@@ -576,6 +576,11 @@ export type NotificationSettings = {
   readonly secret: string | null
   readonly disabled: string | null
   readonly deliveries: readonly OwnDelivery[]
+  /** Whether the gateway sends mails. */
+  readonly can_mail: boolean
+  readonly mail: string | null
+  readonly mail_confirmed: boolean
+  readonly mails: readonly OwnDelivery[]
 }
 /** `POST /api/notifications/test` */
 export type TestDelivery = {
@@ -597,6 +602,20 @@ export type DeliveryRow = {
   readonly next: string | null
   readonly outcome: string | null
   readonly status: number | null
+}
+/** A mail to an account in lists of operators. */
+export type MailRow = {
+  readonly id: string
+  readonly account: string
+  readonly address: string
+  /** `code` confirms an address; `low`: the balance fell below the threshold. */
+  readonly kind: 'code' | 'low'
+  readonly state: string
+  readonly attempts: number
+  readonly created: string
+  readonly next: string | null
+  /** The result of the last attempt, or empty. */
+  readonly message: string
 }
 
 // ---------------------------------------------------------------- configuration

@@ -1,6 +1,7 @@
 /** The OpenAPI descriptions of the routes that show, change and test the low-balance webhook. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import {
+  boolean,
   described,
   envelopeOf,
   integer,
@@ -27,13 +28,20 @@ const settings = object({
   secret: nullable(text),
   disabled: nullable(time),
   deliveries: list(delivery),
+  can_mail: described('Whether this gateway sends mails.', boolean),
+  mail: nullable(text),
+  mail_confirmed: described('Whether mails about the balance go to the address.', boolean),
+  mails: list(delivery),
 })
 
 export const ABOUT: Readonly<Record<'show' | 'save' | 'test', RouteDescription>> = {
   show: {
-    summary: 'Shows the low-balance webhook and its latest deliveries',
+    summary: 'Shows the low-balance webhook and mail address, and the latest deliveries',
     responses: json(envelopeOf(settings)),
   },
-  save: { summary: 'Changes the low-balance webhook', responses: json(envelopeOf(settings)) },
+  save: {
+    summary: 'Changes the low-balance webhook and mail address',
+    responses: json(envelopeOf(settings)),
+  },
   test: { summary: 'Sends a test delivery', responses: json(envelopeOf(delivery)) },
 }

@@ -4,9 +4,11 @@ import type { Database, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { lockOf } from '../ledger/statements.ts'
 import { balanceInSql } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
+import { addLowMail, CONFIRMED } from '../webhooks/account-mails.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
 import { enqueue, makeEventId, OPEN_ENDPOINTS } from '../webhooks/statements.ts'
 import { eventBody } from './event.ts'
+import { MAIL_ATTEMPTS } from './mail-queue.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name}`, text })
 
@@ -15,13 +17,15 @@ const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name
 const MERGE_WINDOW = 600_000
 const PAGE = 100
 
-/** Crossings whose window is over, with their open endpoint. Parameters: end of the window, row
- *  count. */
+/** Crossings whose window is over, with their receivers: an open endpoint, a confirmed address.
+ *  Parameters: end of the window, row count. */
 const READY = sql(
   'ready',
-  `SELECT c.account, c.balance, c.at, p.id AS endpoint FROM notification_crossings c
+  `SELECT c.account, c.balance, c.at, s.threshold, p.id AS endpoint, m.address
+   FROM notification_crossings c
      LEFT JOIN notification_settings s ON s.account = c.account
-     LEFT JOIN ${OPEN_ENDPOINTS} p ON p.id = c.account
+     LEFT JOIN ${OPEN_ENDPOINTS} p ON p.id = c.account AND c.webhook = 1
+     LEFT JOIN ${CONFIRMED} m ON m.account = c.account AND c.mail = 1
    WHERE coalesce(s.noted, 0) <= ? ORDER BY c.at LIMIT ?`,
 )
 const TAKE = sql(
@@ -32,15 +36,22 @@ const SET_EVENT_TIME = sql(
   'set event time',
   'UPDATE notification_settings SET noted = ? WHERE account = ?',
 )
+/** 1 if the receiver has not had an event of the balance `c.balance` by the saved threshold. */
+const isNew = (receiver: string): string => `CASE WHEN EXISTS (SELECT 1 FROM notification_settings s
+       JOIN ${receiver} ON p.id = s.account WHERE s.account = c.account AND s.threshold > c.balance)
+     THEN 0 ELSE 1 END`
 const CROSS = sql(
   'cross',
-  `INSERT INTO notification_crossings (account, balance, at)
-   SELECT CAST(? AS BIGINT), b.balance, CAST(? AS BIGINT)
-   FROM (SELECT ${balanceInSql('?')} AS balance) b
-   WHERE b.balance < ? AND NOT EXISTS (
-     SELECT 1 FROM notification_settings s JOIN ${OPEN_ENDPOINTS} p ON p.id = s.account
-     WHERE s.account = ? AND s.threshold > b.balance)
-   ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at`,
+  `INSERT INTO notification_crossings (account, balance, at, webhook, mail)
+   SELECT d.account, d.balance, d.at, d.webhook, d.mail FROM (
+     SELECT c.account, c.balance, c.at, ${isNew(`${OPEN_ENDPOINTS} p`)} AS webhook,
+       ${isNew(`(SELECT account AS id FROM ${CONFIRMED} a) p`)} AS mail
+     FROM (SELECT CAST(? AS BIGINT) AS account, CAST(? AS BIGINT) AS at,
+       ${balanceInSql('?')} AS balance) c) d
+   WHERE d.balance < ? AND d.webhook + d.mail > 0
+   ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at,
+     webhook = CASE WHEN notification_crossings.webhook = 1 THEN 1 ELSE excluded.webhook END,
+     mail = CASE WHEN notification_crossings.mail = 1 THEN 1 ELSE excluded.mail END`,
 )
 const DELETE_CROSSING = sql(
   'delete crossing',
@@ -51,7 +62,7 @@ const DELETE_CROSSING = sql(
  *  change the threshold. */
 export const recordCrossing = (account: number, threshold: bigint, now: number): Statement => ({
   sql: CROSS,
-  values: [account, now, account, threshold, account],
+  values: [account, now, account, threshold],
 })
 export const deleteCrossing = (account: number): Statement => ({
   sql: DELETE_CROSSING,
@@ -86,13 +97,16 @@ const statementsOf = (row: Row, now: number): readonly Statement[] => {
     // The lock order of a charge: first the wallet, then by its trigger the crossing.
     locks: [lockOf(walletOf.account(account))],
   }
-  // Without a receiver the crossing is deleted. Saving an endpoint records it again if the balance
-  // is still low.
-  if (row.endpoint === null) return [take]
-  const event = { id: makeEventId(now), endpoint: account, body: eventBody(balance) }
+  // Without a receiver the crossing is deleted. Saving one records it again if the balance is still
+  // low.
+  if (row.endpoint === null && row.address === null) return [take]
+  const event = { endpoint: account, body: eventBody(balance), attempts: ATTEMPTS }
+  const mail = { account, attempts: MAIL_ATTEMPTS, now }
+  const low = { balance, threshold: BigInt(row.threshold as bigint | number) }
   return [
     take,
-    enqueue({ ...event, attempts: ATTEMPTS, now }),
+    ...(row.endpoint === null ? [] : [enqueue({ ...event, id: makeEventId(now), now })]),
+    ...(row.address === null ? [] : [addLowMail({ ...mail, id: makeEventId(now) }, low)]),
     { sql: SET_EVENT_TIME, values: [now, account] },
   ]
 }

@@ -1,13 +1,16 @@
-/** Plugin `notify`: low-balance webhooks with settings, a test delivery and the sending job. */
+/** Plugin `notify`: low-balance webhooks and mails with settings, a test delivery and the sending
+ *  jobs. */
 
 import { oneOf, type RawOf } from '../../engine/config/shape.ts'
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
 import { accountFor } from '../credentials/members.ts'
 import type { TestDelivery } from '../views.ts'
+import { mailSettingsOf } from '../webhooks/mail.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { ABOUT } from './about.ts'
 import { commands } from './commands.ts'
 import { moveCrossings } from './crossings.ts'
+import { mailQueue } from './mail-queue.ts'
 import { type Change, saveSettings, showDelivery, showSettings } from './settings.ts'
 import { migrations } from './tables.ts'
 import { tryDelivery } from './test-delivery.ts'
@@ -32,6 +35,8 @@ export default {
     webhook_events_total: 'Low-balance events that were put into the outbox.',
     webhook_pending: 'Events not yet delivered, including those between attempts.',
     webhook_oldest_seconds: 'How long the oldest pending event is overdue.',
+    account_mail_attempts_total: 'Attempts to deliver mails to accounts, by outcome.',
+    account_mails_pending: 'Mails to accounts that are not delivered yet.',
   },
   setup(action, host) {
     registerJob(host)
@@ -52,11 +57,11 @@ const successBody = (data: Json): Json => ({ success: true, message: '', data })
 
 type ActionHandler = (account: number, exchange: Exchange, host: Host) => Promise<Json>
 const ACTIONS: Readonly<Record<Action, ActionHandler>> = {
-  show: async (account, _, { database }) => successBody(await showSettings(database, account)),
+  show: async (account, _, host) => successBody(await showSettings(host, account)),
   async save(account, { request }, host) {
     const change = (await request.json()) as Change
     const secret = await saveSettings(host.database, account, change, host)
-    return successBody(await showSettings(host.database, account, secret))
+    return successBody(await showSettings(host, account, secret))
   },
   async test(account, _, { database }) {
     const delivery = showDelivery(await tryDelivery(database, account))
@@ -73,4 +78,8 @@ const registerJob = (host: Host): void => {
     if (eventCount > 0) host.metrics.count('webhook_events_total', {}, eventCount)
   }
   host.job('webhooks', 1_000, signal => emptyOutbox({ ...host, refill }, signal))
+  const mail = mailSettingsOf(host)
+  if (!mail) return
+  const queue = mailQueue(host, mail)
+  host.job('account mails', 1_000, signal => emptyOutbox({ ...host, queue }, signal))
 }

@@ -2,7 +2,7 @@
  *  transaction that lowers it, so that no crash can lose a crossing. */
 import type { Migration } from '../../engine/plugin.ts'
 import { whenBalanceFalls } from '../ledger/views/wallets.ts'
-import { SLOW, TABLES } from '../webhooks/tables.ts'
+import { ACCOUNT_MAILS, SLOW, TABLES } from '../webhooks/tables.ts'
 
 /** An endpoint has the number of its account. `threshold`: nanos; `noted`: the time of the last
  *  event, ms. An account has one pending crossing; a later crossing replaces it. */
@@ -28,6 +28,11 @@ const CROSSING_UPDATE = (now: string): string => `
       WHERE account = NEW.account AND threshold > NEW.balance AND threshold <= OLD.balance
       ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at`
 
+/** Which receivers a crossing is for: 1 or 0. A balance that falls is for all. */
+const RECEIVERS = `ALTER TABLE notification_crossings ADD COLUMN webhook BIGINT NOT NULL DEFAULT 1;
+  ALTER TABLE notification_crossings ADD COLUMN mail BIGINT NOT NULL DEFAULT 1`
+const CROSSING_OF_ALL = (now: string): string => `${CROSSING_UPDATE(now)}, webhook = 1, mail = 1`
+
 export const migrations: readonly Migration[] = [
   {
     number: 1,
@@ -44,5 +49,10 @@ export const migrations: readonly Migration[] = [
   {
     number: 3,
     ...whenBalanceFalls({ name: 'wallets_crossed', call: 'tollgate_crossed' }, CROSSING_UPDATE),
+  },
+  { number: 4, text: `${ACCOUNT_MAILS};\n  ${RECEIVERS}` },
+  {
+    number: 5,
+    ...whenBalanceFalls({ name: 'wallets_crossed', call: 'tollgate_crossed' }, CROSSING_OF_ALL),
   },
 ]

@@ -231,6 +231,17 @@ export const EVENT_COLUMNS = {
   outcome: nullable(text),
   status: nullable(integer),
 }
+export const MAIL_COLUMNS = {
+  id: text,
+  account: text,
+  address: text,
+  kind: described('`code` confirms an address; `low`: a low balance.', oneOf('code', 'low')),
+  state: oneOf('pending', 'delivered', 'failed'),
+  attempts: integer,
+  created: time,
+  next: nullable(time),
+  message: described('The result of the last attempt.', text),
+}
 export const ALERT_COLUMNS = {
   rule: text,
   object: described('What it is about: an upstream and its address, a route, a model.', text),

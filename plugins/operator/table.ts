@@ -13,7 +13,7 @@ import { memberOperations } from './operations/members.ts'
 import { sessionOperations } from './operations/sessions.ts'
 import { statementOperations } from './operations/statements.ts'
 import { taskOperations } from './operations/tasks.ts'
-import { webhookOperations } from './operations/webhooks.ts'
+import { webhookOperations } from './operations/webhooks/operations.ts'
 
 export const OPERATIONS: readonly Operation[] = [
   ...accountOperations,

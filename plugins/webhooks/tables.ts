@@ -34,3 +34,32 @@ export const TABLES = `
 
 /** 1 where the last response was successful but slow. */
 export const SLOW = 'ALTER TABLE webhook_endpoints ADD COLUMN slow BIGINT NOT NULL DEFAULT 0'
+
+/** Mails to accounts. Of an address: `code` confirms it, until `confirmed`; `tries`: codes that
+ *  were entered. Of a mail: `balance` and `threshold` in nanos, of the kind `low`. */
+export const ACCOUNT_MAILS = `
+  CREATE TABLE mail_addresses (
+    account BIGINT PRIMARY KEY,
+    address TEXT NOT NULL,
+    code TEXT,
+    asked BIGINT NOT NULL,
+    tries BIGINT NOT NULL DEFAULT 0,
+    confirmed BIGINT);
+  CREATE TABLE account_mails (
+    id TEXT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    address TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('code', 'low')),
+    balance BIGINT,
+    threshold BIGINT,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')),
+    attempts BIGINT NOT NULL DEFAULT 0,
+    last BIGINT NOT NULL,
+    due BIGINT NOT NULL,
+    created BIGINT NOT NULL,
+    outcome TEXT,
+    status BIGINT);
+  CREATE INDEX account_mails_due ON account_mails (account, due) WHERE state = 'pending';
+  CREATE INDEX account_mails_account ON account_mails (account, id);
+  CREATE INDEX account_mails_address ON account_mails (address, created);
+  CREATE INDEX account_mails_created ON account_mails (created)`

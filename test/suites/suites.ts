@@ -86,6 +86,7 @@ const CI_TESTS = [
   'plugins/identity/{identity,sign-in-attacks}.test.ts',
   'plugins/ledger/{archive/archive,audit-order,export,fallback-price,kept-hold,new-process-name}.test.ts',
   'plugins/ledger/{quota-kind-single-row,reaped-process,views/usage-days}.test.ts',
+  'plugins/notify/mails.test.ts',
   'plugins/observe/logs.test.ts',
   'plugins/task/{callbacks,copies,late,midjourney,modes,operators,providers,videos}.test.ts',
   'plugins/webhooks/endpoint-slots.test.ts',

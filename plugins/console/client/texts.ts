@@ -491,6 +491,30 @@ const TEXTS = {
     '之后的投递立即用新密钥签名。请更新接收方。',
   ],
   'notifications.deliveries': ['Recent deliveries', '最近投递'],
+  'notifications.mail': ['Mail', '邮件'],
+  'notifications.mail.help': [
+    'When the balance falls below the threshold, the gateway sends a mail, at most ten a day.',
+    '余额低于阈值时，网关发送邮件，每天最多十封。',
+  ],
+  'notifications.mail.threshold': [
+    'No mail is sent while there is no balance threshold.',
+    '未设置余额阈值时不发送邮件。',
+  ],
+  'notifications.mail.address': ['Mail address', '邮箱地址'],
+  'notifications.mail.address.help': [
+    'A new address gets a code that confirms it. Leave empty for no mails.',
+    '新地址会收到用于确认的验证码。留空表示不使用。',
+  ],
+  'notifications.mail.save': ['Save address', '保存邮箱'],
+  'notifications.mail.sent': ['Saved. A code was sent to the address.', '已保存，验证码已发送。'],
+  'notifications.mail.confirmed': ['The address is confirmed.', '邮箱已确认。'],
+  'notifications.mail.code': ['Code', '验证码'],
+  'notifications.mail.code.help': [
+    'The code of the mail. It is valid for a day; save the address again for a new one.',
+    '邮件中的验证码，一天内有效。重新保存邮箱可获取新的验证码。',
+  ],
+  'notifications.mail.confirm': ['Confirm address', '确认邮箱'],
+  'notifications.mails': ['Recent mails', '最近邮件'],
   'notifications.attempts': ['Attempts', '尝试次数'],
   'notifications.last': ['Latest result', '最近结果'],
   // Personal center

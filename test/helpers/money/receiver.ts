@@ -96,7 +96,7 @@ export const status =
   (_, response) =>
     void response.writeHead(code, headers).end()
 
-type Outside = Pick<HostBase, 'send' | 'checkUrl'>
+type Outside = Pick<HostBase, 'send' | 'checkUrl' | 'section'>
 /** The host members for public addresses; `resolve` replaces the machine's name resolution. */
 export const publicAccess = (
   allow: string,
@@ -104,6 +104,7 @@ export const publicAccess = (
 ): Outside => {
   const egress = createEgress(allow, resolve && { resolve })
   return {
+    section: <T>() => ({}) as T,
     checkUrl: egress.checkResolvedUrl,
     // Public addresses need only the egress of a snapshot.
     send: async (upstream, outgoing) => sendDirect({ egress } as never, upstream, outgoing),

@@ -6,7 +6,7 @@ import { migrations as accountTables } from '../../../plugins/credentials/tables
 import { moveCrossings } from '../../../plugins/notify/crossings.ts'
 import notify from '../../../plugins/notify/index.ts'
 import { type Change, saveSettings } from '../../../plugins/notify/settings.ts'
-import { emptyOutbox } from '../../../plugins/webhooks/outbox.ts'
+import { emptyOutbox, type OutboxOptions } from '../../../plugins/webhooks/outbox.ts'
 import { enqueue, openEndpoint } from '../../../plugins/webhooks/statements.ts'
 import { eventually } from '../eventually.ts'
 import { scaled } from '../machine-speed.ts'
@@ -24,12 +24,14 @@ export interface NotificationDesk extends Books {
   /** Every count of a metric, `name outcome`. */
   readonly counts: string[]
   readonly random: { value: number }
+  /** The section `mail:`. */
+  mail: object
   endpoint(id: number, url: string): Promise<void>
   event(id: string, endpoint: number, more?: { attempts?: number; body?: string }): Promise<void>
   save(account: number, change: Change): Promise<string | undefined>
   move(): Promise<number>
   /** Empties the outbox until the test ends, or until the returned function is called. */
-  start(over?: Partial<Pick<HostBase, 'send'>>): () => Promise<void>
+  start(over?: Partial<Pick<OutboxOptions, 'send' | 'queue'>>): () => Promise<void>
   /** Resolves to the event when it fits. */
   eventually(id: string, fits: (row: Row) => boolean): Promise<Row>
   attempts(id: string): Promise<readonly Row[]>
@@ -68,7 +70,11 @@ export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Noti
     async event(id, endpoint, { attempts = 10, body = `{"id":"${id}"}` } = {}) {
       await commit([enqueue({ id, endpoint, body, attempts, now: await storeWithClock.now() })])
     },
-    save: (account, change) => saveSettings(storeWithClock, account, change, publicAccess(ALLOW)),
+    mail: {},
+    save(account, change) {
+      const section = <T>() => desk.mail as T
+      return saveSettings(storeWithClock, account, change, { ...publicAccess(ALLOW), section })
+    },
     move: () => moveCrossings(storeWithClock),
     start(over = {}) {
       const stop = new AbortController()

@@ -470,6 +470,8 @@ t.test(
     await ask('GET tasks/show', `?task=${task?.id}`)
     for (const verb of ['pause', 'resume']) await ask(`POST tasks/${verb}`, '', { upstream: 'vd' })
     await ask('GET webhooks')
+    await ask('POST webhooks/mail', '', { account: 'admin', address: 'ops@example.com' })
+    await ask('GET webhooks/mails')
     const batch = await createBatch()
     t.ok((await ask('GET batches')).some(({ id }) => id === batch))
     await ask('GET batches/show', `?batch=${batch}`)

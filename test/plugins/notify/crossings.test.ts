@@ -187,7 +187,7 @@ for (const engine of ENGINES)
 
     t.test('low balance: events are listed, tested and replayed', async t => {
       await desk.save(1, { url: `${URL}?token=t0ken` })
-      const settings = JSON.stringify(await showSettings(desk.database, 1))
+      const settings = JSON.stringify(await showSettings(hostOver(desk.database), 1))
       t.match(JSON.parse(settings), {
         url: `${URL}?token=t0ken`,
         threshold: 5,

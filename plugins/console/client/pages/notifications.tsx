@@ -1,4 +1,4 @@
-/** Notification settings: the webhook's URL and the balance threshold; save and test. */
+/** Notification settings: the webhook's URL, the balance threshold and the mail address. */
 import { useState } from 'preact/hooks'
 import type { NotificationSettings, OwnDelivery, TestDelivery } from '../../../views.ts'
 import { call, callData } from '../api.ts'
@@ -10,6 +10,7 @@ import { TableBox } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
 import { text } from '../texts.ts'
+import { Mail } from './notification-mail.tsx'
 
 const Notifications = () => {
   const settings = useData<{ data: NotificationSettings }>('/api/notifications')
@@ -17,7 +18,14 @@ const Notifications = () => {
     <>
       <PageHead title={text('page.notifications')} />
       <View of={settings} rows={6}>
-        {({ data }) => <Editor saved={data} of={settings} />}
+        {({ data }) => (
+          <>
+            <Editor saved={data} of={settings} />
+            <Deliveries name={text('notifications.deliveries')} list={data.deliveries} />
+            {(data.can_mail || data.mail) && <Mail saved={data} of={settings} />}
+            <Deliveries name={text('notifications.mails')} list={data.mails} />
+          </>
+        )}
       </View>
     </>
   )
@@ -93,7 +101,6 @@ const Editor = ({ saved, of }: { saved: NotificationSettings; of: Loaded<unknown
         {secret && <Secret value={secret} help={text('notifications.secret.once')} />}
       </section>
       {saved.url && <SigningSecret saved={saved} onNew={setSecret} of={of} />}
-      {saved.deliveries.length > 0 && <Deliveries list={saved.deliveries} />}
     </>
   )
 }
@@ -150,36 +157,41 @@ const SigningSecret = ({ saved, of, onNew }: SigningSecretProps) => {
   )
 }
 
-const Deliveries = ({ list }: { list: readonly OwnDelivery[] }) => (
-  <section class="card" aria-label={text('notifications.deliveries')}>
-    <h2>{text('notifications.deliveries')}</h2>
-    <TableBox name={text('notifications.deliveries')}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{text('column.time')}</th>
-            <th scope="col">{text('column.state')}</th>
-            <th scope="col" class="number wide-only">
-              {text('notifications.attempts')}
-            </th>
-            <th scope="col">{text('notifications.last')}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {list.map(({ id, created, state, attempts, message }) => (
-            <tr key={id}>
-              <td>
-                <Time at={created} />
-              </td>
-              <td>
-                <State state={state} />
-              </td>
-              <td class="number wide-only">{attempts}</td>
-              <td>{message}</td>
+interface DeliveriesProps {
+  readonly name: string
+  readonly list: readonly OwnDelivery[]
+}
+const Deliveries = ({ name, list }: DeliveriesProps) =>
+  list.length > 0 && (
+    <section class="card" aria-label={name}>
+      <h2>{name}</h2>
+      <TableBox name={name}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{text('column.time')}</th>
+              <th scope="col">{text('column.state')}</th>
+              <th scope="col" class="number wide-only">
+                {text('notifications.attempts')}
+              </th>
+              <th scope="col">{text('notifications.last')}</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
-  </section>
-)
+          </thead>
+          <tbody>
+            {list.map(({ id, created, state, attempts, message }) => (
+              <tr key={id}>
+                <td>
+                  <Time at={created} />
+                </td>
+                <td>
+                  <State state={state} />
+                </td>
+                <td class="number wide-only">{attempts}</td>
+                <td>{message}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </TableBox>
+    </section>
+  )

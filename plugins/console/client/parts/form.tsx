@@ -15,7 +15,7 @@ interface FieldProps {
   /** The name that the API uses for this field: its error is shown here. */
   readonly param?: string
   readonly error?: ApiError | undefined
-  readonly type?: 'text' | 'password' | 'number' | 'date' | 'url' | 'search'
+  readonly type?: 'text' | 'password' | 'number' | 'date' | 'url' | 'search' | 'email'
   readonly isRequired?: boolean
   readonly lines?: number
   readonly options?: readonly (readonly [value: string, label: string])[]

@@ -1,17 +1,17 @@
 /** The operations on the events of webhooks. */
-import { textOf, UsageError } from '../../../engine/cli/kit.ts'
-import { object, required, text } from '../../../engine/config/shape.ts'
-import { findAccount } from '../../credentials/find.ts'
-import { list as listOf, object as row } from '../../shapes.ts'
-import type { DeliveryRow } from '../../views.ts'
-import { messageOf } from '../../webhooks/delivery.ts'
-import { ATTEMPTS } from '../../webhooks/schedule.ts'
-import { replay } from '../../webhooks/statements.ts'
-import { EVENT_COLUMNS } from '../columns.ts'
-import { fault } from '../faults.ts'
-import { type Operation, operation } from '../operation.ts'
-import { whenCode } from '../rows.ts'
-import { EVENT_QUERY, EVENT_STATES, eventsPage, findEvent } from '../webhook-events.ts'
+import { textOf, UsageError } from '../../../../engine/cli/kit.ts'
+import { object, required, text } from '../../../../engine/config/shape.ts'
+import { findAccount } from '../../../credentials/find.ts'
+import { list as listOf, object as row } from '../../../shapes.ts'
+import type { DeliveryRow } from '../../../views.ts'
+import { messageOf } from '../../../webhooks/delivery.ts'
+import { ATTEMPTS } from '../../../webhooks/schedule.ts'
+import { replay } from '../../../webhooks/statements.ts'
+import { EVENT_COLUMNS } from '../../columns.ts'
+import { fault } from '../../faults.ts'
+import { type Operation, operation } from '../../operation.ts'
+import { whenCode } from '../../rows.ts'
+import { EVENT_QUERY, EVENT_STATES, eventsPage, findEvent } from '../../webhook-events.ts'
 
 const rowOf = (event: DeliveryRow) => ({
   id: event.id,
@@ -96,4 +96,4 @@ const sendAgain = operation({
 })
 
 /** In the order of the help. */
-export const webhookOperations: readonly Operation[] = [list, sendAgain]
+export const eventOperations: readonly Operation[] = [list, sendAgain]
