@@ -136,6 +136,8 @@ export interface Target {
   readonly pin?: TargetPin
   /** Names a conversation: its calls go to one target, address and key while these can be used. */
   readonly affinity?: string
+  /** The beginning of the request's content, for `balance: prefix`. */
+  readonly prefix?: readonly PrefixBlock[]
   /** Shared by the targets of one list, in place of the rules of the route. Not of a pinned one. */
   readonly rules?: TargetRules
 }
@@ -144,7 +146,12 @@ export interface TargetRules {
   /** Further statuses after which another attempt is made, beside those of the route. */
   readonly retryOn?: readonly number[]
 }
-export type Balance = 'first' | 'round-robin' | 'weighted' | 'least-busy' | 'fastest'
+export type Balance = 'first' | 'round-robin' | 'weighted' | 'least-busy' | 'fastest' | 'prefix'
+/** `hash` stands for everything from the beginning to `end`, a number of characters. */
+export interface PrefixBlock {
+  readonly hash: number
+  readonly end: number
+}
 /** `address` is one of the upstream's URLs; `key` identifies one of its keys without showing it. A
  *  part that the upstream no longer has is ignored. */
 export type TargetPin = { readonly address?: string; readonly key?: string }

@@ -3,6 +3,7 @@ import type { Balance, TargetRules } from '../plugin.ts'
 import { stayAt } from './affinity.ts'
 import { addressOf, availableAt, type Candidate, isAvailable } from './candidate.ts'
 import type { UpstreamKey } from './keys.ts'
+import { bestByPrefix } from './prefix-memory.ts'
 import { type AnswerKind, pickFastest, RecentTimes } from './recent-times.ts'
 
 /** The state of a balance between picks: per route, and per list of targets with own rules. */
@@ -19,6 +20,7 @@ type Pick = (
 const weightOf = (candidate: Candidate): number => candidate.target.weight ?? 1
 
 const placeOf = (each: Candidate): string => `${addressOf(each)} ${each.target.name ?? ''}`
+const placeFor = (each: Candidate) => ({ name: placeOf(each), weight: weightOf(each) })
 
 const PICKERS: Readonly<Record<Balance, Pick>> = {
   first: available => available[0],
@@ -34,16 +36,29 @@ const PICKERS: Readonly<Record<Balance, Pick>> = {
     }
     return available[0]
   },
-  'least-busy': available =>
-    available.reduce<Candidate | undefined>((best, candidate) => {
-      if (!best) return candidate
-      return candidate.origin.busy * weightOf(best) < best.origin.busy * weightOf(candidate)
-        ? candidate
-        : best
-    }, undefined),
+  'least-busy': available => leastBusy(available),
   fastest: (available, state, now) =>
     pickFastest(available, each => each.origin.times.get(timesKey(each)), state.count++, now),
+  prefix: available => {
+    const prefix = available[0]?.target.prefix ?? []
+    if (prefix.length === 0) return leastBusy(available)
+    const best = bestByPrefix(available, prefix, ({ origin, target }) => ({
+      memory: origin.prefixes,
+      load: origin.busy / Math.max(target.weight ?? 1, Number.MIN_VALUE),
+    }))
+    // Workers that know nothing of a request agree.
+    const picked = stayAt(best, String(prefix[0]?.hash), placeFor)
+    picked?.origin.prefixes.add(prefix)
+    return picked
+  },
 }
+const leastBusy = (available: readonly Candidate[]): Candidate | undefined =>
+  available.reduce<Candidate | undefined>((best, candidate) => {
+    if (!best) return candidate
+    return candidate.origin.busy * weightOf(best) < best.origin.busy * weightOf(candidate)
+      ? candidate
+      : best
+  }, undefined)
 
 const timesKey = ({ upstream, target }: Candidate): string =>
   `${upstream.name} ${target.name ?? ''}`
@@ -81,7 +96,7 @@ export const pick = (
   const { rules, affinity } = available[0]?.target ?? {}
   const list = rules ? available.filter(({ target }) => target.rules === rules) : available
   if (affinity !== undefined && (rules?.balance ?? balance) !== 'first')
-    return stayAt(list, affinity, each => ({ name: placeOf(each), weight: weightOf(each) }))
+    return stayAt(list, affinity, placeFor)
   if (rules) {
     const own = state.byRules?.get(rules) ?? { count: 0 }
     state.byRules?.set(rules, own)
@@ -100,9 +115,8 @@ export const isAtOwnPlace = (
   const { affinity = '' } = target
   const rules = candidates[0]?.target.rules
   const list = candidates.filter(each => each.target.rules === rules)
-  const place = (each: Candidate) => ({ name: placeOf(each), weight: weightOf(each) })
   const isFirst = (rules?.balance ?? balance) === 'first'
-  const own = isFirst ? candidates[0] : stayAt(list, affinity, place)
+  const own = isFirst ? candidates[0] : stayAt(list, affinity, placeFor)
   const keys = candidate.upstream.keys?.list ?? []
   return candidate === own && (!key || stayAt(keys, affinity, each => each) === key)
 }

@@ -6,6 +6,7 @@ import type { Request } from '../http-client/request-head.ts'
 import { Health, type HealthListener } from './health.ts'
 import { InactivityTimer } from './inactivity-timer.ts'
 import type { KeyHealth } from './keys.ts'
+import { PrefixMemory } from './prefix-memory.ts'
 import type { RecentTimes } from './recent-times.ts'
 
 /** The connections to one address. */
@@ -30,6 +31,8 @@ export class Origin {
   readonly conversations = { own: 0, moved: 0 }
   /** Recent times of targets with `balance: fastest`, by upstream and name of the target. */
   readonly times = new Map<string, RecentTimes>()
+  /** Beginnings of requests that were sent here with `balance: prefix`. */
+  readonly prefixes = new PrefixMemory()
   /** Keys that are used at this address, by name. */
   readonly keys = new Map<string, KeyHealth>()
 

@@ -33,7 +33,14 @@ const AFFINITY_SOURCES = [
 export type AffinitySource = (typeof AFFINITY_SOURCES)[number]
 /** All but the key, whose conversations are many. */
 export const DEFAULT_AFFINITY: readonly AffinitySource[] = AFFINITY_SOURCES.slice(0, -1)
-const BALANCE: readonly Balance[] = ['first', 'round-robin', 'weighted', 'least-busy', 'fastest']
+const BALANCE: readonly Balance[] = [
+  'first',
+  'round-robin',
+  'weighted',
+  'least-busy',
+  'fastest',
+  'prefix',
+]
 
 const NAME = '^\\S{1,256}$'
 /** `upstream/name`, or the upstream alone, which then gets the name that the client sent. */
@@ -111,7 +118,7 @@ const MODEL = object(
       ),
     ),
     balance: oneOf(
-      'Load balancing: how one of several targets is picked. Without it: the `balance` of the route.',
+      'Load balancing: how one of several targets is picked. Without it: the `balance` of the route. `prefix`: the one with most of the prompt in its cache.',
       BALANCE,
       { examples: ['round-robin'] },
     ),

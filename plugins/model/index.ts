@@ -202,9 +202,18 @@ const resolveModel = (
   const rules = hasRules ? rulesOf(entry, name, exchange) : undefined
   exchange.slots.set(MODEL, { asked: name, entry: entry.name })
   exchange.slots.set(ROUTER, router)
-  if (match.rules.length > 0) return router.apply(match, rules, exchange)
-  setTargets(match, match.targets, exchange)
-  return rules && prepareBody(rules, exchange)
+  const setModelTargets = (): Promise<void> | undefined => {
+    if (match.rules.length > 0) return router.apply(match, rules, exchange)
+    setTargets(match, match.targets, exchange)
+    return rules && prepareBody(rules, exchange)
+  }
+  return entry.options.balance === 'prefix'
+    ? parseBody(exchange).then(setModelTargets)
+    : setModelTargets()
+}
+/** Another stage reports a body that is not JSON. */
+const parseBody = async ({ request, kind }: Exchange): Promise<void> => {
+  if (kind !== 'websocket' && request.method === 'POST') await request.json().catch(() => {})
 }
 
 const onlyFault = (only: NonNullable<Entry['only']>, { route }: Exchange): Fault =>

@@ -14,6 +14,7 @@ import { isFields } from '../formats/fields.ts'
 import { ACCOUNT, KEEP_TOGETHER, MODEL, RULE } from '../slots.ts'
 import { conversationOf, withAffinity } from './affinity.ts'
 import { type BodyRules, prepareBody } from './prepare-body.ts'
+import { withPrefix } from './prompt-prefix.ts'
 
 const fault = errors({
   RULE_TARGETS: [503, "No target of this model may serve the request (rule '%s')."],
@@ -101,16 +102,16 @@ export class RuleRouter {
 const dividesConversations = ({ share, by }: RoutingRule): boolean =>
   share < 1 && by === 'conversation'
 
-/** Sets the targets; with `affinity` of the model, the conversation keeps its target. */
+/** Sets the targets; with `affinity` of the model, the conversation keeps its target. With
+ *  `balance: prefix` the body has been parsed. */
 export const setTargets = (
   { entry }: ModelMatch,
   targets: readonly Target[],
   exchange: Exchange,
 ): void => {
-  const { affinity } = entry.options
-  exchange.targets = affinity
-    ? withAffinity(targets, affinity.by ?? DEFAULT_AFFINITY, exchange)
-    : targets
+  const { affinity, balance } = entry.options
+  const list = balance === 'prefix' ? withPrefix(targets, exchange) : targets
+  exchange.targets = affinity ? withAffinity(list, affinity.by ?? DEFAULT_AFFINITY, exchange) : list
 }
 
 /** Rules read the body, also where the path names the model, and whatever type the client gives it:

@@ -43,6 +43,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
     145,
     'a key that a plugin limits is left before its 429: another one is tried, or the call waits',
   ],
+  [90, 'targets may be picked by the beginning of a request that they got before'],
   [110, 'targets may be picked by the time until their first content, which only the engine sees'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
