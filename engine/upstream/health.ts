@@ -10,6 +10,8 @@ export interface HealthRules {
   readonly eject: number
   /** A 429 rests the key that it was sent with, since there are others: not the address. */
   readonly restsKeys?: boolean
+  /** Probes an ejected origin after so many ms; otherwise a request of a client does. */
+  readonly probe?: ((health: Health, ms: number) => void) | undefined
 }
 export interface HealthListener {
   onEject(ms: number): void
@@ -30,14 +32,17 @@ export class Health {
   #ejectedUntil = 0
   #probing = false
   #restUntil = 0
+  /** Whether no request of a client may be the probe. */
+  #isProbedApart = false
 
   constructor(listener?: HealthListener) {
     this.listener = listener
   }
-  /** Healthy, or due for the one request that probes it. */
+  /** Healthy, or due for the one request of a client that probes it. */
   isAvailable(now: number): boolean {
     if (now < this.#restUntil) return false
-    return this.#ejectedUntil === 0 || (now >= this.#ejectedUntil && !this.#probing)
+    if (this.#ejectedUntil === 0) return true
+    return now >= this.#ejectedUntil && !this.#probing && !this.#isProbedApart
   }
   isEjected(now: number): boolean {
     return this.#ejectedUntil !== 0 && now < this.#ejectedUntil
@@ -83,7 +88,9 @@ export class Health {
     if (!this.#probing && this.#failures < rules.failures) return false
     this.#probing = false
     this.#ejectedUntil = now + rules.eject
+    this.#isProbedApart = rules.probe !== undefined
     this.listener?.onEject(rules.eject)
+    rules.probe?.(this, rules.eject)
     return true
   }
   /** Pauses the origin for its Retry-After: no failure, but it is not picked meanwhile. */

@@ -25,6 +25,7 @@ export class Origin {
   readonly pool: UpstreamPool | undefined
   readonly health: Health
   readonly inactivity = new InactivityTimer()
+  isClosed = false
   /** Requests under way, until their last byte. */
   busy = 0
   /** Calls of conversations that belong here, and of those that had to move here. */
@@ -48,6 +49,7 @@ export class Origin {
     this.pool = address === undefined ? undefined : (pool ?? new Pool(address, options))
   }
   async close(): Promise<void> {
+    this.isClosed = true
     await this.pool?.close()
   }
 }

@@ -44,6 +44,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
     'a key that a plugin limits is left before its 429: another one is tried, or the call waits',
   ],
   [90, 'targets may be picked by the beginning of a request that they got before'],
+  [60, 'the gateway probes ejected addresses itself, so that no request of a client does'],
   [110, 'targets may be picked by the time until their first content, which only the engine sees'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)

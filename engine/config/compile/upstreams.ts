@@ -6,6 +6,7 @@ import { GeneralPool } from '../../egress/general-pool.ts'
 import type { Document, Headers, Json, Plugin, Target } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import { CredentialMask, withoutScheme } from '../../upstream/credential-mask.ts'
+import { createProber } from '../../upstream/health-probe.ts'
 import { KeyHealth, type UpstreamKey, UpstreamKeys } from '../../upstream/keys.ts'
 import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
@@ -79,6 +80,8 @@ export const compileUpstream = (
 ): Upstream => {
   const options = UPSTREAM.read(raw)
   const { auth, headers, health } = options
+  let compiled: Upstream | undefined
+  const probe = health.probe && createProber(health.probe, () => compiled)
   const keyOptions = readKeys(raw.key)
   const urls = urlsOf(options, keyOptions.length > 0)
   const inside = INSIDE.exec(urls[0] ?? '')?.[1]
@@ -88,13 +91,14 @@ export const compileUpstream = (
     ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NO_POOL)), base: '' }]
     : urls.map(openOrigin)
   const keys = openKeys(keyOptions, auth, origins[0]?.origin, listen)
-  return {
+  compiled = {
     name,
     inside,
     origins,
     deadlines,
     health: {
       ...health,
+      probe,
       ...(keys && keys.list.length > 1 && { restsKeys: true }),
     },
     set: headers.set,
@@ -110,6 +114,7 @@ export const compileUpstream = (
     mask: maskOf(keyOptions, options),
     sign: createSigner(auth, keys),
   }
+  return compiled
 }
 /** Names of headers whose values are credentials. */
 const CREDENTIAL_HEADER = /auth|key|secret|credential/i

@@ -4,6 +4,7 @@ import {
   anyOf,
   flag,
   integer,
+  json,
   list,
   map,
   number,
@@ -29,6 +30,10 @@ const placeholder = <const E extends string>(name: string, example: E) =>
     pattern: '^[A-Za-z0-9._-]*$',
     examples: [example],
   })
+const PROBE_PATH = text('The path of a GET.', {
+  pattern: '^/[\\x21-\\x7e]*$',
+  examples: ['/v1/health'],
+})
 const pem = (description: string, notes: { readonly [keyword: string]: unknown }) =>
   text(description, { pattern: '-----BEGIN ', ...notes })
 
@@ -201,6 +206,21 @@ export const UPSTREAM = object(
             default: '10s',
             examples: ['10s'],
           }),
+          probe: anyOf(
+            'The request of the gateway by which an ejected address is probed, until it answers with a status below 500. Without it a request of a client is the probe.',
+            [
+              reading(PROBE_PATH, path => ({ path })),
+              object(
+                'A POST, for example one that warms the server up.',
+                {
+                  path: required(PROBE_PATH),
+                  body: required(json('Its JSON.', { examples: [{ warm: true }] })),
+                },
+                { examples: [{ path: '/v1/warm', body: { warm: true } }] },
+              ),
+            ],
+            { examples: ['/v1/health'] },
+          ),
         },
         { examples: [{ failures: 5, eject: '10s' }] },
       ),

@@ -1,5 +1,7 @@
 /** Ejection after failures in a row, readmission by one probe, pauses. Times are arguments. */
+import { Ajv } from 'ajv'
 import t from 'tap'
+import { UPSTREAM } from '../../../engine/config/sections/upstream.ts'
 import { Health } from '../../../engine/upstream/health.ts'
 
 const RULES = { failures: 3, eject: 100 }
@@ -84,4 +86,39 @@ t.test('health: errors in bodies count in a row, although their heads were succe
     health.recordResponse(503, undefined, 1_000, RULES, before)
     t.equal(health.isEjected(1_000), expected)
   }
+})
+
+t.test('health: with a probe of its own an origin waits for it, whatever the time', async t => {
+  const health = new Health()
+  const delays: number[] = []
+  const rules = { ...RULES, probe: (_: Health, ms: number) => void delays.push(ms) }
+  for (let n = 0; n < 3; n++) health.recordFailure(1_000, rules)
+  t.same(delays, [100])
+  t.equal(health.isAvailable(9_999), false)
+  health.recordAttempt(9_999)
+  health.recordFailure(9_999, rules)
+  t.same(delays, [100, 100])
+  health.recordAttempt(20_000)
+  health.recordSuccess()
+  t.equal(health.isAvailable(20_000), true)
+  failing(health, 3, 30_000)
+  t.equal(health.isAvailable(30_100), true, 'ejected by an upstream without a probe')
+})
+
+t.test('health: a probe is a path, or a path with a body', async t => {
+  const { health } = UPSTREAM.schema.properties as { readonly health: object }
+  const fits = new Ajv({ strict: false }).compile(health)
+  t.ok(fits({ probe: '/v1/models' }))
+  t.ok(fits({ probe: { path: '/v1/warm', body: {} } }))
+  for (const probe of [
+    'models',
+    'http://x/v1',
+    '/a b',
+    '',
+    true,
+    {},
+    { path: '/v1/warm' },
+    { body: {} },
+  ])
+    t.notOk(fits({ probe }), JSON.stringify(probe))
 })
