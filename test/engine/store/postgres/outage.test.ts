@@ -108,7 +108,10 @@ t.test(
         [],
       )
       t.ok(load.codes.size > 0, 'some writes timed out')
-      t.ok(load.longest < WRITE_TIMEOUT + MAX_DELAY, `the longest took ${Math.round(load.longest)} ms`)
+      t.ok(
+        load.longest < WRITE_TIMEOUT + MAX_DELAY,
+        `the longest took ${Math.round(load.longest)} ms`,
+      )
       t.ok(growth <= MAX_GROWTH, `grew by ${Math.round(growth / 2 ** 20)} MiB`)
       server.signal('SIGCONT')
       const resumeTime = performance.now()
