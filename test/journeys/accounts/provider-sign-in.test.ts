@@ -81,12 +81,7 @@ t.test('sign-in by the provider: a session of the member, who is signed out ther
   t.equal(leave.searchParams.get('post_logout_redirect_uri'), `${gateway.url}/console`)
   const asking = await ann.open(leave.href)
   t.equal(asking.status, 200)
-  const xsrf = /name="xsrf" value="(\w+)"/.exec(asking.text)?.[1] ?? ''
-  const back = await ann.open(`${provider.issuer}/session/end/confirm`, {
-    method: 'POST',
-    body: new URLSearchParams({ xsrf, logout: 'yes' }),
-    stop: () => true,
-  })
+  const back = await ann.confirm(asking, () => true)
   t.equal(back.url, `${gateway.url}/console`, 'the provider knows the client by the ID token')
 
   const eve = createBrowser()

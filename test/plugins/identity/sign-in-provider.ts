@@ -24,13 +24,11 @@ interface Options {
   readonly keys: SigningKeys
   /** The address of the gateway. */
   readonly gateway: string
-  /** Further members of its configuration. */
-  readonly more?: object
   /** Further metadata of the client. */
   readonly client?: object
 }
 export const signInProvider =
-  ({ keys, gateway, more = {}, client = {} }: Options) =>
+  ({ keys, gateway, client = {} }: Options) =>
   (issuer: string): RequestListener => {
     const provider = new Provider(issuer, {
       ...keys,
@@ -49,10 +47,16 @@ export const signInProvider =
         claims: () => ({ sub, ...PEOPLE[sub] }),
       }),
       interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
-      features: { devInteractions: { enabled: false } },
+      features: {
+        devInteractions: { enabled: false },
+        backchannelLogout: { enabled: true },
+        rpInitiatedLogout: { logoutSource: askForLogout },
+      },
+      // Its own calls no address of this machine.
+      fetch: (url: string, { method = 'GET', headers = {}, body }: RequestInit) =>
+        fetch(url, { method, headers, ...(body && { body }) }),
       loadExistingGrant,
       cookies: { keys: ['a key of the test'] },
-      ...more,
     })
     const callback = provider.callback()
     const login: RequestListener = async (request, response) => {
@@ -72,6 +76,11 @@ export const signInProvider =
   }
 const FORM = `<!doctype html><html lang="en"><title>Provider</title>
 <form method="post"><label>Name <input name="login"></label><button>Sign in</button></form></html>`
+
+const askForLogout = (context: { body: string }, form: string): void => {
+  context.body = `<!doctype html><html lang="en"><title>Provider</title>${form}
+<button form="op.logoutForm" name="logout" value="yes">Yes, sign out</button></html>`
+}
 
 interface GrantContext {
   readonly oidc: {
@@ -133,6 +142,13 @@ export const createBrowser = () => {
   return {
     open,
     jarOf,
+    /** Agrees to the question on the provider's page for logout, which is open. */
+    async confirm({ url, text }: BrowserPage, stop?: (url: string) => boolean) {
+      const xsrf = /name="xsrf" value="(\w+)"/.exec(text)?.[1] ?? ''
+      const body = new URLSearchParams({ xsrf, logout: 'yes' })
+      const address = `${new URL(url).origin}/session/end/confirm`
+      return open(address, { method: 'POST', body, ...(stop && { stop }) })
+    },
     /** From the button of the console to the address of the callback, which is not opened yet. */
     async authorize(gateway: string, person: string): Promise<string> {
       const isCallback = (url: string) => url.startsWith(`${gateway}/api/session/callback`)
