@@ -83,7 +83,7 @@ const CI_TESTS = [
   'plugins/files/s3-store.test.ts',
   'plugins/formats/sdk-*-types.test.ts',
   'plugins/idempotency/failures.test.ts',
-  'plugins/identity/{identity,provider-logout,sign-in-attacks}.test.ts',
+  'plugins/identity/{identity,member-caps,provider-logout,sign-in-attacks}.test.ts',
   'plugins/ledger/{archive/archive,audit-order,export,fallback-price,kept-hold,new-process-name}.test.ts',
   'plugins/ledger/{quota-kind-single-row,reaped-process,views/usage-days}.test.ts',
   'plugins/notify/mails.test.ts',
