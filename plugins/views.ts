@@ -29,6 +29,8 @@ export type SessionView = {
   /** Whether the pages of operators are served. */
   readonly admin: boolean
   readonly edit: boolean
+  /** For operators: titles of upstreams by name, where they differ. */
+  readonly titles: Readonly<Record<string, string>>
 }
 
 // ---------------------------------------------------------------- accounts and credentials
@@ -635,6 +637,7 @@ export type ReloadOutcome = Pick<ReloadReport, 'outcome' | 'version'>
 export type RouteRow = Omit<CompiledRoute, 'schema' | 'about'> & { readonly summary?: string }
 export type UpstreamRow = {
   readonly name: string
+  readonly title: string
   /** The plugin that answers for it. */
   readonly inside: string | null
   readonly formats: readonly string[] | null

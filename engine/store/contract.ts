@@ -158,6 +158,8 @@ export type TargetPin = { readonly address?: string; readonly key?: string }
 export interface UpstreamView {
   /** The plugin that serves this upstream in-process (`url: NAME:`). */
   readonly inside?: string
+  /** Shown to operators, beside its name or in its place. */
+  readonly title?: string
   /** Keys that plugins added to it (`Plugin.upstream`). */
   readonly options: Readonly<Record<string, Json>>
 }

@@ -3,11 +3,13 @@ import type { RouteDescription } from '../../engine/plugin.ts'
 import {
   any,
   boolean,
+  described,
   envelopeOf,
   fields,
   integer,
   json,
   list,
+  map,
   nullable,
   object,
   text,
@@ -22,6 +24,7 @@ const session = object({
   currency: text,
   admin: boolean,
   edit: boolean,
+  titles: described('For operators: titles of upstreams by name, where they differ.', map(text)),
 })
 
 const ABOUT: Readonly<Record<string, RouteDescription>> = {

@@ -131,8 +131,15 @@ const sessionView = (
     currency: configuredCurrency(host).name,
     admin: isAdmin && admin,
     edit: isAdmin && admin && mayEdit(host),
+    titles: isAdmin && admin ? titlesOf(host) : {},
   }
 }
+const titlesOf = ({ upstreams }: Pick<Host, 'upstreams'>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(upstreams).flatMap(([name, { title }]) =>
+      title === undefined || title === name ? [] : [[name, title]],
+    ),
+  )
 
 /** `GET /api/session`: who is signed in, and the token for changes. */
 export const showSession =

@@ -13,7 +13,7 @@ const problem = defineProblems({
 
 type Fields = { readonly [key: string]: Json }
 /** Keys of a preset that are not keys of an upstream. */
-const PRESET_ONLY = ['title', 'needs']
+const PRESET_ONLY = ['needs']
 /** Keys whose maps are not merged: a member of another kind would be left over. */
 const WHOLE = ['auth']
 const INSIDE = /^[a-z][a-z0-9-]*:$/

@@ -104,6 +104,7 @@ export const compileUpstream = (
     set: headers.set,
     view: {
       ...(inside && { inside }),
+      ...(options.title !== undefined && { title: options.title }),
       options: Object.fromEntries(
         Object.entries(raw).filter(([name]) => !ENGINE_KEYS.has(name)) as [string, Json][],
       ),

@@ -101,6 +101,11 @@ export const UPSTREAM = object(
         examples: ['example'],
       },
     ),
+    title: text('The name of the service, which operators see. The name of the entry by default.', {
+      minLength: 1,
+      maxLength: 100,
+      examples: ['Example'],
+    }),
     region: placeholder('region', 'eu-west-1'),
     resource: placeholder('resource', 'my-resource'),
     project: placeholder('project', 'my-project'),
@@ -237,7 +242,6 @@ export const UPSTREAM = object(
 export const PRESET = object(
   'Keys of an upstream.',
   {
-    title: text('The name of the service.', { examples: ['Example'] }),
     needs: map(
       'Placeholders such as {region}, and what they stand for: the keys that an upstream must set.',
       text('What the key means.', { examples: ['the region, such as eu-west-1'] }),

@@ -29,6 +29,7 @@ const list = async (_: AdminCall, host: HostBase): Promise<AdminResult> => {
   const views = names.map(
     (name): UpstreamRow => ({
       name,
+      title: host.upstreams[name]?.title ?? name,
       inside: host.upstreams[name]?.inside ?? null,
       formats: (host.upstreams[name]?.options.formats ?? null) as UpstreamRow['formats'],
       addresses: (upstreams[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
@@ -60,6 +61,7 @@ const KEY = object({
 })
 const UPSTREAM = object({
   name: text,
+  title: described('By default its name.', text),
   inside: described('The plugin that answers for it.', nullable(text)),
   formats: nullable(listOf(text)),
   addresses: listOf(ADDRESS),

@@ -13,12 +13,14 @@ const fault = errors({
   ],
 })
 
+type Views = Pick<HostBase, 'upstreams'> & { readonly gateway: State }
 export const admin = {
-  [`GET ${PATH}`]: (_: unknown, { gateway: { upstreams, keys } }: { readonly gateway: State }) =>
+  [`GET ${PATH}`]: (_: unknown, { gateway: { upstreams, keys }, upstreams: views }: Views) =>
     Object.fromEntries(
       Object.entries(upstreams).map(([name, addresses]) => [
         name,
         {
+          title: views[name]?.title ?? name,
           addresses: addresses.map(each => ({ ...each })),
           keys: (keys[name] ?? []).map(key => ({ ...key })),
         },
@@ -26,17 +28,22 @@ export const admin = {
     ),
 }
 
+interface Row {
+  readonly title: string
+  readonly addresses: State['upstreams'][string]
+  readonly keys: readonly KeyView[]
+}
+
 export const list: SingleCommand = {
   summary: 'Lists the upstreams: each address with its health, and the keys with their state.',
   example: 'tollgate upstreams',
   async run({ ask }) {
     if (!ask) throw fault('NO_ADMIN')
-    const state = (await ask(PATH)) as unknown as Readonly<
-      Record<string, { readonly addresses: State['upstreams'][string]; readonly keys: KeyView[] }>
-    >
-    const rows = Object.entries(state).flatMap(([upstream, { addresses, keys }]) =>
+    const state = (await ask(PATH)) as unknown as Readonly<Record<string, Row>>
+    const rows = Object.entries(state).flatMap(([upstream, { title, addresses, keys }]) =>
       addresses.map(({ address, state, busy, conversations: { own, moved } }) => ({
         upstream,
+        title,
         address,
         state,
         busy,

@@ -17,7 +17,7 @@ include: [more/*.yaml]
 pipeline: [errors, observe, auth, validate, model, meter, account, console, translate, sandbox]
 console: { edit: true }
 upstreams:
-  up: { url: 'sandbox:', formats: [openai-chat] }
+  up: { title: Sandbox of models, url: 'sandbox:', formats: [openai-chat] }
 models:
   gp-4.1: { to: up/gpt-4.1, context: 9000, output: 1000, price: { input: 2.00 CNY / 1M, output: 8.00 CNY / 1M } }
 routes:
@@ -78,6 +78,7 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     await page.getByText('input x').waitFor()
     const served = page.getByRole('region', { name: 'Served by' })
     await served.getByText('Upstream and target').waitFor()
+    await served.getByText('Sandbox of models / gpt-4.1').waitFor()
     await served.getByText(/first content after \d+ ms, complete after \d+ ms/).waitFor()
     t.same(await seriousFindings(page), [])
     await page.getByRole('button', { name: 'Refund' }).click()
@@ -106,11 +107,12 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
       ['account', 'admin'],
     ] as const) {
       await open(`traffic?by=${by}`)
-      const cell = page.getByRole('cell', { name, exact: true })
+      const title = name === 'up' ? 'Sandbox of models' : name
+      const cell = page.getByRole('cell', { name: title, exact: true })
       const row = page.getByRole('row').filter({ has: cell })
       await row.waitFor()
       const cells = await row.locator('td').allTextContents()
-      t.match(cells.slice(0, 2), [name, /^[1-9]/], by)
+      t.match(cells.slice(0, 2), [title, /^[1-9]/], by)
       if (by === 'model')
         t.match(cells.slice(3), [/^[1-9]/, '0', /^[1-9]/, '0%', /^\d/, /^\d/, /^\d/, /^\d/, /\d/])
       t.same(await seriousFindings(page), [], by)

@@ -20,7 +20,7 @@ const routes = `
 pipeline: [errors, model, translate, sandbox]
 upstreams:
   up: { url: '${url}', key: ['\${FIRST_KEY}', '\${SECOND_KEY}'], formats: [openai-chat] }
-  down: { url: 'http://127.0.0.1:1', health: { failures: 2, eject: 1h } }
+  down: { title: Far away, url: 'http://127.0.0.1:1', health: { failures: 2, eject: 1h } }
   own: { url: 'sandbox:' }
 models:
   m: { to: up/m, free: true }
@@ -94,13 +94,13 @@ t.test('upstream keys: log, metrics and `tollgate upstreams` show it without the
 
   const { code, out } = await command('upstreams')
   t.equal(code, 0)
-  t.match(out, /^upstream +address +state +busy +conversations +keys$/m)
+  t.match(out, /^upstream +title +address +state +busy +conversations +keys$/m)
   t.match(
     out,
-    new RegExp(`^up +${url} +ready +0 +- +${name} resting \\d+ s, [0-9a-f]{12} ready$`, 'm'),
+    new RegExp(`^up +up +${url} +ready +0 +- +${name} resting \\d+ s, [0-9a-f]{12} ready$`, 'm'),
   )
-  t.match(out, /^down +http:\/\/127\.0\.0\.1:1 +ejected +0 +- +-$/m)
-  t.match(out, /^own +sandbox: +ready +0 +- +-$/m)
+  t.match(out, /^down +Far away +http:\/\/127\.0\.0\.1:1 +ejected +0 +- +-$/m)
+  t.match(out, /^own +own +sandbox: +ready +0 +- +-$/m)
   const json = JSON.parse((await command('upstreams', 'list', '--json')).out) as object
   t.match(json, {
     up: { keys: [{ key: name, state: 'resting' }, { state: 'ready' }] },
@@ -142,7 +142,7 @@ t.test(
   async t => {
     t.match(await commandIn({}, 'check'), { code: 1, out: '', err: /VARIABLE_UNSET/ })
     t.same(await commandIn({}, 'upstreams', 'test'), await command('upstreams', 'test'))
-    t.match(await commandIn({}, 'upstreams'), { code: 0, out: /^up +http/m })
+    t.match(await commandIn({}, 'upstreams'), { code: 0, out: /^down +Far away +http/m })
   },
 )
 

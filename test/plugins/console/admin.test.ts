@@ -134,7 +134,7 @@ t.test('live: at most twenty views in a process', async t => {
 
 t.test('upstreams: lists health, tests one; an unknown one is 404', async t => {
   const { data } = await read('upstreams')
-  t.match(data[0], { name: 'gp', inside: 'sandbox', addresses: [{ state: 'ready' }] })
+  t.match(data[0], { name: 'gp', title: 'gp', inside: 'sandbox', addresses: [{ state: 'ready' }] })
   const reply = await operator.ask('POST', '/api/admin/upstreams/test', { upstream: 'gp' })
   t.match(reply.body.data, [{ upstream: 'gp', answer: 'inside the gateway', fails: false }])
   await refuse(t, 'POST', 'upstreams/test', { upstream: 'pg' }, 404)

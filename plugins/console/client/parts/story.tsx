@@ -1,4 +1,5 @@
 /** One request's whole story, for operators: its log line, its charges and its task. */
+import { Fragment } from 'preact'
 import { useContext, useState } from 'preact/hooks'
 import type {
   ChargeView,
@@ -28,6 +29,7 @@ import {
   SessionContext,
   State,
   StatusCode,
+  UpstreamName,
   useCurrency,
 } from './values.tsx'
 
@@ -88,8 +90,6 @@ export const Why = ({ failure: { status, code, message } }: { failure: Failure }
     </p>
   </section>
 )
-const placeOf = ({ upstream, target }: Pick<Try, 'upstream' | 'target'>): string =>
-  `${upstream ?? ''}${target ? ` / ${target}` : ''}`
 /** The reply of each upstream. */
 const Attempts = ({ attempts }: { attempts: readonly Try[] }) =>
   attempts.length === 0 ? null : (
@@ -109,7 +109,7 @@ const Attempts = ({ attempts }: { attempts: readonly Try[] }) =>
         <tbody>
           {attempts.map((each, index) => (
             <tr key={index}>
-              <td>{placeOf(each)}</td>
+              <td>{each.upstream && <UpstreamName name={each.upstream} target={each.target} />}</td>
               <td>{each.result}</td>
               <td class="mono">{each.key ?? '–'}</td>
               <td class="number">{each.ms}</td>
@@ -124,7 +124,16 @@ const Attempts = ({ attempts }: { attempts: readonly Try[] }) =>
 const Skipped = ({ skips }: { skips: readonly Skip[] }) => (
   <section class="card" aria-label={text('call.skipped')}>
     <h2>{text('call.skipped')}</h2>
-    <Facts facts={skips.map(each => [placeOf(each), textOr(`skip.${each.why}`, each.why)])} />
+    <dl class="facts">
+      {skips.map((each, index) => (
+        <Fragment key={index}>
+          <dt>
+            <UpstreamName name={each.upstream} target={each.target} />
+          </dt>
+          <dd>{textOr(`skip.${each.why}`, each.why)}</dd>
+        </Fragment>
+      ))}
+    </dl>
   </section>
 )
 
@@ -173,7 +182,7 @@ const What = ({
     [text('call.request'), request && `${request.method} ${request.path}`],
     [text('column.route'), route && <a href={hrefOf('routes', route)}>{route}</a>],
     [text('call.asked'), model],
-    [text('call.target'), upstream && `${upstream}${target ? ` / ${target}` : ''}`],
+    [text('call.target'), upstream && <UpstreamName name={upstream} target={target} />],
     [
       text('call.version'),
       version !== undefined && (
@@ -294,7 +303,7 @@ const ServedBy = ({ charge }: { charge: ChargeView }) => {
   const { upstream, target, ms, first_content_ms: first } = charge
   if (!upstream) return null
   const facts: readonly Fact[] = [
-    [text('call.target'), `${upstream}${target ? ` / ${target}` : ''}`],
+    [text('call.target'), <UpstreamName key="target" name={upstream} target={target} />],
     [text('call.upstream-key'), charge.upstream_key],
     [text('call.served-model'), charge.served_model],
     [text('call.tier'), charge.tier],

@@ -13,6 +13,24 @@ export const useCurrency = (): string => useContext(SessionContext)?.currency ??
 /** The number of the account that is signed in. */
 export const useOwnAccount = (): number | undefined => useContext(SessionContext)?.account.id
 
+/** The title of an upstream; without one, its name. `target`: what it calls the model. */
+export const UpstreamName = ({
+  name,
+  target,
+}: {
+  name: string
+  target?: string | null | undefined
+}) => {
+  const titles = useContext(SessionContext)?.titles ?? {}
+  const title = Object.hasOwn(titles, name) ? titles[name] : name
+  return (
+    <span title={name}>
+      {title}
+      {target ? ` / ${target}` : ''}
+    </span>
+  )
+}
+
 /** An amount with six places, so that points are below each other. */
 export const Money = ({
   amount,

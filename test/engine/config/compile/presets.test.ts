@@ -32,6 +32,7 @@ t.test('presets: an upstream takes the keys of its preset, with placeholders fil
   t.same(expand({ preset: 'near', region: 'eu', project: 'p', key: '{region}' }), {
     main: {
       preset: 'near',
+      title: 'Near',
       region: 'eu',
       project: 'p',
       key: '{region}',
@@ -48,6 +49,7 @@ t.test('presets: an upstream takes the keys of its preset, with placeholders fil
 t.test('presets: own keys win, maps are merged, and the address may be the own one', async t => {
   const own = {
     preset: 'near',
+    title: 'Mine',
     region: 'eu',
     url: 'https://mine.example.com/{region}',
     auth: { query: 'key' },
@@ -57,6 +59,7 @@ t.test('presets: own keys win, maps are merged, and the address may be the own o
   const { main, problems } = expand(own)
   t.same(problems, [], 'no project: the own address does not have it')
   t.match(main, {
+    title: 'Mine',
     url: 'https://mine.example.com/eu',
     auth: { query: 'key', header: undefined },
     formats: ['c'],

@@ -20,7 +20,14 @@ import {
   useRows,
 } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
-import { AccountLink, Money, StatusCode, Time, useCurrency } from '../../parts/values.tsx'
+import {
+  AccountLink,
+  Money,
+  StatusCode,
+  Time,
+  UpstreamName,
+  useCurrency,
+} from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { type TextKey, text } from '../../texts.ts'
 
@@ -169,7 +176,10 @@ const failedColumns = (): readonly Column<FailedCallView>[] => [
   },
   {
     title: text('column.upstream'),
-    cell: ({ attempts }) => attempts.at(-1)?.upstream ?? '–',
+    cell: ({ attempts }) => {
+      const name = attempts.at(-1)?.upstream
+      return name === undefined ? '–' : <UpstreamName name={name} />
+    },
     csv: ({ attempts }) => attempts.at(-1)?.upstream ?? '',
     isWide: true,
   },
@@ -259,7 +269,12 @@ const taskColumns = (
   },
   accountColumn(),
   column(text('column.model'), ({ model }) => model, 'ellipsis', { isWide: true }),
-  column(text('column.upstream'), ({ upstream }) => upstream, 'plain', { isWide: true }),
+  {
+    title: text('column.upstream'),
+    cell: ({ upstream }) => <UpstreamName name={upstream} />,
+    csv: ({ upstream }) => upstream,
+    isWide: true,
+  },
   {
     title: `${text('call.held')} (${currency})`,
     cell: ({ held }) => <Money amount={Number(held)} />,

@@ -11,7 +11,7 @@ import { Segments } from '../../parts/segments.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { tokenColumns } from '../../parts/usage-columns.tsx'
-import { Money, StatusCode, useCurrency } from '../../parts/values.tsx'
+import { Money, StatusCode, UpstreamName, useCurrency } from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { text } from '../../texts.ts'
 
@@ -151,7 +151,7 @@ const callColumns = (currency: string): readonly Column<RequestLine>[] => [
   },
   {
     title: text('column.upstream'),
-    cell: ({ upstream }) => upstream ?? '–',
+    cell: ({ upstream }) => (upstream ? <UpstreamName name={upstream} /> : '–'),
     csv: ({ upstream }) => upstream,
     isWidest: true,
   },

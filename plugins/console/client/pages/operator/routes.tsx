@@ -1,5 +1,6 @@
 /** Routes, for operators: the pipeline of each as compiled, with its options and its place. */
 
+import { Fragment } from 'preact'
 import { useContext, useState } from 'preact/hooks'
 import type { RouteRow } from '../../../../views.ts'
 import LimitRoute from '../../changes/limit-route.tsx'
@@ -9,7 +10,7 @@ import { Filter, wholeList } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { Empty, View } from '../../parts/states.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { MethodPath, SessionContext } from '../../parts/values.tsx'
+import { MethodPath, SessionContext, UpstreamName } from '../../parts/values.tsx'
 import { hrefOf } from '../../router.ts'
 import { text } from '../../texts.ts'
 
@@ -124,7 +125,9 @@ const RouteView = ({ name, route, onChange }: RouteViewProps) => {
           {upstreams.length > 0 && (
             <>
               <dt>{text('page.upstreams')}</dt>
-              <dd>{upstreams.join(', ')}</dd>
+              <dd>
+                <Names of={upstreams} />
+              </dd>
             </>
           )}
         </dl>
@@ -166,3 +169,14 @@ const LimitButton = ({ route, onLive }: { readonly route: RouteRow; onLive(): vo
     </>
   )
 }
+
+const Names = ({ of }: { of: readonly string[] }) => (
+  <>
+    {of.map((name, index) => (
+      <Fragment key={name}>
+        {index > 0 && ', '}
+        <UpstreamName name={name} />
+      </Fragment>
+    ))}
+  </>
+)

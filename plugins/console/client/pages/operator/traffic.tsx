@@ -9,7 +9,7 @@ import { Segments } from '../../parts/segments.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { type Column, column, Table } from '../../parts/table.tsx'
 import { latencyColumns, tokenColumns } from '../../parts/usage-columns.tsx'
-import { useCurrency } from '../../parts/values.tsx'
+import { UpstreamName, useCurrency } from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { type TextKey, text } from '../../texts.ts'
 
@@ -61,6 +61,7 @@ export default Traffic
 const nameColumn = (by: Group): Column<TrafficRow> => ({
   title: text(`column.${by}` as TextKey),
   cell: ({ name }) => {
+    if (by === 'upstream' && name !== '') return <UpstreamName name={name} />
     const label = <span class="ellipsis">{name === '' ? text('none') : name}</span>
     return by === 'account' ? <a href={hrefOf('account', name)}>{label}</a> : label
   },

@@ -38,7 +38,9 @@ const Upstreams = ({ place: { query } }: PageProps) => {
       </div>
       <View of={upstreams} rows={10}>
         {({ data }) => {
-          const rows = data.filter(({ name }) => name.toLowerCase().includes(search))
+          const rows = data.filter(({ name, title }) =>
+            `${name} ${title}`.toLowerCase().includes(search),
+          )
           return rows.length === 0 ? (
             <Empty title={text('upstreams.empty')} help={text('upstreams.empty.help')} />
           ) : (
@@ -96,7 +98,7 @@ const workersOf = (workers: Workers): string =>
 const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
   const [findings, setFindings] = useState<readonly UpstreamFinding[]>()
   const [isBusy, setBusy] = useState(false)
-  const { name, formats, addresses, keys } = upstream
+  const { name, title, formats, addresses, keys } = upstream
   const test = () => {
     setBusy(true)
     callData<readonly UpstreamFinding[]>('POST', '/api/admin/upstreams/test', { upstream: name })
@@ -113,7 +115,8 @@ const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
     <>
       <tr>
         <td>
-          <strong>{name}</strong>
+          <strong>{title}</strong>
+          {title !== name && <div class="small muted">{name}</div>}
         </td>
         <td class="wide-only muted">{formats?.join(', ') ?? '–'}</td>
         <td class="mono anywhere">{first?.address ?? '–'}</td>
