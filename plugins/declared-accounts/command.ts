@@ -1,13 +1,15 @@
 /** The commands `tollgate apply FILE` and `tollgate export accounts`. */
-import { readFileSync } from 'node:fs'
 import { EXIT, textOf, UsageError } from '../../engine/cli/kit.ts'
+import { nearest } from '../../engine/config/nearest.ts'
 import { errors } from '../../engine/errors.ts'
 import type { CommandResult, HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
+import { modelsOf, unknownModelIn } from '../catalogue/configured.ts'
 import { runWhole } from '../operator/command-line.ts'
 import { OPERATIONS } from '../operator/table.ts'
 import { type DeclaredAccount, readDocument } from './document.ts'
-import { planOf, type Step } from './plan.ts'
+import { type KnownNames, planOf, type Step } from './plan.ts'
 import { commandForSecrets, fileForSecrets, type Secrets } from './secrets.ts'
+import { readSource } from './source.ts'
 import { readStored } from './stored.ts'
 
 const fault = errors({
@@ -16,17 +18,6 @@ const fault = errors({
     'The secret of the %s could not be stored: %s; %s. Earlier changes stay: run the command again',
   ],
 })
-
-/** Loaded here: workers of the gateway, which never read such a file, have this module, too. */
-const yaml = () => import('yaml')
-const readYaml = async (file: string): Promise<Json> => {
-  const { parse } = await yaml()
-  try {
-    return (parse(readFileSync(file === '-' ? 0 : file, 'utf8')) ?? {}) as Json
-  } catch (error) {
-    throw new UsageError(`${file}: ${(error as Error).message}`)
-  }
-}
 
 export const applyCommand: SingleCommand = {
   arguments: 'FILE',
@@ -43,6 +34,10 @@ export const applyCommand: SingleCommand = {
       summary:
         'also remove what the file does not name: keys and members of its accounts, and other accounts of customers',
     },
+    'allow-empty': {
+      type: 'boolean',
+      summary: 'with --prune: a file without customers may delete all of them',
+    },
     secrets: {
       type: 'string',
       value: 'FILE',
@@ -56,12 +51,11 @@ export const applyCommand: SingleCommand = {
     },
   },
   async run({ positionals: [file = ''], values }, host) {
-    const declared = readDocument(await readYaml(file), file, host)
-    const prunes = values.prune === true
-    const stored = await readStored(host, name => declared.has(name))
-    const steps = planOf(declared, stored, prunes)
+    const options = { prunes: values.prune === true, allowsEmpty: values['allow-empty'] === true }
+    const steps = await readSteps(file, host, options)
     if (values['dry-run'] === true)
       return { ...resultOf(steps, 'changes'), exit: steps.length > 0 ? EXIT.problems : EXIT.ok }
+    refuseDeletions(steps)
     const secrets = secretsIn(values, steps)
     try {
       for (const step of steps) await take(step, host, secrets)
@@ -70,6 +64,45 @@ export const applyCommand: SingleCommand = {
     }
     return resultOf(steps, 'changed')
   },
+}
+/** Throws a UsageError for a mistake of the file. */
+const readSteps = async (
+  file: string,
+  host: HostBase,
+  options: Omit<Parameters<typeof planOf>[2], 'names'>,
+): Promise<readonly Step[]> => {
+  const { value, usageError } = await readSource(file)
+  try {
+    const declared = readDocument(value, host)
+    const stored = await readStored(host, name => declared.has(name), options.prunes)
+    return planOf(declared, stored, { ...options, names: knownNames(host) })
+  } catch (error) {
+    throw usageError(error)
+  }
+}
+const knownNames = (host: HostBase): KnownNames => {
+  const upstreams = Object.values(host.section<Readonly<Record<string, Json>>>('upstreams') ?? {})
+  const zones = upstreams.flatMap(
+    each => (each as { readonly zone?: string | string[] }).zone ?? [],
+  )
+  return {
+    unknownModel(names) {
+      const name = unknownModelIn(names, host)
+      const suggestion = name === undefined ? undefined : nearest(name, Object.keys(modelsOf(host)))
+      return name === undefined ? undefined : { name, ...(suggestion && { nearest: suggestion }) }
+    },
+    zones: upstreams.length > 0 ? [...new Set(zones)] : undefined,
+  }
+}
+/** Throws a UsageError for accounts that cannot be deleted. */
+const refuseDeletions = (steps: readonly Step[]): void => {
+  const refused = steps.filter(({ isRefused }) => isRefused)
+  if (refused.length === 0) return
+  const list = refused.slice(0, 5).map(({ object, after }) => `${object} (${after})`)
+  const rest = refused.length > list.length ? ` and ${refused.length - list.length} more` : ''
+  throw new UsageError(
+    `--prune cannot delete ${list.join(', ')}${rest}. Name them in the file, debit them, or delete each with tollgate accounts delete NAME --force. Nothing was changed`,
+  )
 }
 const resultOf = (steps: readonly Step[], verb: string): CommandResult => ({
   rows: steps.map(({ object, before, after }) => ({ [verb]: object, from: before, to: after })),
@@ -138,7 +171,7 @@ export const exportAccounts: SingleCommand = {
     const document = {
       accounts: Object.fromEntries([...stored].map(([name, account]) => [name, entryOf(account)])),
     }
-    const { stringify } = await yaml()
+    const { stringify } = await import('yaml')
     return { text: stringify(document).trimEnd(), json: document }
   },
 }

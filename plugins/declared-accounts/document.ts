@@ -1,6 +1,7 @@
 /** The file of `tollgate apply` and `tollgate export accounts`: accounts with their members and
  *  keys, by name. It has no secrets and no balances. */
-import { UsageError } from '../../engine/cli/kit.ts'
+
+import { nearest } from '../../engine/config/nearest.ts'
 import {
   flag,
   map,
@@ -14,15 +15,17 @@ import {
 import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { moneyIn, printMoney } from '../billing/money.ts'
 import { ROLES } from '../credentials/members.ts'
-import { ACCOUNT_NAME } from '../operator/arguments.ts'
 import { KEY_SETTINGS } from '../operator/key-settings.ts'
 import { LIMITS } from '../operator/limits.ts'
 import { MEMBER } from '../operator/operations/members.ts'
 import { isoTime } from '../operator/rows.ts'
 import { validatorOf } from '../schema/compile.ts'
 import type { Limits, MemberView } from '../views.ts'
+import { Mistake, type Path } from './source.ts'
 
-const NAMES = { propertyNames: { pattern: ACCOUNT_NAME.schema.pattern, maxLength: 64 } }
+/** The store may have names that operations do not give, such as those of identity providers: the
+ *  plan checks new ones. */
+const NAMES = { propertyNames: { minLength: 1, maxLength: 256 } }
 const MOST_NAMES = 10_000
 
 const KEY = object(
@@ -90,17 +93,17 @@ export interface DeclaredAccount
 }
 export type Declared = ReadonlyMap<string, DeclaredAccount>
 
-/** Throws a UsageError that names the member of the document. */
-export const readDocument = (document: Json, file: string, host: HostBase): Declared => {
+/** Throws a Mistake. */
+export const readDocument = (document: Json, host: HostBase): Declared => {
   const invalid = validatorOf(DOCUMENT.schema as Json, 'accounts', host).validate(document)
-  if (invalid) throw new UsageError(`${file}: ${messageOf(invalid)}`)
+  if (invalid) throw mistakeOf(invalid, document)
   const { accounts } = DOCUMENT.read(document as never)
   return new Map(
     Object.entries(accounts).map(([name, account]) => [
       name,
       {
         ...account,
-        overdraft: moneyOf(account.overdraft, `${file}: accounts.${name}`),
+        overdraft: moneyOf(account.overdraft, ['accounts', name, 'overdraft']),
         limits: account.limits ?? null,
         members: new Map(Object.entries(account.members)),
         keys: new Map(
@@ -110,13 +113,48 @@ export const readDocument = (document: Json, file: string, host: HostBase): Decl
     ]),
   )
 }
-const messageOf = ({ message }: Fault): string => message
-const moneyOf = (value: unknown, place: string): string => {
+const moneyOf = (value: unknown, place: Path): string => {
   try {
     return printMoney(moneyIn(value, 'overdraft'))
   } catch (error) {
-    throw new UsageError(`${place}: ${(error as Error).message}`)
+    throw new Mistake(place, (error as Error).message)
   }
+}
+const mistakeOf = ({ code, message, param = '' }: Fault, document: Json): Mistake => {
+  const path = pathOf(String(param), document)
+  if (code !== 'UNKNOWN_PARAMETER') return new Mistake(path, message)
+  const known = keysAt(DOCUMENT.schema, path.slice(0, -1))
+  const suggestion = nearest(path.at(-1) ?? '', known)
+  return new Mistake(
+    path,
+    suggestion === undefined
+      ? `this key is not known; the known ones are ${known.join(', ')}`
+      : 'this key is not known',
+    suggestion,
+  )
+}
+/** The steps of a path in a message, `accounts.acme.keys[7]`: names may have dots. */
+const pathOf = (text: string, value: unknown): Path => {
+  if (text === '') return []
+  const names = Object.keys(Object(value)).sort((one, other) => other.length - one.length)
+  for (const name of names)
+    for (const step of [name, `.${name}`, `[${name}]`]) {
+      const rest = text.slice(step.length)
+      if (text.startsWith(step) && /^([.[]|$)/.test(rest))
+        return [name, ...pathOf(rest, (value as Readonly<Record<string, unknown>>)[name])]
+    }
+  return [text.replace(/^\.|^\[|\]$/g, '')]
+}
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: Schema | boolean
+}
+/** The keys of the map that a schema has at a path. */
+const keysAt = (schema: Schema, [step, ...rest]: Path): readonly string[] => {
+  const { properties = {}, additionalProperties } = schema
+  if (step === undefined) return Object.keys(properties)
+  const next = properties[step] ?? additionalProperties
+  return typeof next === 'object' ? keysAt(next, rest) : []
 }
 const keySettings = (key: ValueOf<typeof KEY>): KeySettings => ({
   member: key.member ?? null,

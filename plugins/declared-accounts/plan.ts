@@ -1,7 +1,10 @@
 /** The steps that make the accounts of the store those of a file. Pure. */
-import { UsageError } from '../../engine/cli/kit.ts'
+import { nearest } from '../../engine/config/nearest.ts'
 import type { Json } from '../../engine/plugin.ts'
+import { ACCOUNT_NAME } from '../operator/arguments.ts'
+import type { Limits } from '../views.ts'
 import type { Declared, DeclaredAccount, KeySettings } from './document.ts'
+import { Mistake, type Path } from './source.ts'
 import type { Stored, StoredAccount } from './stored.ts'
 
 /** An operation with its arguments. */
@@ -12,9 +15,13 @@ export interface Step {
   readonly object: string
   readonly before: string
   readonly after: string
+  /** The operation would refuse it, as `after` says. */
+  readonly isRefused?: boolean
 }
 
 const NONE: StoredAccount = {
+  id: 0,
+  reasonsToKeep: [],
   role: 'customer',
   suspended: false,
   overdraft: '0',
@@ -25,44 +32,81 @@ const NONE: StoredAccount = {
   ambiguous: [],
 }
 
-/** `prunes`: what the file does not name ends, too: keys and members of its accounts, and accounts
- *  of customers. Throws a UsageError for what no operation can do. */
-export const planOf = (declared: Declared, stored: Stored, prunes: boolean): readonly Step[] => [
-  ...[...declared].flatMap(([name, account]) =>
-    accountSteps(name, account, stored.get(name), prunes),
-  ),
-  ...(prunes
-    ? [...stored].flatMap(([name, { role }]) =>
-        declared.has(name) || role === 'admin'
-          ? []
-          : [
-              stepOf('accounts delete', { account: name }, `account ${name}`, [
-                'active',
-                'deleted',
-              ]),
-            ],
-      )
-    : []),
-]
+/** Names of the configuration. `zones` undefined: it has no upstreams, and every name is good. */
+export interface KnownNames {
+  /** The first of these models that is not known, with the nearest one. */
+  unknownModel(
+    names: readonly string[],
+  ): { readonly name: string; readonly nearest?: string } | undefined
+  readonly zones: readonly string[] | undefined
+}
+interface Options {
+  /** Surplus of the store ends, too: keys and members of its accounts, and accounts of
+   *  customers. */
+  readonly prunes: boolean
+  /** A file without customers may delete all. */
+  readonly allowsEmpty: boolean
+  readonly names: KnownNames
+}
+/** Throws a Mistake for what no operation can do. */
+export const planOf = (declared: Declared, stored: Stored, options: Options): readonly Step[] => {
+  const { prunes, allowsEmpty } = options
+  const surplus = [...stored].filter(
+    ([name, { role }]) => prunes && role === 'customer' && !declared.has(name),
+  )
+  const isEmpty = ![...declared.values()].some(({ role }) => role === 'customer')
+  // A file that was cut off, or made from an empty list.
+  if (isEmpty && surplus.length > 0 && !allowsEmpty)
+    throw new Mistake(
+      ['accounts'],
+      `the file names no customer, so --prune would delete all (${surplus.length}); add --allow-empty if that is meant. Nothing was changed`,
+    )
+  return [
+    ...[...declared].flatMap(([name, account]) =>
+      accountSteps(name, account, stored.get(name), options),
+    ),
+    ...surplus.map(([name, account]) => deletionOf(name, account)),
+  ]
+}
+const deletionOf = (name: string, { id, suspended, reasonsToKeep }: StoredAccount): Step => {
+  const refusal =
+    reasonsToKeep.length > 0 ? `kept: it has ${reasonsToKeep.join(' and ')}` : undefined
+  const change = [suspended ? 'suspended' : 'active', refusal ?? 'deleted'] as const
+  return {
+    ...stepOf('accounts delete', { account: `${id}` }, `account ${name}`, change),
+    isRefused: refusal !== undefined,
+  }
+}
 
 const accountSteps = (
   name: string,
   declared: DeclaredAccount,
   stored: StoredAccount | undefined,
-  prunes: boolean,
+  { prunes, names }: Options,
 ): readonly Step[] => {
   const before = stored ?? NONE
+  const path = ['accounts', name]
   if (stored && stored.role !== declared.role)
-    throw new UsageError(
-      `accounts.${name}.role: the role of the account is ${stored.role} and cannot change; correct the file, or delete the account`,
+    throw new Mistake(
+      [...path, 'role'],
+      `the role of the account is ${stored.role} and cannot change; correct the file, or delete the account`,
     )
-  checkKeys(name, declared, before, prunes)
+  checkNewNames(path, stored ? [] : [name])
+  for (const kind of ['members', 'keys'] as const)
+    checkNewNames(
+      [...path, kind],
+      [...declared[kind].keys()].filter(each => !before[kind].has(each)),
+    )
+  checkKeys(path, declared, before, prunes)
+  checkKnown(path, declared, before, names)
   const object = `account ${name}`
+  // Operations take a number in place of a name of any length.
+  const account = stored ? `${stored.id}` : name
   const { role, limits, overdraft, suspended } = declared
   const change = (operation: string, args: Step['args'], from: unknown, to: unknown) =>
     isSame(from, to)
       ? []
-      : [stepOf(operation, { account: name, ...args }, object, [textOf(from), textOf(to)])]
+      : [stepOf(operation, { account, ...args }, object, [textOf(from), textOf(to)])]
   return [
     ...(stored ? [] : [stepOf('accounts create', { name, role }, object, ['none', role])]),
     ...change('accounts limit', { limits: limits as Json }, before.limits, limits),
@@ -73,21 +117,26 @@ const accountSteps = (
       stateOf(before),
       stateOf(declared),
     ),
-    ...memberSteps(name, declared, before, prunes),
-    ...keySteps(name, declared, before, prunes),
+    ...memberSteps({ name, account }, declared, before, prunes),
+    ...keySteps({ name, account }, declared, before, prunes),
   ]
 }
 const stateOf = ({ suspended }: DeclaredAccount): string => (suspended ? 'suspended' : 'active')
 
+/** `account`: as operations name it. */
+interface Owner {
+  readonly name: string
+  readonly account: string
+}
 const memberSteps = (
-  account: string,
+  { name: owner, account }: Owner,
   declared: DeclaredAccount,
   stored: StoredAccount,
   prunes: boolean,
 ): readonly Step[] => [
   ...[...declared.members].flatMap(([name, role]) => {
     const before = stored.members.get(name)
-    const object = `member ${name} of ${account}`
+    const object = `member ${name} of ${owner}`
     if (before === role) return []
     return before === undefined
       ? [stepOf('members invite', { account, name, role }, object, ['none', role])]
@@ -98,7 +147,7 @@ const memberSteps = (
         declared.members.has(name)
           ? []
           : [
-              stepOf('members remove', { account, member: name }, `member ${name} of ${account}`, [
+              stepOf('members remove', { account, member: name }, `member ${name} of ${owner}`, [
                 role,
                 'removed',
               ]),
@@ -108,14 +157,14 @@ const memberSteps = (
 ]
 
 const keySteps = (
-  account: string,
+  { name: owner, account }: Owner,
   declared: DeclaredAccount,
   stored: StoredAccount,
   prunes: boolean,
 ): readonly Step[] => [
   ...[...declared.keys].flatMap(([name, settings]) => {
     const before = stored.keys.get(name)
-    const object = `key ${name} of ${account}`
+    const object = `key ${name} of ${owner}`
     if (!before)
       return [
         stepOf('keys create', { account, name, ...presentIn(settings) }, object, [
@@ -137,28 +186,71 @@ const keySteps = (
     ? [...stored.numbers].flatMap(([name, key]) =>
         declared.keys.has(name)
           ? []
-          : [stepOf('keys revoke', { key }, `key ${name} of ${account}`, ['active', 'revoked'])],
+          : [stepOf('keys revoke', { key }, `key ${name} of ${owner}`, ['active', 'revoked'])],
       )
     : []),
 ]
 
-/** Throws a UsageError for a name that several keys have, and for a member that is not there. */
+const NAME = new RegExp(String(ACCOUNT_NAME.schema.pattern), 'u')
+/** Throws a Mistake for a name that nothing can be created with. */
+const checkNewNames = (path: Path, names: readonly string[]): void => {
+  const wrong = names.find(name => !NAME.test(name) || /^\d+$/.test(name))
+  if (wrong !== undefined)
+    throw new Mistake(
+      path.at(-1) === wrong ? path : [...path, wrong],
+      'a new name has 1 to 64 letters, digits, spaces and . _ @ + -, and is not a number',
+    )
+}
+/** Throws a Mistake for a changed setting with a model or a zone that the configuration has not. */
+const checkKnown = (
+  path: Path,
+  declared: DeclaredAccount,
+  stored: StoredAccount,
+  { unknownModel, zones }: KnownNames,
+): void => {
+  const checkZone = (at: Path, after: Limits | null, before: Limits | null | undefined) => {
+    const zone = after?.zone
+    if (zone === undefined || zone === before?.zone || !zones || zones.includes(zone)) return
+    const list = zones.length > 0 ? `; the known ones are ${zones.join(', ')}` : ''
+    const suggestion = nearest(zone, zones)
+    const message = `no upstream is in the zone "${zone}"${suggestion === undefined ? list : ''}`
+    throw new Mistake([...at, 'limits', 'zone'], message, suggestion)
+  }
+  checkZone(path, declared.limits, stored.limits)
+  for (const [name, { limits, models }] of declared.keys) {
+    const before = stored.keys.get(name)
+    const at = [...path, 'keys', name]
+    checkZone(at, limits, before?.limits)
+    const added = models?.filter(each => !before?.models?.includes(each)) ?? []
+    const unknown = unknownModel(added)
+    if (unknown)
+      throw new Mistake(
+        [...at, 'models'],
+        `no model is named "${unknown.name}"; tollgate models lists them`,
+        unknown.nearest,
+      )
+  }
+}
+/** Throws a Mistake for a name that several keys have, and for a member that is not there. */
 const checkKeys = (
-  account: string,
+  path: Path,
   declared: DeclaredAccount,
   stored: StoredAccount,
   prunes: boolean,
 ): void => {
   const twice = stored.ambiguous.find(name => prunes || declared.keys.has(name))
   if (twice !== undefined)
-    throw new UsageError(
-      `accounts.${account}.keys: several keys are named "${twice}"; rename all but one with tollgate keys update ID --name NAME`,
+    throw new Mistake(
+      [...path, 'keys', twice],
+      `several keys are named "${twice}"; rename all but one with tollgate keys update ID --name NAME`,
     )
   const members = new Set([...declared.members.keys(), ...(prunes ? [] : stored.members.keys())])
   for (const [name, { member }] of declared.keys)
     if (member !== null && !members.has(member))
-      throw new UsageError(
-        `accounts.${account}.keys.${name}.member: the account has no member "${member}"`,
+      throw new Mistake(
+        [...path, 'keys', name, 'member'],
+        `the account has no member "${member}"`,
+        nearest(member, members),
       )
 }
 

@@ -2,6 +2,7 @@
 import type { HostBase, Json } from '../../engine/plugin.ts'
 import { TOKEN_PREFIX } from '../credentials/secret.ts'
 import { runWhole } from '../operator/command-line.ts'
+import { reasonsToKeep } from '../operator/money.ts'
 import { accountsList } from '../operator/operations/account-reads.ts'
 import { keysList } from '../operator/operations/key-reads.ts'
 import { membersList } from '../operator/operations/members.ts'
@@ -9,6 +10,9 @@ import type { AccountRow, KeyView, MemberView } from '../views.ts'
 import type { DeclaredAccount } from './document.ts'
 
 export interface StoredAccount extends DeclaredAccount {
+  readonly id: number
+  /** Why it cannot be deleted; read where that is asked. */
+  readonly reasonsToKeep: readonly string[]
   /** The numbers of the keys that are not revoked, by name. */
   readonly numbers: ReadonlyMap<string, number>
   /** Names that several of its keys have. */
@@ -16,10 +20,12 @@ export interface StoredAccount extends DeclaredAccount {
 }
 export type Stored = ReadonlyMap<string, StoredAccount>
 
-/** All accounts that are not deleted; keys and members of those that `includes` takes. */
+/** All accounts that are not deleted; keys and members of those that `includes` takes, and with
+ *  `mayDelete` the reasons to keep the others. */
 export const readStored = async (
   host: HostBase,
   includes: (name: string) => boolean,
+  mayDelete = false,
 ): Promise<Stored> => {
   const list = async <Row>(operation: Parameters<typeof runWhole>[0], args: Json) =>
     (await runWhole(operation, args, host)) as readonly Row[]
@@ -35,19 +41,23 @@ export const readStored = async (
   const stored = new Map<string, StoredAccount>()
   for (const account of accounts) {
     const { name } = account
-    const members = includes(name)
-      ? await list<MemberView>(membersList, { account: name, limit: 1_000 })
+    const isIncluded = includes(name)
+    const members = isIncluded
+      ? await list<MemberView>(membersList, { account: account.id, limit: 1_000 })
       : []
-    stored.set(name, storedAccount(account, members, keysByAccount.get(name) ?? []))
+    const reasons = mayDelete && !isIncluded ? await reasonsToKeep(host.database, account.id) : []
+    const keys = keysByAccount.get(name) ?? []
+    stored.set(name, { ...storedAccount(account, members, keys), reasonsToKeep: reasons })
   }
   return stored
 }
 
 const storedAccount = (
-  { role, state, overdraft, limits }: AccountRow,
+  { id, role, state, overdraft, limits }: AccountRow,
   members: readonly MemberView[],
   keys: readonly KeyView[],
-): StoredAccount => ({
+): Omit<StoredAccount, 'reasonsToKeep'> => ({
+  id,
   role: role === 'admin' ? 'admin' : 'customer',
   suspended: state === 'suspended',
   overdraft,

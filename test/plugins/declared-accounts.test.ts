@@ -4,8 +4,11 @@ import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
 import type { HostBase } from '../../engine/plugin.ts'
 import { findAccount } from '../../plugins/credentials/find.ts'
+import { addMember } from '../../plugins/credentials/members.ts'
 import { applyCommand, exportAccounts } from '../../plugins/declared-accounts/command.ts'
 import { IdentityKeys } from '../../plugins/identity-provider/identity-keys.ts'
+import { runWhole } from '../../plugins/operator/command-line.ts'
+import { OPERATIONS } from '../../plugins/operator/table.ts'
 import { blockOf } from '../docs/blocks.ts'
 import { runCommand } from '../helpers/gateway/command-line.ts'
 import { hostOver, openAccountsIn } from '../helpers/store/accounts.ts'
@@ -159,13 +162,20 @@ for (const { engine, database } of await startBoth(t, []))
         ],
         [
           { acme: { keys: { app: { member: 'carl' } } } },
-          /keys\.app\.member: the account has no member "carl"/,
+          /:5:9: accounts\.acme\.keys\.app\.member: the account has no member "carl"/,
         ],
         [{ acme: { limits: { requests: 'many' } } }, /limits/],
-        [{ acme: { overdraft: '1.2.3' } }, /accounts\.acme: .*overdraft/],
-        [{ acme: { balance: 5 } }, /balance/],
+        [{ acme: { overdraft: '1.2.3' } }, /:3:5: accounts\.acme\.overdraft: .*overdraft/],
+        [{ acme: { balance: 5 } }, /:3:5: accounts\.acme\.balance: .*known ones are role, susp/],
+        [{ acme: { overdaft: 5 } }, /accounts\.acme\.overdaft: .*mean "overdraft"\?/],
+        [{ acme: { limits: { zones: 'eu' } } }, /:4:7: .*limits\.zones: .*mean "zone"\?/],
+        [
+          { acme: { keys: { 'a.b': { model: ['a'] } } } },
+          /:5:9: accounts\.acme\.keys\.a\.b\.model: .*mean "models"\?/,
+        ],
+        [{ acme: { members: { 7: 'owner' } } }, /members\.7: a new name .*is not a number/],
         [{ acme: { keys: { app: { quota_period: 'day' } } } }, /quota/],
-        [{ 'a/b': {} }, /accounts/],
+        [{ 'a/b': {} }, /:2:3: accounts\.a\/b: a new name has 1 to 64 letters/],
         [[], /accounts/],
       ] as const) {
         const { exit, err } = await apply(accounts as object)
@@ -179,9 +189,95 @@ for (const { engine, database } of await startBoth(t, []))
       writeFileSync(`${folder}/bad.yaml`, 'accounts: { a: {}, a: {} }')
       t.match(await runCommand(t, 'apply', COMMANDS, host, [`${folder}/bad.yaml`]), {
         exit: 2,
-        err: /unique/,
+        err: /bad\.yaml:1:20: .*unique/,
       })
       t.same(await exported(), before)
+    })
+
+    await t.test('apply: new models and zones must be known, stored ones may stay', async t => {
+      const configured = (models: object, upstreams: object) => {
+        const sections: Readonly<Record<string, object>> = { models, upstreams }
+        return { ...host, section: (name: string) => sections[name] ?? {} } as HostBase
+      }
+      const known = configured(
+        { small: { to: 'up/a' }, 'big-*': { to: 'up/*' } },
+        { up: { zone: ['eu', 'us'] }, other: {} },
+      )
+      const dry = (accounts: object) => start(t, known).apply(accounts, '--dry-run')
+      const app = (settings: object) => ({
+        acme: { ...ACME, keys: { ...ACME.keys, app: settings } },
+      })
+      const models = await dry(app({ ...ACME.keys.app, models: ['a', 'smal'] }))
+      t.equal(models.exit, 2)
+      t.match(
+        models.err,
+        /accounts\.acme\.keys\.app\.models: no model is named "smal".*mean "small"/,
+      )
+      const zone = await dry(app({ ...ACME.keys.app, limits: { zone: 'eus' } }))
+      t.match(zone.err, /keys\.app\.limits\.zone: no upstream is in the zone "eus".*mean "eu"\?/)
+      const far = await dry({ acme: { ...ACME, limits: { zone: 'asia' } } })
+      t.match(far.err, /acme\.limits\.zone: .*"asia"; the known ones are eu, us/)
+      t.match(await dry(app({ ...ACME.keys.app, models: ['a', 'b', 'big-1'] })), { exit: 1 })
+      const none = start(t, configured({}, { up: {} }))
+      t.match((await none.apply({ new: { limits: { zone: 'eu' } } })).err, /zone "eu"/)
+    })
+
+    await t.test('apply: --prune keeps what has money, and says so before it changes', async t => {
+      const rich = await account('rich')
+      await account('poor')
+      const credit = OPERATIONS.find(({ name }) => name === 'accounts credit')
+      if (!credit) throw new Error('there is no operation accounts credit')
+      await runWhole(credit, { account: 'rich', amount: 5 }, host)
+      const before = await exported()
+      const { rich: _, poor: __, ...others } = before
+      const preview = await apply(others, '--prune', '--dry-run')
+      t.match(preview, { exit: 1, out: /account rich +active +kept: it has a balance of 5/ })
+      t.match(preview.out, /account poor +active +deleted/)
+      const { exit, err } = await apply(others, '--prune')
+      t.equal(exit, 2)
+      t.match(
+        err,
+        /cannot delete account rich \(kept: it has a balance of 5\)\. .*Nothing was changed/,
+      )
+      t.same(await exported(), before)
+      const forced = OPERATIONS.find(({ name }) => name === 'accounts delete')
+      if (forced) await runWhole(forced, { account: rich, force: true }, host)
+      t.match(await apply(others, '--prune'), { exit: 0, out: /poor +active +deleted/ })
+    })
+
+    await t.test('apply: --prune with a file without customers needs --allow-empty', async t => {
+      const before = await exported()
+      for (const accounts of [{}, { root: { role: 'admin' } }]) {
+        for (const words of [['--prune'], ['--prune', '--dry-run']]) {
+          const { exit, err } = await apply(accounts, ...words)
+          t.equal(exit, 2)
+          t.match(err, /:1:1: accounts: the file names no customer.*all \(\d\); add --allow-empty/)
+        }
+        t.match(await apply(accounts, '--prune', '--allow-empty', '--dry-run'), {
+          exit: 1,
+          out: /acme +active +deleted/,
+        })
+      }
+      t.same(await exported(), before)
+    })
+
+    await t.test('export: names of identity providers can be applied', async t => {
+      const long = `${'p'.repeat(60)}-auth0|7/x`
+      await account(long)
+      const id = (await findAccount(database, 'acme')).id
+      await database.write(addMember(id, { name: 'auth0|8', role: 'viewer' }, 1))
+      const before = await exported()
+      t.same(before[long], {})
+      t.match(await apply(before, '--prune'), { exit: 0, out: /^Nothing to change/ })
+      const changed = {
+        ...before,
+        [long]: { suspended: true },
+        acme: { ...before.acme, members: { ...before.acme.members, 'auth0|8': 'admin' } },
+      }
+      t.match(await apply(changed), { exit: 0, out: /auth0\|8 of acme +viewer +admin/ })
+      t.same((await exported())[long], { suspended: true })
+      const { [long]: _, ...less } = before
+      t.match(await apply(less, '--prune'), { exit: 0, out: /suspended +deleted/ })
     })
 
     await t.test('apply: keys of tokens of an identity provider are not of the file', async t => {
