@@ -106,7 +106,7 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
     const name = String(params.additionalProperty)
     // A word of another gateway is not a misspelling of our own keys, although it may be near to
     // one.
-    const hint = hintFor(name, schema.hints ?? {})
+    const hint = hintFor(name, label, schema.hints ?? {})
     const allowed = Object.keys(schema.properties ?? {})
     const suggestion = hint === '' ? nearest(name, allowed) : undefined
     const path = [...pathOf(instancePath), name]
@@ -132,8 +132,12 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
     )
     return wrongType([...new Set(types)], data, label, source, parent)
   },
-  enum: ({ params, data }, label, source) =>
-    wrongChoice(params.allowedValues as Json[], data, label, source),
+  enum: ({ params, data }, label, source) => {
+    const parts = wrongChoice(params.allowedValues as Json[], data, label, source)
+    const [subject, value, choices] = parts.args
+    const others = params.others as string[] | undefined
+    return others ? { ...parts, args: [subject, value, `${choices}, ${others.join(', ')}`] } : parts
+  },
   const: ({ params, data }, label, source) =>
     wrongChoice([params.allowedValue as Json], data, label, source),
   propertyNames: ({ instancePath, params, schema }, label) => {
@@ -213,7 +217,7 @@ const wrongType = (
     examples.length > 0 && !types.includes('boolean')
       ? ` such as ${JSON.stringify(examples[0])}`
       : ''
-  const kind = data === null ? 'null' : Array.isArray(data) ? 'array' : typeof data
+  const kind = kindOf(data)
   const isScalar = kind === 'string' || kind === 'number' || kind === 'boolean'
   const received = isScalar ? `the ${kind === 'string' ? 'text' : kind} ${source}` : KINDS[kind]
   const boolean = OLD_BOOLEANS[String(data).toLowerCase()] ?? ''
@@ -244,20 +248,60 @@ const relevantErrors = (errors: readonly Fault[]): readonly Fault[] => {
   const choices = remaining.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
   for (const outer of choices.toSorted((a, b) => a.schemaPath.length - b.schemaPath.length)) {
     const branches = Map.groupBy(
-      remaining.filter(each => each.schemaPath.startsWith(`${outer.schemaPath}/`)),
+      remaining.filter(
+        each =>
+          each.schemaPath.startsWith(`${outer.schemaPath}/`) &&
+          `${each.instancePath}/`.startsWith(`${outer.instancePath}/`),
+      ),
       each => each.schemaPath.slice(outer.schemaPath.length + 1).split('/', 1)[0],
     )
     const faults = [...branches.values()]
     const sameType = faults.filter(branch => branch.every(each => !isOfOtherType(each, outer)))
-    const [shortest] = sameType.toSorted((a, b) => a.length - b.length)
-    const irrelevant = new Set([
-      ...faults.filter(each => each !== shortest).flat(),
-      ...(shortest ? [outer] : []),
-    ])
-    remaining = remaining.filter(each => !irrelevant.has(each))
+    const branch = intendedBranch(sameType, outer)
+    const irrelevant = new Set([...faults.flat(), ...(branch ? [outer] : [])])
+    remaining = [...remaining.filter(each => !irrelevant.has(each)), ...(branch ?? [])]
   }
   return remaining
 }
+/** The faults of the alternative that was meant: one whose words fit, such as `kind: mail`, and of
+ *  those the one with the fewest faults. */
+const intendedBranch = (
+  branches: readonly (readonly Fault[])[],
+  outer: Fault,
+): readonly Fault[] | undefined => {
+  const wordFaults = branches.map(branch => branch.find(each => isWordOf(each, outer)))
+  const fitting = branches.filter((_, index) => wordFaults[index] === undefined)
+  const [first, ...others] = wordFaults.filter(each => each !== undefined)
+  if (first && fitting.length === 0 && others.some(each => wordsOf(each) !== wordsOf(first))) {
+    const words = [first, ...others].flatMap(({ params }) => params.allowedValues as Json[])
+    return [{ ...first, params: { allowedValues: [...new Set(words)] } }]
+  }
+  const [best] = (fitting.length > 0 ? fitting : branches).toSorted((a, b) => a.length - b.length)
+  const [only, ...more] = best ?? []
+  if (only?.keyword !== 'enum' || only.instancePath !== outer.instancePath || more.length > 0)
+    return best
+  return [{ ...only, params: { ...only.params, others: othersOf(outer) } }]
+}
+/** Whether a member of the value should be one of certain words. */
+const isWordOf = ({ keyword, instancePath }: Fault, outer: Fault): boolean =>
+  keyword === 'enum' &&
+  instancePath.replace(/\/[^/]*$/, '') === outer.instancePath &&
+  instancePath !== outer.instancePath
+const wordsOf = ({ params }: Fault): string => JSON.stringify(params.allowedValues)
+/** The alternatives that are lists or maps: `or a list such as ["a"]`. */
+const othersOf = ({ schema, parentSchema }: Fault): readonly string[] | undefined => {
+  const { examples = [] } = (parentSchema ?? {}) as Schema
+  const types = (schema as readonly Schema[]).flatMap(({ type = [] }) => type)
+  const others = ['array', 'object']
+    .filter(each => types.includes(each))
+    .map(type => {
+      const example = examples.find(each => kindOf(each) === type)
+      return `or ${KINDS[type]}${example === undefined ? '' : ` such as ${JSON.stringify(example)}`}`
+    })
+  return others.length > 0 ? others : undefined
+}
+const kindOf = (data: unknown): string =>
+  data === null ? 'null' : Array.isArray(data) ? 'array' : typeof data
 const isOfOtherType = ({ keyword, instancePath, params, data }: Fault, outer: Fault) => {
   if (instancePath !== outer.instancePath) return false
   if (keyword === 'type') return true

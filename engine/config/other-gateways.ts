@@ -80,8 +80,10 @@ export type Hints = Readonly<Record<string, string>>
 export const hintsOf = (plugins: Plugins): Hints =>
   Object.assign({}, HINTS, ...[...plugins.values()].map(({ hints }) => hints))
 
-/** `word`: an unknown key. Empty if no gateway is known to have it. */
-export const hintFor = (word: string, hints: Hints): string => {
+/** `word`: an unknown key. `place`: of its map; a hint may be for the word at this place only.
+ *  Empty if there is no hint. */
+export const hintFor = (word: string, place: string, hints: Hints): string => {
   const name = word.toLowerCase().replaceAll('-', '_')
-  return Object.hasOwn(hints, name) ? `; ${hints[name]}` : ''
+  const key = [`${place}.${name}`, name].find(each => Object.hasOwn(hints, each))
+  return key === undefined ? '' : `; ${hints[key]}`
 }

@@ -22,6 +22,11 @@ export default {
     { examples: [{}] },
   ).schema,
   default: {},
+  hints: {
+    'alerts.rules.budget': 'a budget sends the alerts of its `alert_at`, and none without it',
+    'alerts.rules.balance':
+      '`alerts.balances` lists the balances that are asked for; without it none is',
+  },
   sections: { alerts: SECTION.schema, mail: MAIL.schema },
   // `meter` owns the charges that rules read.
   needs: ['meter'],

@@ -48,6 +48,16 @@ function checkSection({ identity, pipeline, ...document }: Document, report: Rep
       'IDENTITY_OPTION',
       'no token is accepted: `pipeline:` has no `identity`; add it before `auth`',
     )
+  else if (
+    // `client_id` is for the sign-in to the console.
+    identity.client_id === undefined &&
+    !routesIn(document as Document).some(([, { auth }]) => isMode(auth))
+  )
+    report(
+      ['identity'],
+      'IDENTITY_OPTION',
+      'no token is accepted: no route has the mode jwt; add it to a route, such as `auth: [key, jwt]`',
+    )
   if (identity.role !== undefined && identity.member === undefined)
     report(['identity', 'role'], 'IDENTITY_OPTION', 'only members have roles; add `member:`')
   for (const name of ['client_secret', 'scopes'])

@@ -7,7 +7,8 @@ const WEIGHT = 'the targets have weights: `to: [{ to: gp/gpt-4.1, weight: 3 }, â
 const CACHE = 'a model caches answers with `cache: exact` (docs/cache.md)'
 const USERS =
   'accounts and keys are in the database: tollgate accounts create, tollgate keys create'
-const BUDGET = 'a key has a budget: tollgate keys create ann --quota 5000000/month'
+const BUDGET =
+  '`budgets:` bounds what accounts, keys and members spend; one key has a quota: tollgate keys create ann --quota 5000000/month'
 
 export const HINTS = {
   fallbacks: FALLBACK,

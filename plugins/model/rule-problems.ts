@@ -1,5 +1,6 @@
 /** Problems of the rules of a model that no schema can see. */
-import { choicesFor } from '../../engine/config/nearest.ts'
+import { choicesFor, nearest } from '../../engine/config/nearest.ts'
+import { isFields } from '../../engine/kit.ts'
 import type { Report } from '../../engine/plugin.ts'
 import { problemReporter } from '../billing/problems.ts'
 import { fallbacksOf } from '../catalogue/catalogue.ts'
@@ -24,7 +25,8 @@ export const checkRules = (
   const compiled = routingRulesOf(options)
   for (const [index, rule] of (options.rules ?? []).entries()) {
     const where = ['models', name, 'rules', index]
-    compileConditions(rule, where, problemReporter(report))
+    if (compileConditions(rule, where, problemReporter(report)))
+      checkNames(rule.when, options, [...where, 'when'], report)
     const own = nameOfRule(rule, index)
     if (names.has(own)) report(where, 'MODEL_RULE', `two rules are named "${own}"`)
     names.add(own)
@@ -33,6 +35,38 @@ export const checkRules = (
     const each = compiled[index]
     if (each && checkUpstreams(each, where, upstreams, report) && leavesNone(each, options))
       report([...where, 'only'], 'MODEL_RULE', '`only` leaves no target: every request is refused')
+  }
+}
+
+/** Facts that a condition can compare beside members of the body. */
+const FACTS = ['prompt', 'time', 'weekdays', 'route', 'account', 'member', 'key']
+/** Members of bodies that conditions compare. Formats have others, so that only a name near to one
+ *  of these is a mistake. */
+const MEMBERS =
+  'background conversation dimensions instructions input max_completion_tokens max_output_tokens max_tokens messages metadata modalities parallel_tool_calls previous_response_id quality reasoning_effort resolution response_format seed service_tier size speed stop store stream style temperature thinking tool_choice tools top_k top_logprobs top_p user verbosity voice'.split(
+    ' ',
+  )
+/** Reports names of conditions that are near to a known one. Members that `accepts` names are
+ *  known, too. */
+const checkNames = (
+  when: unknown,
+  { accepts = {} }: ModelOptions,
+  where: readonly (string | number)[],
+  report: Report,
+): void => {
+  const own = Object.values(accepts).flatMap(schema =>
+    isFields(schema) && isFields(schema.properties) ? Object.keys(schema.properties) : [],
+  )
+  const known = [...FACTS, ...MEMBERS, ...own]
+  for (const name of isFields(when) ? Object.keys(when) : []) {
+    const suggestion = known.includes(name) ? undefined : nearest(name, known)
+    if (suggestion !== undefined)
+      report(
+        [...where, name],
+        'MODEL_RULE',
+        `a condition cannot compare "${name}"; if bodies have this member, name it in \`accepts\``,
+        suggestion,
+      )
   }
 }
 

@@ -33,7 +33,11 @@ export const MAIL = object(
         examples: ['smtp.example.com'],
       }),
     ),
-    port: integer('Its port.', { default: 587, minimum: 1, maximum: 65_535, examples: [465] }),
+    port: integer('Its port; by default 465 with `tls: implicit`, otherwise 587.', {
+      minimum: 1,
+      maximum: 65_535,
+      examples: [2525],
+    }),
     tls: oneOf(
       '`starttls`: TLS, or no mail is sent. `implicit`: TLS from the first byte, as on port 465. `off`: no TLS.',
       ['starttls', 'implicit', 'off'],
@@ -70,12 +74,16 @@ export const MAIL = object(
   },
 )
 type RawMail = RawOf<typeof MAIL>
-export type MailSettings = ValueOf<typeof MAIL>
+export interface MailSettings extends ValueOf<typeof MAIL> {
+  readonly port: number
+}
 
 /** Undefined without the section. */
 export const mailSettingsOf = (host: Pick<HostBase, 'section'>): MailSettings | undefined => {
   const raw = host.section<Partial<RawMail>>('mail')
-  return raw.host === undefined ? undefined : MAIL.read(raw as RawMail)
+  if (raw.host === undefined) return undefined
+  const { port, ...settings } = MAIL.read(raw as RawMail)
+  return { ...settings, port: port ?? (settings.tls === 'implicit' ? 465 : 587) }
 }
 
 /** Problems of the section that its schema cannot see. */
@@ -101,7 +109,7 @@ export const checkMail = ({ mail }: Document, report: Report): void => {
     report(
       ['mail', 'port'],
       'MAIL_OPTION',
-      `servers expect \`tls: ${other}\` on port ${port}; set it`,
+      `servers expect \`tls: ${other}\` on port ${port}; set it, or remove \`port\` to have the one of \`tls: ${tls}\``,
     )
   }
 }

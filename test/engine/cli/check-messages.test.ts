@@ -154,3 +154,44 @@ routes: [{ path: GET /a, upstream: up }]
     { line: 1, code: 'MISSING_KEY', message: /"routes"/ },
   ])
 })
+
+t.test('check: names the alternative that a value was meant to be', async t => {
+  const problems = await check(t, {
+    'routes.yaml': `
+settings: { data: '${t.testdirName}/data', plugins: ['${PLUGINS}'] }
+pipeline: [errors, auth, model, tags, meter, translate, alerts]
+upstreams: { up: { url: 'https://api.example.com', key: k, formats: [openai-chat] } }
+models: { m: { to: up/m, free: true } }
+mail: { host: smtp.example.com, from: a@example.com, tls: implicit }
+tags: { known: { project: alpha } }
+alerts:
+  to:
+    - { kind: mail, url: 'https://x.example.com' }
+    - { kind: slack, to: a@b.c }
+    - { kind: mali, to: a@b.c }
+    - { kind: slack, url: 'https://x.example.com', name: 1 }
+    - { kind: mail, to: [a@b.c] }
+  rules: { budget: false, balance: false }
+budget: {}
+routes:
+  - { path: POST /v1/chat/completions, auth: key, model: body, translate: openai-chat }
+`,
+  })
+  const lines = problems.map(({ line, message, suggestion }) =>
+    [line, message, suggestion].filter(each => each !== undefined).join(' '),
+  )
+  t.match(lines, [
+    /^7 tags\.known\.project cannot be alpha; it is one of any, or a list such as \["alpha","beta"\]$/,
+    /^10 alerts\.to\[0\] needs the key "to"$/,
+    /^10 unknown key "url" in alerts\.to\[0\]$/,
+    /^11 alerts\.to\[1\] needs the key "url"$/,
+    /^11 unknown key "to" in alerts\.to\[1\]$/,
+    /^12 alerts\.to\[2\]\.kind cannot be mali; it is one of webhook, .*, wecom, mail mail$/,
+    /^13 unknown key "name" in alerts\.to\[3\]$/,
+    /^14 alerts\.to\[4\]\.to must be a text such as "ops@example\.com", not a list$/,
+    /^15 unknown key "budget" in alerts\.rules; a budget sends the alerts of its `alert_at`/,
+    /^15 unknown key "balance" in alerts\.rules; `alerts\.balances` lists/,
+    /^16 unknown key "budget" in the file; `budgets:` bounds/,
+  ])
+  t.equal(lines.length, 11)
+})

@@ -344,6 +344,19 @@ t.test('rules: mistakes are problems at their place', async t => {
   )
   t.match(await problemsOf('[{ to: one/x, only: [tow] }]'), /no upstream is named "tow"/)
   t.match(await problemsOf('[{ name: nothing }]'), /needs `to` or `only`/)
+  for (const [name, suggestion] of [
+    ['promt', 'prompt'],
+    ['acount', 'account'],
+    ['weekday', 'weekdays'],
+    ['tool', 'tools'],
+    ['service-tier', 'service_tier'],
+    ['maxTokens', 'max_tokens'],
+  ])
+    t.match(
+      await problemsOf(`[{ to: one/x, when: { ${name}: true } }]`),
+      new RegExp(`"${name}".*(mean "${suggestion}"|neither a meter nor)`),
+    )
+  t.equal(await problemsOf('[{ to: one/x, when: { guided_json: true, user: a } }]'), '')
   t.match(await problemsOf('[{ to: one/x, only: [two] }]'), /leaves no target/)
   t.match(
     await problemsOf('[{ name: a, to: one/x }, { name: a, to: one/y }]'),

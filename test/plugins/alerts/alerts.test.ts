@@ -11,7 +11,7 @@ import { refusalIn, requestTo } from '../../../plugins/alerts/receivers.ts'
 import { CHATS } from '../../../plugins/alerts/section.ts'
 import { type AlertState, transition } from '../../../plugins/alerts/transition.ts'
 import { percentile99, Windows } from '../../../plugins/alerts/windows.ts'
-import { checkMail, isAddress } from '../../../plugins/webhooks/mail.ts'
+import { checkMail, isAddress, mailSettingsOf } from '../../../plugins/webhooks/mail.ts'
 import { blocksOf } from '../../docs/blocks.ts'
 import { SECRET } from '../../helpers/money/webhooks.ts'
 
@@ -100,6 +100,13 @@ t.test('mail: mistakes of its section have their places', async t => {
   t.same(placesOf({ ...login, tls: 'off' }), ['mail.tls'])
   t.same(placesOf({ port: 465 }), ['mail.port'])
   t.same(placesOf({ port: 587, tls: 'implicit' }), ['mail.port'])
+  t.same(placesOf({ ...login, tls: 'implicit' }), [])
+  for (const [tls, port] of [
+    ['implicit', 465],
+    ['starttls', 587],
+    ['off', 587],
+  ] as const)
+    t.equal(mailSettingsOf({ section: () => ({ host: 'a', tls }) as never })?.port, port)
   for (const good of ['a@b', "o'neil+x@mail.example.com", 'a.b_c@xn--bcher-kva.example'])
     t.ok(isAddress(good), good)
   const bad = [

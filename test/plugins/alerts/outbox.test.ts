@@ -15,7 +15,7 @@ import {
 } from '../../../plugins/alerts/statements.ts'
 import { migrations } from '../../../plugins/alerts/tables.ts'
 import { UNCOLLECTED_SINCE } from '../../../plugins/ledger/views/uncollected.ts'
-import { MAIL } from '../../../plugins/webhooks/mail.ts'
+import { mailSettingsOf } from '../../../plugins/webhooks/mail.ts'
 import type { OutboxOptions } from '../../../plugins/webhooks/outbox.ts'
 import { emptyOutbox } from '../../../plugins/webhooks/outbox.ts'
 import { openBooks } from '../../helpers/money/ledger.ts'
@@ -92,14 +92,15 @@ for (const engine of ENGINES) {
     const server = await startMailServer(t)
     const to = ['ann@a.example', 'bob@a.example'].map(each => ({ kind: 'mail', to: each }) as const)
     const section = SECTION.read({ to, name: 'eu\r\nBcc: evil@a.example' })
-    const mail = MAIL.read({
+    const raw = {
       host: '127.0.0.1',
       port: server.port,
       ca: server.ca,
       user: 'ops',
       password: 'right',
       from: 'tollgate@a.example',
-    })
+    }
+    const mail = mailSettingsOf({ section: () => raw as never })
     const host = { request: () => Promise.reject(new Error('not used')), mail: sendMail }
     const outbox = startOutbox(t, database, alertQueue(host, section, mail))
     const object = 'm\r\nBcc: evil@a.example'

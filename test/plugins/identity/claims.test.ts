@@ -107,5 +107,15 @@ t.test('identity: a section or a mode without effect is a problem', async t => {
   t.same(problems({ pipeline: both, identity: { ...BASE, role }, routes }), [
     'identity role IDENTITY_OPTION',
   ])
+  for (const auth of ['key', { by: ['key', 'system-token'] }, undefined])
+    t.same(
+      problems({ pipeline: both, identity: BASE, routes: [{ path: 'GET /x', auth }] as never }),
+      ['identity IDENTITY_OPTION'],
+      'no route takes tokens',
+    )
+  const signIn = { ...BASE, client_id: 'tollgate' }
+  t.same(problems({ pipeline: both, identity: signIn, routes: [] }), [], 'the console uses it')
+  const byJwt = [{ path: 'GET /x', auth: { by: ['key', 'jwt'] } }]
+  t.same(problems({ pipeline: both, identity: BASE, routes: byJwt }), [])
   t.same(problems({ pipeline: 1, identity: 1, routes: 1 }), [], 'the schema names these')
 })
