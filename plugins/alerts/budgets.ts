@@ -4,6 +4,7 @@ import type { HostBase, Row } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
 import { markSent, UNSENT } from '../ledger/budgets/alert-tables.ts'
+import { budgetsIn } from '../ledger/budgets/section.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
 import { receiverId } from './queue.ts'
@@ -19,12 +20,19 @@ const PAGE = 100
 /** Adds the messages of shares that were reached. A share is marked in the transaction that adds
  *  its messages, so that a crash neither loses nor repeats one. */
 export const sendBudgetAlerts = async (
-  { database, log, metrics }: Pick<HostBase, 'database' | 'log' | 'metrics'>,
+  { database, log, metrics, section }: Pick<HostBase, 'database' | 'log' | 'metrics' | 'section'>,
   { quiet, to }: Pick<Section, 'quiet' | 'to'>,
 ): Promise<void> => {
   const now = await database.now()
+  const configured = budgetsIn({ section })
   const due = quiet?.except.includes(RULE) ? now : sendTime(quiet, now)
   for (const row of await database.read(UNSENT, [now - MAX_AGE, PAGE])) {
+    const { stored, budget, kind } = row
+    if (stored === 0 && !configured.some(({ name, of }) => name === budget && of === kind)) {
+      // It was removed: a message would name a budget that does not exist.
+      await database.write([markSent(row, now)]).catch(ignoreSent)
+      continue
+    }
     const object = `${row.budget} of ${await ownerOf(database, row)}`
     const text = `The budget ${object} has used ${row.share}%: ${amountsOf(row)}.`
     const message = {
@@ -37,15 +45,14 @@ export const sendBudgetAlerts = async (
       now,
     } as const
     const messages = to.map(receiver => addMessage({ ...message, receiver: receiverId(receiver) }))
-    try {
-      await database.write([markSent(row, now), ...messages])
-    } catch (error) {
-      if (isCode(error, 'BUDGET_ALERT_SENT')) continue
-      throw error
-    }
+    const rows = await database.write([markSent(row, now), ...messages]).catch(ignoreSent)
+    if (!rows) continue
     metrics.count('alerts_total', { rule: RULE, state: 'firing' })
     log.warn({ rule: RULE, object }, `alert firing: ${text}`)
   }
+}
+const ignoreSent = (error: unknown): undefined => {
+  if (!isCode(error, 'BUDGET_ALERT_SENT')) throw error
 }
 const ownerOf = async (
   database: Pick<HostBase['database'], 'read'>,

@@ -32,6 +32,7 @@ export const alertQueue = (
 ): DeliveryQueue => {
   const receivers = new Map(to.map(each => [receiverId(each), each]))
   return {
+    noun: 'alert',
     due: DUE,
     next: NEXT,
     pending: PENDING,
@@ -41,6 +42,7 @@ export const alertQueue = (
       const message = messageOf(row, name)
       return {
         id: message.id,
+        kind: receiver?.kind ?? 'none',
         receiver: receiver ? placeOf(receiver) : '',
         send(at) {
           if (receiver?.kind !== 'mail')

@@ -127,6 +127,7 @@ export const callbackQueue = ({ secret }: Pick<HostBase, 'secret'>): DeliveryQue
     return stored
   }
   return {
+    noun: 'task callback',
     due: DUE,
     next: NEXT,
     pending: PENDING,

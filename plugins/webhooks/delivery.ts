@@ -12,6 +12,8 @@ const MAX_RESPONSE_BYTES = 65_536
 /** A delivery that its queue sends by a function of its own, such as an alert. */
 interface OwnDelivery {
   readonly id: string
+  /** Of the receiver, such as mail. */
+  readonly kind: string
   /** For the log, without secrets. */
   readonly receiver: string
   /** Never rejects. `at`: ms since 1970. */
@@ -144,7 +146,9 @@ export const messageOf = ({
 /** The fields of a delivery that may be logged. */
 export const logFieldsOf = (request: DeliveryRequest, { outcome, status }: DeliveryResult) => ({
   event: request.id,
-  receiver: 'receiver' in request ? request.receiver : hostOf(request.url),
+  ...('receiver' in request
+    ? { kind: request.kind, receiver: request.receiver }
+    : { receiver: hostOf(request.url) }),
   outcome,
   ...(status !== undefined && { status }),
 })

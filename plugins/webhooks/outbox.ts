@@ -38,11 +38,12 @@ type Receiver = number | string
 export const emptyOutbox = async (input: OutboxOptions, signal: AbortSignal): Promise<void> => {
   const options: Outbox = { queue: webhookQueue, ...input }
   const { queue, metrics } = options
+  const { noun } = queue
   const running = new Map<Receiver, RunningEndpoint>()
   const wakeUp = createWakeUp(signal)
   const begin = (endpoint: Receiver, isFailing: boolean): void => {
     const completion = serveEndpoint(options, endpoint, signal)
-      .catch(error => options.log.warn({ error }, 'sending to a webhook endpoint was interrupted'))
+      .catch(error => options.log.warn({ error }, `the delivery of a ${noun} was interrupted`))
       .finally(() => {
         running.delete(endpoint)
         wakeUp.ring()
@@ -68,7 +69,7 @@ export const emptyOutbox = async (input: OutboxOptions, signal: AbortSignal): Pr
       await startDue()
       await maintain()
     } catch (error) {
-      options.log.warn({ error }, 'the webhook outbox could not be read')
+      options.log.warn({ error }, `the outbox of ${noun}s could not be read`)
     }
     await wakeUp.wait(options.interval ?? POLL_INTERVAL)
   }
@@ -147,7 +148,7 @@ const attempt = async (
   const result = await deliver(request, options, at)
   const ms = Math.round(performance.now() - startedAt)
   queue.countAttempt(metrics, result.outcome)
-  log.info({ ...logFieldsOf(request, result), ms }, 'webhook')
+  log.info({ ...logFieldsOf(request, result), ms }, queue.noun)
   const remaining = Number(row.last) - Number(row.attempts) - 1
   const next = nextOf(result, at + ms, remaining, random(), queue.delays)
   await record(options, { row, at, ms, slow: ms > TIME_SLICE, result, next }, signal)
@@ -179,7 +180,7 @@ const record = async (
       if ((error as { code?: unknown }).code === 'EVENT_MOVED') return
       log.warn(
         { event: attempt.row.id, error },
-        'the result of a webhook attempt could not be written yet',
+        `the result of an attempt to deliver a ${queue.noun} could not be written yet`,
       )
       if (signal.aborted) return
     }

@@ -7,6 +7,8 @@ import { signatureHeaders } from './signature.ts'
 import { DUE, deleteOld, NEXT, PENDING, recordAttempt } from './statements.ts'
 
 export interface DeliveryQueue {
+  /** Names a delivery in log lines. */
+  readonly noun: string
   /** Receivers with due deliveries, healthy ones first: `receiver`, and `failing`. Parameters: now
    *  twice, row count. */
   readonly due: Sql
@@ -31,6 +33,7 @@ export interface DeliveryQueue {
 
 /** Webhook events: signed as Standard Webhooks specifies. */
 export const webhookQueue: DeliveryQueue = {
+  noun: 'webhook',
   due: DUE,
   next: NEXT,
   pending: PENDING,

@@ -56,11 +56,14 @@ export const setAlerts = (
   })),
 ]
 
-/** Reached and not sent. Parameters: the earliest time, row count. */
+/** Reached and not sent. `stored`: 1 if the owner has a budget of this name in the store.
+ *  Parameters: the earliest time, row count. */
 export const UNSENT = sql(
   'unsent',
-  `SELECT a.wallet, a.share, b.budget, b.kind, b.owner, w.used, w.balance
+  `SELECT a.wallet, a.share, b.budget, b.kind, b.owner, w.used, w.balance,
+     CASE WHEN r.settings IS NULL THEN 0 ELSE 1 END AS stored
    FROM budget_alerts a JOIN budget_windows b ON b.wallet = a.wallet JOIN wallets w ON w.id = a.wallet
+   LEFT JOIN budget_rows r ON r.kind = b.kind AND r.owner = b.owner AND r.name = b.budget
    WHERE a.reached >= ? AND a.sent IS NULL ORDER BY a.reached, a.wallet, a.share LIMIT ?`,
 )
 const MARK = sql(

@@ -138,6 +138,7 @@ for (const engine of ENGINES) {
     outbox.skip(86_400_000)
     await outbox.until(undefined, states => states.every(({ state }) => state === 'delivered'))
     await outbox.stop()
+    t.match(outbox.lines[0], { kind: 'mail', receiver: /@a\.example$/, text: 'alert' })
     t.same(server.mails.flatMap(each => each.to).sort(), ['ann@a.example', 'bob@a.example'])
     for (const { text } of server.mails) {
       t.match(text, /^Subject: ALERT eu Bcc: evil@a\.example: disk m Bcc: evil@a\.example\r$/m)
@@ -158,9 +159,15 @@ const startOutbox = (t: Test, database: OpenDatabase, queue: OutboxOptions['queu
   const stopping = new AbortController()
   let ahead = 0
   const silent = () => {}
+  const lines: object[] = []
   const options = {
     database: { read: database.read, write: database.write, now: async () => Date.now() + ahead },
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    log: {
+      debug: silent,
+      info: (fields: object, text?: string) => void lines.push({ ...fields, text }),
+      warn: silent,
+      error: silent,
+    },
     metrics: { count: silent, time: silent, gauge: silent },
     send: () => Promise.reject(new Error('not used')),
     queue,
@@ -176,6 +183,7 @@ const startOutbox = (t: Test, database: OpenDatabase, queue: OutboxOptions['queu
   return {
     stop,
     states,
+    lines,
     /** ms. */
     skip(time: number) {
       ahead += time

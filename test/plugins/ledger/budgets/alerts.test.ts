@@ -3,6 +3,7 @@ import t from 'tap'
 import { sendBudgetAlerts } from '../../../../plugins/alerts/budgets.ts'
 import { migrations } from '../../../../plugins/alerts/tables.ts'
 import { migrations as accountMigrations } from '../../../../plugins/credentials/tables.ts'
+import { removeBudgetRow, setBudgetRow } from '../../../../plugins/ledger/budgets/rows.ts'
 import { SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
 import { arrangeBudgets, COST } from '../../../helpers/money/budgets.ts'
 import { ENGINES, sql } from '../../../helpers/store/store.ts'
@@ -30,7 +31,10 @@ for (const engine of ENGINES)
     const [url = ''] = urls
     await database.migrate('auth', accountMigrations)
     await database.migrate('alerts', migrations)
-    const look = () => sendBudgetAlerts({ database, log: SILENT_LOG, metrics: METRICS }, { to: TO })
+    let configured: object = { monthly, soft }
+    const section = (name: string) => (name === 'budgets' ? configured : {}) as never
+    const look = () =>
+      sendBudgetAlerts({ database, log: SILENT_LOG, metrics: METRICS, section }, { to: TO })
     const messages = async () => {
       await books()
       await Promise.all([look(), look(), look()])
@@ -66,4 +70,25 @@ for (const engine of ENGINES)
     t.equal((await call(higher, undefined, 2)).status, 200)
     t.match(await messages(), { length: 5 }, 'another account has its own')
     t.equal(COST, 6_000_000n)
+    const unsend = sql('unsend', 'UPDATE budget_alerts SET sent = NULL WHERE share = 20')
+    const unsent = sql(
+      'unsent',
+      'SELECT wallet FROM budget_alerts WHERE share = 20 AND sent IS NULL',
+    )
+    const remove = sql('empty', 'DELETE FROM alert_messages')
+    await database.write([
+      { sql: unsend, values: [] },
+      { sql: remove, values: [] },
+    ])
+    configured = { soft }
+    t.same(await messages(), [], 'a budget that was removed has no message')
+    t.same(await database.read(unsent, []), [])
+    const key = { kind: 'account', owner: 1, name: 'monthly' } as const
+    await database.write([
+      { sql: unsend, values: [] },
+      ...setBudgetRow(key, 1, { amount: 1, per: 'month' }),
+    ])
+    t.match(await messages(), { length: 1 }, 'one of the store has')
+    await database.write([{ sql: unsend, values: [] }, ...removeBudgetRow(key)])
+    t.match(await messages(), { length: 1 }, 'until it is removed, too')
   })
