@@ -20,6 +20,8 @@ const STALE = 900
  *  then; billed calls are refused. No key can be revoked without the store. */
 const MAX_AGE_WITHOUT_STORE = 60_000
 const MAX_ACCEPTED = 20_000
+/** ms. */
+const REFUSED_IDENTITY = 1_000
 const MAX_REFUSED = 10_000
 
 export interface Entry {
@@ -97,7 +99,9 @@ export class Credentials {
     const row = await this.#row(digest, 'key')
     if (!row) return { ...UNKNOWN, digest }
     const entry = toEntry(row, digest, 'key')
-    if (this.#changesFound === before) this.#identities.set(digest, entry)
+    // A refused identity may be admitted again, which frees its digest.
+    const ttl = entry.account ? {} : { ttl: REFUSED_IDENTITY }
+    if (this.#changesFound === before) this.#identities.set(digest, entry, ttl)
     return entry
   }
 

@@ -1,6 +1,6 @@
 /** Finds an account by its name or number, or creates it. */
 import { isCode } from '../../engine/kit.ts'
-import type { Database } from '../../engine/plugin.ts'
+import type { Database, Statement } from '../../engine/plugin.ts'
 import type { Account } from '../slots.ts'
 import { fault, refusal } from './faults.ts'
 import { createAccount, FIND_ACCOUNT, isDeletedName } from './statements.ts'
@@ -25,12 +25,16 @@ export const findAccount = async (
 /** The account of this name for the slot ACCOUNT; a missing one is created as a customer without
  *  money. For plugins that authenticate. Throws AUTH_SUSPENDED, and ACCOUNT_NUMBER for a name that
  *  is a number: it would be ambiguous with the number of an account. */
-export const ensureAccount = async (database: Database, name: string): Promise<Account> => {
+export const ensureAccount = async (
+  database: Database,
+  name: string,
+  write: (list: readonly Statement[]) => Promise<unknown> = list => database.write(list),
+): Promise<Account> => {
   if (/^\d+$/.test(name)) throw refusal('ACCOUNT_NUMBER', [name])
   const known = await readAccount(database, name)
   if (known) return known
   try {
-    await database.write(createAccount({ name, role: 'customer' }, await database.now()))
+    await write(createAccount({ name, role: 'customer' }, await database.now()))
   } catch (error) {
     // Another process created it at the same time.
     if (!isCode(error, 'ACCOUNT_EXISTS')) throw error

@@ -66,6 +66,12 @@ const REVOKE = perKind(kind =>
     `UPDATE ${TABLES[kind]} SET revoked = ?, change = ${NOW_AT} WHERE id = ? AND revoked IS NULL`,
   ),
 )
+const FREED_DIGEST = 'readmitted:'
+const READMIT = sql(
+  'readmit',
+  `UPDATE api_keys SET digest = ?, change = ${NOW_AT}
+   WHERE id = ? AND revoked IS NOT NULL AND digest LIKE 'identity:%'`,
+)
 const OWN = 'WHERE id = ? AND account = ? AND revoked IS NULL'
 const set = (column: string, type: 'TEXT' | 'BIGINT'): string =>
   `${column} = CASE WHEN CAST(? AS BIGINT) = 1 THEN CAST(? AS ${type}) ELSE ${column} END`
@@ -278,6 +284,12 @@ export const revoke = (kind: Kind, id: number, now: number): readonly Statement[
   { sql: REVOKE[kind], values: [now, id], rows: 1, otherwise: 'KEY_UNKNOWN' },
   ...(kind === 'system-token' ? [{ sql: END_SESSIONS, values: [now, id] }] : []),
   ...(kind === 'key' ? [{ sql: END_OF_IDENTITY, values: [now, id] }] : []),
+]
+/** Frees the digest of the revoked key of an identity: its next token makes a new key. Rejects with
+ *  KEY_UNKNOWN if no revoked key of an identity has this number. */
+export const readmitIdentity = (id: number): readonly Statement[] => [
+  change,
+  { sql: READMIT, values: [`${FREED_DIGEST}${id}`, id], rows: 1, otherwise: 'KEY_UNKNOWN' },
 ]
 /** `since`: ms, or null to resume. Marks all credentials of the account as changed, so that every
  *  process reads them again. */

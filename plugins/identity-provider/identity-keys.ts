@@ -1,7 +1,9 @@
 /** Each identity has an API key without a secret: its calls are charged, limited and revoked like
  *  those of any key. Creates key, member and account at first use. */
 import { isCode } from '../../engine/kit.ts'
-import type { Database, Row } from '../../engine/plugin.ts'
+import type { HostBase, Row, Statement } from '../../engine/plugin.ts'
+import type { Action } from '../action-log/action.ts'
+import { recordAction } from '../action-log/record.ts'
 import type { Credentials, Entry } from '../credentials/credentials.ts'
 import { refusal } from '../credentials/faults.ts'
 import { ensureAccount } from '../credentials/find.ts'
@@ -13,19 +15,24 @@ import type { Identity } from './claims.ts'
 import { fault } from './faults.ts'
 import type { Section } from './section.ts'
 
+interface Creation extends Pick<Action, 'operation' | 'object' | 'after'> {
+  /** Of the token. */
+  readonly subject: string
+}
 type Rules = Pick<Section, 'create' | 'operators'>
+type Host = Pick<HostBase, 'database' | 'section' | 'folder' | 'share'>
 
 export class IdentityKeys {
   readonly #rules: Rules
   readonly #credentials: Credentials
-  readonly #database: Database
+  readonly #host: Host
   /** With the entry of their key: a token keeps one object while the entry is unchanged. */
   readonly #accounts = new WeakMap<Identity, { readonly entry: Entry; readonly account: Account }>()
 
-  constructor(rules: Rules, credentials: Credentials, database: Database) {
+  constructor(rules: Rules, credentials: Credentials, host: Host) {
     this.#rules = rules
     this.#credentials = credentials
-    this.#database = database
+    this.#host = host
   }
   /** The account for the slot ACCOUNT; undefined: the caller must read the store with `find`. */
   findCached(identity: Identity): Account | undefined {
@@ -57,40 +64,66 @@ export class IdentityKeys {
     if (role === 'admin' && !this.#rules.operators) throw fault('IDENTITY_OPERATOR', [name])
   }
   async #create(identity: Identity): Promise<void> {
-    const account = await this.#ensureAccount(identity.account)
+    const account = await this.#ensureAccount(identity)
     this.#checkOperator(account)
     const member = await this.#ensureMember(account.id, identity)
     const { digest, subject } = identity
     const secret = { text: '', digest, prefix: TOKEN_PREFIX, lastFour: subject.slice(-4) }
-    const key = { account: account.id, member, name: `jwt ${subject}`.slice(0, 64), secret }
-    try {
-      await this.#database.write(addKey(key, await this.#database.now()))
-    } catch (error) {
-      // Another process created it at the same time.
-      if (!isCode(error, 'SECRET_EXISTS')) throw error
-    }
+    const name = `jwt ${subject}`.slice(0, 64)
+    const key = { account: account.id, member, name, secret }
+    await this.#createOnce('SECRET_EXISTS', addKey(key, await this.#host.database.now()), {
+      operation: 'keys create',
+      object: `API key of account ${account.id}`,
+      after: { name, member: member ?? null, digest },
+      subject,
+    })
   }
-  async #ensureAccount(name: string): Promise<Account> {
-    if (this.#rules.create === 'accounts') return ensureAccount(this.#database, name)
-    const [row] = await this.#database.read(FIND_ACCOUNT, [name, null])
-    if (!row) throw fault('IDENTITY_UNKNOWN', ['account', name])
-    return ensureAccount(this.#database, name)
+  async #ensureAccount({ account: name, subject }: Identity): Promise<Account> {
+    const { database } = this.#host
+    const [row] = await database.read(FIND_ACCOUNT, [name, null])
+    if (!row && this.#rules.create !== 'accounts')
+      throw fault('IDENTITY_UNKNOWN', ['account', name])
+    return ensureAccount(database, name, list =>
+      this.#record(list, {
+        operation: 'accounts create',
+        object: `account ${name}`,
+        after: { name, role: 'customer' },
+        subject,
+      }),
+    )
   }
-  async #ensureMember(account: number, { member, role }: Identity): Promise<number | undefined> {
+  async #ensureMember(
+    account: number,
+    { member, role = 'member', subject }: Identity,
+  ): Promise<number | undefined> {
     if (member === undefined) return undefined
     const known = await this.#findMember(account, member)
     if (known) return Number(known.id)
     if (this.#rules.create === 'nothing') throw fault('IDENTITY_UNKNOWN', ['member', member])
-    try {
-      const now = await this.#database.now()
-      await this.#database.write(addMember(account, { name: member, role: role ?? 'member' }, now))
-    } catch (error) {
-      if (!isCode(error, 'MEMBER_EXISTS')) throw error
-    }
+    const added = { name: member, role }
+    const list = addMember(account, added, await this.#host.database.now())
+    await this.#createOnce('MEMBER_EXISTS', list, {
+      operation: 'members invite',
+      object: `member of account ${account}`,
+      after: added,
+      subject,
+    })
     return Number((await this.#findMember(account, member))?.id)
   }
   async #findMember(account: number, name: string): Promise<Row | undefined> {
-    const [row] = await this.#database.read(FIND_MEMBER, [account, name, null])
+    const [row] = await this.#host.database.read(FIND_MEMBER, [account, name, null])
     return row
+  }
+  /** `code`: of the error that says that another process created it at the same time. */
+  async #createOnce(code: string, list: readonly Statement[], creation: Creation): Promise<void> {
+    try {
+      await this.#record(list, creation)
+    } catch (error) {
+      if (!isCode(error, code)) throw error
+    }
+  }
+  #record(list: readonly Statement[], { subject, ...change }: Creation): Promise<unknown> {
+    const actor = { via: 'gateway', name: `jwt ${subject}` } as const
+    return recordAction(this.#host, list, { ...change, before: null, actor })
   }
 }

@@ -6,7 +6,10 @@ import { isAddress, sectionOf } from './section.ts'
 import { type ClientSection, SignInClient } from './sign-in-client.ts'
 import { Verifier } from './verifier.ts'
 
-type Shared = Pick<HostBase, 'section' | 'file' | 'request' | 'log' | 'share' | 'database'>
+type Shared = Pick<
+  HostBase,
+  'section' | 'file' | 'request' | 'log' | 'share' | 'database' | 'folder'
+>
 
 /** Undefined without the section `identity:`. `client`: undefined without `client_id`. */
 export const shareProvider = (host: Shared) => {
@@ -20,7 +23,7 @@ export const shareProvider = (host: Shared) => {
   const { request, log } = host
   const create = () => {
     const verifier = new Verifier(section, { request, log, file: () => text })
-    const keys = new IdentityKeys(section, credentials, host.database)
+    const keys = new IdentityKeys(section, credentials, host)
     const client =
       client_id === undefined
         ? undefined

@@ -28,6 +28,7 @@ export const mailQueue = (
 ): DeliveryQueue => {
   const { name: currency } = configuredCurrency(host)
   return {
+    noun: 'account mail',
     due: DUE,
     next: NEXT_WITH_NAME,
     pending: PENDING,
@@ -38,7 +39,7 @@ export const mailQueue = (
         at - Number(row.created) > MAX_AGE || !message
           ? REMOVED
           : deliverMail(host, settings, message, at)
-      return { id: String(row.id), receiver: String(row.address), send }
+      return { id: String(row.id), kind: 'mail', receiver: String(row.address), send }
     },
     recordAttempt: recordMailAttempt,
     deleteOld: deleteOldMails,

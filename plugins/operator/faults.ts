@@ -22,6 +22,15 @@ export const fault = errors({
     'The secret of an API key must have 1 to 512 visible ASCII characters, and begin with none of st-, ss- and sl-, which are other kinds of credentials; a system token has no chosen secret',
     { param: 'secret' },
   ],
+  KEY_OF_IDENTITY: [
+    409,
+    'API key %d has no secret: tokens of an identity provider use it. Keys are rotated at the provider; `tollgate keys revoke %d` blocks the person',
+  ],
+  KEY_ENDED: [
+    409,
+    'API key %d has a secret, which stays revoked: only identities of a provider can be admitted again. Create another key',
+  ],
+  KEY_NOT_REVOKED: [409, 'API key %d is not revoked: tokens of its identity are valid'],
   EVENT_UNKNOWN: [404, 'Unknown event "%s"; `tollgate webhooks list` shows the last events'],
   EVENT_UNWANTED: [
     409,

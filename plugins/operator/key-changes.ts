@@ -1,7 +1,7 @@
 /** Changes of API keys, system tokens and sessions. */
 import { nearest } from '../../engine/config/nearest.ts'
 import { isCode } from '../../engine/kit.ts'
-import type { Json, Value } from '../../engine/plugin.ts'
+import type { Json, Row, Value } from '../../engine/plugin.ts'
 import { modelsOf, unknownModelIn } from '../catalogue/configured.ts'
 import { fault as storeFault } from '../credentials/faults.ts'
 import { giveToMember, memberIn, requireOwner } from '../credentials/members.ts'
@@ -12,6 +12,7 @@ import {
   makeSecret,
   maskSecret,
   type Secret,
+  TOKEN_PREFIX,
 } from '../credentials/secret.ts'
 import {
   addKey,
@@ -20,6 +21,7 @@ import {
   changeCredential,
   type NewCredential,
   type Rotated,
+  readmitIdentity,
   replaceSecret,
   revoke,
 } from '../credentials/statements.ts'
@@ -172,6 +174,7 @@ export const rotateKey = async (
   overlap?: number,
 ): Promise<Rotation> => {
   const { row } = await findUsable(context, kind, id)
+  if (isOfIdentity(row)) throw fault('KEY_OF_IDENTITY', [id, id])
   const { store, now } = context
   const secret = makeSecret(kind)
   const until = overlap === undefined ? undefined : earliest(now + overlap, row.expires)
@@ -190,6 +193,23 @@ export const rotateKey = async (
 const earliest = (until: number, expires: Value | undefined): number =>
   expires == null ? until : Math.min(until, Number(expires))
 
+const isOfIdentity = ({ prefix }: Row): boolean => prefix === TOKEN_PREFIX
+/** The next token of the identity of a revoked key makes a new key. Throws KEY_NOT_REVOKED, or
+ *  KEY_ENDED for a key with a secret. */
+export const readmitKey = async (context: Context, id: number): Promise<void> => {
+  const { row } = await findKey(context, 'key', id)
+  if (!isOfIdentity(row)) throw fault('KEY_ENDED', [id])
+  if (row.revoked === null) throw fault('KEY_NOT_REVOKED', [id])
+  const change = {
+    object: objectOf('key', id),
+    before: { state: 'revoked' },
+    after: { state: 'revoked', identity: 'admitted' },
+  }
+  await context.store.change(readmitIdentity(id), change).catch(error => {
+    // It was admitted before.
+    if (!isCode(error, 'KEY_UNKNOWN')) throw error
+  })
+}
 /** Ends a credential. One that has ended stays so. Throws KEY_UNKNOWN. */
 export const revokeKey = async (context: Context, kind: OwnKind, id: number): Promise<void> => {
   const credential = await findKey(context, kind, id)

@@ -9,12 +9,12 @@ const LEVELS: Readonly<Record<string, number>> = {
   billing: 1,
   calls: 1,
   finders: 1,
-  'identity-provider': 1,
   catalogue: 2,
   ledger: 3,
   'action-log': 4,
   'file-store': 4,
   'first-run': 4,
+  'identity-provider': 5,
   operator: 5,
   'declared-accounts': 6,
 }

@@ -283,7 +283,7 @@ for (const { engine, database } of await startBoth(t, []))
     await t.test('apply: keys of tokens of an identity provider are not of the file', async t => {
       const before = await exported()
       const id = (await findAccount(database, 'acme')).id
-      const keys = new IdentityKeys({ create: 'members', operators: false }, NO_CACHE, database)
+      const keys = new IdentityKeys({ create: 'members', operators: false }, NO_CACHE, host)
       for (const subject of ['auth0|7', `${'x'.repeat(64)}1`, `${'x'.repeat(64)}2`]) {
         const identity = { digest: `identity:${subject}`, subject, account: 'acme' }
         const find = keys.find({ ...identity, member: undefined, role: undefined })

@@ -1,11 +1,18 @@
 /** The operations on API keys and system tokens. */
-import { object, text } from '../../../engine/config/shape.ts'
+import { flag, object, text } from '../../../engine/config/shape.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { oneOf, object as row } from '../../shapes.ts'
 import type { KeyView } from '../../views.ts'
 import { ACCOUNT, nullable } from '../arguments.ts'
 import { EARLIER, KEY_COLUMNS } from '../columns.ts'
-import { changeKey, createKey, type Rotation, revokeKey, rotateKey } from '../key-changes.ts'
+import {
+  changeKey,
+  createKey,
+  type Rotation,
+  readmitKey,
+  revokeKey,
+  rotateKey,
+} from '../key-changes.ts'
 import { keyRow, shortRow } from '../key-rows.ts'
 import {
   CREATE_OPTIONS,
@@ -25,7 +32,7 @@ import {
 import { findKey, keyDetails, viewFor } from '../keys.ts'
 import { type Context, type Operation, operation } from '../operation.ts'
 import { MEMBERS } from '../own-keys.ts'
-import { ONE, ownForms, readOne } from './key-forms.ts'
+import { ownForms, readOne } from './key-forms.ts'
 import { keysList, keysShow } from './key-reads.ts'
 import { chosenMember, MEMBER, memberOption } from './members.ts'
 
@@ -165,18 +172,40 @@ const revoke = operation({
   name: 'keys revoke',
   summary: 'Revokes an API key by its number.',
   scope: 'both',
-  arguments: ONE,
+  arguments: object(
+    undefined,
+    {
+      key: KEY_NUMBER,
+      kind: KIND,
+      readmit: flag(
+        'In place of that: the identity of a provider whose key was revoked is admitted again; its next token makes a new key.',
+        {},
+      ),
+    },
+    {},
+  ),
   result: row(KEY_COLUMNS),
-  own: ownForms(noun => `revoke-${noun}`, 'Revokes an API key.', { access: 'use', inPath: 'key' }),
+  own: ownForms(noun => `revoke-${noun}`, 'Revokes an API key.', {
+    access: 'use',
+    inPath: 'key',
+    without: ['readmit'],
+  }),
   command: {
     arguments: 'ID',
     example: 'tollgate keys revoke 7',
-    options: { system: SYSTEM },
-    read: readOne,
+    options: {
+      system: SYSTEM,
+      readmit: {
+        type: 'boolean',
+        summary: 'in place of that: admits the identity of a provider whose key was revoked again',
+      },
+    },
+    read: input => ({ ...readOne(input), readmit: input.values.readmit === true }),
     print: (key: KeyView) => ({ rows: [shortRow(key)], json: key }),
   },
-  async run(context, { key, kind }) {
-    await revokeKey(context, kind, key)
+  async run(context, { key, kind, readmit = false }) {
+    if (readmit) await readmitKey(context, key)
+    else await revokeKey(context, kind, key)
     return { data: await viewOf(context, kind, key) }
   },
 })

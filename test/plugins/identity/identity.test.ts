@@ -5,10 +5,15 @@ import { createOperatorRequest } from '../../../engine/egress/operator-request.t
 import type { Host } from '../../../engine/plugin.ts'
 import auth from '../../../plugins/auth/index.ts'
 import { removeMember } from '../../../plugins/credentials/members.ts'
-import { revoke, suspendAccount } from '../../../plugins/credentials/statements.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addKey, revoke, suspendAccount } from '../../../plugins/credentials/statements.ts'
 import identity from '../../../plugins/identity/index.ts'
+import { runWhole } from '../../../plugins/operator/command-line.ts'
+import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { exchangeOf, openAccountsIn } from '../../helpers/store/accounts.ts'
+import { makeLedger } from '../../helpers/store/membership.ts'
 import { ENGINES, type Engine, startAnyStore } from '../../helpers/store/store.ts'
 import { AUDIENCE, forge, makeKeys, openProvider } from './provider.ts'
 
@@ -164,6 +169,58 @@ for (const engine of ENGINES) {
     },
   )
 }
+
+t.test('identity: what a token creates is in the log of actions', async t => {
+  const { provider, admit, database } = await start(t, { member: 'email' })
+  await admit(await provider.token({ claims: { email: 'ann@a.example' } }))
+  await admit(await provider.token({ claims: { email: 'ann@a.example' } }))
+  const actions = {
+    name: 'actions',
+    text: 'SELECT operation, actor, object FROM actions ORDER BY seq',
+  }
+  t.match(await database.read(actions, []), [
+    { operation: 'accounts create', actor: 'jwt robot', object: 'account robot' },
+    { operation: 'members invite', actor: 'jwt robot', object: /^member of account \d+$/ },
+    { operation: 'keys create', actor: 'jwt robot', object: /^API key of account \d+$/ },
+  ])
+  t.equal((await database.read(actions, [])).length, 3)
+})
+
+t.test('identity: a revoked one is admitted again by an operator; none has a secret', async t => {
+  const { provider, admit, host, database } = await start(t, { member: 'email' })
+  const token = await provider.token({ claims: { email: 'ann@a.example' } })
+  await makeLedger(database)
+  const first = await admit(token)
+  const key = first?.key?.id ?? 0
+  const change = (name: string, args: object) =>
+    runWhole(
+      OPERATIONS.find(each => each.name === name) ?? (t.fail(name) as never),
+      args as never,
+      { ...host, section: () => ({}), database } as never,
+    )
+  await t.rejects(change('keys rotate', { key }), { code: 'KEY_OF_IDENTITY', status: 409 })
+  t.equal((await admit(token))?.key?.id, key, 'it is as before')
+  await t.rejects(change('keys revoke', { key, readmit: true }), { code: 'KEY_NOT_REVOKED' })
+  await change('keys revoke', { key })
+  await eventually(() =>
+    admit(token).then(
+      () => undefined,
+      ({ code }) => code === 'AUTH_REVOKED',
+    ),
+  )
+  await change('keys revoke', { key, readmit: true })
+  await change('keys revoke', { key, readmit: true })
+  const again = await eventually(() => admit(token).catch(() => undefined))
+  t.match(again, { name: 'robot', member: { id: first?.member?.id }, key: { name: 'jwt robot' } })
+  t.not(again?.key?.id, key)
+  const secret = makeSecret('key')
+  await database.write(addKey({ account: first?.id ?? 0, name: 'app', secret }, 1))
+  const [row] = await database.read({ name: 'key', text: 'SELECT max(id) AS id FROM api_keys' }, [])
+  await change('keys revoke', { key: Number(row?.id) })
+  await t.rejects(change('keys revoke', { key: Number(row?.id), readmit: true }), {
+    code: 'KEY_ENDED',
+  })
+})
 
 t.test('identity: a suspended account and a revoked key refuse tokens', async t => {
   const { admit, database, claims } = await start(t, {}, { mode: ['key', 'jwt'] })
