@@ -27,10 +27,18 @@ export const describeBindError = (
   { code, message }: NodeJS.ErrnoException,
   setting = 'listen',
 ): string =>
-  `${address} ${REASONS[code ?? ''] ?? `cannot be bound (${message})`}; change settings.${setting}${VARIABLES[setting] ?? ''}`
-const VARIABLES: Readonly<Record<string, string>> = {
-  listen: ' (as shipped, it is read from HOST and PORT)',
-  admin: ' (as shipped, its port is read from ADMIN_PORT)',
+  `${address} ${REASONS[code ?? ''] ?? `cannot be bound (${message})`}; ${wayOut(address, code, setting)}`
+const wayOut = (address: string, code: string | undefined, setting: string): string => {
+  const { variable, note } = VARIABLES[setting] ?? {}
+  if (variable === undefined) return `change settings.${setting}`
+  if (code !== 'EADDRINUSE') return `change settings.${setting} (as shipped, ${note})`
+  const { port } = parseListenAddress(address)
+  const other = port < 65_535 ? port + 1 : port - 1
+  return `choose another port: start with ${variable}=${other}, or change settings.${setting} (as shipped, ${note})`
+}
+const VARIABLES: Readonly<Record<string, { readonly variable: string; readonly note: string }>> = {
+  listen: { variable: 'PORT', note: 'it is read from HOST and PORT' },
+  admin: { variable: 'ADMIN_PORT', note: 'its port is read from ADMIN_PORT' },
 }
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use by another program',

@@ -77,7 +77,7 @@ export class Reloader {
       applySettings(this.#options, before.settings, outcome.settings)
     }
     const ms = Math.round(performance.now() - startTime)
-    const report = describeOutcome(outcome, this.#serving.version, ms, this.#options.first)
+    const report = describeOutcome(outcome, this.#serving, ms, this.#options.first)
     // A wrong number is the caller's mistake: the configuration has no problem.
     if (report.problems?.every(({ code }) => code === 'NO_VERSION')) return report
     // A repeated file event without a change is not reported, unless it ends a failure.
@@ -118,7 +118,7 @@ const applySettings = ({ pool, log }: ReloadOptions, before: Settings, now: Sett
 
 const describeOutcome = (
   outcome: Outcome,
-  version: number,
+  { version, time: since }: Reloader['serving'],
   ms: number,
   first: BuiltVersion,
 ): ReloadReport => {
@@ -128,7 +128,7 @@ const describeOutcome = (
       outcome: 'unchanged',
       version,
       time,
-      text: `nothing changed; still serving #${version}`,
+      text: `#${version} is live since ${since}; the files have not changed since then`,
     }
   }
   if (outcome.type === 'problems') {

@@ -64,6 +64,12 @@ t.test('reload: an atomic save as editors do it', async t => {
   renameSync(join(folder, '.routes.yaml.swp'), file)
   await first.until(/reload #3: /)
   t.match(await stamp(), { text: 'three', version: 3 })
+  const report = await first.ask('reload')
+  t.match(report, {
+    outcome: 'unchanged',
+    version: 3,
+    text: /^#3 is live since 20\d\d-.*Z; the files/,
+  })
 })
 
 t.test('reload: a half-written file is a problem until the rest arrives', async t => {

@@ -102,7 +102,7 @@ t.test('start: an occupied port is reported in one sentence and exits with 3', a
   t.equal(await primary.exitCode(), 3)
   t.equal(
     withoutBuilding(primary.messages()),
-    `127.0.0.1:${port} is in use by another program; change settings.listen (as shipped, it is read from HOST and PORT)\n`,
+    `127.0.0.1:${port} is in use by another program; choose another port: start with PORT=${Number(port) + 1}, or change settings.listen (as shipped, it is read from HOST and PORT)\n`,
   )
 })
 
@@ -112,7 +112,7 @@ t.test('start: an occupied admin port from the configuration exits with 3', asyn
   t.equal(await primary.exitCode(), 3)
   t.match(
     primary.messages(),
-    `127.0.0.1:${port} is in use by another program; change settings.admin`,
+    `127.0.0.1:${port} is in use by another program; choose another port: start with ADMIN_PORT=`,
   )
 })
 

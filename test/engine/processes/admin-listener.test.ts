@@ -182,8 +182,11 @@ t.test(
     const inUse = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
     t.equal(
       describeBindError('127.0.0.1:80', inUse),
-      '127.0.0.1:80 is in use by another program; change settings.listen (as shipped, it is read from HOST and PORT)',
+      '127.0.0.1:80 is in use by another program; choose another port: start with PORT=81, or change settings.listen (as shipped, it is read from HOST and PORT)',
     )
+    t.match(describeBindError('[::1]:65535', inUse, 'admin'), /ADMIN_PORT=65534/)
+    const foreign = Object.assign(new Error(''), { code: 'EADDRNOTAVAIL' })
+    t.match(describeBindError('9.9.9.9:80', foreign), /machine; change settings\.listen \(as/)
     t.match(describeBindError('x:80', new Error('odd'), 'admin'), /odd.*settings\.admin/)
   },
 )
