@@ -1,11 +1,12 @@
 /** A copy of the project like a fresh clone, with a gateway started by `npm start`, and a shell. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { isCode } from '../../engine/kit.ts'
 import { usedFolder } from '../helpers/cache.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { operatorEnv, plainCommand } from '../helpers/operator.ts'
@@ -43,7 +44,7 @@ export const clone = async (t: Test): Promise<Clone> => {
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   usedFolder(join(folder, 'data'))
   const env = createEnvironment(await freePort(), await freePort())
-  let gateway: ChildProcess | undefined
+  let gateway: Gateway | undefined
   const shell = async (text: string): Promise<string> => {
     const options = ['-euo', 'pipefail', '-O', 'expand_aliases']
     const child = spawn(...plainCommand('bash', ...options, '-c', useOwnPorts(text, env)), {
@@ -61,16 +62,22 @@ export const clone = async (t: Test): Promise<Clone> => {
       cwd: folder,
       env: { ...env, ...more },
       stdio,
+      // A group of its own, to end whatever it started.
+      detached: true,
     })
     const output = readOutput(child)
-    gateway = child
-    t.teardown(() => stop(folder, child))
+    gateway = { child, closed: once(child, 'close') }
+    process.once('exit', () => endGroup(child, 'SIGKILL'))
+    t.teardown(stop)
     await output.until(/System token/)
     env.KEY = /API key +(\S+)/.exec(output.text())?.[1] ?? ''
     env.TOKEN = /System token +(\S+)/.exec(output.text())?.[1] ?? ''
     return output
   }
-  return { folder, shell, start, stop: async () => void (gateway && (await stop(folder, gateway))) }
+  const stop = async () => {
+    if (gateway) await stopGateway(folder, gateway)
+  }
+  return { folder, shell, start, stop }
 }
 
 /** The output of a process, and a wait for a pattern in it. */
@@ -127,10 +134,27 @@ const useOwnPorts = (text: string, { PORT = '', ADMIN_PORT = '' }: Environment):
     .replaceAll('127.0.0.1:8080', `127.0.0.1:${PORT}`)
     .replaceAll('127.0.0.1:9090', `127.0.0.1:${ADMIN_PORT}`)
 
-/** Stops the gateway by the process id in data/run.json: npm does not pass signals on. */
-const stop = async (folder: string, child: ChildProcess): Promise<void> => {
-  if (child.exitCode !== null) return
-  const { pid } = JSON.parse(readFileSync(join(folder, 'data/run.json'), 'utf8'))
-  process.kill(pid, 'SIGTERM')
-  await once(child, 'exit')
+interface Gateway {
+  readonly child: ChildProcess
+  /** Resolves when all of its processes have ended: each holds the output open. */
+  readonly closed: Promise<unknown>
+}
+/** Stops the gateway by the process id in data/run.json: npm does not pass signals on. One that did
+ *  not come so far ends with its group. */
+const stopGateway = async (folder: string, { child, closed }: Gateway): Promise<void> => {
+  const file = join(folder, 'data/run.json')
+  if (existsSync(file)) endProcess(JSON.parse(readFileSync(file, 'utf8')).pid, 'SIGTERM')
+  else endGroup(child, 'SIGTERM')
+  await closed
+}
+const endGroup = ({ pid }: ChildProcess, signal: NodeJS.Signals): void => {
+  if (pid !== undefined) endProcess(-pid, signal)
+}
+const endProcess = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    // It has ended.
+    if (!isCode(error, 'ESRCH')) throw error
+  }
 }
