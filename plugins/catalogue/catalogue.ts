@@ -6,7 +6,8 @@ import { fileValidator, type Validator, validateRequest, validatorOf } from '../
 import type { Account } from '../slots.ts'
 import { PlaceRules } from '../zones/rule.ts'
 import { applyDefaults, type Defaults } from './defaults.ts'
-import { isPattern, type Pattern, parsePattern } from './pattern.ts'
+import { type DiscoveredModels, discoveredModels } from './discovery.ts'
+import { insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
 import { insertCaptured, type RoutingRule, routingRulesOf } from './rules.ts'
 import type { ModelOptions, Section } from './section.ts'
 import { addRules, insertNames, sendingRulesOf, targetsOf, upstreamOf } from './targets.ts'
@@ -25,6 +26,11 @@ export interface Entry {
   readonly only: ReadonlyMap<string, string> | undefined
   /** In order; the first rule that matches applies. */
   readonly rules: readonly RoutingRule[]
+}
+/** A model that an upstream lists: the entry of its pattern, with the context of the model. */
+export interface Discovered {
+  readonly name: string
+  readonly entry: Entry
 }
 export interface ModelMatch {
   readonly entry: Entry
@@ -58,6 +64,9 @@ export class Catalogue {
   readonly #exact = new Map<string, ModelMatch>()
   /** Aliases of exact names -> their keys in `models:`. */
   readonly #aliases = new Map<string, string>()
+  /** Undefined if no model has `discover`. */
+  readonly #discovered: DiscoveredModels | undefined
+  #listed: { readonly revision: number; readonly models: readonly Discovered[] } | undefined
   readonly #fallbacks = new Map<Entry, readonly Target[]>()
   readonly #patterns: readonly { readonly pattern: Pattern; readonly entry: Entry }[]
 
@@ -88,6 +97,8 @@ export class Catalogue {
         return names.map(each => ({ pattern: parsePattern(each), entry }))
       })
       .sort((one, other) => bySpecificity(one.pattern, other.pattern))
+    if (this.#patterns.some(({ entry }) => entry.options.discover))
+      this.#discovered = discoveredModels(host)
     for (const { entry } of this.#patterns) this.#addFallbacks(entry)
   }
   find(name: string): ModelMatch | undefined {
@@ -150,9 +161,40 @@ export class Catalogue {
   get all(): readonly Entry[] {
     return [...this.exactEntries, ...new Set(this.#patterns.map(({ entry }) => entry))]
   }
-  /** Exact names and their aliases. */
+  /** Exact names, their aliases, and discovered names. */
   get names(): Iterable<string> {
-    return [...this.exactEntries.map(({ name }) => name), ...this.#aliases.keys()]
+    const discovered = this.discovered.map(({ name }) => name)
+    return [...this.exactEntries.map(({ name }) => name), ...this.#aliases.keys(), ...discovered]
+  }
+  get discovers(): boolean {
+    return this.#discovered !== undefined
+  }
+  /** Changes with the list of discovered models. */
+  get revision(): number {
+    return this.#discovered?.revision ?? 0
+  }
+  /** Models that upstreams list, in the order of their patterns. */
+  get discovered(): readonly Discovered[] {
+    if (this.#listed?.revision === this.revision) return this.#listed.models
+    this.#listed = { revision: this.revision, models: this.#findDiscovered() }
+    return this.#listed.models
+  }
+  #findDiscovered(): readonly Discovered[] {
+    const entries = new Map<string, Entry>()
+    for (const { pattern, entry } of this.#patterns) {
+      if (!entry.options.discover || pattern.text !== entry.name) continue
+      for (const { upstream, name: target = '*' } of entry.targets) {
+        const outer = parsePattern(target)
+        for (const { name: own, context } of this.#discovered?.of(upstream)?.values() ?? []) {
+          const captures = outer.match(own)
+          const name = captures && insertCaptures(entry.name, captures)
+          if (name === undefined || entries.has(name) || this.find(name)?.entry !== entry) continue
+          const options = { ...entry.options, ...(context !== undefined && { context }) }
+          entries.set(name, { ...entry, options })
+        }
+      }
+    }
+    return [...entries].map(([name, entry]) => ({ name, entry }))
   }
   #exactMatch(name: string): ModelMatch | undefined {
     const key = this.#aliases.get(name) ?? name
@@ -204,16 +246,18 @@ export class Catalogue {
       return [...addRules(own, rules), ...this.#fallbackTargets(match.entry, visited)]
     })
   }
+  #mayServe({ upstream, name = '' }: Target): boolean {
+    return this.#discovered?.mayHave(upstream, name) ?? true
+  }
   #findByPattern(name: string): ModelMatch | undefined {
     if (name.length > NAME_LIMIT) return undefined
     for (const { pattern, entry } of this.#patterns) {
       const captures = pattern.match(name)
-      if (captures)
-        return {
-          entry,
-          targets: insertNames(entry.targets, captures),
-          rules: insertCaptured(entry.rules, captures),
-        }
+      if (!captures) continue
+      const targets = insertNames(entry.targets, captures)
+      const served = entry.options.discover ? targets.filter(each => this.#mayServe(each)) : targets
+      if (served.length > 0 || !entry.options.discover)
+        return { entry, targets: served, rules: insertCaptured(entry.rules, captures) }
     }
     return undefined
   }

@@ -2,6 +2,7 @@
  *  routes. */
 import type { Document, HostBase, Json, Route, RouteMatch } from '../../engine/plugin.ts'
 import { Catalogue } from './catalogue.ts'
+import { startDiscovery } from './discovery.ts'
 import { isPattern, parsePattern } from './pattern.ts'
 import type { Section } from './section.ts'
 
@@ -15,6 +16,8 @@ export const modelsIn = ({ models }: Document): Section => (models ?? {}) as unk
 /** The catalogue of the configuration, shared by all routes: it may hold ten thousand models. */
 export const catalogueOf = (host: CatalogueHost): Catalogue =>
   host.share('catalogue', host.config.hash, () => readCatalogue(host))
+/** Asks upstreams with `discover` for their models from now on. */
+export const discoverModels = (host: HostBase): void => startDiscovery(host, modelsOf(host))
 /** A catalogue that is not shared, for commands. */
 export const readCatalogue = (host: CatalogueHost): Catalogue => new Catalogue(modelsOf(host), host)
 

@@ -1,6 +1,7 @@
 /** The `models:` section. */
 import {
   anyOf,
+  duration,
   flag,
   integer,
   json,
@@ -106,6 +107,21 @@ export type RuleOptions = RawOf<typeof RULE>
 /** The unit that the share of a rule divides. */
 export const dividedBy = (rule: RuleOptions) => RULE.read(rule).by
 
+export const DISCOVER = object(
+  'The upstream is asked which models it has: only these are served and listed. The key has one `*`, and so has each target, as in `own/*`.',
+  {
+    every: duration('How often it is asked.', {
+      pattern: '^[1-9][0-9]{0,4}(s|m|h)$',
+      default: '1m',
+      examples: ['1m'],
+    }),
+    grace: duration('How long a model is kept that the upstream no longer lists.', {
+      default: '5m',
+      examples: ['5m'],
+    }),
+  },
+  { examples: [{ every: '1m' }] },
+)
 const MODEL = object(
   'One model, or all models whose names match a pattern.',
   {
@@ -177,6 +193,7 @@ const MODEL = object(
       { examples: ['exact'] },
     ),
     defaults: DEFAULTS,
+    discover: DISCOVER,
     only: list(
       'Names of the only routes that serve it. Other routes refuse it and name these routes.',
       text('The name of a route.', { examples: ['responses'] }),

@@ -14,7 +14,7 @@ import {
   mayUse,
   ROUTER,
 } from '../catalogue/catalogue.ts'
-import { catalogueOf, modelsIn, resourceIn } from '../catalogue/configured.ts'
+import { catalogueOf, discoverModels, modelsIn, resourceIn } from '../catalogue/configured.ts'
 import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
 import { priceReview } from '../catalogue/price-review.ts'
 import { SECTION } from '../catalogue/section.ts'
@@ -116,6 +116,7 @@ export default {
   ...priceReview(modelsIn),
   setup(options, host) {
     const catalogue = catalogueOf(host)
+    if (catalogue.discovers) discoverModels(host)
     if (typeof options === 'object' && 'list' in options) return listStage(options, catalogue, host)
     const router = new RuleRouter(host.metrics)
     const stage = findStage(modelReader(options), { catalogue, router })
@@ -282,8 +283,14 @@ const listStage = (
   })
   // Made at the first request: few processes are asked for it.
   let all: readonly ListItem[] | undefined
+  let revision = 0
   const allItems = () => {
-    all ??= catalogue.exactEntries.map(entry => listItem(entry.name, entry))
+    if (all && revision === catalogue.revision) return all
+    revision = catalogue.revision
+    all = [
+      ...catalogue.exactEntries.map(entry => listItem(entry.name, entry)),
+      ...catalogue.discovered.map(({ name, entry }) => listItem(name, entry)),
+    ]
     return all
   }
   const { parameters } = listings[list]
@@ -302,7 +309,8 @@ const listStage = (
       if (one !== undefined) {
         const name = params[one] ?? ''
         const { entry } = findPermitted(name, catalogue, account)
-        const item = listItem(name, entry)
+        const discovered = entry.options.discover && allItems().find(({ id }) => id === name)
+        const item = discovered ?? listItem(name, entry)
         if (!isShown(item)) throw fault('MODEL_NOT_HERE', [shorten(name)])
         exchange.answer(200, listing.one(item))
         return

@@ -37,13 +37,16 @@ export interface Listing {
   readonly parameters: NonNullable<RouteDescription['parameters']>
 }
 
-const OPENAI_MODEL = object({
-  id: text,
-  object: constant('model'),
-  created: integer,
-  owned_by: text,
-  supported_endpoint_types: listOf(text),
-})
+const OPENAI_MODEL = object(
+  {
+    id: text,
+    object: constant('model'),
+    created: integer,
+    owned_by: text,
+    supported_endpoint_types: listOf(text),
+  },
+  { max_model_len: integer },
+)
 const ANTHROPIC_MODEL = object({
   type: constant('model'),
   id: text,
@@ -71,6 +74,9 @@ const openai: Listing = {
     created: CREATED,
     owned_by: entry.options.owner ?? entry.targets[0]?.upstream ?? '',
     supported_endpoint_types: endpoints,
+    // As vLLM names it: agents read it there.
+    ...(entry.options.discover &&
+      entry.options.context && { max_model_len: entry.options.context }),
   }),
   list: models => ({ object: 'list', success: true, data: models.map(openai.one) }),
 }

@@ -34,6 +34,7 @@ export const problemsIn = (
     for (const [index, { to }] of (options.rules ?? []).entries())
       if (to !== undefined)
         checkTargets(['models', name, 'rules', index], { to }, pattern, upstreams, report)
+    checkDiscovery(name, options, pattern, report)
     checkRoutes(name, options, routes, schemas, report)
     checkRules(name, options, upstreams, report)
   }
@@ -120,6 +121,29 @@ const checkTargets = (
         )
   }
 }
+/** Names of the upstream and of the gateway must follow from each other. */
+const checkDiscovery = (
+  name: string,
+  options: ModelOptions,
+  pattern: Pattern | undefined,
+  report: Report,
+): void => {
+  if (!options.discover) return
+  const where = ['models', name, 'discover']
+  const isOne = pattern?.stars === 1 && pattern.placeholders.size === 0
+  if (!isOne || options.aliases)
+    report(where, 'MODEL_DISCOVER', DISCOVER_KEY, isPattern(name) ? undefined : `${name}-*`)
+  for (const [index, { name: target = '' }] of targetsOf(options).entries())
+    if (!/^[^*{}]*\*[^*{}]*$/.test(target))
+      report(
+        positionOf(['models', name], options, index),
+        'MODEL_DISCOVER',
+        'with `discover` a target has one * for the name at the upstream, such as own/*',
+      )
+}
+const DISCOVER_KEY =
+  'a model with `discover` has a key with one *, no placeholder and no aliases, such as own-*'
+
 const positionOf = (
   at: readonly (string | number)[],
   { to }: Pick<ModelOptions, 'to'>,

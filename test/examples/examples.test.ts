@@ -10,7 +10,7 @@ import { exampleFiles } from '../docs/examples.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
 import { sharedPostgres } from '../helpers/store/postgres.ts'
-import { credit, ROOT, runReadme, startExample, startProvider } from './run-example.ts'
+import { credit, ROOT, runReadme, startExample, startProvider, startScript } from './run-example.ts'
 
 t.jobs = 3
 const FOLDERS = readdirSync(`${ROOT}/examples`, { withFileTypes: true })
@@ -62,6 +62,24 @@ t.test('rules: a long prompt goes to another model, and the header says so', asy
   const out = await runReadme('rules', gateway, await gateway.key())
   t.match(out, /^x-tollgate-rule: long\r$/m)
   t.match(out, '"content":"Hello from model-long."')
+})
+
+t.test('own-engines: models are discovered, and charged at the price of their pattern', async t => {
+  const engine = ['examples/own-engines/engine.mjs', '0', 'model-a', 'model-b']
+  const [first, second] = [await startScript(t, engine), await startScript(t, engine)]
+  const env = { FIRST_URL: first.url, SECOND_URL: second.url }
+  const gateway = await startExample(t, 'own-engines', env)
+  await credit(t, 'own-engines', gateway, env)
+  const key = await gateway.key()
+  const isListed = async () =>
+    (await runReadme('own-engines', gateway, key)).includes('own/model-a')
+  await eventually(isListed)
+  const out = await runReadme('own-engines', gateway, key)
+  t.match(out, '{"id":"own/model-b","object":"model"')
+  t.match(out, '"max_model_len":32768')
+  t.match(out, '"content":"Hello from model-b."')
+  const calls = [...first.requests(), ...second.requests()].filter(line => line.startsWith('POST'))
+  t.match(calls[0], /"model": ?"model-b"/)
 })
 
 t.test('failover: the second provider answers what the first one refuses', async t => {

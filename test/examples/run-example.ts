@@ -85,8 +85,10 @@ export interface Provider {
   readonly requests: () => readonly string[]
 }
 /** Starts examples/provider.mjs, in a process of its own; `status` refuses all calls. */
-export const startProvider = async (t: Test, status?: number): Promise<Provider> => {
-  const args = ['examples/provider.mjs', '0', ...(status === undefined ? [] : [`${status}`])]
+export const startProvider = (t: Test, status?: number): Promise<Provider> =>
+  startScript(t, ['examples/provider.mjs', '0', ...(status === undefined ? [] : [`${status}`])])
+/** Starts a provider of an example in a process of its own. */
+export const startScript = async (t: Test, args: readonly string[]): Promise<Provider> => {
   const child = start(process.execPath, args)
   t.teardown(() => child.kill())
   let text = ''
