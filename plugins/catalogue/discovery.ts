@@ -65,6 +65,8 @@ const discoveredUpstreams = (section: Section) => {
 }
 
 const TIMEOUT = 10_000
+/** ms between two reads until the first list. */
+const RETRY = 1_000
 const ANSWER_LIMIT = 8 * 1024 * 1024
 /** A longer list is cut. */
 const MOST_MODELS = 10_000
@@ -122,12 +124,14 @@ export const startDiscovery = (host: HostBase, section: Section): void => {
   if (upstreams.size === 0) return
   host.share('discovery of models', String(host.config.version), () => {
     const discovered = discoveredModels(host)
-    for (const [upstream, { every, grace }] of upstreams)
-      host.job(
+    for (const [upstream, { every, grace }] of upstreams) {
+      const job = host.job(
         `discovery of models: ${upstream}`,
         every,
         async signal => {
-          const models = await readModels(upstream, host, signal)
+          // Rejects before the first version is live.
+          const models = await readModels(upstream, host, signal).catch(() => undefined)
+          if (!models && !discovered.of(upstream)) setTimeout(() => job.wake(), RETRY).unref()
           if (!models) return
           const { added, removed } = discovered.update(upstream, models, grace, performance.now())
           if (added.length + removed.length > 0)
@@ -135,6 +139,7 @@ export const startDiscovery = (host: HostBase, section: Section): void => {
         },
         { each: true },
       )
+    }
     return {}
   })
 }

@@ -80,6 +80,13 @@ t.test('own-engines: models are discovered, and charged at the price of their pa
   t.match(out, '"content":"Hello from model-b."')
   const calls = [...first.requests(), ...second.requests()].filter(line => line.startsWith('POST'))
   t.match(calls[0], /"model": ?"model-b"/)
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: '{"model":"own/model-a","messages":[{"role":"user","content":"Hello"}]}',
+  })
+  // 10 tokens at 0.10 and 5 at 0.40 for a million.
+  t.equal(response.headers.get('x-tollgate-charge'), '0.000003')
 })
 
 t.test('failover: the second provider answers what the first one refuses', async t => {

@@ -219,7 +219,7 @@ export const UPSTREAM = object(
                 'A POST, for example one that warms the server up.',
                 {
                   path: required(PROBE_PATH),
-                  body: required(json('Its JSON.', { examples: [{ warm: true }] })),
+                  body: required(json('The JSON of its body.', { examples: [{ warm: true }] })),
                 },
                 { examples: [{ path: '/v1/warm', body: { warm: true } }] },
               ),

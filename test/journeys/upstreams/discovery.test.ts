@@ -53,7 +53,7 @@ upstreams:
 models:
   own/*: { to: vllm/*, discover: { every: 1s, grace: 1s }, free: true }
   o-*: { to: ollama/*, discover: { every: 1s }, free: true }
-  l-*: { to: llama/*, discover: { every: 1s }, free: true, owner: lab }
+  l-*: { to: llama/*, discover: { every: 1h }, free: true, owner: lab }
   named: { to: vllm/base, free: true }
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
@@ -90,7 +90,7 @@ routes:
     { id: 'o-llama3:8b', owned_by: 'ollama' },
   ])
 
-  // The third engine was away at the start.
+  // The third engine was away at the start, and is asked until it answers.
   t.match(await ask('l-any'), /^502 /, 'an engine that is not known yet decides itself')
   await startEngine('llama', port, 'gemma.gguf')
   await eventually(async () => (await names()).includes('l-gemma.gguf'))
