@@ -51,9 +51,9 @@ export interface FetchedMedia {
 export const namesMedia = ({ turns }: Prompt, fetched: FetchedMedia): boolean =>
   turns.some(({ content }) => content.some(each => holdsFetched(each, fetched)))
 const holdsFetched = (content: Content, fetched: FetchedMedia): boolean =>
-  content.type === 'result'
-    ? content.content.some(each => needsFetch(each, fetched))
-    : needsFetch(content, fetched)
+  partsIn(content).some(each => holdsFetched(each, fetched)) || needsFetch(content, fetched)
+const partsIn = (content: Content): readonly Content[] =>
+  content.type === 'result' ? content.content : (content.type === 'media' && content.parts) || []
 
 /** Replaces URLs of such media by their data. */
 export const fetchMedia = async (
@@ -110,8 +110,12 @@ export class MediaFetcher {
     for (const each of content) parts.push(await this.#fetchPart(each))
     return parts
   }
+  /** A document may hold other media. */
   async #fetchPart<Part extends Content>(part: Part): Promise<Part | Media> {
-    return needsFetch(part, this.#fetched) ? this.#fetch(part) : part
+    if (part.type !== 'media') return part
+    if (needsFetch(part, this.#fetched)) return this.#fetch(part)
+    const { parts }: Media = part
+    return parts ? { ...(part as Media), parts: await this.#fetchParts(parts) } : part
   }
   async #fetch(media: Media): Promise<Media> {
     const { source, at = 'messages' } = media

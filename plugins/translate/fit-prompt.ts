@@ -2,7 +2,12 @@
  *  that it cannot run, offers functions in place of free-text tools, and converts names. */
 import { fault } from '../formats/faults.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
-import { fitContent, withoutEmptyMedia, withoutSystemMedia } from '../formats/hub/fit/content.ts'
+import {
+  fitContent,
+  fitMediaKinds,
+  withoutEmptyMedia,
+  withoutSystemMedia,
+} from '../formats/hub/fit/content.ts'
 import { fitSettings } from '../formats/hub/fit/settings.ts'
 import { fitThinking } from '../formats/hub/fit/thinking.ts'
 import { restoreFreeCalls, withFunctionsForFreeTools } from '../formats/hub/free-tools.ts'
@@ -42,7 +47,7 @@ export const fitPrompt = (wholePrompt: Prompt, goal: Goal): FittedPrompt => {
 /** Values that the client's own provider may take and the target's refuses. */
 const fitValues = (prompt: Prompt, format: string, { facts: target, dropped }: Goal): Prompt => {
   const { thinking, previous, settings } = prompt
-  const fitted = withoutEmptyMedia(prompt, dropped)
+  const fitted = fitMediaKinds(withoutEmptyMedia(prompt, dropped), target.traits.media)
   const isContinued = previous !== undefined && format === 'openai-responses'
   if (!isContinued && isSilent(fitted.turns)) {
     const param = dropped.nameOf('turns')

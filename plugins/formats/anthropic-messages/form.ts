@@ -6,6 +6,7 @@ import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import { JSON_REQUEST, schemaRequest } from '../hub/form-request.ts'
 import type { Form, Prompt } from '../hub/prompt.ts'
+import { objectSchema } from '../hub/root-schema.ts'
 import { objectIn, rejectValue, requiredObject, requiredText } from './members.ts'
 
 /** The tool that stands in for structured output. The decoder recognises it by its name and
@@ -50,7 +51,7 @@ export const writeForm = (
       instructions: schemaRequest(schema),
     }
   const description = form.description ?? 'Gives the answer. It must be called once.'
-  return { tool: { name: FORM_TOOL_NAME, description, input_schema: schema } }
+  return { tool: { name: FORM_TOOL_NAME, description, input_schema: objectSchema(schema) } }
 }
 
 /** Moves the description into the schema, the only field for it. */

@@ -78,7 +78,7 @@ const writeSource = (media: Media): Fields => {
   const { source } = media
   if (source.type === 'data') {
     const mimeType = mimeFor(source.mime)
-    if (REFUSED.has(mimeType)) throw unsupportedMedia(media, mimeType)
+    if (REFUSED.has(mimeType) || PACKED.test(mimeType)) throw unsupportedMedia(media, mimeType)
     return { inlineData: { mimeType, data: source.data } }
   }
   if (source.type === 'text') {
@@ -95,6 +95,8 @@ const writeSource = (media: Media): Fields => {
   const mimeType = mime === undefined ? undefined : mimeFor(mime)
   return { fileData: omitUndefined({ fileUri: source.url, mimeType }) }
 }
+/** Files of other programs and archives, which Google refuses. */
+const PACKED = /^application\/(?:vnd\.|msword|octet-stream|(?:[\w-]+\+)?(?:g?zip|x-tar|x-7z))/
 /** Images that Google refuses. */
 const REFUSED: ReadonlySet<string> = new Set([
   'image/gif',

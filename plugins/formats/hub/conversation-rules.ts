@@ -44,9 +44,21 @@ export const RULES = {
     'A target of an OpenAI format accepts cache_control beside parts and tools, as OpenRouter does.',
     { examples: [true] },
   ),
-  custom_tools: flag('false: it has no custom tools; a function with one text stands for each.', {
-    examples: [false],
-  }),
+  media: list(
+    'Kinds of media that it takes, if not all. Documents of text are sent as text; other media are refused by their path.',
+    oneOf('A kind of media.', ['image', 'document', 'audio', 'video'], { examples: ['image'] }),
+    { uniqueItems: true, examples: [['image']] },
+  ),
+  answer_members: flag(
+    'false: a target of openai-chat refuses members of messages that only answers of OpenAI have: refusal, annotations, cache_control. The gateway leaves them out; a refusal becomes text.',
+    { examples: [false] },
+  ),
+  custom_tools: flag(
+    'false: it has no custom tools; a function with one text stands for each. At openai-chat it has no choice of several tools either; the selected ones are offered alone.',
+    {
+      examples: [false],
+    },
+  ),
 }
 
 /** gpt-oss is an open model, which other providers serve. */

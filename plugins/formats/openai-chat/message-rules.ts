@@ -17,6 +17,7 @@ export const applyRules = (
   let result = traits.developer === false ? edit(messages, withoutDeveloper) : messages
   if (reasoning === 'refused') result = edit(result, withoutThoughts)
   if (reasoning === 'required') result = edit(result, withThoughts)
+  if (traits.answer_members === false) result = edit(result, withoutAnswerMembers)
   const length = traits.call_ids
   if (typeof length === 'number') result = edit(result, message => withIds(message, length))
   if (traits.user_after_results === false) result = withoutMessagesAfterResults(result)
@@ -34,6 +35,29 @@ const edit = (messages: Messages, change: (message: Fields) => Fields): Messages
 }
 const withoutDeveloper = (message: Fields): Fields =>
   message.role === 'developer' ? { ...message, role: 'system' } : message
+/** Members that clients copy from an answer into the history. */
+const ANSWER_MEMBERS = ['refusal', 'annotations', 'cache_control', 'audio', 'function_call']
+const withoutAnswerMembers = (message: Fields): Fields => {
+  const isExtra = (key: string): boolean =>
+    ANSWER_MEMBERS.includes(key) &&
+    // A call and a sound of the history have no other place.
+    (message[key] === null || !['audio', 'function_call'].includes(key))
+  const content = withoutHints(message.content ?? null)
+  if (content === (message.content ?? null) && !Object.keys(message).some(isExtra)) return message
+  const { refusal } = message
+  const members = Object.entries(message).filter(([key]) => !isExtra(key))
+  const isRefusal = typeof refusal === 'string' && !message.content
+  return { ...Object.fromEntries(members), content: isRefusal ? refusal : content }
+}
+const withoutHints = (content: Json): Json => {
+  if (!Array.isArray(content)) return content
+  if (!content.some(part => isFields(part) && 'cache_control' in part)) return content
+  return content.map(part => {
+    if (!isFields(part)) return part
+    const { cache_control: _, ...others } = part
+    return others
+  })
+}
 const THOUGHTS = ['reasoning_content', 'reasoning', 'reasoning_details']
 const withoutThoughts = (message: Fields): Fields => {
   if (message.role !== 'assistant' || !THOUGHTS.some(key => key in message)) return message
@@ -96,4 +120,4 @@ export const repairHistory = (
   const repaired = applyRules(messages, target)
   return repaired === messages ? [] : [['messages', repaired as Json]]
 }
-const RULES = ['call_ids', 'user_after_results', 'prefill', 'reasoning']
+const RULES = ['call_ids', 'user_after_results', 'prefill', 'reasoning', 'answer_members']

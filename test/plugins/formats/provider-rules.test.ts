@@ -42,6 +42,19 @@ t.test('messages: temperature and top_p are not sent together', t => {
   t.end()
 })
 
+t.test('messages: the tool that stands for a schema has a plain object as root', t => {
+  const schema = {
+    type: 'object',
+    properties: { a: { type: 'string' } },
+    oneOf: [{ required: ['a'] }, { required: ['b'] }],
+  }
+  const { body } = send(MESSAGES, { form: { type: 'schema', schema } }, { structured: false })
+  const [tool] = body.tools as { input_schema: Body }[]
+  t.match(tool?.input_schema, { type: 'object', properties: { a: { type: 'string' } } })
+  t.notOk('oneOf' in (tool?.input_schema ?? {}))
+  t.end()
+})
+
 /** Keyword -> a schema with it, and the description that it becomes. */
 const CONSTRAINTS: readonly (readonly [Json, string])[] = [
   [{ type: 'integer', minimum: 0, maximum: 9 }, '{minimum: 0, maximum: 9}'],

@@ -132,13 +132,17 @@ t.test('video pages: Google gets their address', async t => {
 t.test('media by URL in results: fetched for targets that open no URLs', async t => {
   const url = 'https://example.com/a.png'
   const image = { type: 'image', source: { type: 'url', url } }
+  const whole = { type: 'document', source: { type: 'content', content: [image] } }
   const body = {
     max_tokens: 100,
     tools: [{ name: 'f', input_schema: PARAMETERS }],
     messages: [
       user,
       { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [image] }] },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'a', content: [image, whole] }],
+      },
     ],
   }
   for (const target of targetsOf('google-gemini', 'google-interactions', 'bedrock-converse')) {
@@ -149,4 +153,68 @@ t.test('media by URL in results: fetched for targets that open no URLs', async t
     t.match(text, BASE64, target.title)
     t.notMatch(text, url, target.title)
   }
+})
+
+const targetOf = (title: string): CellTarget => {
+  const target = TARGETS.find(each => each.title === title)
+  if (!target) throw new Error(`no target ${title}`)
+  return target
+}
+const [MISTRAL, DEEPSEEK] = ['openai-chat/mistral', 'openai-chat/deepseek'].map(targetOf)
+t.test('answer members: clients may copy them to a provider that refuses them', async t => {
+  const copied = { refusal: null, annotations: [], audio: null, function_call: null }
+  const part = { type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }
+  const messages = [
+    { role: 'user', content: [part] },
+    { role: 'assistant', content: 'Hello.', ...copied },
+    user,
+    { role: 'assistant', content: null, refusal: 'No.' },
+    user,
+  ]
+  const { upstreamBody } = await send(
+    { client: 'openai-chat', name: '', body: { messages } },
+    MISTRAL as CellTarget,
+  )
+  t.same(upstreamBody?.messages, [
+    { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+    { role: 'assistant', content: 'Hello.' },
+    user,
+    { role: 'assistant', content: 'No.' },
+    user,
+  ])
+})
+t.test('media of kinds that a provider lacks: texts are sent as text, others refused', async t => {
+  const ask = (source: LooseObject) => {
+    const content = [{ type: 'document', source }]
+    const body = { max_tokens: 10, messages: [{ role: 'user', content }] }
+    return send({ client: 'anthropic-messages', name: '', body }, DEEPSEEK as CellTarget)
+  }
+  const text = await ask({ type: 'text', media_type: 'text/plain', data: 'a page' })
+  t.match(text.upstreamBody?.messages, [{ content: 'a page' }])
+  const pdf = await ask({ type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' })
+  t.match(pdf.refusal, /400 'messages\[0\].content\[0\]'/)
+  const inlineData = { mimeType: 'text/csv', data: Buffer.from('a,b').toString('base64') }
+  const contents = [{ role: 'user', parts: [{ inlineData }] }]
+  const csv = await send(
+    { client: 'google-gemini', name: '', body: { contents } },
+    DEEPSEEK as CellTarget,
+  )
+  t.match(csv.upstreamBody?.messages, [{ content: 'a,b' }])
+})
+t.test('choices of several tools: offered alone to providers without such a choice', async t => {
+  const declarations = ['f', 'g', 'h'].map(name => ({ name }))
+  const functionCallingConfig = { mode: 'ANY', allowedFunctionNames: ['f', 'h'] }
+  const body = {
+    contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+    tools: [{ functionDeclarations: declarations }],
+    toolConfig: { functionCallingConfig },
+  }
+  const request = { client: 'google-gemini', name: '', body } as const
+  const { upstreamBody } = await send(request, DEEPSEEK as CellTarget)
+  t.match(upstreamBody, {
+    tool_choice: 'required',
+    tools: [{ function: { name: 'f' } }, { function: { name: 'h' } }],
+  })
+  const openai = await send(request, targetOf('openai-chat/gpt-5'))
+  t.match(openai.upstreamBody?.tool_choice, { type: 'allowed_tools' })
 })

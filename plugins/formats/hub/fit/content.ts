@@ -1,6 +1,8 @@
 /** Brings the content of a prompt into what every target knows: one name for each media type, and
  *  documents that hold other content taken apart. One walk, also through tool results. Media of
  *  system turns become the user's. Pure. */
+import type { Json } from '../../../../engine/plugin.ts'
+import { fault } from '../../faults.ts'
 import { kindOfMime } from '../../media/media.ts'
 import { mediaName } from '../../media/media-names.ts'
 import type { DroppedFields } from '../codec.ts'
@@ -78,6 +80,31 @@ export const withoutSystemMedia = (prompt: Prompt): Prompt => {
     return texts.length > 0 ? [{ ...turn, content: texts }, user] : [user]
   })
   return { ...prompt, turns }
+}
+
+/** Media of kinds that a target does not take: documents of text become texts, also in tool
+ *  results. Throws a fault for others. */
+export const fitMediaKinds = (prompt: Prompt, kinds: Json | undefined): Prompt => {
+  if (!Array.isArray(kinds)) return prompt
+  const fitPart = <Part extends Content>(part: Part): Part | Media => {
+    if (part.type !== 'media' || kinds.includes(part.kind)) return part
+    const source = textSource(part.source)
+    if (part.kind === 'document' && source) return { ...part, source }
+    const param = part.at ?? 'messages'
+    throw fault('CONTENT_UNSUPPORTED', [param, part.kind], { param })
+  }
+  const fit = (content: Content): Content =>
+    content.type === 'result'
+      ? { ...content, content: content.content.map(part => fitPart<Text | Media>(part)) }
+      : fitPart(content)
+  const turns = prompt.turns.map(turn => ({ ...turn, content: turn.content.map(fit) }))
+  return { ...prompt, turns }
+}
+const TEXT_TYPE = /^(?:text\/|application\/(?:json|jsonl|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
+const textSource = (source: Media['source']): Media['source'] | undefined => {
+  if (source.type === 'text') return source
+  if (source.type !== 'data' || !TEXT_TYPE.test(source.mime)) return undefined
+  return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
 }
 
 /** Empty documents and media, which say nothing and which some providers refuse, are left out and
