@@ -33,9 +33,8 @@ import { editAttempt, UNPRICED_TIERS } from './conversion/unpriced-tiers.ts'
 import { isOpen } from './credentials/credential-extraction.ts'
 import { exportAccounts } from './declared-accounts/command.ts'
 import { type Admission, CallAdmission } from './ledger/admission/call-admission.ts'
-import { reportBudgets, reportUnusedBudgets } from './ledger/budgets/section.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
-import { LEDGER } from './ledger/declarations.ts'
+import { LEDGER, reportSections, reportUnusedSections } from './ledger/declarations.ts'
 import {
   applyOverride,
   describePrice,
@@ -105,7 +104,7 @@ export default {
   },
   check(document: Document, report: Report, { before }: CheckHostOf<HostBase>) {
     if (!Array.isArray(document.pipeline)) return
-    if (!document.pipeline.includes('meter')) return reportUnusedBudgets(document, report)
+    if (!document.pipeline.includes('meter')) return reportUnusedSections(document, report)
     const prices = new Prices({ models: modelsIn(document), settings: document.settings }, report)
     prices.check(report, before)
     const isPriced = Object.keys(modelsIn(document)).some(
@@ -116,7 +115,7 @@ export default {
     const { currency } = prices
     const isModel = (name: string) =>
       unknownModelIn([name], { section: () => modelsIn(document) as never }) === undefined
-    reportBudgets(document, { currency, isReachable, isModel, report })
+    reportSections(document, { currency, isReachable, isModel, report })
   },
   setup(options, host): Stage {
     if (!hasModelStage(host.route)) return {}

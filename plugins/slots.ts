@@ -197,7 +197,7 @@ export type KeptHold = {
   readonly key: number | null
   /** Nanos. */
   readonly held: string
-  /** The wallets of its budgets. */
+  /** The wallets of its budgets and of its plan. */
   readonly budgets?: readonly number[]
   /** ms since 1970. */
   readonly opened: number

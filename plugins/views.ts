@@ -91,6 +91,18 @@ export type BudgetView = {
   | (BudgetTermsView & { readonly problem: null })
   | ({ readonly [member in keyof BudgetTermsView]: null } & { readonly problem: string })
 )
+/** The plan of an account. Amounts: of the window of now. */
+export type PlanView = {
+  readonly account: string
+  readonly plan: string
+  readonly state: 'active' | 'expired' | 'unknown'
+  readonly since: string
+  readonly expires: string | null
+  readonly amount: string
+  readonly used: string
+  readonly remaining: string
+  readonly resets: string | null
+}
 export type SignInLinkView = { readonly url: string; readonly expires: string }
 
 type CredentialState = 'active' | 'expired' | 'revoked'
@@ -181,6 +193,8 @@ type NamedCall = ServedFacts & {
  *  cache, and those of the answer with thinking; null without any. */
 export type UsageCall = NamedCall &
   Amounts & {
+    /** The part of the cost that the plan of the account paid. */
+    readonly planned: string
     readonly input_tokens: number | null
     readonly cached_tokens: number | null
     readonly output_tokens: number | null
@@ -243,6 +257,8 @@ export type Receipt = NamedCall &
     readonly closed: string | null
     readonly held: string
     readonly uncollected: string
+    /** The part of the cost that the plan of the account paid. */
+    readonly planned: string
     readonly usage: Readonly<Record<string, number>> | null
     readonly lines: readonly ReceiptLine[]
     readonly unpriced: readonly string[]
@@ -263,6 +279,8 @@ export type ChargeRow = Amounts & {
   readonly task: string | null
   readonly held: string
   readonly uncollected: string
+  /** The part of the cost that the plan of the account paid. */
+  readonly planned: string
 }
 /** How a provider served a call, for operators. */
 export type ServedView = ServedFacts & {
@@ -288,6 +306,8 @@ export type ChargeView = ServedView &
     readonly closed: string | null
     readonly hold: string
     readonly uncollected: string
+    /** The part of the cost that the plan of the account paid. */
+    readonly planned: string
     readonly estimated: boolean
     readonly usage: Readonly<Record<string, number>> | null
     /** `nanos`: the amount in 1e-9 of a unit. */
@@ -462,6 +482,8 @@ export type AccountStatement = {
   readonly debited: string
   readonly refunded: string
   readonly charged: string
+  /** The part of the charges that plans paid, less what refunds returned to them. */
+  readonly planned: string
   readonly closing: string
   readonly pending: number
   readonly lines: readonly StatementLineRow[]

@@ -119,6 +119,7 @@ const call = {
   ms: nullable(integer),
 }
 const amounts = { cost: MONEY, refunded: MONEY }
+const planned = described('The part of the cost that the plan of the account paid', MONEY)
 const failure = { status: integer, code: text, message: text }
 const LATENCIES = Object.fromEntries(
   LATENCY_COLUMNS.map(name => [
@@ -130,6 +131,7 @@ const usage = described(
   'One row for each call; or with `by` for each day, model or key',
   object(amounts, {
     ...call,
+    planned,
     key: nullable(integer),
     input_tokens: described('Of the whole prompt', nullable(integer)),
     cached_tokens: described(
@@ -154,6 +156,7 @@ const receipt = object(
     closed: nullable(time),
     held: MONEY,
     uncollected: MONEY,
+    planned,
     usage: any,
     lines: list(object({ amount: MONEY }, { meter: text })),
     unpriced: list(text),

@@ -1,9 +1,10 @@
-/** The commands `tollgate budgets`, `codes`, `credits` and `statements`. */
+/** The commands `tollgate budgets`, `codes`, `credits`, `plans` and `statements`. */
 import type { Command } from '../../engine/plugin.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
 import { budgetOperations } from '../operator/operations/budgets/operations.ts'
 import { codeOperations } from '../operator/operations/codes.ts'
 import { creditOperations } from '../operator/operations/credits.ts'
+import { planOperations } from '../operator/operations/plans/operations.ts'
 import { statementOperations } from '../operator/operations/statements.ts'
 
 export const moneyCommands = {
@@ -20,6 +21,10 @@ export const moneyCommands = {
     summary: 'Credits payments by their reference.',
     standalone: true,
     subcommands: subcommandsOf(creditOperations),
+  },
+  plans: {
+    summary: 'Plans of accounts.',
+    subcommands: subcommandsOf(planOperations),
   },
   statements: {
     summary: 'Prints statements of accounts.',

@@ -104,6 +104,7 @@ const receiptOf = (row: Row): Receipt => {
     ...amountsOf(row),
     held: printMoney(nanosOf(row.held)),
     uncollected: printMoney(nanosOf(row.uncollected)),
+    planned: printMoney(nanosOf(row.planned)),
     usage: parseOr<Meters | null>(row.usage, null),
     lines: lines.map(({ nanos: each, ...line }) => ({
       ...line,
@@ -135,6 +136,7 @@ const failedReceiptOf = (row: Row): Receipt => ({
   refunded: '0',
   held: '0',
   uncollected: '0',
+  planned: '0',
   usage: null,
   lines: [],
   unpriced: [],

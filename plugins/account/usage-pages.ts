@@ -228,6 +228,7 @@ export const amountsOf = (row: Row) => ({
   ...(row.calls !== undefined && { calls: Number(row.calls) }),
   cost: printMoney(nanosOf(row.amount)),
   refunded: printMoney(nanosOf(row.refunded ?? 0)),
+  ...(row.planned !== undefined && { planned: printMoney(nanosOf(row.planned)) }),
 })
 const keyOf = ({ key }: Row): number | null => (key === null ? null : Number(key))
 /** Null while a call is open, and for calls without tokens. */

@@ -133,6 +133,7 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
     'estimated',
     'cost',
     'refunded',
+    'planned',
     'tier',
     'speed',
     'geography',

@@ -15,6 +15,8 @@ import type {
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { BUDGET_RULES } from './budgets/audit-rules.ts'
+import { PLAN_RULES } from './plans/audit-rules.ts'
+import { plannedInSql } from './plans/part.ts'
 import { nanosOf } from './statements.ts'
 import { walletInSql } from './wallet.ts'
 
@@ -42,26 +44,32 @@ const sql = (name: string, text: string): Sql => ({ name: `audit: ${name}`, text
 const IN_RANGE = 'account BETWEEN ? AND ?'
 const accountsIn = ([first, last]: Wallets): Wallets => [Math.ceil(first / 2), Math.floor(last / 2)]
 
-/** All credits and charges of accounts, and the charges that are archived. */
+/** All credits and charges of accounts, and the charges that are archived. Plans
+ *  paid parts of the charges: those come last, and an index has them. */
 const BALANCE_ENTRIES = `
-  SELECT account, amount FROM credits WHERE ${IN_RANGE}
+  SELECT account, amount - planned AS amount FROM credits WHERE ${IN_RANGE}
   UNION ALL
   SELECT account, -amount FROM charges WHERE ${IN_RANGE} AND state = 'settled'
   UNION ALL
-  SELECT account, -amount FROM archived_charges WHERE ${IN_RANGE}`
+  SELECT account, planned - amount FROM archived_charges WHERE ${IN_RANGE}
+  UNION ALL
+  SELECT account, ${plannedInSql('charges')} FROM charges WHERE ${IN_RANGE} AND plan IS NOT NULL`
 
 /** The same in an order independent of clocks: a credit by its id, then the charges settled after
  *  it. Charges older than the column `serial` come before the others of their account, since their
  *  order among its older credits is unknown. */
 const ORDERED_ENTRIES = `
-  SELECT account, id AS serial, 0 AS turn, amount FROM credits WHERE ${IN_RANGE}
+  SELECT account, id AS serial, 0 AS turn, amount - planned AS amount FROM credits WHERE ${IN_RANGE}
   UNION ALL
   SELECT account, coalesce(serial, min(serial) OVER (PARTITION BY account), (SELECT max(id) FROM credits)),
     1, -amount
   FROM (SELECT account, serial, sum(amount) AS amount FROM charges
     WHERE ${IN_RANGE} AND state = 'settled' GROUP BY account, serial) charged
   UNION ALL
-  SELECT account, serial, 1, -amount FROM archived_charges WHERE ${IN_RANGE}`
+  SELECT account, serial, 1, planned - amount FROM archived_charges WHERE ${IN_RANGE}
+  UNION ALL
+  SELECT account, serial, 1, ${plannedInSql('charges')} FROM charges
+  WHERE ${IN_RANGE} AND plan IS NOT NULL AND state = 'settled'`
 
 const USE_ENTRIES = `
   SELECT account, amount FROM charges WHERE ${IN_RANGE} AND state = 'settled'
@@ -74,17 +82,19 @@ const USE_ENTRIES = `
 const RESERVATIONS = `
   SELECT wallet, amount FROM shares
   UNION ALL
-  SELECT ${walletInSql.account('account')}, held FROM charges
+  SELECT ${walletInSql.account('account')}, held - coalesce(plan_held, 0) FROM charges
   WHERE state = 'open' AND process IS NULL
   UNION ALL
   SELECT ${walletInSql.key('key')}, held FROM charges
   WHERE state = 'open' AND process IS NULL AND key IS NOT NULL AND key_held = 1`
 
-/** The values of three entry queries, and of the wallets that they belong to. */
-const entriesAndWallets = (wallets: Wallets): readonly Value[] => {
-  const accounts = accountsIn(wallets)
-  return [...accounts, ...accounts, ...accounts, ...wallets]
-}
+/** The values of some entry queries, and of the wallets that they belong to. */
+const entriesAndWallets =
+  (entries: number) =>
+  (wallets: Wallets): readonly Value[] => {
+    const accounts = accountsIn(wallets)
+    return [...Array.from({ length: entries }, () => accounts).flat(), ...wallets]
+  }
 
 // Joins use an owner column: with an expression SQLite computes all sums again for every wallet.
 const WALLET_RULES: readonly PartialRule<Wallets>[] = [
@@ -97,7 +107,7 @@ const WALLET_RULES: readonly PartialRule<Wallets>[] = [
          ON e.account = w.account
        WHERE w.id BETWEEN ? AND ? AND w.account IS NOT NULL AND w.balance <> coalesce(e.total, 0) LIMIT 100`,
     ),
-    values: entriesAndWallets,
+    values: entriesAndWallets(4),
     describe: ({ account, balance, total }) => ({
       subject: `account ${account}`,
       detail: `its balance is ${balance}, the sum of its entries is ${total}`,
@@ -114,7 +124,7 @@ const WALLET_RULES: readonly PartialRule<Wallets>[] = [
        WHERE w.id BETWEEN ? AND ?
        GROUP BY p.account, w.deepest HAVING min(p.running) < -w.deepest LIMIT 100`,
     ),
-    values: entriesAndWallets,
+    values: entriesAndWallets(4),
     describe: ({ account, least, deepest }) => ({
       subject: `account ${account}`,
       detail: `its balance was ${least} at one time; its overdraft was never above ${deepest}`,
@@ -129,7 +139,7 @@ const WALLET_RULES: readonly PartialRule<Wallets>[] = [
          ON s.account = w.account
        WHERE w.id BETWEEN ? AND ? AND w.account IS NOT NULL AND w.used <> coalesce(s.total, 0) LIMIT 100`,
     ),
-    values: entriesAndWallets,
+    values: entriesAndWallets(3),
     describe: ({ account, used, total }) => ({
       subject: `account ${account}`,
       detail: `it has used ${used}, the sum of its charges is ${total}`,
@@ -159,7 +169,7 @@ const RULES: readonly Rule[] = [
     sql: sql(
       'held',
       `SELECT h.process, h.account, h.held, coalesce(s.amount, 0) AS amount FROM (
-         SELECT process, account, sum(held) AS held FROM charges
+         SELECT process, account, sum(held - coalesce(plan_held, 0)) AS held FROM charges
            WHERE state = 'open' AND process IS NOT NULL
          GROUP BY process, account) h
        LEFT JOIN wallets w ON w.account = h.account
@@ -251,7 +261,7 @@ export const audit = async (
     for (const row of await database.read(rule.sql, values))
       findings.push({ rule: rule.name, ...rule.describe({ ...row, ...more }) })
   }
-  for (const rule of [...RULES, ...BUDGET_RULES]) await check(rule, [])
+  for (const rule of [...RULES, ...BUDGET_RULES, ...PLAN_RULES]) await check(rule, [])
   const [counted] = report ? await database.read(WALLET_COUNT, []) : []
   let done = 0
   for (let last = -1; ; ) {

@@ -10,6 +10,8 @@ import type { Usage } from '../slots.ts'
 import type { Budgets } from './budgets/budgets.ts'
 import type { InsufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
+import { heldPlanOf } from './plans/part.ts'
+import type { Plans } from './plans/plans.ts'
 import type { Hold, Settlement } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 
@@ -41,6 +43,7 @@ export interface LedgerContext {
   readonly insufficient: InsufficientFunds
   /** Undefined: there are none. */
   readonly budgets?: Budgets | undefined
+  readonly plans?: Plans | undefined
 }
 
 export interface CallCharge {
@@ -66,8 +69,11 @@ export const budgetWallets = ({ budgets, counted = [] }: Payer): readonly number
   budgets && [...budgets.map(({ wallet }) => wallet), ...counted.map(({ wallet }) => -wallet)]
 
 /** The wallets that a charge or a refund changes. */
-export const walletsPaying = (payer: Payer): readonly number[] =>
-  walletsOf(payer.account, payer.key, budgetWallets(payer))
+export const walletsPaying = (payer: Payer): readonly number[] => {
+  const { plan } = payer
+  const wallets = walletsOf(payer.account, payer.key, budgetWallets(payer))
+  return plan ? [...wallets, plan.window.wallet] : wallets
+}
 
 /** The columns of a hold that never change. */
 export const holdOf = (
@@ -80,6 +86,7 @@ export const holdOf = (
   key: payer.key,
   holdsKeyQuota: payer.quota !== undefined,
   budgets: budgetWallets(payer),
+  plan: heldPlanOf(payer),
   route: route.name,
   model,
   version,

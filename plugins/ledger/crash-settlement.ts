@@ -6,7 +6,7 @@ import { type Rule, thaw } from '../billing/rule.ts'
 import { type Attribute, type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Meters, Usage } from '../slots.ts'
 import { isCode } from './faults.ts'
-import { budgetsOf, nanosOf, settleCharge } from './statements.ts'
+import { nanosOf, settleCharge, windowsOf } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 import { writeWithRetry } from './write-with-retry.ts'
 
@@ -15,7 +15,7 @@ const BATCH = 500
 // In any order: for the order of requests SQLite would read all charges.
 const CHECKPOINTS: Sql = {
   name: 'ledger: checkpoints',
-  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes, budgets FROM charges
+  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes, budgets, plan FROM charges
     WHERE state = 'open' AND noted IS NOT NULL LIMIT ${BATCH}`,
 }
 const CHECKPOINTS_OF: Sql = {
@@ -135,7 +135,7 @@ const settlementOf = (row: Row, now: number) => {
     usage: JSON.stringify(meters),
     lines: JSON.stringify(lines),
     closedAt: now,
-    wallets: walletsOf(Number(row.account), key, budgetsOf(row)),
+    wallets: walletsOf(Number(row.account), key, windowsOf(row)),
   })
 }
 const parseObject = (text: unknown): object => (typeof text === 'string' ? JSON.parse(text) : {})

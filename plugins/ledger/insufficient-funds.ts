@@ -4,6 +4,7 @@ import { roundMoney } from '../billing/money.ts'
 import { budgetExceeded } from './budgets/refusal.ts'
 import { fault } from './faults.ts'
 import type { Ledger, Payer, Shortage } from './ledger.ts'
+import { planExhausted } from './plans/refusal.ts'
 
 export interface RefusalTerms {
   readonly ledger: Pick<Ledger, 'funds'> & Partial<Pick<Ledger, 'fundsOf'>>
@@ -27,12 +28,18 @@ const MAY_PASS = { headers: { 'retry-after': '1' } }
 
 export const insufficientFunds =
   ({ ledger, currency, limitField }: RefusalTerms): InsufficientFunds =>
-  async (shortage, { account, ...key }, cost) => {
+  async (shortage, { account, plan, ...key }, cost) => {
+    const fundsOf = (wallet: number) => ledger.fundsOf?.(wallet).catch(() => undefined)
+    const refused = { cost, currency, now: Date.now() }
     if (typeof shortage === 'object') {
-      const funds = await ledger.fundsOf?.(shortage.wallet).catch(() => undefined)
-      return budgetExceeded(shortage, { cost, currency, funds, now: Date.now() })
+      const funds = await fundsOf(shortage.wallet)
+      return budgetExceeded(shortage, { ...refused, funds })
     }
-    const { code, whose, remedy } = MESSAGES[shortage]
+    if (shortage === 'plan' && plan) {
+      const funds = await fundsOf(plan.window.wallet)
+      return planExhausted(plan.window, { ...refused, funds })
+    }
+    const { code, whose, remedy } = MESSAGES[shortage === 'key' ? 'key' : 'account']
     const payer = { account, ...(shortage === 'key' ? key : { key: undefined, quota: undefined }) }
     const funds = await ledger.funds(payer).catch(() => undefined)
     const most = `${roundMoney(cost, 'up')} ${currency}`

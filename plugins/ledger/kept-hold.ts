@@ -16,6 +16,7 @@ import {
   lockOf,
   type Pair,
   pairsOf,
+  planColumns,
   releaseCharge,
   type Settlement,
   settleCharge,
@@ -24,12 +25,16 @@ import { walletOf, walletsOf } from './wallet.ts'
 
 const KEEP = whileRegistered(
   'ledger: keep',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held, budgets)
-   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
+  `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held)
+   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 const KEEP_OPEN: Sql = {
   name: 'ledger: keep open',
   text: "UPDATE charges SET process = NULL, held = ? WHERE request = ? AND process = ? AND state = 'open'",
+}
+const KEEP_OPEN_PLANNED: Sql = {
+  name: 'ledger: keep open planned',
+  text: KEEP_OPEN.text.replace('held = ?', 'held = ?, plan = ?, plan_held = ?'),
 }
 /** The wallets stay reserved: the amount moves from the share to the kept hold. */
 const LEAVE_SHARE: Sql = {
@@ -49,16 +54,18 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
   const account = walletOf.account(hold.account)
   const quotaWallet =
     hold.holdsKeyQuota && hold.key !== undefined ? walletOf.key(hold.key) : account
-  const leaveShare = ([one, other]: Pair): Statement => ({
+  const leaveShare = ([one, other]: Pair, amount = hold.heldAmount): Statement => ({
     sql: LEAVE_SHARE,
-    values: [hold.heldAmount, hold.process, one, other],
+    values: [amount, hold.process, one, other],
     rows: 'some',
     otherwise: 'LEASE_GONE',
   })
+  const { plan } = hold
+  const own = hold.heldAmount - (plan?.amount ?? 0n)
   const row: Statement = stored
     ? {
-        sql: KEEP_OPEN,
-        values: [hold.heldAmount, hold.request, hold.process],
+        sql: plan ? KEEP_OPEN_PLANNED : KEEP_OPEN,
+        values: [hold.heldAmount, ...(plan ? planColumns(hold) : []), hold.request, hold.process],
         rows: 1,
         otherwise: 'LEASE_GONE',
       }
@@ -66,15 +73,21 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
   if (hold.heldAmount === 0n) return [row]
   return [
     row,
-    leaveShare([account, quotaWallet]),
-    ...pairsOf(budgetsIn(hold).reserved).map(leaveShare),
+    ...(plan
+      ? [
+          leaveShare([plan.wallet, plan.wallet], plan.amount),
+          ...(own > 0n ? [leaveShare([account, account], own)] : []),
+          ...(quotaWallet === account ? [] : [leaveShare([quotaWallet, quotaWallet])]),
+        ]
+      : [leaveShare([account, quotaWallet])]),
+    ...pairsOf(budgetsIn(hold).reserved).map(pair => leaveShare(pair)),
   ]
 }
 
 /** The part of a kept hold that its owner stores. `attributes`: those of the request that its price
  *  depends on. */
 export const keptHoldOf = (
-  { request, account, key, budgets, heldAmount, openedAt, rule }: Hold,
+  { request, account, key, budgets, plan, heldAmount, openedAt, rule }: Hold,
   attributes: string | null,
 ): KeptHold => ({
   request,
@@ -83,7 +96,7 @@ export const keptHoldOf = (
   held: String(heldAmount),
   opened: openedAt,
   rule,
-  ...(budgets && { budgets }),
+  ...((budgets || plan) && { budgets: [...(budgets ?? []), ...(plan ? [plan.wallet] : [])] }),
   attributes: attributes === null ? {} : (JSON.parse(attributes) as Record<string, Json>),
 })
 

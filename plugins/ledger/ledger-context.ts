@@ -4,6 +4,7 @@ import { sharedBudgets } from './budgets/budgets.ts'
 import type { LedgerContext } from './call-charge.ts'
 import { insufficientFunds } from './insufficient-funds.ts'
 import type { Ledger } from './ledger.ts'
+import { sharedPlans } from './plans/plans.ts'
 
 /** `currency`: its configured name. `limitField`: the parameter of a request that bounds its
  *  output, if there is one. */
@@ -15,5 +16,6 @@ export const createLedgerContext = (
 ): LedgerContext => {
   const { log, metrics } = host
   const insufficient = insufficientFunds({ ledger, currency, limitField })
-  return { ledger, log, metrics, insufficient, budgets: sharedBudgets(host, ledger) }
+  const budgets = sharedBudgets(host, ledger)
+  return { ledger, log, metrics, insufficient, budgets, plans: sharedPlans(host) }
 }

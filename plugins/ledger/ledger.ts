@@ -7,6 +7,7 @@ import { BudgetLeases } from './budget-leases.ts'
 import type { BudgetWindow } from './budgets/section.ts'
 import { settleCheckpoints } from './crash-settlement.ts'
 import { isCode } from './faults.ts'
+import { type PlanPart, plannedOf } from './plans/part.ts'
 import { releaseProcess } from './processes.ts'
 import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
 import { walletOf } from './wallet.ts'
@@ -22,6 +23,8 @@ export interface Payer {
   readonly budgets?: readonly BudgetWindow[] | undefined
   /** Windows that only count the charge, which may pass their amount. */
   readonly counted?: readonly BudgetWindow[] | undefined
+  /** The plan that pays before the account, and its part of the amount that is held. */
+  readonly plan?: PlanPart | undefined
 }
 /** Nanos. */
 export interface Funds {
@@ -29,8 +32,12 @@ export interface Funds {
   readonly total: bigint
 }
 const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
+const sumOf = (one: Funds, other: Funds): Funds => ({
+  available: one.available + other.available,
+  total: one.total + other.total,
+})
 /** The wallet that cannot cover an amount. */
-export type Shortage = 'account' | 'key' | BudgetWindow
+export type Shortage = 'account' | 'key' | 'plan' | BudgetWindow
 /** Receives the rows that the list returned; none if the charge was already closed. */
 type OnClosed = (rows: readonly (readonly Row[])[]) => void
 type Store = Pick<Database, 'write' | 'read'>
@@ -48,16 +55,27 @@ const SHUTDOWN_TIMEOUT = 10_000
 const MAX_KNOWN_KEYS = 100_000
 
 /** The wallets that a hold reserves. */
-const walletsHeld = ({ account, key, quota, budgets = [] }: Payer): readonly number[] => {
+const walletsHeld = ({ account, key, quota, budgets = [], plan }: Payer): readonly number[] => {
   const wallets = [walletOf.account(account)]
   if (key !== undefined && quota !== undefined) wallets.push(walletOf.key(key))
   for (const { wallet } of budgets) wallets.push(wallet)
+  if (plan) wallets.push(plan.window.wallet)
   return wallets
 }
+/** The nanos of an amount that a wallet of `walletsHeld` pays. */
+const partOf = ({ account, plan }: Payer, wallet: number, amount: bigint): bigint => {
+  if (plan === undefined) return amount
+  if (wallet === plan.window.wallet) return plannedOf(amount, plan)
+  return wallet === walletOf.account(account) ? amount - plannedOf(amount, plan) : amount
+}
+/** Whether the plan pays all that another wallet would, or nothing. */
+const isPlanned = ({ plan }: Payer, part: bigint): boolean => plan !== undefined && part === 0n
 /** The shortage if a wallet of `walletsHeld` does not cover an amount. */
-const shortageOf = ({ account, budgets = [] }: Payer, wallet: number): Shortage =>
-  budgets.find(each => each.wallet === wallet) ??
-  (wallet === walletOf.account(account) ? 'account' : 'key')
+const shortageOf = ({ account, budgets = [], plan }: Payer, wallet: number): Shortage => {
+  if (wallet === plan?.window.wallet) return 'plan'
+  const budget = budgets.find(each => each.wallet === wallet)
+  return budget ?? (wallet === walletOf.account(account) ? 'account' : 'key')
+}
 
 export class Ledger {
   readonly #database: Store
@@ -115,8 +133,11 @@ export class Ledger {
   takeNow(payer: Payer, amount: bigint): boolean {
     if (payer.key !== undefined && !this.#knownKeys.get(payer.key)) return false
     const wallets = walletsHeld(payer)
-    const short = wallets.findIndex(wallet => !this.#leases.takeNow(wallet, amount))
-    if (short >= 0) this.#giveEach(wallets.slice(0, short), amount)
+    const short = wallets.findIndex(wallet => {
+      const part = partOf(payer, wallet, amount)
+      return !(isPlanned(payer, part) || this.#leases.takeNow(wallet, part))
+    })
+    if (short >= 0) this.#giveEach(payer, wallets.slice(0, short), amount)
     return short < 0
   }
   /** Takes `amount` nanos for a call. Returns the shortage, or undefined. */
@@ -132,16 +153,18 @@ export class Ledger {
     const wallets: number[] = []
     let { generation } = this.#leases
     for (const wallet of walletsHeld(payer)) {
+      const part = partOf(payer, wallet, amount)
+      if (isPlanned(payer, part)) continue
       let isTaken = false
       try {
-        isTaken = await this.#leases.take(wallet, amount)
+        isTaken = await this.#leases.take(wallet, part)
       } catch (error) {
-        if (generation === this.#leases.generation) this.#giveEach(wallets, amount)
+        if (generation === this.#leases.generation) this.#giveEach(payer, wallets, amount)
         throw error
       }
       const isReaped = wallets.length > 0 && generation !== this.#leases.generation
-      if (!isReaped && !isTaken) this.#giveEach(wallets, amount)
-      else if (isReaped && isTaken) this.#leases.give(wallet, amount)
+      if (!isReaped && !isTaken) this.#giveEach(payer, wallets, amount)
+      else if (isReaped && isTaken) this.#leases.give(wallet, part)
       if (!isTaken) return shortageOf(payer, wallet)
       if (isReaped) return 'reaped'
       generation = this.#leases.generation
@@ -149,8 +172,13 @@ export class Ledger {
     }
     return undefined
   }
-  #giveEach(wallets: readonly number[], amount: bigint): void {
-    for (const wallet of wallets) this.#leases.give(wallet, amount)
+  /** `keptAmount`: the amount that the call keeps. */
+  #giveEach(payer: Payer, wallets: readonly number[], amount: bigint, keptAmount = 0n): void {
+    for (const wallet of wallets)
+      this.#leases.give(
+        wallet,
+        partOf(payer, wallet, keptAmount + amount) - partOf(payer, wallet, keptAmount),
+      )
   }
   /** Returns what this process leases of a wallet and no call holds. */
   async returnUnused(wallet: number): Promise<void> {
@@ -171,16 +199,23 @@ export class Ledger {
   /** The amount that a call could take now, and `total`: the amount if every other call under way
    *  ended without a charge. */
   async funds(payer: Payer): Promise<Funds> {
-    const rooms = await Promise.all(walletsHeld(payer).map(wallet => this.#fundsIn(wallet)))
+    const { plan, ...others } = payer
+    const rooms = await Promise.all(walletsHeld(others).map(wallet => this.#fundsIn(wallet)))
+    if (plan) {
+      const [own, planned] = [rooms[0], await this.#fundsIn(plan.window.wallet)]
+      rooms[0] = own && plan.window.plan.after === 'wallet' ? sumOf(own, planned) : planned
+    }
     return rooms.reduce((one, other) => ({
       available: smaller(one.available, other.available),
       total: smaller(one.total, other.total),
     }))
   }
   /** Returns nanos that a call did not need. `process`: the name under which the call took them; if
-   *  the store has reaped it, they have returned already. */
-  give(payer: Payer, amount: bigint, process: string): void {
-    if (this.#membership.isCurrent(process)) this.#giveEach(walletsHeld(payer), amount)
+   *  the store has reaped it, they have returned already. `keptAmount`: nanos that stay with the
+   *  call. */
+  give(payer: Payer, amount: bigint, process: string, keptAmount = 0n): void {
+    if (this.#membership.isCurrent(process))
+      this.#giveEach(payer, walletsHeld(payer), amount, keptAmount)
   }
   /** The same of one wallet. */
   giveTo(wallet: number, amount: bigint, process: string): void {
@@ -189,16 +224,23 @@ export class Ledger {
   /** Takes nanos out of the lease for good: a row of the store holds them. Call the returned
    *  function once it is known whether it does; if not, the nanos return to the lease. */
   keep(payer: Payer, amount: bigint, process: string): (isKept: boolean) => void {
-    const moves = walletsHeld(payer).map(wallet => this.#leases.balances.beginLeaseChange(wallet))
+    const moves = walletsHeld(payer).map(wallet => ({
+      part: partOf(payer, wallet, amount),
+      end: this.#leases.balances.beginLeaseChange(wallet),
+    }))
     return isKept => {
-      for (const moved of moves) moved(isKept ? -amount : 0n)
+      for (const { part, end } of moves) end(isKept ? -part : 0n)
       if (!isKept) this.give(payer, amount, process)
     }
   }
-  /** Counts a charge in the local balance, before it is written. Negative: a correction. */
-  recordCharge(payer: Payer, amount: bigint, process: string): void {
+  /** Counts a charge in the local balances, before it is written; `before`: what they count of it
+   *  already. */
+  recordCharge(payer: Payer, amount: bigint, process: string, before = 0n): void {
     if (!this.#membership.isCurrent(process)) return
-    for (const wallet of walletsHeld(payer)) this.#leases.balances.recordCharge(wallet, amount)
+    for (const wallet of walletsHeld(payer)) {
+      const more = partOf(payer, wallet, amount) - partOf(payer, wallet, before)
+      this.#leases.balances.recordCharge(wallet, more)
+    }
   }
   /** The balance in nanos after all charges of this process; undefined: unknown. Charges and
    *  credits of other processes may be missing for a second. */
@@ -206,11 +248,13 @@ export class Ledger {
     return this.#leases.balances.of(walletOf.account(account))
   }
   /** Counts a charge and returns the balance after it. Reads the balance first, since it is unknown
-   *  once the lease is used up. */
-  balanceAfter(payer: Payer, amount: bigint, process: string): bigint | undefined {
-    const before = this.balance(payer.account)
-    this.recordCharge(payer, amount, process)
-    return before === undefined ? undefined : before - amount
+   *  once the lease is used up. `before`: as of `recordCharge`. */
+  balanceAfter(payer: Payer, amount: bigint, process: string, before = 0n): bigint | undefined {
+    const balance = this.balance(payer.account)
+    this.recordCharge(payer, amount, process, before)
+    const wallet = walletOf.account(payer.account)
+    const more = partOf(payer, wallet, amount) - partOf(payer, wallet, before)
+    return balance === undefined ? undefined : balance - more
   }
   /** Closes a charge whose own write may have failed: retries until the store confirms. */
   ensureClosed(request: string, list: readonly Statement[], onClosed: OnClosed): void {

@@ -126,9 +126,9 @@ export class MeteredCall {
   /** The account's balance after this charge, in nanos. Undefined: unknown. */
   balanceAfter(nanos: bigint): bigint | undefined {
     if (!this.isOpen) return undefined
-    const more = nanos - this.#recordedAmount
+    const before = this.#recordedAmount
     this.#recordedAmount = nanos
-    return this.#context.ledger.balanceAfter(this.#payer.payer, more, this.#process)
+    return this.#context.ledger.balanceAfter(this.#payer.payer, nanos, this.#process, before)
   }
   release(): undefined {
     if (this.isOpen) this.#closeUncharged()
@@ -201,7 +201,7 @@ export class MeteredCall {
     const { id, writes } = this.#exchange
     const served = servedByOf(this.#exchange, this.#firstContentAt)
     const checkpoint = checkpointOf(id, usage, this.#servedTerms(), isStreaming, served)
-    const hold = [...this.#payer.recount(id), holdAtLeast(id, this.dueFor(usage))]
+    const hold = [...this.#payer.recount(id), holdAtLeast(id, this.dueFor(usage), this.#payer.plan)]
     writes.setCrashStatements(...hold, checkpoint)
     return nanos
   }
@@ -229,7 +229,7 @@ export class MeteredCall {
   #extendBy(more: bigint): void {
     this.#heldAmount += more
     const { id, writes } = this.#exchange
-    if (this.#state.at === 'held') writes.add(extendCharge(id, more))
+    if (this.#state.at === 'held') writes.add(extendCharge(id, more, this.#payer.plan))
   }
   #closeCharged(usage: Usage): Closing {
     const chargedAmount = this.dueFor(usage)
@@ -273,8 +273,8 @@ export class MeteredCall {
     return closing
   }
   #recordCharge(amount: bigint): void {
-    const more = amount - this.#recordedAmount
-    this.#context.ledger.recordCharge(this.#payer.payer, more, this.#process)
+    const { payer } = this.#payer
+    this.#context.ledger.recordCharge(payer, amount, this.#process, this.#recordedAmount)
     this.#recordedAmount = amount
   }
   #chargeOf(usage: Usage): CallCharge {
@@ -320,7 +320,7 @@ export class MeteredCall {
       if (kind === 'turn' && !writes.isConfirmed) return this.#closeAsWritten(closing)
       if (chargedAmount !== undefined || !writes.isConfirmed) return this.#refund(closing)
     }
-    const hold = [...this.#payer.recount(id), holdAtLeast(id, this.#heldAmount)]
+    const hold = [...this.#payer.recount(id), holdAtLeast(id, this.#heldAmount, this.#payer.plan)]
     const list = hasRow ? [...hold, ...statements] : statements
     writes.commit().then(
       () => this.#finish(closing),

@@ -3,6 +3,7 @@
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
 import type { Meters } from '../slots.ts'
+import { plannedOf } from './plans/part.ts'
 import {
   budgetsColumn,
   budgetsIn,
@@ -10,16 +11,17 @@ import {
   type Hold,
   lockOf,
   pairsOf,
+  planColumns,
   SERIAL_NOW,
   type Settlement,
 } from './statements.ts'
-import { addToDay, SUMMED_BY_LIST } from './views/usage-days.ts'
+import { addPlannedToDay, addToDay, SUMMED_BY_LIST } from './views/usage-days.ts'
 import { walletOf } from './wallet.ts'
 
 const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
-     amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, serial, summed, process`
+     amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, plan, plan_held, serial, summed, process`
 // No rule: the lines have the prices, and nothing prices this call again.
-const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), ${SERIAL_NOW}, ${SUMMED_BY_LIST}`
+const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), ${SERIAL_NOW}, ${SUMMED_BY_LIST}`
 const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
  *  registered. */
@@ -47,6 +49,7 @@ const REDUCE_WALLETS: Sql = {
 }
 /** No wallet has this number. */
 const NO_WALLET = 0
+const NO_WALLETS = [NO_WALLET, NO_WALLET] as const
 const VIOLATES = { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' }
 
 /** Rejects with CHARGE_EXISTS, or with LEASE_GONE when the store has reaped the process and
@@ -64,21 +67,60 @@ export const singleRowCharge = (
   const { reserved, counted } = budgetsIn(hold)
   return [
     insertOf(hold, settlement),
-    {
-      sql: REDUCE_LEASE,
-      values: [amount, hold.process, account, quotaWallet],
-      ...(hold.heldAmount > 0n && { rows: 'some' as const, otherwise: 'LEASE_GONE' }),
-    },
-    { sql: REDUCE_WALLETS, values: [amount, amount, amount, account, quotaWallet, account, key] },
+    ...(hold.plan
+      ? payWithPlan(hold, hold.plan, amount)
+      : [
+          {
+            sql: REDUCE_LEASE,
+            values: [amount, hold.process, account, quotaWallet],
+            ...(hold.heldAmount > 0n && LEASED),
+          },
+          {
+            sql: REDUCE_WALLETS,
+            values: [amount, amount, amount, account, quotaWallet, account, key],
+          },
+        ]),
     ...pairsOf(reserved).flatMap(pair => [
       { sql: REDUCE_LEASE, values: [amount, hold.process, ...pair] },
       { sql: REDUCE_WALLETS, values: [amount, amount, amount, ...pair, ...pair] },
     ]),
     ...pairsOf(counted).map(pair => ({
       sql: REDUCE_WALLETS,
-      values: [amount, amount, amount, NO_WALLET, NO_WALLET, ...pair],
+      values: [amount, amount, amount, ...NO_WALLETS, ...pair],
     })),
     addToDay(hold, amount, meters),
+  ]
+}
+const LEASED = { rows: 'some', otherwise: 'LEASE_GONE' } as const
+/** The plan pays its part, the account the rest; both the account and the key count all of it. A
+ *  wallet that the call holds nothing of may have no lease. */
+const payWithPlan = (
+  hold: Hold,
+  plan: NonNullable<Hold['plan']>,
+  amount: bigint,
+): readonly Statement[] => {
+  const { process } = hold
+  const planned = plannedOf(amount, plan)
+  const own = amount - planned
+  const account = walletOf.account(hold.account)
+  const reduceLease = (wallet: number, nanos: bigint): Statement => ({
+    sql: REDUCE_LEASE,
+    values: [nanos, process, wallet, wallet],
+    ...LEASED,
+  })
+  const reduceWallet = (wallet: number, nanos: bigint, used: bigint, isHeld = true): Statement => ({
+    sql: REDUCE_WALLETS,
+    values: [nanos, used, nanos, ...(isHeld ? [wallet, wallet] : NO_WALLETS), wallet, wallet],
+  })
+  const key = hold.key === undefined ? undefined : walletOf.key(hold.key)
+  return [
+    reduceLease(plan.wallet, planned),
+    ...(hold.heldAmount > plan.amount ? [reduceLease(account, own)] : []),
+    ...(key !== undefined && hold.holdsKeyQuota ? [reduceLease(key, amount)] : []),
+    reduceWallet(plan.wallet, planned, planned),
+    reduceWallet(account, own, amount),
+    ...(key === undefined ? [] : [reduceWallet(key, amount, amount, hold.holdsKeyQuota)]),
+    addPlannedToDay(hold, planned),
   ]
 }
 const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({
@@ -101,6 +143,7 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     settlement.served ?? null,
     hold.holdsKeyQuota ? 1 : 0,
     budgetsColumn(hold),
+    ...planColumns(hold),
     hold.process,
   ],
   rows: 1,

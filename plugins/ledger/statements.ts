@@ -1,6 +1,7 @@
 /** The statements of the ledger. Pure: callers combine them with their own in one list. */
 import type { Row, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
+import { type HeldPlan, plannedOf } from './plans/part.ts'
 import { walletsOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
@@ -16,6 +17,8 @@ export interface Hold {
   readonly holdsKeyQuota: boolean
   /** The wallets of budgets that it took the amount from, too; above zero: it only counts there. */
   readonly budgets?: readonly number[] | undefined
+  /** The part of the amount that the plan of the account pays. */
+  readonly plan?: HeldPlan | undefined
   /** The process whose leases the call took the amount from. */
   readonly process: string
   readonly route: string
@@ -47,8 +50,8 @@ export interface Settlement {
 
 const OPEN = whileRegistered(
   'ledger: open',
-  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held, budgets)
-   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
+  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held)
+   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 /** Orders a charge after all credits that exist now. Its process leased the money before, so every
  *  credit that it needs is among them. */
@@ -71,6 +74,17 @@ const HOLD_MORE = sql(
   'hold more',
   "UPDATE charges SET held = ? WHERE request = ? AND state = 'open' AND held < ?",
 )
+// With the plan's part of the whole hold: a call may take from its plan only when it goes on.
+const EXTEND_PLANNED = sql(
+  'extend planned',
+  `UPDATE charges SET held = held + ?, plan = ?, plan_held = ?
+   WHERE request = ? AND state = 'open'`,
+)
+const HOLD_MORE_PLANNED = sql(
+  'hold more planned',
+  `UPDATE charges SET held = ?, plan = ?, plan_held = ?
+   WHERE request = ? AND state = 'open' AND held < ?`,
+)
 
 /** Rejects with CHARGE_EXISTS, or LEASE_GONE when the store has reaped the process. */
 export const openCharge = (hold: Hold): Statement => insertHold(OPEN, hold)
@@ -89,6 +103,7 @@ export const insertHold = (insert: Sql, hold: Hold): Statement => ({
     hold.openedAt,
     hold.holdsKeyQuota ? 1 : 0,
     budgetsColumn(hold),
+    ...planColumns(hold),
     hold.process,
   ],
   rows: 1,
@@ -98,9 +113,14 @@ export const insertHold = (insert: Sql, hold: Hold): Statement => ({
 /** JSON; null: no budget. */
 export const budgetsColumn = ({ budgets = [] }: Pick<Hold, 'budgets'>): string | null =>
   budgets.length === 0 ? null : JSON.stringify(budgets)
-/** The wallets of budgets in a row of `charges`. */
-export const budgetsOf = ({ budgets }: Row): readonly number[] =>
-  typeof budgets === 'string' ? JSON.parse(budgets) : []
+/** `plan` and `plan_held`. */
+export const planColumns = ({ plan }: Pick<Hold, 'plan'>) =>
+  [plan?.wallet ?? null, plan?.amount ?? null] as const
+/** The wallets of budgets and of the plan in a row of `charges`. */
+export const windowsOf = ({ budgets, plan }: Row): readonly number[] => [
+  ...(typeof budgets === 'string' ? JSON.parse(budgets) : []),
+  ...(plan == null ? [] : [Number(plan)]),
+]
 export type Pair = readonly [number, number]
 /** Numbers by two, for statements that change two wallets; the last one may come twice. */
 export const pairsOf = (wallets: readonly number[]): readonly Pair[] =>
@@ -150,18 +170,22 @@ export const recountCharge = (request: string, budgets: Hold['budgets']): Statem
   sql: RECOUNT,
   values: [budgetsColumn({ budgets }), request],
 })
-/** Adds `by` nanos of the process's lease to the hold. Rejects with CHARGE_CLOSED. */
-export const extendCharge = (request: string, by: bigint): Statement => ({
-  sql: EXTEND,
-  values: [by, request],
+/** Adds `by` nanos of the process's lease to the hold. `plan`: its part of the hold from then on.
+ *  Rejects with CHARGE_CLOSED. */
+export const extendCharge = (request: string, by: bigint, plan?: HeldPlan): Statement => ({
+  ...(plan
+    ? { sql: EXTEND_PLANNED, values: [by, ...planColumns({ plan }), request] }
+    : { sql: EXTEND, values: [by, request] }),
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
 })
 /** Raises a hold to `heldAmount` nanos if it is lower: after extensions whose result is unknown. */
-export const holdAtLeast = (request: string, heldAmount: bigint): Statement => ({
-  sql: HOLD_MORE,
-  values: [heldAmount, request, heldAmount],
-})
+export const holdAtLeast = (request: string, heldAmount: bigint, plan?: HeldPlan): Statement => {
+  if (!plan) return { sql: HOLD_MORE, values: [heldAmount, request, heldAmount] }
+  const part = { wallet: plan.wallet, amount: plannedOf(heldAmount, plan) }
+  const values = [heldAmount, ...planColumns({ plan: part }), request, heldAmount]
+  return { sql: HOLD_MORE_PLANNED, values }
+}
 
 // ---------------------------------------------------------------- leases (table `shares`)
 
@@ -181,8 +205,10 @@ export const UNUSED_LEASES = sql(
   'unused leases',
   `SELECT w.balance + w.overdraft - w.reserved
      + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
-     - coalesce((SELECT sum(c.held) FROM charges c WHERE c.state = 'open' AND c.process <> ?
-         AND (c.account = w.account OR (c.key = w.key AND coalesce(c.key_held, 1) = 1)
+     - coalesce((SELECT sum(CASE WHEN c.plan = w.id THEN c.plan_held
+             WHEN c.account = w.account THEN c.held - coalesce(c.plan_held, 0) ELSE c.held END)
+           FROM charges c WHERE c.state = 'open' AND c.process <> ?
+         AND (c.account = w.account OR (c.key = w.key AND coalesce(c.key_held, 1) = 1) OR c.plan = w.id
            OR (w.id < 0 AND replace(replace(c.budgets, '[', ','), ']', ',') LIKE '%,' || w.id || ',%'))), 0) AS room
    FROM wallets w WHERE w.id = ?`,
 )
@@ -279,8 +305,8 @@ export interface Credit {
   readonly amount: bigint
   /** The refunded call. Unique: a call has at most one refund. */
   readonly request?: string
-  /** The wallets of budgets of the refunded call. */
-  readonly budgets?: readonly number[]
+  /** The wallets of budgets and of the plan of the refunded call. */
+  readonly windows?: readonly number[]
   readonly note: string
   readonly at: number
 }
@@ -296,7 +322,7 @@ export const addCredit = (credit: Credit): Statement => ({
     credit.at,
   ],
   rows: 1,
-  locks: walletsOf(credit.account, undefined, credit.budgets).map(lockOf),
+  locks: walletsOf(credit.account, undefined, credit.windows).map(lockOf),
   violates: {
     covered: 'OVERDRAWN',
     'credits.request': 'ALREADY_REFUNDED',

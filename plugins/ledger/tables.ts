@@ -8,6 +8,7 @@ import { BUDGET_ALERT_TABLES } from './budgets/alert-tables.ts'
 import { BUDGET_ROW_TABLES } from './budgets/rows.ts'
 import { BUDGET_TABLES } from './budgets/tables.ts'
 import { PAYMENT_TABLES } from './payments/tables.ts'
+import { planTables } from './plans/tables.ts'
 import {
   BACKFILL,
   OUTPUT_SUMS,
@@ -352,4 +353,5 @@ export const migrations: readonly Migration[] = [
   { number: 20, ...OUTPUT_SUMS },
   { number: 21, ...BUDGET_ALERT_TABLES },
   { number: 22, ...BUDGET_ROW_TABLES },
+  { number: 23, ...planTables({ settled: SETTLED_OR_KEPT, released: RELEASED_KEPT }) },
 ]

@@ -1,5 +1,6 @@
-/** Maps accounts and keys to wallet numbers, so that the store finds a wallet by its primary
- *  key. */
+/** Maps accounts, keys and windows to wallet numbers, so that the store finds a wallet by its
+ *  primary key. */
+import { createHash } from 'node:crypto'
 
 /** The wallet of an account, or of one of its keys. */
 export const walletOf = {
@@ -16,6 +17,13 @@ export const walletsOf = (
   ...(key === undefined ? [] : [walletOf.key(key)]),
   ...budgets.map(wallet => -Math.abs(wallet)),
 ]
+
+/** The wallet of a window of a budget or a plan: an odd number below zero, by 50 bits of a digest,
+ *  so that no process has to ask for the next one. */
+export const windowWallet = (text: string): number => {
+  const bytes = createHash('sha256').update(text).digest()
+  return -(2 * Number(bytes.readBigUInt64BE() >> 14n) + 1)
+}
 
 /** Wallet numbers in triggers: of the account or key in a column. */
 export const walletInSql = {

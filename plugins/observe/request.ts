@@ -192,8 +192,10 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
     hold,
     refunded,
     uncollected,
+    planned,
   } = charge
   const remarks = [
+    ...(planned === '0' ? [] : [`paid by the plan ${planned}`]),
     ...(refunded === '0' ? [] : [`refunded ${refunded}`]),
     ...(uncollected === '0' ? [] : [`uncollected ${uncollected}`]),
     ...(charge.estimated ? ['estimated'] : []),

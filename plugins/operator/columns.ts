@@ -105,6 +105,21 @@ export const BUDGET_COLUMNS = {
   ),
 }
 
+export const PLAN_COLUMNS = {
+  account: described('The name of the account.', text),
+  plan: text,
+  state: described(
+    '`unknown`: `plans:` has no plan of this name, so the wallet pays.',
+    oneOf('active', 'expired', 'unknown'),
+  ),
+  since: time,
+  expires: described('When the plan ends; null: never.', nullable(time)),
+  amount: described('Units of the currency that the window of now began with.', text),
+  used: text,
+  remaining: text,
+  resets: described('When the window ends; null: never.', nullable(time)),
+}
+
 export const CODE_COLUMNS = {
   id: text,
   amount: MONEY,

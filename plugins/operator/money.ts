@@ -5,7 +5,7 @@ import type { Database, Row, Statement } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
 import { findAccount, type NamedAccount } from '../credentials/find.ts'
-import { addCredit, budgetsOf, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
+import { addCredit, nanosOf, openWallet, setOverdraft, windowsOf } from '../ledger/statements.ts'
 import { CHARGE, OPEN_HOLDS } from '../ledger/views/usage.ts'
 import { creditAccount, readWallet } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
@@ -57,8 +57,8 @@ export const refundCall = async (
   if (!charge) throw (await archivedFault(store, request)) ?? fault('CHARGE_UNKNOWN', [request])
   const amount = refundable(charge)
   const account = await accountOf(store, Number(charge.account))
-  const budgets = budgetsOf(charge)
-  const refund = { account: account.id, kind: 'refund', amount, request, budgets, note } as const
+  const windows = windowsOf(charge)
+  const refund = { account: account.id, kind: 'refund', amount, request, windows, note } as const
   const list = creditAccount({ ...refund, at: await store.now() })
   await changeMoney(store, account, list, { refunded: printMoney(amount), request, note })
     .catch(mapStoreError('ALREADY_REFUNDED', request))

@@ -71,6 +71,7 @@ const chargeOf = async (database: Pick<Database, 'read'>, row: Row): Promise<Cha
     hold: printMoney(nanosOf(row.held)),
     cost: printMoney(nanosOf(row.amount)),
     uncollected: printMoney(nanosOf(row.uncollected)),
+    planned: printMoney(nanosOf(row.planned)),
     refunded: printMoney(nanosOf(row.refunded)),
     estimated: Number(row.estimated) === 1,
     usage: jsonOf<Meters>(row.usage),

@@ -3,13 +3,13 @@ import type { Operation } from './operation.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { alertOperations } from './operations/alerts.ts'
 import { batchOperations } from './operations/batches.ts'
-import { budgetOperations } from './operations/budgets/operations.ts'
 import { codeOperations } from './operations/codes.ts'
 import { configurationOperations } from './operations/configuration.ts'
 import { creditOperations } from './operations/credits.ts'
 import { keyOperations } from './operations/keys.ts'
 import { recordOperations } from './operations/log/records.ts'
 import { memberOperations } from './operations/members.ts'
+import { budgetAndPlanOperations } from './operations/plans/table.ts'
 import { sessionOperations } from './operations/sessions.ts'
 import { statementOperations } from './operations/statements.ts'
 import { taskOperations } from './operations/tasks.ts'
@@ -19,7 +19,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...accountOperations,
   ...memberOperations,
   ...keyOperations,
-  ...budgetOperations,
+  ...budgetAndPlanOperations,
   ...codeOperations,
   ...creditOperations,
   ...statementOperations,

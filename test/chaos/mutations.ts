@@ -103,7 +103,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a kept hold stays in the lease of its process',
-    edits: [edit('plugins/ledger/kept-hold.ts', '    leaveShare([account, quotaWallet]),\n', '')],
+    edits: [edit('plugins/ledger/kept-hold.ts', ': [leaveShare([account, quotaWallet])]', ': []')],
     tests: [KEPT_HOLD],
   },
   {
@@ -148,8 +148,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         STATEMENTS,
-        'CAST(? AS BIGINT), CAST(? AS TEXT) FROM ${PROCESSES_TABLE} WHERE id = ?`,',
-        'CAST(? AS BIGINT), CAST(? AS TEXT) FROM (SELECT ? AS id) AS ${PROCESSES_TABLE}`,',
+        'CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,',
+        'CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM (SELECT ? AS id) AS ${PROCESSES_TABLE}`,',
       ),
     ],
     tests: [MODEL],
@@ -195,7 +195,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a lost extension leaves the charge open for good',
-    edits: [edit(STATEMENTS, "state = 'open' AND held < ?", "state = 'open' AND held > ?")],
+    edits: [edit(STATEMENTS, `'open' AND held < ?"`, `'open' AND held > ?"`)],
     tests: ['test/plugins/ledger/extend-hold.test.ts'],
   },
   {
@@ -236,8 +236,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/single-row-charge.ts',
-        "rows: 'some' as const, otherwise: 'LEASE_GONE'",
-        "otherwise: 'LEASE_GONE'",
+        "{ rows: 'some', otherwise: 'LEASE_GONE' } as const",
+        "{ otherwise: 'LEASE_GONE' } as const",
       ),
     ],
     tests: [AT_ONCE],

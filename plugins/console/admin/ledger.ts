@@ -58,6 +58,7 @@ const chargeOf = (row: Row): ChargeRow => {
     held: amount(row.held),
     refunded: amount(row.refunded),
     uncollected: amount(row.uncollected),
+    planned: amount(row.planned),
   }
 }
 
@@ -132,6 +133,7 @@ const CHARGE = object({
   held: MONEY,
   refunded: MONEY,
   uncollected: MONEY,
+  planned: MONEY,
 })
 
 export const ledgerEndpoints: AdminEndpoints = {

@@ -136,6 +136,7 @@ const CHARGE = object({
   hold: text,
   cost: text,
   uncollected: text,
+  planned: text,
   refunded: text,
   estimated: boolean,
   usage: nullable(map(number)),

@@ -314,6 +314,7 @@ const TEXTS = {
     'The provider reported no usage. Quantities are estimated from the text.',
     '提供方未报告用量：数量按文本估算。',
   ],
+  'call.planned': ['Paid by the plan', '套餐支付'],
   'call.unpriced': ['Used but not priced: {names}.', '已使用但未定价：{names}。'],
   'call.uncollected': [
     'Not charged: above the balance, or above twice the hold',
@@ -590,6 +591,7 @@ const TEXTS = {
   'statement.debited': ['Debited', '扣减'],
   'statement.refunded': ['Refunded', '退款'],
   'statement.charged': ['Charged', '消费'],
+  'statement.planned': ['Paid by plan', '套餐支付'],
   'statement.closing': ['Closing balance', '期末余额'],
   'statement.pending': ['Calls not charged yet', '尚未计费的调用'],
   'statement.file.csv': ['CSV', 'CSV'],

@@ -5,6 +5,7 @@ import type { BudgetWindow } from '../budgets/section.ts'
 import { budgetWallets, type CallTerms } from '../call-charge.ts'
 import { extendHold, takeAvailable } from '../extend-hold.ts'
 import type { Ledger, Payer, Shortage } from '../ledger.ts'
+import { heldPlanOf, plannedOf, withPart } from '../plans/part.ts'
 import { recountCharge } from '../statements.ts'
 
 interface PaidCall {
@@ -44,10 +45,11 @@ export class CallPayer {
   async takeMore(more: bigint): Promise<Shortage | undefined> {
     for (;;) {
       const { budgets: before = [] } = this.#payer
-      const shortage = await extendHold(this.#ledger, this.#payer, more, this.#process)
+      const result = await extendHold(this.#ledger, this.#payer, more, this.#process)
+      const { shortage } = result
       const { budgets = [] } = this.#payer
       if (!shortage) {
-        this.#amount += more
+        this.#add(more, plannedOf(more, result.payer.plan))
         // Windows may have begun to only count the call meanwhile.
         for (const window of before)
           if (!budgets.includes(window)) this.#ledger.giveTo(window.wallet, more, this.#process)
@@ -57,20 +59,31 @@ export class CallPayer {
       if (budgets.includes(shortage)) this.#countOnly(shortage)
     }
   }
-  /** Takes up to `more` nanos, and returns the amount taken. */
+  /** Takes up to `more` nanos, and returns the amount result. */
   async takeAvailable(more: bigint): Promise<bigint> {
     const hasPassable = (this.#payer.budgets ?? []).some(isPassable)
     if (hasPassable && !(await this.takeMore(more))) return more
     for (const window of this.#payer.budgets ?? [])
       if (isPassable(window) && this.#call.isOpen) this.#countOnly(window)
-    const amount = await takeAvailable(this.#ledger, this.#payer, more, this.#process)
-    this.#amount += amount
-    return amount
+    const result = await takeAvailable(this.#ledger, this.#payer, more, this.#process)
+    this.#add(result.amount, result.planned)
+    return result.amount
   }
-  /** Returns nanos that were taken and are not needed. */
+  /** `planned`: the part of the amount that the plan pays. */
+  #add(amount: bigint, planned: bigint): void {
+    this.#amount += amount
+    const { plan } = this.#payer
+    if (plan) this.#payer = withPart(this.#payer, plan.amount + planned)
+  }
+  /** Returns nanos that were taken and are not needed: those of the account first. */
   give(amount: bigint): void {
     this.#amount -= amount
-    this.#ledger.give(this.#payer, amount, this.#process)
+    this.#ledger.give(this.#payer, amount, this.#process, this.#amount)
+    this.#payer = withPart(this.#payer, plannedOf(this.#amount, this.#payer.plan))
+  }
+  /** The plan's part of the hold, as its row has it. */
+  get plan(): ReturnType<typeof heldPlanOf> {
+    return heldPlanOf(this.#payer)
   }
   /** The same at the end of the call. */
   giveRest(amount: bigint): void {

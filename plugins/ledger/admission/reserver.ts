@@ -24,6 +24,8 @@ import {
 import type { BudgetWindow } from '../budgets/section.ts'
 import type { LedgerContext } from '../call-charge.ts'
 import type { Payer, Shortage } from '../ledger.ts'
+import type { PlanWindow } from '../plans/section.ts'
+import { isSpent, takeInOrder } from '../plans/take.ts'
 
 /** Output tokens below which a response is of no use. */
 const MIN_OUTPUT = 256
@@ -75,22 +77,29 @@ export class Reserver {
    *  do not cover it. Where the balance covers only a part, and the client set no limit, limits the
    *  output to what the balance covers, if the format can express that. Where media make the bound
    *  of the prompt, reserves what is available, if it covers an estimate. Rejects with
-   *  INSUFFICIENT, KEY_EXHAUSTED or BUDGET_EXCEEDED. */
+   *  INSUFFICIENT, KEY_EXHAUSTED, PLAN_EXHAUSTED or BUDGET_EXCEEDED. */
   reserve(
     exchange: Exchange,
     account: Account,
     rule: Rule,
     request: BoundedRequest,
   ): Reserving | Promise<Reserving> {
-    const { cost, facts, passed } = request
+    const { cost, entry, facts, passed } = request
     const { at } = facts
-    const payer = payerOf(account)
     const windows = this.#context.budgets?.windowsOf(account, at)
-    const reserve = (opened: Passed | undefined): Reserving | Promise<Reserving> => {
+    const plan = this.#context.plans?.windowOf(account.id, entry, at)
+    const reserve = (
+      opened: Passed | undefined,
+      window: PlanWindow | undefined,
+    ): Reserving | Promise<Reserving> => {
+      const own = payerOf(account)
+      const payer = window ? { ...own, plan: planPartOf(window, cost, at) } : own
       const full = opened ? withWindows(payer, opened, { at, cost, passed }) : payer
       return this.#reserveFor(exchange, full, rule, request)
     }
-    return windows instanceof Promise ? windows.then(reserve) : reserve(windows)
+    return windows instanceof Promise || plan instanceof Promise
+      ? Promise.all([windows, plan]).then(both => reserve(...both))
+      : reserve(windows, plan)
   }
   #reserveFor(
     exchange: Exchange,
@@ -155,8 +164,8 @@ export class Reserver {
   }
   /** Takes an amount; a window that calls may pass counts it instead. */
   async #take(payer: Payer, amount: bigint, request: BoundedRequest): Promise<TakeResult> {
-    const shortage = await this.#context.ledger.take(payer, amount)
-    if (!isPassable(shortage)) return { payer, amount, shortage }
+    const { payer: paying, shortage } = await takeInOrder(this.#context.ledger, payer, amount)
+    if (!isPassable(shortage)) return { payer: paying, amount, shortage }
     markSpent(shortage, request.facts.at, amount)
     const change = this.#changeOf([shortage], payer, request)
     if (change) return { payer, amount, shortage, change }
@@ -199,6 +208,10 @@ const partialMediaHold = (
     : { amount: available, coveredInput: prompt, outputLimit }
 }
 
+const planPartOf = (window: PlanWindow, cost: bigint, at: number): NonNullable<Payer['plan']> => ({
+  window,
+  amount: isSpent(window, at) ? 0n : cost,
+})
 /** The account that pays, and its key with its own quota. */
 const payerOf = ({ id, key }: Account): Payer => ({
   account: id,

@@ -12,7 +12,7 @@ import type { Row } from '../../../engine/plugin.ts'
 import { COLUMNS, type WrittenFile } from './statements.ts'
 
 /** Whole numbers that a double may not hold. */
-const NANOS: ReadonlySet<string> = new Set(['held', 'amount', 'uncollected'])
+const NANOS: ReadonlySet<string> = new Set(['held', 'amount', 'uncollected', 'plan_held'])
 const JSON_TEXTS: ReadonlySet<string> = new Set([
   'usage',
   'lines',

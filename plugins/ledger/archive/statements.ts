@@ -3,10 +3,11 @@
 import { createHash } from 'node:crypto'
 import { DURATIONS } from '../../../engine/kit.ts'
 import type { Database, Row, Sql, Statement } from '../../../engine/plugin.ts'
+import { plannedInSql } from '../plans/part.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `archive: ${name}`, text })
 
-/** The columns of a line of a file; `held`, `amount` and `uncollected` are nanos. */
+/** The columns of a line of a file; `held`, `amount`, `uncollected` and `plan_held` are nanos. */
 export const COLUMNS = [
   'request',
   'opened',
@@ -30,6 +31,8 @@ export const COLUMNS = [
   'serial',
   'served',
   'budgets',
+  'plan',
+  'plan_held',
 ] as const
 
 // ---------------------------------------------------------------- files
@@ -117,11 +120,12 @@ const COUNT_REMOVED = sql(
 /** The audit orders charges without `serial` in the same way. */
 const ADD_AMOUNTS = overRequests(
   'add amounts',
-  list => `INSERT INTO archived_charges (account, serial, amount)
+  list => `INSERT INTO archived_charges (account, serial, amount, planned)
    SELECT c.account, coalesce(c.serial, (SELECT min(o.serial) FROM charges o WHERE o.account = c.account),
-     (SELECT coalesce(max(id), 0) FROM credits)), sum(c.amount)
+     (SELECT coalesce(max(id), 0) FROM credits)), sum(c.amount), sum(${plannedInSql('c')})
    FROM charges c WHERE c.request IN (${list}) AND c.state = 'settled' GROUP BY 1, 2
-   ON CONFLICT (account, serial) DO UPDATE SET amount = archived_charges.amount + excluded.amount`,
+   ON CONFLICT (account, serial) DO UPDATE SET amount = archived_charges.amount + excluded.amount,
+     planned = archived_charges.planned + excluded.planned`,
 )
 const ADD_DAYS = overRequests(
   'add days',

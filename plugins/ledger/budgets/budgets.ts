@@ -1,11 +1,11 @@
 /** The budgets of a configuration: finds the windows that a call must fit into. */
-import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Database, Host } from '../../../engine/plugin.ts'
 import { configuredCurrency } from '../../billing/currency.ts'
 import type { Account } from '../../slots.ts'
 import { isCode } from '../faults.ts'
 import type { Ledger } from '../ledger.ts'
+import { windowWallet } from '../wallet.ts'
 import { ADMISSION_TIMEOUT, writeWithRetry } from '../write-with-retry.ts'
 import {
   type BudgetRowKey,
@@ -144,7 +144,7 @@ export class Budgets {
     const row = { budget: name, kind: of, owner, period: per, start: window.start }
     const { database, ledger } = this.#store
     for (let attempt = 0; ; attempt++) {
-      const wallet = walletNumber([name, of, owner, per, window.start, attempt].join(' '))
+      const wallet = windowWallet([name, of, owner, per, window.start, attempt].join(' '))
       try {
         // A lease under an earlier configuration may be more than the amount is now.
         await ledger.returnUnused(wallet)
@@ -169,9 +169,4 @@ export const sharedBudgets = (host: Host, ledger: Ledger): Budgets => {
   })
   host.job('budgets', FOLLOW_INTERVAL, () => budgets.follow(), { each: true }).wake()
   return budgets
-}
-/** An odd number below zero, by 50 bits of a digest: no process has to ask for the next one. */
-const walletNumber = (text: string): number => {
-  const bytes = createHash('sha256').update(text).digest()
-  return -(2 * Number(bytes.readBigUInt64BE() >> 14n) + 1)
 }

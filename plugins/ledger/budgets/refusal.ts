@@ -22,11 +22,28 @@ interface Refused {
   /** ms since 1970. */
   readonly now: number
 }
-export const budgetExceeded = (
-  { budget, end }: BudgetWindow,
+export const budgetExceeded = ({ budget, end }: BudgetWindow, refused: Refused): Fault => {
+  const { state, headers } = describeShortage({ ...budget, end }, refused)
+  const values = [budget.name, budget.of, ...state]
+  return fault('BUDGET_EXCEEDED', values, {
+    headers: { 'x-tollgate-budget': headers.window, ...headers.others },
+  })
+}
+
+interface Short {
+  readonly name: string
+  /** Nanos. */
+  readonly amount: bigint
+  readonly zone: string
+  /** ms since 1970; undefined: never. */
+  readonly end: number | undefined
+}
+/** `state`: the cost, what is used, the amount, who has the rest, and when the window ends.
+ *  `headers.window`: `monthly; used=1999.9; limit=2000; resets=…`. */
+export const describeShortage = (
+  { name, amount, zone, end }: Short,
   { cost, currency, funds, now }: Refused,
-): Fault => {
-  const { name, of, amount, zone } = budget
+) => {
   const limit = printMoney(amount)
   const used = printMoney(funds ? amount - funds.total : 0n)
   const resets = end === undefined ? undefined : printInstant(end, zone)
@@ -35,20 +52,21 @@ export const budgetExceeded = (
   const renewal = resets === undefined ? '' : ` It begins anew at ${resets}.`
   const seconds = end === undefined ? undefined : Math.max(1, Math.ceil((end - now) / 1_000))
   const described = [`used=${used}`, `limit=${limit}`, ...(resets ? [`resets=${resets}`] : [])]
-  const values = [name, of, `${roundMoney(cost, 'up')} ${currency}`, used, `${limit} ${currency}`]
-  return fault(
-    'BUDGET_EXCEEDED',
-    [...values, isHeld ? ', and other calls hold the rest' : '', isHeld ? '' : renewal],
-    {
-      headers: {
-        'x-tollgate-budget': [name, ...described].join('; '),
-        ...(isHeld
-          ? { 'retry-after': '1' }
-          : {
-              'x-should-retry': 'false',
-              ...(seconds !== undefined && { 'retry-after': String(seconds) }),
-            }),
-      },
+  const final = {
+    'x-should-retry': 'false',
+    ...(seconds !== undefined && { 'retry-after': String(seconds) }),
+  }
+  return {
+    state: [
+      `${roundMoney(cost, 'up')} ${currency}`,
+      used,
+      `${limit} ${currency}`,
+      isHeld ? ', and other calls hold the rest' : '',
+      isHeld ? '' : renewal,
+    ],
+    headers: {
+      window: [name, ...described].join('; '),
+      others: isHeld ? { 'retry-after': '1' } : final,
     },
-  )
+  }
 }

@@ -13,6 +13,7 @@ import { configuredCurrency } from '../../billing/currency.ts'
 import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { withAccountNames, withKeyNames } from '../../credentials/statements.ts'
+import { plannedInSql } from '../plans/part.ts'
 import { nanosOf } from '../statements.ts'
 import { csvCell } from '../views/csv.ts'
 import { SERVED_COLUMNS, servedView } from '../views/served-by.ts'
@@ -26,13 +27,13 @@ interface Range {
   readonly from: number
   readonly to: number
 }
-const CHARGE_COLUMNS = `request, closed, account, key, state, amount, uncollected, estimated, route, model, usage,
+const CHARGE_COLUMNS = `request, closed, account, key, state, amount, ${plannedInSql('charges')} AS planned, uncollected, estimated, route, model, usage,
     lines, task, attributes, served, opened`
 const sql = (name: string, text: string): Sql => ({ name: `export: ${name}`, text })
 /** Parameters: the account if there is one, `from`, `to`, the id to start after, row count. */
 const creditsOf = (account: string): string =>
   `${withAccountNames(
-    `SELECT id, at, account, kind, amount, request, note FROM credits
+    `SELECT id, at, account, kind, amount, planned, request, note FROM credits
      WHERE ${account} at >= ? AND at < ? AND id > ? ORDER BY id LIMIT ?`,
     'account',
   )} ORDER BY r.id`
@@ -63,13 +64,15 @@ const COUNT = {
 }
 
 /** The columns of an entry. Amounts are in units of the currency, negative where the account
- *  paid. */
+ *  paid. `planned`: the part of `amount` that its plan paid, or got back: the balance changes by
+ *  the rest. */
 const COLUMNS = [
   'at',
   'account',
   'kind',
   'request',
   'amount',
+  'planned',
   'key',
   'model',
   'route',
@@ -93,6 +96,7 @@ const creditOf = ({
   account,
   kind,
   amount,
+  planned,
   request,
   note,
   account_name: name,
@@ -103,6 +107,7 @@ const creditOf = ({
   request,
   note,
   amount: printMoney(nanosOf(amount)),
+  planned: printMoney(nanosOf(planned)),
   account_name: name,
 })
 const chargeOf = (row: Row): Entry => ({
@@ -112,6 +117,7 @@ const chargeOf = (row: Row): Entry => ({
   key: row.key,
   kind: row.state === 'settled' ? 'charge' : 'released',
   amount: printMoney(-nanosOf(row.amount)),
+  planned: printMoney(-nanosOf(row.planned)),
   model: row.model,
   route: row.route,
   estimated: Number(row.estimated) === 1,

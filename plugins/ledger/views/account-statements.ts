@@ -6,16 +6,18 @@ import { nanosOf } from '../statements.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `statements: ${name}`, text })
 const DAY = 86_400_000
-const credits = (kind: string): string =>
-  `(SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM credits WHERE account = p.account AND kind = '${kind}' AND at >= p.first * ${DAY} AND at < p.last * ${DAY})`
+const credits = (kind: string, column = 'amount'): string =>
+  `(SELECT CAST(coalesce(sum(${column}), 0) AS BIGINT) FROM credits WHERE account = p.account AND kind = '${kind}' AND at >= p.first * ${DAY} AND at < p.last * ${DAY})`
 
 /** Parameters: account, first day, day after the last. */
 const TOTALS = sql(
   'totals',
   `SELECT
-    (SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM credits WHERE account = p.account AND at < p.first * ${DAY})
-      - (SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day < p.first) AS opening,
+    (SELECT CAST(coalesce(sum(amount - planned), 0) AS BIGINT) FROM credits WHERE account = p.account AND at < p.first * ${DAY})
+      - (SELECT CAST(coalesce(sum(amount - planned), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day < p.first) AS opening,
     ${credits('credit')} AS credited, ${credits('debit')} AS debited, ${credits('refund')} AS refunded,
+    (SELECT CAST(coalesce(sum(planned), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day >= p.first AND day < p.last)
+      - ${credits('refund', 'planned')} AS planned,
     (SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day >= p.first AND day < p.last) AS charged,
     (SELECT count(*) FROM charges WHERE account = p.account AND state = 'open' AND opened >= p.first * ${DAY} AND opened < p.last * ${DAY}) AS pending
    FROM (SELECT CAST(? AS BIGINT) AS account, CAST(? AS BIGINT) AS first, CAST(? AS BIGINT) AS last) p`,
@@ -38,6 +40,8 @@ export interface Totals {
   readonly debited: bigint
   readonly refunded: bigint
   readonly charged: bigint
+  /** The part of the charges that plans paid, less the part that refunds returned to them. */
+  readonly planned: bigint
   readonly closing: bigint
   /** Calls and tasks that began in these days and are not charged yet. */
   readonly pending: number
@@ -75,16 +79,17 @@ export const readStatement = async (
   }
 }
 const totalsOf = (row: Row): Totals => {
-  const [opening, credited, debited, refunded, charged] = [
+  const [opening, credited, debited, refunded, charged, planned] = [
     nanosOf(row.opening),
     nanosOf(row.credited),
     nanosOf(row.debited),
     nanosOf(row.refunded),
     nanosOf(row.charged),
+    nanosOf(row.planned),
   ]
-  const closing = opening + credited + debited + refunded - charged
+  const closing = opening + credited + debited + refunded + planned - charged
   const pending = Number(row.pending ?? 0)
-  return { opening, credited, debited, refunded, charged, closing, pending }
+  return { opening, credited, debited, refunded, charged, planned, closing, pending }
 }
 const lineOf = (row: Row): StatementLine => ({
   day: Number(row.day),

@@ -1,7 +1,7 @@
 /** Rows as CSV (RFC 4180), safe to open in a spreadsheet. Pure. */
 
 type Fields = { readonly [name: string]: unknown }
-const MONEY = new Set(['cost', 'refunded'])
+const MONEY = new Set(['cost', 'refunded', 'planned'])
 
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
 const NUMBER = /^-?\d+(?:\.\d+)?$/

@@ -160,6 +160,13 @@ export const OUTPUT_SUMS = {
     WHEN (${IS_PARTLY_SUMMED}) EXECUTE FUNCTION tollgate_sum_missing()`,
 } as const
 
+/** The part of the charges that plans paid. */
+export const PLANNED_COLUMN = 'ALTER TABLE usage_days ADD COLUMN planned BIGINT NOT NULL DEFAULT 0'
+/** `amount`: of the charge `NEW`. */
+export const sumPlanned = (amount: string): string => `
+  INSERT INTO usage_days (day, account, key, model, planned) VALUES (${GROUP('NEW')}, ${amount})
+  ${ON_SAME} ${plus('planned')}`
+
 // ---------------------------------------------------------------- the charge in one row
 
 const ADD: Sql = {
@@ -182,6 +189,18 @@ export const addToDay = (
     values: [dayOf(openedAt), account, key, model, 1, amount, ...counts],
   }
 }
+
+const ADD_PLANNED: Sql = {
+  name: 'ledger: planned sum of the day',
+  text: `INSERT INTO usage_days (day, account, key, model, planned)
+   VALUES (?, ?, ?, ?, ?) ${ON_SAME} ${plus('planned')}`,
+  sums: [4],
+}
+/** The same of the part that a plan paid, in nanos. */
+export const addPlannedToDay = (
+  { openedAt, account, key = 0, model }: Hold,
+  planned: bigint,
+): Statement => ({ sql: ADD_PLANNED, values: [dayOf(openedAt), account, key, model, planned] })
 
 // ---------------------------------------------------------------- reading
 

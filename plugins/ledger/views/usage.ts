@@ -1,12 +1,13 @@
 /** Queries of charges for display: single calls and sums. */
 import type { Sql } from '../../../engine/plugin.ts'
+import { plannedInSql } from '../plans/part.ts'
 import { usageOfAccount, usageOfAll } from './usage-days.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
 
 export const CALL = `
   SELECT c.request, c.account, c.version, c.opened, c.closed, c.route, c.model, c.key, c.state, c.held, c.amount, c.uncollected, c.estimated,
-    c.usage, c.lines, c.task, c.attributes, c.served, r.amount AS refunded
+    c.usage, c.lines, c.task, c.attributes, c.served, ${plannedInSql('c')} AS planned, r.amount AS refunded
   FROM charges c LEFT JOIN credits r ON r.request = c.request`
 /** Parameters: request, account. */
 export const RECEIPT = sql('receipt', `${CALL} WHERE c.request = ? AND c.account = ?`)
@@ -16,10 +17,11 @@ export const TASK_RECEIPT = sql(
   `${CALL} WHERE c.task = ? AND c.account = ?
    ORDER BY CASE WHEN c.state = 'settled' THEN 0 ELSE 1 END, c.opened DESC LIMIT 1`,
 )
-/** The nanos that open calls and tasks of an account hold. Parameters: account. */
+/** The nanos that open calls and tasks hold of an account, without the parts that its plan pays.
+ *  Parameters: account. */
 export const OPEN_HOLDS = sql(
   'open holds',
-  `SELECT CAST(coalesce(sum(held), 0) AS BIGINT) AS held FROM charges
+  `SELECT CAST(coalesce(sum(held - coalesce(plan_held, 0)), 0) AS BIGINT) AS held FROM charges
    WHERE account = ? AND state = 'open'`,
 )
 /** Latest first. Parameters: account, row count. */
@@ -60,7 +62,7 @@ export const CALLS_OF = {
 /** The charge of a request, for a refund. */
 export const CHARGE = sql(
   'charge',
-  'SELECT request, account, state, amount, budgets FROM charges WHERE request = ?',
+  'SELECT request, account, state, amount, budgets, plan FROM charges WHERE request = ?',
 )
 
 /** Columns of a sum of rows `u` of `usageOfAccount` or `usageOfAll`. */

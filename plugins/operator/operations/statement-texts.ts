@@ -46,6 +46,7 @@ const csv = (statement: AccountStatement, hasHead: boolean): string => {
       amount: minus(line.amount),
       currency,
     })),
+    ...(statement.planned === '0' ? [] : [entry('paid by plan', to, statement.planned)]),
     entry('closing balance', to, statement.closing),
   ]
   return (hasHead ? csvHead(CSV_COLUMNS, currency) : '') + csvRows(CSV_COLUMNS, rows)
@@ -120,12 +121,19 @@ const STYLE =
   'td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}section{break-after:page}'
 const cells = (tag: 'td' | 'th', values: readonly (string | number)[]): string =>
   `<tr>${values.map(value => `<${tag}>${escapeHtml(value)}</${tag}>`).join('')}</tr>`
+const SUMS = [
+  'opening',
+  'credited',
+  'debited',
+  'refunded',
+  'charged',
+  'planned',
+  'closing',
+] as const
 const TOKEN_TITLES = TOKEN_COLUMNS.map(name => name.replace('_', ' '))
 const html = (statement: AccountStatement, hasHead: boolean): string => {
   const { account, currency, from, to, lines } = statement
-  const sums = (['opening', 'credited', 'debited', 'refunded', 'charged', 'closing'] as const).map(
-    name => cells('td', [name, '', '', `${statement[name]} ${currency}`]),
-  )
+  const sums = SUMS.map(name => cells('td', [name, '', '', `${statement[name]} ${currency}`]))
   const body = lines.map(line =>
     cells('td', [
       line.day,

@@ -59,6 +59,7 @@ const alertsTo = (receiver: string): string => `alerts:
   every: 500ms
   quiet: { from: '22:00', to: '07:00', zone: Europe/Berlin, except: [uncollected] }
   rules: { p99: false }
+plans: { pro: { amount: 5, per: month } }
 `
 
 /** A query whose answer costs more than twice its hold. */

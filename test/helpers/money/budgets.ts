@@ -31,6 +31,7 @@ export const arrangeBudgets = async (
   engine: (typeof ENGINES)[number],
   budgets: object,
   workers = 1,
+  plans: object = {},
 ) => {
   const installation = await installOn(t, await startAnyStore(t, engine))
   installation.script = (_, response) =>
@@ -52,7 +53,7 @@ export const arrangeBudgets = async (
     meter: meter as Plugin,
     translate: translate as Plugin,
   }
-  const gateway = async (changed = budgets): Promise<string> => {
+  const gateway = async (changed = budgets, changedPlans = plans): Promise<string> => {
     const document = {
       models: {
         m: { to: 'main/m', price: { input: '2.00 / 1M', output: '8.00 / 1M' } },
@@ -65,6 +66,7 @@ export const arrangeBudgets = async (
       },
       upstreams: { main: { zone: 'eu' }, far: { url: 'http://127.0.0.1:9' } },
       budgets: changed,
+      plans: changedPlans,
     }
     const route = { zone: { zone: 'eu' }, model: 'body', translate: 'openai-chat' }
     return `${(await installation.worker({ stages, document, route })).url}/a`

@@ -444,6 +444,7 @@ t.test(
     await ask('POST budgets/set', '', { ...budget, amount: '5', per: 'week', alert_at: ['80%'] })
     await ask('GET budgets', '?account=closed')
     await ask('POST budgets/remove', '', budget)
+    await ask('GET plans')
     await ask('POST members/remove', '', member)
     await ask('POST codes', '', { amount: '1' })
     const [code] = await ask('GET codes')
@@ -485,9 +486,9 @@ t.test(
       .map(({ operation }) => operation.operationId)
       .filter(id => id.startsWith('admin-'))
     // Their tests need an editor, an older version, a failed delivery, a task without an answer, or
-    // the sections `alerts:`, `journal:` and `cache:`.
+    // the sections `alerts:`, `journal:`, `cache:` and `plans:`.
     const others =
-      /editor|rollback|replay|tasks-(resolve|retry|cancel)|live|alerts|config-|journal|cache|traffic|credits|accounts-usage/
+      /editor|rollback|replay|tasks-(resolve|retry|cancel)|live|alerts|config-|journal|cache|traffic|credits|accounts-usage|plans-/
     t.same(
       ids.filter(id => !checkedIds.includes(id) && !others.test(id)),
       [],

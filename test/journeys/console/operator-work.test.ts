@@ -263,6 +263,8 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await change('members/update', { ...member, role: 'member' })
     await change('budgets/set', { ...member, name: 'weekly', amount: 5, per: 'week' })
     await change('budgets/remove', { ...member, name: 'weekly' })
+    await change('plans/assign', { account: 'ann', plan: 'pro' })
+    await change('plans/cancel', { account: 'ann' })
     for (const verb of ['link', 'remove']) await change(`members/${verb}`, member)
     for (const verb of ['pause', 'resume']) await change(`tasks/${verb}`, { upstream: 'vd' })
     await change('editor/save', { file: 'notes.yaml', text, before: files['notes.yaml'] })

@@ -46,6 +46,8 @@ const ARGUMENTS: Readonly<Record<string, Arguments>> = {
   'keys revoke': previous => ({ key: previous.key }),
   'budgets set': { name: 'b', account: 'ann', amount: '5', per: 'week' },
   'budgets remove': { name: 'b', account: 'ann' },
+  'plans assign': { account: 'ann', plan: 'pro' },
+  'plans cancel': { account: 'ann' },
   'codes create': { amount: '1', count: 2 },
   'codes revoke': previous => ({ code: previous.second }),
   'codes redeem': previous => ({ code: previous.code?.code }),
@@ -122,7 +124,9 @@ for (const { engine, database } of await startBoth(t, []))
     await database.migrate('notify', notify.migrations)
     await accounts.account('root', 'admin')
     const ann = await accounts.account('ann')
-    const host = hostOver(database)
+    const plans = { pro: { amount: 1, per: 'month' } }
+    const section = ((name: string) => (name === 'plans' ? plans : {})) as HostBase['section']
+    const host = { ...hostOver(database), section }
     offerParts(host)
     await giveCredit(database, ann, 100_000_000_000n)
     const ledger = ledgerOn(database)

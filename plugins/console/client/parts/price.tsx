@@ -10,17 +10,23 @@ interface PriceProps {
   readonly cost: string
   readonly refunded: string
   readonly uncollected: string
+  readonly planned: string
   readonly usage: Readonly<Record<string, number>> | null
 }
 
 export const Price = (props: PriceProps) => {
-  const { lines, formula, refunded, uncollected } = props
+  const { lines, formula, planned, refunded, uncollected } = props
   const currency = useCurrency()
   return (
     <section class="card" aria-label={text('call.price')}>
       <h2>{text('call.price')}</h2>
       {lines.length === 0 ? <p class="muted">{text('call.no-lines')}</p> : <Lines {...props} />}
       {formula && <CodeBox text={formula} />}
+      {Number(planned) > 0 && (
+        <p>
+          {text('call.planned')}: <Money amount={planned} /> {currency}
+        </p>
+      )}
       {Number(refunded) > 0 && (
         <p>
           {text('column.refunded')}: <Money amount={refunded} /> {currency}

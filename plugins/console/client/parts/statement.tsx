@@ -12,7 +12,15 @@ import { tokenColumns } from './usage-columns.tsx'
 import { Money, useCurrency } from './values.tsx'
 
 type Statements = { readonly data: readonly AccountStatement[] }
-const SUMS = ['opening', 'credited', 'debited', 'refunded', 'charged', 'closing'] as const
+const SUMS = [
+  'opening',
+  'credited',
+  'debited',
+  'refunded',
+  'charged',
+  'planned',
+  'closing',
+] as const
 const FILES = { csv: 'text/csv', focus: 'text/csv', html: 'text/html' } as const
 type Format = keyof typeof FILES
 

@@ -326,7 +326,7 @@ const ServedBy = ({ charge }: { charge: ChargeView }) => {
 const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void }) => {
   const [isAsking, setAsking] = useState(false)
   const currency = useCurrency()
-  const { request, state, cost, refunded, uncollected, formula, usage, estimated } = charge
+  const { request, state, cost, planned, refunded, uncollected, formula, usage, estimated } = charge
   const canRefund = state === 'settled' && Number(cost) > 0 && Number(refunded) === 0
   return (
     <>
@@ -349,6 +349,7 @@ const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void 
         }))}
         formula={formula}
         cost={cost}
+        planned={planned}
         refunded={refunded}
         uncollected={uncollected}
         usage={usage}

@@ -53,7 +53,7 @@ t.test('locks: every statement that changes windows of budgets declares them', t
   }
   const used = { meters: {}, estimated: false }
   const lists = [
-    [addCredit({ ...credit, budgets: [-9, 7] })],
+    [addCredit({ ...credit, windows: [-9, 7] })],
     refundStatements('r', walletsOf(1, undefined, [-9, 7]), 1),
     [settleKept(hold, used, 1)],
     [releaseKept(hold, 1)],

@@ -16,9 +16,9 @@ import { SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
 import { openMemory } from '../model/memory.ts'
 
 /** Tables with a row for each charge or wallet. Partial indexes of `charges` hold few rows;
- *  that of budgets holds the calls that name one, which the audit of budgets reads. */
+ *  those of budgets and plans hold the calls that name one, which their audits read. */
 const LARGE =
-  /^SCAN (?:c|charges|r|credits|usage_days|w|wallets|o|archived_\w+)\b(?! USING (?:COVERING )?INDEX charges_(?:open|task|uncollected|budgets))/
+  /^SCAN (?:c|charges|r|credits|usage_days|w|wallets|o|archived_\w+)\b(?! USING (?:COVERING )?INDEX charges_(?:open|task|uncollected|budgets|plan))/
 const isLarge = (detail: string): boolean => LARGE.test(detail)
 
 const memory = openMemory()

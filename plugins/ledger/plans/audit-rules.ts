@@ -1,0 +1,63 @@
+/** The invariants of plans: each window agrees with the charges that it paid. */
+import type { Row, Sql } from '../../../engine/plugin.ts'
+import { plannedInSql } from './part.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `audit: plans ${name}`, text })
+const subjectOf = ({ plan, account, start }: Row): string =>
+  `plan ${plan} of account ${account} since ${new Date(Number(start)).toISOString()}`
+
+export const PLAN_RULES = [
+  {
+    // An archive takes charges away: the windows that began after it are complete.
+    name: 'used of a plan = sum of its parts of charges less refunds',
+    sql: sql(
+      'used',
+      `SELECT l.plan, l.account, l.start, w.used, coalesce(e.total, 0) AS total
+       FROM plan_windows l JOIN wallets w ON w.id = l.wallet
+       LEFT JOIN (
+         SELECT c.plan AS wallet, sum(${plannedInSql('c')} - coalesce(r.planned, 0)) AS total
+         FROM charges c LEFT JOIN credits r ON r.request = c.request AND r.kind = 'refund'
+         WHERE c.state = 'settled' AND c.plan IS NOT NULL GROUP BY c.plan) e ON e.wallet = l.wallet
+       WHERE w.used <> coalesce(e.total, 0)
+         AND l.start >= coalesce((SELECT max(before) FROM archives), 0) LIMIT 100`,
+    ),
+    describe: (row: Row) => ({
+      subject: subjectOf(row),
+      detail: `it has used ${row.used}, the sum of its parts is ${row.total}`,
+    }),
+  },
+  {
+    name: 'balance of a plan = its amount less what it has used, and at least what is reserved',
+    sql: sql(
+      'balance',
+      `SELECT l.plan, l.account, l.start, l.amount, w.balance, w.used, w.reserved
+       FROM plan_windows l LEFT JOIN wallets w ON w.id = l.wallet
+       WHERE w.id IS NULL OR w.balance <> l.amount - w.used OR w.balance < w.reserved LIMIT 100`,
+    ),
+    describe: (row: Row) => ({
+      subject: subjectOf(row),
+      detail: `of ${row.amount} it has used ${row.used}; ${row.balance} is left, ${row.reserved} is reserved`,
+    }),
+  },
+  {
+    // With `+` SQLite reads the few open charges, not all that have a plan.
+    name: 'reserved of a plan = sum of leases and kept holds',
+    sql: sql(
+      'reserved',
+      `SELECT l.plan, l.account, l.start, w.reserved, coalesce(e.total, 0) AS total
+       FROM plan_windows l JOIN wallets w ON w.id = l.wallet
+       LEFT JOIN (
+         SELECT wallet, sum(amount) AS total FROM (
+           SELECT wallet, amount FROM shares WHERE wallet < 0
+           UNION ALL
+           SELECT plan, plan_held FROM charges
+           WHERE state = 'open' AND process IS NULL AND +plan IS NOT NULL) reservations
+         GROUP BY wallet) e ON e.wallet = l.wallet
+       WHERE w.reserved <> coalesce(e.total, 0) LIMIT 100`,
+    ),
+    describe: (row: Row) => ({
+      subject: subjectOf(row),
+      detail: `${row.reserved} is reserved, the sum of its leases and kept holds is ${row.total}`,
+    }),
+  },
+] as const

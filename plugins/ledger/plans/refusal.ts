@@ -1,0 +1,22 @@
+/** The refusal of a call that its plan does not cover, and that nothing else may pay. */
+import { errors } from '../../../engine/errors.ts'
+import type { Fault } from '../../../engine/plugin.ts'
+import { describeShortage } from '../budgets/refusal.ts'
+import type { PlanWindow } from './section.ts'
+
+const fault = errors({
+  PLAN_EXHAUSTED: [
+    429,
+    'The plan "%s" of this account does not cover this call, which may cost up to %s: %s of %s is used%s.%s',
+  ],
+})
+
+export const planExhausted = (
+  { plan, end }: PlanWindow,
+  refused: Parameters<typeof describeShortage>[1],
+): Fault => {
+  const { state, headers } = describeShortage({ ...plan, end }, refused)
+  return fault('PLAN_EXHAUSTED', [plan.name, ...state], {
+    headers: { 'x-tollgate-plan': headers.window, ...headers.others },
+  })
+}

@@ -1,0 +1,131 @@
+/** The section `plans:`, its problems, and its plans as calls use them. */
+import {
+  list,
+  map,
+  object,
+  ofTypes,
+  oneOf,
+  type RawOf,
+  required,
+  text,
+} from '../../../engine/config/shape.ts'
+import type { Document, HostBase, Report } from '../../../engine/plugin.ts'
+import { zoneProblem } from '../../billing/calendar.ts'
+import { type Currency, configuredCurrency } from '../../billing/currency.ts'
+import { MAX_AMOUNT } from '../../billing/money.ts'
+import { problemReporter, type Where } from '../../billing/problems.ts'
+import { compileAmount } from '../../billing/rate.ts'
+import { PERIODS, type Period, type Window } from '../budgets/window.ts'
+
+const SHAPE = {
+  amount: required(
+    ofTypes(
+      'The amount of calls that each window of the plan pays: above zero, by default in the currency of accounts.',
+      ['string', 'number'],
+      { minimum: 0, examples: ['20 USD', 20] },
+    ),
+  ),
+  per: required(
+    oneOf('The window, by the calendar of `zone`; weeks begin on Monday.', PERIODS, {
+      type: 'string',
+      examples: ['month'],
+    }),
+  ),
+  zone: text('The IANA time zone of the calendar.', {
+    default: 'UTC',
+    examples: ['Europe/Berlin'],
+  }),
+  models: list(
+    'The names in `models:` whose calls the plan pays; left out: all. The wallet pays other calls.',
+    text('The name of a model.', { minLength: 1 }),
+    { minItems: 1, maxItems: 1_000, uniqueItems: true, examples: [['small']] },
+  ),
+  after: oneOf(
+    'What pays for calls, or parts of calls, that the plan does not cover: the wallet of the account, or they are refused.',
+    ['wallet', 'refuse'],
+    { type: 'string', default: 'wallet', examples: ['refuse'] },
+  ),
+} as const
+const PLAN = object('A plan: an amount of calls that it pays in each window.', SHAPE, {
+  examples: [{ amount: 20, per: 'month' }],
+})
+export const PLAN_NAME = '^[a-z0-9][a-z0-9_-]{0,62}$'
+export const SECTION = map(
+  'Plans by name. An account that an operator assigned to a plan gets its amount in each window; the plan pays before the wallet.',
+  PLAN,
+  {
+    propertyNames: { pattern: PLAN_NAME },
+    examples: [{ pro: { amount: 20, per: 'month', zone: 'Europe/Berlin', after: 'wallet' } }],
+  },
+)
+type Section = RawOf<typeof SECTION>
+
+export interface Plan {
+  readonly name: string
+  /** Nanos. */
+  readonly amount: bigint
+  readonly per: Period
+  readonly zone: string
+  /** Keys of `models:`; undefined: all. */
+  readonly models: ReadonlySet<string> | undefined
+  readonly after: 'wallet' | 'refuse'
+}
+/** A window of the plan of one account. */
+export interface PlanWindow extends Window {
+  readonly wallet: number
+  readonly plan: Plan
+  /** Until this time, ms since 1970, calls do not ask the plan: it had nothing left. */
+  spentUntil?: number
+}
+
+/** Prices are in 1e-18, amounts in nanos. */
+const PER_NANO = 10n ** 9n
+const amountOf = (value: unknown, where: Where, currency: Currency, report: Report): bigint => {
+  const context = { currency, report: problemReporter(report) }
+  const amount = (compileAmount(value, where, context) ?? -PER_NANO) / PER_NANO
+  if (amount === 0n) report(where, 'PLAN_AMOUNT', 'the amount of a plan is above 0')
+  if (amount > MAX_AMOUNT)
+    report(where, 'PLAN_AMOUNT', 'a plan has at most a billion units of the currency')
+  return amount
+}
+
+/** By name. The configuration check has reported the problems. */
+export const plansIn = (host: Pick<HostBase, 'section'>): ReadonlyMap<string, Plan> => {
+  const currency = configuredCurrency(host)
+  const shape = object(undefined, SHAPE, {})
+  return new Map(
+    Object.entries(host.section<Section>('plans')).map(([name, raw]) => {
+      const { per, zone, models, after } = shape.read(raw)
+      const amount = amountOf(raw.amount, ['plans', name, 'amount'], currency, () => {})
+      return [name, { name, amount, per, zone, models: models && new Set(models), after }]
+    }),
+  )
+}
+
+interface PlanChecks {
+  readonly currency: Currency
+  readonly isModel: (name: string) => boolean
+  readonly report: Report
+}
+export const reportPlans = ({ plans }: Document, checks: PlanChecks): void => {
+  const { currency, isModel, report } = checks
+  for (const [name, { amount, zone, models = [] }] of Object.entries((plans ?? {}) as Section)) {
+    const where = ['plans', name]
+    amountOf(amount, [...where, 'amount'], currency, report)
+    const problem = zoneProblem(zone)
+    if (problem) report([...where, 'zone'], 'PLAN_ZONE', problem)
+    for (const [at, model] of models.entries())
+      if (!isModel(model))
+        report(
+          [...where, 'models', at],
+          'PLAN_MODEL',
+          `there is no model "${model}" in \`models:\``,
+        )
+  }
+}
+/** Without the stage `meter` no call has a price. */
+export const reportUnusedPlans = ({ plans }: Document, report: Report): void => {
+  if (Object.keys(plans ?? {}).length === 0) return
+  const message = 'no call can use a plan: `pipeline:` has no `meter`; add it, or remove `plans:`'
+  report(['plans'], 'PLAN_UNREACHABLE', message)
+}

@@ -1,0 +1,153 @@
+/** The tables of plans. A window of an account's plan is a wallet with an odd number below zero,
+ *  which has the amount of the plan as its balance: leases, holds and reaping treat it like any
+ *  other. A charge with a plan takes the part that the plan holds from there, and the rest from the
+ *  account. */
+import type { Sql, Statement } from '../../../engine/plugin.ts'
+import { openWallet } from '../statements.ts'
+import { PLANNED_COLUMN, sumPlanned } from '../views/usage-days.ts'
+import { walletInSql, walletOf } from '../wallet.ts'
+import { plannedInSql } from './part.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `plans: ${name}`, text })
+
+/** `charges.plan`: the wallet of the window; `plan_held`: nanos of the hold that it pays.
+ *  `credits.planned`: the part of a refund that returned to a plan. `account_plans.plan` null: the
+ *  account has none any more; `until`: ms since 1970, null: without an end; `change` orders the
+ *  changes, so that processes read only new ones. `plan_windows.amount`: what it began with. */
+const TABLES = `
+  ALTER TABLE charges ADD COLUMN plan BIGINT;
+  ALTER TABLE charges ADD COLUMN plan_held BIGINT;
+  CREATE INDEX charges_plan ON charges (account, opened) WHERE plan IS NOT NULL;
+  ALTER TABLE credits ADD COLUMN planned BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE archived_charges ADD COLUMN planned BIGINT NOT NULL DEFAULT 0;
+  ${PLANNED_COLUMN};
+  CREATE TABLE plan_windows (
+    wallet BIGINT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    plan TEXT NOT NULL,
+    period TEXT NOT NULL,
+    start BIGINT NOT NULL,
+    amount BIGINT NOT NULL CHECK (amount > 0));
+  CREATE UNIQUE INDEX plan_windows_account ON plan_windows (account, plan, period, start);
+  CREATE TABLE account_plans (
+    account BIGINT PRIMARY KEY,
+    plan TEXT,
+    since BIGINT NOT NULL,
+    until BIGINT,
+    change BIGINT NOT NULL);
+  CREATE INDEX account_plans_change ON account_plans (change);
+  CREATE TABLE plan_changes (id BIGINT PRIMARY KEY, number BIGINT NOT NULL);
+  INSERT INTO plan_changes (id, number) VALUES (1, 0)`
+
+const PLANNED = plannedInSql('NEW')
+const ACCOUNT = walletInSql.account('NEW.account')
+const KEY = walletInSql.key('NEW.key')
+const ofAccount = (column: string, nanos: string): string =>
+  `CASE WHEN ${column} = ${ACCOUNT} THEN ${nanos} ELSE 0 END`
+/** As in `../tables.ts`: 1 if the wallet was held for the charge. */
+const WAS_HELD = `CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END`
+/** The settlement of a row with a plan. The account and the quota of its key count all of it. */
+const SETTLED = `
+    UPDATE shares SET amount = amount - NEW.amount + ${ofAccount('wallet', PLANNED)}
+      WHERE process = NEW.process
+        AND wallet IN (${ACCOUNT}, CASE WHEN NEW.key_held = 0 THEN NULL ELSE ${KEY} END);
+    UPDATE shares SET amount = amount - ${PLANNED} WHERE process = NEW.process AND wallet = NEW.plan;
+    UPDATE wallets SET used = used + NEW.amount,
+        balance = balance - NEW.amount + ${ofAccount('id', PLANNED)},
+        reserved = reserved - ${WAS_HELD} * CASE WHEN NEW.process IS NULL
+          THEN NEW.held - ${ofAccount('id', 'NEW.plan_held')}
+          ELSE NEW.amount - ${ofAccount('id', PLANNED)} END
+      WHERE id IN (${ACCOUNT}, ${KEY});
+    UPDATE wallets SET used = used + ${PLANNED}, balance = balance - ${PLANNED},
+        reserved = reserved - CASE WHEN NEW.process IS NULL THEN NEW.plan_held ELSE ${PLANNED} END
+      WHERE id = NEW.plan;
+    ${sumPlanned(PLANNED)};`
+const RELEASED = `
+    UPDATE wallets SET reserved = reserved - ${WAS_HELD} * (NEW.held - ${ofAccount('id', 'NEW.plan_held')})
+      WHERE id IN (${ACCOUNT}, ${KEY});
+    UPDATE wallets SET reserved = reserved - NEW.plan_held WHERE id = NEW.plan;`
+const IS_SETTLED = "OLD.state = 'open' AND NEW.state = 'settled'"
+const IS_RELEASED_KEPT = "OLD.state = 'open' AND NEW.state = 'released' AND NEW.process IS NULL"
+
+/** The part of a refund that returns to the plan: what the plan paid of the call. */
+const RETURNED = `coalesce((SELECT ${plannedInSql('c')} FROM charges c
+        WHERE NEW.kind = 'refund' AND c.request = NEW.request AND c.plan IS NOT NULL), 0)`
+const CREDITED = `
+    UPDATE wallets SET balance = balance + NEW.amount - ${RETURNED},
+        used = used - CASE WHEN NEW.kind = 'refund' THEN NEW.amount ELSE 0 END
+      WHERE id = ${ACCOUNT};
+    UPDATE wallets SET balance = balance + ${RETURNED}, used = used - ${RETURNED}
+      WHERE id = (SELECT c.plan FROM charges c WHERE NEW.kind = 'refund' AND c.request = NEW.request);
+    UPDATE credits SET planned = ${RETURNED} WHERE id = NEW.id AND ${RETURNED} > 0;`
+
+/** Rows without a plan keep their triggers as they were. `settled` and `released`: the events and
+ *  work of those triggers. */
+export const planTables = (existing: { readonly settled: string; readonly released: string }) => ({
+  text: `${TABLES};
+  DROP TRIGGER charges_settled;
+  CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges
+    WHEN ${IS_SETTLED} AND NEW.plan IS NULL BEGIN ${existing.settled} END;
+  CREATE TRIGGER charges_plan_settled AFTER UPDATE OF state ON charges
+    WHEN ${IS_SETTLED} AND NEW.plan IS NOT NULL BEGIN ${SETTLED} END;
+  DROP TRIGGER charges_released;
+  CREATE TRIGGER charges_released AFTER UPDATE OF state ON charges
+    WHEN ${IS_RELEASED_KEPT} AND NEW.plan IS NULL BEGIN ${existing.released} END;
+  CREATE TRIGGER charges_plan_released AFTER UPDATE OF state ON charges
+    WHEN ${IS_RELEASED_KEPT} AND NEW.plan IS NOT NULL BEGIN ${RELEASED} END;
+  DROP TRIGGER credits_made;
+  CREATE TRIGGER credits_made AFTER INSERT ON credits BEGIN ${CREDITED} END`,
+  postgres: `${TABLES};
+  DROP TRIGGER charges_settled ON charges;
+  CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges FOR EACH ROW
+    WHEN (${IS_SETTLED} AND NEW.plan IS NULL) EXECUTE FUNCTION tollgate_settled();
+  CREATE FUNCTION tollgate_plan_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${SETTLED} RETURN NULL; END $$;
+  CREATE TRIGGER charges_plan_settled AFTER UPDATE OF state ON charges FOR EACH ROW
+    WHEN (${IS_SETTLED} AND NEW.plan IS NOT NULL) EXECUTE FUNCTION tollgate_plan_settled();
+  DROP TRIGGER charges_released ON charges;
+  CREATE TRIGGER charges_released AFTER UPDATE OF state ON charges FOR EACH ROW
+    WHEN (${IS_RELEASED_KEPT} AND NEW.plan IS NULL) EXECUTE FUNCTION tollgate_released();
+  CREATE FUNCTION tollgate_plan_released() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${RELEASED} RETURN NULL; END $$;
+  CREATE TRIGGER charges_plan_released AFTER UPDATE OF state ON charges FOR EACH ROW
+    WHEN (${IS_RELEASED_KEPT} AND NEW.plan IS NOT NULL) EXECUTE FUNCTION tollgate_plan_released();
+  CREATE OR REPLACE FUNCTION tollgate_credited() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${CREDITED} RETURN NULL; END $$`,
+})
+
+// ---------------------------------------------------------------- windows
+
+const OPEN = sql(
+  'open',
+  `INSERT INTO plan_windows (wallet, account, plan, period, start, amount) VALUES (?, ?, ?, ?, ?, ?)
+   ON CONFLICT DO NOTHING`,
+)
+const IS_OWN = sql(
+  'is own',
+  `UPDATE plan_windows SET start = start
+   WHERE wallet = ? AND account = ? AND plan = ? AND period = ? AND start = ?`,
+)
+export interface PlanWindowRow {
+  readonly wallet: number
+  readonly account: number
+  readonly plan: string
+  readonly period: string
+  /** ms since 1970. */
+  readonly start: number
+}
+/** Creates a window with this amount in nanos; an existing one keeps its own. Rejects with
+ *  WALLET_TAKEN if another window has the number. */
+export const openPlanWindow = (
+  { wallet, account, plan, period, start }: PlanWindowRow,
+  amount: bigint,
+): readonly Statement[] => [
+  { sql: OPEN, values: [wallet, account, plan, period, start, amount] },
+  {
+    sql: IS_OWN,
+    values: [wallet, account, plan, period, start],
+    rows: 1,
+    otherwise: 'WALLET_TAKEN',
+  },
+  openWallet(walletOf.account(account), 0n),
+  openWallet(wallet, amount),
+]

@@ -1,0 +1,114 @@
+/** Operations on plans of accounts. */
+import { textOf } from '../../../../engine/cli/kit.ts'
+import { object, required, text } from '../../../../engine/config/shape.ts'
+import { findAccount } from '../../../credentials/find.ts'
+import { expiryOf } from '../../../credentials/input.ts'
+import { beginPlan } from '../../../ledger/plans/plans.ts'
+import { cancelPlan, findPlan } from '../../../ledger/plans/rows.ts'
+import { PLAN_NAME, plansIn } from '../../../ledger/plans/section.ts'
+import { list as listOf, object as row } from '../../../shapes.ts'
+import { ACCOUNT, ANY_ACCOUNT, CURSOR, LIMIT, objectOf } from '../../arguments.ts'
+import { PLAN_COLUMNS } from '../../columns.ts'
+import { fault, queryFault } from '../../faults.ts'
+import { EXPIRES } from '../../key-settings.ts'
+import { type Operation, operation } from '../../operation.ts'
+import { isoTime, whenCode } from '../../rows.ts'
+import { find, LIST, planNamed, print, printAll, viewOf } from './view.ts'
+
+const assign = operation({
+  name: 'plans assign',
+  summary: 'Gives an account a plan in place of the one it has, within a second.',
+  scope: 'operator',
+  arguments: object(
+    undefined,
+    {
+      account: ACCOUNT,
+      plan: required(text('The name of a plan in `plans:`.', { pattern: PLAN_NAME })),
+      expires: EXPIRES,
+    },
+    {},
+  ),
+  result: row(PLAN_COLUMNS),
+  command: {
+    arguments: 'ACCOUNT PLAN',
+    example: 'tollgate plans assign acme pro --expires 365d',
+    options: {
+      expires: { type: 'string', value: 'TIME', summary: 'end of the plan: 30d, or a date' },
+    },
+    async read({ positionals: [account = '', plan = ''], values, host }) {
+      const expires = expiryOf(textOf(values.expires), await host.database.now())
+      return { account, plan, ...(expires !== undefined && { expires: isoTime(expires) }) }
+    },
+    print,
+  },
+  async run(context, { account: nameOrId, plan: name, expires }) {
+    const { store, host, now } = context
+    const plan = planNamed(host, name)
+    if (expires != null && expires <= now) throw fault('PLAN_EXPIRY')
+    const account = await findAccount(store, nameOrId)
+    const before = await findPlan(store, account.id)
+    const until = expires ?? undefined
+    const list = beginPlan(plan, account.id, now, until)
+    await store.change(list, {
+      object: objectOf(account),
+      before: before ? { plan: String(before.plan) } : null,
+      after: { plan: name, ...(until !== undefined && { expires: isoTime(until) }) },
+    })
+    return { data: await find(context, account.id, account.name) }
+  },
+})
+
+const cancel = operation({
+  name: 'plans cancel',
+  summary: 'Ends the plan of an account within a second; what is left of its amount is lost.',
+  scope: 'operator',
+  arguments: object(undefined, { account: ACCOUNT }, {}),
+  result: row(PLAN_COLUMNS),
+  command: {
+    arguments: 'ACCOUNT',
+    example: 'tollgate plans cancel acme',
+    read: ({ positionals: [account = ''] }) => ({ account }),
+    print,
+  },
+  async run(context, { account: nameOrId }) {
+    const { store } = context
+    const account = await findAccount(store, nameOrId)
+    const before = await find(context, account.id, account.name)
+    await store
+      .change(cancelPlan(account.id), {
+        object: objectOf(account),
+        before: { plan: before.plan },
+        after: null,
+      })
+      .catch(whenCode('PLAN_MISSING', () => fault('PLAN_MISSING', [account.name])))
+    return { data: before }
+  },
+})
+
+const list = operation({
+  name: 'plans list',
+  summary: 'Lists the plans of accounts, and what they have used in the window of now.',
+  scope: 'operator',
+  reads: true,
+  arguments: object(undefined, { account: ANY_ACCOUNT, limit: LIMIT, cursor: CURSOR }, {}),
+  result: listOf(row(PLAN_COLUMNS)),
+  command: {
+    arguments: '[ACCOUNT]',
+    example: 'tollgate plans list',
+    read: ({ positionals: [account] }) => ({ limit: 1_000, ...(account && { account }) }),
+    print: printAll,
+  },
+  async run({ store, host, now }, { account: nameOrId, limit = 100, cursor = '0' }) {
+    if (!/^\d{1,15}$/.test(cursor)) throw queryFault('cursor', '`next` of the page before')
+    const account = nameOrId === undefined ? null : (await findAccount(store, nameOrId)).id
+    const rows = await store.read(LIST, [account, account, Number(cursor), limit + 1])
+    const page = rows.slice(0, limit)
+    const plans = plansIn(host)
+    return {
+      data: page.map(each => viewOf(plans, each, String(each.account_name), now)),
+      next: rows.length > limit ? String(page.at(-1)?.account) : null,
+    }
+  },
+})
+
+export const planOperations: readonly Operation[] = [list, assign, cancel]

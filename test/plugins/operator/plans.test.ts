@@ -1,0 +1,118 @@
+/** Plans of accounts: assigned, listed and cancelled while calls go on; receipts and statements. */
+import t from 'tap'
+import type { HostBase } from '../../../engine/plugin.ts'
+import { commands } from '../../../plugins/account/command.ts'
+import { migrations as actionTables } from '../../../plugins/action-log/tables.ts'
+import { createAccount } from '../../../plugins/credentials/statements.ts'
+import { migrations as accountMigrations } from '../../../plugins/credentials/tables.ts'
+import { readStatement } from '../../../plugins/ledger/views/account-statements.ts'
+import { RECEIPT } from '../../../plugins/ledger/views/usage.ts'
+import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
+import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import type { PlanView } from '../../../plugins/views.ts'
+import { sessionOf } from '../../docs/blocks.ts'
+import { runCommand } from '../../helpers/gateway/command-line.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { arrangeBudgets } from '../../helpers/money/budgets.ts'
+import { hostOver } from '../../helpers/store/accounts.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
+
+const actor: Actor = { via: 'command line', name: 'root' }
+const run = async <T = PlanView>(host: HostBase, name: string, args: object): Promise<T> => {
+  const operation = OPERATIONS.find(each => each.name === name)
+  if (!operation) throw new Error(`there is no operation ${name}`)
+  return (await runOperation(operation, { ...args }, { host, actor })).data as T
+}
+const PLANS = {
+  pro: { amount: 0.01, per: 'month', zone: 'Europe/Berlin' },
+  trial: { amount: 0.001, per: 'life', after: 'refuse' },
+}
+
+for (const engine of ENGINES)
+  t.test(`plans of accounts on ${engine}`, async t => {
+    const { urls, call, books, database } = await arrangeBudgets(t, engine, {}, 2, PLANS)
+    const [url = '', other = ''] = urls
+    await database.migrate('auth', accountMigrations)
+    await database.migrate('actions', actionTables)
+    for (const name of ['acme', 'beta'])
+      await database.write(createAccount({ name, role: 'customer' }, 1))
+    const section = ((name: string) => (name === 'plans' ? PLANS : {})) as HostBase['section']
+    const host = { ...hostOver(database), section }
+    /** Until both gateways have read it. */
+    const becomes = (expected: number) =>
+      eventually(async () => {
+        const both = [(await call(url)).status, (await call(other)).status]
+        return both.every(each => each === expected) || undefined
+      })
+
+    await t.test('assign: the plan pays, and a receipt shows both parts', async t => {
+      const plan = await run(host, 'plans assign', { account: 'acme', plan: 'pro' })
+      t.match(plan, { account: 'acme', plan: 'pro', state: 'active', expires: null })
+      t.match(plan, { amount: '0.01', used: '0', remaining: '0.01' })
+      t.match(plan.resets, /^20\d\d-\d\d-01T00:00:00\+0[12]:00$/)
+      // The gateways read the change within a second.
+      const requests: string[] = []
+      await eventually(async () => {
+        requests.push(String((await call(url)).headers.get('x-request-id')))
+        return ((await run(host, 'plans list', { account: 'acme' })) as never as PlanView[])[0]
+          ?.remaining === '0'
+          ? true
+          : undefined
+      })
+      await books()
+      t.match(await run(host, 'plans list', {}), [{ used: '0.01', remaining: '0' }])
+      const rows = await Promise.all(requests.map(id => database.read(RECEIPT, [id, 1])))
+      const parts = rows.map(([row]) => Number(row?.planned))
+      t.equal(
+        parts.reduce((sum, part) => sum + part, 0),
+        10_000_000,
+      )
+      t.ok(parts.includes(4_000_000), 'one call has both parts')
+      const day = Math.floor(Date.now() / 86_400_000)
+      const { charged, planned, closing, credited } = await readStatement(database, 1, {
+        first: 0,
+        last: day + 2,
+      })
+      t.equal(planned, 10_000_000n)
+      t.equal(closing, credited - charged + planned)
+    })
+
+    await t.test('assign: another plan takes its place, and cancel ends it', async t => {
+      await run(host, 'plans assign', { account: 'acme', plan: 'trial' })
+      await becomes(429)
+      t.equal((await call(url, undefined, 2)).status, 200, 'another account has no plan')
+      const cancelled = await run(host, 'plans cancel', { account: 'acme' })
+      t.match(cancelled, { plan: 'trial', resets: null })
+      await becomes(200)
+      t.same(await run(host, 'plans list', { account: 'acme' }), [])
+      await books()
+    })
+
+    await t.test('assign: ends at the given time, and the same window goes on', async t => {
+      const expires = new Date(Date.now() + 86_400_000).toISOString()
+      const plan = await run(host, 'plans assign', { account: 'acme', plan: 'pro', expires })
+      t.match(plan, { expires, remaining: '0', used: '0.01' }, 'nothing is given twice')
+      await run(host, 'plans cancel', { account: 'acme' })
+    })
+
+    await t.test('mistakes are named', async t => {
+      const assign = (args: object) =>
+        run(host, 'plans assign', { account: 'acme', plan: 'pro', ...args })
+      await t.rejects(assign({ plan: 'gold' }), { code: 'PLAN_UNKNOWN', message: /pro, trial/ })
+      await t.rejects(assign({ account: 'nobody' }), { code: 'ACCOUNT_UNKNOWN' })
+      await t.rejects(assign({ expires: '2020-01-01' }), { code: 'PLAN_EXPIRY' })
+      await t.rejects(run(host, 'plans cancel', { account: 'beta' }), { code: 'PLAN_MISSING' })
+      await t.rejects(run(host, 'plans list', { cursor: 'x' }), { code: 'ADMIN_QUERY' })
+      await run(host, 'plans assign', { account: 'beta', plan: 'pro' })
+      const without = { ...host, section: (() => ({})) as HostBase['section'] }
+      t.match(await run(without, 'plans list', {}), [{ state: 'unknown', remaining: '0' }])
+      await run(host, 'plans cancel', { account: 'beta' })
+    })
+
+    await t.test('docs/plans.md: its commands assign, list and cancel', async t => {
+      for (const line of sessionOf('docs/plans.md').trim().split('\n')) {
+        const [, , ...words] = line.split(' ')
+        t.match(await runCommand(t, 'plans', commands, host, words), { exit: 0 }, line)
+      }
+    })
+  })
