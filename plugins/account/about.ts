@@ -94,6 +94,10 @@ const model = object(
 )
 const pricing = envelopeOf(list(model), {
   currency: text,
+  route_prices: described(
+    'Prices of routes that serve none of the models',
+    list(object({ path: text, prices: list(fields) })),
+  ),
   batch_factor: described('The part of the price that a request of a batch costs', number),
   vendors: list(any),
   group_ratio: map(number),

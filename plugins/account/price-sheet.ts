@@ -9,7 +9,12 @@ import { readablePattern } from '../catalogue/pattern.ts'
 import { isFields } from '../formats/fields.ts'
 import { csvCell } from '../ledger/views/csv.ts'
 import type { ViewFactory } from './response.ts'
-import { batchFactorOf, routePricesOf } from './route-prices.ts'
+import {
+  batchFactorOf,
+  otherRoutePricesOf,
+  type RoutePrice,
+  routePricesOf,
+} from './route-prices.ts'
 
 const COLUMNS = ['model', 'title', 'owner', 'meter', 'when', 'price', 'per', 'step', 'currency']
 
@@ -23,10 +28,8 @@ export const priceSheet: ViewFactory<Host> = host => {
   return async exchange => void exchange.answer(200, sheet.bytes, headers)
 }
 
-type SheetHost = Pick<
-  Host,
-  'section' | 'file' | 'share' | 'config' | 'memo' | 'upstreams' | 'formats'
->
+type SheetHost = Pick<Host, 'section' | 'file' | 'share' | 'config' | 'memo' | 'upstreams'> &
+  Partial<Pick<Host, 'formats'>>
 class Sheet {
   readonly #host: SheetHost
   #bytes: Uint8Array | undefined
@@ -39,37 +42,45 @@ class Sheet {
   }
 }
 
-const rowsOf = (host: SheetHost): readonly (readonly string[])[] => {
+export const rowsOf = (host: SheetHost): readonly (readonly string[])[] => {
   const currency = configuredCurrency(host)
   const endpoints = new Endpoints(host)
   const factor = batchFactorOf(host)
   const ofBatches = ['*', '', '', 'discount', 'request of a batch', factor ?? '', '', '', '']
-  const ofModels = readCatalogue(host).all.flatMap(entry => {
+  const entries = readCatalogue(host).all
+  const ofModels = entries.flatMap(entry => {
     const { name, options, targets } = entry
     const rule = compileRule(options, { currency, where: [], report: () => {} })
     const owner = options.owner ?? targets[0]?.upstream ?? ''
-    const row = ({ meter, when = '', price, step = '' }: SheetLine): readonly string[] => {
-      const [amount = '', per = '1'] = price.split(' / ')
-      // A discount is a factor, not an amount.
-      const units = meter === 'discount' ? ['', step, ''] : [per, step, currency.name]
-      const model = [readablePattern(name), options.title ?? '', owner]
-      return [...model, meter, when, amount, ...units]
-    }
-    const ofRoutes = routePricesOf(entry, endpoints, currency).flatMap(({ path, prices }) =>
-      prices.flatMap(linesOf).map(({ when = '', ...line }) => {
-        return row({
-          ...line,
-          when: [`route = ${path}`, ...(when === '' ? [] : [when])].join('; '),
-        })
-      }),
-    )
+    const model = [readablePattern(name), options.title ?? '', owner]
+    const row = (line: SheetLine) => [...model, ...cellsIn(line, currency.name)]
+    const ofRoutes = routePricesOf(entry, endpoints, currency).flatMap(routeLines).map(row)
     if (!rule) return ofRoutes
     if (rule.free) return [row({ meter: 'calls', price: '0' }), ...ofRoutes]
     const { price } = JSON.parse(rule.text) as { readonly price?: readonly object[] }
     return [...(price ?? []).flatMap(line => linesOf(line).map(row)), ...ofRoutes]
   })
-  return factor === undefined ? ofModels : [...ofModels, ofBatches]
+  const others = otherRoutePricesOf(entries, endpoints, currency)
+  const ofRoutes = others
+    .flatMap(routeLines)
+    .map(line => ['*', '', '', ...cellsIn(line, currency.name)])
+  return [...ofModels, ...ofRoutes, ...(factor === undefined ? [] : [ofBatches])]
 }
+
+/** The cells of a row from `meter` on. */
+const cellsIn = (
+  { meter, when = '', price, step = '' }: SheetLine,
+  currency: string,
+): readonly string[] => {
+  const [amount = '', per = '1'] = price.split(' / ')
+  // A discount is a factor, not an amount.
+  const units = meter === 'discount' ? ['', step, ''] : [per, step, currency]
+  return [meter, when, amount, ...units]
+}
+const routeLines = ({ path, prices }: RoutePrice): readonly SheetLine[] =>
+  prices.flatMap(linesOf).map(({ when = '', ...line }) => {
+    return { ...line, when: [`route = ${path}`, ...(when === '' ? [] : [when])].join('; ') }
+  })
 
 interface SheetLine {
   /** A meter; `min`: the least that a charge is; `discount`: the factor on its sum. */

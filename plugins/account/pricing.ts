@@ -9,7 +9,7 @@ import { Endpoints, type RouteOptions } from '../catalogue/endpoints.ts'
 import { readablePattern } from '../catalogue/pattern.ts'
 import { ratiosOf } from './ratios.ts'
 import { exactNumber, type ViewFactory } from './response.ts'
-import { batchFactorOf, routePricesOf } from './route-prices.ts'
+import { batchFactorOf, otherRoutePricesOf, routePricesOf } from './route-prices.ts'
 import { videoPricesOf } from './video-prices.ts'
 
 export const pricing: ViewFactory<Host> = host => {
@@ -41,6 +41,7 @@ export const pageOf = (host: CatalogueHost): Json => {
   const endpoints = new Endpoints(host)
   const catalogue = readCatalogue(host)
   const factor = batchFactorOf(host)
+  const routePrices = otherRoutePricesOf(catalogue.all, endpoints, currency)
   const calls = Object.fromEntries(
     [...endpoints.routes].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
   )
@@ -50,6 +51,7 @@ export const pageOf = (host: CatalogueHost): Json => {
     data: catalogue.all.map(entry => rowOf(entry, currency, endpoints)),
     currency: currency.name,
     batch_factor: exactNumber(factor ?? '1'),
+    ...(routePrices.length > 0 && { route_prices: routePrices as unknown as Json }),
     vendors: [],
     group_ratio: { default: 1 },
     usable_group: { default: 'default' },

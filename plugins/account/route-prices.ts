@@ -7,9 +7,9 @@ import type { Currency } from '../billing/currency.ts'
 import { compileRule } from '../billing/rule.ts'
 import { BATCH_PRICE } from '../billing/schema.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
-import type { Endpoints } from '../catalogue/endpoints.ts'
+import type { Endpoints, RouteOptions } from '../catalogue/endpoints.ts'
 
-interface RoutePrice {
+export interface RoutePrice {
   /** `POST /ent/v2/reference2image`. */
   readonly path: string
   readonly prices: readonly { readonly [name: string]: Json }[]
@@ -19,12 +19,27 @@ export const routePricesOf = (
   endpoints: Endpoints,
   currency: Currency,
 ): readonly RoutePrice[] =>
-  endpoints.pricedRoutesOf(entry).flatMap(({ path, meter }) => {
-    const rule = compileRule(meter as object, { currency, where: [], report: () => {} })
-    const lines = (rule ? (JSON.parse(rule.text).price ?? []) : []) as RoutePrice['prices']
-    const prices = lines.flatMap(line => lineOf(line, entry.name))
-    return prices.length === 0 ? [] : [{ path, prices }]
+  endpoints.pricedRoutesOf(entry).flatMap(route => {
+    const prices = linesIn(route, currency).flatMap(line => lineOf(line, entry.name))
+    return prices.length === 0 ? [] : [{ path: route.path, prices }]
   })
+
+/** Prices of routes that serve none of these models, such as routes without a model. */
+export const otherRoutePricesOf = (
+  entries: readonly Entry[],
+  endpoints: Endpoints,
+  currency: Currency,
+): readonly RoutePrice[] => {
+  const routesOfModels = new Set(entries.flatMap(entry => endpoints.pricedRoutesOf(entry)))
+  return endpoints.priced
+    .filter(route => !routesOfModels.has(route))
+    .map(route => ({ path: route.path, prices: linesIn(route, currency) }))
+}
+
+const linesIn = ({ meter }: RouteOptions, currency: Currency): RoutePrice['prices'] => {
+  const rule = compileRule(meter as object, { currency, where: [], report: () => {} })
+  return rule ? (JSON.parse(rule.text).price ?? []) : []
+}
 
 /** Of a table by model, its row. */
 const lineOf = (line: RoutePrice['prices'][number], model: string): RoutePrice['prices'] => {

@@ -22,7 +22,8 @@ type RouteHost = Pick<HostBase, 'section' | 'upstreams'> & Partial<Pick<HostBase
 
 /** The endpoints of a configuration. */
 export class Endpoints {
-  readonly #priced: readonly RouteOptions[]
+  /** Routes with prices of their own. */
+  readonly priced: readonly RouteOptions[]
   /** Endpoint name in model lists -> the routes that serve it. */
   readonly routes: ReadonlyMap<string, readonly RouteOptions[]>
   readonly #formats: Formats
@@ -35,7 +36,7 @@ export class Endpoints {
     this.#formats = formatsOf(host)
     this.#upstreams = host.upstreams
     const all = routesIn(host)
-    this.#priced = all.filter(({ meter }) => isFields(meter) && meter.price !== undefined)
+    this.priced = all.filter(({ meter }) => isFields(meter) && meter.price !== undefined)
     const routes = Map.groupBy(all, route => endpointOf(route, this.#formats))
     routes.delete('')
     this.routes = routes
@@ -50,9 +51,9 @@ export class Endpoints {
   }
   /** The routes that serve it at prices of their own. */
   pricedRoutesOf(entry: Entry): readonly RouteOptions[] {
-    if (this.#priced.length === 0) return []
+    if (this.priced.length === 0) return []
     const formatsByTarget = formatsOfTargets(entry, this.#upstreams)
-    return this.#priced.filter(route => serves(route, entry, formatsByTarget, this.#formats))
+    return this.priced.filter(route => serves(route, entry, formatsByTarget, this.#formats))
   }
   #find(entry: Entry): readonly string[] {
     const formats = this.#formats

@@ -57,6 +57,10 @@ const priceIn = (lines: readonly Line[], path: string, facts: Facts): number => 
 t.test('price sheet: a task of each model costs what it says, on each route', async t => {
   const sheet = await (await fetch(`${gateway.url}/api/models.csv`)).text()
   t.match(sheet, /^\*,,,discount,request of a batch,0\.5,/m)
+  const { routes } = readYaml('routes.yaml') as { readonly routes: readonly Facts[] }
+  const priced = routes.filter(({ meter }) => (meter as Facts | undefined)?.price !== undefined)
+  t.ok(priced.length > 0)
+  for (const { path } of priced) t.match(sheet, `,route = ${path}`, `the price of ${path}`)
   let count = 0
   for (const [model, { accepts, price }] of Object.entries<{
     readonly accepts: Readonly<Record<string, unknown>>

@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
+import { rowsOf } from '../../../plugins/account/price-sheet.ts'
 import { pageOf } from '../../../plugins/account/pricing.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
@@ -171,4 +172,46 @@ t.test('shipped prices: hosted tools cost what was decided', async t => {
 
 t.test('price page: an empty configuration has an empty list', async t => {
   t.match(pageOf(hostOf({})), { success: true, data: [], currency: 'CNY' })
+})
+
+t.test('prices of routes: each is in the list and in the sheet, with a model or not', t => {
+  const routes = [
+    ...SECTIONS.routes,
+    { path: 'POST /v1/rerank', meter: { price: { calls: '0.10' } } },
+    { path: 'POST /files/convert', model: { name: 'gone' }, meter: { price: { calls: '0.20' } } },
+    {
+      path: 'POST /v1/responses',
+      translate: 'openai-responses',
+      meter: { price: { calls: { by: ['model', 'size'], price: { third: { small: '0.30' } } } } },
+    },
+    { path: 'POST /free', meter: { free: true } },
+  ]
+  const host = hostOf({ ...SECTIONS, routes })
+  const { route_prices: others, data } = JSON.parse(JSON.stringify(pageOf(host)))
+  t.match(others, [
+    { path: 'POST /v1/rerank', prices: [{ meter: 'calls' }] },
+    { path: 'POST /files/convert', prices: [{ meter: 'calls' }] },
+  ])
+  t.equal(others.length, 2)
+  t.match(data.find((row: { model_name: string }) => row.model_name === 'third').route_prices, [
+    { path: 'POST /v1/responses' },
+  ])
+  const sheet = rowsOf(host)
+  const ofRoutes = sheet.filter(([, , , , when]) => when?.startsWith('route = '))
+  t.same(
+    ofRoutes.map(([model, , , , when, price]) => [model, when, Number(price)]),
+    [
+      ['third', 'route = POST /v1/responses; size = small', 0.3],
+      ['*', 'route = POST /v1/rerank', 0.1],
+      ['*', 'route = POST /files/convert', 0.2],
+    ],
+  )
+  const priced = routes.flatMap(({ path, meter }) => (meter && 'price' in meter ? [path] : []))
+  for (const path of priced)
+    t.ok(
+      ofRoutes.some(([, , , , when]) => when?.startsWith(`route = ${path}`)),
+      path,
+    )
+  t.notOk('route_prices' in JSON.parse(JSON.stringify(pageOf(hostOf(SECTIONS)))))
+  t.end()
 })
