@@ -1,6 +1,7 @@
 /** Attributes that say how a provider serves a call: its tier, its speed, its place. Their values
  *  have several names, and one of them is the standard that no request has to ask for. Pure. */
 import type { Json } from '../../engine/plugin.ts'
+import type { Attributes } from '../slots.ts'
 import { isFields } from './fields.ts'
 
 /** A request or an answer that leaves a choice to the provider names this value. */
@@ -33,9 +34,11 @@ export const isTier = (name: string, value: string | undefined): boolean =>
 /** The value by its usual name: an absent tier is the standard, and so is `false`. */
 export const usualName = (name: string, value: string | undefined): string => {
   if (value === undefined || value === 'false') return STANDARD
-  const lowerCase = value.toLowerCase()
-  return NAMES[name]?.get(lowerCase) ?? lowerCase
+  const usual = value.toLowerCase().replace(TIER_PREFIX, '')
+  return NAMES[name]?.get(usual) ?? usual
 }
+/** Google's libraries name values such as `SERVICE_TIER_FLEX`. */
+const TIER_PREFIX = /^service_tier_/
 
 /** The tiers that a price names, by attribute. */
 export type PricedTiers = ReadonlyMap<string, ReadonlySet<string>>
@@ -79,7 +82,7 @@ export const requestedTiersOf = (body: Json): readonly RequestedTier[] => {
 }
 const NO_TIERS: readonly RequestedTier[] = []
 
-/** Headers of Vertex AI and Bedrock -> attribute. */
+/** Headers of requests to Vertex AI and Bedrock -> attribute. */
 const HEADERS: readonly (readonly [header: string, name: string])[] = [
   ['x-vertex-ai-llm-request-type', 'service_tier'],
   ['x-vertex-ai-llm-shared-request-type', 'service_tier'],
@@ -98,4 +101,24 @@ export const headerTiersOf = (
     tiers.push({ member, name, value: value.trim() })
   }
   return tiers ?? NO_TIERS
+}
+
+/** Headers of responses -> attribute. */
+const SERVED_HEADERS: readonly (readonly [header: string, name: string])[] = [
+  ['x-gemini-service-tier', 'service_tier'],
+  ['x-amzn-bedrock-service-tier', 'service_tier'],
+  ['x-amzn-bedrock-performanceconfig-latency', 'speed'],
+]
+/** The tiers that the headers of a response name, by attribute; undefined: none. */
+export const servedTiersOf = (
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+): Attributes | undefined => {
+  let tiers: { [name: string]: string } | undefined
+  for (const [header, name] of SERVED_HEADERS) {
+    const value = headers[header]
+    if (typeof value !== 'string') continue
+    tiers ??= {}
+    tiers[name] = value.trim()
+  }
+  return tiers
 }

@@ -72,8 +72,11 @@ export const served: ServedFacts = {
     const response = isFields(fields.response) ? fields.response : fields
     // Only whole responses have an object; other events have ids of items.
     if (response.object !== undefined && response.object !== 'response') return {}
-    const { speed, inference_geo } = lenientObject(response, 'usage')
-    const { id, model, service_tier } = response
-    return servedOf(id, model, { service_tier, speed, inference_geo })
+    const { service_tier, speed, inference_geo } = lenientObject(response, 'usage')
+    return servedOf(response.id, response.model, {
+      service_tier: response.service_tier ?? service_tier,
+      speed,
+      inference_geo,
+    })
   },
 }

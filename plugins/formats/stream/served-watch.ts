@@ -32,7 +32,7 @@ export class ServedWatch {
       this.#hasReadFirst = first !== undefined
       if (first) this.read(first)
     }
-    if (mark && asBuffer(bytes).indexOf(mark) >= 0) this.#unread = bytes
+    if (mark && hasValue(asBuffer(bytes), mark)) this.#unread = bytes
   }
   read(event: SseEvent): void {
     const fields = eventFields(event)
@@ -45,3 +45,14 @@ export class ServedWatch {
     this.#unread = undefined
   }
 }
+
+/** Whether the mark occurs with another value than null. */
+const hasValue = (bytes: Buffer, mark: Bytes): boolean => {
+  for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at)) {
+    at += mark.length
+    if (!NULL.test(bytes.toString('latin1', at, at + NULL_LENGTH))) return true
+  }
+  return false
+}
+const NULL = /^\s*:\s*null/
+const NULL_LENGTH = 8

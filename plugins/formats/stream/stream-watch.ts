@@ -134,8 +134,9 @@ export class StreamFilter implements Filter {
     const counts = contains(bytes, this.#marks.usage)
     if (this.#hasTail && this.#marks.facts.afterEnd === 'added' && hasData(bytes))
       this.#beginAnother()
-    if (counts) this.#count(bytes)
+    // Reads the first event before those with counts, which are later in the same bytes.
     this.#served.observe(bytes)
+    if (counts) this.#count(bytes)
     this.#listener.onBytes(bytes, counts)
     const visible = counts && this.#isHidden ? this.#withoutHidden(bytes, this.#isHidden) : bytes
     if (visible.length === 0) return

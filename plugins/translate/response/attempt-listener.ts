@@ -33,7 +33,7 @@ export class AttemptListener implements ResponseListener {
     this.encodeFailure = encodeFailure
     this.errorIn = errorIn
     this.onPart = onPart
-    beginServed(attempt.exchange)
+    beginServed(attempt)
   }
   onServed(served: Served): void {
     addServed(this.#attempt.exchange, served)

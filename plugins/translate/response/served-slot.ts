@@ -1,12 +1,17 @@
 /** Keeps what the answer of the running attempt says about how it was made, in the slot SERVED. */
-import type { Exchange } from '../../../engine/plugin.ts'
+import type { Attempt, Exchange } from '../../../engine/plugin.ts'
 import { mergeServed } from '../../formats/served.ts'
+import { servedTiersOf } from '../../formats/tiers.ts'
 import { SERVED, type Served } from '../../slots.ts'
 
 type WithSlots = Pick<Exchange, 'slots'>
 
-/** An earlier target of the exchange may have left its own. */
-export const beginServed = ({ slots }: WithSlots): void => slots.set(SERVED, NOTHING)
+/** Begins with what the headers say: the body says it more exactly. An earlier target of the
+ *  exchange may have left its own. */
+export const beginServed = ({ exchange, reply }: Pick<Attempt, 'exchange' | 'reply'>): void => {
+  const attributes = servedTiersOf(reply.headers)
+  exchange.slots.set(SERVED, attributes ? { attributes } : NOTHING)
+}
 const NOTHING: Served = {}
 
 export const addServed = ({ slots }: WithSlots, served: Served): void => {
