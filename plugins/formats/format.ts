@@ -147,6 +147,9 @@ export interface HostedUsage {
    *  once. */
   observe(body: Fields): void
   readonly meters: Meters
+  /** They are concluded from the text: the upstream's own counts replace them. Absent: they replace
+   *  the upstream's. */
+  readonly isConcluded?: true
   /** Attributes that the calls report, by their names in prices. */
   readonly attributes?: Attributes | undefined
 }

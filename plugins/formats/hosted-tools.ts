@@ -1,8 +1,15 @@
 /** The tools of the providers: who runs each one, the meters that count it, and the unit that
  *  providers bill. A tool that is not in the table counts as `other_tools`. */
 import type { Json } from '../../engine/plugin.ts'
-import type { Meter } from '../slots.ts'
-import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from './fields.ts'
+import type { Meter, Meters } from '../slots.ts'
+import {
+  count,
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientObjects,
+  lenientText,
+} from './fields.ts'
 import { OPEN } from './tiers.ts'
 
 interface HostedTool {
@@ -21,7 +28,7 @@ const HOSTED_TOOLS: readonly HostedTool[] = [
   {
     unit: 'query',
     names:
-      /^(?:.*web_?search.*|google_?search.*|gx_search|exa_?ai_?search|parallel_?ai_?search|nova_grounding|search_parameters|enable_search)$/i,
+      /^(?:.*web_?search.*|google_?search.*|gx_search|exa_?ai_?search|parallel_?ai_?search|nova_grounding|search_parameters|enable_search|plugins\.web)$/i,
     ran: /^web_search$/,
     meters: ['web_search'],
   },
@@ -52,7 +59,7 @@ const HOSTED_TOOLS: readonly HostedTool[] = [
   {
     unit: 'token',
     names:
-      /^(?:web_?fetch.*|url_?context|mcp|mcp_?servers|mcp_?toolset|tool_search.*|advisor.*|programmatic_tool_calling)$/i,
+      /^(?:web_?fetch.*|url_?context|mcp|mcp_?servers|mcp_?toolset|tool_search.*|advisor.*|programmatic_tool_calling|plugins\.(?:auto-router|response-healing|moderation|context-compression))$/i,
     ran: /^(?:web_fetch|url_context|mcp|mcp_list_tools|mcp_approval_request|tool_search(?:_tool_.*)?|advisor|program|multi_agent)$/,
     meters: [],
   },
@@ -97,7 +104,8 @@ export const imageToolAttributes = (body: Json): Fields => {
 export const namesAgent = ({ agent, model }: Fields): boolean =>
   typeof agent === 'string' && (model ?? null) === null
 
-/** Members that switch on a search: OpenAI's, xAI's and DashScope's; and agents. */
+/** Members that switch on a search: OpenAI's, xAI's and DashScope's; OpenRouter's plugins; and
+ *  agents. */
 const memberNames = (body: Fields): string[] => {
   const { web_search_options, search_parameters, enable_search } = body
   return [
@@ -106,15 +114,23 @@ const memberNames = (body: Fields): string[] => {
       ? ['search_parameters']
       : []),
     ...(enable_search === true ? ['enable_search'] : []),
+    ...lenientObjects(body, 'plugins').flatMap(({ id, enabled }) =>
+      typeof id === 'string' && enabled !== false ? [`plugins.${id}`] : [],
+    ),
     ...(namesAgent(body) ? ['agent'] : []),
   ]
 }
 const listsOf = (body: Fields): readonly Fields[] => [
-  ...lenientObjects(body, 'tools'),
+  ...toolsIn(body),
   ...lenientObjects(body, 'input')
     .filter(({ type }) => type === 'additional_tools')
-    .flatMap(item => lenientObjects(item, 'tools')),
+    .flatMap(toolsIn),
 ]
+/** Google accepts one object in place of a list; a namespace holds tools of its own. */
+const toolsIn = (holder: Fields): readonly Fields[] => {
+  const tools = isFields(holder.tools) ? [holder.tools] : lenientObjects(holder, 'tools')
+  return tools.flatMap(tool => (tool.type === 'namespace' ? [tool, ...toolsIn(tool)] : [tool]))
+}
 const listedNames = (body: Fields): string[] => listsOf(body).flatMap(nameOf)
 /** Google names tools by their key; other formats by their type, which a client's own tool may
  *  lack. */
@@ -149,6 +165,17 @@ export const meterOfCall = (type: string): Meter | undefined => {
   return tool ? tool.meters[0] : 'other_tools'
 }
 
+/** The meters of an upstream's own counts of calls, by names such as `web_search_calls`. `suffix`:
+ *  ends the names of counts. */
+export const metersOfCalls = (counts: Fields, suffix: '_calls' | '_requests'): Meters => {
+  const meters: { [meter: string]: number } = {}
+  for (const name in counts) {
+    const meter = name.endsWith(suffix) ? meterOfCall(name.slice(0, -suffix.length)) : undefined
+    if (meter) meters[meter] = (meters[meter] ?? 0) + count(counts[name])
+  }
+  return meters
+}
+
 /** Tools that all formats have: no format needs to run them. */
 const FUNCTION_TOOLS: ReadonlySet<string> = new Set([
   'function',
@@ -163,9 +190,9 @@ export const offersHostedTools = (body: Json | undefined): boolean =>
   isFields(body) &&
   (namesAgent(body) ||
     STORED_FIELDS.some(name => body[name] !== undefined && body[name] !== null) ||
-    (Array.isArray(body.tools) && body.tools.some(isHosted)))
-const isHosted = (tool: Json): boolean => {
-  if (!isFields(tool)) return false
+    lenientObjects(body, 'plugins').length > 0 ||
+    toolsIn(body).some(isHosted))
+const isHosted = (tool: Fields): boolean => {
   if (typeof tool.type === 'string') return !FUNCTION_TOOLS.has(tool.type)
   if (typeof tool.name === 'string') return false
   return Object.keys(tool).some(name => !FUNCTION_TOOLS.has(name))

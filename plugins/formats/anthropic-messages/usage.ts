@@ -2,7 +2,7 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
-import { meterOfCall } from '../hosted-tools.ts'
+import { metersOfCalls } from '../hosted-tools.ts'
 import type { Content } from '../hub/content.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
@@ -32,19 +32,8 @@ const metersWith = (usage: Fields, tokens: Tokens): Meters => {
     cache_write_1h: cacheWriteHour,
     output: output - thinking,
     thinking,
-    web_search: count(toolCounts.web_search_requests),
-    code_execution: count(toolCounts.code_execution_requests),
-    other_tools: otherRequestsIn(toolCounts),
+    ...metersOfCalls(toolCounts, '_requests'),
   })
-}
-
-/** Requests of tools that are not in the table of hosted tools. */
-const otherRequestsIn = (toolCounts: Fields): number => {
-  let requests = 0
-  for (const name in toolCounts)
-    if (meterOfCall(name.replace(/_requests$/, '')) === 'other_tools')
-      requests += count(toolCounts[name])
-  return requests
 }
 
 interface Tokens {

@@ -37,7 +37,9 @@ const tokensOfModality = (details: Json | undefined, name: string): number => {
   if (!Array.isArray(details)) return 0
   return details.reduce<number>(
     (sum, each: Json) =>
-      isFields(each) && each.modality === name ? sum + count(each.tokenCount) : sum,
+      isFields(each) && String(each.modality).toUpperCase() === name
+        ? sum + count(each.tokenCount)
+        : sum,
     0,
   )
 }

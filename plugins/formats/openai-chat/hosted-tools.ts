@@ -16,6 +16,7 @@ const startCounting = (): HostedUsage => {
     return Array.isArray(annotations) && annotations.length > 0
   }
   return {
+    isConcluded: true,
     observe({ choices }) {
       hasSearched ||= Array.isArray(choices) && choices.some(cites)
     },

@@ -48,7 +48,10 @@ export const openaiChat: Format = {
     inEvent: event => countsIn(event),
     inAnswer: answer => countsIn(answer),
     meters: usage => metersOf(usage),
-    sums: { input: ['prompt_tokens'], output: ['completion_tokens'] },
+    sums: {
+      input: ['prompt_tokens', 'input_tokens'],
+      output: ['completion_tokens', 'output_tokens'],
+    },
     text: { plain: TEXT, events: TEXT },
     counts: [
       'input',

@@ -2,6 +2,7 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
+import { metersOfCalls } from '../hosted-tools.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
@@ -23,8 +24,8 @@ export const countsIn = (body: Fields): Fields | undefined => {
 /** `prompt_tokens` includes cached, cache write and audio tokens; `completion_tokens` includes
  *  thoughts, audio and images. */
 export const metersOf = (usage: Fields): Meters => {
-  const prompt = count(usage.prompt_tokens)
-  const completion = count(usage.completion_tokens)
+  const prompt = count(usage.prompt_tokens) || count(usage.input_tokens)
+  const completion = count(usage.completion_tokens) || count(usage.output_tokens)
   const promptDetails = lenientObject(usage, 'prompt_tokens_details')
   const completionDetails = lenientObject(usage, 'completion_tokens_details')
   const cached = capCount(cachedIn(usage, promptDetails), prompt)
@@ -52,6 +53,9 @@ export const metersOf = (usage: Fields): Meters => {
     image_output: imageOutput,
     seconds: quantity(usage.prompt_audio_seconds),
     web_search: count(usage.num_search_queries),
+    // xAI's and OpenRouter's names.
+    ...metersOfCalls(lenientObject(usage, 'server_side_tool_usage_details'), '_calls'),
+    ...metersOfCalls(lenientObject(usage, 'server_tool_use'), '_requests'),
   })
 }
 

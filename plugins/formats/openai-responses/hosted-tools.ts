@@ -13,7 +13,7 @@ import {
   parseJson,
 } from '../fields.ts'
 import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
-import { IMAGE_TOOL_ATTRIBUTES, meterOfCall } from '../hosted-tools.ts'
+import { IMAGE_TOOL_ATTRIBUTES, meterOfCall, metersOfCalls } from '../hosted-tools.ts'
 import type { Citation, HostedCall } from '../hub/content.ts'
 import { outputText, programOf } from '../hub/hosted-call-text.ts'
 import { servedOf } from '../served.ts'
@@ -244,15 +244,16 @@ const meterOf = (item: Fields): Meter | undefined => {
   return meterOfCall(type)
 }
 
-/** The upstream's own numbers: OpenAI's searches and tokens of images, xAI's calls by tool. They
- *  replace the counted items. */
+/** The upstream's own numbers: OpenAI's searches, tokens of images and requests of tools that no
+ *  table knows, xAI's calls by tool. They replace the counted items. */
 const reportedMetersOf = (response: Fields): Meters => {
   const usage = lenientObject(response, 'tool_usage')
   const { num_requests: searches } = lenientObject(usage, 'web_search')
   const image = lenientObject(usage, 'image_gen')
   const calls = lenientObject(lenientObject(response, 'usage'), 'server_side_tool_usage_details')
   return {
-    ...callMetersOf(calls),
+    ...otherRequestsIn(usage),
+    ...metersOfCalls(calls, '_calls'),
     ...(typeof searches === 'number' && { web_search: count(searches) }),
     ...(count(image.output_tokens) + count(image.input_tokens) > 0 && {
       image_generation_input: count(image.input_tokens),
@@ -260,11 +261,10 @@ const reportedMetersOf = (response: Fields): Meters => {
     }),
   }
 }
-const callMetersOf = (calls: Fields): Meters => {
-  const meters: { [meter: string]: number } = {}
-  for (const name in calls) {
-    const meter = name.endsWith('_calls') ? meterOfCall(name.slice(0, -1)) : undefined
-    if (meter) meters[meter] = (meters[meter] ?? 0) + count(calls[name])
-  }
-  return meters
+const otherRequestsIn = (usage: Fields): Meters => {
+  let requests = 0
+  for (const name in usage)
+    if (name !== 'image_gen' && meterOfCall(name) === 'other_tools')
+      requests += count(lenientObject(usage, name).num_requests)
+  return requests > 0 ? { other_tools: requests } : {}
 }

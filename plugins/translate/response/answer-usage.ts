@@ -18,7 +18,7 @@ import {
   type OutputSoFar,
   USAGE,
 } from '../../slots.ts'
-import type { ResponseUsage } from './response-usage.ts'
+import { type ResponseUsage, withHostedCalls } from './response-usage.ts'
 import { addServed } from './served-slot.ts'
 
 /** Bytes of a plain answer that are buffered before their text is read: most answers report counts,
@@ -83,7 +83,7 @@ export class AnswerUsage implements OutputSoFar, ResponseUsage {
     const upstreamUsage = readReportedUsage(this.#facts, counts ?? this.#countsElsewhere(whole))
     const { invalidNames, isInputReported, isOutputReported } = upstreamUsage
     if (invalidNames.length > 0) this.#warnOfCounts(id, invalidNames)
-    const reportedMeters = { ...upstreamUsage.meters, ...this.#hostedUsage?.meters }
+    const reportedMeters = withHostedCalls(upstreamUsage.meters, this.#hostedUsage)
     const attributes = this.#hostedUsage?.attributes
     if (attributes) addServed(this.#attempt.exchange, { attributes })
     const uncountedTokens = this.#unreadChunks

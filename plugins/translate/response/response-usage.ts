@@ -3,7 +3,7 @@
 import type { Attempt, Bytes } from '../../../engine/plugin.ts'
 import type { HostedUsage, UsageEstimate } from '../../formats/format.ts'
 import type { ReportedCounts } from '../../formats/stream/response-listener.ts'
-import { USAGE } from '../../slots.ts'
+import { type Meters, USAGE } from '../../slots.ts'
 
 /** Reads the usage of one answer, and puts it into the slot USAGE. */
 export interface ResponseUsage {
@@ -35,7 +35,17 @@ export const decodedUsage = (
 ): ResponseUsage => ({
   addBytes() {},
   finish(whole, { meters }) {
-    const all = { ...meters, ...hostedUsage?.meters }
-    slots.set(USAGE, { meters: all, estimated: !whole || meters === undefined })
+    slots.set(USAGE, {
+      meters: withHostedCalls(meters, hostedUsage),
+      estimated: !whole || meters === undefined,
+    })
   },
 })
+
+export const withHostedCalls = (
+  meters: Meters | undefined,
+  hostedUsage: HostedUsage | undefined,
+): Meters =>
+  hostedUsage?.isConcluded
+    ? { ...hostedUsage.meters, ...meters }
+    : { ...meters, ...hostedUsage?.meters }

@@ -230,6 +230,41 @@ t.test('hosted tools: those of the client are neither named nor refused', async 
   t.equal(response.status, 200, text)
   t.equal(response.headers.get('x-tollgate-unpriced'), null)
 })
+for (const [what, path, body, name] of [
+  [
+    'in a namespace',
+    '/v1/responses',
+    { ...REQUEST, tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'next_tool' }] }] },
+    'next_tool',
+  ],
+  [
+    'as one object in place of a list',
+    '/v1beta/models/firm:generateContent',
+    { contents: [{ parts: [{ text: 'hi' }] }], tools: { googleSearch: {} } },
+    'googleSearch',
+  ],
+  [
+    'as a plugin',
+    '/v1/responses',
+    { ...REQUEST, tools: [], plugins: [{ id: 'web' }, { id: 'off', enabled: false }] },
+    'plugins.web',
+  ],
+  ['as an unknown plugin', '/v1/responses', { ...REQUEST, plugins: [{ id: 'next' }] }, 'next'],
+] as const)
+  t.test(`hosted tools: one ${what} is refused without a price`, async t => {
+    const { response, text } = await post(path, { ...body, model: 'firm' })
+    t.equal(response.status, 400, text)
+    t.match(text, name)
+    t.notMatch(text, 'plugins.off')
+  })
+t.test('hosted tools: requests of an unknown tool in the usage count', async t => {
+  const tools = [{ type: 'next_tool' }]
+  const answer = { ...response, output: [], tool_usage: { next_tool: { num_requests: 3 } } }
+  await upstream.script('gp', [{ do: 'body' }, plain(answer)])
+  const { response: reply } = await post('/v1/responses', { ...REQUEST, model: 'bare', tools })
+  const { usage } = await chargeOf(reply.headers.get('x-request-id'))
+  t.equal(usage.other_tools, 3)
+})
 t.test('hosted tools: images of a tool are charged by its tokens', async t => {
   await gateway.reload(
     ROUTES.replace(

@@ -237,6 +237,40 @@ for (const path of ['/v1/chat/completions', '/v1/messages'])
     })
   })
 
+t.test(
+  'searches of a chat answer: its own count replaces one concluded from citations',
+  async t => {
+    const annotations = [{ type: 'url_citation', url_citation: { url: 'https://example.com' } }]
+    const usage = {
+      prompt_tokens: 1,
+      completion_tokens: 1,
+      total_tokens: 2,
+      server_tool_use: { web_search_requests: 3 },
+    }
+    const message = { role: 'assistant', content: 'hi', annotations }
+    const answer = { id: 'c', object: 'chat.completion', usage }
+    const choices = [{ index: 0, finish_reason: 'stop', message }]
+    const chunks = sse([
+      [undefined, { ...CHUNK, choices: [{ index: 0, delta: message, finish_reason: 'stop' }] }],
+      [undefined, { ...CHUNK, choices: [], usage }],
+      [undefined, '[DONE]'],
+    ])
+    for (const steps of [[plain({ ...answer, choices })], stream(chunks)])
+      for (const path of ['/v1/chat/completions', '/v1/messages']) {
+        await upstream.script('ms', [{ do: 'body' }, ...steps])
+        const request = { ...REQUEST, model: 'kimi', stream: steps.length > 1 }
+        const tools =
+          path === '/v1/messages'
+            ? { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }
+            : { web_search_options: {} }
+        const { response, text } = await post(path, { ...request, ...tools })
+        t.equal(response.status, 200, text)
+        const { usage: charged } = await chargeOf(response.headers.get('x-request-id'))
+        t.same(charged, { input: 1, output: 1, web_search: 3 })
+      }
+  },
+)
+
 // ---------------------------------------------------------------- embeddings
 
 const VECTORS = { object: 'list', data: [{ object: 'embedding', index: 0, embedding: [0.5] }] }

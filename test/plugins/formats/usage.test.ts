@@ -42,6 +42,28 @@ const TABLE: readonly Row[] = [
   ],
   [
     'openai-chat',
+    'names of the responses format',
+    { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+    { input: 10, output: 5 },
+  ],
+  [
+    'openai-chat',
+    'calls of tools by the names of OpenRouter',
+    { prompt_tokens: 10, completion_tokens: 5, server_tool_use: { web_search_requests: 3 } },
+    { input: 10, output: 5, web_search: 3 },
+  ],
+  [
+    'openai-chat',
+    'calls of tools by the names of xAI',
+    {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      server_side_tool_usage_details: { web_search_calls: 3, x_search_calls: 0 },
+    },
+    { input: 10, output: 5, web_search: 3 },
+  ],
+  [
+    'openai-chat',
     'no details at all',
     { prompt_tokens: 19, total_tokens: 1739, completion_tokens: 1720, prompt_tokens_details: null },
     { input: 19, output: 1720 },
@@ -309,6 +331,16 @@ const TABLE: readonly Row[] = [
       totalTokenCount: 165,
     },
     { input: 55, cached: 60, output: 20, thinking: 30 },
+  ],
+  [
+    'google-gemini',
+    'a modality in lower case',
+    {
+      promptTokenCount: 10,
+      candidatesTokenCount: 9,
+      candidatesTokensDetails: [{ modality: 'image', tokenCount: 4 }],
+    },
+    { input: 10, output: 5, image_output: 4 },
   ],
   [
     'google-gemini',
