@@ -2,7 +2,7 @@
  *  attributes that prices depend on. Pure. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Attributes, Served } from '../slots.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, lenientObject } from './fields.ts'
 
 /** A format's facts about how answers are made. */
 export interface ServedFacts {
@@ -56,3 +56,19 @@ export const mergeServed = (earlier: Served, later: Served): Served => {
 
 /** The answers of this format say nothing. */
 export const NOTHING_SERVED: ServedFacts = { members: [], read: () => ({}) }
+
+/** Every chunk may name the tier. Compatible upstreams report what their own provider served beside
+ *  the counts. */
+export const OPENAI_SERVED: ServedFacts = {
+  members: ['id', 'model', 'service_tier'],
+  mark: 'service_tier"',
+  read(fields) {
+    const { speed, inference_geo, service_tier } = lenientObject(fields, 'usage')
+    const attributes = {
+      service_tier: fields.service_tier ?? service_tier,
+      speed,
+      inference_geo,
+    }
+    return servedOf(fields.id, fields.model, attributes)
+  },
+}

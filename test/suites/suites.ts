@@ -40,7 +40,7 @@ const PREBUILD = ['release/prebuild.test.ts']
 /** By name: `test/suites/NAME.test.ts` runs each. Journeys of one suite share a gateway. */
 export const SUITES: Readonly<Record<string, Suite>> = {
   accounts: { patterns: ['journeys/accounts/*.test.ts'] },
-  billed: { patterns: ['journeys/billed/*.test.ts'] },
+  billed: { patterns: ['journeys/billed/{,served/}*.test.ts'] },
   cli: { patterns: ['engine/cli/**/*.test.ts'], exclude: COMMANDS },
   commands: { patterns: COMMANDS },
   config: { patterns: ['engine/config/**/*.test.ts'] },

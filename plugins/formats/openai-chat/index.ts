@@ -3,6 +3,7 @@
 
 import type { Format } from '../format.ts'
 import { imageFormatIn } from '../images/image-prompt.ts'
+import { OPENAI_SERVED } from '../served.ts'
 import { CHUNKS } from '../stream/openai-chunks.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
@@ -19,7 +20,7 @@ import {
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
 import { toolSupport } from './tools.ts'
-import { countsIn, metersOf, served } from './usage.ts'
+import { countsIn, metersOf } from './usage.ts'
 
 /** Upstreams may send the same thought in several members. */
 const TEXT = compileTextPattern({
@@ -69,7 +70,7 @@ export const openaiChat: Format = {
     ],
     hostedTools: hostedUsage,
   },
-  served,
+  served: OPENAI_SERVED,
   stream: {
     ...CHUNKS,
     error: event => errorOf(event),

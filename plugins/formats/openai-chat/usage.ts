@@ -3,7 +3,6 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { metersOfCalls } from '../hosted-tools.ts'
-import { type ServedFacts, servedOf } from '../served.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
   cachedTokensOf,
@@ -104,20 +103,4 @@ export const countsOf = (meters: Meters): Fields => {
       audio_tokens: meters.audio_output ?? 0,
     },
   }
-}
-
-/** Every chunk may name the tier. Compatible upstreams report what their own provider served beside
- *  the counts. */
-export const served: ServedFacts = {
-  members: ['id', 'model', 'service_tier'],
-  mark: 'service_tier"',
-  read(fields) {
-    const { speed, inference_geo, service_tier } = lenientObject(fields, 'usage')
-    const attributes = {
-      service_tier: fields.service_tier ?? service_tier,
-      speed,
-      inference_geo,
-    }
-    return servedOf(fields.id, fields.model, attributes)
-  },
 }

@@ -1,8 +1,8 @@
 /** OpenAI's legacy completions: a text in, a text out. Targets of every chat format answer them. */
 import { type Fields, lenientObjects } from '../fields.ts'
 import { type AnswerFacts, eventFields, type Format } from '../format.ts'
-import { served } from '../openai-chat/usage.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
+import { OPENAI_SERVED } from '../served.ts'
 import { CHUNKS } from '../stream/openai-chunks.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
@@ -44,7 +44,7 @@ export const openaiCompletions: Format = {
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'output', 'thinking'],
   },
-  served,
+  served: OPENAI_SERVED,
   stream: {
     ...CHUNKS,
     error: event => openaiErrorInAnswer(eventFields(event) ?? {}),

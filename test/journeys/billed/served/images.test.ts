@@ -1,7 +1,7 @@
 /** Images are charged by the quality and size that the answer names, and held at the dearest that
  *  the request permits. */
 import t from 'tap'
-import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
+import { plain, stream } from '../../../fixtures/upstream/scenarios.ts'
 import {
   type Customer,
   chargeOf,
@@ -10,7 +10,7 @@ import {
   UNIT,
   units,
   upstream,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
 
 const TABLE = `{ images: { by: [quality, size], price: { low: { small: 1, default: 2 }, high: { small: 4, default: 8 }, default: { default: 3 } } } }`
 const HOLES = `{ images: { by: quality, price: { low: 1, high: 4 } } }`

@@ -1,9 +1,9 @@
 /** The price of a call follows what served it: tier, speed and geography of the answer, in every
  *  format, plain and streamed, passed on and translated. */
 import t from 'tap'
-import { writeFrame } from '../../../plugins/formats/stream/aws-event-stream.ts'
-import { plain, stream, text } from '../../fixtures/upstream/scenarios.ts'
-import type { Step } from '../../fixtures/upstream/script.ts'
+import { writeFrame } from '../../../../plugins/formats/stream/aws-event-stream.ts'
+import { plain, stream, text } from '../../../fixtures/upstream/scenarios.ts'
+import type { Step } from '../../../fixtures/upstream/script.ts'
 import {
   type Customer,
   chargeOf,
@@ -14,7 +14,7 @@ import {
   UNIT,
   units,
   upstream,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
 
 /** An upstream's report of a served call, by the names of prices. */
 interface Report {

@@ -1,8 +1,8 @@
 /** The places of an answer that name the tier which served it: headers, later events, other
  *  spellings and other members. */
 import t, { type Test } from 'tap'
-import { plain, stream, text } from '../../fixtures/upstream/scenarios.ts'
-import type { Step } from '../../fixtures/upstream/script.ts'
+import { plain, stream, text } from '../../../fixtures/upstream/scenarios.ts'
+import type { Step } from '../../../fixtures/upstream/script.ts'
 import {
   type Customer,
   chargeOf,
@@ -11,7 +11,7 @@ import {
   UNIT,
   units,
   upstream,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
 
 const FORMATS = {
   chat: 'openai-chat',
@@ -209,7 +209,7 @@ t.test('messages stream: the speed of the last event, in one read with the first
   t.equal(await costOf(t, '/v1/messages', { ...messages, stream: true }), 6)
 })
 
-t.test('responses: a tier that stands in the counts', async t => {
+t.test('responses: a tier that is in the counts', async t => {
   const output = [
     {
       type: 'message',

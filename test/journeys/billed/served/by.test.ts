@@ -5,13 +5,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { servedView } from '../../../plugins/ledger/views/served-by.ts'
+import { servedView } from '../../../../plugins/ledger/views/served-by.ts'
 import {
   type Customer,
   gateway,
   prepareCustomer,
   rows,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
 
 const MODEL = 'words-2026-10-01'
 const USAGE = { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 }

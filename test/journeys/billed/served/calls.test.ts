@@ -1,9 +1,9 @@
 /** Prices by the served model, also beside chats: embeddings, lines of batches, realtime
  *  sessions. */
 import t from 'tap'
-import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { eventually } from '../../helpers/gateway/primary.ts'
-import { openSocket } from '../../helpers/gateway/web-socket.ts'
+import { plain } from '../../../fixtures/upstream/scenarios.ts'
+import { eventually } from '../../../helpers/gateway/primary.ts'
+import { openSocket } from '../../../helpers/gateway/web-socket.ts'
 import {
   type Customer,
   gateway,
@@ -11,7 +11,7 @@ import {
   rows,
   UNIT,
   upstream,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
 
 const PRICE = `{ output: 0, input: [{ price: 1 / 10, when: { service_tier: flex } }, { price: 4 / 10, when: { service_tier: priority } }, 2 / 10] }`
 const SIZES = 'context: 1000, output: 100'
