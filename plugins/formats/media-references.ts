@@ -66,6 +66,8 @@ const URL_MEMBERS: ReadonlySet<string> = new Set(['url', 'uri', 'urls'])
 const ID_MEMBER = /^(?:(?:input_?)?(?:file|image|video|audio|document|media)_?ids?|file_?uris?)$/i
 /** Parts that hold text alone. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text'])
+/** A message of Qwen's models may name files in place of its text. */
+const FILE_ADDRESS = 'fileid://'
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\//i
 const KINDS: readonly (readonly [kind: MediaKind, pattern: RegExp])[] = [
   ['video', /video/i],
@@ -110,6 +112,10 @@ const isNamed = (value: Json | undefined): boolean =>
 const isStoredPrompt = (value: Json | undefined): boolean =>
   isFields(value) && typeof value.id === 'string'
 
+/** An item reference may leave out its type. */
+const isBareReference = ({ id, type, role }: Fields, key: string): boolean =>
+  key === 'input' && (type ?? role ?? null) === null && typeof id === 'string'
+
 interface NameFacts {
   readonly isSkipped: boolean
   readonly isMedium: boolean
@@ -152,16 +158,14 @@ class FoundMedia implements MediaReferences {
   ): void {
     const { type } = fields
     if (typeof type === 'string' && TEXT_TYPES.has(type)) return
-    if (type === 'item_reference') this.isOpenEnded = true
+    if (type === 'item_reference' || isBareReference(fields, key)) this.isOpenEnded = true
     // An image or a sound that an earlier answer made, by its id.
     if (type === 'image_generation_call' && !fields.result) this.references.push('image')
     if (key === 'audio' && typeof fields.id === 'string') this.references.push('audio')
     const mime = mimeIn(fields)
-    const kind =
-      (typeof type === 'string' ? this.#factsOf(type).kind : undefined) ??
-      kindOf(mime) ??
-      this.#factsOf(key).kind ??
-      inherited
+    const ownType = typeof type === 'string' ? this.#factsOf(type) : undefined
+    const holdsUrl = this.#factsOf(key).isMedium || ownType?.isMedium === true
+    const kind = ownType?.kind ?? kindOf(mime) ?? this.#factsOf(key).kind ?? inherited
     for (const name in fields) {
       const value = fields[name] ?? null
       if (value === null) continue
@@ -170,10 +174,13 @@ class FoundMedia implements MediaReferences {
       if (typeof value === 'object') queue.push({ value, key: name, kind })
       else if (typeof value !== 'string') continue
       else if (isMedium) this.#add(name, value, ownKind ?? kind, mime)
-      else if (URL_MEMBERS.has(name) && this.#factsOf(key).isMedium)
-        this.#add('url', value, kind, mime)
-      else if ((name === 'data' || name === 'bytes') && MEDIUM_DATA.test(key))
-        this.#addInline(this.#sizeOf(value), kind, mime)
+      else if (URL_MEMBERS.has(name) && holdsUrl) this.#add('url', value, kind, mime)
+      else if (name === 'content' && value.startsWith(FILE_ADDRESS))
+        this.references.push('document')
+      else if ((name === 'data' || name === 'bytes') && MEDIUM_DATA.test(key)) {
+        if (ADDRESS.test(value.slice(0, 32))) this.#add('url', value, kind, mime)
+        else this.#addInline(this.#sizeOf(value), kind, mime)
+      }
     }
   }
   /** A request repeats few names and types. */

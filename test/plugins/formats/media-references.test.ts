@@ -21,6 +21,11 @@ const REFERENCES: readonly (readonly [kind: string, body: Body])[] = [
   ['image', user({ type: 'image_file', image_file: { file_id: 'f' } })],
   ['video', user({ type: 'video_url', video_url: { url: 'https://e.com/1' } })],
   ['video', user({ video: { format: 'mp4', source: { s3Location: { uri: 's3://b/v' } } } })],
+  ['audio', user({ type: 'input_audio', input_audio: { data: 'https://e.com/1' } })],
+  ['image', { input: [{ type: 'image', uri: 'https://e.com/1' }] }],
+  ['document', { input: [{ type: 'document', uri: 'gs://b/1', mime_type: PDF }] }],
+  ['video', { input: [{ type: 'user_input', content: [{ type: 'video', uri: 'files/1' }] }] }],
+  ['document', { messages: [{ role: 'system', content: 'fileid://file-1,fileid://file-2' }] }],
   ['audio', { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }],
   [
     'image',
@@ -95,6 +100,7 @@ t.test('media: stored prompts, answers and items have an unknown length', async 
     { conversation: { id: 'conv_1' } },
     { container: 'container_1' },
     { input: [{ type: 'item_reference', id: 'x' }] },
+    { input: [{ id: 'msg_1' }] },
   ])
     t.match(mediaReferencesIn(body), { isOpenEnded: true }, JSON.stringify(body))
 })
