@@ -2,7 +2,7 @@
  *  failed. */
 import { type Fields, isFields, lenientObjects, lenientText } from '../fields.ts'
 import type { AnswerFacts, ReportedError } from '../format.ts'
-import { isEmpty, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
+import { isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
 import { eventText } from './events.ts'
 
 export const errorIn = (body: Fields): ReportedError | undefined => {
@@ -20,8 +20,16 @@ export const failureIn = (body: Fields): ReportedError | undefined => {
 }
 export const answers: AnswerFacts = {
   marks: ['"status":"completed"', '"status": "completed"'],
-  failure: body => errorIn(body) ?? failureIn(body),
+  failure: body => errorIn(body) ?? failureIn(body) ?? absenceIn(body),
 }
+/** A body that is no interaction. */
+const absenceIn = ({ id, status, steps }: Fields): ReportedError | undefined =>
+  isEmpty(id) && isEmpty(status) && isEmpty(steps)
+    ? {
+        status: UNKNOWN_STATUS,
+        body: { error: { code: UNKNOWN_STATUS, message: NO_CONTENT } },
+      }
+    : undefined
 
 /** The event that ends a stream with an error. `body`: the error in Google's dialect. */
 export const encodeFailure = (body: Fields): string => {

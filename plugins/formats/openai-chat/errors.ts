@@ -4,7 +4,7 @@ import { count, type Fields, isFields, lenientObject, lenientObjects } from '../
 import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { isEmpty, openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
+import { hasAny, isEmpty, openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
 import { isFailure } from './stops.ts'
 
 export { decodeErrorReply as decodeError } from '../openai-error-reply.ts'
@@ -47,12 +47,20 @@ const isCounted = (fields: Fields): boolean =>
 const choicesIn = (body: Fields): readonly Fields[] => lenientObjects(body, 'choices')
 const failureOf = (choices: readonly Fields[]): ReportedError | undefined => {
   const [first] = choices
-  if (!first || !choices.every(choice => isFailure(choice.finish_reason))) return undefined
+  if (!first || !choices.every(hasFailed)) return undefined
   return openaiError(first.error) ?? openaiFailure({ message: 'The model failed to answer.' })
 }
+/** OpenRouter names the error in the choice. */
+const hasFailed = (choice: Fields): boolean =>
+  isFailure(choice.finish_reason) || (!isEmpty(choice.error) && !hasEnded(choice))
 const hasEnded = ({ finish_reason: reason }: Fields): boolean =>
   typeof reason === 'string' && reason !== '' && !isFailure(reason)
 const hasContent = ({ delta, message, text }: Fields): boolean =>
   holdsContent(delta) || holdsContent(message) || !isEmpty(text)
 const holdsContent = (message: Json | undefined): boolean =>
-  isFields(message) && Object.keys(message).some(key => key !== 'role' && !isEmpty(message[key]))
+  isFields(message) &&
+  Object.keys(message).some(key =>
+    key === 'audio'
+      ? hasAny(lenientObject(message, key), ['data', 'transcript'])
+      : key !== 'role' && !isEmpty(message[key]),
+  )

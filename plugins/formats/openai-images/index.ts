@@ -1,7 +1,7 @@
 /** OpenAI's image endpoints: for targets that generate images, and for clients of those
  *  endpoints. */
 
-import { count, isFields, lenientObject } from '../fields.ts'
+import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import {
   decodeImages,
@@ -24,6 +24,9 @@ import { encodeAnswer, encodeStream } from './write-answer.ts'
 
 const isCompleted = (event: SseEvent): boolean =>
   String(eventFields(event)?.type ?? event.name).endsWith('.completed')
+
+const hasImage = (item: Fields): boolean =>
+  Object.keys(item).some(name => name !== 'revised_prompt' && !isEmpty(item[name]))
 
 export const openaiImages: Format = {
   name: 'openai-images',
@@ -70,7 +73,8 @@ export const openaiImages: Format = {
   },
   answers: {
     marks: ['"url"', '"b64_json"'],
-    failure: body => (isEmpty(body.data) ? openaiFailure(body) : undefined),
+    failure: body =>
+      lenientObjects(body, 'data').some(hasImage) ? undefined : openaiFailure(body),
   },
   codec: {
     settings: SETTINGS,

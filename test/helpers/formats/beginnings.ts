@@ -44,6 +44,7 @@ const chat: Beginnings = {
     sse({ id: 'c', choices: [], prompt_filter_results: [] }),
     chunk({ role: 'assistant', content: '' }),
     chunk({ content: null, reasoning_content: '', tool_calls: null }),
+    chunk({ audio: { id: 'audio_1', transcript: '' } }),
   ],
   errors: [
     [sse({ error: { message: 'later', code: 'rate_limit_exceeded' } }), 429],
@@ -72,6 +73,20 @@ const chat: Beginnings = {
     [message('', 'network_error'), 502],
     [message('', 'insufficient_system_resource'), 502],
     [{ error: 'overloaded', error_type: 'overloaded' }, 503],
+    [
+      {
+        id: 'c',
+        choices: [
+          {
+            index: 0,
+            message: { role: 'assistant', content: '' },
+            finish_reason: null,
+            error: { code: 503, message: 'later' },
+          },
+        ],
+      },
+      503,
+    ],
     [{ object: 'error', message: 'later', type: 'server_error', code: 500 }, 500],
   ],
   plain: message('Rome'),
@@ -186,6 +201,7 @@ const messages: Beginnings = {
   failures: [
     [claudeError('overloaded_error'), 529],
     [{ type: 'error', error: { type: 'strange', message: 'later' } }, 502],
+    [{ ...claude([], ''), stop_reason: null, usage: { input_tokens: 7, output_tokens: 0 } }, 502],
   ],
   plain: claude([{ type: 'text', text: 'Rome' }], 'end_turn'),
   empty: claude([], 'end_turn'),
