@@ -11,9 +11,13 @@ const MIN_SECRET = 8
 const MIN_PART = 12
 const PIECE = 8
 const STEP = MIN_PART - PIECE + 1
-/** Bytes of an error that are searched as one text. */
+/** Bytes of an error that are searched as one text, and of an event in a stream. */
 const ERROR_BYTES = 1024 * 1024
+const EVENT_BYTES = 64 * 1024
 const ERROR_END = Buffer.from('rror"')
+/** The end of a chunk that may be the begin of that. */
+const ERROR_BEGIN = /r(?:r(?:or?)?)?$/
+const EVENT_ENDS = ['\n\n', '\r\n\r\n'].map(end => Buffer.from(end))
 /** A character of a secret. */
 const IN_SECRET = /[\w.~+/=%:-]/
 const NOTHING = Buffer.alloc(0)
@@ -27,7 +31,7 @@ interface Piece {
   readonly at: number
 }
 
-/** The forms of a secret: itself, URL-encoded, each byte encoded, and in base64 at each of three
+/** The forms of a secret: itself, URL-encoded, each byte encoded, in hexadecimal, and in base64 at each of three
  *  places: the first and last characters of base64 depend on what is beside the secret. */
 const formsOf = (secret: string): readonly string[] => {
   const bytes = Buffer.from(secret)
@@ -37,8 +41,17 @@ const formsOf = (secret: string): readonly string[] => {
     const [from, to] = [offset === 0 ? 0 : offset + 1, Math.floor((padded.length * 8) / 6)]
     return [padded.toString('base64').slice(from, to), padded.toString('base64url').slice(from, to)]
   })
-  const forms = [secret, encodeURIComponent(secret), encoded, encoded.toUpperCase(), ...inBase64]
-  return [...new Set(forms)]
+  const hex = bytes.toString('hex')
+  const inUrl = [encodeURIComponent(secret), encoded, encoded.toUpperCase()]
+  return [...new Set([secret, ...inUrl, hex, hex.toUpperCase(), ...inBase64])]
+}
+/** The secret with every character escaped, as JSON permits. Two of them occur by chance: only all
+ *  of them are recognised. */
+const escapedPiecesOf = (secret: string): readonly Piece[] => {
+  const codes = [...Buffer.from(secret)].map(byte => byte.toString(16).padStart(4, '0'))
+  const lower = codes.map(code => `\\u${code}`).join('')
+  const upper = codes.map(code => `\\u${code.toUpperCase()}`).join('')
+  return [lower, upper].map(form => ({ text: form, form, at: 0 }))
 }
 /** A short form is recognised only whole. */
 const piecesOf = (form: string): readonly Piece[] => {
@@ -72,7 +85,8 @@ export const hideCredentials = (
 ): void => {
   if (!mask || mask.isEmpty) return
   mask.hideInHeaders(reply.headers, isError)
-  reply.through(isError ? mask.whole() : mask.passing())
+  const isStream = /^text\/event-stream/i.test(String(reply.headers['content-type'] ?? ''))
+  reply.through(isError ? mask.whole() : mask.passing(isStream))
 }
 
 export class CredentialMask {
@@ -105,7 +119,10 @@ export class CredentialMask {
   }
   /** `text`: characters up to 0xff. */
   hideInText(text: string): string {
-    this.#allPieces ??= this.#secrets.flatMap(formsOf).flatMap(piecesOf)
+    this.#allPieces ??= [
+      ...this.#secrets.flatMap(formsOf).flatMap(piecesOf),
+      ...this.#secrets.flatMap(escapedPiecesOf),
+    ]
     let masked = text
     for (const piece of this.#allPieces)
       for (let at = text.indexOf(piece.text); at >= 0; ) {
@@ -123,15 +140,17 @@ export class CredentialMask {
   }
   /** For a part of a body that may report an error, and nearly always does not. */
   hideInPassing(bytes: Bytes): Bytes {
+    return this.#hasMark(bytes) || reportsError(asBuffer(bytes)) ? this.hideInBytes(bytes) : bytes
+  }
+  #hasMark(bytes: Bytes): boolean {
     const buffer = asBuffer(bytes)
-    const isSuspect = this.#marks.some(mark => buffer.indexOf(mark) >= 0) || reportsError(buffer)
-    return isSuspect ? this.hideInBytes(bytes) : bytes
+    return this.#marks.some(mark => buffer.indexOf(mark) >= 0)
   }
   /** Bytes at the end of a chunk that may begin a secret. */
   #openTail(bytes: Buffer): number {
     // Events and JSON end otherwise: nearly no chunk is searched.
     if (!IN_SECRET.test(String.fromCharCode(bytes.at(-1) ?? 0))) return 0
-    let longest = 0
+    let longest = ERROR_BEGIN.exec(bytes.toString('latin1', bytes.length - 4))?.[0].length ?? 0
     for (const secret of this.#secrets) {
       const tail = bytes.subarray(-(secret.length - 1)).toString('latin1')
       const starts = Array.from(tail, (_, at) => at)
@@ -140,28 +159,48 @@ export class CredentialMask {
     }
     return longest
   }
-  /** For a body that passes chunk by chunk: what may begin a secret waits for the next chunk. */
-  passing(): Filter {
+  /** For a body that passes chunk by chunk. Events of a stream pass whole, unless they are large.
+   *  What may begin a secret waits for the next chunk; once a body reports an error, its rest
+   *  waits. */
+  passing(isStream: boolean): Filter {
     let waiting: Buffer | undefined
+    let isError = false
     const join = (chunk: Bytes): Buffer => {
       const bytes = waiting ? Buffer.concat([waiting, chunk]) : asBuffer(chunk)
       waiting = undefined
       return bytes
     }
+    const hide = (bytes: Bytes): Bytes =>
+      isError ? this.hideInBytes(bytes) : this.hideInPassing(bytes)
+    /** Returns the bytes that need not wait. */
+    const takePart = (bytes: Buffer): Bytes => {
+      isError ||= reportsError(bytes)
+      const open = isError && bytes.length <= ERROR_BYTES ? bytes.length : this.#openTail(bytes)
+      if (open > 0) waiting = bytes.subarray(bytes.length - open)
+      const closed = open > 0 ? bytes.subarray(0, -open) : bytes
+      return isError || this.#hasMark(closed) ? this.hideInBytes(closed) : closed
+    }
+    const takeEvents = (bytes: Buffer, end: number): Bytes => {
+      if (end < bytes.length) waiting = bytes.subarray(end)
+      const events = end < bytes.length ? bytes.subarray(0, end) : bytes
+      const hidden = hide(events)
+      if (end > 0) isError = false
+      return hidden
+    }
     return {
       write: (chunk, out) => {
         const bytes = join(chunk)
-        const open = this.#openTail(bytes)
-        if (open > 0) waiting = bytes.subarray(bytes.length - open)
-        const closed = open > 0 ? bytes.subarray(0, -open) : bytes
-        if (closed.length > 0) out.write(this.hideInPassing(closed))
+        const end = isStream ? lastEventEnd(bytes) : 0
+        const areWhole = end > 0 || (isStream && bytes.length <= EVENT_BYTES)
+        const passed = areWhole ? takeEvents(bytes, end) : takePart(bytes)
+        if (passed.length > 0) out.write(passed)
       },
       end: (tail, out) => {
         const rest = waiting || tail ? join(tail ?? NOTHING) : undefined
-        out.end(rest && this.hideInPassing(rest))
+        out.end(rest && hide(rest))
       },
       fail: (reason, out) => {
-        if (waiting) out.write(waiting)
+        if (waiting) out.write(hide(waiting))
         out.fail(reason)
       },
     }
@@ -192,6 +231,15 @@ export class CredentialMask {
     }
   }
 }
+
+/** The first byte behind the last whole event. */
+const lastEventEnd = (bytes: Buffer): number =>
+  Math.max(
+    ...EVENT_ENDS.map(end => {
+      const at = bytes.lastIndexOf(end)
+      return at < 0 ? 0 : at + end.length
+    }),
+  )
 
 /** Whether JSON has a member `error` that is not null, or a text that ends so as a value. */
 const reportsError = (buffer: Buffer): boolean => {

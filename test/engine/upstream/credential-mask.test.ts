@@ -38,6 +38,7 @@ const FORMS: Readonly<Record<string, (secret: string) => string>> = {
   'base64 behind another user name': secret => Buffer.from(`user:${secret}`).toString('base64'),
   base64url: secret => Buffer.from(`x${secret}`).toString('base64url'),
   'URL-encoded': encodeURIComponent,
+  hexadecimal: secret => Buffer.from(secret).toString('hex'),
   'each byte URL-encoded': secret =>
     [...secret].map(char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`).join(''),
 }
@@ -140,11 +141,48 @@ t.test('credential mask: what waits is passed on if the body fails', async t => 
     return parts.join('')
   }
   const start = SECRET.slice(0, 11)
-  t.equal(passed(mask.passing(), `it ends ${start}`), `it ends ${start} CUT`)
-  t.equal(passed(mask.passing(), 'it ends.'), 'it ends. CUT')
+  t.equal(passed(mask.passing(false), `it ends ${start}`), `it ends ${start} CUT`)
+  t.equal(passed(mask.passing(false), 'it ends.'), 'it ends. CUT')
   t.equal(passed(mask.whole(), `wrong ${SECRET}`), `wrong ${'*'.repeat(SECRET.length)} CUT`)
   t.equal(passed(mask.whole()), ' CUT')
   const empty = new FilteredReply(400, { 'x-debug': SECRET }, Buffer.from(SECRET))
   hideCredentials(empty, new CredentialMask(['short']), true)
   t.equal(await readReply(empty), SECRET, 'a short text is not a secret')
+})
+
+const escaped = (secret: string): string =>
+  [...secret].map(char => `\\u00${char.charCodeAt(0).toString(16)}`).join('')
+for (const [name, form] of Object.entries({ ...FORMS, 'JSON-escaped': escaped }))
+  t.test(`credential mask: an error that comes in pieces hides the form ${name}`, async t => {
+    const secret = form(SECRET)
+    const bodies = [
+      [`data: {"n":1}\n\ndata: {"message":"${secret}","type":"error"}\n\n`, 'text/event-stream'],
+      [`data: {"error":{"message":"${secret}"}}\r\n\r\n: end\r\n\r\n`, 'text/event-stream'],
+      [`data: {"error":"${'x'.repeat(100_000)}${secret}"}\n\n`, 'text/event-stream; charset=utf-8'],
+      [`{"ok":true,"error":{"message":"${secret}"}}`, 'application/json'],
+    ] as const
+    for (const size of [1, 7, 70_000])
+      for (const [text, type] of bodies) {
+        if (size < 50_000 && text.length > 10_000) continue
+        const reply = new FilteredReply(200, { 'content-type': type }, chunksOf(text, size))
+        hideCredentials(reply, mask, false)
+        const masked = await readReply(reply)
+        t.equal(masked.length, text.length)
+        t.ok(longestCommon(masked.slice(-2_000), secret) < 12, masked.slice(-500))
+      }
+  })
+t.test('credential mask: whole events pass at once, the rest with the next chunk', async t => {
+  const parts: string[] = []
+  const out: Out = {
+    write: chunk => void parts.push(String(Buffer.from(chunk))),
+    end: tail => void parts.push(`${tail ? Buffer.from(tail) : ''} end`),
+    fail() {},
+  }
+  const filter = mask.passing(true)
+  filter.write?.(Buffer.from('data: 1\n\ndata: '), out)
+  t.same(parts, ['data: 1\n\n'])
+  filter.write?.(Buffer.from('2\n\n'), out)
+  t.same(parts, ['data: 1\n\n', 'data: 2\n\n'])
+  filter.end?.(undefined, out)
+  t.equal(parts.at(-1), ' end')
 })
