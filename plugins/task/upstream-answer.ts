@@ -1,4 +1,6 @@
 /** Reads an upstream's answers about a task: the state, the results and the error. Pure. */
+
+import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { isMeter } from '../billing/meters.ts'
 import type { SubmitOutcome, TaskRule } from './options.ts'
@@ -45,14 +47,18 @@ export const polledResults = (
 }
 /** Whether a file or another value is there. */
 export const hasResult = (results: readonly Json[]): boolean =>
-  results.some(result => {
-    if (typeof result !== 'object' || result === null || Array.isArray(result)) return false
-    const { url, b64_json: data, ...others } = result as Fields
-    if (url === undefined && data === undefined) return Object.values(others).some(isFilled)
-    return isFilled(url) || isFilled(data)
-  })
-const isFilled = (value: Json | undefined): boolean =>
-  value !== undefined && value !== null && value !== ''
+  results.some(result => isFields(result) && isMade(result))
+/** An address or data that are there and empty show that nothing was made. */
+const isMade = ({ url, b64_json: data, ...others }: Fields): boolean =>
+  url === undefined && data === undefined
+    ? Object.values(others).some(isFilled)
+    : isFilled(url) || isFilled(data)
+const isFilled = (value: Json | undefined): boolean => {
+  if (value === undefined || value === null) return false
+  if (typeof value === 'string') return value.trim() !== ''
+  if (Array.isArray(value)) return value.some(isFilled)
+  return isFields(value) ? isMade(value) : true
+}
 
 /** The results that the upstream reports. Numbers that no meter can have do not count. */
 export const reportedUsage = (
