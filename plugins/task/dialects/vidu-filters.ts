@@ -37,19 +37,22 @@ const MOST = 100
 const ID = /^\d{1,20}$/
 const MODEL = /^[\w.:/-]{1,100}$/
 const RESOLUTION = /^(?:\d{3,4}p|\d{1,2}k|\d{2,5}[x*]\d{2,5})$/i
-const KNOWN: ReadonlySet<string> = new Set([
+const PAGE_NAMES = [
   'created_at.from',
   'created_at.to',
   'pager.pagesz',
   'pager.page',
   'pager.page_token',
-])
+]
+/** The API key may be in the address. */
+const KEY = 'key'
 
 /** Undefined if there is no filter. Throws a fault that names the field. */
 export const viduFilters = (search: URLSearchParams): Filters | undefined => {
-  for (const name of search.keys())
-    if (/^(?:created_at|pager)\./.test(name) && !KNOWN.has(name))
-      throw refusal(name, `it is none of ${[...KNOWN].join(', ')}`)
+  const names = [...PAGE_NAMES, ...Object.keys(READERS)]
+  const unknown = [...search.keys()].find(name => name !== KEY && !names.includes(name))
+  if (unknown !== undefined)
+    throw refusal(unknown.slice(0, 64), `it is none of ${names.join(', ')}`)
   const filters = Object.entries(READERS).flatMap(([name, read]) => {
     const values = search.getAll(name).flatMap(text => text.split(','))
     const texts = values.map(text => text.trim()).filter(text => text !== '')

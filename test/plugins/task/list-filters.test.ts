@@ -52,6 +52,10 @@ for (const engine of ENGINES)
       'created_at.from=yesterday',
       'created_at.until=2020-01-01',
       'pager.size=3',
+      'state=failed',
+      'model=mixed',
+      'task_id=1',
+      'type=text2video',
     ]) {
       const { status, json } = await gateway.call('GET', `/tasks?${query}`)
       t.equal(status, 400, query)
