@@ -17,6 +17,7 @@ const EVENT_BYTES = 64 * 1024
 const ERROR_END = Buffer.from('rror"')
 /** The end of a chunk that may be the begin of that. */
 const ERROR_BEGIN = /r(?:r(?:or?)?)?$/
+const LINE_FEED = 10
 const EVENT_ENDS = ['\n\n', '\r\n\r\n'].map(end => Buffer.from(end))
 /** A character of a secret. */
 const IN_SECRET = /[\w.~+/=%:-]/
@@ -232,14 +233,15 @@ export class CredentialMask {
   }
 }
 
-/** The first byte behind the last whole event. */
-const lastEventEnd = (bytes: Buffer): number =>
-  Math.max(
-    ...EVENT_ENDS.map(end => {
-      const at = bytes.lastIndexOf(end)
-      return at < 0 ? 0 : at + end.length
-    }),
-  )
+/** The first byte behind the last whole event: nearly every chunk ends with one. */
+const lastEventEnd = (bytes: Buffer): number => {
+  if (bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED) return bytes.length
+  const ends = EVENT_ENDS.map(end => {
+    const at = bytes.lastIndexOf(end)
+    return at < 0 ? 0 : at + end.length
+  })
+  return Math.max(...ends)
+}
 
 /** Whether JSON has a member `error` that is not null, or a text that ends so as a value. */
 const reportsError = (buffer: Buffer): boolean => {
