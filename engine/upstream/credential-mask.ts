@@ -32,8 +32,8 @@ interface Piece {
   readonly at: number
 }
 
-/** The forms of a secret: itself, URL-encoded, each byte encoded, in hexadecimal, and in base64 at each of three
- *  places: the first and last characters of base64 depend on what is beside the secret. */
+/** The forms of a secret: itself, URL-encoded, each byte encoded, in hexadecimal, and in base64 at
+ *  each of three places: its first and last characters depend on what is beside the secret. */
 const formsOf = (secret: string): readonly string[] => {
   const bytes = Buffer.from(secret)
   const encoded = [...bytes].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('')

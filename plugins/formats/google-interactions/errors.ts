@@ -22,7 +22,7 @@ export const answers: AnswerFacts = {
   marks: ['"status":"completed"', '"status": "completed"'],
   failure: body => errorIn(body) ?? failureIn(body) ?? absenceIn(body),
 }
-/** A body that is no interaction. */
+/** A body that holds nothing of an interaction. */
 const absenceIn = ({ id, status, steps }: Fields): ReportedError | undefined =>
   isEmpty(id) && isEmpty(status) && isEmpty(steps)
     ? {
@@ -30,6 +30,10 @@ const absenceIn = ({ id, status, steps }: Fields): ReportedError | undefined =>
         body: { error: { code: UNKNOWN_STATUS, message: NO_CONTENT } },
       }
     : undefined
+
+/** Whether an event has a delta whose members are empty. */
+export const hasEmptyDelta = ({ delta }: Fields): boolean =>
+  isFields(delta) && Object.keys(delta).every(name => name === 'type' || isEmpty(delta[name]))
 
 /** The event that ends a stream with an error. `body`: the error in Google's dialect. */
 export const encodeFailure = (body: Fields): string => {

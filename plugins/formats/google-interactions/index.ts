@@ -4,12 +4,11 @@ import { eventFields, type Format } from '../format.ts'
 import { decodeErrorReply } from '../google/error-reply.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { isEmpty } from '../unanswered.ts'
 import { SETTINGS } from './decode-settings.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
-import { answers, encodeFailure, errorIn, failureIn } from './errors.ts'
+import { answers, encodeFailure, errorIn, failureIn, hasEmptyDelta } from './errors.ts'
 import { interactionIn } from './hosted-tools.ts'
 import { NAME } from './name.ts'
 import { decodePrompt, encodePrompt, isVideoPage, modelMember, ownOnly } from './request.ts'
@@ -24,13 +23,6 @@ const beginsAgent = (event: SseEvent): boolean =>
   (interactionIn(eventFields(event) ?? {}).model ?? null) === null
 const typeOf = (event: SseEvent): string =>
   lenientText(eventFields(event) ?? {}, 'event_type') ?? ''
-
-const isEmptyDelta = (event: SseEvent): boolean => {
-  const { delta } = eventFields(event) ?? {}
-  return (
-    isFields(delta) && Object.keys(delta).every(name => name === 'type' || isEmpty(delta[name]))
-  )
-}
 
 const served: ServedFacts = {
   members: ['id', 'model', 'service_tier'],
@@ -67,7 +59,8 @@ export const googleInteractions: Format = {
     completesWithoutTerminator: () => false,
     error: event => errorIn(eventFields(event) ?? {}),
     carriesContent: event =>
-      (CONTENT.test(typeOf(event)) && !isEmptyDelta(event)) || beginsAgent(event),
+      (CONTENT.test(typeOf(event)) && !hasEmptyDelta(eventFields(event) ?? {})) ||
+      beginsAgent(event),
     failedEnd: event => failureIn(interactionIn(eventFields(event) ?? {})),
     encodeFailure: body => Buffer.from(encodeFailure(body)),
   },

@@ -17,14 +17,14 @@ const eventOf = (data: { readonly [key: string]: Json }): SseEvent => ({
   start: 0,
   end: 0,
 })
-t.test('interactions stream: an empty delta is no content', async t => {
+t.test('interactions stream: an empty delta is not content', async t => {
   const { stream } = googleInteractions
   const delta = (delta: Json) => eventOf({ event_type: 'step.delta', index: 0, delta })
   t.notOk(stream.carriesContent?.(delta({ type: 'text', text: '' })))
   t.ok(stream.carriesContent?.(delta({ type: 'text', text: 'x' })))
   t.ok(stream.carriesContent?.(eventOf({ event_type: 'interaction.completed' })))
 })
-t.test('images: items without an image are no answer', async t => {
+t.test('images: items without an image fail', async t => {
   const { answers } = openaiImages
   for (const data of [[], [{}], [{ revised_prompt: 'x' }], [{ b64_json: '' }]])
     t.equal(answers?.failure({ created: 1, data })?.status, 502, JSON.stringify(data))

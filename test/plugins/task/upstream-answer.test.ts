@@ -1,4 +1,4 @@
-/** What a finished task's answer holds: whether anything was made. */
+/** Results in the answer about a finished task: empty ones, and those that hold a file. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { hasResult } from '../../../plugins/task/upstream-answer.ts'
@@ -17,7 +17,7 @@ const EMPTY: readonly Json[] = [
   { images: [{ url: '' }, {}] },
   { video: {} },
 ]
-const MADE: readonly Json[] = [
+const FILLED: readonly Json[] = [
   { url: URL },
   { url: [URL] },
   { b64_json: 'AA' },
@@ -26,9 +26,9 @@ const MADE: readonly Json[] = [
   { cover_url: URL },
   { text: 'hello' },
 ]
-t.test('task results: members that hold nothing are no result', async t => {
+t.test('task results: members that hold nothing are not a result', async t => {
   t.notOk(hasResult([]))
   t.notOk(hasResult(EMPTY))
   for (const each of EMPTY) t.notOk(hasResult([each]), JSON.stringify(each))
-  for (const each of MADE) t.ok(hasResult([{}, each]), JSON.stringify(each))
+  for (const each of FILLED) t.ok(hasResult([{}, each]), JSON.stringify(each))
 })
