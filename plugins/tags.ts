@@ -23,6 +23,7 @@ import type {
   Report,
   Stage,
 } from '../engine/plugin.ts'
+import { addDropped } from './conversion/dropped-fields.ts'
 import { routeFormat } from './conversion/route-format.ts'
 import { TAGS, type Tags } from './slots.ts'
 
@@ -102,8 +103,6 @@ function checkPipeline({ tags, pipeline }: Document, report: Report): void {
   )
 }
 
-const DROPPED = 'x-tollgate-dropped'
-
 class TagStage implements Stage {
   readonly #section: Section
   readonly #readsBody: boolean
@@ -150,8 +149,7 @@ const nameDropped = async (
   names: readonly string[],
 ): Promise<void> => {
   await next()
-  const { headers } = exchange.reply
-  headers[DROPPED] = [headers[DROPPED] ?? [], names].flat().join(', ')
+  addDropped(exchange.reply, names)
 }
 
 /** The tags of one request. Its sources are added in order: the first value of a name counts. */

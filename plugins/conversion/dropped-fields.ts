@@ -6,6 +6,10 @@ import type { Prompt } from '../formats/hub/prompt.ts'
 import { fault } from './faults.ts'
 
 const DROPPED_HEADER = 'x-tollgate-dropped'
+/** Adds names to the header that tells the client what was left out. */
+export const addDropped = ({ headers }: Pick<Reply, 'headers'>, names: readonly string[]): void => {
+  headers[DROPPED_HEADER] = [headers[DROPPED_HEADER] ?? [], names].flat().join(', ')
+}
 const STRICT_HEADER = 'x-tollgate-strict'
 /** Field names in the header. */
 const HEADER_FIELD_LIMIT = 32
@@ -47,9 +51,7 @@ export class DroppedFieldReport implements DroppedFields {
   /** Reports dropped fields to the client and the operator, if there are any. */
   report(reply: Reply, log: Log, id: string): void {
     if (this.#fields.size === 0) return
-    const earlier = reply.headers[DROPPED_HEADER]
-    reply.headers[DROPPED_HEADER] =
-      earlier === undefined ? this.header : `${earlier}, ${this.header}`
+    addDropped(reply, [this.header])
     log.info({ id, dropped: this.fields }, 'dropped fields that the target does not support')
   }
   refuse(model: string): void {
