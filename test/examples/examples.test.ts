@@ -223,7 +223,11 @@ t.test('identity: the claims of a token name account, member and role', async t 
   const out = await runReadme('identity', gateway, '', {
     '127.0.0.1:8091': issuer.replace('http://', ''),
   })
-  const [answer = '', reader = '', other = '', info = ''] = out.trim().split('\n')
+  const [answer = '', reader = '', other = '', info = '', page = '', session = ''] = out
+    .trim()
+    .split('\n')
+  t.match(page, '<title>Tollgate</title>')
+  t.match(session, /"member":\{"id":\d+,"name":"ann@acme.example","role":"member"\}/)
   t.match(answer, '"object":"chat.completion"')
   t.match(reader, /needs the role owner or admin or member/)
   t.match(other, 'The token is for another audience than this gateway')
