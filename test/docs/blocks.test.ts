@@ -111,6 +111,11 @@ const ROUTES = [
   { path: 'POST /v1/rerank', name: 'rerank', model: 'body', translate: 'cohere-rerank' },
   { path: 'POST /ent/v2/text2video', name: 'text2video', model: 'body' },
 ]
+/** The sign-in by an identity provider needs both; pipelines of blocks have no console. */
+const CONSOLE = [
+  { path: 'GET /api/session/provider', name: 'begin', auth: 'none', console: 'provider' },
+  { path: 'GET /api/session/callback', name: 'finish', auth: 'none', console: 'callback' },
+]
 type Sections = Readonly<Record<string, object>>
 
 /** Compiles a configuration with a block; answers the names of its upstreams and models. */
@@ -132,7 +137,7 @@ const compile = async (folder: string, block: string) => {
     },
     upstreams: { ...SURROUNDINGS, ...sections.upstreams },
     models: { ...MODELS, ...sections.models },
-    routes: [...own, ...rest],
+    routes: [...own, ...rest, ...(sections.pipeline ? [] : CONSOLE)],
   }
   const text = JSON.stringify(config)
     .replaceAll(/"((?:schemas)\/[^"]+)"/g, (_, path) => JSON.stringify(join(ROOT, path)))

@@ -159,6 +159,7 @@ const OWN_BESIDE: Readonly<Record<string, string>> = {
   'POST /api/notifications/test': 'sends one event to its receiver',
   'POST /api/session': 'signs in: there is no account before',
   'DELETE /api/session': 'signs out',
+  'POST /api/session/logout': 'the identity provider ends sessions; its token is signed',
   'POST /api/token/': 'keys create in the shape of new-api',
   'PUT /api/token/': 'keys update in the shape of new-api',
   'DELETE /api/token/{id}': 'keys revoke in the shape of new-api',
