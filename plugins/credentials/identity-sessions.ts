@@ -57,7 +57,10 @@ export const endProviderSessions = (
     sql: REMEMBER,
     values: [digest, expires],
     rows: 1,
-    violates: { 'logout_tokens.digest': 'LOGOUT_REPEATED' },
+    violates: {
+      'logout_tokens.digest': 'LOGOUT_REPEATED',
+      logout_tokens_pkey: 'LOGOUT_REPEATED',
+    },
   },
   { sql: END[by], values: [now, of] },
 ]
