@@ -1,6 +1,6 @@
 /** A small identity provider: its discovery document, its key, and tokens with the claims of the
  *  query (`/token?email=…&org=…&groups=…`), for anyone who asks. Sign-ins are Ann's. */
-import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 
@@ -8,8 +8,6 @@ const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 20
 const key = { ...publicKey.export({ format: 'jwk' }), kid: 'only', alg: 'RS256', use: 'sig' }
 const encode = value => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** The nonces of sign-ins by their codes. */
-const nonces = new Map()
 const server = createServer(async (request, response) => {
   const issuer = `http://127.0.0.1:${server.address().port}`
   const { pathname, searchParams } = new URL(request.url, issuer)
@@ -25,17 +23,14 @@ const server = createServer(async (request, response) => {
   if (pathname === '/keys') return response.end(JSON.stringify({ keys: [key] }))
   const query = Object.fromEntries(searchParams)
   if (pathname === '/authorize') {
-    // A real provider asks for a password here.
-    const code = randomUUID()
-    nonces.set(code, query.nonce)
-    const answer = new URLSearchParams({ code, state: query.state })
+    // A real provider asks for a password here, and its codes are secrets that it keeps.
+    const answer = new URLSearchParams({ code: query.nonce, state: query.state })
     return response.writeHead(302, { location: `${query.redirect_uri}?${answer}` }).end()
   }
   if (pathname === '/code') {
-    const code = new URLSearchParams(await text(request)).get('code')
+    const nonce = new URLSearchParams(await text(request)).get('code')
     const person = { email: 'ann@acme.example', org: 'acme', groups: 'staff' }
-    const token = { ...person, audience: 'console', nonce: nonces.get(code) }
-    nonces.delete(code)
+    const token = { ...person, audience: 'console', nonce }
     return response.end(JSON.stringify({ id_token: tokenOf(issuer, token) }))
   }
   response.end(tokenOf(issuer, query))
