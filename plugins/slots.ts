@@ -79,6 +79,13 @@ export const nameChain = (slots: Exchange['slots'], id: string): void => {
   slots.get(KEEP_TOGETHER)?.(id)
 }
 
+/** Set by `model` where rules of the model ask for tags: chooses the targets. Called by `tags`. */
+export const CHOOSE_BY_TAGS: Slot<() => void> = { name: 'choose by tags' }
+
+/** The zones that the route, the account and the key demand. Set by `zone` and `auth` before
+ *  `model`. */
+export const DEMANDED_ZONES: Slot<readonly string[]> = { name: 'demanded zones' }
+
 /** The values of the tags of a call, by their names in `tags:`. */
 export type Tags = Readonly<Record<string, string>>
 /** Set by `tags` before the request is forwarded, and not changed later. Tasks and

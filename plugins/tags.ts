@@ -1,5 +1,7 @@
 /** Plugin `tags`: reads the tags of a call from its headers and its body, for its charge, its task
  *  and the lines of its batch. Without the section `tags:` it costs nothing. */
+
+import { nearest } from '../engine/config/nearest.ts'
 import {
   anyOf,
   flag,
@@ -23,9 +25,11 @@ import type {
   Report,
   Stage,
 } from '../engine/plugin.ts'
+import { modelsIn } from './catalogue/configured.ts'
+import { conditionsOf } from './catalogue/section.ts'
 import { addDropped } from './conversion/dropped-fields.ts'
 import { routeFormat } from './conversion/route-format.ts'
-import { TAGS, type Tags } from './slots.ts'
+import { CHOOSE_BY_TAGS, TAGS, type Tags } from './slots.ts'
 
 const NAME = '^[a-z][a-z0-9_-]{0,31}$'
 const VALUE = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
@@ -84,7 +88,10 @@ export default {
   after: ['auth', 'model'],
   before: ['meter'],
   sections: { tags: SECTION.schema },
-  check: checkPipeline,
+  check(document, report) {
+    checkPipeline(document, report)
+    checkRules(document, report)
+  },
   setup(_, host: Host): Stage {
     const raw = host.section<RawOf<typeof SECTION> | undefined>('tags')
     if (!raw?.known) return {}
@@ -101,6 +108,31 @@ function checkPipeline({ tags, pipeline }: Document, report: Report): void {
     'TAGS_OPTION',
     'no call gets tags: `pipeline:` has no `tags`; add it before `meter`',
   )
+}
+
+/** Tags in rules of models that no call can have. */
+function checkRules(document: Document, report: Report): void {
+  const known = isFields(document.tags) && isFields(document.tags.known) ? document.tags.known : {}
+  const names = Object.keys(known)
+  for (const [model, { rules = [] }] of Object.entries(modelsIn(document)))
+    for (const [index, rule] of rules.entries())
+      for (const [tag, values] of Object.entries(conditionsOf(rule).tags)) {
+        const at = ['models', model, 'rules', index, 'when', 'tags', tag]
+        const own = known[tag]
+        const wrong = Array.isArray(own)
+          ? [values].flat().find(each => !own.includes(each))
+          : undefined
+        if (!names.includes(tag)) {
+          const message = 'no call has this tag: `tags:` does not name it under `known`'
+          report(at, 'TAGS_OPTION', message, nearest(tag, names))
+        } else if (wrong !== undefined)
+          report(
+            at,
+            'TAGS_OPTION',
+            `no call has ${JSON.stringify(wrong)} for this tag`,
+            nearest(wrong, own as string[]),
+          )
+      }
 }
 
 class TagStage implements Stage {
@@ -138,6 +170,7 @@ class TagStage implements Stage {
     // A line of a batch and a resumed response have the tags of the request that created them.
     const tags = { ...exchange.slots.get(TAGS), ...collected.tags }
     if (Object.keys(tags).length > 0) exchange.slots.set(TAGS, tags)
+    exchange.slots.get(CHOOSE_BY_TAGS)?.()
     return collected.dropped.length === 0 ? next() : nameDropped(exchange, next, collected.dropped)
   }
   explain = ({ slots }: Exchange): Json => ({ ...slots.get(TAGS) })

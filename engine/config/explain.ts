@@ -108,9 +108,15 @@ const walk = async <Subject extends Call | UpstreamAttempt>(
   call: Call,
 ): Promise<StageReport[]> => {
   const reports: StageReport[] = []
+  const reported: NamedStage[] = []
   const runFrom = async (index: number): Promise<void> => {
     const current = stages[index]
-    if (!current) throw new EndOfStages()
+    if (!current) {
+      // A later stage may have changed what an earlier one explains.
+      for (const [at, stage] of reported.entries())
+        reports[at] = { ...(reports[at] as StageReport), ...ownExplanation(stage, ring, call) }
+      throw new EndOfStages()
+    }
     const report = (outcome: StageReport['outcome'], more?: Partial<StageReport>): void => {
       reports.push({
         stage: current.name,
@@ -119,6 +125,7 @@ const walk = async <Subject extends Call | UpstreamAttempt>(
         ...ownExplanation(current, ring, call),
         ...more,
       })
+      reported.push(current)
     }
     const { stage } = current
     const step = stage[ring] as ((subject: Subject, next: Next) => Promise<void>) | undefined

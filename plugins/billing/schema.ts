@@ -38,16 +38,17 @@ const table = (depth: number): Shape<Json> =>
     examples: ['2.00 USD / 1M', { '540p': 0.07, '720p': 0.15, default: 0.16 }],
   })
 
-/** `when:` of prices and rules. */
-export const WHEN = map(
+/** One value of `when:` of prices and rules. */
+export const WHEN_VALUE = json('A comparison, a value, or a list of values.', {
+  type: ['string', 'number', 'boolean', 'array'],
+  items: ofTypes('One of the values.', ['string', 'number', 'boolean'], { examples: ['1080p'] })
+    .schema,
+  minItems: 1,
+  examples: ['> 200k', '> 32k <= 200k', true, ['1080p', '4K'], '22:00-06:00 +08:00'],
+})
+const WHEN = map(
   'The condition of this price: comparisons of meters, prompt and completion; values of attributes; time of day; days of the week. The last line of a meter has no condition.',
-  json('A comparison, a value, or a list of values.', {
-    type: ['string', 'number', 'boolean', 'array'],
-    items: ofTypes('One of the values.', ['string', 'number', 'boolean'], { examples: ['1080p'] })
-      .schema,
-    minItems: 1,
-    examples: ['> 200k', '> 32k <= 200k', true, ['1080p', '4K'], '22:00-06:00 +08:00'],
-  }),
+  WHEN_VALUE,
   {
     minProperties: 1,
     examples: [

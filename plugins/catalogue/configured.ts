@@ -56,6 +56,8 @@ export const resourceIn = (
 }
 export const namesModel = (route: Pick<Route, 'option'>): boolean =>
   modelOption(route) !== undefined
+/** Whether the stage `tags` runs on a route. */
+export const readsTags = (route: Pick<Route, 'has'>): boolean => route.has('tags')
 /** The model name in a request of the route. */
 export const requestedModel = (
   route: Pick<Route, 'option'>,

@@ -6,14 +6,18 @@ import { type Condition, compileWhen, holds } from '../billing/condition.ts'
 import { isMeter, isSum } from '../billing/meters.ts'
 import type { PricingFacts } from '../billing/pricing-facts.ts'
 import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
+import type { Tags } from '../slots.ts'
 import type { Captures } from './pattern.ts'
-import { dividedBy, type ModelOptions, type RuleOptions } from './section.ts'
+import { conditionsOf, dividedBy, type ModelOptions, type RuleOptions } from './section.ts'
 import { addRules, insertNames, sendingRulesOf, targetsOf } from './targets.ts'
 
 export interface RoutingRule {
   /** By default its position: `rule-1`. */
   readonly name: string
   readonly when: readonly Condition[]
+  readonly tags: readonly (readonly [name: string, values: readonly string[]])[]
+  /** One of them is demanded. */
+  readonly zones: readonly string[] | undefined
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   /** From 0 to 1: the part of conversations, accounts or keys. */
   readonly share: number
@@ -37,6 +41,9 @@ export interface RoutingFacts {
   readonly account: string
   readonly member: string
   readonly key: string
+  readonly tags: Tags
+  /** The zones that the route, the account and the key demand. */
+  readonly zones: readonly string[]
   /** Identifies the conversation, the account and the key. */
   readonly ids: Readonly<Record<RoutingRule['by'], string>>
 }
@@ -44,11 +51,18 @@ export interface RoutingFacts {
 type ReportWhen = Parameters<typeof compileWhen>[2]
 /** Undefined: the rule is not valid, and each problem is reported. */
 export const compileConditions = (
-  { when }: RuleOptions,
+  rule: RuleOptions,
   where: readonly (string | number)[],
   report: ReportWhen,
 ): readonly Condition[] | undefined => {
-  const conditions = compileWhen(when, [...where, 'when'], report)
+  const { facts } = conditionsOf(rule)
+  if (Object.keys(facts).length === 0) return []
+  if ('region' in facts) {
+    const message = '`region` is not known: use `zone`, a tag or a header'
+    report([...where, 'when', 'region'], 'PRICE_WHEN', message)
+    return undefined
+  }
+  const conditions = compileWhen(facts, [...where, 'when'], report)
   for (const each of conditions ?? [])
     if ('name' in each && each.name !== 'prompt' && (isMeter(each.name) || isSum(each.name))) {
       const message = `"${each.name}" is only known at the end of a call; the only count in a rule is \`prompt\``
@@ -62,6 +76,8 @@ export const routingRulesOf = (options: ModelOptions): readonly RoutingRule[] =>
   (options.rules ?? []).map((rule, index) => ({
     name: nameOfRule(rule, index),
     when: compileConditions(rule, [], () => {}) ?? [],
+    tags: Object.entries(conditionsOf(rule).tags).map(([name, values]) => [name, [values].flat()]),
+    zones: conditionsOf(rule).zones,
     headers: rule.headers ?? {},
     share: rule.share === undefined ? 1 : Number.parseFloat(rule.share) / 100,
     by: dividedBy(rule),
@@ -86,6 +102,8 @@ export const ruleHolds = (rule: RoutingRule, facts: RoutingFacts): boolean =>
   Object.entries(rule.headers).every(([name, values]) =>
     [values].flat().includes(facts.headers[name.toLowerCase()] ?? ''),
   ) &&
+  rule.tags.every(([name, values]) => values.includes(facts.tags[name] ?? '')) &&
+  (!rule.zones || rule.zones.some(zone => facts.zones.includes(zone))) &&
   holds(rule.when, pricingFactsOf(facts)) === true &&
   (rule.share === 1 || pointOf(`${rule.name} ${facts.ids[rule.by]}`) < rule.share)
 

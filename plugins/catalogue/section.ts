@@ -13,12 +13,14 @@ import {
   oneOrMore,
   type RawOf,
   required,
+  schemasOf,
   text,
 } from '../../engine/config/shape.ts'
 import type { Balance } from '../../engine/plugin.ts'
-import { FREE, MAX_CALLS, PRICE, UNPRICED, WHEN } from '../billing/schema.ts'
+import { FREE, MAX_CALLS, PRICE, UNPRICED, WHEN_VALUE } from '../billing/schema.ts'
 import { PROMPT_CACHE } from '../conversion/prompt-cache-option.ts'
 import { TIER_RULE } from '../conversion/tier-gate.ts'
+import { ZONE } from '../slots.ts'
 import { DEFAULTS } from './defaults.ts'
 import { TRAITS } from './traits.ts'
 
@@ -66,6 +68,42 @@ const tokens = <const E extends number>(description: string, example: E) =>
   integer(description, { minimum: 1, examples: [example] })
 const several = { minItems: 1, uniqueItems: true }
 
+/** The members that only rules have. */
+const ROUTING_WHEN = {
+  tags: map(
+    'Tags of the call that must have this value, or one of these.',
+    oneOrMore('A value.', text('A value.', { minLength: 1, examples: ['alpha'] }), {
+      minItems: 1,
+      examples: ['alpha', ['alpha', 'beta']],
+    }),
+    { minProperties: 1, examples: [{ project: 'alpha' }] },
+  ),
+  zone: oneOrMore(
+    'The route, the account or the key demands this zone, or one of these.',
+    text('A zone.', { pattern: ZONE, examples: ['eu'] }),
+    { minItems: 1, examples: ['eu'] },
+  ),
+}
+const RULE_WHEN = json(
+  'Conditions as prices have them: prompt, attributes, time of day, days of the week; and `tags` and `zone` of the call.',
+  {
+    type: 'object',
+    minProperties: 1,
+    properties: schemasOf(ROUTING_WHEN),
+    additionalProperties: WHEN_VALUE.schema,
+    examples: [{ prompt: '> 200k' }, { tags: { project: 'alpha' }, time: '22:00-06:00 +08:00' }],
+  },
+)
+/** The conditions of a rule that the schema accepts. */
+interface RuleWhen {
+  readonly tags?: Readonly<Record<string, string | readonly string[]>>
+  readonly zone?: string | readonly string[]
+}
+export const conditionsOf = ({ when = {} }: RuleOptions) => {
+  const { tags = {}, zone, ...facts } = when as RuleWhen
+  return { tags, zones: zone === undefined ? undefined : [zone].flat(), facts }
+}
+
 const RULE = object(
   'A rule: requests that match its conditions go to other targets. The first rule that matches applies.',
   {
@@ -73,7 +111,7 @@ const RULE = object(
       pattern: '^[a-z][a-z0-9-]{0,40}$',
       examples: ['canary'],
     }),
-    when: WHEN,
+    when: RULE_WHEN,
     headers: map(
       'Headers of the request that must have this value, or one of these.',
       oneOrMore('A value.', text('A value.', { examples: ['free'] }), { examples: ['free'] }),

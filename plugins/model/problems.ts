@@ -24,6 +24,7 @@ export const problemsIn = (
   checkNamedModels(document, section, report)
   if (known === section) return
   checkAliases(section, report)
+  const hasTags = stagesOf(document).includes('tags')
   const patterns: Pattern[] = []
   const schemas = sharedSchemas(memo)
   for (const [name, options] of Object.entries(section)) {
@@ -36,7 +37,7 @@ export const problemsIn = (
         checkTargets(['models', name, 'rules', index], { to }, pattern, upstreams, report)
     checkDiscovery(name, options, pattern, report)
     checkRoutes(name, options, routes, schemas, report)
-    checkRules(name, options, upstreams, report)
+    checkRules(name, options, { upstreams, hasTags }, report)
   }
   checkShadows(patterns, report)
   checkFallbacks(section, patterns, report)
@@ -72,12 +73,15 @@ const checkNamedModels = (
 
 const upstreamNames = ({ upstreams }: Document): readonly string[] =>
   Object.keys((upstreams ?? {}) as object)
-/** Whether a model that has not changed names the same upstreams and routes as before. */
+/** Whether a model that has not changed names the same upstreams and routes as before, and the same
+ *  stages run. */
 const hasSameNames = (document: Document, before: Document): boolean =>
   isDeepStrictEqual(
-    [upstreamNames(document), routeNames(document)],
-    [upstreamNames(before), routeNames(before)],
+    [upstreamNames(document), routeNames(document), stagesOf(document)],
+    [upstreamNames(before), routeNames(before), stagesOf(before)],
   )
+const stagesOf = ({ pipeline }: Document): readonly Json[] =>
+  Array.isArray(pipeline) ? pipeline : []
 const routeNames = (document: Document): readonly string[] =>
   routesIn(document).map(({ name, path }) => name ?? path)
 

@@ -12,13 +12,20 @@ import {
   routingRulesOf,
   targetsByRule,
 } from '../catalogue/rules.ts'
-import type { ModelOptions } from '../catalogue/section.ts'
+import { conditionsOf, type ModelOptions } from '../catalogue/section.ts'
 import { targetsOf } from '../catalogue/targets.ts'
+
+export interface RuleScope {
+  readonly upstreams: ReadonlySet<string>
+  /** Whether `pipeline:` has the stage that reads tags. */
+  readonly hasTags: boolean
+}
+const NO_TAGS = 'no call gets tags: `pipeline:` has no `tags`; add it before `meter`'
 
 export const checkRules = (
   name: string,
   options: ModelOptions,
-  upstreams: ReadonlySet<string>,
+  { upstreams, hasTags }: RuleScope,
   report: Report,
 ): void => {
   const names = new Set<string>()
@@ -30,6 +37,8 @@ export const checkRules = (
     const own = nameOfRule(rule, index)
     if (names.has(own)) report(where, 'MODEL_RULE', `two rules are named "${own}"`)
     names.add(own)
+    if (!hasTags && Object.keys(conditionsOf(rule).tags).length > 0)
+      report([...where, 'when', 'tags'], 'MODEL_RULE', NO_TAGS)
     if (rule.to === undefined && rule.only === undefined)
       report(where, 'MODEL_RULE', 'the rule needs `to` or `only`: it sends nothing elsewhere')
     const each = compiled[index]

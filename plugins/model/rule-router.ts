@@ -2,6 +2,7 @@
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Json, Metrics, Target } from '../../engine/plugin.ts'
 import type { ModelMatch } from '../catalogue/catalogue.ts'
+import { readsTags } from '../catalogue/configured.ts'
 import {
   permittedBy,
   type RoutingFacts,
@@ -11,7 +12,16 @@ import {
 } from '../catalogue/rules.ts'
 import { DEFAULT_AFFINITY } from '../catalogue/section.ts'
 import { isFields } from '../formats/fields.ts'
-import { ACCOUNT, KEEP_TOGETHER, MODEL, RULE } from '../slots.ts'
+import {
+  ACCOUNT,
+  CHOOSE_BY_TAGS,
+  DEMANDED_ZONES,
+  KEEP_TOGETHER,
+  MODEL,
+  RULE,
+  TAGS,
+  type Tags,
+} from '../slots.ts'
 import { conversationOf, withAffinity } from './affinity.ts'
 import { type BodyRules, prepareBody } from './prepare-body.ts'
 import { withPrefix } from './prompt-prefix.ts'
@@ -40,19 +50,25 @@ export class RuleRouter {
     bodyRules: BodyRules | undefined,
     exchange: Exchange,
   ): Promise<void> {
-    const { slots } = exchange
     await readBody(exchange)
+    const choose = () => this.#chooseNowAndByChain(match, exchange)
+    // The stage `tags` chooses, once it has read them.
+    if (readsTags(exchange.route) && match.rules.some(({ tags }) => tags.length > 0))
+      exchange.slots.set(CHOOSE_BY_TAGS, choose)
+    else choose()
+    if (bodyRules) await prepareBody(bodyRules, exchange)
+  }
+  /** A stage behind this one knows the chain of stored responses that a request continues. */
+  #chooseNowAndByChain(match: ModelMatch, exchange: Exchange): void {
+    const { slots } = exchange
     const facts = factsOf(exchange)
     this.#choose(match, facts, exchange)
-    // A stage behind this one knows the chain of stored responses that a request continues.
-    if (!facts.namesConversation && match.rules.some(dividesConversations)) {
-      const keep = slots.get(KEEP_TOGETHER)
-      slots.set(KEEP_TOGETHER, id => {
-        this.#choose(match, factsOf(exchange), exchange)
-        keep?.(id)
-      })
-    }
-    if (bodyRules) await prepareBody(bodyRules, exchange)
+    if (facts.namesConversation || !match.rules.some(dividesConversations)) return
+    const keep = slots.get(KEEP_TOGETHER)
+    slots.set(KEEP_TOGETHER, id => {
+      this.#choose(match, factsOf(exchange), exchange)
+      keep?.(id)
+    })
   }
   /** Sends a request to another model than it asked for. `only` of the rule that held for the first
    *  one still applies. Rejects with RULE_TARGETS. */
@@ -130,6 +146,8 @@ export const explainRules = (rules: readonly RoutingRule[], exchange: Exchange):
 interface OwnFacts extends RoutingFacts {
   readonly namesConversation: boolean
 }
+const NO_TAGS: Tags = {}
+const NO_ZONES: readonly string[] = []
 const factsOf = (exchange: Exchange): OwnFacts => {
   const { request, route, slots } = exchange
   const body = isFields(request.outlined) ? request.outlined : {}
@@ -145,6 +163,8 @@ const factsOf = (exchange: Exchange): OwnFacts => {
     account: account?.name ?? '',
     member: account?.member?.name ?? '',
     key: account?.key?.name ?? '',
+    tags: slots.get(TAGS) ?? NO_TAGS,
+    zones: slots.get(DEMANDED_ZONES) ?? NO_ZONES,
     namesConversation: conversation !== undefined,
     ids: {
       conversation: `${id} ${conversation ?? ''}`,

@@ -3,7 +3,7 @@
 import { object, oneOf, type RawOf, text } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, HostBase, UpstreamView } from '../../engine/plugin.ts'
-import { type Account, ZONE } from '../slots.ts'
+import { type Account, DEMANDED_ZONES, ZONE } from '../slots.ts'
 
 const fault = errors({
   ZONE_REFUSED: [403, 'No target of this request is %s, which %s demands.'],
@@ -55,6 +55,10 @@ export class PlaceRules {
   apply(exchange: Exchange, place: Place, owner: PlaceOwner): void {
     const { zone, retention } = place
     if (zone === undefined && retention === undefined) return
+    if (zone !== undefined) {
+      const zones = exchange.slots.get(DEMANDED_ZONES) ?? []
+      exchange.slots.set(DEMANDED_ZONES, [...zones, zone])
+    }
     const name = `${owner}/${zone ?? ''}/${retention ?? ''}`
     let rule = this.#rules.get(name)
     if (!rule) {

@@ -51,6 +51,10 @@ const PLUGINS = {
   'seal.ts': `export default { schema: {}, setup: () => ({}), auth: {
     schema: {}, setup: () => () => { throw new Error('explain signs nothing') },
   } }`,
+  'early.ts': `export default { schema: {}, setup: () => ({
+    handle: (_, next) => next(),
+    explain: exchange => ({ knows: exchange.slots.get({ name: 'who' }) ?? null }),
+  }) }`,
   'mute.ts': 'export default { schema: {}, setup: () => ({ async handle() {} }) }',
 }
 
@@ -71,7 +75,7 @@ const project = (t: Test, url: string): string =>
     'bad.json': '{"a":',
     'routes.yaml': `
 settings: { data: '${t.testdirName}' }
-pipeline: [gate, bill, greet, shift, mute, local]
+pipeline: [early, gate, bill, greet, shift, mute, local]
 upstreams:
   up: { url: '${url}/base', key: sk-upstream-0123456789, headers: { set: { x-secret: '\${WORD}' } } }
   header: { url: '${url}', key: [sk-first-key, sk-second-key], auth: { header: X-Api-Key } }
@@ -79,6 +83,7 @@ upstreams:
   sealed: { url: '${url}', auth: { seal: { secret: sk-seal } } }
 routes:
   - { path: 'POST /items/{id}', upstream: [up, { to: header }], gate: {}, greet: {}, shift: /more }
+  - { path: GET /early, upstream: up, early: {}, gate: {} }
   - { path: GET /header, upstream: header, rewrite: /elsewhere }
   - { path: GET /query, upstream: query }
   - { path: GET /sealed, upstream: sealed }
@@ -198,4 +203,11 @@ t.test('explain: shows a missing route, allowed methods, WebSockets and refused 
     code: 2,
     err: /--header needs 'NAME: VALUE', not "no colon"/,
   })
+})
+
+t.test('explain: a stage explains what later stages have decided', async t => {
+  const { url } = await upstream(t)
+  const config = project(t, url)
+  const { out } = await tollgate(['explain', 'GET', '/early', '-k', KEY, '-c', config], ENV)
+  t.match(out, /early .*knows.*ann/)
 })

@@ -44,7 +44,8 @@ const [one, two, broken] = [
   await startUpstream('broken', 503),
 ]
 const routes = (rules: string, model = '') => `
-pipeline: [errors, observe, auth, zone, model, responses, meter, account, translate]
+tags: { known: { plan: [free, trial], team: any } }
+pipeline: [errors, observe, auth, zone, model, tags, responses, meter, account, translate]
 upstreams:
   one: { url: '${one}', formats: [openai-chat], zone: eu, retention: none }
   two: { url: '${two}', formats: [openai-chat] }
@@ -192,6 +193,55 @@ t.test(
     )
   },
 )
+
+t.test('rules: tags of the call and the zone that it must stay in', async t => {
+  const { key } = await start(`[
+    { name: free, when: { tags: { plan: [free, trial] } }, to: two/cheap },
+    { name: both, when: { tags: { team: a }, route: chat }, to: two/large },
+    { name: eu, when: { zone: [de, eu] }, to: [two/away, one/eu] } ]`)
+  for (const [tags, place, rule] of [
+    ['plan=free', 'two/cheap', 'free'],
+    ['plan=trial, team=a', 'two/cheap', 'free'],
+    ['plan=gold', 'one/small', null],
+    ['team=a', 'two/large', 'both'],
+    ['team=false', 'one/small', null],
+    ['', 'one/small', null],
+  ] as const)
+    t.match(await ask(key, {}, { 'x-tollgate-tags': tags }), { status: 200, place, rule }, tags)
+  t.match(await ask(key, {}, {}, '/eu/chat'), { place: 'one/eu', rule: 'eu' })
+  t.match(
+    await ask(key, {}, { 'x-tollgate-tags': 'team=a' }, '/eu/chat'),
+    { place: 'one/eu', rule: 'eu' },
+    'the second rule is of another route',
+  )
+  const only = await start('[{ name: kept, when: { tags: { team: a } }, to: [one/a] }]')
+  t.match(await ask(only.key, {}, {}, '/eu/chat'), { place: 'one/small', rule: null })
+  // The targets without tags are outside the zone: they are never chosen.
+  const first = '[{ name: kept, when: { tags: { team: a } }, to: [one/a] }, { to: two/x }]'
+  const late = await start(first)
+  const tagged = await ask(late.key, {}, { 'x-tollgate-tags': 'team=a' }, '/eu/chat')
+  t.match(tagged, { status: 200, place: 'one/a', rule: 'kept' })
+  t.match(await ask(late.key, {}, {}, '/eu/chat'), { status: 403 })
+})
+
+t.test('rules: a chain of stored responses keeps its tags and its conversation', async t => {
+  const { key } = await start(
+    '[{ name: a, when: { tags: { team: a } }, share: 50%, to: two/large }]',
+  )
+  const respond = async (tags: string, previous?: string) => {
+    const body = { model: 'words', input: 'Hi', previous_response_id: previous }
+    const headers = { 'x-tollgate-tags': tags }
+    const { response, text } = await postJson(key, '/v1/responses', body, headers)
+    const { id } = JSON.parse(text) as { readonly id: string }
+    return { id, rule: response.headers.get('x-tollgate-rule') }
+  }
+  const firsts = await Promise.all(Array.from({ length: 10 }, () => respond('team=a')))
+  t.same(new Set(firsts.map(({ rule }) => rule)), new Set([null, 'a']))
+  for (const { id, rule } of firsts) {
+    t.equal((await respond('team=a', id)).rule, rule)
+    t.equal((await respond('', id)).rule, null)
+  }
+})
 
 t.test('rules: only these upstreams, also behind failures', async t => {
   const { key } = await start('[{ name: eu, headers: { x-region: eu }, only: [two] }]')
@@ -343,6 +393,16 @@ t.test('rules: mistakes are problems at their place', async t => {
     /known at the end of a call/,
   )
   t.match(await problemsOf('[{ to: one/x, only: [tow] }]'), /no upstream is named "tow"/)
+  t.match(
+    await problemsOf('[{ to: one/x, when: { region: eu } }]'),
+    /use `zone`, a tag or a header/,
+  )
+  const tagged = (tags: string) => problemsOf(`[{ to: one/x, when: { tags: ${tags} } }]`)
+  t.match(await tagged('{ plam: free }'), /no call has this tag.*did you mean "plan"/s)
+  t.match(await tagged('{ plan: fee }'), /no call has "fee" for this tag/)
+  t.match(await tagged('{ plan: [] }'), /plan/)
+  t.match(await tagged('free'), /tags/)
+  t.match(await problemsOf('[{ to: one/x, when: { zone: EU } }]'), /zone/)
   t.match(await problemsOf('[{ name: nothing }]'), /needs `to` or `only`/)
   for (const [name, suggestion] of [
     ['promt', 'prompt'],
@@ -378,4 +438,5 @@ t.test('docs/rules.md: its example routes', async t => {
   const { key } = await start(`[${list.join()}]`)
   t.match(await ask(key, { messages: MESSAGES('word '.repeat(2_000)) }), { rule: 'long' })
   t.match(await ask(key, {}, { 'x-region': 'eu' }), { place: 'two/small', rule: 'eu' })
+  t.match(await ask(key, {}, { 'x-tollgate-tags': 'plan=trial' }), { rule: 'trial' })
 })
