@@ -130,6 +130,8 @@ export interface Target {
   /** The name that the upstream uses. */
   readonly name?: string
   readonly weight?: number
+  /** The operator's cost of a call there, relative to other targets: for `cheapest`. */
+  readonly cost?: number
   /** Data for the plugin's `forward`. */
   readonly traits?: Readonly<Record<string, Json>>
   /** Of several addresses and keys, the one to use: see `Durable.pin`. JSON. */
@@ -146,7 +148,14 @@ export interface TargetRules {
   /** Further statuses after which another attempt is made, beside those of the route. */
   readonly retryOn?: readonly number[]
 }
-export type Balance = 'first' | 'round-robin' | 'weighted' | 'least-busy' | 'fastest' | 'prefix'
+export type Balance =
+  | 'first'
+  | 'round-robin'
+  | 'weighted'
+  | 'least-busy'
+  | 'fastest'
+  | 'cheapest'
+  | 'prefix'
 /** `hash` stands for everything from the beginning to `end`, a number of characters. */
 export interface PrefixBlock {
   readonly hash: number

@@ -39,6 +39,10 @@ const PICKERS: Readonly<Record<Balance, Pick>> = {
   'least-busy': available => leastBusy(available),
   fastest: (available, state, now) =>
     pickFastest(available, each => each.origin.times.get(timesKey(each)), state.count++, now),
+  cheapest: (available, state) => {
+    const list = cheapestOf(available)
+    return list[state.count++ % list.length]
+  },
   prefix: available => {
     const prefix = available[0]?.target.prefix ?? []
     if (prefix.length === 0) return leastBusy(available)
@@ -52,6 +56,19 @@ const PICKERS: Readonly<Record<Balance, Pick>> = {
     return picked
   },
 }
+/** A target without a cost costs most. */
+const costOf = ({ target }: Candidate): number => target.cost ?? Infinity
+const cheapestOf = (candidates: readonly Candidate[]): readonly Candidate[] => {
+  const least = Math.min(...candidates.map(costOf))
+  return candidates.filter(each => costOf(each) === least)
+}
+const stayFor = (
+  candidates: readonly Candidate[],
+  affinity: string,
+  balance: Balance,
+): Candidate | undefined =>
+  stayAt(balance === 'cheapest' ? cheapestOf(candidates) : candidates, affinity, placeFor)
+
 const leastBusy = (available: readonly Candidate[]): Candidate | undefined =>
   available.reduce<Candidate | undefined>((best, candidate) => {
     if (!best) return candidate
@@ -96,7 +113,7 @@ export const pick = (
   const { rules, affinity } = available[0]?.target ?? {}
   const list = rules ? available.filter(({ target }) => target.rules === rules) : available
   if (affinity !== undefined && (rules?.balance ?? balance) !== 'first')
-    return stayAt(list, affinity, placeFor)
+    return stayFor(list, affinity, rules?.balance ?? balance)
   if (rules) {
     const own = state.byRules?.get(rules) ?? { count: 0 }
     state.byRules?.set(rules, own)
@@ -115,8 +132,8 @@ export const isAtOwnPlace = (
   const { affinity = '' } = target
   const rules = candidates[0]?.target.rules
   const list = candidates.filter(each => each.target.rules === rules)
-  const isFirst = (rules?.balance ?? balance) === 'first'
-  const own = isFirst ? candidates[0] : stayAt(list, affinity, placeFor)
+  const used = rules?.balance ?? balance
+  const own = used === 'first' ? candidates[0] : stayFor(list, affinity, used)
   const keys = candidate.upstream.keys?.list ?? []
   return candidate === own && (!key || stayAt(keys, affinity, each => each) === key)
 }

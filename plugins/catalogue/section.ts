@@ -42,6 +42,7 @@ const BALANCE: readonly Balance[] = [
   'weighted',
   'least-busy',
   'fastest',
+  'cheapest',
   'prefix',
 ]
 
@@ -52,13 +53,17 @@ const TO = text(
   { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*(/\\S+)?$', examples: ['gp/gpt-4.1'] },
 )
 const TARGET = object(
-  'A target with its weight and traits.',
+  'A target with its weight, cost and traits.',
   {
     to: required(TO),
     weight: number('Its share of the requests, relative to the other weights.', {
       minimum: 0,
       examples: [3],
     }),
+    cost: number(
+      'Your cost of a call there, relative to the other targets, for `balance: cheapest`.',
+      { minimum: 0, examples: [0.4] },
+    ),
     traits: TRAITS,
   },
   { examples: [{ to: 'gp/gpt-4.1', weight: 3 }] },
@@ -172,7 +177,7 @@ const MODEL = object(
       ),
     ),
     balance: oneOf(
-      'Load balancing: how one of several targets is picked. Without it: the `balance` of the route. `prefix`: the one with most of the prompt in its cache.',
+      'Load balancing: how one of several targets is picked. Without it: the `balance` of the route. `prefix`: the one with most of the prompt in its cache. `cheapest`: the one with the lowest `cost`.',
       BALANCE,
       { examples: ['round-robin'] },
     ),

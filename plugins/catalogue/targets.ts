@@ -25,12 +25,14 @@ export const upstreamOf = (target: string | TargetOptions): string => {
   return slash < 0 ? to : to.slice(0, slash)
 }
 const targetOf = (target: string | TargetOptions, shared: ModelOptions['traits']): Target => {
-  const { to, weight, traits }: TargetOptions = typeof target === 'string' ? { to: target } : target
+  const { to, weight, cost, traits }: TargetOptions =
+    typeof target === 'string' ? { to: target } : target
   const slash = to.indexOf('/')
   return {
     upstream: upstreamOf(to),
     ...(slash >= 0 && { name: to.slice(slash + 1) }),
     ...(weight !== undefined && { weight }),
+    ...(cost !== undefined && { cost }),
     ...((shared ?? traits) && { traits: { ...shared, ...traits } }),
   }
 }

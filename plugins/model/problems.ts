@@ -37,6 +37,7 @@ export const problemsIn = (
         checkTargets(['models', name, 'rules', index], { to }, pattern, upstreams, report)
     checkDiscovery(name, options, pattern, report)
     checkRoutes(name, options, routes, schemas, report)
+    checkCosts(name, options, report)
     checkRules(name, options, { upstreams, hasTags }, report)
   }
   checkShadows(patterns, report)
@@ -92,6 +93,15 @@ const patternOf = (name: string, report: Report): Pattern | undefined => {
     report(['models', name], 'MODEL_PATTERN', error instanceof Error ? error.message : 'unusable')
     return undefined
   }
+}
+
+/** A target without a cost would be used last. */
+const checkCosts = (name: string, options: ModelOptions, report: Report): void => {
+  if (options.balance !== 'cheapest') return
+  const message = '`balance: cheapest` compares `cost`: write `{ to: …, cost: 0.4 }`'
+  for (const [index, { cost }] of targetsOf(options).entries())
+    if (cost === undefined)
+      report(positionOf(['models', name], options, index), 'MODEL_COST', message)
 }
 
 /** `at`: the place of the entry with the name of the model, or of one of its rules. */

@@ -190,6 +190,45 @@ t.test('own place: a conversation is there unless its address or its key has mov
   t.ok(place(one, 'first'), 'without a key the address counts')
 })
 
+t.test('balance cheapest: the lowest cost, equal ones in turn, dearer ones behind', async t => {
+  const costs = [2, 0.5, undefined, 0.5]
+  const list = createCandidates(['a'], ['b'], ['c'], ['d']).map((each, index) => ({
+    ...each,
+    target: { ...each.target, cost: costs[index] },
+  })) as unknown as Candidate[]
+  const [a, b, c, d] = list as [Candidate, Candidate, Candidate, Candidate]
+  const state = { count: 0 }
+  t.same(picks(list, 'cheapest', 5, state).join(''), 'bdbdb')
+  t.equal(pick(list, new Set([b]), 'cheapest', { count: 0 }, NOW), d, 'the other one of both')
+  t.equal(pick(list, new Set([b, d]), 'cheapest', { count: 0 }, NOW), a)
+  t.equal(pick(list, new Set([a, b, d]), 'cheapest', { count: 0 }, NOW), c, 'without a cost')
+  for (const each of [b, d]) each.origin.health.recordFailure(NOW, RULES)
+  t.same(picks(list, 'cheapest', 2, state).join(''), 'aa')
+
+  const free = createCandidates(['x'], ['y'])
+  t.same(picks(free, 'cheapest', 3).join(''), 'xyx', 'without any cost all take turns')
+})
+
+t.test('balance cheapest: a conversation stays at one of the cheapest', async t => {
+  const costs = [2, 1, 1]
+  for (let talk = 0; talk < 12; talk++) {
+    const list = createCandidates(['a'], ['b'], ['c']).map((each, index) => ({
+      ...each,
+      target: { ...each.target, cost: costs[index], affinity: `talk-${talk}` },
+    })) as unknown as Candidate[]
+    const [first] = picks(list, 'cheapest', 1)
+    t.not(first, 'a')
+    t.same(new Set(picks(list, 'cheapest', 3)), new Set([first]))
+    const own = list.filter(candidate =>
+      isAtOwnPlace({ candidate, target: candidate.target, key: undefined }, list, 'cheapest'),
+    )
+    t.same(
+      own.map(({ target }) => target.upstream),
+      [first],
+    )
+  }
+})
+
 t.test('balance fastest: the first content of recent streams decides', async t => {
   const MINUTE = 60_000
   const state = { count: 0 }

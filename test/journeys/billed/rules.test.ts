@@ -52,6 +52,7 @@ upstreams:
   broken: { url: '${broken}', formats: [openai-chat] }
 models:
   "own-*": { to: [one/*], price: { input: 1 / 1k, output: 1 / 1k }, output: 1000, rules: [{ name: canary, share: 99.99%, to: 'broken/big-*' }, { to: 'two/large-*' }] }
+  cheap: { to: [{ to: one/x, cost: 2 }, { to: broken/x, cost: 0 }, { to: two/x, cost: 1 }], balance: cheapest, free: true }
   other: { to: one/other, free: true }
   words: { to: [one/small, two/small], ${model} price: { input: 1 / 1k, output: 1 / 1k }, output: 1000, rules: ${rules} }
 routes:
@@ -377,6 +378,12 @@ t.test('rules: a budget that changes the model obeys the rules of the other mode
     'both rules bound the call',
   )
   t.match(await changed(unused, unused), { place: 'one/other', rule: null })
+})
+
+t.test('cheapest: the next dearer target serves what the cheapest one refuses', async t => {
+  const { key } = await start('[{ to: one/x }]')
+  for (let call = 0; call < 4; call++)
+    t.match(await ask(key, { model: 'cheap' }), { status: 200, place: 'two/x' })
 })
 
 t.test('rules: mistakes are problems at their place', async t => {

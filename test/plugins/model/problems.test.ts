@@ -28,6 +28,7 @@ t.test('models check: reports nothing for a valid section', async t => {
       a: { to: 'gp/a' },
       'b-*': { to: ['gp/b-*', { to: 'claude', weight: 1 }] },
       'c-{id:[0-9]+}': { to: 'gp/c-{id}-*'.replace('-*', ''), accepts: { chat: false } },
+      e: { to: [{ to: 'gp/e', cost: 0 }], balance: 'cheapest' },
       d: { to: 'gp/d', accepts: { '*': { type: 'object' }, 'POST /v1/messages': true } },
     }),
     [],
@@ -45,6 +46,11 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
     'an alias of two models',
     { a: { to: 'gp/a', aliases: ['c'] }, b: { to: 'gp/b', aliases: ['c'] } },
     /^models\.b\.aliases\.0 MODEL_ALIAS "c" is a name of the model "a"$/,
+  ],
+  [
+    'a target without a cost',
+    { a: { to: [{ to: 'gp/a', cost: 1 }, 'claude/a'], balance: 'cheapest' } },
+    /^models\.a\.to\.1 MODEL_COST `balance: cheapest` compares `cost`/,
   ],
   [
     'a pattern as the alias of a name',
