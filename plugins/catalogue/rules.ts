@@ -48,6 +48,7 @@ export interface RoutingFacts {
   readonly ids: Readonly<Record<RoutingRule['by'], string>>
 }
 
+type Conditions = Omit<RoutingRule, 'targets' | 'only'>
 type ReportWhen = Parameters<typeof compileWhen>[2]
 /** Undefined: the rule is not valid, and each problem is reported. */
 export const compileConditions = (
@@ -98,7 +99,7 @@ export const nameOfRule = ({ name }: RuleOptions, index: number): string =>
   name ?? `rule-${index + 1}`
 
 /** Whether a rule holds for a request. */
-export const ruleHolds = (rule: RoutingRule, facts: RoutingFacts): boolean =>
+export const ruleHolds = (rule: Conditions, facts: RoutingFacts): boolean =>
   Object.entries(rule.headers).every(([name, values]) =>
     [values].flat().includes(facts.headers[name.toLowerCase()] ?? ''),
   ) &&
@@ -106,6 +107,36 @@ export const ruleHolds = (rule: RoutingRule, facts: RoutingFacts): boolean =>
   (!rule.zones || rule.zones.some(zone => facts.zones.includes(zone))) &&
   holds(rule.when, pricingFactsOf(facts)) === true &&
   (rule.share === 1 || pointOf(`${rule.name} ${facts.ids[rule.by]}`) < rule.share)
+
+/** For `tollgate explain`: each condition with the value of the request. Values of headers may be
+ *  secret. */
+export const explainRule = (rule: RoutingRule, facts: RoutingFacts): Json => {
+  const of = (name: string, is: string, own: Partial<Conditions>) => ({
+    on: name,
+    ...(is !== '' && { is }),
+    holds: ruleHolds({ ...ALWAYS, name: rule.name, by: rule.by, ...own }, facts),
+  })
+  const { when, tags, zones, headers, share, by } = rule
+  const conditions = [
+    ...when.map(each => {
+      const name = 'name' in each ? each.name : each.kind
+      return of(name, requestValue(facts, name), { when: [each] })
+    }),
+    ...tags.map(tag => of(`tag ${tag[0]}`, facts.tags[tag[0]] ?? '', { tags: [tag] })),
+    ...(zones ? [of('zone', facts.zones.join(', '), { zones })] : []),
+    ...Object.keys(headers).map(name =>
+      of(`header ${name}`, '', { headers: { [name]: headers[name] ?? '' } }),
+    ),
+    ...(share < 1 ? [of(`share of each ${by}`, '', { share })] : []),
+  ]
+  return { rule: rule.name, holds: ruleHolds(rule, facts), conditions }
+}
+const ALWAYS = { when: [], tags: [], zones: undefined, headers: {}, share: 1 } as const
+const requestValue = (facts: RoutingFacts, name: string): string => {
+  if (name === 'time' || name === 'weekdays') return new Date(facts.at).toISOString()
+  if (name === 'prompt') return `${estimatePromptTokens(facts.body, facts.size)} tokens`
+  return attributeOf(facts, name) ?? ''
+}
 
 const MILLION = 1_000_000n
 const pricingFactsOf = (facts: RoutingFacts): PricingFacts => ({

@@ -48,7 +48,7 @@ export const checkRules = (
 }
 
 /** Facts that a condition can compare beside members of the body. */
-const FACTS = ['prompt', 'time', 'weekdays', 'route', 'account', 'member', 'key']
+const FACTS = 'prompt time weekdays route account member key tags zone'.split(' ')
 /** Members of bodies that conditions compare. Formats have others, so that only a name near to one
  *  of these is a mistake. */
 const MEMBERS =

@@ -4,6 +4,7 @@ import type { Exchange, Json, Metrics, Target } from '../../engine/plugin.ts'
 import type { ModelMatch } from '../catalogue/catalogue.ts'
 import { readsTags } from '../catalogue/configured.ts'
 import {
+  explainRule,
   permittedBy,
   type RoutingFacts,
   type RoutingRule,
@@ -137,10 +138,10 @@ const readBody = async ({ kind, request }: Exchange): Promise<void> => {
   await request.outline().catch(() => {})
 }
 
-/** For `tollgate explain`: which rules hold. */
+/** For `tollgate explain`: which rules hold, and which of their conditions. */
 export const explainRules = (rules: readonly RoutingRule[], exchange: Exchange): Json => {
   const facts = factsOf(exchange)
-  return rules.map(rule => ({ rule: rule.name, holds: ruleHolds(rule, facts) }))
+  return rules.map(rule => explainRule(rule, facts))
 }
 
 interface OwnFacts extends RoutingFacts {

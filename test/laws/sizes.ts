@@ -47,6 +47,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [60, 'the gateway probes ejected addresses itself, so that no request of a client does'],
   [110, 'targets may be picked by the time until their first content, which only the engine sees'],
   [45, 'an error event that comes in pieces is searched whole, for every form of a credential'],
+  [19, 'the cheapest targets are found before a conversation or a turn decides'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25

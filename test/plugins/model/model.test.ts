@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Document, Json } from '../../../engine/plugin.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
-import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../../../plugins/slots.ts'
+import { ACCOUNT, DEMANDED_ZONES, EXPANDED_REQUEST, MODEL, TAGS } from '../../../plugins/slots.ts'
 import {
   errorFrom,
   fakeAttempt,
@@ -56,6 +56,46 @@ t.test('model: finds the name in the body', async t => {
   )
   t.same(stage.explain?.(exchange), { asked: 'gp-4.1', entry: 'gp-4.1', targets: ['gp/gpt-4.1'] })
   t.same(stage.targets, ['cl', 'gp', 'spare'])
+})
+
+t.test('model: explain shows the condition that fails, and its value', async t => {
+  const rule = {
+    name: 'trial',
+    when: { prompt: '> 100', account: 'ann', tags: { plan: ['free', 'trial'] }, zone: 'eu' },
+    headers: { 'x-tier': 'secret' },
+    share: '0%',
+    by: 'account',
+    to: 'gp/x',
+  }
+  const configuration = { ...document, models: { a: { to: 'gp/a', rules: [rule] } } }
+  const request = {
+    body: { model: 'a' },
+    headers: { 'x-tier': 'secret' },
+  }
+  const { stage, exchange } = await ask(request, {
+    configuration: configuration as never,
+    key: { id: 1, name: 'app' },
+  })
+  const explained = () => Object(stage.explain?.(exchange)).rules
+  const conditions = [
+    { on: 'prompt', holds: false },
+    { on: 'account', is: 'ann', holds: true },
+    { on: 'tag plan', holds: false },
+    { on: 'zone', holds: false },
+    { on: 'header x-tier', holds: true },
+    { on: 'share of each account', holds: false },
+  ]
+  t.match(explained(), [{ rule: 'trial', holds: false, conditions }])
+  exchange.slots.set(TAGS, { plan: 'trial' })
+  exchange.slots.set(DEMANDED_ZONES, ['de', 'eu'])
+  const later = [
+    {},
+    {},
+    { on: 'tag plan', is: 'trial', holds: true },
+    { on: 'zone', is: 'de, eu', holds: true },
+  ]
+  t.match(explained(), [{ conditions: later }])
+  t.notMatch(JSON.stringify(explained()), /secret/, 'no value of a header')
 })
 
 t.test('model: an alias has the targets and the rights of its model', async t => {
