@@ -29,9 +29,10 @@ const createTurns = () => {
  *  once would else be worked on in one turn, and nothing else meanwhile. */
 export const largeTurn = createTurns()
 
-/** The mark of an outline behind the kept characters of a cut text: U+007F and the bytes of the
- *  text, in which an escape counts as one and `\u` with its digits as three. */
-const CUT = /\u007f(\d+)$/
+/** The mark of an outline behind the kept characters of a cut text: U+007F, a line break, the
+ *  number of the cut text, a colon, its bytes, in which an escape counts as one and `\u` with its
+ *  digits as three, and U+007F. */
+const CUT = /\u007f\n\d+:(\d+)\u007f$/
 const CUT_FROM = 48
 /** Bytes of a text that an outline cuts; undefined: it is whole. Only for an outline: elsewhere a
  *  client may have written such a text. */

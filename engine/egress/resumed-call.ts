@@ -67,6 +67,7 @@ export const bufferedRequest = (
     get outlined() {
       return unlessInvalid(() => json.outline())
     },
+    cut: () => json.cut(),
     setJson: value => json.set(value),
     async *stream() {
       yield whole

@@ -1,10 +1,11 @@
 /** The JSON of a request's body: it is checked once, and parsed in full or as an outline when a
  *  stage reads it. Most stages read its structure only, and most of an agent's bytes are texts. */
-import type { Bytes, Json } from '../plugin.ts'
+import type { Bytes, CutBody, Json } from '../plugin.ts'
+import { TextReferences } from './json/cut.ts'
 import { parseChecked, parseJson, parseOutline } from './json.ts'
 
-/** Whether outlines suffice for the requests of one route. Where they do not, as for translated
- *  requests, an outline would be work beside the whole parse. */
+/** Whether outlines suffice for the requests of one route. Where they do not, as for requests
+ *  whose texts are read, an outline would be work beside the whole parse. */
 export class OutlineUse {
   /** Twice the share of outlines that did not suffice, of about the last eight. */
   #failed = 0
@@ -31,6 +32,7 @@ export class BodyJson {
   readonly #use: OutlineUse | undefined
   #whole: Json | undefined
   #outline: Json | undefined
+  #spans: Uint32Array | undefined
   #origin: 'unread' | 'bytes' | 'set' = 'unread'
 
   /** `body`: its bytes, which are there before anything is read. */
@@ -57,14 +59,22 @@ export class BodyJson {
     if (this.#whole !== undefined) return this.#whole
     if (this.#outline !== undefined) return this.#outline
     const tries = this.#use?.shouldTry() ?? true
-    const { json, isOutline } = tries
+    const { json, spans } = tries
       ? parseOutline(this.#bytes)
-      : { json: parseJson(this.#bytes), isOutline: false }
-    if (isOutline) this.#use?.begin()
-    if (isOutline) this.#outline = json
-    else this.#whole = json
+      : { json: parseJson(this.#bytes), spans: undefined }
+    if (spans) {
+      this.#use?.begin()
+      this.#outline = json
+    } else this.#whole = json
+    this.#spans = spans
     this.#begin()
     return json
+  }
+  /** Undefined where the outline is not used. */
+  cut(): CutBody | undefined {
+    return this.#outline === undefined || !this.#spans
+      ? undefined
+      : TextReferences.of(this.#outline, this.#bytes, this.#spans)
   }
   /** Sets the JSON of a body that is none, or of a changed one. */
   set(value: Json): void {

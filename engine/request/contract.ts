@@ -84,17 +84,31 @@ export interface Request {
   json(): Promise<Json>
   readonly parsed: Json | undefined
   /** As `json()`, at a part of the cost where texts are long: those of more than 96 bytes may be
-   *  cut to 48 characters or more, with U+007F and their bytes behind them (`cutSize` and
+   *  cut to 48 characters or more, with a mark behind them that has their bytes (`cutSize` and
    *  `hasCutText` read it). Whole are the outermost object's own texts and those of its objects,
    *  and addresses up to 4,096 characters. `outlined`: its result, also after `json()`. */
   outline(): Promise<Json>
   readonly outlined: Json | undefined
+  /** The body for a stage that writes its texts into another JSON without reading them. Undefined:
+   *  use `json()`, as `outline()` cut nothing. */
+  cut(): CutBody | undefined
   /** Sets the result of `json()` for a body that is not JSON (a form). Its bytes stay the same. */
   setJson(value: Json): void
   bytes(): Promise<Bytes>
   stream(): AsyncIterable<Bytes>
   /** Reads no more of the body: `stream()` ends, and the reply closes the connection. */
   stop(): void
+}
+/** A body in which long texts of members `text`, `content` and `description` are references. */
+export interface CutBody {
+  /** The outline; whole are the texts of all other members, and those of tools' arguments. */
+  readonly json: Json
+  isWhole(text: string): boolean
+  /** Whether it is a text of the body that is cut, alone, and does not begin with 48 blanks. */
+  isText(text: string): boolean
+  /** JSON with the texts in place of their references. Undefined unless each is there once, and
+   *  none in JSON within a text: then a text was read, and only the whole one shows the result. */
+  restore(json: string): Bytes | undefined
 }
 export interface Route {
   readonly name: string

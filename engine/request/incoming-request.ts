@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { TrustedProxies } from '../config/trusted-proxies.ts'
 import { LARGE, largeTurn } from '../kit.ts'
-import type { Bytes, Json } from '../plugin.ts'
+import type { Bytes, CutBody, Json } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
 import { type BodyRules, IncomingBody } from './body.ts'
 import { BodyJson } from './body-json.ts'
@@ -77,6 +77,9 @@ export class IncomingRequest implements EngineRequest {
   }
   get outlined(): Json | undefined {
     return this.#json.isRead ? this.#json.outline() : undefined
+  }
+  cut(): CutBody | undefined {
+    return this.#json.cut()
   }
   setJson(value: Json): void {
     this.#json.set(value)

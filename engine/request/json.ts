@@ -24,21 +24,22 @@ const parseExactly = (body: Body, limits: JsonLimits): Json => {
 /** A body as JSON, or its outline. */
 export interface ParsedBody {
   readonly json: Json
-  readonly isOutline: boolean
+  /** Of an outline, see `BodyScan`. Undefined: the JSON is whole. */
+  readonly spans: Uint32Array | undefined
 }
 /** Checks a body as `parseJson` does, and parses its outline where that is less work: see
  *  `Request.outline`. */
 export const parseOutline = (bytes: Bytes, limits = LIMITS): ParsedBody => {
-  if (bytes.length < OUTLINED) return { json: parseJson(bytes, limits), isOutline: false }
+  if (bytes.length < OUTLINED) return { json: parseJson(bytes, limits), spans: undefined }
   const body = readBytes(bytes)
   if (!scan().accepts(body.buffer, limits, true))
-    return { json: parseExactly(body, limits), isOutline: false }
+    return { json: parseExactly(body, limits), spans: undefined }
   const outline = scan().outline(body.isAscii)
   try {
-    if (outline === undefined) return { json: JSON.parse(textOf(body)) as Json, isOutline: false }
-    return { json: markOutline(JSON.parse(outline) as Json), isOutline: true }
+    if (outline === undefined) return { json: JSON.parse(textOf(body)) as Json, spans: undefined }
+    return { json: markOutline(JSON.parse(outline) as Json), spans: scan().spans() }
   } catch {
-    return { json: parseExactly(body, limits), isOutline: false }
+    return { json: parseExactly(body, limits), spans: undefined }
   }
 }
 /** Bytes from which an outline pays: measured, both cost the same at 2 KB. */

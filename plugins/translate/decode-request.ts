@@ -1,5 +1,5 @@
 /** Decodes a client's request into the hub: once per exchange, for all targets that are tried. */
-import type { Exchange, Slot } from '../../engine/plugin.ts'
+import type { Exchange, Json, Slot } from '../../engine/plugin.ts'
 import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { isFields } from '../formats/fields.ts'
 import type { Codec } from '../formats/hub/codec.ts'
@@ -28,7 +28,19 @@ export const decodeRequest = async (
   const { request, slots } = exchange
   const earlier = slots.get(DECODED_REQUEST)
   if (earlier) return earlier
-  const clientBody = request.parsed ?? (await request.json())
+  const body = request.parsed ?? (await request.json())
+  const decodedRequest = await decodeBody(exchange, codec, thoughts, body)
+  slots.set(DECODED_REQUEST, decodedRequest)
+  return decodedRequest
+}
+/** `clientBody`: the JSON of the request, or that of its cut body. */
+export const decodeBody = async (
+  exchange: Exchange,
+  codec: Codec,
+  thoughts: ThoughtCache,
+  clientBody: Json,
+): Promise<DecodedRequest> => {
+  const { request, slots } = exchange
   const expandedBody = slots.get(EXPANDED_REQUEST)?.body ?? clientBody
   const body = isFields(expandedBody) ? expandedBody : {}
   const droppedFields = new DroppedFieldReport({})
@@ -44,9 +56,7 @@ export const decodeRequest = async (
   // Answers that repeat members of their request repeat what the client sent.
   const clientPrompt = isFields(clientBody) ? { ...wholePrompt, body: clientBody } : wholePrompt
   const prompt = (await slots.get(PROMPT_CHAIN)?.run(clientPrompt)) ?? clientPrompt
-  const decodedRequest = { prompt, dropped: droppedFields.fields }
-  slots.set(DECODED_REQUEST, decodedRequest)
-  return decodedRequest
+  return { prompt, dropped: droppedFields.fields }
 }
 
 /** Path and query of the client's request. */

@@ -1,7 +1,7 @@
 /** Translation between two formats: decodes the client's request into the hub, encodes it in the
  *  target's format, and translates the response back. */
 import type { Attempt, Headers, Reply } from '../../engine/plugin.ts'
-import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
+import { isStrict } from '../conversion/dropped-fields.ts'
 import {
   answerError,
   discardBody,
@@ -14,12 +14,10 @@ import type { ReportedError, TargetFormat } from '../formats/format.ts'
 import type { EncodeContext, TargetFacts, UpstreamRequest } from '../formats/hub/codec.ts'
 import { type Framing, SSE_FRAMING } from '../formats/stream/framing.ts'
 import { MODEL } from '../slots.ts'
-import { decodeRequest } from './decode-request.ts'
 import { awaitAnswer, awaitContent } from './first-content.ts'
-import { fitPrompt } from './fit-prompt.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
-import { preparePrompt } from './prepare-prompt.ts'
 import { contextOf, translateResponse } from './response/translate-response.ts'
+import { translateRequest } from './translate-request.ts'
 import type { TranslatableFormat, TranslationContext } from './translation-context.ts'
 
 /** Translates from one client format to one target format. */
@@ -45,16 +43,12 @@ export class Translator {
   }
   async forward(attempt: Attempt, next: () => Promise<void>, facts: TargetFacts): Promise<void> {
     const { exchange } = attempt
-    const { codec } = this.#target
-    const dropped = new DroppedFieldReport(this.#client.codec.settings)
-    const isSameFormat = this.#client.name === this.#target.name
-    const goal = { codec, facts, dropped, isSameFormat }
-    const decodedRequest = await decodeRequest(exchange, this.#client.codec, this.#context.thoughts)
-    const preparing = preparePrompt(decodedRequest, attempt, goal, this.#context)
-    // Most prompts are ready at once, and a turn of the queue would cost a microsecond.
-    const prompt = preparing instanceof Promise ? await preparing : preparing
-    const fitted = fitPrompt(prompt, goal)
-    const upstreamRequest = codec.encodePrompt(fitted.prompt, facts, dropped)
+    const between = { client: this.#client, target: this.#target, context: this.#context }
+    const { dropped, prompt, fitted, upstreamRequest } = await translateRequest(
+      between,
+      attempt,
+      facts,
+    )
     if (isStrict(this.#context.strict, exchange))
       dropped.refuse(exchange.slots.get(MODEL)?.asked ?? '')
     this.#send(attempt, upstreamRequest)

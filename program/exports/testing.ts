@@ -17,8 +17,8 @@ import type {
   Target,
   UpstreamView,
 } from '../../engine/plugin.ts'
+import { BodyJson } from '../../engine/request/body-json.ts'
 import { Call, toReply } from '../../engine/request/exchange.ts'
-import { parseJson, parseOutline } from '../../engine/request/json.ts'
 import { openRequestLog } from '../../engine/request-log/reader.ts'
 import { FilteredReply } from '../../engine/response/filters.ts'
 import type { Source } from '../../engine/response/source.ts'
@@ -146,9 +146,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
     has: () => true,
     option: () => undefined,
   }
-  let replacedJson: Json | undefined
-  const parseBody = (): Promise<Json> =>
-    Promise.resolve().then(() => replacedJson ?? parseJson(whole))
+  const json = new BodyJson({ whole })
   return new Call({
     id: `req_${'0123456789abcdef'.repeat(2)}`,
     requestId: 'theirs',
@@ -167,13 +165,16 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       body: { whole, exists: true, isStreamed: false, unread: false, prepare: () => undefined },
       query: new URLSearchParams(search),
       client: { address: '127.0.0.1', encrypted: false },
-      json: parseBody,
+      json: async () => json.whole(),
       parsed: undefined,
-      outline: async () => replacedJson ?? parseOutline(whole).json,
+      outline: async () => json.outline(),
       outlined: undefined,
-      setJson(value) {
-        replacedJson = value
+      cut() {
+        const outlined = new BodyJson({ whole })
+        outlined.outline()
+        return outlined.cut()
       },
+      setJson: value => json.set(value),
       bytes: async () => whole,
       stop() {},
       async *stream() {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 
 const COMPILER = 'assemblyscript@0.28.20'
 /** 64 KiB each: what the memory map at the begin of `scan.as` takes. */
-const PAGES = '40'
+const PAGES = '42'
 const OPTIONS = ['-O3', '--noAssert', '--converge', '--runtime', 'stub', '--use', 'abort=']
 
 const folder = join(import.meta.dirname, '../../engine/request/json')

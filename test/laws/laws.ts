@@ -21,7 +21,8 @@ const DEPENDENCIES = 20
 /** Most lines of files that are read from top to bottom; shapes.ts bounds the other files. */
 const LINES_OF: Readonly<Record<string, number>> = {
   'engine/plugin.ts': 120,
-  'engine/request/contract.ts': 230,
+  // Ten of them: the body whose texts a translation copies.
+  'engine/request/contract.ts': 240,
 }
 
 // Words of AI gateways that the engine must not use: whole words, also inside camelCase; vendor

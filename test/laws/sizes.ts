@@ -48,6 +48,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [110, 'targets may be picked by the time until their first content, which only the engine sees'],
   [45, 'an error event that comes in pieces is searched whole, for every form of a credential'],
   [19, 'the cheapest targets are found before a conversation or a turn decides'],
+  [150, 'translated requests have their texts copied as bytes: 0.98 of a whole one, 1.8 before'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25

@@ -79,8 +79,12 @@ export interface ClientRequest {
   readonly body: LooseObject
   readonly headers?: Readonly<Record<string, string>>
   readonly isStreamed?: boolean
+  /** No text of it passes as a reference. */
+  readonly isWhole?: boolean
 }
 export interface Outcome {
+  /** Whether texts passed as references. */
+  readonly isCut?: boolean
   /** The body that the upstream got; undefined if the request was refused. */
   readonly upstreamBody?: LooseObject
   readonly headers: Readonly<Record<string, string>>
@@ -119,7 +123,17 @@ export const send = async (request: ClientRequest, target: CellTarget): Promise<
   const exchange = fakeExchange({ body: whole as Json, path, headers })
   exchange.slots.set(MODEL, { asked: target.name, entry: target.name })
   const parsed = await exchange.request.json()
-  Object.assign(exchange.request, { parsed, outlined: parsed })
+  const cut = request.isWhole ? undefined : exchange.request.cut()
+  let isCut = false
+  if (cut) {
+    const restore = cut.restore.bind(cut)
+    cut.restore = json => {
+      const body = restore(json)
+      isCut = body !== undefined
+      return body
+    }
+  }
+  Object.assign(exchange.request, { parsed, outlined: parsed, cut: () => cut })
   const attempt = fakeAttempt(exchange, target, {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(PLAIN_ANSWERS[target.format as keyof typeof PLAIN_ANSWERS]),
@@ -142,6 +156,7 @@ export const send = async (request: ClientRequest, target: CellTarget): Promise<
     }
   }
   return {
+    isCut,
     upstreamBody: JSON.parse(Buffer.from(up.body as Uint8Array).toString()),
     headers: { ...headers, ...(up.headers as Record<string, string>) },
     // The address of Vertex comes from its preset, which is applied later.

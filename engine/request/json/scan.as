@@ -5,7 +5,8 @@
 // keys of one hash, a forbidden key, an invalid escape, a limit that is passed. The grammar outside
 // of texts that are cut is left to JSON.parse, which reads the outline.
 
-// Memory: a key without its escapes, the open objects, a window, the outline, a set of keys.
+// Memory: a key without its escapes, the open objects, a window, the outline, where its cut texts
+// are in the body, a set of keys.
 const DECODED: usize = 1024
 const DECODED_SIZE: usize = 65536
 const STACK: usize = DECODED + DECODED_SIZE + 64
@@ -14,22 +15,25 @@ const WINDOW: usize = STACK + 8 * <usize>STACK_SIZE
 const WINDOW_SIZE: u32 = 65536
 const OUTLINE: usize = WINDOW + <usize>WINDOW_SIZE + 256
 const OUTLINE_SIZE: u32 = 262144
-const KEYS: usize = OUTLINE + <usize>OUTLINE_SIZE + 256
+const SPANS: usize = OUTLINE + <usize>OUTLINE_SIZE + 256
+const MAX_SPANS: u32 = 16384
+const KEYS: usize = SPANS + 8 * <usize>MAX_SPANS
 const SLOTS: u32 = 262144
 const MAX_PROBES: u32 = 64
 
 // Deeper than WHOLE_DEPTH, texts of more than LONG bytes keep their first KEPT characters: of an
 // address (`…://`) and of a text that spells letters as escapes more, of `data:` their media type.
-// Behind them are the mark U+007F and the bytes of the text, as digits: an escape counts as one,
-// `\\u` with its digits as three. A body that has U+007F in
-// its outline gets none, so that nobody can forge a length.
+// Behind them are the mark U+007F, a line break, the number of the cut text, a colon, the bytes of
+// the text and U+007F: an escape counts as one, `\\u` with its digits as three. JSON within a text
+// of JSON shows the line break by a second backslash. A body that has U+007F in its outline gets none, so
+// that nobody can forge a mark.
 const WHOLE_DEPTH: u32 = 2
 const LONG: usize = 96
 const KEPT: u32 = 48
 const KEPT_OF_DATA: u32 = 160
 const KEPT_OF_ADDRESS: u32 = 4096
 const MARK: u8 = 0x7f
-const MARK_SIZE: usize = 16
+const MARK_SIZE: usize = 24
 const MARK_DIGITS: u32 = 0x66373030 // 007f
 
 const UNSURE: i32 = -1
@@ -58,12 +62,18 @@ let isCut: bool = false // and that text is cut
 let longSize: usize = 0 // its bytes so far
 let isOutlined: bool = false
 let written: usize = 0
+let base: u32 = 0 // bytes of the body before the window
+let cutAt: u32 = 0 // where the kept characters of the text end in the body
+let spans: u32 = 0
 
 export function windowAt(): usize { return WINDOW }
 export function windowSize(): u32 { return WINDOW_SIZE }
 export function outlineAt(): usize { return OUTLINE }
 /** Bytes of the outline; 0: it is too large, or was not asked for. */
 export function outlineSize(): u32 { return isOutlined ? <u32>(written - OUTLINE) : 0 }
+/** Two numbers for each cut text of the outline: the bytes of the body that it leaves out. */
+export function spansAt(): usize { return SPANS }
+export function spanCount(): u32 { return spans }
 export function setSeed(low: u32, high: u32): void { seed = (<u64>low | (<u64>high << 32)) | 1 }
 
 export function begin(length: u32, outlines: bool, ofDepth: u32, ofObject: u32, ofKeys: u32): void {
@@ -78,6 +88,8 @@ export function begin(length: u32, outlines: bool, ofDepth: u32, ofObject: u32, 
   isCut = false
   isOutlined = outlines
   written = OUTLINE
+  base = 0
+  spans = 0
   if (nextObject > 0xf0000000) {
     memory.fill(KEYS, 0, <usize>SLOTS * 8)
     nextObject = 1
@@ -184,7 +196,7 @@ export function scan(length: u32, isLast: bool): i32 {
           if (behind >= end && !isLast) {
             if (isInLong || from == WINDOW + 1) return UNSURE
             write(next, from - 1)
-            return <i32>(from - 1 - WINDOW)
+            return done(from - 1)
           }
           if (load<u8>(behind) == COLON) {
             if (isInLong || !addKey(from, place)) return UNSURE
@@ -193,7 +205,7 @@ export function scan(length: u32, isLast: bool): i32 {
         }
         if (isInLong) {
           if (isCut) {
-            mark(longSize + (place - WINDOW) - savedHere - savedIn(escapes, wide, bit))
+            mark(longSize + (place - WINDOW) - savedHere - savedIn(escapes, wide, bit), place)
             next = place
           }
           isInLong = false
@@ -202,7 +214,8 @@ export function scan(length: u32, isLast: bool): i32 {
           const kept = keptEnd(from, place)
           if (place - kept > MARK_SIZE) {
             write(next, kept)
-            mark(place - from - (savedHere + savedIn(escapes, wide, bit) - savedBefore))
+            cutAt = base + <u32>(kept - WINDOW)
+            mark(place - from - (savedHere + savedIn(escapes, wide, bit) - savedBefore), place)
             next = place
           }
         }
@@ -225,24 +238,34 @@ export function scan(length: u32, isLast: bool): i32 {
   if (!string) {
     if (escaping) return UNSURE
     write(next, end)
-    return length
+    return done(end)
   }
   if (isLast) return UNSURE
   if (!isInLong && from > WINDOW + 1) {
     write(next, from - 1)
-    return <i32>(from - 1 - WINDOW)
+    return done(from - 1)
   }
   // A text as long as a window.
   if (escaping) unfinished = end - 1
   if (!isInLong) {
     isInLong = true
     isCut = depth > WHOLE_DEPTH
-    if (isCut) write(next, keptEnd(from, unfinished))
+    if (isCut) {
+      const kept = keptEnd(from, unfinished)
+      write(next, kept)
+      cutAt = base + <u32>(kept - WINDOW)
+    }
     longSize = WINDOW - from
   }
   longSize += unfinished - WINDOW - saved + savedBefore
   if (!isCut) write(next, unfinished)
-  return <i32>(unfinished - WINDOW)
+  return done(unfinished)
+}
+/** Bytes of the window up to this place, where the next one begins. */
+function done(place: usize): i32 {
+  const count = <u32>(place - WINDOW)
+  base += count
+  return count
 }
 
 /** What the escapes of a block save before a bit of it. */
@@ -330,13 +353,25 @@ function skip(from: usize, to: usize, characters: u32): usize {
   }
   return at < to ? at : to
 }
-/** Writes the mark of a cut text, and its bytes. */
-function mark(size: usize): void {
+/** Writes the mark of a cut text that ends at this place of the window. */
+function mark(size: usize, place: usize): void {
+  if (spans == MAX_SPANS) isOutlined = false
   if (!isOutlined) return
+  const span = SPANS + 8 * <usize>spans
+  store<u32>(span, cutAt)
+  store<u32>(span, base + <u32>(place - WINDOW), 4)
+  store<u8>(written, MARK)
+  store<u16>(written, 0x6e5c, 1) // \n
+  written += 3
+  digits(spans++)
+  store<u8>(written++, COLON)
+  digits(<u32>size)
   store<u8>(written++, MARK)
-  let unit: usize = 1
-  while (unit * 10 <= size) unit *= 10
-  for (; unit; unit /= 10) store<u8>(written++, 0x30 + <u8>(size / unit % 10))
+}
+function digits(value: u32): void {
+  let unit: u32 = 1
+  while (unit * 10 <= value && unit < 1000000000) unit *= 10
+  for (; unit; unit /= 10) store<u8>(written++, 0x30 + <u8>(value / unit % 10))
 }
 function write(from: usize, to: usize): void {
   if (from >= to || !isOutlined) return

@@ -10,6 +10,8 @@ interface Program {
   windowSize(): number
   outlineAt(): number
   outlineSize(): number
+  spansAt(): number
+  spanCount(): number
   setSeed(low: number, high: number): void
   begin(bytes: number, outlines: number, depth: number, objectKeys: number, keys: number): void
   /** Returns how many bytes of the window are done, or -1. */
@@ -57,6 +59,15 @@ export class BodyScan {
     const size = this.#program?.outlineSize() ?? 0
     const [start, end] = [this.#outlineAt, this.#outlineAt + size]
     return size === 0 ? undefined : this.#memory.toString(isAscii ? 'latin1' : 'utf8', start, end)
+  }
+  /** Two numbers for each cut text of that outline, by its number: where the bytes of the body that
+   *  it leaves out begin and end. */
+  spans(): Uint32Array {
+    const { buffer } = this.#memory
+    const program = this.#program
+    return program
+      ? new Uint32Array(buffer, program.spansAt(), 2 * program.spanCount()).slice()
+      : new Uint32Array()
   }
 }
 /** Undefined where the address space is limited: the memory of a program reserves gigabytes. */

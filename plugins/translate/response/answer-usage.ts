@@ -150,7 +150,7 @@ export class AnswerUsage implements OutputSoFar, ResponseUsage {
     const { request, slots } = this.#attempt.exchange
     const whole = slots.get(EXPANDED_REQUEST)
     const size = whole?.size ?? Number(request.headers['content-length'] ?? 0)
-    return estimatePromptTokens(whole?.body ?? request.parsed ?? null, size)
+    return estimatePromptTokens(whole?.body ?? request.outlined ?? null, size)
   }
   #readText(): OutputTextEstimator | undefined {
     for (const bytes of this.#unreadChunks?.splice(0) ?? []) this.#outputText?.push(bytes)

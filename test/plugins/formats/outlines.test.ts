@@ -106,7 +106,7 @@ t.test('outlines: tokens of a prompt are estimated by the sizes of cut texts', a
   }
 })
 t.test('outlines: a size that a client wrote counts nothing', async t => {
-  const url = `data:image/png;base64,${'A'.repeat(60)}\u007f999999`
+  const url = `data:image/png;base64,${'A'.repeat(60)}\u007f\n0:999999\u007f`
   const body = {
     messages: [
       {

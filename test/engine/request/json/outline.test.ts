@@ -17,7 +17,7 @@ const WINDOWS = [64, 65, 100, 127, 128, 500, 65_536].map(size => new BodyScan(si
 /** Whether `outline` is that of `whole`. */
 const isOutlineOf = (outline: Json, whole: Json): boolean => {
   if (typeof whole === 'string' && typeof outline === 'string') {
-    const at = outline.lastIndexOf('\u007f')
+    const at = outline.indexOf('\u007f')
     // The cut may fall into a character of several bytes: U+FFFD is left of it.
     const beginning = outline.slice(0, Math.max(at, 0)).replace(/\ufffd$/, '')
     return outline === whole || (at >= 0 && whole.startsWith(beginning))
@@ -87,8 +87,8 @@ t.test('outline: a text is cut to its first characters and its size', async t =>
   for (const letter of ['x', 'é', '漢', '😀', '"', '\\', '\n', '\u0001', '\u2028']) {
     const text = letter.repeat(5_000)
     const bytes = bodyOf(text, 'm')
-    const { json, isOutline } = parseOutline(bytes)
-    t.ok(isOutline)
+    const { json, spans } = parseOutline(bytes)
+    t.ok(spans)
     const content = contentOf(json)
     t.equal(content.split('\u007f')[0], letter.repeat(48), `U+${letter.codePointAt(0)}`)
     t.equal(cutSize(content), letter === '\u0001' ? 15_000 : Buffer.byteLength(text))
@@ -113,8 +113,8 @@ t.test('outline: addresses are whole, and media types of data', async t => {
     const bytes = Buffer.from(
       `{"messages":[{"content":"${text}"},{"content":"${'y'.repeat(5_000)}"}]}`,
     )
-    const { json, isOutline } = parseOutline(bytes)
-    t.ok(isOutline)
+    const { json, spans } = parseOutline(bytes)
+    t.ok(spans)
     t.equal(contentOf(json), JSON.parse(`"${text}"`), text.slice(0, 20))
   }
   const type = `data:video/mp4;codecs="${'c'.repeat(90)}";base64,`
@@ -125,8 +125,8 @@ t.test('outline: nobody forges a size', async t => {
   const long = { content: 'x'.repeat(9_000) }
   for (const mark of ['"\u007f12"', '"\\u007f12"', '"\\u007F12"', '{"\u007f":1}']) {
     const bytes = Buffer.from(`{"messages":[[${mark}],${JSON.stringify(long)}]}`)
-    const { json, isOutline } = parseOutline(bytes)
-    t.notOk(isOutline, mark)
+    const { json, spans } = parseOutline(bytes)
+    t.notOk(spans, mark)
     t.same(json, parseJson(bytes))
   }
 })
@@ -144,6 +144,6 @@ t.test('outline: what a cut text has is checked', async t => {
 })
 t.test('outline: one that is too large is not made', async t => {
   const bytes = Buffer.from(JSON.stringify({ list: Array.from({ length: 60_000 }, () => 'text') }))
-  t.match(parseOutline(bytes), { isOutline: false, json: { list: { length: 60_000 } } })
+  t.match(parseOutline(bytes), { spans: undefined, json: { list: { length: 60_000 } } })
   t.ok(isDeepStrictEqual(parseOutline(bytes).json, parseJson(bytes)))
 })
