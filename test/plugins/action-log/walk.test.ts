@@ -60,6 +60,7 @@ const ARGUMENTS: Readonly<Record<string, Arguments>> = {
   'tasks resolve': { task: 't1', outcome: 'charged' },
   'batches cancel': { batch: 'b1' },
   'webhooks replay': { event: 'msg_1' },
+  'webhooks mail': { account: 'ann', address: 'ann@a.example' },
   'alerts test': {},
   'journal consent': { account: 'ann', consents: true },
   'cache purge': {},
