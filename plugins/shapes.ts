@@ -38,8 +38,8 @@ export const nullables = (...names: readonly string[]): ((shape: Shape) => Shape
 export const described = (description: string, shape: Shape): Shape => ({ description, ...shape })
 
 /** Responses of the endpoints under /api. */
-export const envelopeOf = (data: Shape, more: Shapes = {}): Shape =>
-  object({ success: boolean, message: text, data, ...more })
+export const envelopeOf = (data: Shape, more: Shapes = {}, optional: Shapes = {}): Shape =>
+  object({ success: boolean, message: text, data, ...more }, optional)
 /** A page of a list in the paging format of OpenAI's clients. */
 export const pageOf = (item: Shape): Shape =>
   object({

@@ -92,19 +92,24 @@ const model = object(
     ),
   },
 )
-const pricing = envelopeOf(list(model), {
-  currency: text,
-  route_prices: described(
-    'Prices of routes that serve none of the models',
-    list(object({ path: text, prices: list(fields) })),
-  ),
-  batch_factor: described('The part of the price that a request of a batch costs', number),
-  vendors: list(any),
-  group_ratio: map(number),
-  usable_group: map(text),
-  supported_endpoint: map(object({ method: text, path: text })),
-  auto_groups: list(text),
-})
+const pricing = envelopeOf(
+  list(model),
+  {
+    currency: text,
+    batch_factor: described('The part of the price that a request of a batch costs', number),
+    vendors: list(any),
+    group_ratio: map(number),
+    usable_group: map(text),
+    supported_endpoint: map(object({ method: text, path: text })),
+    auto_groups: list(text),
+  },
+  {
+    route_prices: described(
+      'Prices of routes that serve none of the models',
+      list(object({ path: text, prices: list(fields) })),
+    ),
+  },
+)
 const call = {
   request_id: text,
   at: time,

@@ -265,6 +265,7 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await change('budgets/remove', { ...member, name: 'weekly' })
     await change('plans/assign', { account: 'ann', plan: 'pro' })
     await change('plans/cancel', { account: 'ann' })
+    await change('webhooks/mail', { account: 'ann', address: 'ann@a.example' })
     for (const verb of ['link', 'remove']) await change(`members/${verb}`, member)
     for (const verb of ['pause', 'resume']) await change(`tasks/${verb}`, { upstream: 'vd' })
     await change('editor/save', { file: 'notes.yaml', text, before: files['notes.yaml'] })
