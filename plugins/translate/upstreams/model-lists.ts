@@ -89,17 +89,23 @@ export const testUpstream = async (host: HostBase, name: string) => {
   )
 }
 
-/** Their names at the provider, sorted. Throws UPSTREAM_UNKNOWN, MODELS_UNLISTED. */
+/** Their names at the provider, sorted. Throws UPSTREAM_UNKNOWN, MODELS_INSIDE, MODELS_UNLISTED. */
 export const offeredModels = async (host: HostBase, name: string): Promise<readonly string[]> => {
   if (!Object.hasOwn(host.upstreams, name)) throw unknownUpstream(name, host)
   const findings = await check(name, host)
   const models = findings.flatMap(each => each.models ?? [])
   if (models.length > 0) return [...new Set(models)].toSorted()
+  if (host.upstreams[name]?.inside !== undefined) throw fault('MODELS_INSIDE', [name])
   throw fault('MODELS_UNLISTED', [name, findings[0]?.answer ?? 'it has no address'])
 }
 
 const fault = errors({
   UPSTREAM_UNKNOWN: [404, 'there is no upstream named "%s"%s'],
+  MODELS_INSIDE: [
+    400,
+    'the upstream "%s" is inside the gateway: it has no list of models',
+    { param: 'upstream' },
+  ],
   MODELS_UNLISTED: [502, 'the upstream "%s" lists no models: %s', { param: 'upstream' }],
 })
 const unknownUpstream = (name: string, { upstreams }: HostBase) => {

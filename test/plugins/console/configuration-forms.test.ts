@@ -39,10 +39,11 @@ const gateway = await startConsole(t, {
   },
   routes: `
 include: [tollgate:presets.yaml, more/*.yaml]
-pipeline: [errors, auth, validate, model, limit, meter, console, translate, adapt]
+pipeline: [errors, auth, validate, model, limit, meter, console, translate, sandbox, adapt]
 upstreams: # who answers
   first: { url: '${origin}', formats: [openai-chat] } # ours
   shut: { url: 'http://127.0.0.1:${(empty.address() as AddressInfo).port}', formats: [openai-chat] }
+  own: { url: 'sandbox:', formats: [openai-chat] }
 routes:
 ${OPERATOR_ROUTES}  - { path: GET /api/session, auth: session, console: session, errors: envelope }
   - path: POST /v1/chat/completions # for all
@@ -79,6 +80,8 @@ t.test('configuration forms: what a provider and a model can be made from', asyn
   ])
   const refused = await operator.ask('GET', '/api/admin/config/offers?upstream=shut')
   t.match(refused, { status: 502, body: { message: /"shut" lists no models: 401/ } })
+  const inside = await operator.ask('GET', '/api/admin/config/offers?upstream=own')
+  t.match(inside, { status: 400, body: { message: /"own" is inside the gateway/ } })
   const unknown = await operator.ask('GET', '/api/admin/config/offers?upstream=frist')
   t.match(unknown, { status: 404, body: { message: /did you mean "first"/ } })
 })
