@@ -29,17 +29,25 @@ const createTurns = () => {
  *  once would else be worked on in one turn, and nothing else meanwhile. */
 export const largeTurn = createTurns()
 
-/** The mark of an outline behind the kept characters of a cut text: U+007F, a line break, the
- *  number of the cut text, a colon, its bytes, in which an escape counts as one and `\u` with its
- *  digits as three, and U+007F. */
-const CUT = /\u007f\n\d+:(\d+)\u007f$/
-const CUT_FROM = 48
-/** Bytes of a text that an outline cuts; undefined: it is whole. Only for an outline: elsewhere a
- *  client may have written such a text. */
-export const cutSize = (text: string): number | undefined => {
-  const digits = text.length > CUT_FROM ? CUT.exec(text)?.[1] : undefined
-  return digits === undefined ? undefined : Number(digits)
+/** A cut text of an outline: its kept characters and the mark, which is U+007F, a line break, the
+ *  number of the cut text, a colon, its bytes and U+007F. */
+const CUT = /^([^\u007f]*)\u007f\n(\d+):(\d+)\u007f$/
+const MARK = /\u007f\n\d+:\d+\u007f/
+export interface CutText {
+  /** The kept characters. */
+  readonly start: string
+  readonly number: number
+  /** Bytes, in which an escape counts as one and `\u` with its digits as three. */
+  readonly size: number
 }
+/** Undefined: the text is whole, or has more than one cut text. Only for an outline: elsewhere a
+ *  client may have written such a text. */
+export const cutTextOf = (text: string): CutText | undefined => {
+  const [, start = '', number, size] = (text.endsWith('\u007f') && CUT.exec(text)) || []
+  return number === undefined ? undefined : { start, number: Number(number), size: Number(size) }
+}
+/** Bytes of a text that an outline cuts; undefined: it is whole. */
+export const cutSize = (text: string): number | undefined => cutTextOf(text)?.size
 /** Of all copies of this module: bundles of plugins have their own. */
 const OUTLINE = Symbol.for('tollgate outline')
 /** Marks a parsed outline as one. */
@@ -50,7 +58,7 @@ export const isOutline = (json: Json): boolean =>
   typeof json === 'object' && json !== null && OUTLINE in json
 /** Whether a value of an outline has a text that is cut, so that it must not be sent. */
 export const hasCutText = (json: Json | undefined): boolean => {
-  if (typeof json === 'string') return CUT.test(json)
+  if (typeof json === 'string') return MARK.test(json)
   return (
     typeof json === 'object' && json !== null && Object.values(json).some(each => hasCutText(each))
   )

@@ -27,12 +27,17 @@ export class OutlineUse {
 const MOST_FAILED = 1.1
 const RETRY = 16
 
+interface Outline {
+  readonly json: Json
+  /** Until it is cut: then some of its texts are whole. */
+  spans: Uint32Array | undefined
+  cut: CutBody | undefined
+}
 export class BodyJson {
   readonly #body: { readonly whole: Bytes | undefined }
   readonly #use: OutlineUse | undefined
   #whole: Json | undefined
-  #outline: Json | undefined
-  #spans: Uint32Array | undefined
+  #outline: Outline | undefined
   #origin: 'unread' | 'bytes' | 'set' = 'unread'
 
   /** `body`: its bytes, which are there before anything is read. */
@@ -50,31 +55,33 @@ export class BodyJson {
     if (this.#whole === undefined)
       this.#whole = this.isRead ? parseChecked(this.#bytes) : parseJson(this.#bytes)
     this.#begin()
-    if (this.#outline !== undefined) this.#use?.fail()
+    if (this.#outline) this.#use?.fail()
     this.#outline = undefined
     return this.#whole
   }
   /** All of it where it was parsed in full before. */
   outline(): Json {
     if (this.#whole !== undefined) return this.#whole
-    if (this.#outline !== undefined) return this.#outline
+    if (this.#outline) return this.#outline.json
     const tries = this.#use?.shouldTry() ?? true
     const { json, spans } = tries
       ? parseOutline(this.#bytes)
       : { json: parseJson(this.#bytes), spans: undefined }
     if (spans) {
       this.#use?.begin()
-      this.#outline = json
+      this.#outline = { json, spans, cut: undefined }
     } else this.#whole = json
-    this.#spans = spans
     this.#begin()
     return json
   }
-  /** Undefined where the outline is not used. */
+  /** The outline with its cut texts as references; undefined unless only an outline was parsed. */
   cut(): CutBody | undefined {
-    return this.#outline === undefined || !this.#spans
-      ? undefined
-      : TextReferences.of(this.#outline, this.#bytes, this.#spans)
+    const outline = this.#outline
+    if (!outline) return undefined
+    const { json, spans } = outline
+    if (spans) outline.cut = TextReferences.of(json, this.#bytes, spans)
+    outline.spans = undefined
+    return outline.cut
   }
   /** Sets the JSON of a body that is none, or of a changed one. */
   set(value: Json): void {

@@ -103,9 +103,6 @@ export interface Request {
 export interface CutBody {
   /** The outline; whole are the texts of all other members, and those of tools' arguments. */
   readonly json: Json
-  isWhole(text: string): boolean
-  /** Whether it is a text of the body that is cut, alone, and does not begin with 48 blanks. */
-  isText(text: string): boolean
   /** JSON with the texts in place of their references. Undefined unless each is there once, and
    *  none in JSON within a text: then a text was read, and only the whole one shows the result. */
   restore(json: string): Bytes | undefined

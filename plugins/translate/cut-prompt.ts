@@ -1,7 +1,8 @@
 /** Decodes a request whose long texts are references, so that they pass from one format to another
  *  as bytes: most of an agent's request is texts that no format reads. Undefined if a format has
  *  to read them; then the whole request is decoded. */
-import type { CutBody, Exchange, Json } from '../../engine/plugin.ts'
+import { cutTextOf, hasCutText } from '../../engine/kit.ts'
+import type { CutBody, Exchange, Json, Slot } from '../../engine/plugin.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import type { Content, Text } from '../formats/hub/content.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
@@ -20,16 +21,23 @@ const FORMATS: ReadonlySet<string> = new Set(['anthropic-messages', 'openai-chat
 export const passesTexts = (client: string, target: string): boolean =>
   FORMATS.has(client) && FORMATS.has(target)
 
+/** Once per exchange, for all targets that are tried. */
+const CUT_REQUEST: Slot<CutRequest> = { name: 'cut prompt' }
+
 export const decodeCutRequest = async (
   exchange: Exchange,
   codec: Codec,
   thoughts: ThoughtCache,
 ): Promise<CutRequest | undefined> => {
-  if (readsTexts(exchange)) return undefined
+  const earlier = exchange.slots.get(CUT_REQUEST)
+  if (earlier || readsTexts(exchange)) return earlier
   const body = exchange.request.cut()
   if (!body) return undefined
   const request = await decodeBody(exchange, codec, thoughts, body.json)
-  return isReadable(request.prompt, body) ? { request, body } : undefined
+  if (!isReadable(request.prompt)) return undefined
+  const cut = { request, body }
+  exchange.slots.set(CUT_REQUEST, cut)
+  return cut
 }
 const readsTexts = ({ request, slots }: Exchange): boolean =>
   slots.get(EXPANDED_REQUEST) !== undefined ||
@@ -39,30 +47,21 @@ const readsTexts = ({ request, slots }: Exchange): boolean =>
 
 /** Whether only texts are cut, and no target reads them: a form needs a word in the texts, and the
  *  end of an unfinished answer is trimmed. */
-const isReadable = (prompt: Prompt, body: CutBody): boolean =>
-  !prompt.form &&
-  !prompt.agent &&
-  prompt.turns.at(-1)?.role !== 'assistant' &&
-  prompt.turns.every(({ content }) => content.every(each => passes(each, body)))
-const passes = (content: Content, body: CutBody): boolean => {
-  if (content.type === 'text') return isPlain(content, body)
-  if (content.type !== 'result') return isWhole(content as unknown as Json, body)
-  const { content: parts, ...rest } = content
+const isReadable = ({ form, agent, turns }: Prompt): boolean =>
+  !form &&
+  !agent &&
+  turns.at(-1)?.role !== 'assistant' &&
+  turns.every(({ content }) => content.every(passes))
+const passes = (content: Content): boolean => {
+  if (content.type === 'text') return isPlain(content)
+  const { content: parts, ...rest } =
+    content.type === 'result' ? content : { ...content, content: [] }
   return (
-    isWhole(rest as unknown as Json, body) &&
-    parts.every(part =>
-      part.type === 'text' ? isPlain(part, body) : isWhole(part as unknown as Json, body),
-    )
+    isWhole(rest) && parts.every(part => (part.type === 'text' ? isPlain(part) : isWhole(part)))
   )
 }
-/** A blank text is left out at some targets. */
-const isPlain = ({ text, ...rest }: Text, body: CutBody): boolean =>
-  (body.isWhole(text) || body.isText(text)) && isWhole(rest as unknown as Json, body)
-const isWhole = (value: Json | undefined, body: CutBody): boolean => {
-  if (typeof value === 'string') return body.isWhole(value)
-  return (
-    typeof value !== 'object' ||
-    value === null ||
-    Object.values(value).every(each => isWhole(each, body))
-  )
-}
+/** A text that is whole, or one cut text alone. A blank text is left out at some targets. */
+const isPlain = ({ text, ...rest }: Text): boolean =>
+  isWhole(rest) && (isWhole(text) || !isBlank(cutTextOf(text)?.start))
+const isBlank = (text = ''): boolean => text.trim() === ''
+const isWhole = (value: object | string): boolean => !hasCutText(value as Json)

@@ -1,6 +1,6 @@
 /** The outline of a body as JSON whose cut texts are references: for a stage that writes the texts
  *  of a body into another JSON and reads none of them. Their bytes are copied, never decoded. */
-import { asBuffer } from '../../kit.ts'
+import { asBuffer, type CutText, cutTextOf } from '../../kit.ts'
 import type { Bytes, CutBody, Json } from '../../plugin.ts'
 
 /** Members whose texts stay cut. */
@@ -9,8 +9,6 @@ const CUT_MEMBERS: ReadonlySet<string> = new Set(['text', 'content', 'descriptio
 const WHOLE_MEMBERS: ReadonlySet<string> = new Set(['input'])
 const MARK = 0x7f
 const MARK_TEXT = '\u007f'
-/** Cut characters, and the number of the text. */
-const CUT = /^([^\u007f]*)\u007f\n(\d+):\d+\u007f$/
 const LINE_BREAK = Buffer.from('\\n')
 const COLON = 0x3a
 const ZERO = 0x30
@@ -19,8 +17,7 @@ export class TextReferences implements CutBody {
   readonly json: Json
   readonly #body: Buffer
   readonly #spans: Uint32Array
-  /** How many texts stay cut. */
-  #count: number
+  /** By its number: 1 if the text is whole in the JSON. */
   readonly #whole: Uint8Array
 
   /** `spans`: of this outline, see `BodyScan`. Makes texts of the outline whole. Undefined if one
@@ -33,21 +30,13 @@ export class TextReferences implements CutBody {
     this.json = outline
     this.#body = asBuffer(body)
     this.#spans = spans
-    this.#count = spans.length / 2
-    this.#whole = new Uint8Array(this.#count)
-  }
-  isWhole(text: string): boolean {
-    return !text.includes(MARK_TEXT)
-  }
-  isText(text: string): boolean {
-    const start = CUT.exec(text)?.[1]
-    return start !== undefined && start.trim() !== ''
+    this.#whole = new Uint8Array(spans.length / 2)
   }
   restore(json: string): Bytes | undefined {
     const source = Buffer.from(json)
     const target = Buffer.allocUnsafe(source.length + this.#body.length)
     const isRestored = this.#whole.slice()
-    let [copied, size, count] = [0, 0, 0]
+    let [copied, size] = [0, 0]
     for (let at = source.indexOf(MARK); at >= 0; at = source.indexOf(MARK, copied)) {
       const index = indexAt(source, at)
       const end = source.indexOf(MARK, at + 1)
@@ -55,11 +44,10 @@ export class TextReferences implements CutBody {
       isRestored[index] = 1
       size += source.copy(target, size, copied, at)
       size += this.#body.copy(target, size, ...this.#spanOf(index))
-      count++
       copied = end + 1
     }
     size += source.copy(target, size, copied)
-    return count === this.#count ? target.subarray(0, size) : undefined
+    return isRestored.includes(0) ? undefined : target.subarray(0, size)
   }
   #spanOf(index: number): [start: number, end: number] {
     return [this.#spans[2 * index] ?? 0, this.#spans[2 * index + 1] ?? 0]
@@ -71,22 +59,19 @@ export class TextReferences implements CutBody {
     for (const key in value) {
       const member = (value as { [key: string]: Json })[key] as Json
       if (typeof member === 'string') {
-        if (!member.endsWith(MARK_TEXT) || (CUT_MEMBERS.has(key) && !isInWhole)) continue
-        const whole = this.#wholeText(member)
-        if (whole === undefined) return false
+        const cut = CUT_MEMBERS.has(key) && !isInWhole ? undefined : cutTextOf(member)
+        if (!cut) continue
+        const whole = this.#wholeText(cut)
+        if (whole.includes(MARK_TEXT)) return false
         ;(value as { [key: string]: Json })[key] = whole
       } else if (!this.#expand(member, isInWhole || WHOLE_MEMBERS.has(key))) return false
     }
     return true
   }
-  #wholeText(text: string): string | undefined {
-    const [, start = '', number] = CUT.exec(text) ?? []
-    const index = Number(number)
-    const rest = this.#body.toString('utf8', ...this.#spanOf(index))
-    const whole = start + (JSON.parse(`"${rest}"`) as string)
-    this.#whole[index] = 1
-    this.#count--
-    return whole.includes(MARK_TEXT) ? undefined : whole
+  #wholeText({ start, number }: CutText): string {
+    this.#whole[number] = 1
+    const rest = this.#body.toString('utf8', ...this.#spanOf(number))
+    return start + (JSON.parse(`"${rest}"`) as string)
   }
 }
 /** The number behind a mark; -1: this is another text, or JSON within a text. */

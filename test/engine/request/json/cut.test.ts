@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { hasCutText } from '../../../../engine/kit.ts'
+import { cutTextOf, hasCutText } from '../../../../engine/kit.ts'
 import type { CutBody, Json } from '../../../../engine/plugin.ts'
 import { BodyJson } from '../../../../engine/request/body-json.ts'
 import { shortOrLong } from '../../../helpers/run-settings.ts'
@@ -68,13 +68,13 @@ t.test('cut: texts of a conversation stay cut; names, ids and arguments are whol
   )
 })
 
-t.test('cut: a text that was read shows', async t => {
+t.test('cut: no body is restored with a text missing, shortened or twice', async t => {
   const cut = cutOf(bodyOf([{ content: long }, { content: 'short' }])) as CutBody
   const [{ content }] = (cut.json as { messages: [{ content: string }] }).messages
-  t.ok(cut.isText(content))
-  t.notOk(cut.isText(`${content} `), 'joined')
-  t.notOk(cut.isWhole(content))
-  t.ok(cut.isWhole('short'))
+  t.ok(long.startsWith(cutTextOf(content)?.start ?? '-'))
+  t.equal(cutTextOf(`${content} `), undefined, 'joined')
+  t.ok(hasCutText(`${content} `))
+  t.notOk(hasCutText('short'))
   for (const [name, json] of Object.entries({
     missing: { content: 'short' },
     shortened: { content: content.slice(0, 40) },
@@ -87,10 +87,19 @@ t.test('cut: a text that was read shows', async t => {
   t.same(jsonOf(cut.restore(JSON.stringify([`${content} 5`, { a: 1 }]))), [`${long} 5`, { a: 1 }])
 })
 
+t.test('cut: a body that is translated for a second target is cut as for the first', async t => {
+  const whole = bodyOf([{ id: long, content: long }])
+  const body = new BodyJson({ whole })
+  body.outline()
+  for (const _ of ['first', 'second']) {
+    const cut = body.cut()
+    t.same(jsonOf(cut?.restore(JSON.stringify(cut.json))), JSON.parse(whole.toString()))
+  }
+})
 t.test('cut: blank texts, forged marks and small bodies are decoded in full', async t => {
   const blank = cutOf(bodyOf([{ content: ' '.repeat(200) }, { content: long }])) as CutBody
   const [{ content }] = (blank.json as { messages: [{ content: string }] }).messages
-  t.notOk(blank.isText(content))
+  t.equal(cutTextOf(content)?.start.trim(), '')
   t.equal(cutOf(bodyOf([{ id: `${long}\u007f\n0:9\u007f`, content: long }])), undefined)
   t.equal(cutOf(bodyOf([{ content: 'x'.repeat(200) }])), undefined)
   const body = new BodyJson({ whole: bodyOf([{ content: long }]) })
