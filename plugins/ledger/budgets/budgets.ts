@@ -5,15 +5,9 @@ import { configuredCurrency } from '../../billing/currency.ts'
 import type { Account } from '../../slots.ts'
 import { isCode } from '../faults.ts'
 import type { Ledger } from '../ledger.ts'
-import { windowWallet } from '../wallet.ts'
-import { ADMISSION_TIMEOUT, writeWithRetry } from '../write-with-retry.ts'
-import {
-  type BudgetRowKey,
-  BudgetRows,
-  FOLLOW_INTERVAL,
-  type RowSource,
-  type SingleBudget,
-} from './rows.ts'
+import { openWindowAs } from './open-window.ts'
+import { FOLLOW_INTERVAL } from './row-follower.ts'
+import { type BudgetRowKey, BudgetRows, type RowSource, type SingleBudget } from './rows.ts'
 import { type Budget, type BudgetWindow, budgetsIn, KINDS, type OwnerKind } from './section.ts'
 import { openWindow } from './tables.ts'
 import { windowOf } from './window.ts'
@@ -22,8 +16,7 @@ type Windows = readonly BudgetWindow[]
 type WindowsOfCall = Windows | undefined
 
 const MAX_WINDOWS = 100_000
-/** Numbers to try for a window: two share one with a chance below 1 in 10^9. Also how often a
- *  change of a row is read again while windows open. */
+/** How often a change of a row is read again while windows open. */
 const ATTEMPTS = 4
 
 const OWNERS: Readonly<Record<OwnerKind, (account: Account) => number | undefined>> = {
@@ -58,14 +51,14 @@ export class Budgets {
     this.#windows = budgets.map(() => new LRUCache(size))
     this.#rows = new BudgetRows(store, key => this.#forget(key))
   }
-  /** Reads changes of rows, so that calls need not. While the store is away, the next run does. */
-  async follow(): Promise<void> {
-    await this.#rows.check().catch(() => {})
+  /** Reads changes of rows, so that calls need not. */
+  follow(): Promise<void> {
+    return this.#rows.follower.follow()
   }
   /** The windows of a call that begins at `at`, ms since 1970; undefined: it has none. A promise
    *  only if the store is asked. */
   windowsOf(account: Account, at: number): WindowsOfCall | Promise<WindowsOfCall> {
-    const refreshed = this.#rows.refresh()
+    const refreshed = this.#rows.follower.refresh()
     return refreshed ? refreshed.then(() => this.#find(account, at)) : this.#find(account, at)
   }
   #find(account: Account, at: number, attempt = 0): WindowsOfCall | Promise<WindowsOfCall> {
@@ -108,7 +101,7 @@ export class Budgets {
       return await this.#openAll(account, at)
     } catch (error) {
       if (!isCode(error, 'BUDGET_OUTDATED') || attempt === ATTEMPTS) throw error
-      await this.#rows.check()
+      await this.#rows.follower.check()
       return this.#find(account, at, attempt + 1)
     }
   }
@@ -143,18 +136,16 @@ export class Budgets {
     const { name, of, per } = budget
     const row = { budget: name, kind: of, owner, period: per, start: window.start }
     const { database, ledger } = this.#store
-    for (let attempt = 0; ; attempt++) {
-      const wallet = windowWallet([name, of, owner, per, window.start, attempt].join(' '))
-      try {
+    const wallet = await openWindowAs(
+      database,
+      [name, of, owner, per, window.start],
+      async wallet => {
         // A lease under an earlier configuration may be more than the amount is now.
         await ledger.returnUnused(wallet)
-        const list = openWindow({ ...row, wallet }, budget, change)
-        await writeWithRetry(database, list, ADMISSION_TIMEOUT)
-        return { ...window, wallet, budget }
-      } catch (error) {
-        if (!isCode(error, 'WALLET_TAKEN') || attempt === ATTEMPTS) throw error
-      }
-    }
+        return openWindow({ ...row, wallet }, budget, change)
+      },
+    )
+    return { ...window, wallet, budget }
   }
 }
 const isIn = ({ start, end = Infinity }: BudgetWindow, at: number): boolean =>

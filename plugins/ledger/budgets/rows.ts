@@ -2,7 +2,7 @@
  *  of a budget in `budgets:` takes its place for that owner. */
 import type { Database, Log, Row, Sql, Statement, Value } from '../../../engine/plugin.ts'
 import type { Currency } from '../../billing/currency.ts'
-import { ChangeCheck } from '../../credentials/change-check.ts'
+import { changesOf, RowFollower } from './row-follower.ts'
 import { type Budget, type BudgetTerms, type OwnerKind, parseBudget } from './section.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `budgets: ${name}`, text })
@@ -24,13 +24,7 @@ export const BUDGET_ROW_TABLES = {
   INSERT INTO budget_changes (id, number) VALUES (1, 0)`,
 }
 
-/** Locks the counter, so that changes become visible in their order. */
-const COUNT_CHANGE: Statement = {
-  sql: sql('count change', 'UPDATE budget_changes SET number = number + 1 WHERE id = 1'),
-  values: [],
-  rows: 1,
-}
-const NUMBER = '(SELECT number FROM budget_changes WHERE id = 1)'
+const { count: COUNT_CHANGE, number: NUMBER } = changesOf('budget')
 const SET = sql(
   'set',
   `INSERT INTO budget_rows (kind, owner, name, account, settings, change) VALUES (?, ?, ?, ?, ?, ${NUMBER})
@@ -86,11 +80,6 @@ const CHANGED = sql(
   'changed rows',
   'SELECT kind, owner, name, settings, change FROM budget_rows WHERE change > ? ORDER BY change',
 )
-/** ms between two checks for changes, in the background. */
-export const FOLLOW_INTERVAL = 500
-/** ms after a check from which calls wait for the next one: only if the background is late. */
-const STALE = 900
-
 /** A row, and the window that was opened last. */
 export interface SingleBudget<Window> {
   readonly budget: Budget
@@ -111,11 +100,11 @@ export class BudgetRows<Window> {
   readonly #onChange: (key: BudgetRowKey) => void
   readonly #owners = new Map<string, SingleBudget<Window>[]>()
   #change = -1
-  readonly #check: ChangeCheck
+  readonly follower: RowFollower
 
   constructor(source: RowSource, onChange: (key: BudgetRowKey) => void) {
     this.#source = source
-    this.#check = new ChangeCheck(() => this.#read(), source.now ?? (() => performance.now()))
+    this.follower = new RowFollower(() => this.#read(), source.now)
     this.#onChange = onChange
   }
   /** The number of the last change that was read. */
@@ -127,20 +116,6 @@ export class BudgetRows<Window> {
   }
   of(kind: OwnerKind, owner: number): readonly SingleBudget<Window>[] {
     return this.#owners.size === 0 ? NONE : (this.#owners.get(ownerKey(kind, owner)) ?? NONE)
-  }
-  /** A promise if the rows must be read before they are used. It rejects if they were never read.
-   *  While the store is away, the known ones apply: no call can be charged then. */
-  refresh(): Promise<void> | undefined {
-    const { age, sinceFailure } = this.#check
-    if (age <= STALE) return undefined
-    const isKnown = age !== Number.POSITIVE_INFINITY
-    if (isKnown && sinceFailure <= STALE) return undefined
-    const checked = this.check()
-    return isKnown ? checked.catch(() => {}) : checked
-  }
-  /** Reads changes, or waits for the check that does. */
-  check(): Promise<void> {
-    return this.#check.run()
   }
   async #read(): Promise<void> {
     for (const row of await this.#source.database.read(CHANGED, [this.#change])) this.#apply(row)

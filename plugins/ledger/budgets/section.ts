@@ -5,7 +5,6 @@ import {
   list,
   map,
   object,
-  ofTypes,
   oneOf,
   parsed,
   type RawOf,
@@ -15,9 +14,8 @@ import {
 import type { Document, HostBase, Report, Value } from '../../../engine/plugin.ts'
 import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
-import { MAX_AMOUNT } from '../../billing/money.ts'
-import { problemReporter, type Where } from '../../billing/problems.ts'
-import { compileAmount } from '../../billing/rate.ts'
+import type { Where } from '../../billing/problems.ts'
+import { amountReader, amountTerm, NAME_PATTERN, WINDOW_TERMS } from './terms.ts'
 import { PERIODS, type Period, type Window } from './window.ts'
 
 /** The kinds of owners that have a window each. */
@@ -38,23 +36,11 @@ const USE = object(
 )
 /** The options of every budget. */
 export const TERMS = {
-  amount: required(
-    ofTypes(
-      'The amount that each owner may spend in a window: above zero, by default in the currency of accounts.',
-      ['string', 'number'],
-      { minimum: 0, examples: ['50 USD', 2000] },
-    ),
+  amount: amountTerm(
+    'The amount that each owner may spend in a window: above zero, by default in the currency of accounts.',
+    ['50 USD', 2000],
   ),
-  per: required(
-    oneOf('The window, by the calendar of `zone`; weeks begin on Monday.', PERIODS, {
-      type: 'string',
-      examples: ['month'],
-    }),
-  ),
-  zone: text('The IANA time zone of the calendar.', {
-    default: 'UTC',
-    examples: ['Europe/Berlin'],
-  }),
+  ...WINDOW_TERMS,
   at_limit: anyOf(
     'The effect on a call that does not fit: it is refused, it passes with a warning, or it goes to another model.',
     [oneOf(undefined, ['refuse', 'warn'], { type: 'string' }), USE],
@@ -87,12 +73,11 @@ const BUDGET = object(
   },
   { examples: [{ of: 'account', amount: 2000, per: 'month' }] },
 )
-export const BUDGET_NAME = '^[a-z0-9][a-z0-9_-]{0,62}$'
 export const SECTION = map(
   'Budgets by name: the amounts that accounts, keys and members may spend in a window of time.',
   BUDGET,
   {
-    propertyNames: { pattern: BUDGET_NAME },
+    propertyNames: { pattern: NAME_PATTERN },
     examples: [{ monthly: { of: 'account', amount: 2000, per: 'month', zone: 'Europe/Berlin' } }],
   },
 )
@@ -121,16 +106,10 @@ export interface BudgetWindow extends Window {
   spent?: { readonly until: number; readonly amount: bigint }
 }
 
-/** Prices are in 1e-18, amounts in nanos. */
-const PER_NANO = 10n ** 9n
-const amountOf = (value: unknown, where: Where, currency: Currency, report: Report): bigint => {
-  const context = { currency, report: problemReporter(report) }
-  const amount = (compileAmount(value, where, context) ?? -PER_NANO) / PER_NANO
-  if (amount === 0n) report(where, 'BUDGET_AMOUNT', 'a budget is above 0')
-  if (amount > MAX_AMOUNT)
-    report(where, 'BUDGET_AMOUNT', 'a budget is at most a billion units of the currency')
-  return amount
-}
+const amountOf = amountReader('BUDGET_AMOUNT', {
+  zero: 'a budget is above 0',
+  most: 'a budget is at most a billion units of the currency',
+})
 
 export const TERMS_SHAPE = object(undefined, TERMS, {})
 /** The members of a budget that `TERMS` describes, as they are written. */

@@ -1,19 +1,16 @@
 /** The plans of a configuration: finds the window of the plan that pays a call. */
 import { LRUCache } from 'lru-cache'
 import type { Database, Host, Statement } from '../../../engine/plugin.ts'
-import { windowOf } from '../budgets/window.ts'
-import { isCode } from '../faults.ts'
-import { windowWallet } from '../wallet.ts'
-import { ADMISSION_TIMEOUT, writeWithRetry } from '../write-with-retry.ts'
-import { assignPlan, FOLLOW_INTERVAL, PlanRows } from './rows.ts'
+import { openWindowAs, walletOfWindow } from '../budgets/open-window.ts'
+import { FOLLOW_INTERVAL } from '../budgets/row-follower.ts'
+import { type Window, windowOf } from '../budgets/window.ts'
+import { assignPlan, PlanRows } from './rows.ts'
 import { type Plan, type PlanWindow, plansIn } from './section.ts'
 import { openPlanWindow, type PlanWindowRow } from './tables.ts'
 
 type WindowOfCall = PlanWindow | undefined
 
 const MAX_WINDOWS = 100_000
-/** Numbers to try for a window: two share one with a chance below 1 in 10^9. */
-const ATTEMPTS = 4
 
 export class Plans {
   readonly #plans: ReadonlyMap<string, Plan>
@@ -30,15 +27,15 @@ export class Plans {
     this.#database = database
     this.#rows = new PlanRows(database)
   }
-  /** Reads changes of rows, so that calls need not. While the store is away, the next run does. */
-  async follow(): Promise<void> {
-    await this.#rows.check().catch(() => {})
+  /** Reads changes of rows, so that calls need not. */
+  follow(): Promise<void> {
+    return this.#rows.follower.follow()
   }
   /** The window that pays a call of a model, by its key in `models:`, that begins at `at`, ms since
    *  1970; undefined: only the wallet pays. A promise only if the store is asked. */
   windowOf(account: number, model: string, at: number): WindowOfCall | Promise<WindowOfCall> {
     if (this.#plans.size === 0) return undefined
-    const refreshed = this.#rows.refresh()
+    const refreshed = this.#rows.follower.refresh()
     return refreshed
       ? refreshed.then(() => this.#find(account, model, at))
       : this.#find(account, model, at)
@@ -53,32 +50,24 @@ export class Plans {
     return this.#open(account, plan, at)
   }
   async #open(account: number, plan: Plan, at: number): Promise<PlanWindow> {
-    for (let attempt = 0; ; attempt++) {
-      const row = windowRowOf(plan, account, at, attempt)
-      try {
-        const list = openPlanWindow(row, plan.amount)
-        await writeWithRetry(this.#database, list, ADMISSION_TIMEOUT)
-        const opened = { ...windowOf(at, plan.per, plan.zone), wallet: row.wallet, plan }
-        this.#windows.set(account, opened)
-        return opened
-      } catch (error) {
-        if (!isCode(error, 'WALLET_TAKEN') || attempt === ATTEMPTS) throw error
-      }
-    }
+    const window = windowOf(at, plan.per, plan.zone)
+    const wallet = await openWindowAs(this.#database, nameOf(plan, account, window), wallet =>
+      openPlanWindow(rowOf(plan, account, window, wallet), plan.amount),
+    )
+    const opened = { ...window, wallet, plan }
+    this.#windows.set(account, opened)
+    return opened
   }
 }
 
-/** The window of a plan at an instant. `attempt`: after this many windows had its number. */
-const windowRowOf = (
-  { name, per, zone }: Plan,
+const nameOf = ({ name, per }: Plan, account: number, { start }: Window) =>
+  ['plan', name, account, per, start] as const
+const rowOf = (
+  { name, per }: Plan,
   account: number,
-  at: number,
-  attempt = 0,
-): PlanWindowRow => {
-  const { start } = windowOf(at, per, zone)
-  const wallet = windowWallet(['plan', name, account, per, start, attempt].join(' '))
-  return { wallet, account, plan: name, period: per, start }
-}
+  { start }: Window,
+  wallet: number,
+): PlanWindowRow => ({ wallet, account, plan: name, period: per, start })
 
 /** Gives an account a plan from `since`, ms since 1970, with its first window. */
 export const beginPlan = (
@@ -86,10 +75,14 @@ export const beginPlan = (
   account: number,
   since: number,
   until: number | undefined,
-): readonly Statement[] => [
-  ...assignPlan({ account, plan: plan.name, since, until }),
-  ...openPlanWindow(windowRowOf(plan, account, since), plan.amount),
-]
+): readonly Statement[] => {
+  const window = windowOf(since, plan.per, plan.zone)
+  const row = rowOf(plan, account, window, walletOfWindow(nameOf(plan, account, window)))
+  return [
+    ...assignPlan({ account, plan: plan.name, since, until }),
+    ...openPlanWindow(row, plan.amount),
+  ]
+}
 
 /** The plans of this configuration, and the job of this process that follows their rows. */
 export const sharedPlans = (host: Host): Plans | undefined => {

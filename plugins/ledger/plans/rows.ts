@@ -1,16 +1,10 @@
 /** The plans of accounts: rows of the store, which operators set. */
 import type { Database, Row, Sql, Statement } from '../../../engine/plugin.ts'
-import { ChangeCheck } from '../../credentials/change-check.ts'
+import { changesOf, RowFollower } from '../budgets/row-follower.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `plans: ${name}`, text })
 
-/** Locks the counter, so that changes become visible in their order. */
-const COUNT_CHANGE: Statement = {
-  sql: sql('count change', 'UPDATE plan_changes SET number = number + 1 WHERE id = 1'),
-  values: [],
-  rows: 1,
-}
-const NUMBER = '(SELECT number FROM plan_changes WHERE id = 1)'
+const { count: COUNT_CHANGE, number: NUMBER } = changesOf('plan')
 const SET = sql(
   'set',
   `INSERT INTO account_plans (account, plan, since, until, change) VALUES (?, ?, ?, ?, ${NUMBER})
@@ -67,44 +61,21 @@ const CHANGED = sql(
   'changed rows',
   'SELECT account, plan, until, change FROM account_plans WHERE change > ? ORDER BY change',
 )
-/** ms between two checks for changes, in the background. */
-export const FOLLOW_INTERVAL = 500
-/** ms after a check from which calls wait for the next one: only if the background is late. */
-const STALE = 900
-
 type KnownPlan = Pick<AssignedPlan, 'plan' | 'until'>
 export class PlanRows {
   readonly #database: Pick<Database, 'read'>
   readonly #accounts = new Map<number, KnownPlan>()
   #change = -1
-  readonly #check: ChangeCheck
+  readonly follower = new RowFollower(() => this.#read())
 
   constructor(database: Pick<Database, 'read'>) {
     this.#database = database
-    this.#check = new ChangeCheck(
-      () => this.#read(),
-      () => performance.now(),
-    )
   }
   get isEmpty(): boolean {
     return this.#accounts.size === 0
   }
   of(account: number): KnownPlan | undefined {
     return this.#accounts.get(account)
-  }
-  /** A promise if the rows must be read before they are used. It rejects if they were never read.
-   *  While the store is away, the known ones apply: no call can be charged then. */
-  refresh(): Promise<void> | undefined {
-    const { age, sinceFailure } = this.#check
-    if (age <= STALE) return undefined
-    const isKnown = age !== Number.POSITIVE_INFINITY
-    if (isKnown && sinceFailure <= STALE) return undefined
-    const checked = this.check()
-    return isKnown ? checked.catch(() => {}) : checked
-  }
-  /** Reads changes, or waits for the check that does. */
-  check(): Promise<void> {
-    return this.#check.run()
   }
   async #read(): Promise<void> {
     for (const row of await this.#database.read(CHANGED, [this.#change])) {

@@ -1,40 +1,17 @@
 /** The section `plans:`, its problems, and its plans as calls use them. */
-import {
-  list,
-  map,
-  object,
-  ofTypes,
-  oneOf,
-  type RawOf,
-  required,
-  text,
-} from '../../../engine/config/shape.ts'
+import { list, map, object, oneOf, type RawOf, text } from '../../../engine/config/shape.ts'
 import type { Document, HostBase, Report } from '../../../engine/plugin.ts'
 import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
-import { MAX_AMOUNT } from '../../billing/money.ts'
-import { problemReporter, type Where } from '../../billing/problems.ts'
-import { compileAmount } from '../../billing/rate.ts'
-import { PERIODS, type Period, type Window } from '../budgets/window.ts'
+import { amountReader, amountTerm, NAME_PATTERN, WINDOW_TERMS } from '../budgets/terms.ts'
+import type { Period, Window } from '../budgets/window.ts'
 
 const SHAPE = {
-  amount: required(
-    ofTypes(
-      'The amount of calls that each window of the plan pays: above zero, by default in the currency of accounts.',
-      ['string', 'number'],
-      { minimum: 0, examples: ['20 USD', 20] },
-    ),
+  amount: amountTerm(
+    'The amount of calls that each window of the plan pays: above zero, by default in the currency of accounts.',
+    ['20 USD', 20],
   ),
-  per: required(
-    oneOf('The window, by the calendar of `zone`; weeks begin on Monday.', PERIODS, {
-      type: 'string',
-      examples: ['month'],
-    }),
-  ),
-  zone: text('The IANA time zone of the calendar.', {
-    default: 'UTC',
-    examples: ['Europe/Berlin'],
-  }),
+  ...WINDOW_TERMS,
   models: list(
     'The names in `models:` whose calls the plan pays; left out: all. The wallet pays other calls.',
     text('The name of a model.', { minLength: 1 }),
@@ -49,12 +26,11 @@ const SHAPE = {
 const PLAN = object('A plan: an amount of calls that it pays in each window.', SHAPE, {
   examples: [{ amount: 20, per: 'month' }],
 })
-export const PLAN_NAME = '^[a-z0-9][a-z0-9_-]{0,62}$'
 export const SECTION = map(
   'Plans by name. An account that an operator assigned to a plan gets its amount in each window; the plan pays before the wallet.',
   PLAN,
   {
-    propertyNames: { pattern: PLAN_NAME },
+    propertyNames: { pattern: NAME_PATTERN },
     examples: [{ pro: { amount: 20, per: 'month', zone: 'Europe/Berlin', after: 'wallet' } }],
   },
 )
@@ -78,16 +54,10 @@ export interface PlanWindow extends Window {
   spentUntil?: number
 }
 
-/** Prices are in 1e-18, amounts in nanos. */
-const PER_NANO = 10n ** 9n
-const amountOf = (value: unknown, where: Where, currency: Currency, report: Report): bigint => {
-  const context = { currency, report: problemReporter(report) }
-  const amount = (compileAmount(value, where, context) ?? -PER_NANO) / PER_NANO
-  if (amount === 0n) report(where, 'PLAN_AMOUNT', 'the amount of a plan is above 0')
-  if (amount > MAX_AMOUNT)
-    report(where, 'PLAN_AMOUNT', 'a plan has at most a billion units of the currency')
-  return amount
-}
+const amountOf = amountReader('PLAN_AMOUNT', {
+  zero: 'the amount of a plan is above 0',
+  most: 'a plan has at most a billion units of the currency',
+})
 
 /** By name. The configuration check has reported the problems. */
 export const plansIn = (host: Pick<HostBase, 'section'>): ReadonlyMap<string, Plan> => {

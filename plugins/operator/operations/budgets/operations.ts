@@ -11,7 +11,8 @@ import {
   removeBudgetRow,
   setBudgetRow,
 } from '../../../ledger/budgets/rows.ts'
-import { BUDGET_NAME, TERMS } from '../../../ledger/budgets/section.ts'
+import { TERMS } from '../../../ledger/budgets/section.ts'
+import { NAME_PATTERN } from '../../../ledger/budgets/terms.ts'
 import { list as listOf, object as row } from '../../../shapes.ts'
 import type { BudgetView } from '../../../views.ts'
 import { ANY_ACCOUNT, CURSOR, LIMIT } from '../../arguments.ts'
@@ -22,7 +23,7 @@ import { whenCode } from '../../rows.ts'
 import { OWNER, OWNER_OPTIONS, ownerIn, ownerOf } from './owner.ts'
 import { checkTerms, print, printed, rawOf, viewOf } from './view.ts'
 
-const NAME = required(text('The name of the budget.', { pattern: BUDGET_NAME }))
+const NAME = required(text('The name of the budget.', { pattern: NAME_PATTERN }))
 const find = async ({ host, store, now }: Context, key: BudgetRowKey, account: number) => {
   const stored = await findBudgetRow(store, key)
   if (!stored) throw fault('BUDGET_MISSING', [key.name])

@@ -3,9 +3,10 @@ import { textOf } from '../../../../engine/cli/kit.ts'
 import { object, required, text } from '../../../../engine/config/shape.ts'
 import { findAccount } from '../../../credentials/find.ts'
 import { expiryOf } from '../../../credentials/input.ts'
+import { NAME_PATTERN } from '../../../ledger/budgets/terms.ts'
 import { beginPlan } from '../../../ledger/plans/plans.ts'
 import { cancelPlan, findPlan } from '../../../ledger/plans/rows.ts'
-import { PLAN_NAME, plansIn } from '../../../ledger/plans/section.ts'
+import { plansIn } from '../../../ledger/plans/section.ts'
 import { list as listOf, object as row } from '../../../shapes.ts'
 import { ACCOUNT, ANY_ACCOUNT, CURSOR, LIMIT, objectOf } from '../../arguments.ts'
 import { PLAN_COLUMNS } from '../../columns.ts'
@@ -23,7 +24,7 @@ const assign = operation({
     undefined,
     {
       account: ACCOUNT,
-      plan: required(text('The name of a plan in `plans:`.', { pattern: PLAN_NAME })),
+      plan: required(text('The name of a plan in `plans:`.', { pattern: NAME_PATTERN })),
       expires: EXPIRES,
     },
     {},
