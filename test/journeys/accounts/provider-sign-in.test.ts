@@ -5,27 +5,18 @@ import { AUDIENCE, makeKeys, openProvider } from '../../plugins/identity/provide
 import {
   CLIENT,
   createBrowser,
-  MAPPING,
   refusalIn,
   signInProvider,
+  signInRoutes,
 } from '../../plugins/identity/sign-in-provider.ts'
 
 const KEYS = makeKeys('first')
-const routesOf = (issuer: string): string => `
-include: [tollgate:console.yaml]
-pipeline: [errors, observe, identity, auth, validate, limit, meter, account, console, openapi, notify, sandbox]
-identity:
-  issuer: ${issuer}
-  audience: ${AUDIENCE}
-  client_id: ${CLIENT.id}
-  client_secret: ${CLIENT.secret}
-${MAPPING}
-routes: []
-`
 t.test('sign-in by the provider: a session of the member, who is signed out there too', async t => {
   const provider = await openProvider(t)
   // The provider is away while the gateway starts.
-  const gateway = await startGateway({ routes: routesOf(provider.issuer) })
+  const gateway = await startGateway({
+    routes: signInRoutes(provider.issuer, { audience: AUDIENCE }),
+  })
   t.teardown(() => gateway.stop())
   const page = await (await fetch(`${gateway.url}/console`)).text()
   t.match(page, `<meta name="sign-in" content="${gateway.url}/api/session/provider">`)

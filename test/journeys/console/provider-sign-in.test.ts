@@ -6,7 +6,7 @@ import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/
 import { WIDER } from '../../helpers/console/check-views.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { makeKeys, openProvider } from '../../plugins/identity/provider.ts'
-import { CLIENT, MAPPING, signInProvider } from '../../plugins/identity/sign-in-provider.ts'
+import { signInProvider, signInRoutes } from '../../plugins/identity/sign-in-provider.ts'
 
 const KEYS = makeKeys('first')
 const BUTTON = { en: 'Sign in with your organisation', zh: '使用组织账号登录' }
@@ -15,17 +15,7 @@ t.test('sign-in by the provider, in a browser', { skip: missingBrowser }, async 
   // Another host is another site: its redirects carry no cookie that is SameSite=Strict.
   const provider = await openProvider(t, 'localhost')
   const gateway = await startGateway({
-    routes: `
-include: [tollgate:console.yaml]
-pipeline: [errors, observe, identity, auth, validate, limit, meter, account, console, openapi, notify, sandbox]
-identity:
-  issuer: ${provider.issuer}
-  audience: gateway
-  client_id: ${CLIENT.id}
-  client_secret: ${CLIENT.secret}
-${MAPPING}
-routes: []
-`,
+    routes: signInRoutes(provider.issuer),
   })
   t.teardown(() => gateway.stop())
   const browser = await startBrowser(t)

@@ -4,7 +4,13 @@ import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { forge, makeKeys, openProvider } from './provider.ts'
-import { CLIENT, createBrowser, MAPPING, refusalIn, signInProvider } from './sign-in-provider.ts'
+import {
+  CLIENT,
+  createBrowser,
+  refusalIn,
+  signInProvider,
+  signInRoutes,
+} from './sign-in-provider.ts'
 
 const KEYS = makeKeys('first')
 const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
@@ -12,18 +18,11 @@ const start = async () => {
   const provider = await openProvider(t)
   const gateway = await startGateway({
     env: { WORKERS: '2' },
-    routes: `
-include: [tollgate:console.yaml]
-pipeline: [errors, observe, identity, auth, validate, limit, meter, account, console, openapi, notify, sandbox]
-identity:
-  issuer: ${provider.issuer}
-  audience: gateway
-  client_id: ${CLIENT.id}
-  client_secret: ${CLIENT.secret}
-${MAPPING}
-routes:
+    routes: signInRoutes(provider.issuer, {
+      routes: `
   - { path: GET /me, auth: jwt, account: info, errors: envelope }
 `,
+    }),
   })
   t.teardown(() => gateway.stop())
   const { url } = gateway

@@ -9,27 +9,17 @@ import { forge, makeKeys, openProvider } from './provider.ts'
 import {
   CLIENT,
   createBrowser,
-  MAPPING,
   PEOPLE,
   refusalIn,
   signInProvider,
+  signInRoutes,
 } from './sign-in-provider.ts'
 
 const KEYS = makeKeys('first')
 const start = async (t: Test, more = '') => {
   const provider = await openProvider(t)
   const gateway = await startGateway({
-    routes: `
-include: [tollgate:console.yaml]
-pipeline: [errors, observe, identity, auth, validate, limit, meter, account, console, openapi, notify, sandbox]
-identity:
-  issuer: ${provider.issuer}
-  audience: gateway
-  client_id: ${CLIENT.id}
-  client_secret: ${CLIENT.secret}
-${MAPPING}${more}
-routes: []
-`,
+    routes: signInRoutes(provider.issuer, { more }),
   })
   t.teardown(() => gateway.stop())
   return { provider, gateway }

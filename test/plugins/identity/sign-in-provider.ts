@@ -14,11 +14,26 @@ export const PEOPLE: Readonly<Record<string, object>> = {
   root: { email: 'root@x.test', email_verified: true, groups: ['staff'], org: { id: 'admin' } },
 }
 /** The mapping of these claims, for the section `identity:`. */
-export const MAPPING = `\
+const MAPPING = `\
   account: { claim: org.id }
   member: email
   role: { claim: groups, map: { bosses: admin, staff: member } }
 `
+/** The configuration of a gateway whose console is a client of the provider. `audience`: of tokens
+ *  for its API; `more`: further keys of `identity:`; `routes`: its own routes. */
+export const signInRoutes = (
+  issuer: string,
+  { audience = 'gateway', more = '', routes = ' []\n' } = {},
+): string => `
+include: [tollgate:console.yaml]
+pipeline: [errors, observe, identity, auth, validate, limit, meter, account, console, openapi, notify, sandbox]
+identity:
+  issuer: ${issuer}
+  audience: ${audience}
+  client_id: ${CLIENT.id}
+  client_secret: ${CLIENT.secret}
+${MAPPING}${more}
+routes:${routes}`
 
 interface Options {
   readonly keys: SigningKeys
