@@ -6,7 +6,7 @@ import type { Context } from '../operator/operation.ts'
 import { alertOperations } from '../operator/operations/alerts.ts'
 import type { AlertRules, AlertTestRow } from '../views.ts'
 import { awaitDelivery } from '../webhooks/await-delivery.ts'
-import { messageOf } from '../webhooks/delivery.ts'
+import { lastMessage } from '../webhooks/delivery.ts'
 import { makeEventId } from '../webhooks/statements.ts'
 import { placeOf, receiverId } from './queue.ts'
 import { sendTime } from './quiet.ts'
@@ -120,15 +120,7 @@ const rowOf = (receiver: Receiver, { state, outcome, status, detail }: Row): Ale
   message:
     outcome === null || outcome === undefined
       ? 'Not sent yet; a running gateway sends it.'
-      : [
-          messageOf({
-            outcome: String(outcome),
-            ...(status != null && { status: Number(status) }),
-          }),
-          detail,
-        ]
-          .filter(Boolean)
-          .join(' '),
+      : [lastMessage({ outcome, status: status ?? null }), detail].filter(Boolean).join(' '),
 })
 
 /** Lets the operations of operators run. */

@@ -1,5 +1,6 @@
 /** Requests and tokens that one key of an upstream has left: by its own limits per minute, which
  *  all workers share, and by the headers of its provider. Times are arguments: ms, monotonic. */
+import { DURATIONS } from '../../engine/kit.ts'
 import type { Allowance, Headers, KeyRefusal } from '../../engine/plugin.ts'
 
 /** Names of headers, with `{unit}` for a unit. */
@@ -151,7 +152,6 @@ const waitFor = (
 const DATE = /^\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)$/
 const SECONDS = /^\d{1,9}(?:\.\d{1,9})?$/
 const PARTS = /^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|[smhd]))+$/
-const MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 /** ms until a reset that is a date (RFC 3339), a number of seconds, or `1m2.5s`. */
 export const resetTime = (text: string, date: number): number | undefined => {
   if (DATE.test(text)) return Math.max(0, Date.parse(text) - date) || 0
@@ -159,6 +159,6 @@ export const resetTime = (text: string, date: number): number | undefined => {
   if (!PARTS.test(text)) return undefined
   let sum = 0
   for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|[smhd])/g))
-    sum += Number(amount) * MS[unit as keyof typeof MS]
+    sum += Number(amount) * DURATIONS[unit as keyof typeof DURATIONS]
   return sum
 }

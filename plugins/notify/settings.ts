@@ -7,7 +7,7 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { NotificationSettings, OwnDelivery } from '../views.ts'
 import { ADDRESSES, LIST_MAILS } from '../webhooks/account-mails.ts'
 import { admitAddress } from '../webhooks/address.ts'
-import { messageOf } from '../webhooks/delivery.ts'
+import { lastMessage } from '../webhooks/delivery.ts'
 import { mailSettingsOf } from '../webhooks/mail.ts'
 import { isSecret, makeSecret, maskSecret } from '../webhooks/signature.ts'
 import {
@@ -165,18 +165,13 @@ export const showSettings = async (
   }
 }
 /** The state of an outbox event. */
-export const showDelivery = (row: Row): OwnDelivery => {
-  const outcome = row.outcome === null ? undefined : String(row.outcome)
-  const status = row.status === null ? undefined : Number(row.status)
-  return {
-    id: String(row.id),
-    state: String(row.state),
-    attempts: Number(row.attempts),
-    created: timeOf(row.created),
-    next: row.state === 'pending' ? timeOf(row.due) : null,
-    status: status ?? null,
-    message:
-      outcome === undefined ? '' : messageOf({ outcome, ...(status !== undefined && { status }) }),
-  }
-}
+export const showDelivery = (row: Row): OwnDelivery => ({
+  id: String(row.id),
+  state: String(row.state),
+  attempts: Number(row.attempts),
+  created: timeOf(row.created),
+  next: row.state === 'pending' ? timeOf(row.due) : null,
+  status: row.status === null ? null : Number(row.status),
+  message: lastMessage(row),
+})
 const timeOf = (at: unknown): string => new Date(Number(at)).toISOString()

@@ -143,6 +143,15 @@ export const messageOf = ({
     String(status),
   )
 
+/** That of the last attempt of a row of an outbox; '' before the first one. */
+export const lastMessage = ({ outcome, status }: Row): string =>
+  outcome === null || outcome === undefined
+    ? ''
+    : messageOf({
+        outcome: String(outcome),
+        ...(status !== null && status !== undefined && { status: Number(status) }),
+      })
+
 /** The fields of a delivery that may be logged. */
 export const logFieldsOf = (request: DeliveryRequest, { outcome, status }: DeliveryResult) => ({
   event: request.id,

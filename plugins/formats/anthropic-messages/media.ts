@@ -3,7 +3,7 @@
 import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
 import type { Media, Source, Text } from '../hub/content.ts'
-import { dataUrl } from '../media/media.ts'
+import { dataUrl, textOfSource } from '../media/media.ts'
 import { blockInPayload, blockPayload, readCache, writeCache } from './cache.ts'
 import {
   type FieldPath,
@@ -133,7 +133,6 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set([
   'image/gif',
   'image/webp',
 ])
-const TEXT_TYPES = /^(?:text\/|application\/(?:json|jsonl|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
 
 /** Throws a fault for media that no block can hold. */
 export const writeMedia = (media: Media): Fields => {
@@ -164,16 +163,13 @@ const imageSource = (media: Media): Fields => {
 }
 const documentSource = (media: Media): Fields => {
   const { source } = media
-  if (source.type === 'text') return plainTextSource(source.text)
-  if (source.type === 'data') {
-    const { data, mime } = source
-    if (mime === 'application/pdf') return { type: 'base64', media_type: mime, data }
-    if (TEXT_TYPES.test(mime)) return plainTextSource(Buffer.from(data, 'base64').toString())
-    throw unsupportedMedia(media, `a file of type ${mime}`)
-  }
-  return remoteSource(media, source)
+  if (source.type === 'url' || source.type === 'file') return remoteSource(media, source)
+  const text = textOfSource(source)
+  if (text !== undefined) return { type: 'text', media_type: 'text/plain', data: text }
+  const { data, mime } = source as Extract<Source, { type: 'data' }>
+  if (mime === 'application/pdf') return { type: 'base64', media_type: mime, data }
+  throw unsupportedMedia(media, `a file of type ${mime}`)
 }
-const plainTextSource = (data: string): Fields => ({ type: 'text', media_type: 'text/plain', data })
 
 const remoteSource = (media: Media, source: Extract<Source, { type: 'url' | 'file' }>): Fields => {
   if (source.type === 'url') {

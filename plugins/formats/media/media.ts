@@ -27,6 +27,14 @@ const percentDecode = (text: string): string => {
 }
 export const dataUrl = ({ data, mime }: InlineSource): string => `data:${mime};base64,${data}`
 
+const TEXT_TYPE = /^(?:text\/|application\/(?:json|jsonl|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
+/** The text of a document; undefined if it is elsewhere, or of another type. */
+export const textOfSource = (source: Source): string | undefined => {
+  if (source.type === 'text') return source.text
+  if (source.type !== 'data' || !TEXT_TYPE.test(source.mime)) return undefined
+  return Buffer.from(source.data, 'base64').toString()
+}
+
 export const kindOfMime = (mime: string): Media['kind'] => {
   const [family = ''] = mime.split('/')
   return family === 'image' || family === 'audio' || family === 'video' ? family : 'document'

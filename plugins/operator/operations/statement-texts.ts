@@ -1,7 +1,9 @@
 /** A statement as a text: CSV, a page to print, and CSV in the columns of FOCUS 1.2 (FinOps Open
  *  Cost and Usage Specification). */
+
 import { TOKEN_COLUMNS } from '../../billing/tokens.ts'
 import { csvHead, csvRows } from '../../ledger/views/csv.ts'
+import { STATEMENT_SUMS } from '../../ledger/views/statement-sums.ts'
 import type { AccountStatement } from '../../views.ts'
 
 export const FORMATS = ['csv', 'html', 'focus'] as const
@@ -121,19 +123,12 @@ const STYLE =
   'td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}section{break-after:page}'
 const cells = (tag: 'td' | 'th', values: readonly (string | number)[]): string =>
   `<tr>${values.map(value => `<${tag}>${escapeHtml(value)}</${tag}>`).join('')}</tr>`
-const SUMS = [
-  'opening',
-  'credited',
-  'debited',
-  'refunded',
-  'charged',
-  'planned',
-  'closing',
-] as const
 const TOKEN_TITLES = TOKEN_COLUMNS.map(name => name.replace('_', ' '))
 const html = (statement: AccountStatement, hasHead: boolean): string => {
   const { account, currency, from, to, lines } = statement
-  const sums = SUMS.map(name => cells('td', [name, '', '', `${statement[name]} ${currency}`]))
+  const sums = STATEMENT_SUMS.map(name =>
+    cells('td', [name, '', '', `${statement[name]} ${currency}`]),
+  )
   const body = lines.map(line =>
     cells('td', [
       line.day,

@@ -1,4 +1,5 @@
 /** The statement of an account for a month: its money before and after, its lines, and files. */
+import { STATEMENT_SUMS } from '../../../ledger/views/statement-sums.ts'
 import type { AccountStatement, StatementLineRow } from '../../../views.ts'
 import { call } from '../api.ts'
 import { formatNumber } from '../format.ts'
@@ -12,15 +13,6 @@ import { tokenColumns } from './usage-columns.tsx'
 import { Money, useCurrency } from './values.tsx'
 
 type Statements = { readonly data: readonly AccountStatement[] }
-const SUMS = [
-  'opening',
-  'credited',
-  'debited',
-  'refunded',
-  'charged',
-  'planned',
-  'closing',
-] as const
 const FILES = { csv: 'text/csv', focus: 'text/csv', html: 'text/html' } as const
 type Format = keyof typeof FILES
 
@@ -70,7 +62,7 @@ export const Statement = ({ query, path }: StatementProps) => {
 
 const Sums = ({ of: statement }: { of: AccountStatement }) => (
   <dl class="facts">
-    {SUMS.map(name => (
+    {STATEMENT_SUMS.map(name => (
       <>
         <dt>{text(`statement.${name}` as TextKey)}</dt>
         <dd>

@@ -3,7 +3,7 @@
  *  system turns become the user's. Pure. */
 import type { Json } from '../../../../engine/plugin.ts'
 import { fault } from '../../faults.ts'
-import { kindOfMime } from '../../media/media.ts'
+import { kindOfMime, textOfSource } from '../../media/media.ts'
 import { mediaName } from '../../media/media-names.ts'
 import type { DroppedFields } from '../codec.ts'
 import type { Content, Media, Text } from '../content.ts'
@@ -88,8 +88,8 @@ export const fitMediaKinds = (prompt: Prompt, kinds: Json | undefined): Prompt =
   if (!Array.isArray(kinds)) return prompt
   const fitPart = <Part extends Content>(part: Part): Part | Media => {
     if (part.type !== 'media' || kinds.includes(part.kind)) return part
-    const source = textSource(part.source)
-    if (part.kind === 'document' && source) return { ...part, source }
+    const text = part.kind === 'document' ? textOfSource(part.source) : undefined
+    if (text !== undefined) return { ...part, source: { type: 'text', text } }
     const param = part.at ?? 'messages'
     throw fault('CONTENT_UNSUPPORTED', [param, part.kind], { param })
   }
@@ -99,12 +99,6 @@ export const fitMediaKinds = (prompt: Prompt, kinds: Json | undefined): Prompt =
       : fitPart(content)
   const turns = prompt.turns.map(turn => ({ ...turn, content: turn.content.map(fit) }))
   return { ...prompt, turns }
-}
-const TEXT_TYPE = /^(?:text\/|application\/(?:json|jsonl|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
-const textSource = (source: Media['source']): Media['source'] | undefined => {
-  if (source.type === 'text') return source
-  if (source.type !== 'data' || !TEXT_TYPE.test(source.mime)) return undefined
-  return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
 }
 
 /** Empty documents and media, which say nothing and which some providers refuse, are left out and

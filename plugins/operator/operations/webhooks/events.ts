@@ -4,7 +4,7 @@ import { object, required, text } from '../../../../engine/config/shape.ts'
 import { findAccount } from '../../../credentials/find.ts'
 import { list as listOf, object as row } from '../../../shapes.ts'
 import type { DeliveryRow } from '../../../views.ts'
-import { messageOf } from '../../../webhooks/delivery.ts'
+import { lastMessage } from '../../../webhooks/delivery.ts'
 import { ATTEMPTS } from '../../../webhooks/schedule.ts'
 import { replay } from '../../../webhooks/statements.ts'
 import { EVENT_COLUMNS } from '../../columns.ts'
@@ -21,13 +21,7 @@ const rowOf = (event: DeliveryRow) => ({
   attempts: event.attempts,
   created: event.created ?? '',
   next: event.next ?? '',
-  last:
-    event.outcome === null
-      ? ''
-      : messageOf({
-          outcome: event.outcome,
-          ...(event.status !== null && { status: event.status }),
-        }),
+  last: lastMessage({ outcome: event.outcome, status: event.status }),
 })
 
 const list = operation({

@@ -16,7 +16,7 @@ import {
   removeAddress,
   setAddress,
 } from '../../../webhooks/account-mails.ts'
-import { messageOf } from '../../../webhooks/delivery.ts'
+import { lastMessage } from '../../../webhooks/delivery.ts'
 import { address as mailAddress } from '../../../webhooks/mail.ts'
 import { ACCOUNT, ANY_ACCOUNT, nullable } from '../../arguments.ts'
 import { MAIL_COLUMNS } from '../../columns.ts'
@@ -68,13 +68,7 @@ const mailRowOf = (mail: Row): MailRow => ({
   attempts: Number(mail.attempts),
   created: isoTime(mail.created),
   next: mail.state === 'pending' ? isoTime(mail.due) : null,
-  message:
-    mail.outcome === null
-      ? ''
-      : messageOf({
-          outcome: String(mail.outcome),
-          ...(mail.status !== null && { status: Number(mail.status) }),
-        }),
+  message: lastMessage(mail),
 })
 
 const setMail = operation({
