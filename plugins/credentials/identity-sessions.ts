@@ -42,7 +42,7 @@ interface LogoutToken {
   readonly digest: string
   /** ms since 1970. */
   readonly expires: number
-  /** Whose sessions end: those of a session at the provider, or all of a person. */
+  /** The sessions that end: those of one session at the provider, or all of a person. */
   readonly by: keyof typeof END
   readonly of: string
 }

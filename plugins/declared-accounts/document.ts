@@ -149,7 +149,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
   readonly additionalProperties?: Schema | boolean
 }
-/** The keys of the map that a schema has at a path. */
+/** The names of `properties` in the part of a schema for this path of a document. */
 const keysAt = (schema: Schema, [step, ...rest]: Path): readonly string[] => {
   const { properties = {}, additionalProperties } = schema
   if (step === undefined) return Object.keys(properties)

@@ -23,7 +23,7 @@ export interface Payer {
   readonly budgets?: readonly BudgetWindow[] | undefined
   /** Windows that only count the charge, which may pass their amount. */
   readonly counted?: readonly BudgetWindow[] | undefined
-  /** The plan that pays before the account, and its part of the amount that is held. */
+  /** The plan that pays first, and the part of the hold that it pays; the account has the rest. */
   readonly plan?: PlanPart | undefined
 }
 /** Nanos. */
@@ -172,7 +172,7 @@ export class Ledger {
     }
     return undefined
   }
-  /** `keptAmount`: the amount that the call keeps. */
+  /** Gives `amount` of a hold back to the leases; `keptAmount` of it stays held. */
   #giveEach(payer: Payer, wallets: readonly number[], amount: bigint, keptAmount = 0n): void {
     for (const wallet of wallets)
       this.#leases.give(

@@ -131,7 +131,7 @@ export class KeyQuota {
     return this.#tokenLimit?.allowance.reading(this.#name)?.window
   }
 }
-/** Too many tokens of one request say nothing about smaller ones. */
+/** A key without requests refuses all; one with few tokens left may take smaller requests. */
 const refusalOf = (unit: Unit, ms: number): KeyRefusal => ({ ms, isForAll: unit === 'requests' })
 /** At most the whole limit: no window has more. */
 const amountOf = ({ unit, amount }: Limit, tokens: number): bigint =>

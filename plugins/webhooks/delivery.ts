@@ -133,24 +133,12 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   EGRESS_ADDRESS: 'The host name of the receiver resolves to an address that is not public.',
   EGRESS_NAME: 'The host name of the receiver cannot be resolved.',
 }
-/** The result as a sentence, for settings and lists. */
-export const messageOf = ({
-  outcome,
-  status,
-}: Pick<DeliveryResult, 'outcome' | 'status'>): string =>
-  (OUTCOMES[outcome] ?? `The receiver could not be reached (${outcome}).`).replace(
-    '%s',
-    String(status),
-  )
-
-/** That of the last attempt of a row of an outbox; '' before the first one. */
-export const lastMessage = ({ outcome, status }: Row): string =>
-  outcome === null || outcome === undefined
-    ? ''
-    : messageOf({
-        outcome: String(outcome),
-        ...(status !== null && status !== undefined && { status: Number(status) }),
-      })
+/** The result of the last attempt of a row of an outbox as a sentence; '' before the first one. */
+export const lastMessage = ({ outcome, status }: Row): string => {
+  if (outcome === null || outcome === undefined) return ''
+  const sentence = OUTCOMES[String(outcome)] ?? `The receiver could not be reached (${outcome}).`
+  return sentence.replace('%s', String(status))
+}
 
 /** The fields of a delivery that may be logged. */
 export const logFieldsOf = (request: DeliveryRequest, { outcome, status }: DeliveryResult) => ({

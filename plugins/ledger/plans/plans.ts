@@ -31,8 +31,8 @@ export class Plans {
   follow(): Promise<void> {
     return this.#rows.follower.follow()
   }
-  /** The window that pays a call of a model, by its key in `models:`, that begins at `at`, ms since
-   *  1970; undefined: only the wallet pays. A promise only if the store is asked. */
+  /** The window that pays a call; undefined: only the wallet pays. `model`: a key of `models:`;
+   *  `at`: the beginning of the call, ms since 1970. A promise only if the store is asked. */
   windowOf(account: number, model: string, at: number): WindowOfCall | Promise<WindowOfCall> {
     if (this.#plans.size === 0) return undefined
     const refreshed = this.#rows.follower.refresh()

@@ -91,7 +91,7 @@ t.test('probes: a request warms an engine up before clients meet it', async t =>
   t.match(lines[1], /^200 POST .*"messages"/)
 })
 
-t.test('probes: an engine that was restarted is found', async t => {
+t.test('probes: an ejected engine gets requests again after its restart', async t => {
   const [own, spare] = [await startEngine(t, 'own'), await startEngine(t, 'spare')]
   const ask = await serve(t, own.url, spare.url, '/v1/models')
   t.equal(await ask(), 'own')

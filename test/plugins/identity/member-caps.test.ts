@@ -24,7 +24,7 @@ routes:
   - { path: POST /members, auth: [system-token, jwt], account: invite-member, errors: envelope }
 `
 const { jwks } = KEYS
-t.test('member caps: hold for tokens and keys of the member together', async t => {
+t.test('member caps: one cap counts the calls by tokens and by API keys of a member', async t => {
   const gateway = await startConsole(t, {
     routes: ROUTES,
     files: { 'keys.json': JSON.stringify(jwks) },
