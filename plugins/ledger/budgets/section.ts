@@ -14,8 +14,9 @@ import {
 import type { Document, HostBase, Report, Value } from '../../../engine/plugin.ts'
 import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
+import { MAX_AMOUNT } from '../../billing/money.ts'
 import type { Where } from '../../billing/problems.ts'
-import { amountReader, amountTerm, NAME_PATTERN, WINDOW_TERMS } from './terms.ts'
+import { amountIn, amountTerm, NAME_PATTERN, WINDOW_TERMS } from './terms.ts'
 import { PERIODS, type Period, type Window } from './window.ts'
 
 /** The kinds of owners that have a window each. */
@@ -106,10 +107,13 @@ export interface BudgetWindow extends Window {
   spent?: { readonly until: number; readonly amount: bigint }
 }
 
-const amountOf = amountReader('BUDGET_AMOUNT', {
-  zero: 'a budget is above 0',
-  most: 'a budget is at most a billion units of the currency',
-})
+const amountOf = (value: unknown, where: Where, currency: Currency, report: Report): bigint => {
+  const amount = amountIn(value, where, currency, report)
+  if (amount === 0n) report(where, 'BUDGET_AMOUNT', 'a budget is above 0')
+  if (amount > MAX_AMOUNT)
+    report(where, 'BUDGET_AMOUNT', 'a budget is at most a billion units of the currency')
+  return amount
+}
 
 export const TERMS_SHAPE = object(undefined, TERMS, {})
 /** The members of a budget that `TERMS` describes, as they are written. */

@@ -3,7 +3,9 @@ import { list, map, object, oneOf, type RawOf, text } from '../../../engine/conf
 import type { Document, HostBase, Report } from '../../../engine/plugin.ts'
 import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
-import { amountReader, amountTerm, NAME_PATTERN, WINDOW_TERMS } from '../budgets/terms.ts'
+import { MAX_AMOUNT } from '../../billing/money.ts'
+import type { Where } from '../../billing/problems.ts'
+import { amountIn, amountTerm, NAME_PATTERN, WINDOW_TERMS } from '../budgets/terms.ts'
 import type { Period, Window } from '../budgets/window.ts'
 
 const SHAPE = {
@@ -54,10 +56,13 @@ export interface PlanWindow extends Window {
   spentUntil?: number
 }
 
-const amountOf = amountReader('PLAN_AMOUNT', {
-  zero: 'the amount of a plan is above 0',
-  most: 'a plan has at most a billion units of the currency',
-})
+const amountOf = (value: unknown, where: Where, currency: Currency, report: Report): bigint => {
+  const amount = amountIn(value, where, currency, report)
+  if (amount === 0n) report(where, 'PLAN_AMOUNT', 'the amount of a plan is above 0')
+  if (amount > MAX_AMOUNT)
+    report(where, 'PLAN_AMOUNT', 'a plan has at most a billion units of the currency')
+  return amount
+}
 
 /** By name. The configuration check has reported the problems. */
 export const plansIn = (host: Pick<HostBase, 'section'>): ReadonlyMap<string, Plan> => {
