@@ -28,9 +28,11 @@ for (const client of CLIENTS)
   t.test(`members of ${client}: accepted, and unchanged in the same format`, async t => {
     const schema = JSON.parse(readFileSync(`schemas/${SCHEMAS[client]}.json`, 'utf8'))
     const accepts = new Ajv2020({ strict: false, validateFormats: false }).compile(schema)
-    // A model that declares how it thinks gets thinking and effort in its own form.
+    // A model that declares how it thinks gets thinking and effort in its own form, and one that
+    // demands signatures gets a signature with each call.
     const target = TARGETS.find(
-      ({ format, traits }) => format === client && traits.thinking !== 'budget',
+      ({ format, traits }) =>
+        format === client && traits.thinking !== 'budget' && traits.signatures !== 'required',
     )
     const members = new Members(client).all()
     const refused: string[] = []
