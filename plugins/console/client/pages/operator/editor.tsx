@@ -1,7 +1,7 @@
 /** The editor of routes.yaml and its includes: line numbers, problems beside their lines,
  *  completion of keys and values, a save that overwrites no change of another editor. */
 import type { RefObject } from 'preact'
-import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ProblemView } from '../../../../views.ts'
 import { callData } from '../../api.ts'
 import { type Completion, completionsAt } from '../../completion.ts'
@@ -165,20 +165,21 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
   const complete = ({ insert }: Completion) => {
     const element = area.current
     if (!element) return
-    const { selectionStart: end, selectionEnd } = element
-    const { prefix } = completionsAt(content, end, schema.data?.data)
+    const { selectionStart: end, selectionEnd, value } = element
+    const { prefix } = completionsAt(value, end, schema.data?.data)
     setCompletions([])
     element.setSelectionRange(end - prefix.length, selectionEnd)
     type(element, insert)
   }
   const onKey = (event: KeyboardEvent) => {
     const element = event.currentTarget as HTMLTextAreaElement
-    const { selectionStart: offset } = element
+    // The text of the element: `content` is one render late when keys follow each other fast.
+    const { selectionStart: offset, value } = element
     if (event.key === 'Escape') setCompletions([])
-    if (event.key === 'Enter') breakLine(event, element, content)
+    if (event.key === 'Enter') breakLine(event, element)
     if (event.key !== ' ' || !event.ctrlKey) return
     event.preventDefault()
-    setCompletions(completionsAt(content, offset, schema.data?.data).completions)
+    setCompletions(completionsAt(value, offset, schema.data?.data).completions)
   }
   return (
     <>
@@ -200,9 +201,7 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
             onChange(event.currentTarget.value)
           }}
           onKeyDown={onKey}
-          onScroll={event => {
-            if (gutter.current) gutter.current.scrollTop = event.currentTarget.scrollTop
-          }}
+          onScroll={event => gutter.current?.scrollTo({ top: event.currentTarget.scrollTop })}
         />
       </div>
       {completions.length > 0 && (
@@ -220,9 +219,9 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
 }
 
 /** Begins the next line below the first character of this one. */
-const breakLine = (event: KeyboardEvent, element: HTMLTextAreaElement, content: string): void => {
-  const { selectionStart: offset } = element
-  const line = content.slice(content.lastIndexOf('\n', offset - 1) + 1, offset)
+const breakLine = (event: KeyboardEvent, element: HTMLTextAreaElement): void => {
+  const { selectionStart: offset, value } = element
+  const line = value.slice(value.lastIndexOf('\n', offset - 1) + 1, offset)
   event.preventDefault()
   type(element, `\n${/^ */.exec(line)?.[0] ?? ''}`)
 }
@@ -252,7 +251,8 @@ interface CompletionsProps {
 /** A list below the text: arrows move in it, Enter chooses, Escape goes back. */
 const Completions = ({ of, onChoose, onClose }: CompletionsProps) => {
   const list = useRef<HTMLUListElement>(null)
-  useEffect(() => list.current?.querySelector('button')?.focus(), [of])
+  // Before the next key: after the paint, a quick Enter would still go to the text.
+  useLayoutEffect(() => list.current?.querySelector('button')?.focus(), [of])
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (event.key === 'Escape') onClose()
