@@ -9,7 +9,7 @@ import { ACCOUNT } from '../slots.ts'
 import { type Batch, batchOf, isFinal, MESSAGES } from './batch.ts'
 import { fault } from './faults.ts'
 import { linesIn } from './input.ts'
-import { batchIdOf, messageBatchId, messageBatchView, resultOf } from './message-batch.ts'
+import { messageBatchId, messageBatchView, resultOf } from './message-batch.ts'
 import { PAGE, PAGE_BEFORE, withdrawBatch } from './statements.ts'
 import { beginBatch, cancelOwn, findBatch, type View } from './views.ts'
 
@@ -20,7 +20,7 @@ const REQUEST_HEADERS = ['anthropic-version', 'anthropic-beta']
 const viewOf = (batch: Batch, host: HostBase) =>
   messageBatchView(batch, host.url(`${MESSAGES}/batches/${messageBatchId(batch)}/results`))
 const findMessages = (id: string, exchange: Exchange, host: HostBase): Promise<Batch> =>
-  findBatch(batchIdOf(id), exchange, host, true)
+  findBatch(id, exchange, host, true)
 const find = (exchange: Exchange, host: HostBase): Promise<Batch> =>
   findMessages(exchange.params.id ?? '', exchange, host)
 

@@ -10,6 +10,7 @@ import { ACCOUNT } from '../slots.ts'
 import { Undo } from '../undo/undo.ts'
 import { type Batch, batchOf, batchView, isFinal, MESSAGES, makeBatchId } from './batch.ts'
 import { fault } from './faults.ts'
+import { batchIdOf } from './message-batch.ts'
 import {
   cancelBatch,
   createBatch,
@@ -106,16 +107,17 @@ const lifetimeIn = (value: Json | undefined): number | undefined => {
   const { seconds } = (value ?? {}) as { readonly seconds?: number }
   return seconds === undefined ? undefined : seconds * 1_000
 }
-/** A batch of the calling account. `ofMessages`: the kind that the client knows. */
+/** A batch of the calling account, by the id that the client has. `ofMessages`: its kind. */
 export const findBatch = async (
-  id: string,
+  named: string,
   { slots }: Exchange,
   host: HostBase,
   ofMessages = false,
 ): Promise<Batch> => {
+  const id = ofMessages ? batchIdOf(named) : named
   const [row] = await host.database.read(FIND, [id, slots.need(ACCOUNT).id])
   if (!row || (row.endpoint === MESSAGES) !== ofMessages)
-    throw fault('BATCH_UNKNOWN', [id.slice(0, 100)])
+    throw fault('BATCH_UNKNOWN', [named.slice(0, 100)])
   return batchOf(row)
 }
 const find = (exchange: Exchange, host: HostBase): Promise<Batch> =>

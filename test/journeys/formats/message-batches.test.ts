@@ -154,7 +154,9 @@ t.test('message batch: pages in both directions; the batches of files are apart'
   t.match(await failure(openai.batches.retrieve((ids[0] ?? '').slice(3))), { status: 404 })
   for (const query of [{ limit: 0 }, { limit: 1001 }, { limit: 'x' }] as never[])
     t.match(await failure(batches.list(query)), { status: 400 })
-  t.match(await failure(batches.list({ after_id: 'msgbatch_no' })), { status: 404 })
+  const unknown = { status: 404, message: /'msgbatch_no'/ }
+  t.match(await failure(batches.list({ after_id: 'msgbatch_no' })), unknown)
+  t.match(await failure(batches.retrieve('msgbatch_no')), unknown)
   await Promise.all(ids.map(endOf))
 })
 
