@@ -21,7 +21,7 @@ export interface MediaReferences {
   readonly inlineImages: readonly number[]
   /** Documents in the request, which are compressed. */
   readonly inlineDocuments: number
-  /** Whether the request continues or names something stored of unknown length. */
+  /** Whether the request continues something stored of unknown length, or names it. */
   readonly isOpenEnded: boolean
 }
 
@@ -33,12 +33,23 @@ const STORED_MEMBERS = [
   'previous_interaction_id',
   'conversation',
   'container',
+  'environment',
+  'continuation_token',
 ] as const
-/** Members without media: tools, settings, arguments, and sources that an answer cited. */
+/** Members at any depth that name content stored at the provider: containers, stores, skills and
+ *  the environments of agents. The container of a tool may also be an object with files. */
+const STORED_CONTENT =
+  /^(?:container(?:_?ids?)?|(?:vector|data|file_?search)_?stores?(?:_?(?:ids?|names?))?|rag_?(?:corpus|corpora|file_?ids?)|(?:collection|library|knowledge_?base|skill)_?ids?|(?:from_?environment|environment_?id))$/i
+/** Members without media: settings, schemas, arguments, and sources that an answer cited. */
 const SKIPPED: ReadonlySet<string> = new Set([
   'model',
-  'tools',
   'functions',
+  'functionDeclarations',
+  'function_declarations',
+  'input_schema',
+  'inputSchema',
+  'input_examples',
+  'headers',
   'tool_choice',
   'toolConfig',
   'tool_config',
@@ -61,9 +72,10 @@ const SKIPPED: ReadonlySet<string> = new Set([
 ])
 /** Members that name one medium by its address or id. */
 const MEDIUM =
-  /^(?:(?:input_?)?(?:image|video|audio|document|file|media|pdf|picture|frame)s?_?(?:url|uri|id|data)?s?|s3_?location|source)$/i
+  /^(?:(?:input_?)?(?:image|video|audio|document|file|media|pdf|picture|frame|reference)s?_?(?:url|uri|id|data)?s?|gcs_?uri|s3_?location|source)$/i
 const URL_MEMBERS: ReadonlySet<string> = new Set(['url', 'uri', 'urls'])
-const ID_MEMBER = /^(?:(?:input_?)?(?:file|image|video|audio|document|media)_?ids?|file_?uris?)$/i
+const ID_MEMBER =
+  /^(?:(?:input_?)?(?:file|image|video|audio|document|media|reference)_?ids?|file_?uris?)$/i
 /** Parts that hold text alone. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text'])
 /** A message of Qwen's models may name files in place of its text. */
@@ -72,7 +84,7 @@ const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\//i
 const KINDS: readonly (readonly [kind: MediaKind, pattern: RegExp])[] = [
   ['video', /video/i],
   ['audio', /audio/i],
-  ['document', /document|pdf|input_file/i],
+  ['document', /document|pdf|input_file|zip/i],
   ['image', /image|picture|frame|screenshot/i],
 ]
 const ADDRESS_KINDS: typeof KINDS = [
@@ -101,16 +113,20 @@ export const mediaReferencesIn = (
   // Uses a list instead of recursion, because a request may be nested deeper than the stack.
   for (let next = queue.pop(); next; next = queue.pop()) media.visit(next, queue)
   media.isOpenEnded ||=
-    STORED_MEMBERS.some(name => isNamed(body[name])) || isStoredPrompt(body.prompt)
+    STORED_MEMBERS.some(name => isNamed(body[name])) ||
+    isStored(body.prompt, 'id') ||
+    isStored(body.thread, 'previous_message_id')
   return media.isEmpty ? undefined : media
 }
 /** Text is not a medium; most of a request is text. */
 const isNested = (key: string, value: Json | undefined): boolean =>
-  typeof value === 'string' ? MEDIUM.test(key) : typeof value === 'object' && value !== null
+  typeof value === 'string'
+    ? MEDIUM.test(key) || STORED_CONTENT.test(key)
+    : typeof value === 'object' && value !== null
 const isNamed = (value: Json | undefined): boolean =>
   (typeof value === 'string' && value !== '') || isFields(value)
-const isStoredPrompt = (value: Json | undefined): boolean =>
-  isFields(value) && typeof value.id === 'string'
+const isStored = (value: Json | undefined, name: 'id' | 'previous_message_id'): boolean =>
+  isFields(value) && typeof value[name] === 'string'
 
 /** An item reference may leave out its type. */
 const isBareReference = ({ id, type, role }: Fields, key: string): boolean =>
@@ -119,6 +135,7 @@ const isBareReference = ({ id, type, role }: Fields, key: string): boolean =>
 interface NameFacts {
   readonly isSkipped: boolean
   readonly isMedium: boolean
+  readonly isStoredContent: boolean
   readonly kind: MediaKind | undefined
 }
 class FoundMedia implements MediaReferences {
@@ -143,7 +160,11 @@ class FoundMedia implements MediaReferences {
     )
   }
   visit({ value, key, kind }: Visit, queue: Visit[]): void {
-    if (typeof value === 'string') return this.#add(key, value, kindOf(key) ?? kind, '')
+    if (typeof value === 'string') {
+      if (this.#factsOf(key).isStoredContent) this.isOpenEnded ||= value !== ''
+      else this.#add(key, value, kindOf(key) ?? kind, '')
+      return
+    }
     if (Array.isArray(value)) {
       for (const each of value) if (isNested(key, each)) queue.push({ value: each, key, kind })
       return
@@ -169,10 +190,11 @@ class FoundMedia implements MediaReferences {
     for (const name in fields) {
       const value = fields[name] ?? null
       if (value === null) continue
-      const { isSkipped, isMedium, kind: ownKind } = this.#factsOf(name)
+      const { isSkipped, isMedium, isStoredContent, kind: ownKind } = this.#factsOf(name)
       if (isSkipped || (type === 'search_result' && name === 'source')) continue
       if (typeof value === 'object') queue.push({ value, key: name, kind })
       else if (typeof value !== 'string') continue
+      else if (isStoredContent) this.isOpenEnded ||= value !== ''
       else if (isMedium) this.#add(name, value, ownKind ?? kind, mime)
       else if (URL_MEMBERS.has(name) && holdsUrl) this.#add('url', value, kind, mime)
       else if (name === 'content' && value.startsWith(FILE_ADDRESS))
@@ -191,6 +213,7 @@ class FoundMedia implements MediaReferences {
       // Arguments of calls are data of the model, and no media.
       isSkipped: SKIPPED.has(name) || name === 'input',
       isMedium: MEDIUM.test(name),
+      isStoredContent: STORED_CONTENT.test(name),
       kind: kindOf(name),
     }
     this.#facts.set(name, facts)
@@ -204,7 +227,8 @@ class FoundMedia implements MediaReferences {
     const isReference = ADDRESS.test(value.slice(0, 32)) || name === 'url' || ID_MEMBER.test(name)
     if (isReference && value !== '')
       this.references.push(kindOf(mime) ?? kind ?? kindOfAddress(value) ?? 'document')
-    else if (/_?data$/i.test(name)) this.#addInline(this.#sizeOf(value), kind, mime)
+    else if (/_?data$/i.test(name))
+      this.#addInline(this.#sizeOf(value), kind ?? kindOfData(name), mime)
   }
   #sizeOf(text: string): number {
     return (this.#isOutline ? cutSize(text) : undefined) ?? text.length
@@ -222,6 +246,9 @@ const mimeIn = ({ mimeType, mime_type, media_type, format }: Fields): string => 
   const mime = mimeType ?? mime_type ?? media_type ?? format
   return typeof mime === 'string' ? mime : ''
 }
+/** A file of unknown kind may be compressed. */
+const kindOfData = (name: string): MediaKind | undefined =>
+  name === 'file_data' ? 'document' : undefined
 const kindOfAddress = (address: string): MediaKind | undefined =>
   ADDRESS_KINDS.find(([, pattern]) => pattern.test(address.slice(0, 512)))?.[0]
 const kindOf = (text: string): MediaKind | undefined =>

@@ -17,6 +17,12 @@ export const REQUEST_TYPES: Readonly<Record<string, string>> = {
 }
 /** Of requests.ts too: a format that is a target only. */
 const TARGET_TYPES: Readonly<Record<string, string>> = { 'bedrock-converse': 'Converse' }
+/** Of requests.ts too: beta endpoints and agents. */
+export const BETA_TYPES: Readonly<Record<string, string>> = {
+  'anthropic-messages-beta': 'BetaMessages',
+  'openai-responses-beta': 'BetaResponses',
+  'google-interactions-agents': 'InteractWithAgent',
+}
 /** The same in answers.ts: a type with `answer` and, where the format streams, `event`. */
 export const ANSWER_TYPES: Readonly<Record<string, string>> = {
   'openai-chat-answered': 'ChatAnswered',
@@ -35,6 +41,7 @@ const USAGE_TYPES: Readonly<Record<string, string>> = {
 export const NAMES: readonly string[] = [
   ...Object.keys(REQUEST_TYPES),
   ...Object.keys(TARGET_TYPES),
+  ...Object.keys(BETA_TYPES),
   ...Object.keys(ANSWER_TYPES),
   ...Object.keys(USAGE_TYPES),
 ]
@@ -49,7 +56,7 @@ export const versions = (): string =>
     .join(', ')
 
 export const generateSchema = (name: string): string => {
-  const requested = REQUEST_TYPES[name] ?? TARGET_TYPES[name]
+  const requested = REQUEST_TYPES[name] ?? TARGET_TYPES[name] ?? BETA_TYPES[name]
   const type = requested ?? ANSWER_TYPES[name] ?? USAGE_TYPES[name] ?? ''
   const file = requested ? 'requests' : name in ANSWER_TYPES ? 'answers' : 'usage'
   const schema = createGenerator({

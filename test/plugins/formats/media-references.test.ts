@@ -8,6 +8,12 @@ const user = (...content: Json[]): Body => ({ messages: [{ role: 'user', content
 const input = (...content: Json[]): Body => ({ input: [{ role: 'user', content }] })
 const parts = (...list: Json[]): Body => ({ contents: [{ role: 'user', parts: list }] })
 const PDF = 'application/pdf'
+const SKILL = {
+  type: 'inline',
+  name: 'a',
+  description: 'b',
+  source: { type: 'base64', media_type: 'application/zip', data: 'AAAA' },
+}
 
 const REFERENCES: readonly (readonly [kind: string, body: Body])[] = [
   ['document', user({ type: 'document', source: { type: 'url', url: 'https://e.com/100' } })],
@@ -82,6 +88,15 @@ const REFERENCES: readonly (readonly [kind: string, body: Body])[] = [
   ['image', { input: [{ image: 'https://e.com/i' }] }],
   ['image', { query: 'q', documents: [{ image: 'https://e.com/i' }] }],
   ['image', { prompt: 'draw', image: 'https://e.com/i' }],
+  ['document', { prompt: 'draw', reference_ids: ['r_1'] }],
+  ['image', { prompt: 'draw', image: { gcsUri: 'gs://b/i' } }],
+  [
+    'image',
+    {
+      input: 'draw',
+      tools: [{ type: 'image_generation', input_image_mask: { file_id: 'f' } }],
+    },
+  ],
 ]
 for (const [kind, body] of REFERENCES)
   t.test(`media: found in ${JSON.stringify(body)}`, async t => {
@@ -101,6 +116,13 @@ t.test('media: stored prompts, answers and items have an unknown length', async 
     { container: 'container_1' },
     { input: [{ type: 'item_reference', id: 'x' }] },
     { input: [{ id: 'msg_1' }] },
+    { input: 'x', tools: [{ type: 'code_interpreter', container: 'cntr_1' }] },
+    { input: 'x', tools: [{ type: 'shell', environment: { container_id: 'cntr_1' } }] },
+    { messages: [], container: { skills: [{ type: 'anthropic', skill_id: 'xlsx' }] } },
+    { messages: [], thread: { type: 'continue', previous_message_id: 'msg_1' } },
+    { messages: [], tool_resources: { file_search: { vector_store_ids: ['vs_1'] } } },
+    { input: 'x', tools: [{ type: 'file_search', file_search_store_names: ['s'] }] },
+    { input: 'x', environment: 'env_1' },
   ])
     t.match(mediaReferencesIn(body), { isOpenEnded: true }, JSON.stringify(body))
 })
@@ -119,6 +141,8 @@ t.test('media: inline images and documents are larger than their bytes', async t
     user({ type: 'file', file: { file_data: `data:${PDF};base64,AAAA` } }),
     input({ type: 'input_file', filename: 'a.pdf', file_data: `data:${PDF};base64,AAAA` }),
     parts({ inline_data: { mime_type: PDF, data: 'AAAA' } }),
+    user({ type: 'file', file: { filename: 'a.pdf', file_data: 'AAAA' } }),
+    { input: 'x', tools: [{ type: 'shell', environment: { skills: [SKILL] } }] },
   ])
     t.equal(mediaReferencesIn(body)?.inlineDocuments, 1, JSON.stringify(body))
 })
@@ -141,7 +165,20 @@ t.test('media: texts, arguments, citations and settings are none', async t => {
       text: 'hi',
       annotations: [{ type: 'file_citation', file_id: 'f' }],
     }),
-    { input: 'hi', tools: [{ type: 'mcp', server_url: 'https://e.com' }] },
+    { input: 'hi', tools: [{ type: 'mcp', server_url: 'https://e.com', headers: { image: 'a' } }] },
+    { input: 'hi', tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] },
+    { input: 'hi', tools: [{ type: 'code_interpreter', container: '' }] },
+    {
+      messages: [],
+      tools: [
+        {
+          name: 'f',
+          input_schema: { properties: { image_url: { type: 'string' }, file_id: 'x' } },
+        },
+        { type: 'function', function: { name: 'f', parameters: { container: 'x' } } },
+      ],
+    },
+    parts({ text: 'x' }, { functionDeclarations: [{ name: 'f', parameters: { file_id: 'x' } }] }),
     { input: [{ type: 'web_search_call', action: { type: 'open_page', url: 'https://e.com' } }] },
   ])
     t.equal(mediaReferencesIn(body), undefined, JSON.stringify(body))
