@@ -23,7 +23,6 @@ import {
   catalogueOf,
   hasModelStage,
   modelsIn,
-  modelsOf,
   namesModel,
   readCatalogue,
   requestedModel,
@@ -33,6 +32,7 @@ import { editAttempt, UNPRICED_TIERS } from './conversion/unpriced-tiers.ts'
 import { isOpen } from './credentials/credential-extraction.ts'
 import { exportAccounts } from './declared-accounts/command.ts'
 import { type Admission, CallAdmission } from './ledger/admission/call-admission.ts'
+import { pricesOf, sharedPrices } from './ledger/admission/configured-prices.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
 import { LEDGER, reportSections, reportUnusedSections } from './ledger/declarations.ts'
 import {
@@ -69,14 +69,6 @@ const refusal = errors({
 /** The metered call of a WebSocket. */
 const CALL: Slot<Admission['call']> = { name: 'metered call' }
 
-const pricesOf = (host: HostBase): Prices =>
-  new Prices({
-    models: modelsOf(host),
-    settings: host.section('settings'),
-    upstreams: optionsOf(host.upstreams),
-  })
-const optionsOf = (upstreams: HostBase['upstreams']): Document[string] =>
-  Object.fromEntries(Object.entries(upstreams).map(([name, { options }]) => [name, options]))
 const MODELS: Parameters<typeof ledgerCommands>[0] = {
   prices: pricesOf,
   namesModel,
@@ -120,7 +112,7 @@ export default {
   setup(options, host): Stage {
     if (!hasModelStage(host.route)) return {}
     const ledger = sharedLedger(host)
-    const prices = host.share('prices', host.config.hash, () => pricesOf(host))
+    const prices = sharedPrices(host)
     const admission = new CallAdmission(host, ledger, prices)
     const about = namesModel(host.route) ? describePrice(options, host.route) : {}
     const override = overrideOf(options, prices.currency)

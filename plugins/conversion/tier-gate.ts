@@ -6,7 +6,7 @@ import type { Exchange, Host, Json } from '../../engine/plugin.ts'
 import type { PricedTiers } from '../formats/tiers.ts'
 import { readStrict } from './client-format-option.ts'
 import { DroppedFieldReport, isStrict } from './dropped-fields.ts'
-import { leaveOutTiers, unpricedTiersOf } from './unpriced-tiers.ts'
+import { leaveOutTiers, type UnpricedTiers, unpricedTiersOf } from './unpriced-tiers.ts'
 
 const refusal = errors({
   METER_TIER: [400, 'This model is not offered with these options: %s. Leave them out.'],
@@ -37,8 +37,17 @@ export class TierGate {
   check(
     exchange: Exchange,
     body: Json,
-    { model, tierRule, tiers }: GatedModel,
+    model: GatedModel,
   ): { readonly body: Json; readonly dropped: DroppedFieldReport } | undefined {
+    const excess = this.find(exchange, body, model)
+    return excess && { body: leaveOutTiers(exchange, excess.unpriced), dropped: excess.dropped }
+  }
+  /** The same for a request that another exchange sends: what is to be left out of it. */
+  find(
+    exchange: Exchange,
+    body: Json,
+    { model, tierRule, tiers }: GatedModel,
+  ): { readonly unpriced: UnpricedTiers; readonly dropped: DroppedFieldReport } | undefined {
     if (tierRule === 'pass' || !this.#readsTiers) return undefined
     const unpriced = unpricedTiersOf(exchange.request, body, tiers)
     if (!unpriced) return undefined
@@ -48,7 +57,7 @@ export class TierGate {
     const dropped = new DroppedFieldReport({})
     for (const name of names) dropped.add(name)
     if (isStrict(this.#isStrict, exchange)) dropped.refuse(model)
-    return { body: leaveOutTiers(exchange, unpriced), dropped }
+    return { unpriced, dropped }
   }
 }
 interface GatedModel {

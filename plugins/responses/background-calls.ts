@@ -17,6 +17,7 @@ import { forwardedHeadersOf } from '../conversion/forwarded-headers.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { checkNamedFiles } from '../file-store/request-references.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
+import { withoutUnpriced } from '../ledger/admission/configured-prices.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { Undo } from '../undo/undo.ts'
 import { fault } from './faults.ts'
@@ -103,6 +104,7 @@ export class BackgroundCalls {
     const { id, storage, answer: queuedResponse, failure } = queued
     // The call runs after its answer: a file that it lacks is refused now.
     await checkNamedFiles(host, storage.account, queued.body, request.path)
+    const { body, dropped } = withoutUnpriced(host, exchange, queued.body)
     const call: BackgroundCall = {
       account: storage.account,
       id,
@@ -110,7 +112,7 @@ export class BackgroundCalls {
       request: exchange.id,
       path: request.path,
       headers: { ...forwardedHeadersOf(request), 'content-type': 'application/json' },
-      body: JSON.stringify({ store: false, ...queued.body }),
+      body: JSON.stringify({ store: false, ...body }),
       slots: { ...slots.toJson(), ...queued.slots },
       targets,
       queuedResponse,
@@ -130,7 +132,8 @@ export class BackgroundCalls {
     exchange.onEnd(({ fault }) => {
       if (fault?.code === 'RESPONSE_REAPED') this.#membership.reportExpelled(process)
     })
-    exchange.answer(200, queuedResponse)
+    const reply = exchange.answer(200, queuedResponse)
+    dropped?.report(reply, this.#log, exchange.id)
   }
   /** Runs the calls that no process runs. */
   async resume(host: Host): Promise<void> {

@@ -91,6 +91,21 @@ for (const [model, answer] of Object.entries(ANSWERS)) {
   })
 }
 
+t.test('background interaction: a tier without a price is left out, and named', async t => {
+  await upstream.script('gi', plainReply(interactionBody('standard')))
+  const request = { model: 'gi', input: 'Think', background: true, service_tier: 'priority' }
+  const response = await fetch(`${gateway.url}/v1/interactions`, {
+    method: 'POST',
+    headers: { 'x-goog-api-key': await gateway.key(), 'content-type': 'application/json' },
+    body: JSON.stringify(request),
+  })
+  t.equal(response.status, 200)
+  t.equal(response.headers.get('x-tollgate-dropped'), 'service_tier')
+  const { id } = (await response.json()) as { readonly id: string }
+  await until(id, 'completed')
+  t.notOk('service_tier' in (await lastRequest('gi')), 'the upstream gets none')
+})
+
 t.test('background interaction: another worker finishes it after its own crashes', async t => {
   await upstream.script(
     'gi',

@@ -39,6 +39,16 @@ const killWorkers = async (): Promise<void> => {
   for (const { pid } of workers) process.kill(pid, 'SIGKILL')
 }
 
+t.test('background response: a tier without a price is left out, and named', async t => {
+  await upstream.script('gp', plainReply(responseBody('resp_x', 'standard')))
+  const { data, response } = await mine.responses
+    .create({ model: 'gp', input: 'Think', background: true, service_tier: 'flex' })
+    .withResponse()
+  t.equal(response.headers.get('x-tollgate-dropped'), 'service_tier')
+  await until(data.id, 'completed')
+  t.notOk('service_tier' in (await sentBody('gp')), 'the upstream gets none')
+})
+
 t.test('background response: completes after its client disconnects, and is charged', async t => {
   await upstream.script('cl', plainReply(messageBody('done')))
   const [gate, ...rest] = [
