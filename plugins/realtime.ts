@@ -1,7 +1,7 @@
 /** Plugin `realtime`: usage of realtime sessions over a WebSocket, and the error event before a
  *  session is closed. */
 import { flag } from '../engine/config/shape.ts'
-import type { Bytes, Exchange, Message, Plugin, Slot } from '../engine/plugin.ts'
+import type { Bytes, Exchange, Json, Message, Plugin, Slot } from '../engine/plugin.ts'
 import { createOwnerWatch } from './credentials/work-owner.ts'
 import { bodyOf } from './dialects/index.ts'
 import {
@@ -17,6 +17,7 @@ import { omitZeroMeters } from './formats/format.ts'
 import { servedOf } from './formats/served.ts'
 import { PROMPT_METERS } from './formats/token-meters.ts'
 import {
+  type Attributes,
   CLOSE_MESSAGE,
   METERED,
   type Meter,
@@ -24,6 +25,7 @@ import {
   type PricedMeters,
   SERVED,
   USAGE,
+  type UsagePart,
 } from './slots.ts'
 
 export default {
@@ -63,6 +65,7 @@ const OWNER_WATCH: Slot<ReturnType<typeof createOwnerWatch>> = { name: 'owner-wa
 const DONE = Buffer.from('"response.done"')
 /** Events of sessions that are billed by their duration. */
 const SESSION = ['"session.usage.updated"', '"session.closed"'].map(each => Buffer.from(each))
+const CREATED = Buffer.from('"session.created"')
 const TRANSCRIBED_TYPE = 'input_audio_transcription.completed'
 const TRANSCRIBED = Buffer.from(`${TRANSCRIBED_TYPE}"`)
 const DELTA = Buffer.from('.delta"')
@@ -76,7 +79,11 @@ const AUDIO_TOKEN_CHARACTERS = 3_200
 /** Usage of one session. */
 class SessionUsage {
   readonly #exchange: Exchange
-  #total: Meters = {}
+  /** The finished ones, by the attributes of the responses. */
+  readonly #parts = new Map<string, UsagePart>()
+  /** Of the previous response. */
+  #attributes: Attributes = {}
+  #model: Json | undefined
   /** Estimated output tokens of the response in progress: charged if its end never arrives. */
   #text = 0
   #audio = 0
@@ -84,6 +91,8 @@ class SessionUsage {
   #transcript = 0
   /** Input meters of the previous response: the next one has no fewer. */
   #lastInput: Meters = {}
+  /** Of the session, that are charged. */
+  #seconds = 0
 
   constructor(exchange: Exchange) {
     this.#exchange = exchange
@@ -95,23 +104,43 @@ class SessionUsage {
     else if (bytes.includes(DONE)) this.#onDone(bytes)
     else if (bytes.includes(TRANSCRIBED)) this.#onTranscribed(bytes)
     else if (SESSION.some(type => head.includes(type))) this.#onSession(bytes)
+    else if (head.includes(CREATED)) this.#onCreated(bytes)
+  }
+  #onCreated(bytes: Bytes): void {
+    const event = parseJson(Buffer.from(bytes).toString())
+    if (!isFields(event) || event.type !== 'session.created') return
+    this.#model = lenientObject(event, 'session').model
+    this.#exchange.slots.set(SERVED, servedOf(undefined, this.#model))
+  }
+  #add(meters: Meters, attributes: Attributes = {}): void {
+    addPart(this.#parts, omitZeroMeters(meters), attributes)
+  }
+  /** `pending`: of what is in progress, which is estimated. */
+  #setUsage(estimated: boolean, pending?: Meters): void {
+    const parts = new Map(this.#parts)
+    if (pending) addPart(parts, omitZeroMeters(pending), this.#attributes)
+    const list = [...parts.values()]
+    const meters = list.reduce<Meters>((sum, part) => addMeters(sum, part.meters), {})
+    const usage = { meters, estimated, ...(list.length > 1 && { parts: list }) }
+    this.#exchange.slots.set(USAGE, usage)
   }
   #onDelta(head: Buffer, { length }: Buffer): void {
     if (head.includes(AUDIO)) this.#audio += length / AUDIO_TOKEN_CHARACTERS
     else if (head.includes(TRANSCRIPT)) this.#transcript++
     else this.#text++
-    this.#exchange.slots.set(USAGE, { meters: this.#estimate(), estimated: true })
+    this.#setUsage(true, this.#pending())
   }
-  /** All responses and transcripts so far, with what is in progress. */
-  #estimate(): Meters {
-    const isResponding = this.#text > 0 || this.#audio > 0
-    return omitZeroMeters(
-      addMeters(addMeters(this.#total, isResponding ? this.#lastInput : {}), {
-        output: this.#text,
-        audio_output: Math.ceil(this.#audio),
-        transcription_output: this.#transcript,
-      }),
-    )
+  /** Estimated from what has arrived of the response and the transcript in progress. */
+  #pending(): Meters {
+    return {
+      ...(this.#isResponding && this.#lastInput),
+      output: this.#text,
+      audio_output: Math.ceil(this.#audio),
+      transcription_output: this.#transcript,
+    }
+  }
+  get #isResponding(): boolean {
+    return this.#text > 0 || this.#audio > 0
   }
   /** Another model writes the transcript, which is billed apart from the responses. */
   #onTranscribed(bytes: Bytes): void {
@@ -119,30 +148,29 @@ class SessionUsage {
     if (!isFields(event) || !String(event.type).endsWith(TRANSCRIBED_TYPE)) return
     const usage = lenientObject(event, 'usage')
     const isReported = isCount(usage.input_tokens) || quantity(usage.seconds) > 0
-    const meters = isReported
+    const meters: Meters = isReported
       ? transcriptMetersOf(usage, this.#exchange.slots.get(METERED))
       : { transcription_output: this.#transcript }
     this.#transcript = 0
-    this.#total = addMeters(this.#total, omitZeroMeters(meters))
-    const isResponding = this.#text > 0 || this.#audio > 0
-    this.#exchange.slots.set(USAGE, {
-      meters: isResponding ? this.#estimate() : this.#total,
-      estimated: isResponding || !isReported,
-    })
+    this.#seconds += meters.seconds ?? 0
+    this.#add(meters)
+    const isResponding = this.#isResponding
+    this.#setUsage(isResponding || !isReported, isResponding ? this.#pending() : undefined)
   }
   /** `seconds`: of the session so far. */
   #onSession(bytes: Bytes): void {
     const event = parseJson(Buffer.from(bytes).toString())
     const seconds = isFields(event) ? quantity(lenientObject(event, 'usage').seconds) : 0
-    if (seconds <= (this.#total.seconds ?? 0)) return
-    this.#total = { ...this.#total, seconds }
-    this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: false })
+    if (seconds <= this.#seconds) return
+    this.#add({ seconds: seconds - this.#seconds })
+    this.#seconds = seconds
+    this.#setUsage(false)
   }
   #onDone(bytes: Bytes): void {
     const event = parseJson(Buffer.from(bytes).toString())
     if (!isFields(event) || event.type !== 'response.done') return
     const { id, usage, service_tier } = lenientObject(event, 'response')
-    this.#exchange.slots.set(SERVED, servedOf(id, undefined, { service_tier }))
+    this.#attributes = servedOf(undefined, undefined, { service_tier }).attributes ?? {}
     const estimate = {
       ...this.#lastInput,
       output: this.#text,
@@ -153,8 +181,16 @@ class SessionUsage {
     const meters = isReported ? metersOf(usage) : omitZeroMeters(estimate)
     this.#lastInput = inputOf(meters)
     this.#text = this.#audio = 0
-    this.#total = addMeters(this.#total, meters)
-    this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: !isReported })
+    this.#add(meters, this.#attributes)
+    this.#exchange.slots.set(SERVED, servedOf(id, this.#model, { service_tier: this.#tiers }))
+    this.#setUsage(!isReported)
+  }
+  /** The charge of the session names all of them. */
+  get #tiers(): string | undefined {
+    const tiers = [...this.#parts.values()].flatMap(({ attributes }) =>
+      attributes.service_tier === undefined ? [] : [String(attributes.service_tier)],
+    )
+    return tiers.length > 0 ? tiers.join(', ') : undefined
   }
 }
 const SESSION_USAGE: Slot<SessionUsage> = { name: 'session-usage' }
@@ -202,6 +238,12 @@ const metersOf = (usage: Fields): Meters => {
 }
 const inputOf = (meters: Meters): Meters =>
   Object.fromEntries(PROMPT_METERS.map(meter => [meter, meters[meter] ?? 0]))
+/** A response is priced by its own attributes. */
+const addPart = (parts: Map<string, UsagePart>, meters: Meters, attributes: Attributes): void => {
+  const key = JSON.stringify(attributes)
+  const earlier = parts.get(key)?.meters ?? {}
+  parts.set(key, { meters: addMeters(earlier, meters), attributes })
+}
 const addMeters = (one: Meters, other: Meters): Meters => {
   const sum: { [meter: string]: number } = { ...one }
   for (const [meter, amount] of Object.entries(other))

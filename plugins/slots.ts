@@ -142,9 +142,18 @@ export type Meters = Readonly<Partial<Record<Meter, number>>>
 /** Attributes that a price may depend on, by their names in prices: service_tier, speed,
  *  inference_geo, quality, size, resolution, … */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
+/** A part of a usage. */
+export interface UsagePart {
+  readonly meters: Meters
+  /** They replace those of the request in its price. */
+  readonly attributes: Attributes
+}
 /** The usage of one exchange. */
 export interface Usage {
   readonly meters: Meters
+  /** Of a session whose answers reported different attributes: together they are `meters`. Each is
+   *  priced by its own attributes. Absent: there is one part. */
+  readonly parts?: readonly UsagePart[]
   /** Of a usage that is stored or polled: attributes that the answer reported. They replace those
    *  of the request in its price. */
   readonly attributes?: Attributes

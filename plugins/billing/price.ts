@@ -1,10 +1,10 @@
 /** Prices the usage of a call: the exact sum of its lines, rounded once to a nano, half up.
  *  Pure. */
-import type { Meter } from '../slots.ts'
+import type { Meter, UsagePart } from '../slots.ts'
 import { holds } from './condition.ts'
 import type { RuleLine } from './line.ts'
 import { groupByPricingMeter, type PricedQuantity } from './priced-quantities.ts'
-import { factsAtEnd, type PricingFacts } from './pricing-facts.ts'
+import { factsAtEnd, type PricingFacts, withServed } from './pricing-facts.ts'
 import type { Rule } from './rule.ts'
 import {
   amountOf,
@@ -17,7 +17,7 @@ import {
   termsOf,
 } from './sum.ts'
 import { lookUp } from './table.ts'
-import type { ExactUsage, Facts } from './usage.ts'
+import { type ExactUsage, type Facts, toExactUsage } from './usage.ts'
 
 export interface Charge {
   readonly nanos: bigint
@@ -27,20 +27,45 @@ export interface Charge {
   readonly unpriced: readonly Meter[]
 }
 
-export const price = (usage: ExactUsage, rule: Rule, facts: Facts): Charge => {
+export const price = (usage: ExactUsage, rule: Rule, facts: Facts): Charge =>
+  sumOf([{ usage, facts }], rule)
+
+/** Prices a session, which is one call. */
+export const priceParts = (parts: readonly UsagePart[], rule: Rule, facts: Facts): Charge =>
+  sumOf(
+    parts.map(({ meters, attributes }, index) => ({
+      usage: toExactUsage({ meters: index === 0 ? meters : { ...meters, calls: 0 } }),
+      facts: withServed(facts, attributes),
+    })),
+    rule,
+  )
+
+/** A part of the usage of a call that has facts of its own. */
+interface PricedPart {
+  readonly usage: ExactUsage
+  readonly facts: Facts
+}
+const sumOf = (parts: readonly PricedPart[], rule: Rule): Charge => {
   if (rule.free) return { nanos: 0n, lines: [], unpriced: [] }
+  const unpriced = new Set<Meter>()
+  const sum = createSum(rule, true)
+  for (const part of parts) for (const meter of addPart(sum, part, rule)) unpriced.add(meter)
+  sum.close()
+  return { nanos: sum.nanos(), lines: sum.lines, unpriced: [...unpriced] }
+}
+/** Returns the meters without a price. */
+const addPart = (sum: ChargeSum, { usage, facts }: PricedPart, rule: Rule): readonly Meter[] => {
   const pricingFacts = factsAtEnd(usage, facts)
   const { byMeter, unpriced: unpricedMeters } = groupByPricingMeter(usage.quantities, rule)
-  const unpriced = new Set([...unpricedMeters, ...usage.invalid])
-  const sum = createSum(rule, true)
+  const unpriced: Meter[] = [...unpricedMeters, ...usage.invalid]
   for (const [meter, { lines }] of rule.pricedMeters) {
     const pricedQuantity = byMeter.get(meter)
     const line = lines.find(each => holds(each.when, pricingFacts) === true)
     if (pricedQuantity && !addLine(sum, line, pricedQuantity, rule, pricingFacts))
-      unpriced.add(meter)
+      unpriced.push(meter)
   }
-  sum.close(holds(rule.discount?.when ?? [], pricingFacts))
-  return { nanos: sum.nanos(), lines: sum.lines, unpriced: [...unpriced] }
+  sum.discount(holds(rule.discount?.when ?? [], pricingFacts))
+  return unpriced
 }
 
 const addLine = (

@@ -55,16 +55,19 @@ export interface ChargeSum {
   readonly lines: Line[]
   /** Calls `describe` only if the sum has lines. */
   add(amount: bigint, describe: () => Omit<Line, 'nanos'>): void
-  /** Applies the discount of the rule, then its minimum. `isDiscounted`: whether the condition of
-   *  the discount holds; undefined: that is unknown, and the larger sum counts. */
-  close(isDiscounted: boolean | undefined): void
+  /** Applies the discount of the rule to what was added since the last call. `isDiscounted`:
+   *  whether the condition of the discount holds; undefined: that is unknown, and the larger sum
+   *  counts. */
+  discount(isDiscounted: boolean | undefined): void
+  /** Applies the minimum of the rule. */
+  close(): void
   nanos(): bigint
 }
 /** Each line gets the growth of the rounded sum, so that the lines add up to it. `withLines`:
  *  collects receipt lines. */
 export const createSum = (rule: Rule, withLines: boolean): ChargeSum => {
   const lines: Line[] = []
-  let [sum, nanos, hasLines] = [0n, 0n, false]
+  let [sum, nanos, discountedUpTo, hasLines] = [0n, 0n, 0n, false]
   const add: ChargeSum['add'] = (amount, describe) => {
     hasLines = true
     sum += amount
@@ -77,13 +80,17 @@ export const createSum = (rule: Rule, withLines: boolean): ChargeSum => {
     lines,
     add,
     nanos: () => roundToNanos(sum, rule),
-    close(isDiscounted) {
+    discount(isDiscounted) {
       const { discount } = rule
+      const added = sum - discountedUpTo
       if (discount && isDiscounted !== false && hasLines) {
-        const reduced = discountedSum(sum, discount, partsOf(discount.step, rule))
-        const change = reduced - sum
+        const reduced = discountedSum(added, discount, partsOf(discount.step, rule))
+        const change = reduced - added
         if (isDiscounted || change > 0n) add(change, () => discountTerms(discount))
       }
+      discountedUpTo = sum
+    },
+    close() {
       const missing = partsOf(rule.min, rule) - sum
       if (!hasLines || missing <= 0n) return
       const min = printPrice(rule.min, 2)

@@ -65,7 +65,8 @@ const computeWorstCase = (rule: Rule, bounds: Bounds, facts: Facts, withLines: b
   const sum = createSum(rule, withLines)
   for (const [each, allotment] of allotQuantities(candidates, maximums))
     addLine(sum, each, allotment, rule)
-  sum.close(holds(rule.discount?.when ?? [], pricingFacts))
+  sum.discount(holds(rule.discount?.when ?? [], pricingFacts))
+  sum.close()
   const unboundedCandidates = candidates.filter(
     ({ most, highestPrice }) => most === undefined && highestPrice > 0n,
   )

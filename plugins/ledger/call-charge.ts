@@ -2,7 +2,7 @@
 import type { Exchange, Log, Metrics } from '../../engine/plugin.ts'
 import { priceFast } from '../billing/fast-price.ts'
 import { printMoney } from '../billing/money.ts'
-import { price } from '../billing/price.ts'
+import { price, priceParts } from '../billing/price.ts'
 import { costsStandard } from '../billing/priced-tiers.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { type Facts, toExactUsage } from '../billing/usage.ts'
@@ -57,6 +57,10 @@ export const priceUsage = (
   usage: Usage,
   { rule, facts }: Pick<CallTerms, 'rule' | 'facts'>,
 ): CallCharge => {
+  if (usage.parts) {
+    const { nanos, lines, unpriced } = priceParts(usage.parts, rule, facts)
+    return { nanos, lines: JSON.stringify(lines), unpriced }
+  }
   const fastPrice = costsStandard(rule, facts) ? rule.fastPrice : undefined
   const result = fastPrice && priceFast(fastPrice, usage.meters)
   if (result) return { nanos: result.nanos, lines: result.lines, unpriced: ALL_PRICED }

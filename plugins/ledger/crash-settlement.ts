@@ -1,10 +1,10 @@
 /** Crash settlement: charges the calls of a crashed process by their last checkpoint, at the price
  *  of their hold. */
 import type { Database, Log, Row, Sql, Statement } from '../../engine/plugin.ts'
-import { price } from '../billing/price.ts'
+import { price, priceParts } from '../billing/price.ts'
 import { type Rule, thaw } from '../billing/rule.ts'
 import { type Attribute, type Facts, toExactUsage } from '../billing/usage.ts'
-import type { Meters, Usage } from '../slots.ts'
+import type { Meters, Usage, UsagePart } from '../slots.ts'
 import { isCode } from './faults.ts'
 import { nanosOf, settleCharge, windowsOf } from './statements.ts'
 import { walletsOf } from './wallet.ts'
@@ -54,7 +54,7 @@ export const checkpointCharge = (checkpoint: {
  *  it. */
 export const checkpointOf = (
   request: string,
-  { meters: { output = 0, ...others } }: Usage,
+  { meters: { output = 0, ...others }, parts }: Usage,
   { rule, facts }: { readonly rule: Rule; readonly facts: Facts },
   isStreaming: boolean,
   served?: string | null,
@@ -63,11 +63,22 @@ export const checkpointOf = (
     request,
     output,
     usage: JSON.stringify(others),
-    attributes: attributesOf(rule, facts),
+    attributes: parts ? textOf(parts, facts) : attributesOf(rule, facts),
     served,
   }),
   ...(isStreaming && { progress: 0 }),
 })
+
+/** In the column `attributes`: the parts of a session. No attribute of a price has this name, which
+ *  begins with a letter. */
+const PARTS = '*parts'
+const textOf = (parts: readonly UsagePart[], { attributes: ofRequest }: Facts): string =>
+  JSON.stringify({
+    [PARTS]: parts.map(({ meters, attributes }) => ({
+      meters,
+      attributes: { ...ofRequest, ...attributes },
+    })),
+  })
 
 /** The request attributes that the price depends on, as JSON; null: none. The store gets no
  *  others. */
@@ -118,12 +129,8 @@ const settleOne = async (
 
 const settlementOf = (row: Row, now: number) => {
   const meters: Meters = { ...parseObject(row.usage), output: Number(row.noted) }
-  const attributes = parseObject(row.attributes) as Readonly<Record<string, Attribute>>
   const rule = thaw(String(row.rule))
-  const { nanos, lines } = price(toExactUsage({ meters }), rule, {
-    at: Number(row.opened),
-    attributes,
-  })
+  const { nanos, lines } = priceOf(row, meters, rule)
   const heldAmount = nanosOf(row.held)
   const amount = nanos < heldAmount ? nanos : heldAmount
   const key = row.key === null ? undefined : Number(row.key)
@@ -137,5 +144,13 @@ const settlementOf = (row: Row, now: number) => {
     closedAt: now,
     wallets: walletsOf(Number(row.account), key, windowsOf(row)),
   })
+}
+const priceOf = ({ attributes: text, opened }: Row, meters: Meters, rule: Rule) => {
+  const { [PARTS]: parts, ...attributes } = parseObject(text) as StoredAttributes
+  const facts = { at: Number(opened), attributes }
+  return parts ? priceParts(parts, rule, facts) : price(toExactUsage({ meters }), rule, facts)
+}
+type StoredAttributes = Readonly<Record<string, Attribute>> & {
+  readonly [PARTS]?: readonly UsagePart[]
 }
 const parseObject = (text: unknown): object => (typeof text === 'string' ? JSON.parse(text) : {})

@@ -200,7 +200,7 @@ export class MeteredCall {
     const nanos = this.priceOf(usage)
     const { id, writes } = this.#exchange
     const served = servedByOf(this.#exchange, this.#firstContentAt)
-    const checkpoint = checkpointOf(id, usage, this.#servedTerms(), isStreaming, served)
+    const checkpoint = checkpointOf(id, usage, this.#servedTerms(usage), isStreaming, served)
     const hold = [...this.#payer.recount(id), holdAtLeast(id, this.dueFor(usage), this.#payer.plan)]
     writes.setCrashStatements(...hold, checkpoint)
     return nanos
@@ -280,15 +280,16 @@ export class MeteredCall {
   #chargeOf(usage: Usage): CallCharge {
     const served = this.#exchange.slots.get(SERVED)?.attributes
     if (this.#lastPrice?.usage !== usage || this.#lastPrice.served !== served)
-      this.#lastPrice = { usage, served, charge: priceUsage(usage, this.#servedTerms(served)) }
+      this.#lastPrice = { usage, served, charge: priceUsage(usage, this.#servedTerms(usage)) }
     return this.#lastPrice.charge
   }
-  /** Facts of the answer so far replace those of the request. */
-  #servedTerms(served = this.#exchange.slots.get(SERVED)?.attributes): CallTerms {
+  /** Facts of the answer so far replace those of the request. Parts have facts of their own. */
+  #servedTerms({ parts }: Usage): CallTerms {
+    const served = this.#exchange.slots.get(SERVED)?.attributes
     const terms = this.#terms
     const { fastPrice, tiers } = terms.rule
     // A price by counts alone.
-    if (!served || (fastPrice && tiers.size === 0)) return terms
+    if (!served || parts || (fastPrice && tiers.size === 0)) return terms
     return { ...terms, facts: withServed(terms.facts, served) }
   }
   #row(): Hold {

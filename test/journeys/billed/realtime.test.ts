@@ -23,6 +23,13 @@ models:
     price: { input: 0.01, cached: 0.001, output: 0.02, audio_input: 0.1, audio_output: 0.2, image_input: 0.05 }
   quiet: { to: gp/there, free: true }
   scribe: { to: gp/there, context: 100, output: 50, price: { input: 0.01, output: 0.02, audio_input: 0.1, audio_output: 0.2, transcription_input: 0.03, transcription_output: 0.05, transcription_seconds: 0.5 } }
+  tiers:
+    to: gp/there
+    context: 100
+    output: 50
+    price:
+      input: [{ price: 0.02, when: { service_tier: priority } }, { price: 0.01 }]
+      output: [{ price: 0.04, when: { service_tier: priority } }, { price: 0.02 }]
   ears: { to: gp/there, context: 100, output: 50, price: { input: 0.01, output: 0.02 } }
 routes:
   - { path: 'WS /v1/realtime', name: realtime, auth: key, model: { query: model }, realtime: true, errors: openai }
@@ -311,5 +318,45 @@ t.test('realtime: a session that is billed by its duration is charged its last c
   await client.closed
   const charge = await closedCharge()
   t.match(charge, { state: 'settled', amount: 900_000_000, estimated: 0 })
+  await deleteCharges()
+})
+
+const answerAt = (
+  service_tier: string | undefined,
+  input_tokens: number,
+  output_tokens: number,
+) => ({
+  type: 'response.done',
+  response: { id: `r-${input_tokens}`, service_tier, usage: { input_tokens, output_tokens } },
+})
+t.test('realtime: each response of a session is priced by its own tier', async t => {
+  const client = await dial('tiers')
+  const session = { type: 'session.created', session: { id: 's', model: 'live-2026' } }
+  const answers = [
+    answerAt('priority', 10, 4),
+    answerAt('default', 20, 2),
+    answerAt('priority', 1, 1),
+  ]
+  sendEvents(client, session, ...answers, answerAt(undefined, 5, 5))
+  await client.until(5)
+  client.socket.close()
+  await client.closed
+  const charge = await closedCharge()
+  // 11 and 5 tokens at the price of priority, 25 and 7 at the standard.
+  t.match(charge, {
+    state: 'settled',
+    amount: 220_000_000 + 200_000_000 + 250_000_000 + 140_000_000,
+  })
+  t.same(JSON.parse(String(charge.usage)), { input: 36, output: 12 })
+  const lines = JSON.parse(String(charge.lines)) as readonly { readonly quantity: string }[]
+  t.same(
+    lines.map(({ quantity }) => quantity),
+    ['11', '5', '20', '2', '5', '5'],
+  )
+  t.match(JSON.parse(String(charge.served)), {
+    id: 'r-5',
+    model: 'live-2026',
+    attributes: { service_tier: 'priority, default' },
+  })
   await deleteCharges()
 })

@@ -72,6 +72,22 @@ for (const [at, books] of booksByEngine.entries())
     t.match(await row('a2'), { amount: 6_005_000, uncollected: 0 })
     t.match(await row('a3'), { amount: 1_000, uncollected: 3_004_000 })
     t.match(await row('a4'), { state: 'open' }, 'a hold without a checkpoint stays open')
+    await open('parts', 10n ** 9n)
+    const usage = {
+      meters: { input: 30, output: 6 },
+      parts: [
+        { meters: { input: 10, output: 4 }, attributes: { tier: 'fast' } },
+        { meters: { input: 20, output: 2 }, attributes: {} },
+      ],
+      estimated: false,
+    }
+    await database.write([checkpointOf('parts', usage, { rule, facts: { at: 1 } }, false)])
+    await settleCheckpoints(database, SILENT_LOG, Date.now())
+    t.match(
+      await row('parts'),
+      { amount: 10_030_000, usage: '{"input":30,"output":6}' },
+      'each part of a session is priced by its own attributes',
+    )
     await checkpoint('a1', 999)
     await settleCheckpoints(database, SILENT_LOG, Date.now())
     t.match(await row('a1'), { noted: 3 }, 'a closed charge keeps its checkpoint')
