@@ -40,6 +40,8 @@ export interface Exchange {
   /** A rule for every target of this exchange, present and later ones: returns those that it
    *  permits, or throws. The same list needs the same result: its balance is kept. */
   restrict(rule: (targets: readonly Target[]) => readonly Target[]): void
+  /** Whether the rules so far permit this target. */
+  permits(target: Target): boolean
   /** Throws unless `hasReply`: until `next()` resolves or a stage answers. */
   readonly reply: Reply
   /** Number of attempts so far. */

@@ -178,6 +178,9 @@ export class Call implements Exchange {
   restrict(rule: TargetRule): void {
     this.#targets.restrict(rule)
   }
+  permits(target: Target): boolean {
+    return this.#targets.permits(target)
+  }
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()

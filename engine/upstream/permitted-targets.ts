@@ -15,11 +15,22 @@ export class PermittedTargets {
   }
   /** Throws the fault of a rule that permits none. */
   replace(list: readonly Target[]): void {
-    this.#list = this.#rules.reduce((permitted, rule) => rule(permitted), list)
+    this.#list = this.#permitted(list)
+  }
+  /** Whether the rules permit a target that is not in the list. */
+  permits(target: Target): boolean {
+    try {
+      return this.#permitted([target]).length > 0
+    } catch {
+      return false
+    }
   }
   restrict(rule: TargetRule): void {
     this.#rules = [...this.#rules, rule]
     this.#list = rule(this.#list)
+  }
+  #permitted(list: readonly Target[]): readonly Target[] {
+    return this.#rules.reduce((permitted, rule) => rule(permitted), list)
   }
 }
 const NO_RULES: readonly TargetRule[] = []

@@ -22,6 +22,7 @@ import { PROMPT_CACHE } from '../conversion/prompt-cache-option.ts'
 import { TIER_RULE } from '../conversion/tier-gate.ts'
 import { ZONE } from '../slots.ts'
 import { DEFAULTS } from './defaults.ts'
+import { MIRROR } from './mirror.ts'
 import { TRAITS } from './traits.ts'
 
 const AFFINITY_SOURCES = [
@@ -230,6 +231,7 @@ const MODEL = object(
       ),
       { examples: [{ chat: false, '*': { required: ['max_tokens'] } }] },
     ),
+    mirror: MIRROR,
     cache: oneOf(
       '`exact`: equal requests of one owner are answered from the cache; see `cache:`.',
       ['exact'],

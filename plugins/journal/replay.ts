@@ -3,17 +3,15 @@ import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
 import type { CommandResult, HostBase, Json, Target } from '../../engine/plugin.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
-import { isFields, parseJson } from '../formats/fields.ts'
-import type { TargetFormat } from '../formats/format.ts'
+import { type NamedTarget, sendingFormat, sendPrompt } from '../conversion/send-prompt.ts'
+import { isFields } from '../formats/fields.ts'
 import type { Answer } from '../formats/hub/answer.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { formatsOf } from '../formats/index.ts'
-import { supportedFormats, translationOrder } from '../formats/supported-formats.ts'
 import type { JournalRecord } from './record.ts'
 
-/** ms of the whole response, and its bytes. */
+/** ms of the whole response. */
 const TIMEOUT = 600_000
-const LARGEST = 64 * 1024 * 1024
 const IGNORE = { add() {} }
 
 const fault = errors({
@@ -61,43 +59,14 @@ const targetOf = (host: HostBase, { upstream, target }: JournalRecord, to: unkno
   return { ...result, name: result.name ?? text }
 }
 
-const formatFor = (host: HostBase, target: Target): TargetFormat => {
-  const { targets } = formatsOf(host)
-  const names = supportedFormats(target, host.upstreams[target.upstream])
-  const ordered = translationOrder(names.length > 0 ? names : ['openai-chat'], {}, target.traits)
-  const format = ordered.map(name => targets.get(name)).find(each => each !== undefined)
-  if (!format) throw fault('REPLAY_FORMAT', [`${target.upstream}/${target.name}`])
-  return format
-}
-
-const send = async (
-  host: HostBase,
-  target: Target & { readonly name: string },
-  prompt: Prompt,
-): Promise<Answer> => {
-  const format = formatFor(host, target)
-  const traits = target.traits ?? {}
-  const facts = {
-    name: target.name,
-    traits,
-    ...(typeof traits.output === 'number' && { maxOutput: traits.output }),
-  }
-  const { path, body, headers } = format.codec.encodePrompt(prompt, facts, IGNORE)
-  const bytes = body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body))
-  const reply = await host.send(target.upstream, {
-    method: 'POST',
-    path,
-    headers: { 'content-type': 'application/json', ...format.headers, ...headers },
-    body: bytes,
-    timeout: TIMEOUT,
-  })
-  const text = Buffer.from(await reply.bytes(LARGEST)).toString()
-  const answer = parseJson(text)
-  if (reply.status >= 300 || !isFields(answer)) {
-    const words = text.slice(0, 500)
-    throw fault('REPLAY_REFUSED', [`${target.upstream}/${target.name}`, reply.status, words])
-  }
-  return format.codec.decodeAnswer(answer)
+const send = async (host: HostBase, target: NamedTarget, prompt: Prompt): Promise<Answer> => {
+  const name = `${target.upstream}/${target.name}`
+  const format = sendingFormat(host, target)
+  if (!format) throw fault('REPLAY_FORMAT', [name])
+  const limits = { timeout: TIMEOUT }
+  const { status, text, answer } = await sendPrompt(host, { target, format }, prompt, limits)
+  if (!answer) throw fault('REPLAY_REFUSED', [name, status, text.slice(0, 500)])
+  return answer
 }
 
 const textOf = ({ choices }: Answer): string =>

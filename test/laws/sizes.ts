@@ -49,6 +49,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [45, 'an error event that comes in pieces is searched whole, for every form of a credential'],
   [19, 'the cheapest targets are found before a conversation or a turn decides'],
   [150, 'translated requests have their texts copied as bytes: 0.98 of a whole one, 1.8 before'],
+  [17, 'a copy of a request goes only to a target that the rules of the request permit'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25

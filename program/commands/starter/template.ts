@@ -57,7 +57,7 @@ const SETTINGS = `settings:
   currency: { name: CURRENCY } # currency of accounts and prices
 `
 const PIPELINE =
-  'pipeline: [errors, headers, cors, telemetry, observe, identity, auth, zone, form, validate, model, tags, limit, idempotency, meter, account, console, openapi, translate, guard, journal, cache, embed, notify, alerts, sandbox, adapt]'
+  'pipeline: [errors, headers, cors, telemetry, observe, identity, auth, zone, form, validate, model, tags, limit, idempotency, meter, account, console, openapi, translate, guard, journal, mirror, cache, embed, notify, alerts, sandbox, adapt]'
 
 /** Routes of the shipped configuration that a new one has. */
 const ROUTES = new Set([

@@ -1,0 +1,133 @@
+/** The copies of one process: they wait in a bounded queue, are sent a few at a time, and are
+ *  compared with their first calls in metrics and the log. */
+import { largeTurn } from '../../engine/kit.ts'
+import type { Fault, HostBase } from '../../engine/plugin.ts'
+import { printMoney } from '../billing/money.ts'
+import { price } from '../billing/price.ts'
+import { toExactUsage } from '../billing/usage.ts'
+import { sendingFormat, sendPrompt } from '../conversion/send-prompt.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
+import type { Meters } from '../slots.ts'
+import type { CallFacts, Copy } from './copy.ts'
+
+/** Copies that wait, and their bytes; more are dropped and counted. */
+const MAX_WAITING = 200
+const MAX_SIZE = 16 * 1024 * 1024
+/** Copies under way at once. */
+const PARALLEL = 4
+
+export const LOST_METRIC = 'mirror_lost_total'
+const CALLS = 'mirror_calls_total'
+const SECONDS = 'mirror_seconds'
+const TOKENS = 'mirror_tokens_total'
+const COST = 'mirror_cost_total'
+export const METRICS = {
+  [LOST_METRIC]:
+    'Chosen requests that were not sent a second time: the queue was full (`queue`), the target is not permitted (`zone`), the provider would run tools (`tools`) or has to know an earlier response (`stored`), or the process or its configuration ended (`closed`).',
+  [CALLS]:
+    'Calls of models with `mirror:` that were sent twice, by side (`first`, `mirror`) and result: `ok`, a status, or the code of a fault.',
+  [SECONDS]: 'Times to the whole answer of calls that were sent twice, by side.',
+  [TOKENS]: 'Tokens of calls that were sent twice, by side and meter.',
+  [COST]:
+    'Of calls that were sent twice: what customers paid (`first`) and what the copies cost you (`mirror`), in units of the currency.',
+}
+
+export class Mirror {
+  readonly #host: HostBase
+  readonly #waiting: Copy[] = []
+  readonly #closing = new AbortController()
+  #size = 0
+  #running = 0
+
+  constructor(host: HostBase) {
+    this.#host = host
+    host.membership.leaving.addEventListener('abort', this.#close, { once: true })
+  }
+  /** Adds the copy of a call that has ended. */
+  add(copy: Copy): void {
+    const reason = this.#reasonAgainst(copy)
+    if (reason !== undefined) return this.#lose(copy, reason)
+    this.#size += copy.size
+    this.#waiting.push(copy)
+    this.#start()
+  }
+  /** Ends the copies under way, and drops those that wait. */
+  close(): void {
+    this.#host.membership.leaving.removeEventListener('abort', this.#close)
+    this.#close()
+  }
+  readonly #close = (): void => {
+    this.#closing.abort()
+    for (const copy of this.#waiting.splice(0)) this.#lose(copy, 'closed')
+    this.#size = 0
+  }
+  #reasonAgainst({ prompt, size }: Copy): string | undefined {
+    if (this.#closing.signal.aborted) return 'closed'
+    if (prompt.previous !== undefined) return 'stored'
+    if (hasProviderTools(prompt)) return 'tools'
+    const isFull = this.#waiting.length >= MAX_WAITING || this.#size + size > MAX_SIZE
+    return isFull ? 'queue' : undefined
+  }
+  #lose({ own: { model } }: Copy, reason: string): void {
+    this.#host.metrics.count(LOST_METRIC, { model, reason })
+  }
+  #start(): void {
+    while (this.#running < PARALLEL) {
+      const copy = this.#waiting.shift()
+      if (!copy) return
+      this.#running++
+      void this.#run(copy)
+    }
+  }
+  async #run(copy: Copy): Promise<void> {
+    await largeTurn()
+    const mirror = await this.#send(copy)
+    this.#size = Math.max(0, this.#size - copy.size)
+    this.#running--
+    if (this.#closing.signal.aborted) this.#lose(copy, 'closed')
+    else this.#report(copy, mirror)
+    this.#start()
+  }
+  /** Never rejects. */
+  async #send({ own: { target, rule, price: rule_ }, prompt }: Copy): Promise<CallFacts> {
+    const start = performance.now()
+    const at = Date.now()
+    const facts = { target: `${target.upstream}/${target.name}`, usage: null, cost: null }
+    const ms = () => Math.round(performance.now() - start)
+    try {
+      const format = sendingFormat(this.#host, target)
+      if (!format) return { ...facts, status: 0, error: 'MIRROR_FORMAT', ms: ms() }
+      const limits = { timeout: rule.timeout, signal: this.#closing.signal }
+      const plain = { ...prompt, stream: false }
+      const { status, answer } = await sendPrompt(this.#host, { target, format }, plain, limits)
+      const usage = answer?.meters ?? null
+      const cost = usage && rule_ ? costOf(usage, rule_, at) : null
+      return { ...facts, status, error: null, ms: ms(), usage, cost }
+    } catch (error) {
+      const { code = 'ERROR', status = 0 } = error as Partial<Fault>
+      return { ...facts, status, error: code, ms: ms() }
+    }
+  }
+  #report({ own: { model }, request, account, first }: Copy, mirror: CallFacts): void {
+    const { metrics, log } = this.#host
+    for (const [side, call] of Object.entries({ first, mirror })) {
+      const labels = { model, side }
+      metrics.count(CALLS, { ...labels, result: resultOf(call) })
+      metrics.time(SECONDS, labels, call.ms / 1_000)
+      for (const meter of ['input', 'output'] as const)
+        metrics.count(TOKENS, { ...labels, meter }, call.usage?.[meter] ?? 0)
+      if (call.cost !== null) metrics.count(COST, labels, Number(call.cost))
+    }
+    log.info({ request, account, model, first, mirror }, 'a call was sent twice')
+  }
+}
+
+/** The provider would run them a second time. */
+const hasProviderTools = ({ tools, agent }: Prompt): boolean =>
+  agent !== undefined || tools.some(({ type }) => type !== 'function' && type !== 'free')
+
+const resultOf = ({ error, status }: CallFacts): string =>
+  error ?? (status < 300 ? 'ok' : String(status))
+
+const costOf = (meters: Meters, rule: NonNullable<Copy['own']['price']>, at: number): string =>
+  printMoney(price(toExactUsage({ meters }), rule, { at }).nanos)

@@ -1,0 +1,208 @@
+/** Mirrors: requests of every format that are sent a second time after guards; errors and silence
+ *  of the second target; zones, accounts and shares; the customer pays for the first call only. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { blocksOf } from '../../docs/blocks.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import {
+  chargeOf,
+  gateway,
+  postJson,
+  prepareCustomer,
+  rows,
+} from '../../helpers/money/billing-gateway.ts'
+
+type Answer = (request: IncomingMessage, text: string, response: ServerResponse) => void
+const startServer = async (answer: Answer) => {
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    answer(request, text, response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+const answerChat = (text: string, content: string, response: ServerResponse) => {
+  const facts = { id: 'resp-1', model: 'words-2026', created: 1 }
+  const usage = { prompt_tokens: 10, completion_tokens: content.length, total_tokens: 0 }
+  if (JSON.parse(text).stream !== true) {
+    const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
+    response.writeHead(200, { 'content-type': 'application/json' })
+    return response.end(JSON.stringify({ ...facts, choices, usage }))
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
+  send({ ...facts, choices: [{ index: 0, delta: { content } }] })
+  send({ ...facts, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+  send({ ...facts, choices: [], usage })
+  return response.end('data: [DONE]\n\n')
+}
+const first = await startServer((_, text, response) => answerChat(text, 'FIRST', response))
+const copies: { readonly text: string; readonly headers: IncomingMessage['headers'] }[] = []
+const second = await startServer(({ headers }, text, response) => {
+  copies.push({ text, headers })
+  if (text.includes('break')) response.writeHead(500).end('{}')
+  // To a silent one it never answers.
+  else if (!text.includes('silence')) answerChat(text, 'THE SECOND', response)
+})
+
+const PRICE = 'price: { input: 1 / 1k, output: 1 / 1k }, output: 1000'
+const GEMINI = '/v1beta/models/words'
+const routes = (mirror: string, { more = '', place = '' } = {}) => `
+guards:
+  pii: { find: [email], on: request, do: mask, restore: true }
+  block: { words: [falcon], do: block }
+pipeline: [errors, auth, zone, model, meter, translate, guard, mirror]
+upstreams:
+  up: { url: '${first}', formats: [openai-chat], zone: [eu, us] }
+  own: { url: '${second}', formats: [openai-chat]${place} }
+models:
+  words: { to: up/words-of-up, ${PRICE}, mirror: ${mirror} }
+  others: { to: up/others-of-up, ${PRICE} }
+routes:
+  - { path: POST /v1/chat/completions, auth: key, model: body, translate: openai-chat, guard: [pii, block]${more} }
+  - { path: POST /v1/responses, auth: key, model: body, translate: openai-responses, guard: pii }
+  - { path: POST /v1/messages, auth: key, model: body, translate: anthropic-messages, guard: pii }
+  - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, guard: pii }
+  - { path: 'POST /v1beta/models/{model}:streamGenerateContent', auth: key, model: { path: model }, translate: google-gemini, guard: pii }
+`
+const ALL =
+  '{ to: own/words-of-own, share: 100%, accounts: all, price: { input: 2 / 1k, output: 3 / 1k } }'
+const messages = (content: string) => [{ role: 'user', content }]
+/** A request in each format. */
+const requestsOf = (text: string, stream: boolean): readonly (readonly [string, object])[] => [
+  ['/v1/chat/completions', { model: 'words', messages: messages(text), user: 'person-7', stream }],
+  ['/v1/responses', { model: 'words', input: text, stream }],
+  ['/v1/messages', { model: 'words', max_tokens: 50, messages: messages(text), stream }],
+  [
+    stream ? `${GEMINI}:streamGenerateContent?alt=sse` : `${GEMINI}:generateContent`,
+    { contents: [{ role: 'user', parts: [{ text }] }] },
+  ],
+]
+const chat = (key: string, text: string, model = 'words') =>
+  postJson(key, '/v1/chat/completions', { model, messages: messages(text) })
+const copyWith = (mark: string) =>
+  eventually(() => copies.find(({ text }) => text.includes(mark)) ?? false)
+/** Sums of a metric over all labels that a line has beside these. */
+const metric = async (name: string, ...labels: readonly string[]): Promise<number> => {
+  const text = await (await gateway.askAdmin('/metrics')).text()
+  return text
+    .split('\n')
+    .filter(
+      line => line.startsWith(`tollgate_${name}{`) && labels.every(each => line.includes(each)),
+    )
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+}
+const isCounted = (before: number, name: string, ...labels: readonly string[]) =>
+  eventually(async () => (await metric(name, ...labels)) > before)
+
+t.test('mirror: copies every format after guards, and the customer pays once', async t => {
+  const { key } = await prepareCustomer(routes(ALL), 10n ** 12n)
+  const before = await countCharges()
+  for (const stream of [false, true])
+    for (const [index, [path]] of requestsOf('', stream).entries()) {
+      const mark = `mark-${index}-${stream}.`
+      const [, request = {}] = requestsOf(`I am ann@example.com, ${mark}`, stream)[index] ?? []
+      const name = `${path}${stream ? ', streamed' : ''}`
+      const { text, id } = await postJson(key, path, request)
+      t.match(text, 'FIRST', name)
+      t.notMatch(text, 'SECOND', name)
+      const copy = await copyWith(mark)
+      const body = JSON.parse(copy.text)
+      t.match(body, { model: 'words-of-own', messages: messages(`I am [EMAIL_1], ${mark}`) }, name)
+      t.not(body.stream, true, name)
+      t.notMatch(copy.text + JSON.stringify(copy.headers), /ann@|person-7/, name)
+      t.notMatch(JSON.stringify(copy.headers), key, name)
+      t.match(await chargeOf(id), { state: 'settled', amount: 15_000_000 }, name)
+    }
+  t.ok(await isCounted(0, 'mirror_cost_total', 'side="mirror"'))
+  t.equal(await countCharges(), before + 8, 'no charge of a copy')
+})
+
+const countCharges = async () =>
+  Number((await rows('SELECT COUNT(*) AS count FROM charges'))[0]?.count)
+
+t.test('mirror: compares results, tokens and cost of both calls', async t => {
+  const { key } = await prepareCustomer(routes(ALL), 10n ** 12n)
+  const read = () =>
+    Promise.all([
+      metric('mirror_tokens_total', 'side="first"', 'meter="output"'),
+      metric('mirror_tokens_total', 'side="mirror"', 'meter="output"'),
+      metric('mirror_cost_total', 'side="first"'),
+      metric('mirror_cost_total', 'side="mirror"'),
+    ])
+  const calls = await metric('mirror_calls_total', 'side="mirror"', 'result="ok"')
+  await eventually(async () => (await metric('mirror_calls_total', 'result="ok"')) === calls * 2)
+  const before = await read()
+  await chat(key, 'compare')
+  t.ok(await isCounted(calls, 'mirror_calls_total', 'side="mirror"', 'result="ok"'))
+  const after = await read()
+  const difference = after.map((value, index) => Number((value - (before[index] ?? 0)).toFixed(6)))
+  t.same(difference, [5, 10, 0.015, 0.05])
+})
+
+t.test('mirror: errors and silence of the second target change nothing for the client', async t => {
+  const { key } = await prepareCustomer(
+    routes(ALL.replace('100%,', '100%, timeout: 1s,')),
+    10n ** 12n,
+  )
+  for (const [text, result] of [
+    ['break', '500'],
+    ['silence', 'SEND_TIMEOUT'],
+  ] as const) {
+    const { response, id } = await chat(key, text)
+    t.equal(response.status, 200)
+    t.match(await chargeOf(id), { state: 'settled' })
+    t.ok(await isCounted(0, 'mirror_calls_total', 'side="mirror"', `result="${result}"`), text)
+  }
+})
+
+t.test('mirror: obeys zones, blocked requests, accounts, shares and other models', async t => {
+  const zoned = routes(ALL, { more: ', zone: { zone: eu }' })
+  const strict = await prepareCustomer(zoned, 10n ** 12n)
+  const before = await metric('mirror_lost_total', 'reason="zone"')
+  t.equal((await chat(strict.key, 'zone-us')).response.status, 200)
+  t.ok(await isCounted(before, 'mirror_lost_total', 'reason="zone"'))
+  await prepareCustomer(routes(ALL, { more: ', zone: { zone: eu }', place: ', zone: eu' }))
+  await chat(strict.key, 'zone-eu')
+  await copyWith('zone-eu')
+
+  await prepareCustomer(routes(ALL))
+  t.equal((await chat(strict.key, 'the Falcon flies')).response.status, 400)
+  await chat(strict.key, 'other-model', 'others')
+  await postJson(strict.key, '/v1/responses', {
+    model: 'words',
+    input: 'hosted-tool',
+    tools: [{ type: 'web_search' }],
+  })
+  await chat(strict.key, 'last-of-all')
+  await copyWith('last-of-all')
+
+  await prepareCustomer(routes(ALL.replace('accounts: all', 'accounts: [nobody]')))
+  await chat(strict.key, 'no-consent')
+  await prepareCustomer(routes(ALL.replace('100%', '0%')))
+  await chat(strict.key, 'no-share')
+  await prepareCustomer(routes(ALL))
+  await chat(strict.key, 'the-end')
+  await copyWith('the-end')
+  const all = copies.map(({ text }) => text).join()
+  t.notMatch(all, /zone-us|Falcon|other-model|hosted-tool|no-consent|no-share/)
+})
+
+t.test('docs/rules.md: the example of mirrors copies a request', async t => {
+  const example = blocksOf('docs/rules.md').find(({ text }) => text.includes('mirror:'))?.text ?? ''
+  const mirror = /mirror: (\{.*\})/.exec(example)?.[1] ?? ''
+  t.match(mirror, 'share: 2%')
+  const { key } = await prepareCustomer(
+    routes(mirror.replace('2%', '100%').replace('own/qwen3', 'own/words-of-own')),
+    10n ** 12n,
+  )
+  await chat(key, 'as-documented')
+  t.ok(await copyWith('as-documented'))
+})
