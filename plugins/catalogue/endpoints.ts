@@ -76,6 +76,7 @@ const TASK_ENDPOINTS: Readonly<Record<string, string>> = {
   vidu: 'vidu',
   midjourney: 'midjourney',
   'openai-videos': 'openai-video',
+  'new-api-videos': 'video-generation',
 }
 const endpointOf = (
   { translate, embed, realtime, task }: RouteOptions,

@@ -6,11 +6,20 @@ import { type Dialect, type ErrorRow, type ErrorView, rowOf } from './dialect.ts
 import { envelope } from './envelope.ts'
 import { google } from './google.ts'
 import { midjourney } from './midjourney.ts'
+import { newApi } from './new-api.ts'
 import { openai } from './openai.ts'
 import { asUnavailable } from './unavailable.ts'
 import { vidu } from './vidu.ts'
 
-export const dialects = { openai, anthropic, google, vidu, midjourney, envelope } as const
+export const dialects = {
+  openai,
+  anthropic,
+  google,
+  vidu,
+  midjourney,
+  'new-api': newApi,
+  envelope,
+} as const
 export type DialectName = keyof typeof dialects
 
 /** The error dialect of a route; undefined: the engine's own format. */

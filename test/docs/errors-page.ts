@@ -115,7 +115,7 @@ A 404 with the field \`x\`, as each dialect writes its body. In a stream that ha
 ${bodies.join('\n')}
 
 The words of each status: \`type\` and \`code\` of OpenAI, \`type\` of Anthropic, \`status\` of Google, \`reason\` of Vidu, \`type\` and \`code\` of
-Midjourney. A number before them is the status that this dialect sends instead. An empty cell is like 400 or 500. The last column of the
+Midjourney and new-api. A number before them is the status that this dialect sends instead. An empty cell is like 400 or 500. The last column of the
 tables below has the words of single codes.
 
 | status | ${worded.join(' | ')} |

@@ -58,6 +58,7 @@ const TEXTS: Readonly<Record<DialectName, (body: Fields) => unknown>> = {
   google: ({ error }) => (error as Fields).message,
   vidu: ({ message }) => message,
   midjourney: ({ description }) => description,
+  'new-api': ({ message }) => message,
   envelope: ({ message }) => message,
 }
 type Fields = Readonly<Record<string, unknown>>
@@ -126,7 +127,7 @@ t.test('errors: each dialect recognises its stream requests', async t => {
   t.equal(await streams('google', {}, `${STREAM}?alt=sse`), true)
   t.equal(await streams('google', {}, STREAM), false, 'one JSON list')
   t.equal(await streams('google', { stream: true }), false)
-  for (const dialect of ['vidu', 'midjourney', 'envelope'] as const)
+  for (const dialect of ['vidu', 'midjourney', 'new-api', 'envelope'] as const)
     t.equal(await streams(dialect, { stream: true }, STREAM), false, dialect)
 })
 
@@ -235,6 +236,26 @@ t.test('errors in midjourney: body with a numeric code', async t => {
   t.match(read(render('midjourney', secret)), { code: 9 })
   const dead = new TollgateError('TARGET_UNREACHABLE', 502, 'Away.')
   t.match(read(render('midjourney', dead)), { type: 'upstream_error', code: 9 })
+})
+
+t.test('errors in new-api: both bodies of its answers in one', async t => {
+  const message = "Missing required parameter: 'x'."
+  t.same(read(render('new-api', missing)), {
+    code: 'invalid_request',
+    message,
+    data: null,
+    error: {
+      message: `${message} (request id: ${ID})`,
+      type: 'new_api_error',
+      param: 'x',
+      code: 'invalid_request',
+    },
+  })
+  t.match(read(render('new-api', badKey)), { error: { code: 'invalid_api_key' } })
+  t.match(render('new-api', noFunds), { status: 403 })
+  t.match(read(render('new-api', noFunds)), { code: 'insufficient_user_quota' })
+  t.match(read(render('new-api', unknown)), { code: 'model_not_found' })
+  t.match(read(render('new-api', rateLimited)), { code: 'rate_limit_exceeded' })
 })
 
 t.test('errors in envelope: body with success and message only', async t => {

@@ -1,6 +1,7 @@
 /** The dialects of tasks by name. */
 import type { ResultDialect, TaskDialect } from './dialect.ts'
 import { midjourney } from './midjourney.ts'
+import { newApiVideos } from './new-api-videos.ts'
 import { openaiVideos } from './openai-videos.ts'
 import { vidu } from './vidu.ts'
 
@@ -8,6 +9,7 @@ export const taskDialects = {
   vidu,
   'openai-videos': openaiVideos,
   midjourney,
+  'new-api-videos': newApiVideos,
 } as const satisfies Readonly<Record<string, TaskDialect>>
 type Dialects = typeof taskDialects
 export type TaskDialectName = keyof Dialects

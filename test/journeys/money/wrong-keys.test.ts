@@ -10,6 +10,7 @@ const DIALECTS = {
   google: { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } },
   vidu: { code: 429, reason: 'TooManyRequests' },
   midjourney: { code: 30 },
+  'new-api': { code: 'rate_limit_exceeded', error: { code: 'rate_limit_exceeded' } },
   envelope: { success: false },
 }
 const upstream = await startUpstream()

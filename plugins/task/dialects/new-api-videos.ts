@@ -1,0 +1,116 @@
+/** Tasks of new-api's video endpoints: /v1/video/generations and /kling/v1/videos. */
+
+import type { Json } from '../../../engine/plugin.ts'
+import type { Fields, State, Task } from '../task.ts'
+import type { TaskDialect } from './dialect.ts'
+import {
+  faults,
+  PREFIX,
+  page,
+  reasonOf,
+  secondsOf,
+  successOf,
+  taskMembers,
+  textIn,
+  urlOf,
+} from './new-api.ts'
+import { newApiVideoSchemas } from './new-api-schemas.ts'
+
+/** Each state in the documented answer, which has other words than the task. */
+const WORDS: Readonly<Record<State, string>> = {
+  accepted: 'queued',
+  submitting: 'queued',
+  submitted: 'queued',
+  running: 'processing',
+  unknown: 'processing',
+  succeeded: 'succeeded',
+  failed: 'failed',
+}
+
+/** A create names an image by one of three members. The upstream gets `image`, `images` and a text
+ *  and a number of the seconds. `seconds` alone, `width` and `height` stay: `defaults` of the model
+ *  derive what is priced. On Kling's paths `model_name` is the model. */
+const prepare = (body: Fields): Fields => {
+  const { duration, images, model = body.model_name } = body
+  const [first] = (images ?? []) as readonly Json[]
+  const image = textIn(body, 'image') ?? first ?? textIn(body, 'input_reference')
+  return {
+    ...body,
+    ...(model !== undefined && { model }),
+    ...(image !== undefined && { image, images: (first === undefined ? [image] : images) as Json }),
+    ...(duration !== undefined && { duration: Number(duration), seconds: String(duration) }),
+  }
+}
+
+const create = (task: Task): Fields => ({
+  id: task.id,
+  task_id: task.id,
+  object: 'video',
+  model: task.model,
+  status: 'queued',
+  progress: 0,
+  created_at: secondsOf(task.created),
+})
+
+/** The answer that new-api documents. */
+const videoOf = (task: Task): Fields => {
+  const { id, state, body } = task
+  const { duration = null, seed = null, size = null } = body
+  const isDone = state === 'succeeded'
+  return {
+    task_id: id,
+    status: WORDS[state],
+    url: urlOf(task) ?? null,
+    format: isDone ? 'mp4' : null,
+    metadata: isDone ? { duration, seed, size } : null,
+    error: state === 'failed' ? { code: 500, message: reasonOf(task) } : null,
+  }
+}
+/** Each state as clients of Kling see it. */
+const KLING_WORDS: Readonly<Record<State, string>> = {
+  accepted: 'submitted',
+  submitting: 'submitted',
+  submitted: 'submitted',
+  running: 'processing',
+  unknown: 'processing',
+  succeeded: 'succeed',
+  failed: 'failed',
+}
+/** Kling's answer about a task. */
+const klingOf = (task: Task): Fields => {
+  const { id, request, state, body, created, changed } = task
+  const url = urlOf(task)
+  const duration = body.duration === undefined ? '' : String(body.duration)
+  return {
+    code: 0,
+    message: 'SUCCEED',
+    request_id: request,
+    data: {
+      task_id: id,
+      task_status: KLING_WORDS[state],
+      task_status_msg: reasonOf(task),
+      task_result: { videos: url === undefined ? [] : [{ id, url, duration }] },
+      created_at: created,
+      updated_at: changed,
+    },
+  }
+}
+const isKling = ({ path }: Task): boolean => path.startsWith('/kling/')
+const show = (task: Task): Fields => {
+  const action = task.body.image === undefined ? 'textGenerate' : 'generate'
+  return taskMembers(task, action, isKling(task) ? klingOf(task) : videoOf(task))
+}
+
+export const newApiVideos: TaskDialect = {
+  schemas: newApiVideoSchemas,
+  refusals: ['/code', '/error/type', '/error/code'],
+  idPrefix: PREFIX,
+  prepare,
+  create,
+  // Clients of its code read `data`, clients of its documentation the members beside it.
+  query: task => ({ ...successOf(show(task)), ...videoOf(task) }),
+  list: tasks => successOf(tasks.map(show)),
+  page,
+  cancelled: task => successOf(show(task)),
+  faults,
+}
