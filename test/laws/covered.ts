@@ -6,8 +6,10 @@ import { fileURLToPath } from 'node:url'
 
 const MEASURED = [
   'test/suites/{,ci/}{billed,cli,commands,config,engine,inside,ledger,plugins,postgres,store}.test.ts',
-  'test/journeys/{drain,gateway-calls,invalid-reloads,reload,start,worker-crashes}.test.ts',
-  'test/journeys/{attacks,websocket}/*.test.ts',
+  'test/journeys/{admin-access,admin-endpoints,body-limits,drain,gateway-calls}.test.ts',
+  'test/journeys/{invalid-reloads,npm-start,overload,readiness,reload,start}.test.ts',
+  'test/journeys/{upstream-faults,worker-crashes,worker-lifecycle}.test.ts',
+  'test/journeys/{attacks,upstreams,websocket}/*.test.ts',
   'test/chaos/failover/*.test.ts',
 ]
 export const isMeasured = (file: string): boolean =>
