@@ -19,7 +19,7 @@ import { createClient, type Reply } from './call-client.ts'
 import { writerOf } from './gateway-tree.ts'
 
 const USAGE = { prompt_tokens: 3, completion_tokens: 5 }
-const ANSWER = JSON.stringify({ id: 'x', choices: [], usage: USAGE })
+const ANSWER = JSON.stringify({ id: 'x', choices: [{ finish_reason: 'stop' }], usage: USAGE })
 const PLAIN = ['application/json', ANSWER] as const
 const STREAM = ['text/event-stream', `data: ${ANSWER}\n\ndata: [DONE]\n\n`] as const
 /** The price of one answer in nanos: 0.001 per output token. */

@@ -18,7 +18,10 @@ t.test('frozen PostgreSQL: billed calls are refused quickly, free calls are serv
   const url = await server.create()
   const upstream = await startUpstream()
   const usage = { prompt_tokens: 1, completion_tokens: 1 }
-  await upstream.script('chat', [{ do: 'body' }, plain({ id: 'x', choices: [], usage })])
+  await upstream.script('chat', [
+    { do: 'body' },
+    plain({ id: 'x', choices: [{ finish_reason: 'stop' }], usage }),
+  ])
   const gateway = await startGateway({
     env: { DATABASE_URL: url },
     // The timeouts of the store scale with the machine, that of a stage does not.

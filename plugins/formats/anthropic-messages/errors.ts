@@ -1,6 +1,6 @@
 /** Errors of this format in streams, in answers and in error replies. */
 import type { Json } from '../../../engine/plugin.ts'
-import { count, type Fields, isFields, lenientObject, lookUp } from '../fields.ts'
+import { type Fields, isFields, lenientObject, lookUp } from '../fields.ts'
 import { type AnswerFacts, eventFields, eventType, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import type { SseEvent } from '../stream/sse.ts'
@@ -68,15 +68,11 @@ export const answers: AnswerFacts = {
   failure: body => {
     if (!isEmpty(body.content)) return undefined
     if (body.type === 'error' || !isEmpty(body.error)) return reportedIn(body)
-    if (!isEmpty(body.stop_reason) || isCounted(body)) return undefined
+    if (!isEmpty(body.stop_reason)) return undefined
     const error = { type: 'api_error', message: NO_CONTENT }
     return { status: UNKNOWN_STATUS, body: { type: 'error', error } }
   },
 }
-
-/** An upstream that counts output has answered. */
-const isCounted = ({ content, usage }: Fields): boolean =>
-  Array.isArray(content) && isFields(usage) && count(usage.output_tokens) > 0
 
 /** Messages for which other formats have an error code. */
 const CODES: readonly (readonly [pattern: RegExp, code: string])[] = [

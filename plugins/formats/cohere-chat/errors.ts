@@ -5,7 +5,12 @@ import type { SseEvent } from '../stream/sse.ts'
 import { hasAny, isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
 
 /** Finish reasons of answers that failed. */
-const STATUS: Readonly<Record<string, number>> = { ERROR: UNKNOWN_STATUS, TIMEOUT: 504 }
+const STATUS: Readonly<Record<string, number>> = {
+  ERROR: UNKNOWN_STATUS,
+  TIMEOUT: 504,
+  CANCELLED: UNKNOWN_STATUS,
+  USER_CANCEL: UNKNOWN_STATUS,
+}
 
 export const errorOf = (event: SseEvent): ReportedError | undefined => {
   const fields = eventFields(event) ?? {}

@@ -1,6 +1,6 @@
 /** Errors of this format in answers and streams: `{error: {code, message}}`, and interactions that
  *  failed. */
-import { type Fields, isFields, lenientObjects, lenientText } from '../fields.ts'
+import { type Fields, isFields, lenientObjects, lenientText, lookUp } from '../fields.ts'
 import type { AnswerFacts, ReportedError } from '../format.ts'
 import { isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
 import { eventText } from './events.ts'
@@ -10,21 +10,26 @@ export const errorIn = (body: Fields): ReportedError | undefined => {
   const { code } = isFields(body.error) ? body.error : {}
   return { status: statusIn(code) ?? UNKNOWN_STATUS, body }
 }
-/** An interaction that failed without any step of the model. */
+/** An interaction that failed, or that the upstream cancelled, without any step of the model. */
 export const failureIn = (body: Fields): ReportedError | undefined => {
-  if (body.status !== 'failed') return undefined
+  const reason = lookUp(ENDED, String(body.status))
+  if (reason === undefined) return undefined
   if (lenientObjects(body, 'steps').some(({ type }) => type !== 'user_input')) return undefined
   const [error = {}] = lenientObjects(body, 'errors')
-  const message = lenientText(error, 'message') ?? 'The interaction failed.'
+  const message = lenientText(error, 'message') ?? reason
   return { status: UNKNOWN_STATUS, body: { error: { code: UNKNOWN_STATUS, message } } }
+}
+const ENDED: Readonly<Record<string, string>> = {
+  failed: 'The interaction failed.',
+  cancelled: 'The upstream cancelled the interaction.',
 }
 export const answers: AnswerFacts = {
   marks: ['"status":"completed"', '"status": "completed"'],
   failure: body => errorIn(body) ?? failureIn(body) ?? absenceIn(body),
 }
 /** A body that holds nothing of an interaction. */
-const absenceIn = ({ id, status, steps }: Fields): ReportedError | undefined =>
-  isEmpty(id) && isEmpty(status) && isEmpty(steps)
+const absenceIn = ({ status, steps, outputs }: Fields): ReportedError | undefined =>
+  isEmpty(status) && isEmpty(steps) && isEmpty(outputs)
     ? {
         status: UNKNOWN_STATUS,
         body: { error: { code: UNKNOWN_STATUS, message: NO_CONTENT } },

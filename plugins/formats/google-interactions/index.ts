@@ -21,6 +21,8 @@ const CONTENT = /^(?:step\.delta|interaction\.complete)/
 const beginsAgent = (event: SseEvent): boolean =>
   typeOf(event) === 'interaction.created' &&
   (interactionIn(eventFields(event) ?? {}).model ?? null) === null
+const holdsContent = (fields: Fields): boolean =>
+  !hasEmptyDelta(fields) && failureIn(interactionIn(fields)) === undefined
 const typeOf = (event: SseEvent): string =>
   lenientText(eventFields(event) ?? {}, 'event_type') ?? ''
 
@@ -59,8 +61,7 @@ export const googleInteractions: Format = {
     completesWithoutTerminator: () => false,
     error: event => errorIn(eventFields(event) ?? {}),
     carriesContent: event =>
-      (CONTENT.test(typeOf(event)) && !hasEmptyDelta(eventFields(event) ?? {})) ||
-      beginsAgent(event),
+      (CONTENT.test(typeOf(event)) && holdsContent(eventFields(event) ?? {})) || beginsAgent(event),
     failedEnd: event => failureIn(interactionIn(eventFields(event) ?? {})),
     encodeFailure: body => Buffer.from(encodeFailure(body)),
   },

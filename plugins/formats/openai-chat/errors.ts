@@ -1,6 +1,6 @@
 /** Errors of this format in streams, in answers and in error replies. */
 import type { Json } from '../../../engine/plugin.ts'
-import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
+import { type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { type AnswerFacts, eventFields, type ReportedError } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import type { SseEvent } from '../stream/sse.ts'
@@ -17,12 +17,10 @@ export const errorOf = (event: SseEvent): ReportedError | undefined => {
     : openaiErrorInAnswer(fields)
 }
 
-export const carriesContent = (event: SseEvent): boolean => {
-  const fields = eventFields(event) ?? {}
-  const choices = choicesIn(fields)
-  if (choices.length === 0) return isCounted(fields)
-  return choices.some(choice => hasContent(choice) || hasEnded(choice))
-}
+/** Counts of output alone make no answer: the customer would pay for nothing. */
+export const carriesContent = (event: SseEvent): boolean =>
+  choicesIn(eventFields(event) ?? {}).some(isAnswer)
+const isAnswer = (choice: Fields): boolean => hasContent(choice) || hasEnded(choice)
 
 /** A finish reason that some upstreams send in place of an error reply. */
 export const failedEnd = (event: SseEvent): ReportedError | undefined =>
@@ -34,15 +32,10 @@ export const answers: AnswerFacts = {
     const choices = choicesIn(body)
     if (choices.some(hasContent)) return undefined
     const error = openaiErrorInAnswer(body)
-    if (error) return error
-    if (choices.length > 0) return failureOf(choices)
-    return isCounted(body) ? undefined : openaiFailure(body)
+    if (error || choices.some(isAnswer)) return error
+    return failureOf(choices) ?? openaiFailure(body)
   },
 }
-
-/** An upstream that counts output has answered, although it leaves the choices out. */
-const isCounted = (fields: Fields): boolean =>
-  Array.isArray(fields.choices) && count(lenientObject(fields, 'usage').completion_tokens) > 0
 
 const choicesIn = (body: Fields): readonly Fields[] => lenientObjects(body, 'choices')
 const failureOf = (choices: readonly Fields[]): ReportedError | undefined => {

@@ -1,6 +1,13 @@
 /** Errors of this format in streams, in answers and in error replies. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import {
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientObjects,
+  lenientText,
+  lookUp,
+} from '../fields.ts'
 import { type AnswerFacts, eventFields, eventType, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import { openaiError } from '../openai-error.ts'
@@ -48,16 +55,33 @@ export const errorOf = (event: SseEvent): ReportedError | undefined => {
   return openaiError(isFields(fields.error) ? fields.error : { ...fields, type: null })
 }
 const FAILED: Fields = { message: 'The response failed.' }
+const ENDED: Readonly<Record<string, Fields>> = {
+  failed: FAILED,
+  cancelled: { message: 'The upstream cancelled the response.' },
+}
+/** Nobody here cancels a response that its client waits for. An incomplete one has its reason. */
+const isWithoutAnswer = (response: Fields): boolean =>
+  lookUp(ENDED, String(response.status)) !== undefined &&
+  !lenientObjects(response, 'output').some(hasContent)
 
 export const carriesContent = (event: SseEvent): boolean => {
   const type = eventType(event)
   if (EMPTY_EVENTS.has(type)) return false
   const fields = eventFields(event) ?? {}
+  if (isFields(fields.response)) return !isWithoutAnswer(fields.response)
   if (type === 'response.output_item.added') return hasContent(lenientObject(fields, 'item'))
   if (type === 'response.output_item.done') return hasContent(lenientObject(fields, 'item'))
   if (type.endsWith('_part.added') || type.endsWith('_part.done'))
     return hasAny(lenientObject(fields, 'part'), ['text', 'refusal'])
   return !type.endsWith('.delta') || !isEmpty(fields.delta)
+}
+/** A response that ends cancelled or failed, although its event has another name. */
+export const failedEnd = (event: SseEvent): ReportedError | undefined => {
+  const { response } = eventFields(event) ?? {}
+  if (!isFields(response) || !isWithoutAnswer(response)) return undefined
+  return (
+    openaiError(response.error) ?? openaiFailure(lookUp(ENDED, String(response.status)) ?? FAILED)
+  )
 }
 const EMPTY_EVENTS: ReadonlySet<string> = new Set([
   '',
@@ -80,9 +104,8 @@ export const answers: AnswerFacts = {
     if (lenientObjects(body, 'output').some(hasContent)) return undefined
     const error = openaiErrorInAnswer(body)
     if (error) return error
-    const isAnswer = Array.isArray(body.output) || typeof body.status === 'string'
-    return isAnswer && body.status !== 'failed'
-      ? undefined
-      : openaiFailure(isAnswer ? FAILED : body)
+    if (isEmpty(body.status)) return openaiFailure(body)
+    const ended = lookUp(ENDED, String(body.status))
+    return ended && openaiFailure(ended)
   },
 }

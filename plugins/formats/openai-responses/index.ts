@@ -9,7 +9,7 @@ import { compileTextPattern } from '../stream/text-pattern.ts'
 import { SETTING_NAMES } from './decode-settings.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
-import { answers, carriesContent, decodeError, errorOf } from './errors.ts'
+import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
 import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
@@ -80,6 +80,7 @@ export const openaiResponses = {
     completesWithoutTerminator: () => false,
     error: event => errorOf(event),
     carriesContent,
+    failedEnd,
     encodeFailure: (body, last) => failure(body, last),
   },
   answers,

@@ -257,7 +257,6 @@ export class StreamFilter implements Filter {
 }
 class ContentSearch {
   readonly #facts: StreamFacts
-  #hasFailed = false
   #isFound = false
   constructor(facts: StreamFacts) {
     this.#facts = facts
@@ -266,15 +265,8 @@ class ContentSearch {
   observe(bytes: Bytes): boolean {
     if (this.#isFound) return true
     for (const event of eventsIn(bytes))
-      if (!this.#isFound && event.data !== undefined) this.#read(event)
+      this.#isFound ||= event.data !== undefined && carriesContent(this.#facts, event)
     return this.#isFound
-  }
-  /** Counts behind an error do not make it an answer. */
-  #read(event: SseEvent): void {
-    const { error, failedEnd, usageOption } = this.#facts
-    this.#hasFailed ||= error(event) !== undefined || failedEnd?.(event) !== undefined
-    if (this.#hasFailed && usageOption?.isUsageOnly(event)) return
-    this.#isFound = carriesContent(this.#facts, event)
   }
 }
 const hasData = (bytes: Bytes): boolean => eventsIn(bytes).some(({ data }) => data !== undefined)

@@ -62,6 +62,7 @@ const chat: Beginnings = {
     [chunk({ content: '' }, 'network_error'), 502],
     [chunk({}, 'insufficient_system_resource'), 502],
     [chunk({}, 'abort'), 502],
+    [chunk({}, 'cancelled'), 502],
   ],
   answer: [chunk({ role: 'assistant', content: 'Rome' }), chunk({}, 'stop'), sse('[DONE]')],
   emptyAnswer: [chunk({ role: 'assistant', content: '' }), chunk({}, 'stop'), sse('[DONE]')],
@@ -69,6 +70,9 @@ const chat: Beginnings = {
     [{ error: { message: 'later', code: 429 } }, 429],
     [{ error: { message: 'later', code: '503' }, choices: [] }, 503],
     [{ id: 'c', object: 'chat.completion', choices: [] }, 502],
+    [{ ...message(''), choices: [] }, 502],
+    [{ ...message(''), choices: [{ index: 0, message: { role: 'assistant' } }] }, 502],
+    [message('', 'cancelled'), 502],
     [{ ...message('', 'error'), usage: null }, 502],
     [message('', 'network_error'), 502],
     [message('', 'insufficient_system_resource'), 502],
@@ -130,6 +134,9 @@ const responses: Beginnings = {
       500,
     ],
     [named('response.failed', { response: response('failed', []) }), 502],
+    [named('response.cancelled', { response: response('cancelled', []) }), 502],
+    [named('response.completed', { response: response('cancelled', []) }), 502],
+    [named('response.completed', { response: response('failed', []) }), 502],
   ],
   answer: [
     named('response.created', { response: started }),
@@ -153,6 +160,8 @@ const responses: Beginnings = {
   failures: [
     [response('failed', [], { code: 'rate_limit_exceeded', message: 'later' }), 429],
     [response('failed', []), 502],
+    [response('cancelled', []), 502],
+    [response('', []), 502],
     [{ error: { message: 'later', code: 'server_error' } }, 500],
   ],
   plain: response('completed', [item('completed', [part('Rome')])]),
@@ -202,6 +211,7 @@ const messages: Beginnings = {
     [claudeError('overloaded_error'), 529],
     [{ type: 'error', error: { type: 'strange', message: 'later' } }, 502],
     [{ ...claude([], ''), stop_reason: null, usage: { input_tokens: 7, output_tokens: 0 } }, 502],
+    [{ ...claude([], ''), stop_reason: null }, 502],
   ],
   plain: claude([{ type: 'text', text: 'Rome' }], 'end_turn'),
   empty: claude([], 'end_turn'),
@@ -311,6 +321,7 @@ const cohere: Beginnings = {
   errors: [
     [typed('message-end', { delta: { finish_reason: 'ERROR', error: 'later' } }), 502],
     [typed('message-end', { delta: { finish_reason: 'TIMEOUT' } }), 504],
+    [typed('message-end', { delta: { finish_reason: 'CANCELLED' } }), 502],
   ],
   answer: [
     typed('message-start', { id: 'c', delta: { message: { role: 'assistant' } } }),
@@ -325,6 +336,7 @@ const cohere: Beginnings = {
   ],
   failures: [
     [coherePlain([], 'ERROR'), 502],
+    [coherePlain([], 'CANCELLED'), 502],
     [{ message: 'later' }, 502],
   ],
   plain: coherePlain([{ type: 'text', text: 'Rome' }], 'COMPLETE'),

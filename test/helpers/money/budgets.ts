@@ -22,7 +22,7 @@ export const ANSWER = {
 export const COST = 6_000_000n
 export const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })
 export const STREAM = JSON.stringify({ model: 'm', messages: [], max_tokens: 600, stream: true })
-export const EVENTS = `data: ${JSON.stringify({ ...ANSWER, choices: [] })}\n\ndata: [DONE]\n\n`
+export const EVENTS = `data: ${JSON.stringify({ ...ANSWER, choices: [{ finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
 
 const SMALL = { input: '0.20 / 1M', output: '0.80 / 1M' }
 

@@ -127,7 +127,7 @@ t.test(
   'invalid output limits: the hold covers the model’s limit and is never negative',
   async t => {
     const usage = { prompt_tokens: 1, completion_tokens: 1 }
-    const answer = JSON.stringify({ id: 'x', choices: [], usage })
+    const answer = JSON.stringify({ id: 'x', choices: [{ finish_reason: 'stop' }], usage })
     const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${answer.length}\r\n\r\n`
     await upstream.script('chat', [{ do: 'send', bytes: head + answer }])
     const charges = 'SELECT held, amount FROM charges ORDER BY opened'

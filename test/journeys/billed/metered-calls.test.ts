@@ -39,7 +39,11 @@ const answer = (body: object): string => {
   const text = JSON.stringify(body)
   return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
 }
-const plain = { id: 'x', choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } }
+const plain = {
+  id: 'x',
+  choices: [{ finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 5 },
+}
 const ask = (body: object) =>
   fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',

@@ -72,7 +72,11 @@ t.test(
   async t => {
     const { account, wallet: id, key } = await prepareCustomer(ROUTES, 12n * UNIT)
     await upstream.script('chat', [
-      plain({ id: 'x', choices: [], usage: { prompt_tokens: 1, completion_tokens: 20 } }),
+      plain({
+        id: 'x',
+        choices: [{ finish_reason: 'stop' }],
+        usage: { prompt_tokens: 1, completion_tokens: 20 },
+      }),
     ])
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
@@ -98,7 +102,11 @@ t.test(
 t.test('meter: charges at most twice the hold of a call without hosted tools', async t => {
   const { account, wallet: id, key } = await prepareCustomer(ROUTES, 100n * UNIT)
   await upstream.script('chat', [
-    plain({ id: 'x', choices: [], usage: { prompt_tokens: 1, completion_tokens: 20 } }),
+    plain({
+      id: 'x',
+      choices: [{ finish_reason: 'stop' }],
+      usage: { prompt_tokens: 1, completion_tokens: 20 },
+    }),
   ])
   const ask = (more: object) =>
     fetch(`${gateway.url}/v1/chat/completions`, {

@@ -22,7 +22,7 @@ const HOUR = DAY / 24
 const STEPS = shortOrLong(3, 30)
 const ANSWER = JSON.stringify({
   id: 'x',
-  choices: [],
+  choices: [{ finish_reason: 'stop' }],
   usage: { prompt_tokens: 1, completion_tokens: 1 },
 })
 const RESPONSE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`

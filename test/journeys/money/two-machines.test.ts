@@ -128,7 +128,7 @@ t.test(
 
 const ANSWER = JSON.stringify({
   id: 'x',
-  choices: [],
+  choices: [{ finish_reason: 'stop' }],
   usage: { prompt_tokens: 1, completion_tokens: 1 },
 })
 const RESPONSE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`
