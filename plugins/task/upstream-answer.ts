@@ -99,7 +99,8 @@ export const submitOutcome = (
   if (text === undefined) return 'submitted'
   return codes.get(text) ?? codes.get('default') ?? 'submitted'
 }
-/** Whether an answer from 500 on comes from the provider, and says that nothing was created. */
+/** Whether an answer from 500 on, or one without an id, comes from the provider and says that
+ *  nothing was created. */
 export const isRefusal = (
   { status, json }: UpstreamAnswer,
   { submit }: Pick<TaskRule, 'submit'>,

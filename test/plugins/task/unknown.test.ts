@@ -31,6 +31,17 @@ for (const engine of ENGINES) {
     t.equal(gateway.requests.length, 1)
   })
 
+  t.test(`submit on ${engine}: the provider's own error in a 200 refuses it`, async t => {
+    const gateway = await startTasks(t, engine)
+    gateway.here.script = () => ({ json: REFUSAL })
+    const { json } = await gateway.create()
+    const done = await gateway.reach(String(json.task_id), 'failed')
+    t.equal(done.err_code, 'InternalServiceFailure')
+    t.equal(await heldBy(gateway), 0n)
+    t.equal(await gateway.spent(), 0n)
+    t.same(await gateway.findings(), [])
+  })
+
   t.test(`unknown task on ${engine}: its customer cancels it at once`, async t => {
     const gateway = await startTasks(t, engine)
     gateway.here.script = () => ({ status: 502 })
