@@ -1,7 +1,6 @@
 /** OpenAI's legacy completions: a text in, a text out. Targets of every chat format answer them. */
 import { type Fields, lenientObjects } from '../fields.ts'
 import { type AnswerFacts, eventFields, type Format } from '../format.ts'
-import { isFailure } from '../openai-chat/stops.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { OPENAI_SERVED } from '../served.ts'
 import { CHUNKS } from '../stream/openai-chunks.ts'
@@ -15,7 +14,8 @@ import { decodeStream, encodeStream } from './stream.ts'
 const TEXT = compileTextPattern({ text: ['text'] })
 const choicesIn = (body: Fields): readonly Fields[] => lenientObjects(body, 'choices')
 const hasEnded = ({ finish_reason: reason }: Fields): boolean =>
-  typeof reason === 'string' && reason !== '' && !isFailure(reason)
+  typeof reason === 'string' && reason !== '' && !FAILURE.test(reason)
+const FAILURE = /error|fail|abort|cancel/i
 const hasText = ({ text }: Fields): boolean => typeof text === 'string' && text !== ''
 
 const answers: AnswerFacts = {
