@@ -3,6 +3,7 @@
 import { asBuffer } from '../kit.ts'
 import type { Bytes, Filter, Headers } from '../plugin.ts'
 import type { FilteredReply } from '../response/filters.ts'
+import { CredentialParts } from './credential-parts.ts'
 
 /** Shorter texts occur by chance. */
 const MIN_SECRET = 8
@@ -95,10 +96,15 @@ export class CredentialMask {
   /** The middle of each secret: a body that reports no error is searched for these only. */
   readonly #markTexts: readonly string[]
   readonly #marks: readonly Buffer[]
+  readonly #parts: CredentialParts | undefined
   #allPieces: readonly Piece[] | undefined
 
-  constructor(secrets: readonly string[]) {
+  /** `isReused`: for many replies; the search for encoded forms in their headers is prepared. */
+  constructor(secrets: readonly string[], isReused = true) {
     this.#secrets = secrets.filter(({ length }) => length >= MIN_SECRET)
+    this.#parts = isReused
+      ? new CredentialParts(this.#secrets.flatMap(formsOf), MIN_PART)
+      : undefined
     this.#markTexts = this.#secrets.map(secret => {
       const third = secret.length < 3 * MIN_PART ? 0 : Math.floor(secret.length / 3)
       return secret.slice(third, secret.length - third)
@@ -108,15 +114,18 @@ export class CredentialMask {
   get isEmpty(): boolean {
     return this.#secrets.length === 0
   }
-  /** Most responses have ten headers: only those of an error are searched for every form. */
+  /** The credential of one request is searched in every form in headers of errors only. */
   hideInHeaders(headers: Headers, isError: boolean): void {
     const hide = (value: string): string =>
-      isError || this.#markTexts.some(mark => value.includes(mark)) ? this.hideInText(value) : value
+      isError || this.#mayBeIn(value) ? this.hideInText(value) : value
     for (const name in headers) {
       const value = headers[name]
       if (typeof value === 'string') headers[name] = hide(value)
       else if (Array.isArray(value)) headers[name] = value.map(hide)
     }
+  }
+  #mayBeIn(value: string): boolean {
+    return this.#parts?.mayBeIn(value) ?? this.#markTexts.some(mark => value.includes(mark))
   }
   /** `text`: characters up to 0xff. */
   hideInText(text: string): string {

@@ -50,6 +50,26 @@ for (const [name, form] of Object.entries(FORMS))
     t.match(masked, /^Basic .*\*{30,}.*, that is all$/)
   })
 
+t.test('credential mask: headers of a successful answer lose every form and part', async t => {
+  const others = Array.from({ length: 20 }, (_, at) => `other-key-${at}-${'x'.repeat(30)}`)
+  const many = new CredentialMask([...others, SECRET, 'tiny-key'])
+  for (const [name, form] of Object.entries({ ...FORMS, plain: (secret: string) => secret })) {
+    const whole = form(SECRET)
+    for (const text of [whole, whole.slice(8, 22), whole.slice(17, 31), whole.slice(-18, -4)])
+      for (const before of ['', 'a', 'ab', 'abc', 'abcd', 'abcde', 'abcdef']) {
+        const headers = { 'x-debug': `${before} ${text}`, 'x-list': [`${before}, ${text}`] }
+        const reply = new FilteredReply(200, headers, undefined)
+        hideCredentials(reply, many, false)
+        const values = [headers['x-debug'], ...headers['x-list']]
+        const shown = values.filter(value => longestCommon(value, text) >= 12)
+        t.same(shown, [], `${name}: ${before} ${text}`)
+      }
+  }
+  const headers = { 'x-debug': 'Basic tiny-key', etag: '"tiny-ke, other-key"' }
+  hideCredentials(new FilteredReply(200, headers, undefined), many, false)
+  t.same(headers, { 'x-debug': 'Basic ********', etag: '"tiny-ke, other-key"' })
+})
+
 t.test('credential mask: a text that begins like a secret stays', async t => {
   const text = 'Keys begin with sk-proj- and have 51 characters.'
   t.equal(mask.hideInText(text), text)
