@@ -395,8 +395,8 @@ export const FIND = perKind(kind =>
 /** Whether an account is suspended, or its key revoked, ms or null (key, account). */
 export const FIND_OWNER = sql(
   'find owner',
-  `SELECT a.suspended, (SELECT revoked FROM api_keys WHERE id = CAST(? AS BIGINT)) AS revoked
-   FROM accounts a WHERE a.id = ?`,
+  `SELECT a.suspended, k.revoked, k.expires
+   FROM accounts a LEFT JOIN api_keys k ON k.id = CAST(? AS BIGINT) WHERE a.id = ?`,
 )
 /** The number of digests in one batched read. Unused parameters are ''. */
 export const BATCH_SIZE = 100

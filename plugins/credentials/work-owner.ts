@@ -1,6 +1,7 @@
 /** The owner of accepted work: the account, and the API key, of a batch line, a waiting task, a
- *  background response or a copy. None of them begins after the key was revoked, or the account
- *  was suspended or deleted. `auth` brings the lookup: without it no owner can lose access. */
+ *  background response or a copy. None of them begins after the key expired or was revoked, or the
+ *  account was suspended or deleted. `auth` brings the lookup: without it no owner can lose
+ *  access. */
 import type { Fault, Host, HostBase, Json } from '../../engine/plugin.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
 import { refusal } from './faults.ts'
@@ -16,13 +17,17 @@ const lookupOf = (host: Pick<HostBase, 'share'>): OwnerLookup =>
 export const offerOwnerLookup = (host: Pick<Host, 'share' | 'database'>): void => {
   lookupOf(host).find = async ({ id, key }) => {
     const [row] = await host.database.read(FIND_OWNER, [key?.id ?? null, id])
-    if (row && row.suspended !== null) return refusal('AUTH_SUSPENDED')
-    return row && row.revoked !== null ? refusal('AUTH_REVOKED') : undefined
+    if (!row) return undefined
+    const { suspended, revoked, expires } = row
+    if (suspended !== null) return refusal('AUTH_SUSPENDED')
+    if (revoked !== null) return refusal('AUTH_REVOKED')
+    const hasExpired = expires !== null && Number(expires) <= Date.now()
+    return hasExpired ? refusal('AUTH_EXPIRED') : undefined
   }
 }
 
-/** Why work of this owner may not begin: AUTH_REVOKED or AUTH_SUSPENDED. Undefined: it may.
- *  `slots`: as the work stores them. */
+/** Why work of this owner may not begin: AUTH_REVOKED, AUTH_EXPIRED or AUTH_SUSPENDED; undefined: it
+ *  may begin. `slots`: as the work stores them. */
 export const refusalOfOwner = async (
   host: Pick<HostBase, 'share'>,
   slots: Readonly<Record<string, Json>>,
@@ -33,8 +38,8 @@ export const refusalOfOwner = async (
 
 /** ms between two looks at the owner of a session that stays open. */
 const LOOK_INTERVAL = 500
-/** Looks at the owner of an open session. Rejects with AUTH_REVOKED or AUTH_SUSPENDED; undefined:
- *  the last look is recent. */
+/** Looks at the owner of an open session. Rejects with the refusal; undefined: the last look is
+ *  recent. */
 export const createOwnerWatch = (
   host: Pick<HostBase, 'share'>,
   slots: Readonly<Record<string, Json>>,

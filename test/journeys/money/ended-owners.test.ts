@@ -1,5 +1,5 @@
-/** Accepted work ends with its owner: after a key is revoked, or an account suspended or deleted,
- *  no further batch line, task or background response starts. */
+/** Accepted work ends with its owner: after a key expired or is revoked, or an account is suspended
+ *  or deleted, no further batch line, task or background response starts. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -115,8 +115,18 @@ const showBatch = async (t: Test, id: string): Promise<Fields> =>
 const heldBy = async (t: Test, task: string): Promise<unknown> =>
   (JSON.parse(await run(t, 'tasks', 'show', task)) as Fields).held
 
+/** The key expires within four seconds. Resolves when it has. */
+const expire = async (t: Test, { id, call }: Owner): Promise<void> => {
+  const expires = `${new Date(Date.now() + 4_000).toISOString().slice(0, 19)}Z`
+  await run(t, 'keys', 'update', id, '--expires', expires)
+  await eventually(async () => {
+    const reply = await call('POST', '/v1/chat/completions', {})
+    return JSON.stringify(reply).includes('has expired') ? true : undefined
+  })
+}
 /** The ways in which an owner ends, and the code that the batch reports. */
-const ENDS: readonly (readonly [string, (t: Test, owner: Owner) => Promise<string>, string])[] = [
+const ENDS: readonly (readonly [string, (t: Test, owner: Owner) => Promise<unknown>, string])[] = [
+  ['expired', expire, 'auth_expired'],
   ['revoked', (t, { id }) => run(t, 'keys', 'revoke', id), 'auth_revoked'],
   ['suspended', (t, { name }) => run(t, 'accounts', 'suspend', name), 'auth_suspended'],
   ['deleted', (t, { name }) => run(t, 'accounts', 'delete', name, '--force'), 'auth_suspended'],
@@ -145,49 +155,54 @@ for (const [end, endOwner, code] of ENDS)
     t.equal(upstream.asked.length, started)
   })
 
-t.test('owner: suspended, has no waiting task submitted, and its hold is released', async t => {
-  const owner = await createOwner(t, 'tasks')
-  closeGate()
-  upstream.open()
-  await run(t, 'tasks', 'pause', 'vd')
-  const order = { model: 'vdq3', prompt: 'a ship', resolution: '720p', duration: 5 }
-  const { task_id: id } = await owner.call('POST', '/ent/v2/text2video', order)
-  t.match(id, /^\d{18}$/)
-  t.ok(await heldBy(t, String(id)))
-  await run(t, 'accounts', 'suspend', owner.name)
-  await run(t, 'tasks', 'resume', 'vd')
-  const task = await eventually(async () => {
-    const latest = JSON.parse(await run(t, 'tasks', 'show', String(id))) as Fields
-    return latest.state === 'failed' ? latest : undefined
+for (const [end, endOwner, message] of [
+  ['suspended', (t, { name }) => run(t, 'accounts', 'suspend', name), 'This account is suspended'],
+  ['expired', expire, 'This API key or token has expired'],
+] satisfies typeof ENDS)
+  t.test(`owner: ${end}, has no waiting task submitted, and its hold is released`, async t => {
+    const owner = await createOwner(t, `tasks-${end}`)
+    closeGate()
+    upstream.open()
+    await run(t, 'tasks', 'pause', 'vd')
+    const order = { model: 'vdq3', prompt: 'a ship', resolution: '720p', duration: 5 }
+    const { task_id: id } = await owner.call('POST', '/ent/v2/text2video', order)
+    t.match(id, /^\d{18}$/)
+    t.ok(await heldBy(t, String(id)))
+    await endOwner(t, owner)
+    await run(t, 'tasks', 'resume', 'vd')
+    const task = await eventually(async () => {
+      const latest = JSON.parse(await run(t, 'tasks', 'show', String(id))) as Fields
+      return latest.state === 'failed' ? latest : undefined
+    })
+    t.match(task, { error: { code: 'UserCancelled', message } })
+    t.same(upstream.asked, [])
+    t.equal(await heldBy(t, String(id)), null)
+    const balance = JSON.parse(await run(t, 'accounts', 'show', owner.name, '--json')) as Fields
+    t.match(balance, { balance: '1000' })
   })
-  t.match(task, { error: { code: 'UserCancelled', message: 'This account is suspended' } })
-  t.same(upstream.asked, [])
-  t.equal(await heldBy(t, String(id)), null)
-  const balance = JSON.parse(await run(t, 'accounts', 'show', owner.name, '--json')) as Fields
-  t.match(balance, { balance: '1000' })
-})
 
-t.test('owner: revoked, has no background response run again after a crash', async t => {
-  const owner = await createOwner(t, 'background')
-  closeGate()
-  const body = { model: 'gp-4.1', input: 'Hello', background: true, store: true }
-  const { id } = await owner.call('POST', '/v1/responses', body)
-  t.match(id, /^resp_/)
-  await eventually(async () => (upstream.asked.length === 1 ? true : undefined))
-  const other = /sk-\w+/.exec(await run(t, 'keys', 'create', owner.name, '--name', 'other')) ?? []
-  await run(t, 'keys', 'revoke', owner.id)
-  for (const pid of workersOf(gateway.pid)) process.kill(pid, 'SIGKILL')
-  const response = await eventually(async () => {
-    const reply = await fetch(`${gateway.url}/v1/responses/${id}`, {
-      headers: { authorization: `Bearer ${other[0]}` },
-    }).catch(() => undefined)
-    const latest = (await reply?.json().catch(() => undefined)) as Fields | undefined
-    return latest?.status === 'failed' ? latest : undefined
+for (const [end, endOwner, code] of ENDS.filter(([end]) => end === 'revoked' || end === 'expired'))
+  t.test(`owner: ${end}, has no background response run again after a crash`, async t => {
+    const owner = await createOwner(t, `background-${end}`)
+    closeGate()
+    const body = { model: 'gp-4.1', input: 'Hello', background: true, store: true }
+    const { id } = await owner.call('POST', '/v1/responses', body)
+    t.match(id, /^resp_/)
+    await eventually(async () => (upstream.asked.length === 1 ? true : undefined))
+    const other = /sk-\w+/.exec(await run(t, 'keys', 'create', owner.name, '--name', 'other')) ?? []
+    await endOwner(t, owner)
+    for (const pid of workersOf(gateway.pid)) process.kill(pid, 'SIGKILL')
+    const response = await eventually(async () => {
+      const reply = await fetch(`${gateway.url}/v1/responses/${id}`, {
+        headers: { authorization: `Bearer ${other[0]}` },
+      }).catch(() => undefined)
+      const latest = (await reply?.json().catch(() => undefined)) as Fields | undefined
+      return latest?.status === 'failed' ? latest : undefined
+    })
+    t.match(response, { error: { code } })
+    t.equal(upstream.asked.length, 1, 'it is not sent again')
+    upstream.open()
   })
-  t.match(response, { error: { code: 'auth_revoked' } })
-  t.equal(upstream.asked.length, 1, 'it is not sent again')
-  upstream.open()
-})
 
 t.test('batches: operators list and cancel those of an account', async t => {
   const owner = await createOwner(t, 'operated')
