@@ -268,7 +268,8 @@ const NEW_API: Readonly<Record<string, RouteDescription>> = {
   },
 }
 
-export const ABOUT: Readonly<Record<string, RouteDescription>> = {
+/** Programs written for new-api send parameters of their own to these views. */
+const COMPATIBLE: Readonly<Record<string, RouteDescription>> = {
   info: {
     summary: 'Shows the account and its balance',
     responses: json(envelopeOf(profile)),
@@ -327,6 +328,10 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     summary: 'Shows the total spent, in cents of dollars',
     responses: json(object({ object: constant('list'), total_usage: number })),
   },
+}
+
+export const ABOUT: Readonly<Record<string, RouteDescription>> = {
+  ...COMPATIBLE,
   usage: {
     summary: 'Lists calls and what they cost',
     responses: {
@@ -364,3 +369,5 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   },
   ...operationDescriptions,
 }
+/** Whether a view refuses parameters that its description does not have. */
+export const isStrict = (view: string): boolean => !Object.hasOwn(COMPATIBLE, view)

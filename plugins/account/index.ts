@@ -3,7 +3,8 @@
 
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
-import { ABOUT } from './about.ts'
+import { parametersOf, refuseUnknownParameters } from '../schema/known-parameters.ts'
+import { ABOUT, isStrict } from './about.ts'
 import { commands } from './command.ts'
 import { ownLogs, tokenLogs } from './new-api/logs.ts'
 import { createToken, deleteToken, listTokens, showToken, updateToken } from './new-api/tokens.ts'
@@ -53,11 +54,16 @@ export default {
   setup(name, host): Stage {
     const view = VIEWS[name]
     if (!view) throw new Error(`unknown view "${name}"`)
-    const handle = view(host)
+    const answer = view(host)
+    const about = ABOUT[name] ?? {}
+    const parameters = parametersOf(about)
     return {
       answers: true,
-      handle,
-      describe: () => ABOUT[name] ?? {},
+      async handle(exchange) {
+        if (isStrict(name)) refuseUnknownParameters(exchange.request.query, parameters)
+        await answer(exchange)
+      },
+      describe: () => about,
       explain: () => ({ view: name }),
     }
   },

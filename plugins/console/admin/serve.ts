@@ -4,6 +4,7 @@ import type { Change } from '../../action-log/action.ts'
 import { recordAction } from '../../action-log/record.ts'
 import { originOf } from '../../operator/operation.ts'
 import { validatorOf } from '../../schema/compile.ts'
+import { refuseUnknownParameters } from '../../schema/known-parameters.ts'
 import { ACCOUNT } from '../../slots.ts'
 import { fault } from '../faults.ts'
 import { consoleSettings } from '../section.ts'
@@ -25,6 +26,7 @@ const run = async (
     : calledName
   const endpoint = Object.hasOwn(ADMIN_ENDPOINTS, name) ? ADMIN_ENDPOINTS[name] : undefined
   if (!endpoint) throw fault('ADMIN_UNKNOWN', [name])
+  refuseUnknownParameters(call.query, Object.keys(endpoint.query ?? {}))
   const { body = {} } = call
   const invalid = endpoint.body && validatorOf(endpoint.body, name, host).validate(body)
   if (invalid) throw invalid
@@ -70,6 +72,7 @@ export const adminView =
     const name = `${request.method} ${path}`
     const events = Object.hasOwn(EVENT_ENDPOINTS, name) ? EVENT_ENDPOINTS[name] : undefined
     if (events) {
+      refuseUnknownParameters(request.query, Object.keys(events.query ?? {}))
       answerEvents(exchange, events, host)
       return
     }

@@ -96,7 +96,7 @@ const accountTask = object({
   changed: time,
   expires: nullable(time),
 })
-const ACCOUNT_VIEWS: Readonly<Record<AccountOptions['view'], RouteDescription>> = {
+export const ACCOUNT_VIEWS: Readonly<Record<AccountOptions['view'], RouteDescription>> = {
   'account-list': {
     summary: 'Lists the tasks of the account, whichever route created them',
     responses: json(envelopeOf(list(accountTask), { next: nullable(text) })),
