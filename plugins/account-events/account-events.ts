@@ -1,7 +1,6 @@
 /** Changes of an account's rows as server-sent events. One read per second and account serves all
  *  streams of a process; without streams nothing is read. */
 import type { Exchange, Host, HostBase, Row, Sql } from '../../engine/plugin.ts'
-import { refuseUnknownParameters } from '../schema/known-parameters.ts'
 import { ACCOUNT } from '../slots.ts'
 
 /** ms between two reads, between two comments that keep the connection open, and until a stream
@@ -74,7 +73,6 @@ export const accountEvents = (
 ): ((exchange: Exchange) => Promise<void>) => {
   const watches = host.share(`account-events/${sql.name}`, '1', () => new Watches(host, sql))
   return async exchange => {
-    refuseUnknownParameters(exchange.request.query, [])
     const { id } = exchange.slots.need(ACCOUNT)
     const queue: string[] = [eventOf([])]
     let wake = () => {}

@@ -2,6 +2,7 @@
 
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { refuseUnknownParameters } from '../schema/known-parameters.ts'
 import { ABOUT } from './about.ts'
 import { moveBatches } from './batch-moves.ts'
 import { LineRunner } from './line-runner.ts'
@@ -36,13 +37,18 @@ export default {
   commands,
   check: checkPrice,
   setup(name, host): Stage {
-    if (name === 'events')
+    if (name === 'events') {
+      const sendEvents = batchEvents(host)
       return {
         answers: true,
         describe: () => ABOUT.events ?? {},
-        handle: batchEvents(host),
+        async handle(exchange) {
+          refuseUnknownParameters(exchange.request.query, [])
+          await sendEvents(exchange)
+        },
         explain: () => ({ batches: name }),
       }
+    }
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)
     if (name === 'create' || name === 'create-messages') {

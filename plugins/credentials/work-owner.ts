@@ -26,8 +26,8 @@ export const offerOwnerLookup = (host: Pick<Host, 'share' | 'database'>): void =
   }
 }
 
-/** Why work of this owner may not begin: AUTH_REVOKED, AUTH_EXPIRED or AUTH_SUSPENDED; undefined: it
- *  may begin. `slots`: as the work stores them. */
+/** Why work of this owner may not begin: AUTH_REVOKED, AUTH_EXPIRED or AUTH_SUSPENDED. Undefined:
+ *  it may begin. `slots`: as the work stores them. */
 export const refusalOfOwner = async (
   host: Pick<HostBase, 'share'>,
   slots: Readonly<Record<string, Json>>,

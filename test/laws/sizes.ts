@@ -50,6 +50,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [19, 'the cheapest targets are found before a conversation or a turn decides'],
   [150, 'translated requests have their texts copied as bytes: 0.98 of a whole one, 1.8 before'],
   [17, 'a copy of a request goes only to a target that the rules of the request permit'],
+  [40, 'headers of every reply are searched for encoded credentials, in 0.5 us'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25

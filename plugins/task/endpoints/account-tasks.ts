@@ -5,14 +5,12 @@ import { accountEvents } from '../../account-events/account-events.ts'
 import { accountFor } from '../../credentials/members.ts'
 import { checkPathId } from '../../dialects/path-id.ts'
 import { mediaTypeOf } from '../../formats/media/media-type.ts'
-import { parametersOf, refuseUnknownParameters } from '../../schema/known-parameters.ts'
 import type { OwnTask } from '../../views.ts'
 import { TASK_COLUMNS, TASKS } from '../requests/statements.ts'
 import { dataOf, isWebUrl, sourcesIn } from '../results/results.ts'
 import { showListed, showWhole } from '../results/shown.ts'
 import type { TaskRunner } from '../runner.ts'
 import { isFinal, type Task, taskOf } from '../task.ts'
-import { ACCOUNT_VIEWS } from './about.ts'
 import type { AccountOptions } from './account-options.ts'
 import { cancelTask } from './cancel-task.ts'
 import { SAFE_TYPE, sendLink } from './result-content.ts'
@@ -71,8 +69,6 @@ export class AccountTasksStage implements Stage {
     }))
   }
   async handle(exchange: Exchange): Promise<void> {
-    const { query } = exchange.request
-    refuseUnknownParameters(query, parametersOf(ACCOUNT_VIEWS[this.#view]))
     if (this.#view === 'account-events') return this.#sendEvents(exchange)
     if (this.#view === 'account-content') return this.#sendFile(exchange)
     const body = await (this.#view === 'account-list' ? this.#list(exchange) : this.#one(exchange))

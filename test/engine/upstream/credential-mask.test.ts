@@ -61,8 +61,8 @@ t.test('credential mask: headers of a successful answer lose every form and part
         const reply = new FilteredReply(200, headers, undefined)
         hideCredentials(reply, many, false)
         const values = [headers['x-debug'], ...headers['x-list']]
-        const shown = values.filter(value => longestCommon(value, text) >= 12)
-        t.same(shown, [], `${name}: ${before} ${text}`)
+        const visible = values.filter(value => longestCommon(value, text) >= 12)
+        t.same(visible, [], `${name}: ${before} ${text}`)
       }
   }
   const headers = { 'x-debug': 'Basic tiny-key', etag: '"tiny-ke, other-key"' }
