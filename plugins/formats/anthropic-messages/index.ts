@@ -20,7 +20,7 @@ import {
 import { decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { toolSupport } from './tools.ts'
-import { metersOf, served } from './usage.ts'
+import { metersOf, ownNames, served } from './usage.ts'
 
 const TEXT = compileTextPattern({
   text: ['text', 'thinking', 'partial_json'],
@@ -62,6 +62,7 @@ export const anthropicMessages: Format = {
       return isFields(usage) ? usage : undefined
     },
     meters: usage => metersOf(usage),
+    ownNames,
     sums: {
       input: ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'],
       output: ['output_tokens'],

@@ -5,6 +5,7 @@ import { omitZeroMeters } from '../format.ts'
 import { metersOfCalls } from '../hosted-tools.ts'
 import type { Content } from '../hub/content.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
   cachedTokensOf,
@@ -63,7 +64,13 @@ const tokensOf = (usage: Fields): Tokens => {
     output: sumOf('output'),
   }
 }
-const tokensBeside = (usage: Fields): Tokens => {
+export const ownNames = withOwnNames({
+  input: 'input_tokens',
+  output: 'output_tokens',
+  parts: ['cache_read_input_tokens', 'cache_creation_input_tokens'],
+})
+const tokensBeside = (sentUsage: Fields): Tokens => {
+  const usage = ownNames(sentUsage)
   const { ephemeral_5m_input_tokens: minutes, ephemeral_1h_input_tokens: hour } = lenientObject(
     usage,
     'cache_creation',

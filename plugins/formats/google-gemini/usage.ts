@@ -6,6 +6,7 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, omitUndefined } from '../fields.ts'
 import { omitZeroMeters, type UsageFacts } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import {
   cachedTokensOf,
@@ -15,9 +16,16 @@ import {
 } from '../token-meters.ts'
 import { hostedUsage } from './hosted-tools.ts'
 
+const ownNames = withOwnNames({
+  input: 'promptTokenCount',
+  output: 'candidatesTokenCount',
+  parts: ['cachedContentTokenCount', 'thoughtsTokenCount', 'toolUsePromptTokenCount'],
+})
+
 /** Live answers count under `response…`. */
-export const metersOf = (usage: Fields): Meters =>
-  omitZeroMeters(
+export const metersOf = (sentUsage: Fields): Meters => {
+  const usage = ownNames(sentUsage)
+  return omitZeroMeters(
     metersByModality({
       prompt: counted(usage.promptTokenCount, usage.promptTokensDetails),
       cached: counted(usage.cachedContentTokenCount, usage.cacheTokensDetails),
@@ -29,6 +37,7 @@ export const metersOf = (usage: Fields): Meters =>
       thinking: count(usage.thoughtsTokenCount),
     }),
   )
+}
 const counted = (tokens: Json | undefined, details: Json | undefined) => ({
   tokens: count(tokens),
   of: (modality: string) => tokensOfModality(details, modality.toUpperCase()),
@@ -55,6 +64,7 @@ export const usage: UsageFacts = {
   // other.
   inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
   meters: metersOf,
+  ownNames,
   sums: {
     input: ['promptTokenCount'],
     output: ['candidatesTokenCount', 'thoughtsTokenCount', 'responseTokenCount'],

@@ -10,6 +10,7 @@ import {
   lenientText,
 } from '../fields.ts'
 import { omitZeroMeters, type UsageFacts } from '../format.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import {
   cachedTokensOf,
@@ -19,8 +20,15 @@ import {
 } from '../token-meters.ts'
 import { hostedUsage } from './hosted-tools.ts'
 
-export const metersOf = (usage: Fields): Meters =>
-  omitZeroMeters(
+const ownNames = withOwnNames({
+  input: 'total_input_tokens',
+  output: 'total_output_tokens',
+  parts: ['total_cached_tokens', 'total_thought_tokens', 'total_tool_use_tokens'],
+})
+
+export const metersOf = (sentUsage: Fields): Meters => {
+  const usage = ownNames(sentUsage)
+  return omitZeroMeters(
     metersByModality({
       prompt: counted(usage, 'total_input_tokens', 'input_tokens_by_modality'),
       cached: counted(usage, 'total_cached_tokens', 'cached_tokens_by_modality'),
@@ -29,6 +37,7 @@ export const metersOf = (usage: Fields): Meters =>
       thinking: count(usage.total_thought_tokens),
     }),
   )
+}
 const counted = (usage: Fields, total: string, list: string) => ({
   tokens: count(usage[total]),
   of: (modality: string) =>
@@ -49,6 +58,7 @@ export const usage: UsageFacts = {
     return isFields(usage) ? usage : undefined
   },
   meters: metersOf,
+  ownNames,
   sums: {
     input: ['total_input_tokens'],
     output: ['total_output_tokens', 'total_thought_tokens'],

@@ -3,6 +3,7 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { metersOfCalls } from '../hosted-tools.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
   cachedTokensOf,
@@ -20,9 +21,21 @@ export const countsIn = (body: Fields): Fields | undefined => {
   return isFields(usage) ? usage : undefined
 }
 
+export const ownNames = withOwnNames({
+  input: 'prompt_tokens',
+  output: 'completion_tokens',
+  parts: [
+    'prompt_tokens_details',
+    'completion_tokens_details',
+    'cached_tokens',
+    'reasoning_tokens',
+  ],
+})
+
 /** `prompt_tokens` includes cached, cache write and audio tokens; `completion_tokens` includes
  *  thoughts, audio and images. */
-export const metersOf = (usage: Fields): Meters => {
+export const metersOf = (sentUsage: Fields): Meters => {
+  const usage = ownNames(sentUsage)
   const prompt = count(usage.prompt_tokens) || count(usage.input_tokens)
   const completion = count(usage.completion_tokens) || count(usage.output_tokens)
   const promptDetails = lenientObject(usage, 'prompt_tokens_details')

@@ -1,8 +1,10 @@
 /** OpenAI's legacy completions: a text in, a text out. Targets of every chat format answer them. */
+
 import { type Fields, lenientObjects } from '../fields.ts'
 import { type AnswerFacts, eventFields, type Format } from '../format.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { OPENAI_SERVED } from '../served.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { CHUNKS } from '../stream/openai-chunks.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
@@ -41,6 +43,7 @@ export const openaiCompletions: Format = {
     key: 'usage',
     inEvent: countsIn,
     meters: metersOf,
+    ownNames: withOwnNames({ input: 'prompt_tokens', output: 'completion_tokens', parts: [] }),
     sums: { input: ['prompt_tokens'], output: ['completion_tokens'] },
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'output', 'thinking'],

@@ -15,7 +15,7 @@ import { NAME } from './name.ts'
 import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { needsTranslation, TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
-import { metersOf, served } from './usage.ts'
+import { metersOf, ownNames, served } from './usage.ts'
 
 const ENDS: ReadonlySet<string> = new Set([
   'response.completed',
@@ -52,6 +52,7 @@ export const openaiResponses = {
       return isFields(usage) ? usage : undefined
     },
     meters: metersOf,
+    ownNames,
     sums: { input: ['input_tokens'], output: ['output_tokens'] },
     text: TEXT,
     counts: [

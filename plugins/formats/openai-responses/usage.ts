@@ -4,6 +4,7 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
   cachedTokensOf,
@@ -12,7 +13,14 @@ import {
   promptTokensOf,
 } from '../token-meters.ts'
 
-export const metersOf = (usage: Fields): Meters => {
+export const ownNames = withOwnNames({
+  input: 'input_tokens',
+  output: 'output_tokens',
+  parts: ['input_tokens_details', 'output_tokens_details'],
+})
+
+export const metersOf = (sentUsage: Fields): Meters => {
+  const usage = ownNames(sentUsage)
   const input = count(usage.input_tokens)
   const details = lenientObject(usage, 'input_tokens_details')
   const output = count(usage.output_tokens)

@@ -15,10 +15,11 @@ export interface ReportedUsage {
 }
 
 export const readReportedUsage = (
-  { sums, meters }: Pick<UsageFacts, 'sums' | 'meters'>,
-  counts: Fields | undefined,
+  { sums, meters, ownNames }: Pick<UsageFacts, 'sums' | 'meters' | 'ownNames'>,
+  sentCounts: Fields | undefined,
 ): ReportedUsage => {
-  if (!counts) return NOT_REPORTED
+  if (!sentCounts) return NOT_REPORTED
+  const counts = ownNames?.(sentCounts) ?? sentCounts
   const invalidNames = findInvalidNames(counts, [...sums.input, ...sums.output])
   // The first name is that of the sum. Some upstreams omit the sum and send one of its parts only.
   const isReported = ([sumName = '', ...otherNames]: readonly string[]): boolean =>
