@@ -77,6 +77,7 @@ const TASK_ENDPOINTS: Readonly<Record<string, string>> = {
   midjourney: 'midjourney',
   'openai-videos': 'openai-video',
   'new-api-videos': 'video-generation',
+  suno: 'suno',
 }
 const endpointOf = (
   { translate, embed, realtime, task }: RouteOptions,

@@ -3,6 +3,7 @@ import type { ResultDialect, TaskDialect } from './dialect.ts'
 import { midjourney } from './midjourney.ts'
 import { newApiVideos } from './new-api-videos.ts'
 import { openaiVideos } from './openai-videos.ts'
+import { suno } from './suno.ts'
 import { vidu } from './vidu.ts'
 
 export const taskDialects = {
@@ -10,6 +11,7 @@ export const taskDialects = {
   'openai-videos': openaiVideos,
   midjourney,
   'new-api-videos': newApiVideos,
+  suno,
 } as const satisfies Readonly<Record<string, TaskDialect>>
 type Dialects = typeof taskDialects
 export type TaskDialectName = keyof Dialects

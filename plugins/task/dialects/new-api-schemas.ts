@@ -36,6 +36,11 @@ const shared = {
   cancelled: object(success(task)),
   paging: [],
 }
+export const sunoSchemas: TaskSchemas = {
+  create: object(success(text)),
+  query: object(success(task)),
+  ...shared,
+}
 export const newApiVideoSchemas: TaskSchemas = {
   create: object({
     id: text,
