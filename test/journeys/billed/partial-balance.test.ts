@@ -20,7 +20,8 @@ routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
   - { path: POST /v1/images/generations, auth: key, model: body, translate: openai-images, rewrite: '/' }
 `
-const ANSWER = '{"id":"x","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}'
+const ANSWER =
+  '{"id":"x","choices":[{"index":0,"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}'
 const RESPONSE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`
 const prepareWith = async (amount: bigint): Promise<Customer> => {
   const customer = await prepareCustomer(ROUTES, amount)

@@ -59,7 +59,7 @@ const ROUTES: readonly RouteCase[] = [
     target: '/s/gp/v1/responses',
     clientModel: 'o3-pro',
     upstreamModel: '"model":"o3-pro"',
-    answer: { id: 'resp', output: [{ type: 'message', content: [] }], usage: null },
+    answer: { id: 'resp', status: 'completed', output: [], usage: null },
     events: 'event: response.completed\ndata: {"type":"response.completed","response":{}}\n\n',
     error: openaiError,
     codes: openaiCodes,

@@ -89,7 +89,8 @@ for (const engine of ENGINES)
           return currentRows.length > 0 ? currentRows : undefined
         })
         response.setHeader('content-type', 'text/event-stream')
-        response.end(`data: ${JSON.stringify({ ...ANSWER, choices: [] })}\n\ndata: [DONE]\n\n`)
+        const choices = [{ index: 0, delta: {}, finish_reason: 'stop' }]
+        response.end(`data: ${JSON.stringify({ ...ANSWER, choices })}\n\ndata: [DONE]\n\n`)
       }
       t.match((await post(url, '', { body: STREAM })).text, /DONE/)
       t.match(during, [{ state: 'open', amount: 0 }])

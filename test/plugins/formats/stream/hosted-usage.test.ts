@@ -428,5 +428,5 @@ t.test('messages: a container of code and unknown tools are counted from their b
       })
     ).hostedMeters
   t.same(await meters({}), { code_execution: 1, other_tools: 1 })
-  t.same(await meters({ content: [] }), { other_tools: 2 })
+  t.same(await meters({ content: [], stop_reason: 'end_turn' }), { other_tools: 2 })
 })

@@ -54,7 +54,8 @@ for (const engine of ENGINES)
       )
       const usage = { prompt_tokens: 1_000, completion_tokens: 1_000 }
       for (const [at, stream] of [false, true].entries()) {
-        const answer = JSON.stringify({ ...ANSWER, usage, ...(stream && { choices: [] }) })
+        const choices = [{ index: 0, delta: {}, finish_reason: 'stop' }]
+        const answer = JSON.stringify({ ...ANSWER, usage, ...(stream && { choices }) })
         installation.script = (_, response) =>
           void response
             .setHeader('content-type', stream ? 'text/event-stream' : 'application/json')
