@@ -119,6 +119,11 @@ const KEEP_SECRET = sql(
   `INSERT INTO earlier_secrets (digest, kind, credential, until, change)
    VALUES (?, ?, ?, ?, ${NOW_AT})`,
 )
+const END_SECRETS = sql(
+  'end secrets',
+  `UPDATE earlier_secrets SET until = ?, change = ${NOW_AT}
+   WHERE kind = ? AND credential = ? AND until > ?`,
+)
 const FORGET_SECRETS = sql('forget secrets', 'DELETE FROM earlier_secrets WHERE until < ?')
 const SUSPEND = sql('suspend', 'UPDATE accounts SET suspended = ? WHERE id = ?')
 const LIMIT = sql('limit', 'UPDATE accounts SET limits = ? WHERE id = ?')
@@ -340,8 +345,9 @@ export const deleteAccount = (id: number, name: string, now: number): readonly S
 /** ms for which a secret whose time is over is known as such. */
 const KEEP_EARLIER = 30 * 86_400_000
 /** Gives a credential another secret: its number, limits and use stay. `until`: how long the
- *  earlier secret is one of the same credential, ms since 1970; undefined: it ends at once. Rejects
- *  with KEY_UNKNOWN when another process has changed the secret or revoked it. */
+ *  earlier secret is one of the same credential, ms since 1970; undefined: it ends at once, and so
+ *  do those before it. Rejects with KEY_UNKNOWN when another process has changed the secret or
+ *  revoked it. */
 export const replaceSecret = (
   kind: Rotated,
   id: number,
@@ -357,6 +363,7 @@ export const replaceSecret = (
     otherwise: 'KEY_UNKNOWN',
   },
   { sql: FORGET_SECRETS, values: [now - KEEP_EARLIER] },
+  ...(earlier.until === undefined ? [{ sql: END_SECRETS, values: [now, kind, id, now] }] : []),
   { sql: KEEP_SECRET, values: [earlier.digest, kind, id, earlier.until ?? now], rows: 1 },
 ]
 

@@ -144,7 +144,11 @@ const rotate = operation({
     arguments: 'ID',
     example: 'tollgate keys rotate 7 --overlap 24h',
     options: {
-      overlap: { type: 'string', value: 'TIME', summary: 'how long the old secret is valid: 24h' },
+      overlap: {
+        type: 'string',
+        value: 'TIME',
+        summary: 'how long the old secret is valid: 24h; without it, all earlier ones end',
+      },
       system: SYSTEM,
     },
     read(input) {

@@ -87,6 +87,14 @@ for (const engine of ['sqlite', 'postgres'] as const)
     t.match(key, { name: 'dbl', quota_period: 'month', limits })
     t.equal((await listed()).length, keysBefore, 'no row for an earlier secret')
 
+    const leaked = await create({})
+    const later = await rotate(leaked.id, { overlap: '24h' })
+    t.same([await call(leaked.key), await call(later.key)], [200, 200])
+    const last = await rotate(leaked.id, {})
+    for (const secret of [leaked.key, later.key])
+      await eventually(async () => (await call(secret)) === 401 || undefined)
+    t.equal(await call(last.key), 200, 'without an overlap every earlier secret ends')
+
     const limited = await create({ limits: { requests: '3/min' } })
     const next = await rotate(limited.id, { overlap: '1h' })
     const answers: number[] = []
