@@ -18,18 +18,23 @@ const folder = t.testdir({
   'other.json': '{"model":"nosuch"}',
   'bad.json': '{"model":',
   'none.json': '{}',
+  'tier.json': '{"model":"passed","max_tokens":10,"service_tier":"priority"}',
+  'vector.json': '{"model":"vector","input":["one","two"]}',
   'routes.yaml': `
 settings: { data: '\${DATA}', plugins: ['${PLUGINS}'], currency: { name: CNY } }
-pipeline: [auth, model, meter, sandbox]
+pipeline: [auth, model, meter, embed, sandbox]
 upstreams: { up: { url: 'sandbox:' } }
 models:
   gp: { to: up/gp, price: { input: 1 / 1M, output: 2 / 1M }, output: 100, context: 1000 }
   gift: { to: up/gift, free: true }
   firm: { to: up/gp, price: { calls: 1 }, unpriced: refuse }
+  passed: { to: up/gp, tiers: pass, price: { input: 1 / 1M, output: 2 / 1M }, output: 100 }
+  vector: { to: up/gp, price: { input: 1 / 1M }, context: 1000 }
 routes:
   - { path: POST /plain, auth: key, model: body }
   - { path: POST /count, auth: key, model: body, meter: { free: true } }
   - { path: POST /dear, auth: key, model: body, meter: { price: { calls: 5 } } }
+  - { path: POST /embed, auth: key, model: body, embed: openai }
   - { path: 'POST /in/{name}:go', auth: key, model: { path: name } }
   - { path: GET /models, auth: key, model: { list: openai } }
   - { path: 'WS /live/{name}', auth: key, model: { path: name } }
@@ -110,4 +115,13 @@ t.test('quote: wrong use exits 2, an unknown model exits 3', async t => {
   t.match(unknown, { code: 3, out: '', err: /unknown model "nosuch"/ })
   const none = await quote(t, 'POST', '/plain', ...body('none'))
   t.match(none, { code: 3, out: '', err: 'the request names no model\n' })
+})
+
+t.test('quote: the time, tiers that pass, and vectors', async t => {
+  const at = ['--at', '2030-01-31T23:30+08:00']
+  t.match(await quote(t, 'POST', '/plain', ...body(), ...at), { code: 0, out: /^0\.00005 CNY/ })
+  const wrong = await quote(t, 'POST', '/plain', ...body(), '--at', 'tomorrow')
+  t.match(wrong, { code: 2, err: /--at must be a time with its offset/ })
+  t.match(await quote(t, 'POST', '/plain', ...body('tier')), { code: 0, out: /10 output x 2/ })
+  t.match(await quote(t, 'POST', '/embed', ...body('vector')), { code: 0, out: /input x 1/ })
 })

@@ -191,7 +191,7 @@ t.test('tags: usage lists the calls of one tag, as JSON and as CSV', async t => 
   ]) {
     const refused = await call(`/api/usage?${query}`)
     t.equal(refused.status, 400, query)
-    t.match(refused.text, /`tag`|known ones are .*\btag\b/)
+    t.match(refused.text, /`tag`|`limit`|known ones are .*\btag\b/)
   }
 })
 

@@ -29,7 +29,7 @@ const ask = (model: string) =>
   })
 
 t.test('first-byte timeout: set per upstream, also at the same address', async t => {
-  const answer = { id: 'r', object: 'response', output: [] }
+  const answer = { id: 'r', object: 'response', status: 'completed', output: [] }
   await upstream.script('gp', [{ do: 'body' }, { do: 'gate', name: 'answer' }, plain(answer)])
   const waiting = ask('slow')
   const quick = await ask('quick')
