@@ -1,7 +1,7 @@
-/** Finds texts that may have a part of a credential: one look at every few characters, whatever the
- *  number of credentials. */
+/** Finds texts that may have a part of a credential: it looks up six characters at
+ *  every few places, whatever the number of credentials. */
 
-/** Characters that are looked up as one. */
+/** Characters of a gram, which is looked up as one. */
 const GRAM = 6
 const SLOTS = 2 ** 15
 
@@ -18,8 +18,8 @@ export class CredentialParts {
   readonly #grams = new Set<string>()
   readonly #step: number
 
-  /** `shortest`: characters of the least part, which has a gram at one of any `#step` places in a
-   *  row. */
+  /** `shortest`: characters of the shortest part, which has a gram at one of any `#step` places
+   *  in a row. */
   constructor(forms: readonly string[], shortest: number) {
     this.#step = Math.max(1, Math.min(shortest, ...forms.map(({ length }) => length)) - GRAM + 1)
     for (const form of forms)

@@ -269,7 +269,7 @@ const NEW_API: Readonly<Record<string, RouteDescription>> = {
 }
 
 /** Programs written for new-api send parameters of their own to these views. */
-const COMPATIBLE: Readonly<Record<string, RouteDescription>> = {
+const NEW_API_COMPATIBLE: Readonly<Record<string, RouteDescription>> = {
   info: {
     summary: 'Shows the account and its balance',
     responses: json(envelopeOf(profile)),
@@ -331,7 +331,7 @@ const COMPATIBLE: Readonly<Record<string, RouteDescription>> = {
 }
 
 export const ABOUT: Readonly<Record<string, RouteDescription>> = {
-  ...COMPATIBLE,
+  ...NEW_API_COMPATIBLE,
   usage: {
     summary: 'Lists calls and what they cost',
     responses: {
@@ -370,4 +370,4 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   ...operationDescriptions,
 }
 /** Whether a view refuses parameters that its description does not have. */
-export const isStrict = (view: string): boolean => !Object.hasOwn(COMPATIBLE, view)
+export const isStrict = (view: string): boolean => !Object.hasOwn(NEW_API_COMPATIBLE, view)

@@ -2,7 +2,7 @@
 
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Plugin, Stage } from '../../engine/plugin.ts'
-import { refuseUnknownParameters } from '../schema/known-parameters.ts'
+import { parametersOf, refuseUnknownParameters } from '../schema/known-parameters.ts'
 import { ABOUT } from './about.ts'
 import { moveBatches } from './batch-moves.ts'
 import { LineRunner } from './line-runner.ts'
@@ -39,11 +39,13 @@ export default {
   setup(name, host): Stage {
     if (name === 'events') {
       const sendEvents = batchEvents(host)
+      const about = ABOUT.events ?? {}
+      const parameters = parametersOf(about)
       return {
         answers: true,
-        describe: () => ABOUT.events ?? {},
+        describe: () => about,
         async handle(exchange) {
-          refuseUnknownParameters(exchange.request.query, [])
+          refuseUnknownParameters(exchange.request.query, parameters)
           await sendEvents(exchange)
         },
         explain: () => ({ batches: name }),

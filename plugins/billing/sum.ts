@@ -67,9 +67,10 @@ export interface ChargeSum {
  *  collects receipt lines. */
 export const createSum = (rule: Rule, withLines: boolean): ChargeSum => {
   const lines: Line[] = []
-  let [sum, nanos, discountedUpTo, hasLines] = [0n, 0n, 0n, false]
+  let [sum, nanos, discountedUpTo] = [0n, 0n, 0n]
+  let [hasLines, hasNewLines] = [false, false]
   const add: ChargeSum['add'] = (amount, describe) => {
-    hasLines = true
+    hasLines = hasNewLines = true
     sum += amount
     if (!withLines) return
     const roundedNanos = roundToNanos(sum, rule)
@@ -83,12 +84,13 @@ export const createSum = (rule: Rule, withLines: boolean): ChargeSum => {
     discount(isDiscounted) {
       const { discount } = rule
       const added = sum - discountedUpTo
-      if (discount && isDiscounted !== false && hasLines) {
+      if (discount && isDiscounted !== false && hasNewLines) {
         const reduced = discountedSum(added, discount, partsOf(discount.step, rule))
         const change = reduced - added
         if (isDiscounted || change > 0n) add(change, () => discountTerms(discount))
       }
       discountedUpTo = sum
+      hasNewLines = false
     },
     close() {
       const missing = partsOf(rule.min, rule) - sum

@@ -16,7 +16,7 @@ import { PRICE } from '../billing/schema.ts'
 const ALL = 'all'
 
 export const MIRROR = object(
-  'A share of the requests is sent a second time, to another target. The customer neither sees nor pays its answer; metrics and the log compare both.',
+  'A share of the requests is sent a second time, to another target. The customer neither sees its answer nor pays for it; metrics and the log compare both.',
   {
     to: required(
       text('The target of the copies: an upstream and its name of the model.', {
@@ -32,7 +32,7 @@ export const MIRROR = object(
     ),
     accounts: required(
       anyOf(
-        'The accounts whose requests are copied: names of those that have agreed, or `all`, since their contracts say so.',
+        'The accounts whose requests are copied: the names of accounts that agreed, or `all` if every contract permits it.',
         [
           oneOf('Every account.', [ALL], { examples: [ALL] }),
           list('Names of accounts.', text('A name.', { minLength: 1, examples: ['acme'] }), {
@@ -45,7 +45,7 @@ export const MIRROR = object(
       ),
     ),
     timeout: duration('How long a copy waits for its whole answer.', {
-      pattern: '^[1-9][0-9]{0,3}(s|m)$',
+      pattern: '^([1-9][0-9]{0,2}s|([1-9]|10)m)$',
       default: '60s',
       examples: ['30s'],
     }),
