@@ -3,7 +3,7 @@
 
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
-import { parametersOf, refuseUnknownParameters } from '../schema/known-parameters.ts'
+import { withKnownParameters } from '../schema/known-parameters.ts'
 import { ABOUT, isStrict } from './about.ts'
 import { commands } from './command.ts'
 import { ownLogs, tokenLogs } from './new-api/logs.ts'
@@ -56,13 +56,9 @@ export default {
     if (!view) throw new Error(`unknown view "${name}"`)
     const answer = view(host)
     const about = ABOUT[name] ?? {}
-    const parameters = parametersOf(about)
     return {
       answers: true,
-      async handle(exchange) {
-        if (isStrict(name)) refuseUnknownParameters(exchange.request.query, parameters)
-        await answer(exchange)
-      },
+      handle: isStrict(name) ? withKnownParameters(about, answer) : answer,
       describe: () => about,
       explain: () => ({ view: name }),
     }

@@ -2,7 +2,7 @@
 
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Plugin, Stage } from '../../engine/plugin.ts'
-import { parametersOf, refuseUnknownParameters } from '../schema/known-parameters.ts'
+import { withKnownParameters } from '../schema/known-parameters.ts'
 import { ABOUT } from './about.ts'
 import { moveBatches } from './batch-moves.ts'
 import { LineRunner } from './line-runner.ts'
@@ -37,20 +37,13 @@ export default {
   commands,
   check: checkPrice,
   setup(name, host): Stage {
-    if (name === 'events') {
-      const sendEvents = batchEvents(host)
-      const about = ABOUT.events ?? {}
-      const parameters = parametersOf(about)
+    if (name === 'events')
       return {
         answers: true,
-        describe: () => about,
-        async handle(exchange) {
-          refuseUnknownParameters(exchange.request.query, parameters)
-          await sendEvents(exchange)
-        },
+        describe: () => ABOUT.events ?? {},
+        handle: withKnownParameters(ABOUT.events ?? {}, batchEvents(host)),
         explain: () => ({ batches: name }),
       }
-    }
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)
     if (name === 'create' || name === 'create-messages') {

@@ -4,7 +4,7 @@
 import { oneOf, type RawOf } from '../../engine/config/shape.ts'
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
 import { accountFor } from '../credentials/members.ts'
-import { parametersOf, refuseUnknownParameters } from '../schema/known-parameters.ts'
+import { withKnownParameters } from '../schema/known-parameters.ts'
 import type { TestDelivery } from '../views.ts'
 import { mailSettingsOf } from '../webhooks/mail.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
@@ -45,11 +45,10 @@ export default {
     return {
       answers: true,
       describe: () => ABOUT[action],
-      async handle(exchange) {
-        refuseUnknownParameters(exchange.request.query, parametersOf(ABOUT[action]))
+      handle: withKnownParameters(ABOUT[action], async exchange => {
         const account = accountFor(exchange, action === 'show' ? 'read' : 'manage')
         exchange.answer(200, await act(account.id, exchange, host))
-      },
+      }),
       explain: () => action,
     }
   },

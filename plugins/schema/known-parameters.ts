@@ -1,8 +1,8 @@
 /** Refuses query parameters that an endpoint does not have: with a mistyped filter, a list would
- *  show every row. Pure. */
+ *  show every row. */
 import { nearest } from '../../engine/config/nearest.ts'
 import { errors } from '../../engine/errors.ts'
-import type { RouteDescription } from '../../engine/plugin.ts'
+import type { Exchange, RouteDescription } from '../../engine/plugin.ts'
 
 const fault = errors({ QUERY_UNKNOWN: [400, '`%s` is not a parameter here; %s'] })
 
@@ -22,6 +22,15 @@ const hintFor = (name: string, names: readonly string[]): string => {
     : `do you mean \`${suggestion}\`?`
 }
 
-/** The query parameters in the description of a route. */
-export const parametersOf = ({ parameters = [] }: RouteDescription): readonly string[] =>
-  parameters.flatMap(each => (each.in === 'query' ? [each.name] : []))
+type Handle = (exchange: Exchange) => void | Promise<void>
+/** The handler, which first refuses query parameters that the description does not have. */
+export const withKnownParameters = (
+  { parameters = [] }: RouteDescription,
+  handle: Handle,
+): ((exchange: Exchange) => Promise<void>) => {
+  const names = parameters.flatMap(each => (each.in === 'query' ? [each.name] : []))
+  return async exchange => {
+    refuseUnknownParameters(exchange.request.query, names)
+    await handle(exchange)
+  }
+}

@@ -1,6 +1,6 @@
 /** The stage of a route that shows or changes existing tasks. */
 import type { Host, Stage } from '../../../engine/plugin.ts'
-import { parametersOf, refuseUnknownParameters } from '../../schema/known-parameters.ts'
+import { withKnownParameters } from '../../schema/known-parameters.ts'
 import { ReplyStage } from '../calls/view.ts'
 import { startJobs } from '../jobs.ts'
 import { SpeedStage } from '../modes/speed.ts'
@@ -26,15 +26,8 @@ export const viewStageOf = (
     ? new ResultStage(host, runner, options)
     : new ViewStage(host, runner, { dialect: options.dialect, view: options.view })
 }
-/** A list with a mistyped filter would show every task. */
-const strict = (stage: AccountTasksStage, { view }: AccountOptions): Stage => {
-  const parameters = parametersOf(ACCOUNT_VIEWS[view])
-  return {
-    answers: true,
-    async handle(exchange) {
-      refuseUnknownParameters(exchange.request.query, parameters)
-      await stage.handle(exchange)
-    },
-    explain: () => stage.explain(),
-  }
-}
+const strict = (stage: AccountTasksStage, { view }: AccountOptions): Stage => ({
+  answers: true,
+  handle: withKnownParameters(ACCOUNT_VIEWS[view], exchange => stage.handle(exchange)),
+  explain: () => stage.explain(),
+})
