@@ -6,6 +6,7 @@ import { type Fields, isFinal, type State, type Task } from '../task.ts'
 import type { ModeFigures, TaskDialect } from './dialect.ts'
 import { hmacHeaders } from './hmac-headers.ts'
 import { midjourneySchemas } from './schemas.ts'
+import { LIST_SIZE, STATUSES } from './statuses.ts'
 
 /** The member of a create with the URL. */
 const HOOK = 'notifyHook'
@@ -18,18 +19,6 @@ const fault = errors({
   IMAGE_HOOK: [400, 'invalid field: notifyHook: %s', { param: HOOK }],
 })
 
-/** Each state as clients see it. */
-const STATUSES: Readonly<Record<State, string>> = {
-  accepted: 'NOT_START',
-  submitting: 'NOT_START',
-  submitted: 'SUBMITTED',
-  running: 'IN_PROGRESS',
-  unknown: 'IN_PROGRESS',
-  succeeded: 'SUCCESS',
-  failed: 'FAILURE',
-}
-/** Tasks of a list. */
-const LIST_SIZE = 100
 const ACCEPTED = { code: 1, description: '成功' } as const
 
 const textIn = (fields: Fields | undefined, name: string): string | undefined => {

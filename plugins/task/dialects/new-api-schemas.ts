@@ -12,12 +12,13 @@ import {
   text,
 } from '../../shapes.ts'
 import type { TaskSchemas } from './schemas.ts'
+import { taskStatus } from './statuses.ts'
 
 const task = object(
   {
     task_id: text,
     action: text,
-    status: oneOf('NOT_START', 'SUBMITTED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'),
+    status: taskStatus,
     fail_reason: text,
     submit_time: integer,
     start_time: integer,

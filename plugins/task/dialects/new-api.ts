@@ -4,6 +4,7 @@ import { errors } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFinal, type State, type Task } from '../task.ts'
 import type { TaskDialect } from './dialect.ts'
+import { LIST_SIZE, STATUSES } from './statuses.ts'
 
 const fault = errors({
   NEW_API_MODEL: [404, 'This model makes nothing on this endpoint.', { param: 'model' }],
@@ -12,20 +13,8 @@ const fault = errors({
   NEW_API_TASKS_OPEN: [429, 'You have %d unfinished tasks. Wait until one has finished.'],
 })
 
-/** Each state as clients see it. */
-const STATUSES: Readonly<Record<State, string>> = {
-  accepted: 'NOT_START',
-  submitting: 'NOT_START',
-  submitted: 'SUBMITTED',
-  running: 'IN_PROGRESS',
-  unknown: 'IN_PROGRESS',
-  succeeded: 'SUCCESS',
-  failed: 'FAILURE',
-}
 /** The beginning of the ids of its tasks. */
 export const PREFIX = 'task_'
-/** Tasks of a list. */
-const LIST_SIZE = 100
 
 export const secondsOf = (ms: number): number => Math.floor(ms / 1_000)
 

@@ -17,6 +17,7 @@ import {
   text,
   time,
 } from '../../shapes.ts'
+import { taskStatus } from './statuses.ts'
 
 export interface TaskSchemas {
   readonly create: Shape
@@ -126,7 +127,7 @@ const image = object({
   startTime: nullable(integer),
   finishTime: nullable(integer),
   imageUrl: nullable(text),
-  status: oneOf('NOT_START', 'SUBMITTED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'),
+  status: taskStatus,
   progress: text,
   failReason: nullable(text),
   properties: fields,
