@@ -43,6 +43,7 @@ const STORED_CONTENT =
 /** Members without media: settings, schemas, arguments, and sources that an answer cited. */
 const SKIPPED: ReadonlySet<string> = new Set([
   'model',
+  'function',
   'functions',
   'functionDeclarations',
   'function_declarations',
