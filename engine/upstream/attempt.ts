@@ -211,7 +211,7 @@ const maskFor = ({ candidate, request }: UpstreamAttempt): CredentialMask | unde
   const { mask, signer } = candidate.upstream
   if (mask || !signer) return mask
   const { authorization } = request.headers
-  return new CredentialMask([withoutScheme(String(authorization ?? ''))], false)
+  return new CredentialMask([withoutScheme(String(authorization ?? ''))], { isReused: false })
 }
 /** Picks the key of an attempt that begins now; returns the time. */
 export const pickKey = (attempt: UpstreamAttempt): number => {

@@ -99,8 +99,9 @@ export class CredentialMask {
   readonly #parts: CredentialParts | undefined
   #allPieces: readonly Piece[] | undefined
 
-  /** `isReused`: for many replies; the search for encoded forms in their headers is prepared. */
-  constructor(secrets: readonly string[], isReused = true) {
+  /** `isReused`: the mask serves many replies, so that it prepares the search for encoded forms
+   *  in their headers. */
+  constructor(secrets: readonly string[], { isReused = true } = {}) {
     this.#secrets = secrets.filter(({ length }) => length >= MIN_SECRET)
     this.#parts = isReused
       ? new CredentialParts(this.#secrets.flatMap(formsOf), MIN_PART)

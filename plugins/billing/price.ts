@@ -53,7 +53,7 @@ const sumOf = (parts: readonly PricedPart[], rule: Rule): Charge => {
   sum.close()
   return { nanos: sum.nanos(), lines: sum.lines, unpriced: [...unpriced] }
 }
-/** Returns the meters without a price. */
+/** Adds the lines of a part to the sum. Returns the meters without a price. */
 const addPart = (sum: ChargeSum, { usage, facts }: PricedPart, rule: Rule): readonly Meter[] => {
   const pricingFacts = factsAtEnd(usage, facts)
   const { byMeter, unpriced: unpricedMeters } = groupByPricingMeter(usage.quantities, rule)

@@ -109,7 +109,7 @@ export const withoutUnpricedTiers = (body: Json, priced: PricedTiers): Json => {
   const tiers = unpricedTiersOf({ headers: {} }, body, priced)
   return tiers ? withoutMembers(body, tiers) : body
 }
-/** The body without the members that hold them. */
+/** The body without the members that hold unpriced tiers. */
 export const withoutMembers = (body: Json, { members, changes }: UnpricedTiers): Json => {
   if (!isFields(body)) return body
   const entries = Object.entries(body as Fields).filter(([key]) => !members.includes(key))

@@ -13,7 +13,7 @@ import type { CallFacts, Copy } from './copy.ts'
 /** Copies that wait, and their bytes; more are dropped and counted. */
 const MAX_WAITING = 200
 const MAX_SIZE = 16 * 1024 * 1024
-/** Copies under way at once. */
+/** Copies that are sent at the same time. */
 const PARALLEL = 4
 
 export const LOST_METRIC = 'mirror_lost_total'
@@ -51,7 +51,7 @@ export class Mirror {
     this.#waiting.push(copy)
     this.#start()
   }
-  /** Ends the copies under way, and drops those that wait. */
+  /** Aborts the copies that are being sent, and drops those that wait. */
   close(): void {
     this.#host.membership.leaving.removeEventListener('abort', this.#close)
     this.#close()

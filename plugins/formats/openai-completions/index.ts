@@ -1,5 +1,4 @@
 /** OpenAI's legacy completions: a text in, a text out. Targets of every chat format answer them. */
-
 import { type Fields, lenientObjects } from '../fields.ts'
 import { type AnswerFacts, eventFields, type Format } from '../format.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'

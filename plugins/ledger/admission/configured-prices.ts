@@ -1,4 +1,4 @@
-/** The prices of a configuration, and the tiers that they leave out of a request. */
+/** The prices of a configuration, and a request without the tiers that have no price. */
 import type { Document, Exchange, Host, HostBase } from '../../../engine/plugin.ts'
 import type { BillingOptions } from '../../billing/schema.ts'
 import { modelsOf } from '../../catalogue/configured.ts'

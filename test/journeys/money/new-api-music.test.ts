@@ -70,7 +70,7 @@ const poll = (status: string, data: unknown): readonly Step[] => [
   { do: 'body' },
   plain({ code: 'success', data: { status, progress: '50%', fail_reason: 'no people', data } }),
 ]
-/** The upstream answers a submit with an id, and then queries with this task. */
+/** The upstream answers a submit with an id, and each later query with this task. */
 const script = (status: string, data: unknown = [SONG]) =>
   upstream.script(
     'suno',

@@ -248,18 +248,21 @@ for (const [name, { submitPath }] of Object.entries(SHAPES))
     t.same(await audit(database), [])
   })
 
-t.test('new-api videos: each member that names an image sends it', async t => {
-  await script('vidu', 'done')
-  const address = 'https://files.example/first.png'
-  for (const more of [{ image: address }, { images: [address] }, { input_reference: address }]) {
-    await upstream.forget()
-    const { json } = await order('vidu', more)
-    t.match(await reach(json.id, 'succeeded'), { data: { action: 'generate' } })
-    const [request] = await upstream.events('request', 'vidu')
-    t.equal(request?.head.target, '/s/vidu/ent/v2/img2video')
-    t.match((await submits('vidu'))[0], { images: [address], duration: 5 })
-  }
-})
+t.test(
+  'new-api videos: an image reaches the upstream from each member that may name it',
+  async t => {
+    await script('vidu', 'done')
+    const address = 'https://files.example/first.png'
+    for (const more of [{ image: address }, { images: [address] }, { input_reference: address }]) {
+      await upstream.forget()
+      const { json } = await order('vidu', more)
+      t.match(await reach(json.id, 'succeeded'), { data: { action: 'generate' } })
+      const [request] = await upstream.events('request', 'vidu')
+      t.equal(request?.head.target, '/s/vidu/ent/v2/img2video')
+      t.match((await submits('vidu'))[0], { images: [address], duration: 5 })
+    }
+  },
+)
 
 t.test('new-api videos: seconds alone are the duration, and metadata is not sent', async t => {
   await script('vidu', 'done')
