@@ -26,13 +26,14 @@ export const heldFunds = async (database: Reads, account: number): Promise<bigin
   return nanosOf(row?.held)
 }
 
-/** The funds of an active, exhausted or expired key; undefined for an unknown or revoked key. A
- *  lookup takes one hash and one read whether the key exists or not. */
+/** The funds of an active, exhausted or expired key; undefined for an unknown or revoked key, and
+ *  for an earlier secret that has ended. A lookup takes one hash and one read whether the key
+ *  exists or not. */
 export const fundsOfSecret = async (
   database: Reads,
   secret: string,
 ): Promise<KeyFunds | undefined> => {
-  const [row] = await database.read(KEY_BY_DIGEST, [digestOf(secret)])
+  const [row] = await database.read(KEY_BY_DIGEST, [digestOf(secret), Date.now()])
   return row && row.revoked === null ? keyFunds(row) : undefined
 }
 export const fundsOfKey = async (

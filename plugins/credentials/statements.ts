@@ -114,6 +114,12 @@ const REPLACE_SECRET = perKind(kind =>
 )
 /** The credentials that a person or a program keeps. */
 export type Rotated = 'key' | 'system-token'
+/** Matches no row, and so rejects, for the digest of an earlier secret. */
+const CLAIM_SECRET = sql(
+  'claim secret',
+  `UPDATE credential_changes SET number = number
+   WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM earlier_secrets WHERE digest = ?)`,
+)
 const KEEP_SECRET = sql(
   'keep secret',
   `INSERT INTO earlier_secrets (digest, kind, credential, until, change)
@@ -198,9 +204,13 @@ export interface NewCredential extends Pick<AccountKey, 'name' | 'models' | 'lim
   /** ms since 1970. */
   readonly expires?: number | undefined
 }
-/** Returns `id`. Rejects with ACCOUNT_UNKNOWN, or SECRET_EXISTS for an imported secret. */
+/** Returns `id`. Rejects with ACCOUNT_UNKNOWN, or SECRET_EXISTS for an imported secret that another
+ *  key has or had. */
 export const addKey = (key: NewCredential, now: number): readonly Statement[] => [
   change,
+  ...(key.isImported
+    ? [{ sql: CLAIM_SECRET, values: [key.secret.digest], rows: 1, otherwise: 'SECRET_EXISTS' }]
+    : []),
   {
     sql: ADD_KEY,
     values: [
@@ -393,17 +403,26 @@ const selectBySecret = (kind: Kind): string => `
     ${ofAccount(kind)}
   FROM ${secretsOf(kind)} s JOIN ${TABLES[kind]} c ON c.id = s.credential
     JOIN accounts a ON a.id = c.account ${JOIN_MEMBER}`
-/** The number of the key of a digest, as an expression with one parameter. */
-export const KEY_OF_DIGEST = `(SELECT s.credential FROM ${secretsOf('key')} s WHERE s.digest = ?)`
+/** The number of the key of a digest, as an expression; its parameters: the digest and ms since
+ *  1970, at which an earlier secret must be valid. */
+export const KEY_OF_DIGEST = `(SELECT s.credential FROM ${secretsOf('key')} s
+    WHERE s.digest = ? AND (s.until IS NULL OR s.until > ?))`
 /** By digest. */
 export const FIND = perKind(kind =>
   sql(`find ${kind}`, `${selectBySecret(kind)} WHERE s.digest = ?`),
 )
-/** Whether an account is suspended, or its key revoked, ms or null (key, account). */
+/** Whether an account is suspended, and whether the credential of its work has ended: a key, a
+ *  system token, or a session of the console, which stands for its member and for the identity or
+ *  the token that began it. ms or null. Parameters: session, key, token, member, account. */
 export const FIND_OWNER = sql(
   'find owner',
-  `SELECT a.suspended, k.revoked, k.expires
-   FROM accounts a LEFT JOIN api_keys k ON k.id = CAST(? AS BIGINT) WHERE a.id = ?`,
+  `SELECT a.suspended, coalesce(k.revoked, t.revoked, m.removed) AS revoked,
+     coalesce(k.expires, CASE WHEN s.id IS NULL THEN t.expires END) AS expires
+   FROM accounts a LEFT JOIN sessions s ON s.id = CAST(? AS BIGINT)
+     LEFT JOIN api_keys k ON k.id = coalesce(CAST(? AS BIGINT), s.identity)
+     LEFT JOIN system_tokens t ON t.id = coalesce(CAST(? AS BIGINT), s.token)
+     LEFT JOIN members m ON m.id = CAST(? AS BIGINT)
+   WHERE a.id = ?`,
 )
 /** The number of digests in one batched read. Unused parameters are ''. */
 export const BATCH_SIZE = 100

@@ -1,7 +1,7 @@
-/** The owner of accepted work: the account, and the API key, of a batch line, a waiting task, a
- *  background response or a copy. None of them begins after the key expired or was revoked, or the
- *  account was suspended or deleted. `auth` brings the lookup: without it no owner can lose
- *  access. */
+/** The owner of accepted work: the account, and the credential, of a batch line, a waiting task, a
+ *  background response or a copy. None of them begins after the key expired or was revoked, the
+ *  member of a session left the team, or the account was suspended or deleted. `auth` brings the
+ *  lookup: without it no owner can lose access. */
 import type { Fault, Host, HostBase, Json } from '../../engine/plugin.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
 import { refusal } from './faults.ts'
@@ -15,8 +15,11 @@ const lookupOf = (host: Pick<HostBase, 'share'>): OwnerLookup =>
 
 /** Lets the plugins that accept work ask about its owner. */
 export const offerOwnerLookup = (host: Pick<Host, 'share' | 'database'>): void => {
-  lookupOf(host).find = async ({ id, key }) => {
-    const [row] = await host.database.read(FIND_OWNER, [key?.id ?? null, id])
+  lookupOf(host).find = async ({ id, key, session, token, member }) => {
+    // A key may pass to another member, so it stands for itself.
+    const person = key ? undefined : member?.id
+    const credential = [session, key?.id, token, person].map(each => each ?? null)
+    const [row] = await host.database.read(FIND_OWNER, [...credential, id])
     if (!row) return undefined
     const { suspended, revoked, expires } = row
     if (suspended !== null) return refusal('AUTH_SUSPENDED')

@@ -12,6 +12,7 @@ import {
   changeCredential,
   createAccount,
   LIST_CREDENTIALS_OF,
+  replaceSecret,
   setQuota,
 } from '../../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
@@ -150,6 +151,13 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
       quota: 9_000,
     },
   })
+  const [latest, { digest }] = [makeSecret('key'), secret]
+  await database.write(replaceSecret('key', 1, { digest, until: now + DAY }, latest, now))
+  t.match(await fundsOfSecret(database, secret.text), { used: 6_000_000n }, 'an earlier secret')
+  const last = { digest: latest.digest, until: undefined }
+  await database.write(replaceSecret('key', 1, last, makeSecret('key'), now - 1))
+  for (const { text } of [secret, latest])
+    t.equal(await fundsOfSecret(database, text), undefined, 'an earlier secret that has ended')
   const less = [...setQuota(1, { total: 1, period: null }), ...changeQuota(1, 18_000_000n, 2_000n)]
   await t.rejects(database.write(less), { code: 'QUOTA_IN_USE' })
   const none = { expires: null, models: null, limits: null }

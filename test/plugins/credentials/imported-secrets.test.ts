@@ -1,9 +1,14 @@
 /** Secrets that another gateway made: found by their text, on both stores. */
 import t from 'tap'
-import { importedSecret, isImportable, maskSecret } from '../../../plugins/credentials/secret.ts'
-import { addKey, revoke } from '../../../plugins/credentials/statements.ts'
+import {
+  importedSecret,
+  isImportable,
+  makeSecret,
+  maskSecret,
+} from '../../../plugins/credentials/secret.ts'
+import { addKey, FIND, replaceSecret, revoke } from '../../../plugins/credentials/statements.ts'
 import { openAccountsIn } from '../../helpers/store/accounts.ts'
-import { ENGINES, startAnyStore } from '../../helpers/store/store.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const OTHER = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKl'
 
@@ -39,6 +44,34 @@ for (const engine of ENGINES)
     t.equal(await call('Bearer x'), bob, 'any length')
     await database.write(revoke('key', id, Date.now()))
     t.equal(await call(`Bearer sk-${OTHER}`), 'AUTH_REVOKED')
+  })
+
+for (const engine of ENGINES)
+  t.test(`imported secrets on ${engine}: no key gets one that another key had`, async t => {
+    const { database, ...accounts } = await openAccountsIn(
+      await (await startAnyStore(t, engine)).open(),
+    )
+    const [ann, bob] = [await accounts.account('ann'), await accounts.account('bob')]
+    const [id, earlier, now] = [1, await accounts.key(ann), Date.now()]
+    const { digest } = earlier
+    for (const until of [now + 60_000, undefined]) {
+      const latest = makeSecret('key')
+      await database.write(replaceSecret('key', id, { digest, until }, latest, now))
+      const stolen = { account: bob, name: 'old', secret: importedSecret(earlier.text) }
+      await t.rejects(database.write(addKey({ ...stolen, isImported: true }, now)), {
+        code: 'SECRET_EXISTS',
+      })
+      const rows = await database.read(FIND.key, [digest])
+      t.match(rows, [{ id, account: ann }])
+      t.equal(rows.length, 1, 'one secret is one key')
+      await database.write([
+        {
+          sql: sql('undo', 'UPDATE api_keys SET digest = ? WHERE id = 1'),
+          values: [digest],
+        },
+      ])
+      await database.write([{ sql: sql('forget', 'DELETE FROM earlier_secrets'), values: [] }])
+    }
   })
 
 t.test(
