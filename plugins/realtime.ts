@@ -15,6 +15,7 @@ import {
 } from './formats/fields.ts'
 import { omitZeroMeters } from './formats/format.ts'
 import { servedOf } from './formats/served.ts'
+import { withOwnNames } from './formats/stream/count-names.ts'
 import { PROMPT_METERS } from './formats/token-meters.ts'
 import {
   type Attributes,
@@ -146,7 +147,7 @@ class SessionUsage {
   #onTranscribed(bytes: Bytes): void {
     const event = parseJson(Buffer.from(bytes).toString())
     if (!isFields(event) || !String(event.type).endsWith(TRANSCRIBED_TYPE)) return
-    const usage = lenientObject(event, 'usage')
+    const usage = ownNames(lenientObject(event, 'usage'))
     const isReported = isCount(usage.input_tokens) || quantity(usage.seconds) > 0
     const meters: Meters = isReported
       ? transcriptMetersOf(usage, this.#exchange.slots.get(METERED))
@@ -169,15 +170,15 @@ class SessionUsage {
   #onDone(bytes: Bytes): void {
     const event = parseJson(Buffer.from(bytes).toString())
     if (!isFields(event) || event.type !== 'response.done') return
-    const { id, usage, service_tier } = lenientObject(event, 'response')
+    const { id, usage: report, service_tier } = lenientObject(event, 'response')
+    const usage = isFields(report) ? ownNames(report) : {}
     this.#attributes = servedOf(undefined, undefined, { service_tier }).attributes ?? {}
     const estimate = {
       ...this.#lastInput,
       output: this.#text,
       audio_output: Math.ceil(this.#audio),
     }
-    const isReported =
-      isFields(usage) && isCount(usage.input_tokens) && isCount(usage.output_tokens)
+    const isReported = isCount(usage.input_tokens) && isCount(usage.output_tokens)
     const meters = isReported ? metersOf(usage) : omitZeroMeters(estimate)
     this.#lastInput = inputOf(meters)
     this.#text = this.#audio = 0
@@ -195,6 +196,12 @@ class SessionUsage {
 }
 const SESSION_USAGE: Slot<SessionUsage> = { name: 'session-usage' }
 
+const ownNames = withOwnNames({
+  input: 'input_tokens',
+  output: 'output_tokens',
+  inputDetails: 'input_token_details',
+  outputDetails: 'output_token_details',
+})
 /** A model that has a price for seconds alone is the one that transcribes. */
 const transcriptMetersOf = (usage: Fields, prices: PricedMeters | undefined): Meters => {
   const bySeconds = prices?.has('seconds') && !prices.has('transcription_seconds')

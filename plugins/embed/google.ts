@@ -16,6 +16,7 @@ import type { Media, Text } from '../formats/hub/content.ts'
 import { kindOfMime } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
 import { servedOf } from '../formats/served.ts'
+import { withOwnNames } from '../formats/stream/count-names.ts'
 import { promptTokensOf } from '../formats/token-meters.ts'
 import { fields, list, number, object } from '../shapes.ts'
 import type { ClientRequest, EmbeddingFormat, EmbeddingInput, Setting } from './hub.ts'
@@ -80,12 +81,17 @@ export const google: EmbeddingFormat = {
   },
 }
 
+const ownNames = withOwnNames({
+  input: 'promptTokenCount',
+  output: 'candidatesTokenCount',
+  total: 'totalTokenCount',
+})
 /** The sum of the call, or those of its vectors, which Vertex counts. Undefined: no valid count. */
 const tokensIn = (
   { usageMetadata: usage }: Fields,
   rows: readonly Fields[],
 ): number | undefined => {
-  const { promptTokenCount, totalTokenCount } = isFields(usage) ? usage : {}
+  const { promptTokenCount, totalTokenCount } = isFields(usage) ? ownNames(usage) : {}
   if (isCount(promptTokenCount)) return promptTokenCount
   if (isCount(totalTokenCount)) return totalTokenCount
   const counts = rows.map(row => lenientObject(row, 'statistics').tokenCount)

@@ -113,7 +113,7 @@ export interface UsageFacts {
   inAnswer?(answer: Fields): Fields | undefined
   /** Converts the counts to the gateway's meters. A part of a count never exceeds the whole. */
   meters(counts: Fields): Meters
-  /** Renames counts that a compatible upstream spells in its own way. */
+  /** Renames counts that a compatible upstream spells in its own way. Absent: it spells none so. */
   ownNames?(counts: Fields): Fields
   /** Members of the counts that sum input and output. An invalid or missing sum is estimated. */
   readonly sums: { readonly input: readonly string[]; readonly output: readonly string[] }

@@ -22,7 +22,8 @@ export const metersOf = (usage: Fields): Meters => metersWith(usage, tokensOf(us
 /** The counts beside the iterations: those of the context, which clients of other formats read. */
 export const contextMetersOf = (usage: Fields): Meters => metersWith(usage, tokensBeside(usage))
 
-const metersWith = (usage: Fields, tokens: Tokens): Meters => {
+const metersWith = (sentUsage: Fields, tokens: Tokens): Meters => {
+  const usage = ownNames(sentUsage)
   const { input, cached, cacheWrite, cacheWriteHour, output } = tokens
   const thinking = capCount(lenientObject(usage, 'output_tokens_details').thinking_tokens, output)
   const toolCounts = lenientObject(usage, 'server_tool_use')
@@ -67,7 +68,9 @@ const tokensOf = (usage: Fields): Tokens => {
 export const ownNames = withOwnNames({
   input: 'input_tokens',
   output: 'output_tokens',
-  parts: ['cache_read_input_tokens', 'cache_creation_input_tokens'],
+  outputDetails: 'output_tokens_details',
+  cacheRead: 'cache_read_input_tokens',
+  cacheWrite: 'cache_creation_input_tokens',
 })
 const tokensBeside = (sentUsage: Fields): Tokens => {
   const usage = ownNames(sentUsage)

@@ -9,7 +9,7 @@ import { NAME } from './name.ts'
 import { encodePrompt } from './request.ts'
 import { decodeAnswer } from './response.ts'
 import { toolSupport } from './tools.ts'
-import { countsIn, metersOf, served } from './usage.ts'
+import { countsIn, metersOf, ownNames, served } from './usage.ts'
 
 const EXCLUSIONS = ['citation', 'citations', 'trace']
 
@@ -20,6 +20,7 @@ export const bedrockConverse: TargetFormat = {
     inEvent: countsIn,
     inAnswer: countsIn,
     meters: metersOf,
+    ownNames,
     sums: {
       input: ['inputTokens', 'cacheReadInputTokens', 'cacheWriteInputTokens'],
       output: ['outputTokens'],

@@ -4,13 +4,22 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 
 /** The counts of an answer, or of the event `metadata`. */
 export const countsIn = ({ usage }: Fields): Fields | undefined =>
   isFields(usage) ? usage : undefined
 
-export const metersOf = (counts: Fields): Meters => {
+export const ownNames = withOwnNames({
+  input: 'inputTokens',
+  output: 'outputTokens',
+  cacheRead: 'cacheReadInputTokens',
+  cacheWrite: 'cacheWriteInputTokens',
+})
+
+export const metersOf = (sentUsage: Fields): Meters => {
+  const counts = ownNames(sentUsage)
   const writeTokens = count(counts.cacheWriteInputTokens)
   const hour = lenientObjects(counts, 'cacheDetails').find(({ ttl }) => ttl === '1h')
   const hourTokens = capCount(hour?.inputTokens, writeTokens)

@@ -10,7 +10,7 @@ import { decodeStream } from './decode-stream.ts'
 import { answers, carriesContent, errorOf } from './errors.ts'
 import { encodePrompt } from './request.ts'
 import { decodeAnswer } from './response.ts'
-import { countsIn, metersOf } from './usage.ts'
+import { countsIn, metersOf, ownNames } from './usage.ts'
 
 const TEXT = compileTextPattern({
   text: ['text', 'thinking', 'tool_plan', 'arguments'],
@@ -27,6 +27,7 @@ export const cohereChat: TargetFormat = {
     inEvent: ({ delta }) => countsIn(isFields(delta) ? delta : {}),
     inAnswer: countsIn,
     meters: metersOf,
+    ownNames,
     sums: { input: ['input_tokens'], output: ['output_tokens'] },
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'output'],

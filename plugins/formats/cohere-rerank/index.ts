@@ -7,7 +7,7 @@ import { servedOf } from '../served.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
 import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
-import { metersOf, rerankEstimate } from './usage.ts'
+import { metersOf, ownNames, rerankEstimate } from './usage.ts'
 
 export const cohereRerank: Format = {
   name: 'cohere-rerank',
@@ -20,6 +20,7 @@ export const cohereRerank: Format = {
     inEvent: () => undefined,
     counts: ['search_units', 'input'],
     meters: metersOf,
+    ownNames,
     sums: { input: [], output: [] },
     estimate: rerankEstimate,
   },

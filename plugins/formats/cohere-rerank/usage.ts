@@ -4,15 +4,23 @@ import type { Meters, PricedMeters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, parseJson } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
 import { BYTES_PER_TOKEN } from '../prompt-tokens.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { FieldExtractor } from '../stream/field-extractor.ts'
 import { promptTokensIn } from '../token-meters.ts'
 
 /** Documents of one search unit. */
 const DOCUMENTS_PER_UNIT = 100
 
+export const ownNames = withOwnNames({
+  input: 'prompt_tokens',
+  output: 'completion_tokens',
+  total: 'total_tokens',
+})
+
 /** Cohere has `meta.billed_units`, SiliconFlow `meta.tokens`; Jina, Voyage and vLLM have
  *  `usage`. */
-export const metersOf = (meta: Fields): Meters => {
+export const metersOf = (sentMeta: Fields): Meters => {
+  const meta = ownNames(sentMeta)
   const units = lenientObject(meta, 'billed_units')
   const tokens = lenientObject(meta, 'tokens')
   return omitZeroMeters({
@@ -29,10 +37,10 @@ export const rerankEstimate = (request: Fields, prices: PricedMeters): UsageEsti
     observe: chunk => extractor.push(chunk),
     usage(meta, whole) {
       const ofMeta = metersOf(meta ?? {})
-      const usage = extractor.value && parseJson(Buffer.from(extractor.value).toString())
-      const units = ofMeta.search_units ?? (isFields(usage) ? count(usage.search_units) : 0)
-      const input = ofMeta.input ?? 0
-      const tokens = (isFields(usage) ? promptTokensIn(usage) : 0) || input
+      const report = extractor.value && parseJson(Buffer.from(extractor.value).toString())
+      const usage = isFields(report) ? ownNames(report) : {}
+      const units = ofMeta.search_units ?? count(usage.search_units)
+      const tokens = promptTokensIn(usage) || (ofMeta.input ?? 0)
       if (units > 0 && (byUnits || !byTokens))
         return { meters: { search_units: units }, estimated: false }
       if (tokens > 0 && (byTokens || !byUnits))

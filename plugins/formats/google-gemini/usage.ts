@@ -16,11 +16,7 @@ import {
 } from '../token-meters.ts'
 import { hostedUsage } from './hosted-tools.ts'
 
-const ownNames = withOwnNames({
-  input: 'promptTokenCount',
-  output: 'candidatesTokenCount',
-  parts: ['cachedContentTokenCount', 'thoughtsTokenCount', 'toolUsePromptTokenCount'],
-})
+const ownNames = withOwnNames({ input: 'promptTokenCount', output: 'candidatesTokenCount' })
 
 /** Live answers count under `response…`. */
 export const metersOf = (sentUsage: Fields): Meters => {

@@ -20,11 +20,7 @@ import {
 } from '../token-meters.ts'
 import { hostedUsage } from './hosted-tools.ts'
 
-const ownNames = withOwnNames({
-  input: 'total_input_tokens',
-  output: 'total_output_tokens',
-  parts: ['total_cached_tokens', 'total_thought_tokens', 'total_tool_use_tokens'],
-})
+const ownNames = withOwnNames({ input: 'total_input_tokens', output: 'total_output_tokens' })
 
 export const metersOf = (sentUsage: Fields): Meters => {
   const usage = ownNames(sentUsage)

@@ -24,12 +24,9 @@ export const countsIn = (body: Fields): Fields | undefined => {
 export const ownNames = withOwnNames({
   input: 'prompt_tokens',
   output: 'completion_tokens',
-  parts: [
-    'prompt_tokens_details',
-    'completion_tokens_details',
-    'cached_tokens',
-    'reasoning_tokens',
-  ],
+  inputDetails: 'prompt_tokens_details',
+  total: 'total_tokens',
+  outputDetails: 'completion_tokens_details',
 })
 
 /** `prompt_tokens` includes cached, cache write and audio tokens; `completion_tokens` includes

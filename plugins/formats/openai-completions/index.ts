@@ -3,13 +3,12 @@ import { type Fields, lenientObjects } from '../fields.ts'
 import { type AnswerFacts, eventFields, type Format } from '../format.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { OPENAI_SERVED } from '../served.ts'
-import { withOwnNames } from '../stream/count-names.ts'
 import { CHUNKS } from '../stream/openai-chunks.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { openaiErrorInAnswer, openaiFailure } from '../unanswered.ts'
 import { about } from './about.ts'
 import { answersIn, decodePrompt, encodePrompt, NAMES } from './request.ts'
-import { countsIn, decodeAnswer, encodeAnswer, metersOf } from './response.ts'
+import { countsIn, decodeAnswer, encodeAnswer, metersOf, ownNames } from './response.ts'
 import { decodeStream, encodeStream } from './stream.ts'
 
 const TEXT = compileTextPattern({ text: ['text'] })
@@ -42,7 +41,7 @@ export const openaiCompletions: Format = {
     key: 'usage',
     inEvent: countsIn,
     meters: metersOf,
-    ownNames: withOwnNames({ input: 'prompt_tokens', output: 'completion_tokens', parts: [] }),
+    ownNames,
     sums: { input: ['prompt_tokens'], output: ['completion_tokens'] },
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'output', 'thinking'],

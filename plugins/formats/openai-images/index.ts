@@ -8,6 +8,7 @@ import {
   inlineImages,
   joinImageAnswers,
   metersOf,
+  ownNames,
   replaceImages,
 } from '../images/image-answer.ts'
 import { imageFormatIn } from '../images/image-prompt.ts'
@@ -52,6 +53,7 @@ export const openaiImages: Format = {
       'image_output',
     ],
     meters: usage => metersOf(usage, count(usage.images)),
+    ownNames,
     sums: { input: ['images'], output: ['images'] },
     countAnswer: () => new ImageCounter(),
     isAdditive: true,

@@ -5,12 +5,14 @@ import { count, type Fields, isFields } from '../fields.ts'
 import { type Format, omitZeroMeters } from '../format.ts'
 import { estimatePromptTokens } from '../prompt-tokens.ts'
 import { servedOf } from '../served.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
 import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 
+const ownNames = withOwnNames({ input: 'prompt_tokens', output: 'completion_tokens' })
 const metersOf = (usage: Fields): Meters =>
-  omitZeroMeters({ input: count(usage.prompt_tokens) || count(usage.input_tokens) })
+  omitZeroMeters({ input: count(ownNames(usage).prompt_tokens) })
 
 export const openaiModerations: Format = {
   name: 'openai-moderations',
@@ -23,6 +25,7 @@ export const openaiModerations: Format = {
     inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),
     counts: ['input'],
     meters: metersOf,
+    ownNames,
     sums: { input: ['prompt_tokens'], output: [] },
     estimate: (request, prices) => ({
       observe() {},

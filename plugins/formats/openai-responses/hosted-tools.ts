@@ -18,6 +18,7 @@ import type { Citation, HostedCall } from '../hub/content.ts'
 import { outputText, programOf } from '../hub/hosted-call-text.ts'
 import { servedOf } from '../served.ts'
 import { NAME } from './name.ts'
+import { ownNames } from './usage.ts'
 
 /** Decodes the fields that other formats can express. `raw` keeps the whole item, which goes back
  *  to its own provider only. */
@@ -249,7 +250,7 @@ const meterOf = (item: Fields): Meter | undefined => {
 const reportedMetersOf = (response: Fields): Meters => {
   const usage = lenientObject(response, 'tool_usage')
   const { num_requests: searches } = lenientObject(usage, 'web_search')
-  const image = lenientObject(usage, 'image_gen')
+  const image = ownNames(lenientObject(usage, 'image_gen'))
   const calls = lenientObject(lenientObject(response, 'usage'), 'server_side_tool_usage_details')
   return {
     ...otherRequestsIn(usage),

@@ -16,7 +16,9 @@ import {
 export const ownNames = withOwnNames({
   input: 'input_tokens',
   output: 'output_tokens',
-  parts: ['input_tokens_details', 'output_tokens_details'],
+  inputDetails: 'input_tokens_details',
+  total: 'total_tokens',
+  outputDetails: 'output_tokens_details',
 })
 
 export const metersOf = (sentUsage: Fields): Meters => {

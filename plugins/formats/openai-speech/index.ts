@@ -5,7 +5,7 @@ import type { Format } from '../format.ts'
 import { NOTHING_SERVED } from '../served.ts'
 import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
-import { metersOf, speechEstimate } from './usage.ts'
+import { metersOf, ownNames, speechEstimate } from './usage.ts'
 
 const DONE = 'speech.audio.done'
 
@@ -20,6 +20,7 @@ export const openaiSpeech: Format = {
     inEvent: usageInEvent(DONE),
     counts: ['input', 'audio_output'],
     meters: metersOf,
+    ownNames,
     sums: { input: ['input_tokens'], output: ['output_tokens'] },
     estimate: speechEstimate,
   },

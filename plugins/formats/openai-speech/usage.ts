@@ -4,9 +4,17 @@ import type { Meters, PricedMeters } from '../../slots.ts'
 import { certaintyOf } from '../audio/usage-certainty.ts'
 import { count, type Fields, lenientText } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 
-export const metersOf = (usage: Fields): Meters =>
-  omitZeroMeters({ input: count(usage.input_tokens), audio_output: count(usage.output_tokens) })
+export const ownNames = withOwnNames({ input: 'input_tokens', output: 'output_tokens' })
+
+export const metersOf = (sentUsage: Fields): Meters => {
+  const usage = ownNames(sentUsage)
+  return omitZeroMeters({
+    input: count(usage.input_tokens),
+    audio_output: count(usage.output_tokens),
+  })
+}
 
 /** Speech is about 15 bytes of text per second, in Latin and Chinese script; a second is 20 tokens
  *  (OpenAI's realtime guide: one per 50 ms). */

@@ -6,7 +6,7 @@ import type { Format } from '../format.ts'
 import { NOTHING_SERVED } from '../served.ts'
 import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
-import { metersOf, transcriptionEstimate } from './usage.ts'
+import { metersOf, ownNames, transcriptionEstimate } from './usage.ts'
 
 const DONE = 'transcript.text.done'
 
@@ -21,6 +21,7 @@ export const openaiTranscription: Format = {
     inEvent: usageInEvent(DONE),
     counts: ['seconds', 'input', 'audio_input', 'output'],
     meters: metersOf,
+    ownNames,
     sums: { input: ['input_tokens'], output: ['output_tokens'] },
     estimate: transcriptionEstimate,
   },

@@ -4,10 +4,18 @@ import type { Meters, PricedMeters, Usage } from '../../slots.ts'
 import { certaintyOf } from '../audio/usage-certainty.ts'
 import { count, type Fields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
+import { withOwnNames } from '../stream/count-names.ts'
 import { Transcript } from './transcript.ts'
 
+export const ownNames = withOwnNames({
+  input: 'input_tokens',
+  output: 'output_tokens',
+  inputDetails: 'input_token_details',
+})
+
 /** `{type: duration, seconds}`, or tokens, nearly all of which are audio. */
-export const metersOf = (usage: Fields): Meters => {
+export const metersOf = (sentUsage: Fields): Meters => {
+  const usage = ownNames(sentUsage)
   const input = count(usage.input_tokens)
   const { text_tokens: textTokens, audio_tokens: audioTokens } = lenientObject(
     usage,

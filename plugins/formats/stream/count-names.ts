@@ -1,57 +1,95 @@
-/** Names of the totals in usage reports. Compatible upstreams spell them in their own ways: mlx-vlm
- *  and vLLM `input_tokens`, the AI SDK and LangChain `inputTokens` or `promptTokens`, Vertex AI's
- *  Python library `prompt_token_count`, watsonx `generated_token_count`. Pure. */
-import { type Fields, isCount } from '../fields.ts'
-
-/** Spellings without case and underscores. */
-const TOTALS = {
-  input: [
-    'prompttokens',
-    'inputtokens',
-    'totalinputtokens',
-    'totalprompttokens',
-    'prompttokencount',
-    'inputtokencount',
-  ],
-  output: [
-    'completiontokens',
-    'outputtokens',
-    'totaloutputtokens',
-    'totalcompletiontokens',
-    'completiontokencount',
-    'outputtokencount',
-    'candidatestokencount',
-    'generatedtokens',
-    'generatedtokencount',
-  ],
-} as const
-const spellingOf = (name: string): string => name.replaceAll('_', '').toLowerCase()
+/** Names of members in usage reports. Compatible upstreams spell them in their own ways; one table
+ *  has the spellings, each with its source. Pure. */
+import type { Json } from '../../../engine/plugin.ts'
+import { type Fields, isFields } from '../fields.ts'
 
 /** The names of a format. */
 interface CountNames {
   readonly input: string
   readonly output: string
-  /** Members that hold parts of the totals, which only case and underscores may change. */
-  readonly parts: readonly string[]
+  /** Absent: the format has no such member of its own. */
+  readonly inputDetails?: string
+  readonly outputDetails?: string
+  readonly cacheRead?: string
+  readonly cacheWrite?: string
+  readonly total?: string
 }
 
-/** The counts by a format's own names, if a total has another one. A member that has its own name
- *  is not replaced. */
-export const withOwnNames =
-  ({ input, output, parts }: CountNames) =>
-  (counts: Fields): Fields => {
-    if (isCount(counts[input]) && isCount(counts[output])) return counts
-    const renamed: { [name: string]: Fields[string] } = { ...counts }
-    for (const key in counts) {
-      const spelling = spellingOf(key)
-      const own = TOTALS.input.some(each => each === spelling)
-        ? input
-        : TOTALS.output.some(each => each === spelling)
-          ? output
-          : parts.find(each => spellingOf(each) === spelling)
-      const value = counts[key]
-      if (own !== undefined && value !== undefined && (renamed[own] ?? null) === null)
-        renamed[own] = value
-    }
-    return renamed
+/** In snake case. */
+const NAMES: ReadonlyMap<string, keyof CountNames> = new Map([
+  // OpenAI's chat. Oracle's Generative AI spells them `promptTokens` and `promptTokensDetails`
+  // (`Usage` in its API reference).
+  ['prompt_tokens', 'input'],
+  ['completion_tokens', 'output'],
+  ['prompt_tokens_details', 'inputDetails'],
+  ['completion_tokens_details', 'outputDetails'],
+  ['total_tokens', 'total'],
+  // OpenAI's responses and Anthropic; mlx-vlm's server in chat. Bedrock's Converse spells them
+  // `inputTokens` (`TokenUsage`).
+  ['input_tokens', 'input'],
+  ['output_tokens', 'output'],
+  ['input_tokens_details', 'inputDetails'],
+  ['output_tokens_details', 'outputDetails'],
+  // OpenAI's realtime sessions, speech and transcriptions.
+  ['input_token_details', 'inputDetails'],
+  ['output_token_details', 'outputDetails'],
+  // Google's interactions.
+  ['total_input_tokens', 'input'],
+  ['total_output_tokens', 'output'],
+  // Gemini. Google's Python library spells it `prompt_token_count`.
+  ['prompt_token_count', 'input'],
+  ['candidates_token_count', 'output'],
+  ['total_token_count', 'total'],
+  // `amazon-bedrock-invocationMetrics`, which Bedrock adds to the events of models.
+  ['input_token_count', 'input'],
+  ['output_token_count', 'output'],
+  ['cache_read_input_token_count', 'cacheRead'],
+  ['cache_write_input_token_count', 'cacheWrite'],
+  // watsonx.ai: `input_token_count` and this one (`TextGenResult` in its API reference).
+  ['generated_token_count', 'output'],
+  // Anthropic, and Converse.
+  ['cache_read_input_tokens', 'cacheRead'],
+  ['cache_creation_input_tokens', 'cacheWrite'],
+  ['cache_write_input_tokens', 'cacheWrite'],
+])
+
+type Rename = (name: string) => string
+
+/** The counts by a format's own names: its totals, and the case of its members at every depth. A
+ *  member that has its own name is not replaced. */
+export const withOwnNames = (names: CountNames): ((counts: Fields) => Fields) => {
+  const inCase = names.input.includes('_') ? snakeCase : camelCase
+  const ownName: Rename = name => {
+    const part = NAMES.get(snakeCase(name))
+    return (part && names[part]) ?? inCase(name)
   }
+  return counts => renamed(counts, ownName, inCase)
+}
+const renamed = (fields: Fields, ownName: Rename, inCase: Rename): Fields => {
+  let result: { [name: string]: Json } | undefined
+  for (const key in fields) {
+    const value = fields[key] ?? null
+    const name = ownName(key)
+    const content = renamedValue(value, inCase)
+    if (name === key && content === value) continue
+    result ??= { ...fields }
+    if (name === key || (result[name] ?? null) === null) result[name] = content
+  }
+  return result ?? fields
+}
+const renamedValue = (value: Json, inCase: Rename): Json => {
+  if (isFields(value)) return renamed(value, inCase, inCase)
+  if (!Array.isArray(value)) return value
+  const list: readonly Json[] = value.map((each: Json) => renamedValue(each, inCase))
+  return list.some((each, index) => each !== value[index]) ? list : value
+}
+
+const CAPITAL = /[A-Z]/
+/** Before a capital, and before a number: `ephemeral5mInputTokens`. */
+const BORDER = /(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])/g
+const snakeCase: Rename = name =>
+  CAPITAL.test(name) ? name.replace(BORDER, '_').toLowerCase() : name
+const camelCase: Rename = name =>
+  name.includes('_')
+    ? name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+    : name
