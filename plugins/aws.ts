@@ -86,9 +86,12 @@ export default {
     schema: AWS.schema,
     setup: (options: AwsOptions) => {
       const keys = new Map<string, ArrayBuffer>()
-      return request => {
-        if (keys.size > MOST_KEYS) keys.clear()
-        return signForAws(request, options, keys)
+      return {
+        key: options.id,
+        sign(request: SignableRequest) {
+          if (keys.size > MOST_KEYS) keys.clear()
+          return signForAws(request, options, keys)
+        },
       }
     },
   },

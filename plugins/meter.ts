@@ -205,7 +205,9 @@ class Meter implements Stage {
     out(message)
     const call = exchange.slots.get(CALL)
     const usage = exchange.slots.get(USAGE)
-    if (!call || !usage || usage.estimated || message.from === 'client') return
+    if (!call || !usage || message.from === 'client') return
+    call.onContent()
+    if (usage.estimated) return
     const reason = await call.preAuthorise(usage)
     if (!reason) return
     const payload = exchange.slots.get(CLOSE_MESSAGE)?.(reason)

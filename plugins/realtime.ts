@@ -1,7 +1,7 @@
 /** Plugin `realtime`: usage of realtime sessions over a WebSocket, and the error event before a
  *  session is closed. */
 import { flag } from '../engine/config/shape.ts'
-import type { Bytes, Exchange, Json, Message, Plugin, Slot } from '../engine/plugin.ts'
+import type { Bytes, Exchange, Message, Plugin, Slot } from '../engine/plugin.ts'
 import { createOwnerWatch } from './credentials/work-owner.ts'
 import { bodyOf } from './dialects/index.ts'
 import {
@@ -14,7 +14,7 @@ import {
   quantity,
 } from './formats/fields.ts'
 import { omitZeroMeters } from './formats/format.ts'
-import { servedOf } from './formats/served.ts'
+import { mergeServed, servedByHeaders, servedOf } from './formats/served.ts'
 import { withOwnNames } from './formats/stream/count-names.ts'
 import { PROMPT_METERS } from './formats/token-meters.ts'
 import {
@@ -25,6 +25,7 @@ import {
   type Meters,
   type PricedMeters,
   SERVED,
+  type Served,
   USAGE,
   type UsagePart,
 } from './slots.ts'
@@ -49,6 +50,7 @@ export default {
         slots.set(SESSION_USAGE, new SessionUsage(exchange))
         slots.set(OWNER_WATCH, createOwnerWatch(host, slots.toJson()))
         await next()
+        slots.set(SERVED, servedByHeaders(exchange.reply.headers, exchange))
       },
       message(message, out, exchange) {
         const look = message.from === 'client' ? exchange.slots.get(OWNER_WATCH)?.() : undefined
@@ -84,7 +86,6 @@ class SessionUsage {
   readonly #parts = new Map<string, UsagePart>()
   /** Of the previous response. */
   #attributes: Attributes = {}
-  #model: Json | undefined
   /** Estimated output tokens of the response in progress: charged if its end never arrives. */
   #text = 0
   #audio = 0
@@ -110,8 +111,13 @@ class SessionUsage {
   #onCreated(bytes: Bytes): void {
     const event = parseJson(Buffer.from(bytes).toString())
     if (!isFields(event) || event.type !== 'session.created') return
-    this.#model = lenientObject(event, 'session').model
-    this.#exchange.slots.set(SERVED, servedOf(undefined, this.#model))
+    const { id, model } = lenientObject(event, 'session')
+    this.#addServed(servedOf(id, model))
+  }
+  /** The session and its last response: an id of a response replaces that of the session. */
+  #addServed(served: Served): void {
+    const { slots } = this.#exchange
+    slots.set(SERVED, mergeServed(slots.get(SERVED) ?? {}, served))
   }
   #add(meters: Meters, attributes: Attributes = {}): void {
     addPart(this.#parts, omitZeroMeters(meters), attributes)
@@ -183,7 +189,7 @@ class SessionUsage {
     this.#lastInput = inputOf(meters)
     this.#text = this.#audio = 0
     this.#add(meters, this.#attributes)
-    this.#exchange.slots.set(SERVED, servedOf(id, this.#model, { service_tier: this.#tiers }))
+    this.#addServed(servedOf(id, undefined, { service_tier: this.#tiers }))
     this.#setUsage(!isReported)
   }
   /** The charge of the session names all of them. */

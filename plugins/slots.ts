@@ -171,8 +171,12 @@ export const USAGE: Slot<Usage> = { name: 'usage' }
 export interface Served {
   /** The provider's id of the answer. */
   readonly id?: string
+  /** The provider's id of the request, from a header: it names the call where `id` is absent. */
+  readonly request?: string
   /** The model, as the provider names it. */
   readonly model?: string
+  /** The region, from a header. No price depends on it. */
+  readonly region?: string
   /** They replace the attributes of the request in the price of the call. */
   readonly attributes?: Attributes
 }

@@ -289,6 +289,8 @@ export type ServedView = ServedFacts & {
   readonly upstream_key: string | null
   readonly served_model: string | null
   readonly response_id: string | null
+  /** Answered from the cache: the id of the call that the upstream answered. */
+  readonly cache: string | null
 }
 /** A charge with all that the ledger has of it. */
 export type ChargeView = ServedView &

@@ -30,6 +30,8 @@ export interface CredentialSigner {
   /** Called after a 401, with the headers that were sent. Returns whether another attempt would
    *  send another credential: one is made, if the request can be sent again. */
   onRefused?(headers: Headers): boolean
+  /** Identifies the credential. The name of the key of its calls is a digest of it. */
+  readonly key?: string
 }
 export type AuthHostOf<Host> = Host & {
   /** Key in `upstreams:`. */

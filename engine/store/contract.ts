@@ -169,6 +169,8 @@ export interface UpstreamView {
   readonly inside?: string
   /** Shown to operators, beside its name or in its place. */
   readonly title?: string
+  /** The name of the credential that a plugin signs with, which does not show it. */
+  readonly key?: string
   /** Keys that plugins added to it (`Plugin.upstream`). */
   readonly options: Readonly<Record<string, Json>>
 }

@@ -23,7 +23,7 @@ export interface Upstream {
   readonly deadlines: Deadlines
   readonly health: HealthRules
   readonly set: Readonly<Record<string, string>>
-  readonly view: UpstreamView
+  readonly view: Omit<UpstreamView, 'key'> & { key?: string }
   pass(headers: RequestHeaders): Headers
   readonly keys: UpstreamKeys | undefined
   /** ms that a request waits for a key if all have reached their limits. */

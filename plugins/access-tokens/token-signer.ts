@@ -1,7 +1,7 @@
 /** Signs requests with the access token of their upstream. */
 import { createHash } from 'node:crypto'
 import { errors } from '../../engine/errors.ts'
-import type { AuthHost, Headers, Sign } from '../../engine/plugin.ts'
+import type { AuthHost, CredentialSigner, Headers, Sign } from '../../engine/plugin.ts'
 import { AccessToken, type IssuedToken } from './access-token.ts'
 
 const fault = errors({
@@ -18,7 +18,7 @@ export const createTokenSigner = (
   { upstream, log, share }: AuthHost,
   identity: unknown,
   request: () => Promise<IssuedToken>,
-): { readonly sign: Sign; onRefused(headers: Headers): boolean } => {
+): Required<CredentialSigner> => {
   const version = createHash('sha256').update(JSON.stringify(identity)).digest('hex')
   const token = share(`access token of ${upstream}`, version, () => new AccessToken())
   const issuer = {
@@ -40,7 +40,7 @@ export const createTokenSigner = (
   }
   const onRefused = ({ authorization }: Headers): boolean =>
     token.refuse(String(authorization).slice(SCHEME.length))
-  return { sign, onRefused }
+  return { sign, onRefused, key: version }
 }
 
 const SCHEME = 'Bearer '

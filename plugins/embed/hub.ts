@@ -1,10 +1,11 @@
 /** Hub types of embeddings: requests and answers independent of the wire format. */
-import type { Bytes, Json, Target } from '../../engine/plugin.ts'
+import type { Attempt, Bytes, Json, Target } from '../../engine/plugin.ts'
 import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { checkInlineMedia } from '../formats/media/inline-media.ts'
+import { mergeServed, servedByHeaders } from '../formats/served.ts'
 import type { Meters, Served } from '../slots.ts'
 
 /** A setting, and its path in the client's request: `requests[1].taskType`. */
@@ -88,3 +89,9 @@ export interface EmbeddingFormat {
   readAnswer(body: Fields): EmbeddingAnswer
   writeAnswer(vectors: EmbeddingAnswer, prompt: EmbeddingPrompt, model: string): Json
 }
+
+/** The facts in the headers and the body of an answer about how it was made. */
+export const servedIn = (
+  { served = {} }: EmbeddingAnswer,
+  { exchange, reply }: Pick<Attempt, 'exchange' | 'reply'>,
+): Served => mergeServed(servedByHeaders(reply.headers, exchange), served)

@@ -27,6 +27,7 @@ import {
   type EmbeddingFormat,
   type EmbeddingInput,
   type EmbeddingPrompt,
+  servedIn,
 } from './hub.ts'
 
 const fault = errors({
@@ -142,7 +143,7 @@ const forward = async (
   const body = await bodyOf(attempt)
   checkError(targetFormat, host, attempt, body)
   const vectors = targetFormat.readAnswer(body)
-  if (vectors.served) exchange.slots.set(SERVED, vectors.served)
+  exchange.slots.set(SERVED, servedIn(vectors, attempt))
   const meters = vectors.meters ?? estimate(prompt)
   // Vectors are not output: no later stage estimates any.
   exchange.slots.set(

@@ -1,8 +1,9 @@
 /** Reads what answers say about how they were made: the provider's id, the model, and the
  *  attributes that prices depend on. Pure. */
-import type { Json } from '../../engine/plugin.ts'
+import type { Exchange, Headers, Json } from '../../engine/plugin.ts'
 import type { Attributes, Served } from '../slots.ts'
 import { type Fields, lenientObject } from './fields.ts'
+import { servedTiersOf } from './tiers.ts'
 
 /** A format's facts about how answers are made. */
 export interface ServedFacts {
@@ -40,12 +41,57 @@ export const servedOf = (
   return served
 }
 const MAX_NAME_LENGTH = 256
-const isText = (value: Json | undefined): value is string =>
+const isText = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH
 const isAttribute = (value: Json): value is Attributes[string] =>
   typeof value === 'string'
     ? value.length <= MAX_LENGTH
     : typeof value === 'number' || typeof value === 'boolean'
+
+/** Headers with the provider's id of the request; the engine renames `x-request-id`. */
+const REQUEST_IDS = [
+  'x-upstream-request-id',
+  'request-id',
+  'apim-request-id',
+  'x-amzn-requestid',
+  'x-amz-request-id',
+  'x-ms-request-id',
+  'x-goog-request-id',
+  'x-debug-trace-id',
+  'mistral-correlation-id',
+  'msh-request-id',
+  'x-tt-logid',
+  'x-siliconcloud-trace-id',
+  'nvcf-reqid',
+  'dg-request-id',
+  'x-trace-id',
+]
+/** The provider's id of the request that a response answers. Undefined: no header has one. */
+export const requestIdIn = (headers: Headers): string | undefined => {
+  for (const name of REQUEST_IDS) {
+    const value = headers[name]
+    if (typeof value === 'string' && value !== '') return value
+  }
+  return undefined
+}
+const REGION = 'x-ms-region'
+
+/** Reads the headers of a response to this call. */
+export const servedByHeaders = (
+  headers: Headers,
+  call: Pick<Exchange, 'id'> & { readonly request: Pick<Exchange['request'], 'headers'> },
+): Served => {
+  const served: { -readonly [Name in keyof Served]: Served[Name] } = {}
+  const id = requestIdIn(headers)
+  // Some upstreams repeat the id that they got.
+  const isOwn = id === call.id || id === call.request.headers['x-request-id']
+  if (isText(id) && !isOwn) served.request = id
+  const region = headers[REGION]
+  if (isText(region)) served.region = region
+  const attributes = servedTiersOf(headers)
+  if (attributes) served.attributes = attributes
+  return served
+}
 
 /** Later members replace earlier ones. */
 export const mergeServed = (earlier: Served, later: Served): Served => {

@@ -81,7 +81,8 @@ export class MeteredCall {
   /** Nanos that the local balance already counts as charged: a receipt counts them before the
    *  end. */
   #recordedAmount = 0n
-  /** When the first content of a stream was delivered: a time of `performance.now()`; 0 before. */
+  /** When the first content of a stream or a session was delivered: a time of
+   *  `performance.now()`; 0 before. */
   #firstContentAt = 0
 
   /** The caller has reserved `terms.heldAmount` before. */
@@ -155,9 +156,13 @@ export class MeteredCall {
     }
     return this.collectOverage(usage)?.then(charge) ?? charge()
   }
+  /** Content is delivered. */
+  onContent(): void {
+    this.#firstContentAt ||= performance.now()
+  }
   /** Records the number of delivered output tokens, for the settlement after a crash. */
   reportProgress(output: number): void {
-    if (output > 0) this.#firstContentAt ||= performance.now()
+    if (output > 0) this.onContent()
     if (this.#state.at === 'held') this.#exchange.writes.progress(output)
   }
   /** Records the usage so far, for the settlement after a crash. Extends the hold once the call

@@ -9,6 +9,7 @@ const CHECKPOINT_INTERVAL = 250
 const LINE_END = 0x0a
 
 interface CheckpointTarget {
+  onContent(): void
   reportProgress(output: number): void
   checkpoint(usage: Usage): void
 }
@@ -61,9 +62,10 @@ export class UsageEstimator {
     if (!outputSoFar) this.#count(chunk)
     if (this.isFree) return
     if (!this.isStream) {
+      if (!first) return
+      this.#call.onContent()
       // The client has received bytes: from now on a crash charges the usage of the checkpoint.
-      if (first) this.#call.reportProgress(0)
-      return
+      return this.#call.reportProgress(0)
     }
     this.#call.reportProgress(outputSoFar?.tokens ?? this.#units)
     const now = performance.now()

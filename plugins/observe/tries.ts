@@ -3,14 +3,13 @@ import { hideSecrets } from '../../engine/observe/secret-text.ts'
 import type { Attempt, Bytes, Fault, Headers, Reply, Slot } from '../../engine/plugin.ts'
 import { isFields, parseJson } from '../formats/fields.ts'
 import { decodeErrorReply } from '../formats/openai-error-reply.ts'
+import { requestIdIn } from '../formats/served.ts'
 import type { Try } from '../views.ts'
 
 /** `start`: until the request ends, a time of `performance.now()`. */
 export type RunningTry = { -readonly [Name in keyof Try]: Try[Name] } & { start: number }
 export const TRIES: Slot<RunningTry[]> = { name: 'tries' }
 
-/** Headers with the id of a response, by provider; the engine renames `x-request-id`. */
-const ID_HEADERS = ['x-upstream-request-id', 'request-id', 'apim-request-id', 'x-amzn-requestid']
 /** Characters. */
 const MAX_TEXT = 200
 
@@ -35,8 +34,8 @@ export const addTry = (
   if (result === 'UPSTREAM_REFUSED') each.status = (error as Fault).status
   const cause = causeOf(error)
   if (cause !== undefined) each.cause = cause.slice(0, MAX_TEXT)
-  const idHeader = ID_HEADERS.find(name => headers[name] !== undefined)
-  if (idHeader !== undefined) each.id = String(headers[idHeader]).slice(0, MAX_TEXT)
+  const id = requestIdIn(headers)
+  if (id !== undefined) each.id = id.slice(0, MAX_TEXT)
   const retryAfter = headers['retry-after']
   if (retryAfter !== undefined) each.retry_after = String(retryAfter).slice(0, MAX_TEXT)
   const tries = exchange.slots.get(TRIES)

@@ -287,12 +287,17 @@ export const closeHold = (
 
 /** The target that served a task, as its charge stores it. */
 export const servedAtEnd = (
-  task: Pick<Task, 'target' | 'created' | 'slots' | 'upstreamId'>,
+  task: Pick<Task, 'target' | 'created' | 'slots' | 'upstreamId' | 'reported'>,
   endedAt: number,
   upstreams: HostBase['upstreams'],
 ): string => {
-  const { upstreamId: id } = task
-  return servedByTask(task, upstreams, { endedAt, ...(id !== undefined && { id }) })
+  const { upstreamId: id, reported: { model, attributes } = {} } = task
+  return servedByTask(task, upstreams, {
+    endedAt,
+    ...(id !== undefined && { id }),
+    ...(model !== undefined && { model }),
+    ...(attributes && { attributes }),
+  })
 }
 
 /** Doubles from the first interval to the longest, with a tenth of jitter. */

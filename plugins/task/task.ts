@@ -45,10 +45,11 @@ export const UNKNOWN_ERROR: TaskError = {
   message: 'it is unknown whether the upstream got this task',
 }
 
-/** Meters and attributes of a price. */
+/** Meters and attributes of a price, and the model that the upstream names. */
 export interface ReportedUsage {
   readonly meters: Meters
   readonly attributes: Attributes
+  readonly model?: string
 }
 
 /** Where the states of a task are announced. */

@@ -60,6 +60,9 @@ const isFilled = (value: Json | undefined): boolean => {
   return isFields(value) ? isMade(value) : true
 }
 
+/** Where answers name the model. */
+const MODEL_PLACES = ['/model', '/data/model']
+
 /** The results that the upstream reports. Numbers that no meter can have do not count. */
 export const reportedUsage = (
   { json, results }: Pick<UpstreamAnswer, 'json' | 'results'>,
@@ -75,9 +78,13 @@ export const reportedUsage = (
     } else if (typeof value === 'number' || typeof value === 'boolean' || isShortText(value))
       attributes[name] = value as string | number | boolean
   }
+  const model = textIn(json, ...MODEL_PLACES)
   const isEmpty = Object.keys(meters).length + Object.keys(attributes).length === 0
-  return isEmpty ? undefined : { meters, attributes }
+  if (model === undefined || model.length > MAX_MODEL_LENGTH)
+    return isEmpty ? undefined : { meters, attributes }
+  return { meters, attributes, model }
 }
+const MAX_MODEL_LENGTH = 256
 const isShortText = (value: Json | undefined): boolean =>
   typeof value === 'string' && value !== '' && value.length <= 64
 

@@ -1,4 +1,5 @@
 /** Sets what plugins add to upstreams: signers, and limiters of keys. */
+import type { CredentialSigner } from '../../egress/contract.ts'
 import { createOperatorRequest } from '../../egress/operator-request.ts'
 import { isFields } from '../../kit.ts'
 import type { Document, HostBase, Json, Plugin } from '../../plugin.ts'
@@ -23,8 +24,9 @@ export const setSigners = (
     try {
       const host = { ...hostBase, upstream: name, request: createOperatorRequest(proxy) }
       const signer = method.setup(value, host)
-      const members = typeof signer === 'function' ? { sign: signer } : signer
+      const members: CredentialSigner = typeof signer === 'function' ? { sign: signer } : signer
       upstream.signer = { ...members, name: plugin }
+      if (members.key !== undefined) upstream.view.key = nameOfKey(members.key)
     } catch (error) {
       const where = ['upstreams', name, 'auth', plugin]
       faults.push({ where, plugin, ...describeError(error, 'PLUGIN_SETUP') })

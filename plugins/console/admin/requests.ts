@@ -149,6 +149,7 @@ const CHARGE = object({
   upstream_key: nullable(text),
   served_model: nullable(text),
   response_id: nullable(text),
+  cache: nullable(text),
   tier: nullable(text),
   speed: nullable(text),
   geography: nullable(text),

@@ -716,6 +716,7 @@ const TEXTS = {
   'call.served': ['Served by', '服务方'],
   'call.upstream-key': ['Upstream key', '上游密钥'],
   'call.served-model': ['Served model', '实际模型'],
+  'call.cache': ['Answer from the cache, of request', '缓存的回答来自请求'],
   'call.tier': ['Tier', '服务等级'],
   'call.speed': ['Speed', '速度'],
   'call.geography': ['Geography', '地域'],

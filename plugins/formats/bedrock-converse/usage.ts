@@ -1,5 +1,6 @@
 /** Usage counts. `inputTokens` excludes tokens read from and written to the cache; `outputTokens`
  *  includes thoughts. */
+import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
@@ -32,12 +33,15 @@ export const metersOf = (sentUsage: Fields): Meters => {
   })
 }
 
-/** In a whole answer, and in the event `metadata`. The answer has neither an id nor a model. */
+/** In a whole answer, and in the event `metadata`. The answer has no id; it names the model that a
+ *  prompt router chose. */
 export const served: ServedFacts = {
-  members: ['serviceTier', 'performanceConfig'],
+  members: ['serviceTier', 'performanceConfig', 'trace'],
   read: fields =>
-    servedOf(undefined, undefined, {
+    servedOf(undefined, invokedModelIn(fields), {
       service_tier: lenientObject(fields, 'serviceTier').type,
       speed: lenientObject(fields, 'performanceConfig').latency,
     }),
 }
+const invokedModelIn = (fields: Fields): Json | undefined =>
+  lenientObject(lenientObject(fields, 'trace'), 'promptRouter').invokedModelId

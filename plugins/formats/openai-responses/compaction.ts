@@ -15,7 +15,7 @@ import { fault as own } from './faults.ts'
 import { openaiResponses } from './index.ts'
 import { itemId, NAME } from './name.ts'
 import { decodePrompt } from './request.ts'
-import { countsOf } from './usage.ts'
+import { countsOf, served } from './usage.ts'
 
 const REQUEST = `Write a summary of the conversation so far, for the model that continues it without having read it. \
 Keep what it needs: the goals and wishes of the user, decisions and their reasons, facts, names, paths, code and results of tools that still matter, \
@@ -67,7 +67,7 @@ export const openaiCompaction: Format = {
   about: compactionAbout,
   model: openaiResponses.model,
   usage: openaiResponses.usage,
-  served: { members: ['id'], read: ({ id = null }) => (typeof id === 'string' ? { id } : {}) },
+  served,
   stream: openaiResponses.stream,
   answers: {
     marks: ['"response.compaction"'],

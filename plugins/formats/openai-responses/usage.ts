@@ -1,5 +1,6 @@
 /** Converts usage counts to and from the gateway's meters: `input_tokens` includes cached and cache
  *  write tokens, `output_tokens` includes thoughts, audio and images. */
+import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
@@ -74,6 +75,8 @@ export const countsOf = (meters: Meters): Fields => {
   }
 }
 
+const WHOLE_OBJECTS: ReadonlySet<Json> = new Set(['response', 'response.compaction'])
+
 /** The first events of a stream repeat the tier that was requested; the last one names the tier
  *  that served it. */
 export const served: ServedFacts = {
@@ -81,7 +84,7 @@ export const served: ServedFacts = {
   read(fields) {
     const response = isFields(fields.response) ? fields.response : fields
     // Only whole responses have an object; other events have ids of items.
-    if (response.object !== undefined && response.object !== 'response') return {}
+    if (response.object !== undefined && !WHOLE_OBJECTS.has(response.object)) return {}
     const { service_tier, speed, inference_geo } = lenientObject(response, 'usage')
     return servedOf(response.id, response.model, {
       service_tier: response.service_tier ?? service_tier,

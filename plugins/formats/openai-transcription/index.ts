@@ -2,8 +2,9 @@
  *  format that the client requested. */
 
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
+import { lenientObject } from '../fields.ts'
 import type { Format } from '../format.ts'
-import { NOTHING_SERVED } from '../served.ts'
+import { servedOf } from '../served.ts'
 import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 import { metersOf, ownNames, transcriptionEstimate } from './usage.ts'
@@ -25,7 +26,11 @@ export const openaiTranscription: Format = {
     sums: { input: ['input_tokens'], output: ['output_tokens'] },
     estimate: transcriptionEstimate,
   },
-  served: NOTHING_SERVED,
+  // Compatible upstreams name both; segments of a transcript have ids of their own.
+  served: {
+    members: ['model', 'x_groq'],
+    read: fields => servedOf(lenientObject(fields, 'x_groq').id, fields.model),
+  },
   stream: streamEndingWith(DONE),
   answers: OPENAI_ERRORS,
 }

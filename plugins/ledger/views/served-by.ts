@@ -7,7 +7,7 @@ import { zonesOf } from '../../zones/rule.ts'
 
 /** Members that are not known are absent. `first` and `ms`: from the head of the request to the
  *  first content, and to the charge. */
-interface ServedBy extends Served {
+interface ServedBy extends Omit<Served, 'request'> {
   readonly upstream?: string
   readonly target?: string
   /** The name of its key, which does not show it. */
@@ -38,7 +38,10 @@ export const servedByOf = (
   const { request: cache } = slots.get(CACHED) ?? NO_CACHE
   const zone = zoneOf(upstream)
   const [tags, rule] = [slots.get(TAGS), slots.get(RULE)]
-  return textOf(target, key, slots.get(SERVED) ?? EMPTY, { first, ms, cache, zone, tags, rule })
+  const facts = { first, ms, cache, zone, tags, rule }
+  // The gateway wrote the answer itself, and sent no key.
+  if (cache !== undefined) return textOf(target, undefined, EMPTY, facts)
+  return textOf(target, key ?? upstream?.key, slots.get(SERVED) ?? EMPTY, facts)
 }
 
 /** Of a task. `id`: the upstream's id of it. Times in ms since 1970. */
@@ -49,14 +52,19 @@ export const servedByTask = (
     readonly slots: Readonly<Record<string, Json>>
   },
   upstreams: HostBase['upstreams'],
-  { id, attributes, endedAt }: Served & { readonly endedAt?: number } = {},
+  { endedAt, ...served }: Served & { readonly endedAt?: number } = {},
 ): string => {
   const ms = endedAt === undefined ? undefined : endedAt - task.created
-  const served = { ...(id !== undefined && { id }), ...(attributes && { attributes }) }
-  const zone = zoneOf(upstreams[task.target.upstream])
+  const upstream = upstreams[task.target.upstream]
+  const zone = zoneOf(upstream)
   const tags = task.slots[TAGS.name] as Tags | undefined
   const rule = task.slots[RULE.name]
-  return textOf(task.target, task.target.pin?.key, served, { ms, zone, tags, rule })
+  return textOf(task.target, task.target.pin?.key ?? upstream?.key, served, {
+    ms,
+    zone,
+    tags,
+    rule,
+  })
 }
 
 type Facts = Partial<
@@ -71,7 +79,7 @@ const zoneOf = (upstream: UpstreamView | undefined): readonly string[] | undefin
 const textOf = (
   { upstream, name: target }: Target,
   key: string | undefined,
-  { id, model, attributes }: Served,
+  { request, id = request, model, region, attributes }: Served,
   { first, ms, cache, zone, tags, rule }: Facts,
 ): string =>
   JSON.stringify({
@@ -80,6 +88,7 @@ const textOf = (
     key,
     id,
     model,
+    region,
     attributes,
     first,
     ms,
@@ -95,11 +104,11 @@ const textIn = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
 
 export const servedFacts = (row: Row): ServedFacts => {
-  const { attributes = {}, first, ms, zone, tags, rule } = read(row)
+  const { attributes = {}, region, first, ms, zone, tags, rule } = read(row)
   return {
     tier: textIn(attributes.service_tier),
     speed: textIn(attributes.speed),
-    geography: textIn(attributes.inference_geo),
+    geography: textIn(attributes.inference_geo) ?? textIn(region),
     zone: zone?.join(', ') ?? null,
     tags: tags ? printTags(tags) : null,
     rule: rule ?? null,
@@ -116,13 +125,14 @@ const printTags = (tags: Tags): string =>
     .join(', ')
 
 export const servedView = (row: Row): ServedView => {
-  const { upstream, target, key, model, id } = read(row)
+  const { upstream, target, key, model, id, cache } = read(row)
   return {
     upstream: upstream ?? null,
     target: target ?? null,
     upstream_key: key ?? null,
     served_model: model ?? null,
     response_id: id ?? null,
+    cache: cache ?? null,
     ...servedFacts(row),
   }
 }
@@ -132,6 +142,7 @@ export const SERVED_COLUMNS = [
   'upstream_key',
   'served_model',
   'response_id',
+  'cache',
   'tier',
   'speed',
   'geography',

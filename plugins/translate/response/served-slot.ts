@@ -1,7 +1,6 @@
 /** Keeps what the answer of the running attempt says about how it was made, in the slot SERVED. */
 import type { Attempt, Exchange } from '../../../engine/plugin.ts'
-import { mergeServed } from '../../formats/served.ts'
-import { servedTiersOf } from '../../formats/tiers.ts'
+import { mergeServed, servedByHeaders } from '../../formats/served.ts'
 import { SERVED, type Served } from '../../slots.ts'
 
 type WithSlots = Pick<Exchange, 'slots'>
@@ -9,8 +8,7 @@ type WithSlots = Pick<Exchange, 'slots'>
 /** Begins with what the headers say: the body says it more exactly. An earlier target of the
  *  exchange may have left its own. */
 export const beginServed = ({ exchange, reply }: Pick<Attempt, 'exchange' | 'reply'>): void => {
-  const attributes = servedTiersOf(reply.headers)
-  exchange.slots.set(SERVED, attributes ? { attributes } : NOTHING)
+  exchange.slots.set(SERVED, servedByHeaders(reply.headers, exchange))
 }
 const NOTHING: Served = {}
 

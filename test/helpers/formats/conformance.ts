@@ -80,7 +80,8 @@ const checkUsage = (t: Test, { name, usage }: AnyFormat): void => {
 const checkServed = (t: Test, { name, served }: AnyFormat): void => {
   const owes = owing(name)
   t.same(served.read({}), {}, owes('served.read', 'nothing for an answer that names nothing'))
-  const values = ['named', { type: 'named', latency: 'named' }]
+  const object = { type: 'named', latency: 'named', id: 'named' }
+  const values = ['named', { ...object, promptRouter: { invokedModelId: 'named' } }]
   const reads = (member: string): boolean =>
     values.some(value => Object.keys(served.read({ [member]: value })).length > 0)
   t.same(

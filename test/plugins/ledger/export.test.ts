@@ -97,11 +97,11 @@ for (const [at, books] of booksByEngine.entries())
       const [head, , , charge, , last = ''] = out.split('\n')
       t.match(
         head,
-        /^at,account,kind,request,amount,planned,key,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,tier,speed,geography,zone,tags,rule,first_content_ms,ms,account_name,key_name,currency$/,
+        /^at,account,kind,request,amount,planned,key,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,cache,tier,speed,geography,zone,tags,rule,first_content_ms,ms,account_name,key_name,currency$/,
       )
       t.match(
         charge,
-        ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,flex,,,,,,40,40,ann,,CNY',
+        ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,,flex,,,,,,40,40,ann,,CNY',
       )
       t.match(charge, /,1,charge,a,-1.5,0,7,m,chat,false,0,\{\},\[\],/)
       t.match(last, ",'=cmd|x,", 'the formula is escaped')

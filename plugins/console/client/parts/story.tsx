@@ -313,6 +313,7 @@ const ServedBy = ({ charge }: { charge: ChargeView }) => {
     [text('call.tags'), charge.tags],
     [text('call.rule'), charge.rule],
     [text('call.upstream-id'), charge.response_id],
+    [text('call.cache'), charge.cache],
     [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
   ]
   return (

@@ -35,6 +35,7 @@ const meter = async (options: Options = {}) => {
     hold: () => void steps.push('hold'),
     checkpoint: () => void steps.push('checkpoint'),
     reportProgress: () => {},
+    onContent: () => {},
     release: () => void steps.push('release'),
     collectOverage: () => undefined,
     dueFor: () => 5n,

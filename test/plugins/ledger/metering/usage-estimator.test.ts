@@ -14,6 +14,7 @@ const create = ({ isStream = true, attempts = 1, size = 40 } = {}) => {
     exchange as unknown as Exchange,
     { body: { prompt: 'x'.repeat(size) }, size },
     {
+      onContent: () => {},
       reportProgress: output => void progress.push(output),
       checkpoint: usage => void checkpoints.push(usage),
     },

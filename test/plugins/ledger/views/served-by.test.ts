@@ -10,6 +10,8 @@ import {
   servedView,
 } from '../../../../plugins/ledger/views/served-by.ts'
 import { chargeLate, linkCharge } from '../../../../plugins/ledger/views/task-charges.ts'
+import { servedAtEnd } from '../../../../plugins/task/moves.ts'
+import { reportedUsage } from '../../../../plugins/task/upstream-answer.ts'
 import { SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
 import { call, openBooks, payerOf } from '../../../helpers/money/ledger.ts'
 import { ENGINES } from '../../../helpers/store/store.ts'
@@ -175,6 +177,32 @@ for (const engine of ENGINES) {
   })
 }
 
+t.test('served by: a finished task names what its upstream reports', async t => {
+  const answer = {
+    json: { id: 'up-1', status: 'done', model: 'video-2', service_tier: 'flex' },
+    results: undefined,
+  } as unknown as Parameters<typeof reportedUsage>[0]
+  const poll = { usage: [['service_tier', '/service_tier']] } as never
+  const reported = reportedUsage(answer, { poll })
+  const task = { target: TARGET, created: 1_000, slots: {}, upstreamId: 'up-1' }
+  const served = servedAtEnd({ ...task, reported }, 3_000, UPSTREAMS)
+  t.match(servedView({ served }), {
+    upstream: 'up',
+    upstream_key: 'ab12',
+    served_model: 'video-2',
+    response_id: 'up-1',
+    tier: 'flex',
+    ms: 2_000,
+  })
+  const signed = { up: { key: 'cd34', options: {} } }
+  const unpinned = { ...task, target: { upstream: 'up' }, reported: undefined }
+  t.match(servedView({ served: servedAtEnd(unpinned, 3_000, signed) }), {
+    upstream_key: 'cd34',
+    served_model: null,
+    tier: null,
+  })
+})
+
 t.test('served by: a customer sees nothing that names the provider', async t => {
   const served = JSON.stringify({
     upstream: 'up',
@@ -204,6 +232,7 @@ t.test('served by: a customer sees nothing that names the provider', async t => 
     upstream_key: 'ab12',
     served_model: 'model-1-2026',
     response_id: 'resp-1',
+    cache: null,
     ...facts,
   })
   t.same(new Set(Object.values(servedView({ served: null }))), new Set([null]))
