@@ -1,11 +1,11 @@
 /** `tollgate backup`: copies the embedded store at one instant, also beside a running gateway. */
 import { existsSync, statSync } from 'node:fs'
 import { isPostgres, locate } from '../store/address.ts'
-import { refuseMoved } from '../store/move/mark.ts'
 import { copyStore } from '../store/sqlite/copy.ts'
 import { configOf, progressOn, type SingleCommand } from './command.ts'
 import { EXIT, UsageError } from './kit.ts'
 import { settingsOf } from './load-for-command.ts'
+import { refuseOtherStore } from './store/store-in-use.ts'
 
 export default {
   arguments: 'FILE',
@@ -22,7 +22,7 @@ export default {
       terminal.printError(`there is no store at ${source} yet`)
       return EXIT.runTime
     }
-    if (args.values.anyway !== true) refuseMoved(source)
+    if (args.values.anyway !== true) await refuseOtherStore(database, data)
     if (existsSync(file)) throw new UsageError(`${file} exists; it was not overwritten`)
     const report = progressOn(terminal)
     await copyStore(source, file, (done, all) => report('copied', done, all, 'bytes'))

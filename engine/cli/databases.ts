@@ -1,26 +1,27 @@
 /** The databases of commands: an existing store, or a read-only one. */
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { errors } from '../errors.ts'
 import { isCode } from '../kit.ts'
-import { findRunning, isAlive } from '../processes/running-gateway.ts'
 import { LEASE_TABLES } from '../quota/statements.ts'
 import type { Sql } from '../store/contract.ts'
 import {
   type DatabaseOptions,
-  isPostgres,
-  locate,
   type OpenDatabase,
   openDatabase,
   openForReading,
-  storeIdentity,
-  withoutPassword,
 } from '../store/database.ts'
 import { createLazyDatabase } from '../store/lazy-database.ts'
 import { MEMBERSHIP_TABLES } from '../store/membership.ts'
-import { refuseMoved } from '../store/move/mark.ts'
 import { PROCESSES_TABLE } from '../store/while-registered.ts'
 import type { Terminal } from './command.ts'
 import type { Open } from './load-for-command.ts'
+import {
+  emptyFault,
+  lockFault,
+  placeOf,
+  refuseOtherStore,
+  refuseUnused,
+} from './store/store-in-use.ts'
 
 /** The configured database, opened on first use; starts a writer if none is running. A command
  *  makes no store and no tables: only `tollgate start` does. It says which store it uses. */
@@ -28,7 +29,7 @@ export const existingDatabase =
   ({ printError }: Pick<Terminal, 'printError'>, isAnyway = false): Open =>
   ({ database: url, data }) => {
     const database = createLazyDatabase(async () => {
-      if (!isAnyway) await refuseOther(url, data)
+      await refuseUnused(url, data, isAnyway)
       const opened = await openExisting(url, data)
       printError(`store: ${placeOf(url, data)}`)
       return opened
@@ -48,32 +49,20 @@ export const existingDatabase =
       close: () => database.close().catch(() => {}),
     }
   }
-/** Throws where the running gateway of the data folder uses another store, and for a store that was
- *  moved: an operator means the store in use. */
-const refuseOther = async (url: string, data: string): Promise<void> => {
-  const store = storeIdentity(url, data)
-  const running = findRunning(data)
-  const isOther = running?.store !== undefined && running.store !== store
-  if (isOther && (await isAlive(running)))
-    throw fault('STORE_OTHER', [running.pid, data, running.store, store])
-  if (!isPostgres(url)) refuseMoved(locate(url, data).file)
-}
-const placeOf = (url: string, data: string): string =>
-  isPostgres(url) ? withoutPassword(url) : locate(url, data).url
-
 /** ms until a write without a result is given up: a command can wait longer than a call. */
 const WRITE_TIMEOUT = 10_000
 
 const openExisting = async (url: string, data: string): Promise<OpenDatabase> => {
-  if (!isPostgres(url) && !existsSync(locate(url, data).file))
-    throw fault('STORE_MISSING', [placeOf(url, data)])
-  const database = await openDatabase({ url, data, start: true, writeTimeout: WRITE_TIMEOUT })
+  const options = { url, data, start: true, writeTimeout: WRITE_TIMEOUT }
+  const database = await openDatabase(options).catch(async error => {
+    throw (await lockFault(url, data)) ?? error
+  })
   try {
     await database.read(HAS_TABLES, [])
     return database
   } catch (error) {
     await database.close()
-    throw isTableMissing(error) ? fault('STORE_EMPTY', [placeOf(url, data)]) : error
+    throw isTableMissing(error) ? emptyFault(url, data) : error
   }
 }
 
@@ -86,11 +75,14 @@ export const openWithTables = async (options: DatabaseOptions): Promise<OpenData
   return database
 }
 /** For an import before the first start. */
-export const newDatabase: Open = ({ database: url, data }) =>
-  createLazyDatabase(() => {
-    mkdirSync(data, { recursive: true, mode: 0o700 })
-    return openWithTables({ url, data, start: true, writeTimeout: WRITE_TIMEOUT })
-  })
+export const newDatabase =
+  (isAnyway: boolean): Open =>
+  ({ database: url, data }) =>
+    createLazyDatabase(async () => {
+      if (!isAnyway) await refuseOtherStore(url, data)
+      mkdirSync(data, { recursive: true, mode: 0o700 })
+      return openWithTables({ url, data, start: true, writeTimeout: WRITE_TIMEOUT })
+    })
 
 const HAS_TABLES: Sql = {
   name: 'command: has tables',
@@ -101,21 +93,9 @@ const isTableMissing = (error: unknown): boolean =>
   /no such (table|column)|has no column|does not exist/.test(String((error as Error).message)) ||
   isCode(error, '42P01', '42703')
 const fault = errors({
-  STORE_OTHER: [
-    409,
-    'The gateway that runs on this data folder (process %d, %s) uses the store %s, and this command would use %s: give it the variables of the gateway (DATABASE_URL), or add --anyway',
-  ],
-  STORE_MISSING: [
-    503,
-    'There is no store at %s. Commands create none: run `tollgate start` once, or name the right one with settings.database (DATABASE_URL) or settings.data (TOLLGATE_DATA)',
-  ],
   STORE_OLDER: [
     503,
     'The store at %s is of an earlier version (%s). Commands change no tables: start this version of the gateway on it once',
-  ],
-  STORE_EMPTY: [
-    503,
-    'The store at %s has no tables of Tollgate. Commands create none: run `tollgate start` once, or name the right one with settings.database (DATABASE_URL)',
   ],
 })
 

@@ -10,7 +10,8 @@ import {
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
 import { readOnlyDatabase } from './databases.ts'
 import { textOf, UsageError } from './kit.ts'
-import { withLoadedConfig } from './load-for-command.ts'
+import { settingsOf, withLoadedConfig } from './load-for-command.ts'
+import { refuseMovedStore } from './store/store-in-use.ts'
 
 export default {
   arguments: 'METHOD PATH',
@@ -27,8 +28,11 @@ export default {
     },
     key: { type: 'string', short: 'k', value: 'KEY', summary: 'sent as Authorization: Bearer KEY' },
   },
-  run: (args, terminal) =>
-    withLoadedConfig(configOf(args, terminal), terminal, readOnlyDatabase, async configuration => {
+  async run(args, terminal) {
+    const config = configOf(args, terminal)
+    const { database, data } = settingsOf(config, terminal)
+    if (args.values.anyway !== true) refuseMovedStore(database, data)
+    return withLoadedConfig(config, terminal, readOnlyDatabase, async configuration => {
       const { snapshot, resources, secrets } = configuration
       const request = requestOf(args)
       const explanation = await explain(snapshot, resources.database, request)
@@ -39,7 +43,8 @@ export default {
         : page(explanation, request, terminal)
       terminal.print(mask(text))
       return 0
-    }),
+    })
+  },
 } satisfies SingleCommand
 
 const requestOf = ({

@@ -82,10 +82,17 @@ const fault = errors({
 /** Whether the gateway of run.json still runs: one that crashed leaves the file, and another
  *  program may use its port by now. */
 export const isAlive = async (running: RunningGateway): Promise<boolean> => {
-  const health = await requestHealth(running, AbortSignal.timeout(HEALTH_TIMEOUT)).catch(
-    () => undefined,
-  )
-  return health?.pid === running.pid
+  const signal = AbortSignal.timeout(HEALTH_TIMEOUT)
+  const health = await requestHealth(running, signal).catch(() => undefined)
+  // It accepts, and does not answer: a gateway that is stopped or overloaded.
+  return health === undefined ? signal.aborted && hasProcess(running) : health.pid === running.pid
+}
+const hasProcess = ({ pid }: RunningGateway): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return isCode(error, 'EPERM')
+  }
 }
 /** ms. */
 const HEALTH_TIMEOUT = 2_000

@@ -22,8 +22,8 @@ export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
 /** A URL of a store without its user and password, for messages. */
 export const withoutPassword = (url: string): string => url.replace(/\/\/.*@/, '//…@')
 
-/** Tells one store from others, for people too: the file, or hosts and name of the database without
- *  user, password and options. */
+/** Tells one store from others, for people too: the file, or hosts, name and search path of the
+ *  database without user and password. */
 export const storeIdentity = (url: string, data?: string): string => {
   if (!isPostgres(url)) {
     const { file } = locate(url, data)
@@ -34,7 +34,8 @@ export const storeIdentity = (url: string, data?: string): string => {
   const list = (query.get('host') ?? (hosts || 'localhost')).split(',')
   const port = query.get('port') ?? '5432'
   const full = list.map(host => (/:\d+$/.test(host) ? host : `${host}:${port}`)).sort()
-  return `postgres://${full.join(',')}/${name}`
+  const [, path = ''] = /(?:-c ?|--)search_path=(\S*)/.exec(query.get('options') ?? '') ?? []
+  return `postgres://${full.join(',')}/${name}${path === '' ? '' : `?search_path=${path}`}`
 }
 
 /** `sqlite:` alone is tollgate.db in the data folder; a relative path is resolved from the working

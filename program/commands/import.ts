@@ -171,7 +171,7 @@ const carry = async (
     writeVariables(target, variables, terminal)
   }
   const env = { ...Object.fromEntries(variables), ...terminal.env }
-  const options = args.values.json ? ['--json'] : []
+  const options = ['json', 'anyway'].filter(name => args.values[name]).map(name => `--${name}`)
   const config = target ?? configOf(args, terminal)
   const exit =
     accounts.length === 0

@@ -25,6 +25,7 @@ import { readMoveMark, refuseMoved, writeMoveMark } from '../../engine/store/mov
 import { type MoveReport, moveTables } from '../../engine/store/move/move.ts'
 import { Source } from '../../engine/store/move/source.ts'
 import { openTarget } from '../../engine/store/move/target.ts'
+import { openLock } from '../../engine/store/sqlite/store-lock.ts'
 
 export default {
   summary:
@@ -49,8 +50,14 @@ export default {
     const mark = readMoveMark(file)
     if (args.values.anyway !== true && mark?.target !== storeIdentity(url)) refuseMoved(file)
     if (!(await isBalanced(config, terminal, migratedDatabase, 'source'))) return EXIT.problems
+    const lock = openLock(file)
     const source = new Source(file)
     try {
+      // Until the end no gateway and no command writes what would stay behind.
+      if (!lock.take()) {
+        terminal.printError(inUse(file))
+        return EXIT.runTime
+      }
       if (source.crashedProcesses() > 0) {
         terminal.printError(UNSETTLED)
         return EXIT.runTime
@@ -58,6 +65,7 @@ export default {
       return await moveTo(url, source, args, terminal)
     } finally {
       source.close()
+      lock.close()
     }
   },
 } satisfies SingleCommand
@@ -74,11 +82,13 @@ const sourceFile = async (config: string, terminal: Terminal): Promise<string | 
   const reason =
     (await checkInstanceLock(data)) ??
     (existsSync(file) ? undefined : `there is no store at ${file}`) ??
-    ((await isWriterListening(socket)) ? `another program uses ${file}; end it first` : undefined)
+    ((await isWriterListening(socket)) ? inUse(file) : undefined)
   if (reason === undefined) return file
   terminal.printError(reason)
   return EXIT.runTime
 }
+
+const inUse = (file: string): string => `another program uses ${file}; end it first`
 
 const isBalanced = (config: string, terminal: Terminal, open: Open, side: string) =>
   withPluginCommands(config, terminal, open, async commands => {
@@ -103,8 +113,9 @@ const moveTo = async (url: string, source: Source, args: Arguments, terminal: Te
     await withPluginCommands(config, terminal, open, async () => {})
     const report = await moveTables({ source, target, without, report: progressOn(terminal) })
     if (!(await isBalanced(config, terminal, open, 'target'))) return EXIT.problems
-    await target.finish()
+    // First: after a crash in between neither store is in use, and both say what to do.
     writeMoveMark(source.file, storeIdentity(url), Date.now())
+    await target.finish()
     show(report, args, terminal)
     return EXIT.ok
   } finally {

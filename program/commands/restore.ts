@@ -13,6 +13,7 @@ import { type Open, settingsOf } from '../../engine/cli/load-for-command.ts'
 import { withPluginCommands } from '../../engine/cli/plugin-commands.ts'
 import { runPluginCommand } from '../../engine/cli/run-command.ts'
 import { auditStore, migratedDatabase } from '../../engine/cli/store/store-audit.ts'
+import { refuseMovedStore } from '../../engine/cli/store/store-in-use.ts'
 import { checkInstanceLock } from '../../engine/processes/primary/instance-lock.ts'
 import { isPostgres, isWriterListening, locate, openDatabase } from '../../engine/store/database.ts'
 import { createLazyDatabase } from '../../engine/store/lazy-database.ts'
@@ -41,6 +42,7 @@ export default {
     if (isPostgres(settings.database))
       throw new UsageError('The store is PostgreSQL; restore it with pg_restore')
     const store = locate(settings.database, settings.data)
+    if (args.values.anyway !== true) refuseMovedStore(settings.database, settings.data)
     const files = textOf(args.values.files)
     const reason =
       (existsSync(backup) ? undefined : `there is no file ${backup}`) ??

@@ -54,7 +54,9 @@ const describePostgres = async (url: string): Promise<StoreDescription> => {
     exists: true,
   } as const
   const { Session } = await import('../../store/postgres/session.ts')
+  const { refusePooler } = await import('../../store/postgres/pooler.ts')
   try {
+    await refusePooler({ url, within: 5_000 })
     const session = await Session.open({ url, within: 5_000 })
     const sentAt = Date.now()
     const text =

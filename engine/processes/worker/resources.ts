@@ -46,6 +46,9 @@ export const openResources = async (
     report: message => log.warn({ message }, 'the store warns'),
   })
   const membership = createMembership({ database, log })
+  // Commands compare this key with the locks of a database, to tell whether it is this store.
+  if (isPostgres(url) && database.process)
+    void database.process.folder?.enter(String(database.process.key))
   // Only a PostgreSQL store is shared with other machines.
   const lender = isPostgres(url) ? createLender({ database, log, channel }) : undefined
   const probe = isPostgres(url) ? probeStore(database) : undefined

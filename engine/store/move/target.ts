@@ -1,6 +1,7 @@
 /** A PostgreSQL database as the target of a move. The table `tollgate_move` keeps the position of
  *  each table in the transaction of its rows, so that an interrupted move goes on where it was. */
 import { fault } from '../faults.ts'
+import { refusePooler } from '../postgres/pooler.ts'
 import { type Query, type QueryResult, Session } from '../postgres/session.ts'
 import { type Batch, quote, type SourceTable } from './source.ts'
 
@@ -41,7 +42,9 @@ const PARENTS = `SELECT c.relname AS name, p.relname AS parent FROM pg_constrain
 
 /** Connects, and refuses a database that holds anything but an unfinished move of `source`. */
 export const openTarget = async (url: string, source: string): Promise<Target> => {
-  const session = await Session.open({ url, within: 10_000 })
+  const options = { url, within: 10_000 }
+  await refusePooler(options)
+  const session = await Session.open(options)
   try {
     await reserve(session, source)
   } catch (error) {

@@ -68,8 +68,10 @@ export class Session {
     text: string,
   ): Promise<Session> {
     const socket = new Socket()
+    const { connectionString, own } = connectionOptions(url)
     const client = new pg.Client({
-      ...connectionOptions(url),
+      connectionString,
+      fallback_application_name: 'tollgate',
       types: columns,
       pipeline: true,
       connectionTimeoutMillis: within,
@@ -79,7 +81,7 @@ export class Session {
     const session = new Session(client, socket)
     try {
       await client.connect()
-      const setUp = setText({ ...SETTINGS, ...settings })
+      const setUp = setText({ ...own, ...SETTINGS, ...settings })
       const [applied, result] = await session.pipeline([{ text: setUp }, { text }], within)
       if (applied && 'error' in applied) throw applied.error
       session.timeline = assertDurable(result)
@@ -165,16 +167,32 @@ const assertDurable = (results: QueryResult | undefined): string => {
 export const parseUrl = (url: string): URL | null =>
   URL.parse(url) ?? URL.parse(url.replace('@/', '@localhost/'))
 
-/** A statement, not the start parameter `options`: PgBouncer before 1.20 refuses that one. */
+/** A statement, not the start parameter `options`: PgBouncer before 1.20 refuses that one, or drops
+ *  it. */
 const setText = (settings: Readonly<Record<string, string | number>>): string => {
   const calls = Object.entries(settings).map(
-    ([name, value]) => `set_config('${name}', '${value}', false)`,
+    ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, false)`,
   )
   return `SELECT ${calls.join(', ')}`
 }
+const literal = (value: string | number): string => `'${String(value).replaceAll("'", "''")}'`
 
-/** Connection parameters. */
-const connectionOptions = (url: string) => ({
-  connectionString: (parseUrl(url) ?? new URL(url)).href,
-  fallback_application_name: 'tollgate',
-})
+/** Connection parameters. `own`: the settings of `options` in the URL. */
+const connectionOptions = (url: string) => {
+  const parsed = parseUrl(url) ?? new URL(url)
+  const own = settingsIn(parsed.searchParams.get('options') ?? '')
+  if (own) parsed.searchParams.delete('options')
+  return { connectionString: parsed.href, own }
+}
+/** Settings of `-c name=value --name=value`, with a backslash before a space of a value; undefined
+ *  for options of another form, which only the server can read. */
+const settingsIn = (options: string): Readonly<Record<string, string>> | undefined => {
+  const pairs = [...options.matchAll(OPTION)]
+  if (pairs.map(([whole]) => whole).join('') !== options.trimEnd()) return undefined
+  const entries = pairs.map(([, name = '', value = '']) => [
+    name.replaceAll('-', '_'),
+    value.replace(/\\(.)/g, '$1'),
+  ])
+  return Object.fromEntries(entries)
+}
+const OPTION = /\s*(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g

@@ -3,14 +3,14 @@
  *  so that open streams can still be settled. */
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
-import { DatabaseSync } from 'node:sqlite'
 import { locate, makeFolders, type StoreAddress } from '../address.ts'
 import { readMoveMark, refuseMoved, removeMoveMark } from '../move/mark.ts'
 import type { Durability } from '../open-database.ts'
 import { prepareStore } from './migrate.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { serveClient } from './session.ts'
-import { isBusy, openForWriting, type Sqlite } from './sqlite.ts'
+import { openForWriting, type Sqlite } from './sqlite.ts'
+import { openLock, type StoreLock } from './store-lock.ts'
 
 // ms in which clients of the previous writer may repeat lists.
 const REPEATABLE = 600_000
@@ -29,26 +29,20 @@ const fail = (error: unknown): void => {
   if (process.connected) process.disconnect?.()
 }
 
-/** Takes the exclusive lock of the store. The kernel holds it while this process lives, so it is
- *  never stale. */
-const acquireLock = async (address: StoreAddress): Promise<DatabaseSync> => {
-  const lock = new DatabaseSync(`${address.file}.lock`, { timeout: 0 })
-  for (let tries = 0; ; tries++) {
-    try {
-      lock.exec('BEGIN EXCLUSIVE')
-      return lock
-    } catch (error) {
-      if (!isBusy(error)) throw error
-      // A CLI command or a gateway that is shutting down has a writer: its socket serves until this
-      // process takes over.
-      if (tries === 0) send({ type: 'ready', socket: address.socket, standby: true })
-      if (tries > 0 && !process.connected) process.exit(0)
-      await new Promise(resolve => setTimeout(resolve, LOCK_POLL))
-    }
+/** Waits for the lock of the store. */
+const acquireLock = async (address: StoreAddress): Promise<StoreLock> => {
+  const lock = openLock(address.file)
+  for (let tries = 0; !lock.take(); tries++) {
+    // A CLI command or a gateway that is shutting down has a writer: its socket serves until this
+    // process takes over.
+    if (tries === 0) send({ type: 'ready', socket: address.socket, standby: true })
+    if (tries > 0 && !process.connected) process.exit(0)
+    await new Promise(resolve => setTimeout(resolve, LOCK_POLL))
   }
+  return lock
 }
 
-const serve = (address: StoreAddress, store: Sqlite, lock: DatabaseSync): void => {
+const serve = (address: StoreAddress, store: Sqlite, lock: StoreLock): void => {
   const clients = new Map<string, Socket>()
   const sockets = new Set<Socket>()
   // After a failed fsync the state of the disk is unknown: a new process reads the log again.

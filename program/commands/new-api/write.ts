@@ -23,18 +23,24 @@ export const addAccounts = async (
   const file = join(folder, 'accounts.json')
   try {
     writeFileSync(file, JSON.stringify({ accounts }), { mode: 0o600 })
-    return await withPluginCommands(config, terminal, openFor(config, terminal), async commands => {
-      const keys = commands.get('keys')
-      if (!keys) throw new UsageError(`${config} has no plugin auth, so no accounts`)
-      return runPluginCommand('keys', keys, ['import', file, ...options], terminal)
-    })
+    return await withPluginCommands(
+      config,
+      terminal,
+      openFor(config, terminal, options),
+      async commands => {
+        const keys = commands.get('keys')
+        if (!keys) throw new UsageError(`${config} has no plugin auth, so no accounts`)
+        return runPluginCommand('keys', keys, ['import', file, ...options], terminal)
+      },
+    )
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 /** The gateway may not have started yet. */
-const openFor = (config: string, terminal: Terminal): Open => {
+const openFor = (config: string, terminal: Terminal, options: readonly string[]): Open => {
   const { database: url, data } = settingsOf(config, terminal)
   const isThere = !isPostgres(url) && existsSync(locate(url, data).file)
-  return isThere ? existingDatabase(terminal) : newDatabase
+  const isAnyway = options.includes('--anyway')
+  return isThere ? existingDatabase(terminal, isAnyway) : newDatabase(isAnyway)
 }

@@ -1,6 +1,7 @@
 /** A store that was moved, and a command beside a gateway that uses another store: refused with the
  *  way out, and `--anyway`. */
 import { fileURLToPath } from 'node:url'
+import pg from 'pg'
 import t from 'tap'
 import { storeIdentity } from '../../../../engine/store/address.ts'
 import { readMoveMark, removeMoveMark } from '../../../../engine/store/move/mark.ts'
@@ -30,6 +31,9 @@ t.test('moved store: every later start and command refuses it and says where it 
     ['usage', '--all'],
     ['audit', 'ledger'],
     ['backup', `${dataFolder}/copy.db`],
+    ['restore', `${dataFolder}/tollgate.db`, '--replace'],
+    ['check'],
+    ['explain', 'GET', '/v1/things'],
     ['move', '--to', await server.create()],
   ]
   for (const command of commands) {
@@ -69,6 +73,48 @@ t.test('moved store: a move that ended before its mark is marked by the next run
   t.match(readMoveMark(`${dataFolder}/tollgate.db`), { target: storeIdentity(url) })
 })
 
+t.test('moved store: a move that cannot end marks its source, and is repeated', async t => {
+  const dataFolder = await seededStore(t, CONFIG, { accounts: 1, charges: 0 })
+  const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
+  const url = await server.create()
+  const { pathname } = new URL(url)
+  const ask = (text: string) => server.ask(text, pathname.slice(1))
+  await ask(`CREATE TABLE tollgate_move
+    (name TEXT PRIMARY KEY, position BIGINT NOT NULL, source TEXT, finished BIGINT)`)
+  await ask(
+    `CREATE FUNCTION lost() RETURNS trigger AS $$ BEGIN RAISE 'lost'; END $$ LANGUAGE plpgsql`,
+  )
+  await ask(`CREATE TRIGGER lost BEFORE UPDATE OF finished ON tollgate_move
+    FOR EACH ROW EXECUTE FUNCTION lost()`)
+  t.match(await tollgate(['move', '--to', url], env), { code: 3, err: /lost/ })
+  t.match(await tollgate(['accounts', 'list'], env), { code: 3, err: /was moved to/ })
+  const early = await tollgate(['accounts', 'list'], { ...env, DATABASE_URL: url })
+  t.match(early, { code: 3, err: /repeat the move/ }, 'nor does the target serve')
+  await ask('DROP TRIGGER lost ON tollgate_move')
+  t.match(await tollgate(['move', '--to', url], env), { code: 0 })
+  t.match(await tollgate(['accounts', 'list'], { ...env, DATABASE_URL: url }), { code: 0 })
+})
+
+t.test('moved store: nothing writes to the source while it is moved', async t => {
+  const dataFolder = await seededStore(t, CONFIG, { accounts: 2, charges: 0 })
+  const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
+  const url = await server.create()
+  const database = new URL(url).pathname.slice(1)
+  const client = new pg.Client(url)
+  await client.connect()
+  t.teardown(() => client.end())
+  // The move waits for this lock, which every other session of the database asks for, too.
+  await client.query('SELECT pg_advisory_lock(7164390215508164975)')
+  const move = tollgate(['move', '--to', url], env)
+  const waits = `SELECT 1 FROM pg_stat_activity
+    WHERE datname = '${database}' AND wait_event_type = 'Lock'`
+  await eventually(async () => (await server.ask(waits)).length > 0)
+  const credit = await tollgate(['accounts', 'credit', 'account 2 é✓', '5'], env)
+  t.match(credit, { code: 3, err: /another program has its lock/ })
+  await client.query('SELECT pg_advisory_unlock_all()')
+  t.match(await move, { code: 0 })
+})
+
 t.test('other store: a command beside a gateway that uses another one refuses', async t => {
   const url = await server.create()
   const routes = (database: string) =>
@@ -94,9 +140,40 @@ t.test('other store: a command beside a gateway that uses another one refuses', 
     t.ok(err.includes(`sqlite:${dataFolder}/tollgate.db`), err)
   }
   t.match(await tollgate(['doctor'], shell), { code: 1, out: /uses the store postgres:/ })
-  // The same database by another spelling.
-  const spelled = url.includes('?') ? `${url}&application_name=x` : `${url}?application_name=x`
-  t.match(await tollgate(['accounts', 'list'], { ...shell, DATABASE_URL: spelled }), { code: 0 })
+  // The same database by other spellings, as the gateway's lock there shows.
+  const { username, password, port, pathname } = new URL(url)
+  for (const spelled of [
+    `${url}?application_name=x`,
+    url.replace('127.0.0.1', '127.0.0.1,127.0.0.1'),
+    `postgres://${username}:${password}@/${pathname.slice(1)}?host=${server.folder}&port=${port}`,
+  ])
+    t.match(await tollgate(['accounts', 'list'], { ...shell, DATABASE_URL: spelled }), { code: 0 })
+  // Another schema of it, by the address and by the user.
+  const database = pathname.slice(1)
+  const schema = `${url}?options=-c%20search_path%3Daside`
+  for (const text of [
+    'CREATE SCHEMA aside',
+    `CREATE ROLE ${database} SUPERUSER LOGIN PASSWORD '${password}'`,
+    `ALTER ROLE ${database} SET search_path = aside`,
+  ])
+    await server.ask(text, database)
+  const others = [schema, url.replace(username, database)]
+  for (const other of others) {
+    const empty = await tollgate(['accounts', 'list'], { ...shell, DATABASE_URL: other })
+    t.match(empty, { code: 3, err: /uses the store|has no tables/ })
+  }
+  const tables = "SELECT 1 FROM pg_tables WHERE schemaname = 'aside'"
+  t.same(await server.ask(tables, database), [], 'a command makes no tables')
+  await server.ask('CREATE TABLE aside.tollgate_clients (LIKE public.tollgate_clients)', database)
+  for (const other of others) {
+    const { code, err } = await tollgate(['accounts', 'list'], { ...shell, DATABASE_URL: other })
+    t.equal(code, 3)
+    t.match(err, /would use postgres:.*aside/)
+  }
+  gateway.child.kill('SIGSTOP')
+  const stopped = await tollgate(['accounts', 'credit', 'admin', '50'], shell)
+  gateway.child.kill('SIGCONT')
+  t.match(stopped, { code: 3, err: /uses the store/ }, 'a gateway that does not answer runs, too')
   gateway.child.kill('SIGKILL')
   await gateway.exitCode()
   const { err } = await tollgate(['accounts', 'list'], shell)
@@ -115,5 +192,9 @@ t.test('store identity: hosts and name of a database, the file of an embedded st
   )
   t.equal(storeIdentity('postgres://b,a:6000/x'), 'postgres://a:6000,b:5432/x')
   t.equal(storeIdentity('postgres:///x?host=/run/pg'), 'postgres:///run/pg:5432/x')
+  t.equal(
+    storeIdentity('postgres://ann@a/x?options=-c%20search_path%3Dsales'),
+    'postgres://a:5432/x?search_path=sales',
+  )
   t.equal(storeIdentity('sqlite:', '/nowhere/data'), 'sqlite:/nowhere/data/tollgate.db')
 })

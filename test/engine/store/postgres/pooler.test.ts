@@ -4,11 +4,15 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { openTarget } from '../../../../engine/store/move/target.ts'
 import { freePort } from '../../../helpers/free-port.ts'
+import { tollgate } from '../../../helpers/gateway/command-line.ts'
 import { sharedPostgres } from '../../../helpers/store/postgres.ts'
 import { openAt } from '../../../helpers/store/store.ts'
 
+const CONFIG = fileURLToPath(new URL('../../cli/small.yaml', import.meta.url))
 const ADD = { name: 'pooled add', text: 'INSERT INTO pooled VALUES (?)' }
 const PROGRAM = '/usr/sbin/pgbouncer'
 const isInstalled = spawnSync(PROGRAM, ['--version']).status === 0
@@ -57,6 +61,19 @@ t.test('PgBouncer in session mode: the store opens, migrates and writes', { skip
   t.match(await database.read(sum, []), [{ n: 6 }])
 })
 
+t.test('PgBouncer in session mode: the options of an address are kept', { skip }, async t => {
+  const server = await sharedPostgres()
+  const url = await server.create()
+  await server.ask('CREATE SCHEMA sales', new URL(url).pathname.slice(1))
+  for (const more of ['', 'ignore_startup_parameters = options\n']) {
+    const pooled = await startPooler(t, url, 'session', more)
+    const options = '?options=-c%20search_path%3Dsales%20--work_mem%3D5MB'
+    const database = await openAt(t, { url: `${pooled}${options}` }).open()
+    const text = "SELECT current_schema() || ' ' || current_setting('work_mem') AS text"
+    t.match(await database.read({ name: `options ${more}`, text }, []), [{ text: 'sales 5MB' }])
+  }
+})
+
 /** Which idle connection a client gets, and how many there are. */
 const MODES = [
   ['transaction', ''],
@@ -77,5 +94,25 @@ for (const [mode, more] of MODES)
         code: 'STORE_POOLER',
         message: /pool_mode = session/,
       })
+      const folder = t.testdir({})
+      const env = { TOLLGATE_CONFIG: CONFIG, TOLLGATE_DATA: folder, DATABASE_URL: pooled }
+      const refusal = /pool_mode = session/
+      t.match(await tollgate(['check'], env), { code: 3, err: refusal })
+      t.match(await tollgate(['doctor'], env), { code: 1, out: refusal })
     },
   )
+
+t.test('PgBouncer in transaction mode: no move begins', { skip }, async t => {
+  const server = await sharedPostgres()
+  const url = await server.create()
+  const pooled = await startPooler(t, url, 'transaction')
+  await t.rejects(openTarget(pooled, 'a store'), { code: 'STORE_POOLER' })
+  const tables = "SELECT 1 FROM pg_tables WHERE schemaname = 'public'"
+  t.same(await server.ask(tables, new URL(url).pathname.slice(1)), [])
+})
+
+t.test('check: a database that does not answer passes', async t => {
+  const env = { TOLLGATE_CONFIG: CONFIG, TOLLGATE_DATA: t.testdir({}) }
+  const away = { ...env, DATABASE_URL: `postgres://ann@127.0.0.1:${await freePort()}/away` }
+  t.match(await tollgate(['check'], away), { code: 0 })
+})
