@@ -10,6 +10,7 @@ import {
   type OfferedTool,
   offeredTools,
   offersHostedTools,
+  readsBeyondRequest,
 } from '../formats/hosted-tools.ts'
 import { formats } from '../formats/index.ts'
 import {
@@ -83,7 +84,8 @@ export interface RequestBounds {
   readonly isWithoutTools: boolean
   /** Whether the request offers a tool that the upstream runs. */
   readonly hasHostedTools: boolean
-  /** Whether the request has media whose bytes do not bound their tokens. */
+  /** Whether the model may read what the bytes of the request do not bound: media that are
+   *  elsewhere, and what tools of the provider find. */
   readonly hasMedia: boolean
   /** Whether the client set an output limit, or wants several results at once. */
   readonly isLimited: boolean
@@ -118,16 +120,24 @@ interface TargetRequest {
   readonly size: number
 }
 
+/** How the upstream gets a request. */
+export interface SentRequest {
+  /** Files of the gateway that it names, which are sent in their place. */
+  readonly files?: ReadonlyMap<string, KnownFile> | undefined
+  /** Whether the model may read more than the request has, with tools that a target gets. Absent:
+   *  if the request has such tools. */
+  readonly readsMore?: boolean
+}
+
 /** `size`: bytes of the body; `files`: bytes of them that are form files; `format`: that of the
- *  route, which a plugin may have brought; `named`: files of the gateway that it names. A
- *  token has at least one byte. */
+ *  route, which a plugin may have brought. A token has at least one byte. */
 export const requestBoundsOf = (
   body: Json,
   size: number,
   capacity: Capacity,
   files = 0,
   format?: Limiting,
-  named?: ReadonlyMap<string, KnownFile>,
+  outgoing: SentRequest = {},
 ): RequestBounds => {
   const { output, context, rule } = capacity
   const fields = isFields(body) ? body : {}
@@ -138,7 +148,9 @@ export const requestBoundsOf = (
   const copies = copiesIn(fields, format)
   const tools = toolBounds(fields, rule)
   // Prices without tokens of the prompt need no bound of it.
-  const media = rule.pricingMeters.has('input') ? mediaReferencesIn(fields, named) : undefined
+  const countsInput = rule.pricingMeters.has('input')
+  const media = countsInput ? mediaReferencesIn(fields, outgoing.files) : undefined
+  const readsMore = countsInput && (outgoing.readsMore ?? readsBeyondRequest(fields))
   const inputs = Math.max(1, format?.inputsIn?.(fields) ?? 1)
   const passes = passesIn(fields)
   return {
@@ -147,9 +159,9 @@ export const requestBoundsOf = (
     // Audio models ignore an output limit.
     isLimited:
       limit !== undefined || copies > 1 || files > 0 || rule.pricingMeters.has('characters'),
-    hasMedia: media !== undefined,
+    hasMedia: media !== undefined || readsMore,
     bounds: {
-      prompt: promptBound(fields, size, capacity, { media, inputs }) * passes,
+      prompt: promptBound(fields, size, capacity, { media, readsMore, inputs }) * passes,
       completion: each * Math.max(1, copies) * passes,
       meters: {
         ...tools,
@@ -205,6 +217,8 @@ const bytesOf = (value: unknown): number =>
 
 interface PromptParts {
   readonly media: MediaReferences | undefined
+  /** Whether tools may fill the context. */
+  readonly readsMore: boolean
   readonly inputs: number
 }
 /** A token has at least one byte, in a context for each input. A reranker reads the query once with
@@ -213,13 +227,14 @@ const promptBound = (
   fields: JsonFields,
   size: number,
   { context, media: bounds = {} }: Capacity,
-  { media, inputs }: PromptParts,
+  { media, readsMore, inputs }: PromptParts,
 ): number => {
   const { length } = documentsIn(fields)
   const text = length === 0 ? size : size + bytesOf(fields.query) * length
   const window = context === undefined ? undefined : context * Math.max(inputs, length)
   // An agent reads far more than its request.
   if (namesAgent(fields)) return window ?? Math.max(DEFAULT_CONTEXT, text)
+  if (readsMore) return window ?? Math.max(DEFAULT_CONTEXT, text)
   if (!media) return length === 0 ? Math.min(text, window ?? text) : text
   const room = window ?? Math.max(DEFAULT_CONTEXT * Math.max(inputs, length), text)
   // Each input has a context of its own, which bounds its medium.

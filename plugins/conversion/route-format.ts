@@ -3,6 +3,8 @@ import type { Host, Route } from '../../engine/plugin.ts'
 import type { Format } from '../formats/format.ts'
 import { formatOf, formatsOf } from '../formats/index.ts'
 
+export { ToolKeeping } from './tool-keeping.ts'
+
 interface FormatHost extends Partial<Pick<Host, 'formats'>> {
   readonly route: Pick<Route, 'option'>
 }

@@ -59,7 +59,7 @@ const HOSTED_TOOLS: readonly HostedTool[] = [
   {
     unit: 'token',
     names:
-      /^(?:web_?fetch.*|url_?context|mcp|mcp_?servers|mcp_?toolset|tool_search.*|advisor.*|programmatic_tool_calling|plugins\.(?:auto-router|response-healing|moderation|context-compression))$/i,
+      /^(?:web_?fetch.*|url_?context|mcp|mcp_?servers?|mcp_?toolset|tool_search.*|advisor.*|programmatic_tool_calling|plugins\.(?:auto-router|response-healing|moderation|context-compression))$/i,
     ran: /^(?:web_fetch|url_context|mcp|mcp_list_tools|mcp_approval_request|tool_search(?:_tool_.*)?|advisor|program|multi_agent)$/,
     meters: [],
   },
@@ -91,6 +91,24 @@ export const offeredTools = (body: Fields): readonly OfferedTool[] => {
   }
   return [...offers.values()]
 }
+/** Tools whose definition the request has itself: it bounds what the model reads of them. */
+const DEFINED_HERE = /^(?:custom|function_?declarations|namespace|cache_?point|tool_?spec)$/i
+/** Plugins that add nothing to the prompt. */
+const READS_NOTHING = /^plugins\.(?:auto-router|response-healing|moderation|context-compression)$/
+/** Whether the model may read more than the request has: results of tools that the provider runs,
+ *  and definitions of tools that the provider knows. */
+export const readsBeyondRequest = (body: Fields): boolean =>
+  listsOf(body).some(isDefinedElsewhere) ||
+  memberNames(body).some(name => !READS_NOTHING.test(name))
+const isDefinedElsewhere = (tool: Fields): boolean => {
+  const { type } = tool
+  if (type === 'function' || type === 'builtin_function')
+    return presetNamesOf(tool).some(name => HOSTED_TOOLS.some(({ names }) => names.test(name)))
+  if (typeof type === 'string') return !DEFINED_HERE.test(type)
+  if (typeof tool.name === 'string') return false
+  return Object.keys(tool).some(name => !DEFINED_HERE.test(name))
+}
+
 /** Attributes of the images of a tool that prices may depend on. */
 export const IMAGE_TOOL_ATTRIBUTES = ['quality', 'size', 'background', 'output_format'] as const
 /** A request's options for the images of a tool. The provider chooses the others. */
@@ -104,8 +122,8 @@ export const imageToolAttributes = (body: Json): Fields => {
 export const namesAgent = ({ agent, model }: Fields): boolean =>
   typeof agent === 'string' && (model ?? null) === null
 
-/** Members that switch on a search: OpenAI's, xAI's and DashScope's; OpenRouter's plugins; and
- *  agents. */
+/** Members that switch on a search: OpenAI's, xAI's and DashScope's; OpenRouter's plugins;
+ *  Anthropic's servers; and agents. */
 const memberNames = (body: Fields): string[] => {
   const { web_search_options, search_parameters, enable_search } = body
   return [
@@ -117,11 +135,13 @@ const memberNames = (body: Fields): string[] => {
     ...lenientObjects(body, 'plugins').flatMap(({ id, enabled }) =>
       typeof id === 'string' && enabled !== false ? [`plugins.${id}`] : [],
     ),
+    ...(lenientObjects(body, 'mcp_servers').length > 0 ? ['mcp_servers'] : []),
     ...(namesAgent(body) ? ['agent'] : []),
   ]
 }
 const listsOf = (body: Fields): readonly Fields[] => [
   ...toolsIn(body),
+  ...toolsIn(lenientObject(body, 'toolConfig')),
   ...lenientObjects(body, 'input')
     .filter(({ type }) => type === 'additional_tools')
     .flatMap(toolsIn),
@@ -148,13 +168,14 @@ const nameOf = (tool: Fields): readonly string[] => {
   })
 }
 /** A function without parameters may name a hosted tool. */
-const presetNames = (body: Fields): readonly string[] =>
-  listsOf(body).flatMap(tool => {
-    const { name, parameters } = lenientObject(tool, 'function')
-    if (!/^(?:builtin_)?function$/.test(String(tool.type)) || typeof name !== 'string') return []
-    const properties = isFields(parameters) ? parameters.properties : undefined
-    return isFields(properties) && Object.keys(properties).length > 0 ? [] : [name]
-  })
+const presetNames = (body: Fields): readonly string[] => listsOf(body).flatMap(presetNamesOf)
+const presetNamesOf = (tool: Fields): readonly string[] => {
+  const { name, parameters } = lenientObject(tool, 'function')
+  if (typeof name !== 'string' || !/^(?:builtin_)?function$/.test(String(tool.type))) return NONE
+  const properties = isFields(parameters) ? parameters.properties : undefined
+  return isFields(properties) && Object.keys(properties).length > 0 ? NONE : [name]
+}
+const NONE: readonly string[] = []
 
 /** The meter of a call in an answer, by the type of its item or the name of its block, such as
  *  `web_search_call`; undefined: it costs nothing apart. */

@@ -12,7 +12,12 @@ import {
   toolNamesOf,
 } from '../../billing/request-bounds.ts'
 import { missingPrices } from '../../billing/worst-case.ts'
-import { isForEmbeddings, openAttributesOf, routeFormat } from '../../conversion/route-format.ts'
+import {
+  isForEmbeddings,
+  openAttributesOf,
+  routeFormat,
+  ToolKeeping,
+} from '../../conversion/route-format.ts'
 import { TierGate } from '../../conversion/tier-gate.ts'
 import { asksForStream } from '../../formats/stream-request.ts'
 import { type Account, CACHE_STORAGE, COVERED_INPUT, FILES, NAMED_FILES } from '../../slots.ts'
@@ -65,6 +70,7 @@ export class CallAdmission {
   readonly #isJson: boolean
   readonly #format: ReturnType<typeof routeFormat>
   readonly #tierGate: TierGate
+  readonly #toolKeeping: ToolKeeping
   /** How requests of the route bound their usage. */
   readonly #limits: Parameters<typeof requestBoundsOf>[4]
   readonly #openAttributes: readonly string[]
@@ -74,6 +80,7 @@ export class CallAdmission {
     const format = routeFormat(host)
     this.#format = format
     this.#tierGate = new TierGate(host)
+    this.#toolKeeping = new ToolKeeping(host, format)
     this.#limits = isForEmbeddings(host.route) ? embeddingBounds : format
     this.#openAttributes = openAttributesOf(host)
     this.#isJson = format?.codec !== undefined
@@ -103,7 +110,11 @@ export class CallAdmission {
     const files = exchange.slots.get(FILES) ?? 0
     const named = exchange.slots.get(NAMED_FILES)
     const storage = exchange.slots.get(CACHE_STORAGE)
-    const usual = requestBoundsOf(body, size, price, files, this.#limits, named)
+    const readsMore = this.#toolKeeping.readsMore(exchange, body)
+    const usual = requestBoundsOf(body, size, price, files, this.#limits, {
+      files: named,
+      readsMore,
+    })
     const bounds = storage ? storageBoundsOf(usual, storage) : usual
     const worstCost = price.worstCase.of(bounds, facts)
     const { nanos: cost } = worstCost

@@ -7,7 +7,11 @@ import { openai } from '../../../plugins/embed/openai.ts'
 import { bedrockConverse } from '../../../plugins/formats/bedrock-converse/index.ts'
 import { type Fields, isFields } from '../../../plugins/formats/fields.ts'
 import { hostedUsage as hostedByGoogle } from '../../../plugins/formats/google-gemini/hosted-tools.ts'
-import { meterOfCall, offeredTools } from '../../../plugins/formats/hosted-tools.ts'
+import {
+  meterOfCall,
+  offeredTools,
+  readsBeyondRequest,
+} from '../../../plugins/formats/hosted-tools.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { hostedUsage as hostedByOpenai } from '../../../plugins/formats/openai-responses/hosted-tools.ts'
 import type { Meters } from '../../../plugins/slots.ts'
@@ -166,7 +170,11 @@ t.test('usage types: every member counts, or is listed with the reason why not',
 /** Tools that clients run. */
 const CLIENT =
   /^(?:function|custom|functionDeclarations|namespace|computer.*|computerUse|bash_.*|text_editor_.*|memory_.*|browser_toolset_.*|local_shell|shell|apply_patch|cachePoint|toolSpec|systemTool)$/
+/** Their definition is in the request. */
+const DEFINED = /^(?:function|custom|functionDeclarations|namespace|cachePoint|toolSpec)$/
 const checkOffered = (t: Test, tool: Fields, name: string): void => {
+  const readsMore = readsBeyondRequest({ tools: [tool] })
+  t.equal(readsMore, !DEFINED.test(name), `${name} bounds the input by the context`)
   const offered = offeredTools({ tools: [tool] })
   if (CLIENT.test(name)) t.same(offered, [], `${name} is the client's`)
   else t.ok(offered.length > 0 && offered.every(each => each.tool), `${name} is in the table`)
