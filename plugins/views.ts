@@ -222,6 +222,8 @@ export type UsageSum = Amounts &
     readonly key?: number | null
     readonly name?: string | null
     readonly masked?: string | null
+    /** Such as `project=alpha`. */
+    readonly tag?: string
     readonly calls: number
   }
 /** Calls of all accounts by model, upstream, hour or day; by account or key, without upstreams and
@@ -463,15 +465,19 @@ export type PausedUpstream = {
   readonly waiting: number
 }
 /** A batch in lists of operators. */
-export type StatementLineRow = TokenSums & {
-  readonly day: string
-  readonly key: number | null
-  readonly model: string
+export type StatementCountsRow = TokenSums & {
   readonly calls: number
   readonly failed: number
   readonly amount: string
   readonly refunded: string
 }
+export type StatementLineRow = StatementCountsRow & {
+  readonly day: string
+  readonly key: number | null
+  readonly model: string
+}
+/** Such as `project=alpha`. A call with two tags counts for both. */
+export type StatementTagRow = StatementCountsRow & { readonly tag: string }
 /** `from` is a day, `to` the day after the last one. `pending`: calls that are not charged yet. */
 export type AccountStatement = {
   readonly account: string
@@ -489,6 +495,7 @@ export type AccountStatement = {
   readonly closing: string
   readonly pending: number
   readonly lines: readonly StatementLineRow[]
+  readonly tags: readonly StatementTagRow[]
   /** In the format that was asked for. */
   readonly text?: string
 }

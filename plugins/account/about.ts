@@ -339,7 +339,11 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
       'text/csv': described('With format=csv: RFC 4180, with a header row', text),
     },
     parameters: [
-      query('by', 'What a row sums up; call by default', oneOf('call', 'day', 'model', 'key')),
+      query(
+        'by',
+        'What a row sums up; call by default',
+        oneOf('call', 'day', 'model', 'key', 'tag'),
+      ),
       query('model', 'Only calls of this model, with by=call'),
       query('key', 'Only calls of the key with this number, with by=call', integer),
       query('state', 'Only these, with by=call', oneOf('open', 'settled', 'released')),

@@ -1,4 +1,4 @@
-/** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
+/** Pages of the usage of an account, by call or summed by day, model, key or tag, in any order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { TOKEN_COLUMNS, tokenColumns, tokensIn } from '../billing/tokens.ts'
@@ -101,6 +101,7 @@ export const GROUPINGS = {
           masked: row.prefix === null ? null : maskKey(row),
         },
   ),
+  tag: sumGrouping(sumsBy('tag'), ({ name }) => ({ tag: String(name) }), ['name']),
 } satisfies Readonly<Record<string, Grouping>>
 /** Columns of sums in CSV. */
 export const SUM_COLUMNS: readonly string[] = [
@@ -204,10 +205,11 @@ const valuesOf = (filters: CallFilters, by: By): readonly Value[] => {
   const ofCharges = by === 'call' ? [name, name, value, rule, rule] : []
   return [model, model, key, key, state, state, ...ofCharges]
 }
-/** Of the rows of sums; undefined for lists of calls. */
+/** Of the rows of sums; undefined for lists of calls. Sums of tags have none. */
 const latenciesIn = async (database: Pick<Database, 'read'>, query: UsageQuery) => {
   const { by } = query
   if (by === 'call' || by === 'failed') return undefined
+  if (by === 'tag') return () => NO_LATENCIES
   const latencies = await latenciesBy(database, Date.now(), { ...query, by })
   return ({ name }: Row) => latencies.get(String(name)) ?? NO_LATENCIES
 }

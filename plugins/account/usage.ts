@@ -156,6 +156,7 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
   day: ['day', ...SUM_COLUMNS],
   model: ['model', ...SUM_COLUMNS],
   key: ['key', 'name', 'masked', ...SUM_COLUMNS],
+  tag: ['tag', ...SUM_COLUMNS],
 }
 
 const TAG = /^([a-z][a-z0-9_-]*)=([\w.-]+)$/

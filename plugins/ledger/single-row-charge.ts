@@ -15,13 +15,14 @@ import {
   SERIAL_NOW,
   type Settlement,
 } from './statements.ts'
-import { addPlannedToDay, addToDay, SUMMED_BY_LIST } from './views/usage-days.ts'
+import { addToTags, TAGGED_BY_LIST } from './views/tag-days.ts'
+import { addPlannedToDay, addToDay } from './views/usage-days.ts'
 import { walletOf } from './wallet.ts'
 
 const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
      amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, plan, plan_held, serial, summed, process`
 // No rule: the lines have the prices, and nothing prices this call again.
-const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), ${SERIAL_NOW}, ${SUMMED_BY_LIST}`
+const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), ${SERIAL_NOW}, ${TAGGED_BY_LIST}`
 const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
  *  registered. */
@@ -89,6 +90,7 @@ export const singleRowCharge = (
       values: [amount, amount, amount, ...NO_WALLETS, ...pair],
     })),
     addToDay(hold, amount, meters),
+    ...addToTags(hold, amount, meters, settlement.served ?? null),
   ]
 }
 const LEASED = { rows: 'some', otherwise: 'LEASE_GONE' } as const

@@ -9,6 +9,7 @@ import { BUDGET_ROW_TABLES } from './budgets/rows.ts'
 import { BUDGET_TABLES } from './budgets/tables.ts'
 import { PAYMENT_TABLES } from './payments/tables.ts'
 import { planTables } from './plans/tables.ts'
+import { TAG_SUMS } from './views/tag-days.ts'
 import {
   BACKFILL,
   OUTPUT_SUMS,
@@ -187,7 +188,7 @@ const TIME_INDEXES = `
   CREATE INDEX charges_opened ON charges (opened, state, amount);
   CREATE INDEX charges_uncollected ON charges (opened) WHERE uncollected > 0`
 
-/** `summed` 1 or 2: the list that wrote the row has added it to `usage_days`. Other rows, as those
+/** `summed` 1 to 3: the list that wrote the row has added it to `usage_days`. Other rows, as those
  *  of earlier versions beside this one, are added by a trigger. */
 const SUMMED = 'ALTER TABLE charges ADD COLUMN summed BIGINT'
 const IS_UNSUMMED = "NEW.state = 'settled' AND NEW.summed IS NULL"
@@ -354,4 +355,5 @@ export const migrations: readonly Migration[] = [
   { number: 21, ...BUDGET_ALERT_TABLES },
   { number: 22, ...BUDGET_ROW_TABLES },
   { number: 23, ...planTables({ settled: SETTLED_OR_KEPT, released: RELEASED_KEPT }) },
+  { number: 24, ...TAG_SUMS },
 ]

@@ -27,10 +27,17 @@ const NAMES = {
     account: String(row.account_name ?? ''),
   }),
   day: row => ({ day: isoTime(Number(row.name) * 86_400_000).slice(0, 10) }),
+  tag: row => ({ tag: String(row.name) }),
 } satisfies Readonly<Record<string, (row: Row) => UsageRow>>
 export type UsageGroup = keyof typeof NAMES
 export const USAGE_GROUPS = Object.keys(NAMES) as readonly UsageGroup[]
-const STATEMENTS = { account: ACCOUNTS, model: topUsage('model'), key: KEYS, day: topUsage('day') }
+const STATEMENTS = {
+  account: ACCOUNTS,
+  model: topUsage('model'),
+  key: KEYS,
+  day: topUsage('day'),
+  tag: topUsage('tag'),
+}
 
 /** A type, so that commands can print it as rows. */
 export type UsageRow = {

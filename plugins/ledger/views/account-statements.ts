@@ -28,6 +28,15 @@ const LINES = sql(
    WHERE day >= ? AND day < ? AND account = ? ORDER BY day, model, key`,
 )
 
+/** A call with two tags counts for both: these sums do not add up to the charges. */
+const TAGS = sql(
+  'tags',
+  `SELECT tag, ${['calls', 'failed', 'amount', 'refunded', 'input', 'cached', 'output']
+    .map(each => `CAST(sum(${each}) AS BIGINT) AS ${each}`)
+    .join(', ')}
+   FROM tag_days WHERE day >= ? AND day < ? AND account = ? GROUP BY tag ORDER BY tag`,
+)
+
 /** Days since 1970, `last` exclusive. */
 export interface Days {
   readonly first: number
@@ -46,11 +55,17 @@ export interface Totals {
   /** Calls and tasks that began in these days and are not charged yet. */
   readonly pending: number
 }
-export interface StatementLine {
+export interface StatementLine extends StatementCounts {
   readonly day: number
   /** The number of the API key; 0 for calls without one. */
   readonly key: number
   readonly model: string
+}
+export interface TagLine extends StatementCounts {
+  /** Such as `project=alpha`. */
+  readonly tag: string
+}
+export interface StatementCounts {
   readonly calls: number
   readonly failed: number
   /** Without the cached part. */
@@ -68,13 +83,22 @@ export const readStatement = async (
   database: Pick<Database, 'read'>,
   account: number,
   { first, last }: Days,
-): Promise<Totals & { readonly lines: readonly StatementLine[] }> => {
+): Promise<
+  Totals & { readonly lines: readonly StatementLine[]; readonly tags: readonly TagLine[] }
+> => {
   for (let attempt = 1; ; attempt++) {
     const [row] = await database.read(TOTALS, [account, first, last])
     const lines = (await database.read(LINES, [first, last, account])).map(lineOf)
     const totals = totalsOf(row ?? {})
     const sum = lines.reduce((all, { amount }) => all + amount, 0n)
-    if (sum === totals.charged) return { ...totals, lines }
+    if (sum === totals.charged) {
+      const tags = await database.read(TAGS, [first, last, account])
+      return {
+        ...totals,
+        lines,
+        tags: tags.map(each => ({ tag: String(each.tag), ...countsOf(each) })),
+      }
+    }
     if (attempt === ATTEMPTS) throw new Error(`the days of account ${account} do not add up`)
   }
 }
@@ -95,6 +119,9 @@ const lineOf = (row: Row): StatementLine => ({
   day: Number(row.day),
   key: Number(row.key),
   model: String(row.model),
+  ...countsOf(row),
+})
+const countsOf = (row: Row): StatementCounts => ({
   calls: Number(row.calls),
   failed: Number(row.failed),
   input: Number(row.input),

@@ -117,12 +117,14 @@ export const servedFacts = (row: Row): ServedFacts => {
   }
 }
 
+/** Such as `feature=search`. */
+const textsOf = (tags: Tags): readonly string[] =>
+  Object.entries(tags).map(([name, value]) => `${name}=${value}`)
 /** `feature=search, project=alpha`. */
-const printTags = (tags: Tags): string =>
-  Object.entries(tags)
-    .map(([name, value]) => `${name}=${value}`)
-    .sort()
-    .join(', ')
+const printTags = (tags: Tags): string => [...textsOf(tags)].sort().join(', ')
+/** The tags of a column `served`. Most columns have none: those are not parsed. */
+export const tagTextsIn = (served: string | null): readonly string[] =>
+  served?.includes('"tags":{') === true ? textsOf(read({ served }).tags ?? {}) : []
 
 export const servedView = (row: Row): ServedView => {
   const { upstream, target, key, model, id, cache } = read(row)

@@ -31,7 +31,10 @@ export const USAGE_DAYS = {
 /** Tokens of answers, thinking included; 0 for charges that were archived before. */
 const OUTPUT = 'ALTER TABLE usage_days ADD COLUMN output BIGINT NOT NULL DEFAULT 0'
 
-interface Dialect {
+export interface Dialect {
+  readonly name: 'sqlite' | 'postgres'
+  /** Joins rows that a function makes of the row before. */
+  readonly lateral: string
   meter(row: string, name: string): string
   /** A number that is not above the most tokens of a call. */
   atMost(number: string): string
@@ -39,22 +42,26 @@ interface Dialect {
 /** No upstream can make the sum of a day overflow, so that no settlement fails because of it. */
 const MOST_TOKENS = 10 ** 13
 const SQLITE: Dialect = {
+  name: 'sqlite',
+  lateral: 'CROSS JOIN',
   meter: (row, name) =>
     `min(CAST(coalesce(json_extract(${row}.usage, '$.${name}'), 0) AS INTEGER), ${MOST_TOKENS})`,
   atMost: number => `min(${number}, ${MOST_TOKENS})`,
 }
 const POSTGRES: Dialect = {
+  name: 'postgres',
+  lateral: 'CROSS JOIN LATERAL',
   meter: (row, name) =>
     `CAST(least(coalesce(CAST(CAST(${row}.usage AS json) ->> '${name}' AS NUMERIC), 0), ${MOST_TOKENS}) AS BIGINT)`,
   atMost: number => `least(${number}, ${MOST_TOKENS})`,
 }
-const perDialect = (make: (dialect: Dialect) => string) => ({
+export const perDialect = (make: (dialect: Dialect) => string) => ({
   sqlite: make(SQLITE),
   postgres: make(POSTGRES),
 })
 /** A released call may have the usage of a checkpoint. */
-const ofSettled = (count: string): string =>
-  `CASE WHEN c.state = 'settled' THEN ${count} ELSE 0 END`
+export const ofSettled = (count: string, row = 'c'): string =>
+  `CASE WHEN ${row}.state = 'settled' THEN ${count} ELSE 0 END`
 const GROUP = (row: string): string =>
   `${row}.opened / ${DAY}, ${row}.account, coalesce(${row}.key, 0), ${row}.model`
 const ON_SAME = 'ON CONFLICT (day, account, key, model) DO UPDATE SET'
@@ -94,7 +101,7 @@ export const SUM_REFUND = `
   WHERE (day, account, key, model) = (SELECT ${GROUP('c')} FROM charges c WHERE c.request = NEW.request)`
 
 /** Sums of meters, as `tokensIn` has them: `input` without its cached part. */
-const metersOf = ({ meter, atMost }: Dialect, row: string) => ({
+export const metersOf = ({ meter, atMost }: Dialect, row: string) => ({
   stored: atMost(`${meter(row, 'cache_write')} + ${meter(row, 'cache_write_1h')}`),
   input: atMost(
     ['input', 'cache_write', 'cache_write_1h'].map(name => meter(row, name)).join(' + '),
@@ -102,7 +109,7 @@ const metersOf = ({ meter, atMost }: Dialect, row: string) => ({
   cached: meter(row, 'cached'),
   output: atMost(`${meter(row, 'output')} + ${meter(row, 'thinking')}`),
 })
-const TOKEN_COLUMNS = ['input', 'cached', 'output'] as const
+export const TOKEN_COLUMNS = ['input', 'cached', 'output'] as const
 
 /** Adds the tokens that the first version of the sums leaves out, of all charges that the ledger
  *  still has. `stored`: tokens written to a cache. */
@@ -130,9 +137,8 @@ const SUM_MISSING_TOKENS = perDialect(dialect => {
   INSERT INTO usage_days (day, account, key, model, input, output)
   VALUES (${GROUP('NEW')}, ${stored}, ${output}) ${ON_SAME} ${plus('input', 'output')}`
 })
-/** The value of `charges.summed` in a row whose list adds all of its tokens to the sums; 1: that of
- *  an earlier version, which knows input and cached tokens only. */
-export const SUMMED_BY_LIST = 2
+/** `charges.summed`: 1 in a row of an earlier version, whose list adds input and cached tokens
+ *  only; from 2 on the list adds all tokens to the sums. */
 const IS_PARTLY_SUMMED = "NEW.state = 'settled' AND NEW.summed = 1"
 
 /** Sums of the tokens of answers, and of those written to a cache, beside gateways of earlier
@@ -175,20 +181,20 @@ const ADD: Sql = {
    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${ON_SAME} ${plus('calls', 'amount', ...TOKEN_COLUMNS)}`,
   sums: [4, 5, 6, 7, 8],
 }
-const tokens = (count: number): number => Math.min(count, MOST_TOKENS)
+/** Input without its cached part, cached and output tokens of a call: `TOKEN_COLUMNS`. */
+export const tokenCounts = (meters: Meters): readonly number[] => {
+  const { input, cached, output } = tokensIn(meters)
+  return [input - cached, cached, output].map(count => Math.min(count, MOST_TOKENS))
+}
 /** One statement for all charges of a commit with the same day, account, key and model. */
 export const addToDay = (
   { openedAt, account, key = 0, model }: Hold,
   amount: bigint,
   meters: Meters,
-): Statement => {
-  const { input, cached, output } = tokensIn(meters)
-  const counts = [tokens(input - cached), tokens(cached), tokens(output)]
-  return {
-    sql: ADD,
-    values: [dayOf(openedAt), account, key, model, 1, amount, ...counts],
-  }
-}
+): Statement => ({
+  sql: ADD,
+  values: [dayOf(openedAt), account, key, model, 1, amount, ...tokenCounts(meters)],
+})
 
 const ADD_PLANNED: Sql = {
   name: 'ledger: planned sum of the day',
@@ -205,7 +211,7 @@ export const addPlannedToDay = (
 // ---------------------------------------------------------------- reading
 
 /** The number of a day since 1970, UTC. */
-const dayOf = (at: number): number => Math.floor(at / DAY)
+export const dayOf = (at: number): number => Math.floor(at / DAY)
 
 /** ms since 1970; `to` is exclusive. */
 export interface UsagePeriod {
@@ -225,28 +231,29 @@ const edgeOf = (dialect: Dialect, account: string): string => {
   WHERE ${account} c.opened >= ? AND c.opened < ? AND c.state <> 'open'`
 }
 
-const edges = (dialect: Dialect, account: string): readonly string[] => [
-  edgeOf(dialect, account),
-  edgeOf(dialect, account),
-]
+/** Both edges of a period. */
+export const edges = (edge: string): readonly string[] => [edge, edge]
+/** The whole days of an account in a table whose key begins with the day: one search a day finds
+ *  them. `columns`: of `u`. */
+export const periodOfAccount = (table: string, columns: string): string => `SELECT ${columns} FROM (
+      WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
+        UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
+      SELECT day FROM days) d CROSS JOIN ${table} u
+    WHERE u.day = d.day AND u.day < ? AND u.account = ?`
 
 /** Rows like those of `usage_days` for any period: whole days from there, the edges of the period
  *  from the charges. Parameters: `valuesIn`. */
 export const usageOfAll = perDialect(dialect =>
-  [`SELECT ${COLUMNS} FROM usage_days WHERE day >= ? AND day < ?`, ...edges(dialect, '')].join(
-    ' UNION ALL ',
-  ),
+  [
+    `SELECT ${COLUMNS} FROM usage_days WHERE day >= ? AND day < ?`,
+    ...edges(edgeOf(dialect, '')),
+  ].join(' UNION ALL '),
 )
-/** The same of one account. Parameters: `accountValuesIn`. The key of the table begins with the
- *  day: one search a day finds the rows of the account. */
+/** The same of one account. Parameters: `accountValuesIn`. */
 export const usageOfAccount = perDialect(dialect =>
   [
-    `SELECT ${COLUMNS.replace(/\w+/g, 'u.$&')} FROM (
-      WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
-        UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
-      SELECT day FROM days) d CROSS JOIN usage_days u
-    WHERE u.day = d.day AND u.day < ? AND u.account = ?`,
-    ...edges(dialect, 'c.account = ? AND'),
+    periodOfAccount('usage_days', COLUMNS.replace(/\w+/g, 'u.$&')),
+    ...edges(edgeOf(dialect, 'c.account = ? AND')),
   ].join(' UNION ALL '),
 )
 /** The parts of a period. `now`: a period that ends later has today as a whole day. */

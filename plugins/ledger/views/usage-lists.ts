@@ -1,6 +1,7 @@
 /** Lists of an account's usage in any order, page by page: its calls, and sums of them. */
 import type { Sql } from '../../../engine/plugin.ts'
 import { ofMember } from '../../credentials/members.ts'
+import { tagsOfAccount } from './tag-days.ts'
 import { CALL, USAGE_SUMS } from './usage.ts'
 import { usageOfAccount } from './usage-days.ts'
 
@@ -23,6 +24,8 @@ const GROUPS = {
   model: { text: 'u.model', type: 'TEXT' },
   /** Key 0 is usage without a key. */
   key: { text: 'u.key', type: 'BIGINT' },
+  /** Such as `project=alpha`. */
+  tag: { text: 'u.tag', type: 'TEXT' },
 } as const satisfies Readonly<Record<string, SortColumn>>
 export type Group = keyof typeof GROUPS
 export type SumSort = 'name' | 'calls' | 'cost'
@@ -87,16 +90,17 @@ const statementsOf = <Sort extends string>(
  *  (see `behind`), filters (model, key and state twice each, the name of a tag twice and its value,
  *  a rule twice, the member of the key twice; null for all), row count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
-/** Of `day` (days since 1970, UTC), `model` and `key`. Parameters: `accountValuesIn`, a member
- *  (twice, null for all), the end of the last page, row count. `withNames` adds columns to the rows
- *  of a statement. */
+/** Of `day` (days since 1970, UTC), `model`, `key` and `tag`. Parameters: `accountValuesIn`, a
+ *  member (twice, null for all), the end of the last page, row count. `withNames` adds columns to
+ *  the rows of a statement. */
 export const sumsBy = (
   group: Group,
   withNames: (text: string, order: string) => string = text => text,
 ): Readonly<Record<string, Sql>> =>
   statementsOf(SUM_SORTS, `sums of each ${group}`, (sort, order, dialect) => {
     const column = { name: 's.name', calls: 's.calls', cost: 's.amount' }[sort]
-    const text = sumsText(group, sort, order, usageOfAccount[dialect])
+    const usage = group === 'tag' ? tagsOfAccount : usageOfAccount
+    const text = sumsText(group, sort, order, usage[dialect])
     return withNames(text, `${column} ${order}, s.name ${order}`)
   })
 

@@ -1,6 +1,7 @@
 /** Queries of charges for display: single calls and sums. */
 import type { Sql } from '../../../engine/plugin.ts'
 import { plannedInSql } from '../plans/part.ts'
+import { tagsOfAll } from './tag-days.ts'
 import { usageOfAccount, usageOfAll } from './usage-days.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
@@ -99,6 +100,9 @@ const topSums =
 /** The largest sums of all accounts. Parameters: `valuesIn`, row count. Key 0: without a key.
  *  `withNames` adds columns to the rows of a statement. */
 export const topUsage = (
-  group: 'account' | 'model' | 'key' | 'day',
+  group: 'account' | 'model' | 'key' | 'day' | 'tag',
   withNames: (text: string) => string = text => text,
-): Sql => overUsage(`top ${group}s`, usageOfAll, usage => withNames(topSums(`u.${group}`)(usage)))
+): Sql =>
+  overUsage(`top ${group}s`, group === 'tag' ? tagsOfAll : usageOfAll, usage =>
+    withNames(topSums(`u.${group}`)(usage)),
+  )

@@ -4,7 +4,7 @@
 import { TOKEN_COLUMNS } from '../../billing/tokens.ts'
 import { csvHead, csvRows } from '../../ledger/views/csv.ts'
 import { STATEMENT_SUMS } from '../../ledger/views/statement-sums.ts'
-import type { AccountStatement } from '../../views.ts'
+import type { AccountStatement, StatementCountsRow } from '../../views.ts'
 
 export const FORMATS = ['csv', 'html', 'focus'] as const
 type Format = (typeof FORMATS)[number]
@@ -125,28 +125,35 @@ const cells = (tag: 'td' | 'th', values: readonly (string | number)[]): string =
   `<tr>${values.map(value => `<${tag}>${escapeHtml(value)}</${tag}>`).join('')}</tr>`
 const TOKEN_TITLES = TOKEN_COLUMNS.map(name => name.replace('_', ' '))
 const html = (statement: AccountStatement, hasHead: boolean): string => {
-  const { account, currency, from, to, lines } = statement
+  const { account, currency, from, to, lines, tags } = statement
   const sums = STATEMENT_SUMS.map(name =>
     cells('td', [name, '', '', `${statement[name]} ${currency}`]),
   )
-  const body = lines.map(line =>
+  const row = (first: readonly string[], line: StatementCountsRow) =>
     cells('td', [
-      line.day,
-      line.model,
-      line.key === null ? '' : `key ${line.key}`,
+      ...first,
       line.calls,
       ...TOKEN_COLUMNS.map(name => line[name]),
       `${line.amount} ${currency}`,
-    ]),
+    ])
+  const body = lines.map(line =>
+    row([line.day, line.model, line.key === null ? '' : `key ${line.key}`], line),
   )
+  // A call with two tags counts for both, so these rows do not add up to the sum.
+  const ofTags = tags.map(line => row([line.tag, '', ''], line))
+  const counts = ['calls', ...TOKEN_TITLES, 'amount']
   const head = hasHead
     ? `<!doctype html><meta charset="utf-8"><title>Statements</title><style>${STYLE}</style>\n`
     : ''
   return (
     `${head}<section><h1>${escapeHtml(account)}</h1><p>${from} to ${to} (not included), UTC</p>` +
     `<table>${sums.join('')}</table>\n<table>` +
-    cells('th', ['day', 'model', 'key', 'calls', ...TOKEN_TITLES, 'amount']) +
-    `${body.join('')}</table></section>\n`
+    cells('th', ['day', 'model', 'key', ...counts]) +
+    `${body.join('')}</table>\n` +
+    (ofTags.length === 0
+      ? ''
+      : `<table>${cells('th', ['tag', '', '', ...counts])}${ofTags.join('')}</table>\n`) +
+    '</section>\n'
   )
 }
 

@@ -8,10 +8,10 @@ import { findAccount } from '../../credentials/find.ts'
 import {
   type Days,
   readStatement,
-  type StatementLine,
+  type StatementCounts,
 } from '../../ledger/views/account-statements.ts'
 import { integer, list as listOf, nullable, object as row, text as word } from '../../shapes.ts'
-import type { AccountStatement, StatementLineRow } from '../../views.ts'
+import type { AccountStatement, StatementCountsRow } from '../../views.ts'
 import { accountsPage } from '../account-pages.ts'
 import { ANY_ACCOUNT, CURSOR } from '../arguments.ts'
 import { MONEY } from '../columns.ts'
@@ -39,10 +39,7 @@ const daysOf = (period: string): Days => {
   return { first: first / DAY, last: last / DAY }
 }
 
-const lineRow = (line: StatementLine): StatementLineRow => ({
-  day: dayText(line.day),
-  key: line.key === 0 ? null : line.key,
-  model: line.model,
+const countsRow = (line: StatementCounts): StatementCountsRow => ({
   calls: line.calls,
   failed: line.failed,
   ...tokenColumns(line),
@@ -54,7 +51,7 @@ const statementOf = async (
   account: { readonly id: number; readonly name: string },
   days: Days,
 ): Promise<AccountStatement> => {
-  const { lines, pending, ...amounts } = await readStatement(store, account.id, days)
+  const { lines, tags, pending, ...amounts } = await readStatement(store, account.id, days)
   return {
     account: account.name,
     number: account.id,
@@ -69,14 +66,17 @@ const statementOf = async (
     planned: printMoney(amounts.planned),
     closing: printMoney(amounts.closing),
     pending,
-    lines: lines.map(lineRow),
+    lines: lines.map(line => ({
+      day: dayText(line.day),
+      key: line.key === 0 ? null : line.key,
+      model: line.model,
+      ...countsRow(line),
+    })),
+    tags: tags.map(line => ({ tag: line.tag, ...countsRow(line) })),
   }
 }
 
-const LINE = row({
-  day: word,
-  key: nullable(integer),
-  model: word,
+const COUNTS = {
   calls: integer,
   failed: integer,
   input_tokens: integer,
@@ -84,7 +84,9 @@ const LINE = row({
   output_tokens: integer,
   amount: MONEY,
   refunded: MONEY,
-})
+} as const
+const LINE = row({ day: word, key: nullable(integer), model: word, ...COUNTS })
+const TAG_LINE = row({ tag: word, ...COUNTS })
 const STATEMENT = row({
   account: word,
   number: integer,
@@ -100,6 +102,7 @@ const STATEMENT = row({
   closing: MONEY,
   pending: integer,
   lines: listOf(LINE),
+  tags: listOf(TAG_LINE),
 })
 
 const show = operation({
@@ -145,7 +148,7 @@ const show = operation({
       const [{ text: whole } = {}] = all
       if (whole !== undefined) return { text: all.map(each => each.text).join('') }
       return {
-        rows: all.map(({ lines: _, number: _n, text: _t, ...cells }) => ({ ...cells })),
+        rows: all.map(({ lines: _, tags: _s, number: _n, text: _t, ...cells }) => ({ ...cells })),
         json: all,
       }
     },

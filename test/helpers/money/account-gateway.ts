@@ -50,6 +50,7 @@ interface Call {
   readonly model?: string
   readonly at?: number
   readonly meters?: Meters
+  readonly tags?: Readonly<Record<string, string>>
   /** Nanos; default: the price of its meters. */
   readonly cost?: bigint
 }
@@ -153,7 +154,7 @@ const rule = compileRule(
 export const pay = async (
   database: AccountGateway['database'],
   ledger: Ledger,
-  { account, key, quota, request, model = 'plain', at = Date.now(), meters = {}, cost }: Call,
+  { account, key, quota, request, model = 'plain', at = Date.now(), meters = {}, cost, tags }: Call,
 ): Promise<void> => {
   if (!rule) throw new Error('the rule of this helper does not compile')
   const charge = price(toExactUsage({ meters }), rule, { at, attributes: {} })
@@ -180,6 +181,7 @@ export const pay = async (
       isEstimated: false,
       closedAt: at + 5,
       ...record,
+      ...(tags && { served: JSON.stringify({ tags }) }),
       wallets: walletsOf(account, key),
     }),
   ])

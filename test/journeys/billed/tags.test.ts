@@ -176,6 +176,15 @@ t.test('tags: usage lists the calls of one tag, as JSON and as CSV', async t => 
   t.same(await listed('tag=feature=x.y'), ['feature=x.y, project=beta'])
   t.same(await listed('tag=feature=none'), [])
   t.equal((await listed()).length, 3)
+  const sums = JSON.parse((await call('/api/usage?by=tag')).text).data
+  t.match(sums, [
+    { tag: 'feature=x.y', calls: 1 },
+    { tag: 'project=alpha', calls: 1, p50_ms: null },
+    { tag: 'project=beta', calls: 1 },
+  ])
+  t.equal(sums[1].cost, sums[2].cost)
+  const sheet = await call('/api/usage?by=tag&format=csv')
+  t.match(sheet.text, /^tag,calls,.*\r\nfeature=x\.y,1,/)
   const csv = await call('/api/usage?tag=project=beta&format=csv')
   t.equal(csv.text.trim().split('\n').length, 2, 'a head and a row')
   t.match(csv.text, '"feature=x.y, project=beta"')

@@ -85,6 +85,7 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
       ...call,
       request: `r${index}`,
       model,
+      tags: { project: 'p' },
       at: NOVEMBER + index * DAY,
       cost: BigInt(index + 1) * 1_000_000n,
     })
@@ -99,6 +100,7 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
       { model: 'b', calls: 1 },
     ],
     key: [{ key: 1, name: 'k', calls: 3 }],
+    tag: [{ tag: 'project=p', calls: 3 }],
   }
   for (const [by, rows] of Object.entries(EXPECTED)) {
     const query = { account: 1, by: by as By, from: NOVEMBER, to: NOVEMBER + 3 * DAY }

@@ -54,7 +54,9 @@ for (const { engine, database } of await startBoth(t, []))
         rule: '',
         openedAt,
       }
+      const tags = count % 2 === 0 ? { project: 'alpha', feature: `f${count % 4}` } : undefined
       const settlement = {
+        served: JSON.stringify({ upstream: 'u', ...(tags && { tags }) }),
         amount,
         uncollected: 0n,
         isEstimated: false,
@@ -99,6 +101,17 @@ for (const { engine, database } of await startBoth(t, []))
         { input_tokens: calls * 15, cached_tokens: calls * 5, output_tokens: calls * 7 },
         'thinking is a part of the output',
       )
+    const sumOf = (tag: string) => february?.tags.find(each => each.tag === tag)
+    t.match(
+      february?.tags.map(({ tag }) => tag),
+      ['feature=f0', 'feature=f2', 'project=alpha'],
+    )
+    t.equal(
+      nanos(sumOf('project=alpha')?.amount ?? ''),
+      nanos(sumOf('feature=f0')?.amount ?? '') + nanos(sumOf('feature=f2')?.amount ?? ''),
+      'each call with the tag of its project has one of its feature',
+    )
+    t.ok(nanos(sumOf('project=alpha')?.amount ?? '') < nanos(february?.charged ?? ''))
     const days = ['2028-02-01..2028-02-29', '2028-02-29'].map(async period => {
       const [part] = await show({ account: 'ann', period })
       return nanos(part?.charged ?? '0')
@@ -129,6 +142,7 @@ for (const { engine, database } of await startBoth(t, []))
     t.equal(sum, nanos(amounts.at(-1) ?? ''), 'the rows add up to the last one')
     const [page] = await show({ account: 'ann', period: '2028-02', format: 'html' })
     t.match(page?.text, /^<!doctype html>/)
+    t.match(page?.text, /<td>project=alpha<\/td>/)
     t.notMatch(page?.text, '<td><b>', 'names are escaped')
     const [focus] = await show({ account: 'ann', period: '2028-02', format: 'focus' })
     t.match(focus?.text, /^BilledCost,BillingAccountId,/)

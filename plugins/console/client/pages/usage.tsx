@@ -15,7 +15,7 @@ import { Live, Money, State, StatusCode, Time, useCurrency } from '../parts/valu
 import { go, hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
-const GROUPS = ['call', 'day', 'model', 'key'] as const
+const GROUPS = ['call', 'day', 'model', 'key', 'tag'] as const
 /** The parameters of the address that are parameters of the API. */
 const FILTERS = ['from', 'to', 'model', 'key', 'state'] as const
 
@@ -331,11 +331,11 @@ const useCallColumns = (): readonly Column<UsageCall>[] => {
   ]
 }
 
-const nameOf = ({ day, model, key, name }: UsageSum): string =>
-  day ?? model ?? name ?? (key === null ? text('usage.console') : `#${key}`)
+const nameOf = ({ day, model, tag, key, name }: UsageSum): string =>
+  day ?? model ?? tag ?? name ?? (key === null ? text('usage.console') : `#${key}`)
 interface SumsProps {
   readonly list: List
-  readonly by: 'day' | 'model' | 'key'
+  readonly by: Exclude<(typeof GROUPS)[number], 'call'>
 }
 const Sums = ({ list: { path, round, ...table }, by }: SumsProps) => {
   const rows = useRows<UsageSum>(path, envelopePage, round)

@@ -11,6 +11,7 @@ import { migrations } from '../../../../plugins/ledger/tables.ts'
 import { BY_DAY_AND_MODEL } from '../../../../plugins/ledger/views/overview.ts'
 import { topUsage } from '../../../../plugins/ledger/views/usage.ts'
 import { accountValuesIn, valuesIn } from '../../../../plugins/ledger/views/usage-days.ts'
+import { type Group, type SumSort, sumsBy } from '../../../../plugins/ledger/views/usage-lists.ts'
 import { giveCredit } from '../../../helpers/money/credit.ts'
 import { createChance } from '../../../helpers/run-settings.ts'
 import { ENGINES, sql, startAnyStore } from '../../../helpers/store/store.ts'
@@ -20,7 +21,7 @@ const NOW = Date.now()
 const ACCOUNTS = [1, 2, 3]
 /** Before the sums of days. */
 const OLD = migrations.filter(({ number }) => number < 12)
-/** Before the sums of output tokens. */
+/** Before the sums of output tokens and of tags. */
 const BEFORE_OUTPUT = migrations.filter(({ number }) => number < 20)
 
 interface Charge {
@@ -32,6 +33,8 @@ interface Charge {
   readonly amount: number
   readonly opened: number
   readonly input: number
+  /** The column `served`. */
+  readonly served: string | null
 }
 const randomCharges = (chance: () => number, name: string, count: number): readonly Charge[] =>
   Array.from({ length: count }, (_, at) => {
@@ -45,8 +48,19 @@ const randomCharges = (chance: () => number, name: string, count: number): reado
       amount: state === 'settled' ? Math.floor(chance() * 1_000) : 0,
       opened: NOW - Math.floor(chance() * 6 * DAY),
       input: Math.floor(chance() * 100),
+      served: servedOf(at),
     }
   })
+
+/** No tag, one or two; a quote and a name that looks like a member. */
+const servedOf = (at: number): string | null =>
+  at % 4 === 0
+    ? null
+    : JSON.stringify({
+        upstream: '"tags":{',
+        ...(at % 4 > 1 && { tags: { project: at % 8 < 4 ? 'alpha' : "b'x" } }),
+        ...(at % 4 === 3 && { tags: { project: 'alpha', feature: `f${at % 3}` } }),
+      })
 
 for (const engine of ENGINES)
   t.test(`sums of days on ${engine}`, async t => {
@@ -58,13 +72,14 @@ for (const engine of ENGINES)
     await database.migrate('meter', OLD)
     for (const account of ACCOUNTS) await giveCredit(database, account, 10n ** 9n)
     const charges = randomCharges(chance, 'old', 200)
-    await insertLikeOlderVersion(database, charges)
+    await insertLikeOlderVersion(database, charges, false)
     const refunds = charges.filter(({ amount }, at) => amount > 0 && at % 7 === 0)
     for (const { request, account } of refunds)
       await database.write(refundStatements(request, [account * 2], NOW).slice(1))
     // The sums without the tokens of answers.
     await database.migrate('meter', BEFORE_OUTPUT)
     await insertLikeOlderVersion(database, randomCharges(chance, 'middle', 60))
+    await refundOf(database, 'middle-1')
     await chargeInOneRow(database, 'middle-row')
     await database.migrate('meter', migrations)
 
@@ -75,9 +90,19 @@ for (const engine of ENGINES)
           const values = [...accountValuesIn(account, period, NOW), null, null, 10_000]
           const expected = await cellsOf(database, account, period)
           t.same(await database.read(BY_DAY_AND_MODEL, values), expected, JSON.stringify(period))
+          const tagged = await database.read(listOf('tag'), [
+            ...values.slice(0, -1),
+            1,
+            '0',
+            '0',
+            99,
+          ])
+          t.same(tagged, await tagsOf(database, period, account), `tags, ${JSON.stringify(period)}`)
         }
         const top = await database.read(topUsage('account'), [...valuesIn(period, NOW), 10])
         t.same(top, await topOf(database, period))
+        const tags = await database.read(topUsage('tag'), [...valuesIn(period, NOW), 99])
+        t.same(byName(tags), await tagsOf(database, period))
       }
       t.same(await findings(database), [])
     }
@@ -105,6 +130,7 @@ for (const engine of ENGINES)
         },
         ...refundStatements('beside-0', [2], NOW).slice(1),
       ])
+      await refundOf(database, 'beside-3')
       await compare(t)
     })
     t.test('sums of days: token counts of 2^53 do not overflow the sum', async t => {
@@ -119,18 +145,28 @@ for (const engine of ENGINES)
 const findings = async (database: OpenDatabase) =>
   (await audit(database)).filter(({ rule }) => rule === 'sums of a day = its charges')
 
-const insertLikeOlderVersion = (database: OpenDatabase, charges: readonly Charge[]) =>
+const refundOf = (database: OpenDatabase, request: string) =>
+  database.write(refundStatements(request, [2], NOW).slice(1))
+/** `hasServed`: charges have the column `served`. */
+const insertLikeOlderVersion = (
+  database: OpenDatabase,
+  charges: readonly Charge[],
+  hasServed = true,
+) =>
   database.write(
-    charges.flatMap(({ request, account, key, model, state, amount, opened, input }) => {
+    charges.flatMap(({ request, account, key, model, state, amount, opened, input, served }) => {
       const first = state === 'released' ? 'open' : state
       const values: Value[] = [request, account, key, model, first, amount, opened]
       const text = `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held,
-          amount, opened, usage, lines, closed)
-        VALUES (?, ?, CAST(? AS BIGINT), 'gone', 'r', ?, 1, '{}', ?, 1000, ?, ?, ?, '[]', ?)`
+          amount, opened, usage, lines, closed${hasServed ? ', served' : ''})
+        VALUES (?, ?, CAST(? AS BIGINT), 'gone', 'r', ?, 1, '{}', ?, 1000, ?, ?, ?, '[]', ?${hasServed ? ', CAST(? AS TEXT)' : ''})`
       const usage = usageOf(input)
       const release = "UPDATE charges SET state = 'released' WHERE request = ?"
       return [
-        { sql: sql('older version', text), values: [...values, usage, opened + 100] },
+        {
+          sql: sql(`older version ${hasServed}`, text),
+          values: [...values, usage, opened + 100, ...(hasServed ? [served] : [])],
+        },
         ...(state === 'released'
           ? [{ sql: sql('older release', release), values: [request] }]
           : []),
@@ -188,7 +224,7 @@ const closedIn = (database: OpenDatabase, { from, to }: Period): Promise<readonl
   database.read(
     sql(
       'closed',
-      `SELECT c.account, c.model, c.state, c.amount, c.opened, c.usage, coalesce(r.amount, 0) AS refunded
+      `SELECT c.account, c.model, c.state, c.amount, c.opened, c.usage, c.served, coalesce(r.amount, 0) AS refunded
        FROM charges c LEFT JOIN credits r ON r.request = c.request
        WHERE c.opened >= ? AND c.opened < ? AND c.state <> 'open'`,
     ),
@@ -254,4 +290,39 @@ const topOf = async (database: OpenDatabase, period: Period) => {
   })
     .filter(({ calls }) => calls > 0)
     .sort((one, other) => other.amount - one.amount || one.name - other.name)
+}
+
+const listOf = (group: Group, sort: SumSort = 'name') => {
+  const statement = sumsBy(group)[`${sort} asc`]
+  if (!statement) throw new Error(group)
+  return statement
+}
+const byName = (rows: readonly Row[]): readonly Row[] =>
+  rows.toSorted((one, other) => (String(one.name) < String(other.name) ? -1 : 1))
+
+/** The sums of each tag from the charges themselves. */
+const tagsOf = async (database: OpenDatabase, period: Period, account?: number) => {
+  const rows = await closedIn(database, period)
+  const sums = new Map<string, Record<string, number | string>>()
+  for (const row of rows) {
+    if ((account !== undefined && row.account !== account) || row.state !== 'settled') continue
+    const { tags = {} } = JSON.parse(String(row.served ?? '{}'))
+    for (const [name, value] of Object.entries(tags)) {
+      const tag = `${name}=${value}`
+      const meters = JSON.parse(String(row.usage))
+      const sum = sums.get(tag) ?? { name: tag }
+      const more = {
+        calls: 1,
+        amount: Number(row.amount),
+        refunded: Number(row.refunded),
+        input: meters.input + (meters.cache_write ?? 0) + (meters.cache_write_1h ?? 0),
+        cached: meters.cached ?? 0,
+        output: (meters.output ?? 0) + (meters.thinking ?? 0),
+      }
+      for (const [column, count] of Object.entries(more))
+        sum[column] = Number(sum[column] ?? 0) + count
+      sums.set(tag, sum)
+    }
+  }
+  return byName([...sums.values()])
 }
