@@ -57,14 +57,16 @@ const findPinned = () => {
 /** Runs the same command on another binary; passes on signals and the exit code. */
 const change = binary => {
   // Installed before the child starts: a signal in between would end only this process.
-  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'])
     process.on(signal, () => {
-      // A terminal sends Ctrl-C to the whole process group, so the child has received it already.
-      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+      // A terminal sends its keys to the whole process group: the child has the signal already.
+      const isOfKey = signal === 'SIGINT' || signal === 'SIGQUIT'
+      if (!isOfKey || !process.stdin.isTTY) child.kill(signal)
     })
   const child = spawn(binary, [...process.execArgv, __filename, ...process.argv.slice(2)], {
     stdio: 'inherit',
-    env: { ...process.env, [CHANGED]: '1' },
+    // The number tells the child whether this process still runs (engine/processes/signals.ts).
+    env: { ...process.env, [CHANGED]: '1', TOLLGATE_LAUNCHER: String(process.pid) },
   })
   // npm is the parent of this process, not of the child: only this process can see that npm ended.
   const { ppid } = process

@@ -10,33 +10,36 @@ interface SignalActions {
 
 /** ms between two checks of the parent process. */
 const CHECK_INTERVAL = 250
-/** ms within which two signals count as one under npm: the process group receives the signal, and
- *  npm forwards it once more. */
+/** ms within which two signals count as one under npm or a launcher: the process group receives the
+ *  signal, and the process above forwards it once more. */
 const ECHO_WINDOW = 1_000
 
 /** Installs the signal handlers. Returns a function that removes them. */
 export const onSignals = (primary: SignalActions): (() => void) => {
-  const byNpm = isStartedByNpm(process.env)
-  const stop = byNpm ? withoutEcho(code => primary.stop(code)) : primary.stop.bind(primary)
+  const isBelow = isBelowLauncher(process.env)
+  const stop = isBelow ? withoutEcho(code => primary.stop(code)) : primary.stop.bind(primary)
   const listeners: readonly (readonly [NodeJS.Signals, () => void])[] = [
     ['SIGTERM', () => void stop(143)],
     ['SIGINT', () => void stop(130)],
+    ['SIGQUIT', () => void stop(131)],
     ['SIGHUP', () => primary.reload()],
     ['SIGUSR2', () => primary.renew()],
   ]
   for (const [signal, listener] of listeners) process.on(signal, listener)
-  // Some npm versions do not forward every signal, and a killed npm forwards none.
-  const unwatch = byNpm ? watchParent(() => void stop(143)) : () => {}
+  // Some npm versions do not forward every signal, and a killed process forwards none.
+  const unwatch = isBelow ? watchParent(() => void stop(143)) : () => {}
   return () => {
     unwatch()
     for (const [signal, listener] of listeners) process.off(signal, listener)
   }
 }
 
-/** Whether `npm start` (of any package) or npx runs: then only npm's process is known outside. As
- *  in engine/bin.cjs. */
-const isStartedByNpm = ({ npm_lifecycle_event: event }: NodeJS.ProcessEnv): boolean =>
-  event === 'start' || event === 'npx'
+/** Whether `npm start` (of any package), npx, or an old Node that changed to the pinned one runs:
+ *  then only the process above is known outside. As in engine/bin.cjs. */
+const isBelowLauncher = (env: NodeJS.ProcessEnv): boolean =>
+  env.npm_lifecycle_event === 'start' ||
+  env.npm_lifecycle_event === 'npx' ||
+  env.TOLLGATE_LAUNCHER !== undefined
 
 const withoutEcho = (stop: (code: number) => Promise<void>) => {
   let last = Number.NEGATIVE_INFINITY
@@ -52,9 +55,10 @@ const withoutEcho = (stop: (code: number) => Promise<void>) => {
  *  that shell outlives npm. Returns a function that stops the watch. */
 const watchParent = (onExit: () => void): (() => void) => {
   const { ppid } = process
+  const launcher = Number(process.env.TOLLGATE_LAUNCHER ?? ppid)
   const shells = shellsBelowNpm(ppid)
   const timer = setInterval(() => {
-    if (process.ppid === ppid && shells.every(({ pid, parent }) => readParent(pid) === parent))
+    if (process.ppid === launcher && shells.every(({ pid, parent }) => readParent(pid) === parent))
       return
     clearInterval(timer)
     onExit()

@@ -1,8 +1,8 @@
-/** `npm start` as a real process: each signal to npm drains the gateway and leaves no listener on
- *  the port. */
+/** `npm start` and a start by an old Node as real processes: each signal to them drains the gateway
+ *  and leaves no listener on the port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
@@ -24,6 +24,9 @@ const ENDS: Readonly<Record<string, (child: ChildProcess) => boolean>> = {
   'SIGINT to the process group of npm': child => process.kill(-groupOf(child), 'SIGINT'),
   'SIGKILL to npm': child => child.kill('SIGKILL'),
   'SIGTERM to the shell of the script': child => child.kill('SIGTERM'),
+  'SIGQUIT to an old Node': child => child.kill('SIGQUIT'),
+  'SIGTERM to the process group of an old Node': child => process.kill(-groupOf(child), 'SIGTERM'),
+  'SIGKILL to an old Node': child => child.kill('SIGKILL'),
 }
 
 /** The process group that the child leads. */
@@ -48,7 +51,15 @@ const startUpstream = async (t: Test) => {
   return { port: (server.address() as AddressInfo).port, asked: request.promise }
 }
 
-const start = (t: Test, folder: string, byNpm: boolean) => {
+/** Starts the program as a Node does that is too old, and changes to the pinned one. */
+const oldNode = (folder: string): readonly [string, readonly string[]] => {
+  const preload = join(folder, 'old.cjs')
+  const pretend = "Object.defineProperty(process.versions, 'node', { value: '20.1.0' })"
+  writeFileSync(preload, `if (!process.env.TOLLGATE_CHANGED_RUNTIME) ${pretend}`)
+  return plainCommand(process.execPath, '-r', preload, join(ROOT, 'engine/bin.cjs'), 'start')
+}
+
+const start = (t: Test, folder: string, by: 'npm' | 'shell' | 'old Node') => {
   const path = (process.env.PATH ?? '').split(delimiter)
   const env = operatorEnv({
     PATH: path.filter(each => !each.includes('node_modules')).join(delimiter),
@@ -66,12 +77,15 @@ const start = (t: Test, folder: string, byNpm: boolean) => {
     npm_package_name: 'tollgate',
     PATH: pathWithBin,
   }
-  const command = byNpm ? ['npm', 'start'] : ['sh', '-c', scripts.start as string]
-  const [program, args] = byNpm ? plainCommand(...command) : (['sh', command.slice(1)] as const)
+  const [program, args] = {
+    npm: () => plainCommand('npm', 'start'),
+    shell: () => ['sh', ['-c', scripts.start as string]] as const,
+    'old Node': () => oldNode(folder),
+  }[by]()
   const child = spawn(program, args, {
     cwd: ROOT,
     detached: true,
-    env: byNpm ? env : { ...env, ...lifecycle },
+    env: by === 'shell' ? { ...env, ...lifecycle } : env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
@@ -97,7 +111,11 @@ routes: [{ path: GET /, upstream: up }]
 `,
     })
     usedFolder(join(folder, 'data'))
-    const { child, readOutput } = start(t, folder, !what.includes('shell'))
+    const { child, readOutput } = start(
+      t,
+      folder,
+      what.includes('shell') ? 'shell' : what.includes('old') ? 'old Node' : 'npm',
+    )
     const exit = once(child, 'exit')
     const running = await eventually(() => {
       if (child.exitCode !== null) throw new Error(readOutput())

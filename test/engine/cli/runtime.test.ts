@@ -117,13 +117,15 @@ t.test('old Node: says what to install if a library of the pinned Node is missin
   t.match(run.stderr, /bin\/node needs a library that is missing here; .*libatomic1\n$/)
 })
 
-t.test('old Node: passes signals to the pinned Node', async t => {
-  const args = installation(t, "trap 'exit 9' TERM; echo up; while :; do sleep 0.05; done")
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
-  child.kill('SIGTERM')
-  t.same(await once(child, 'exit'), [9, null])
-})
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const)
+  t.test(`old Node: passes ${signal} to the pinned Node`, async t => {
+    const trap = `trap 'exit 9' ${signal.slice(3)}; echo up; while :; do sleep 0.05; done`
+    const args = installation(t, trap)
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(child.stdout, 'data')
+    child.kill(signal)
+    t.same(await once(child, 'exit'), [9, null])
+  })
 
 t.test('old Node: ends by the signal that ended the pinned Node', async t => {
   const run = spawnSync(process.execPath, installation(t, 'kill -9 $$'))

@@ -33,8 +33,8 @@ const emit = (...signals: NodeJS.Signals[]): void => {
 t.test('signals: stop, reload and renew, until the handlers are removed', async t => {
   const before = process.listenerCount('SIGUSR2')
   const { calls, remove } = install(t)
-  emit('SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2')
-  t.same(calls, ['stop 143', 'stop 130', 'reload', 'renew'])
+  emit('SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR2')
+  t.same(calls, ['stop 143', 'stop 130', 'stop 131', 'reload', 'renew'])
   remove()
   t.equal(process.listenerCount('SIGUSR2'), before)
 })
@@ -58,4 +58,19 @@ t.test('signals: under npm the gateway stops when its parent has ended', async t
   Object.defineProperty(process, 'ppid', { value: 1, configurable: true })
   mock.timers.tick(1_000)
   t.same(calls, ['stop 143'], 'once')
+})
+
+t.test('signals: below an old Node the gateway stops if that one ended before', async t => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  process.env.TOLLGATE_LAUNCHER = String(process.ppid + 1)
+  t.teardown(() => {
+    delete process.env.TOLLGATE_LAUNCHER
+    mock.timers.reset()
+  })
+  const { calls } = install(t)
+  t.same(calls, [])
+  mock.timers.tick(1_000)
+  t.same(calls, ['stop 143'])
+  emit('SIGTERM')
+  t.same(calls, ['stop 143'], 'the process group and the old Node send one signal')
 })
