@@ -131,8 +131,14 @@ const END_SECRETS = sql(
    WHERE kind = ? AND credential = ? AND until > ?`,
 )
 const FORGET_SECRETS = sql('forget secrets', 'DELETE FROM earlier_secrets WHERE until < ?')
+const keepText = (table: string): string =>
+  `UPDATE ${table} SET limits = limits WHERE id = ? AND coalesce(limits, '') = coalesce(CAST(? AS TEXT), '')`
 const SUSPEND = sql('suspend', 'UPDATE accounts SET suspended = ? WHERE id = ?')
 const LIMIT = sql('limit', 'UPDATE accounts SET limits = ? WHERE id = ?')
+const KEEP_LIMITS = {
+  accounts: sql('keep limits of account', keepText('accounts')),
+  api_keys: sql('keep limits of key', keepText('api_keys')),
+} as const
 const TOUCH = perKind(kind =>
   sql(`touch ${kind}`, `UPDATE ${TABLES[kind]} SET change = ${NOW_AT} WHERE account = ?`),
 )
@@ -313,6 +319,22 @@ export const suspendAccount = (id: number, since: number | null): readonly State
 /** `limits`: null to remove them. */
 export const limitAccount = (id: number, limits: OwnLimits | null): readonly Statement[] =>
   changeAccount({ sql: LIMIT, values: [limits && JSON.stringify(limits), id] }, id)
+
+/** Rejects with LIMITS_CHANGED unless the stored limits are this text; null: none. Before a change
+ *  in one list. */
+export const keepLimits = (
+  table: keyof typeof KEEP_LIMITS,
+  id: number,
+  limits: Value | undefined,
+): readonly Statement[] => [
+  change,
+  {
+    sql: KEEP_LIMITS[table],
+    values: [id, limits ?? null],
+    rows: 1,
+    otherwise: 'LIMITS_CHANGED',
+  },
+]
 
 const changeAccount = (statement: Statement, id: number): readonly Statement[] => [
   change,

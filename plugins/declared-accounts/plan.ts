@@ -2,6 +2,7 @@
 import { nearest } from '../../engine/config/nearest.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { ACCOUNT_NAME } from '../operator/arguments.ts'
+import { replacementOf } from '../operator/limits.ts'
 import type { Limits } from '../views.ts'
 import type { Declared, DeclaredAccount, KeySettings } from './document.ts'
 import { Mistake, type Path } from './source.ts'
@@ -109,7 +110,12 @@ const accountSteps = (
       : [stepOf(operation, { account, ...args }, object, [textOf(from), textOf(to)])]
   return [
     ...(stored ? [] : [stepOf('accounts create', { name, role }, object, ['none', role])]),
-    ...change('accounts limit', { limits: limits as Json }, before.limits, limits),
+    ...change(
+      'accounts limit',
+      { limits: replacementOf(before.limits, limits) },
+      before.limits,
+      limits,
+    ),
     ...change('accounts overdraft', { amount: overdraft }, before.overdraft, overdraft),
     ...change(
       suspended ? 'accounts suspend' : 'accounts resume',
@@ -176,10 +182,16 @@ const keySteps = (
     return Object.keys(changes).length === 0
       ? []
       : [
-          stepOf('keys update', { key: stored.numbers.get(name) ?? 0, ...changes }, object, [
-            textOf(pick(before, changes)),
-            textOf(changes),
-          ]),
+          stepOf(
+            'keys update',
+            {
+              key: stored.numbers.get(name) ?? 0,
+              ...changes,
+              ...('limits' in changes && { limits: replacementOf(before.limits, settings.limits) }),
+            },
+            object,
+            [textOf(pick(before, changes)), textOf(changes)],
+          ),
         ]
   }),
   ...(prunes

@@ -1,8 +1,6 @@
 /** Changes of API keys, system tokens and sessions. */
-import { nearest } from '../../engine/config/nearest.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Json, Row, Value } from '../../engine/plugin.ts'
-import { modelsOf, unknownModelIn } from '../catalogue/configured.ts'
 import { fault as storeFault } from '../credentials/faults.ts'
 import { giveToMember, memberIn, requireOwner } from '../credentials/members.ts'
 import { type QuotaChange, quotaSettingOf, storedQuotaOf } from '../credentials/quota.ts'
@@ -19,6 +17,7 @@ import {
   addToken,
   type CredentialChanges,
   changeCredential,
+  keepLimits,
   type NewCredential,
   type Rotated,
   readmitIdentity,
@@ -27,31 +26,24 @@ import {
 } from '../credentials/statements.ts'
 import { changeKeyQuota } from '../ledger/views/key-quotas.ts'
 import { fault } from './faults.ts'
+import { checkModels } from './key-settings.ts'
 import { type FoundKey, findKey, NOUNS } from './keys.ts'
+import { type LimitChanges, limitsAfter, repeatWhileChanged } from './limits.ts'
 import type { Context } from './operation.ts'
 import type { OwnKind } from './own-keys.ts'
 import { isoTime, jsonOf, whenCode } from './rows.ts'
 
 /** The settings that the owner of a key, or an operator, makes. `expires`: ms since 1970. */
-export interface KeySettings extends CredentialChanges, QuotaChange {}
+interface KeySettings extends CredentialChanges, QuotaChange {}
 
 const objectOf = (kind: OwnKind, id: unknown): string => `${NOUNS[kind]} ${id}`
 
-/** Throws for settings that this kind has not, and for models that no entry of `models:` offers:
- *  such a key could not call them. Without that section every name passes. */
+/** Throws for settings that this kind has not, and for unknown models. */
 const checkSettings = ({ host, actor, now }: Context, kind: Rotated, settings: KeySettings) => {
   const { models, limits, quota, expires } = settings
   if (kind === 'system-token' && (models ?? limits ?? quota) != null) throw fault('TOKEN_LIMITS')
   if (expires != null && expires <= now) throw fault('EXPIRES_PAST')
-  const name = unknownModelIn(models ?? [], host)
-  if (name === undefined) return
-  const suggestion = nearest(name, Object.keys(modelsOf(host)))
-  const list =
-    actor.via === 'command line' ? 'tollgate models lists them' : '`/api/models` lists all'
-  throw fault('KEY_MODEL', [
-    name,
-    suggestion === undefined ? list : `did you mean "${suggestion}"?`,
-  ])
+  checkModels(host, models ?? [], actor)
 }
 
 export interface NewKey {
@@ -110,19 +102,37 @@ const changedOf = (
   settings: KeySettings & Pick<NewKey, 'member'>,
 ): { readonly [name: string]: Json } => JSON.parse(JSON.stringify(settings))
 
-/** Settings that are undefined stay; null removes. Throws KEY_UNKNOWN, KEY_REVOKED, QUOTA_IN_USE,
+/** Settings that are undefined stay; null removes. */
+interface KeyChanges extends Omit<KeySettings, 'limits'>, Pick<NewKey, 'member'> {
+  readonly limits?: LimitChanges | null | undefined
+}
+/** Limits that are undefined stay too. Throws KEY_UNKNOWN, KEY_REVOKED, QUOTA_IN_USE, KEY_CHANGED,
  *  or like `createKey`. */
-export const changeKey = async (
+export const changeKey = (
   context: Context,
   kind: Rotated,
   id: number,
-  { member, ...settings }: KeySettings & Pick<NewKey, 'member'>,
+  changes: KeyChanges,
+): Promise<void> =>
+  repeatWhileChanged(NOUNS[kind], id, () => changeKeyOnce(context, kind, id, changes))
+
+const changeKeyOnce = async (
+  context: Context,
+  kind: Rotated,
+  id: number,
+  { member, limits: limitChanges, ...others }: KeyChanges,
 ): Promise<void> => {
   const { store, now } = context
-  checkSettings(context, kind, settings)
+  checkSettings(context, kind, {
+    ...others,
+    limits: limitChanges && limitsAfter(null, limitChanges),
+  })
   const credential = await findUsable(context, kind, id)
   const { row, funds } = credential
+  const limits = limitChanges && limitsAfter(jsonOf(row.limits), limitChanges)
+  const settings = { ...others, limits }
   const list = [
+    ...(limitChanges && kind === 'key' ? keepLimits('api_keys', id, row.limits) : []),
     ...changeCredential(kind, id, Number(row.account), settings),
     ...(funds ? changeKeyQuota(funds, settings, now) : []),
     ...(member === undefined ? [] : giveToMember(kind, id, member)),

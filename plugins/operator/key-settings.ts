@@ -1,6 +1,7 @@
 /** The settings of API keys and system tokens, as arguments of operations and options of
  *  commands. */
 import { instantIn, textOf, UsageError } from '../../engine/cli/kit.ts'
+import { nearest } from '../../engine/config/nearest.ts'
 import {
   integer,
   list,
@@ -13,15 +14,16 @@ import {
   text,
 } from '../../engine/config/shape.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
-import type { CommandArguments } from '../../engine/plugin.ts'
+import type { CommandArguments, HostBase } from '../../engine/plugin.ts'
+import { modelsOf as configuredModels, unknownModelIn } from '../catalogue/configured.ts'
 import { expiryOf, modelsOf, nameOf, numberOf, quotaOf } from '../credentials/input.ts'
 import { SCOPES } from '../credentials/scopes.ts'
 import type { Rotated } from '../credentials/statements.ts'
-import type { KeyView } from '../views.ts'
 import { ACCOUNT_NAME, nullable } from './arguments.ts'
 import { fault } from './faults.ts'
 import { NOUNS } from './keys.ts'
-import { LIMIT_OPTIONS, LIMITS, limitChanges, limitsIn } from './limits.ts'
+import { LIMIT_CHANGES, LIMIT_OPTIONS, LIMITS, limitChanges, limitsIn } from './limits.ts'
+import type { Actor } from './operation.ts'
 import { isoTime } from './rows.ts'
 
 const instantOf = (expires: string): number => {
@@ -67,6 +69,9 @@ const TOGETHER = { dependentRequired: { quota_period: ['quota'] } }
 export const OF_KEYS = ['models', 'limits', 'quota', 'quota_period'] as const
 export const settingsWith = <const F extends Parameters<typeof object>[1]>(fields: F) =>
   object(undefined, { ...fields, ...SETTINGS }, TOGETHER)
+/** Settings that are absent stay. */
+export const changesWith = <const F extends Parameters<typeof object>[1]>(fields: F) =>
+  object(undefined, { ...fields, ...SETTINGS, limits: LIMIT_CHANGES }, TOGETHER)
 
 export const KIND = orElse<Rotated, Rotated>(
   oneOf('An API key, or a system token; an API key by default.', ['key', 'system-token'], {}),
@@ -76,6 +81,23 @@ export const KIND = orElse<Rotated, Rotated>(
 export const KEY_NUMBER = required(
   integer('Its number.', { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
 )
+
+/** Throws KEY_MODEL for a model that no entry of `models:` offers: such a key could not call it.
+ *  Without that section every name passes. */
+export const checkModels = (
+  host: HostBase,
+  models: readonly string[],
+  { via }: Pick<Actor, 'via'>,
+): void => {
+  const name = unknownModelIn(models, host)
+  if (name === undefined) return
+  const suggestion = nearest(name, Object.keys(configuredModels(host)))
+  const list = via === 'command line' ? 'tollgate models lists them' : '`/api/models` lists all'
+  throw fault('KEY_MODEL', [
+    name,
+    suggestion === undefined ? list : `did you mean "${suggestion}"?`,
+  ])
+}
 
 const OVERLAP_PATTERN = '^[1-9][0-9]{0,5}[mhd]$'
 /** Reads ms. */
@@ -174,7 +196,7 @@ export const UPDATE_OPTIONS = {
 } as const
 /** The options that `keys update` has. The options of one limit keep the others. `hasOther`: an
  *  option that is not read here changes something. */
-export const changesIn = (values: Values, before: KeyView, now: number, hasOther: boolean) => {
+export const changesIn = (values: Values, now: number, hasOther: boolean) => {
   /** `word` removes the setting. */
   const change = <T>(
     name: keyof typeof UPDATE_OPTIONS,
@@ -191,7 +213,7 @@ export const changesIn = (values: Values, before: KeyView, now: number, hasOther
     ...change('expires', 'never', expires => isoTime(expiryOf(expires, now))),
     ...change('models', 'all', modelsOf),
     ...(quota !== undefined && (quota === 'none' ? { quota: null } : quotaOf(quota))),
-    ...limitChanges(values, before),
+    ...limitChanges(values),
   }
   if (Object.keys(changes).length === 0 && !hasOther)
     throw new UsageError('Nothing to change; see tollgate keys update --help')

@@ -98,16 +98,6 @@ const findRow = async (
   const [funds] = kind === 'key' ? await database.read(FUNDS, [id - 1, 1]) : []
   return { row, funds }
 }
-/** Throws KEY_UNKNOWN. */
-export const keyDetails = async (
-  database: Reads,
-  { kind, key }: { readonly kind: OwnKind; readonly key: number },
-  now: number,
-): Promise<KeyView> => {
-  const credential = await findRow(database, kind, key)
-  if (!credential) throw storeFault('KEY_UNKNOWN', [NOUNS[kind], key])
-  return keyView(credential, now)
-}
 /** The member whose credentials are all that the caller sees. */
 export const onlyOf = (kind: OwnKind, member: Context['member']): number | undefined =>
   (kind === 'key' ? onlyMember : onlySelf)(member)

@@ -2,27 +2,73 @@
 
 import { textOf } from '../../engine/cli/kit.ts'
 import { integer, object, RATE, text } from '../../engine/config/shape.ts'
-import type { CommandArguments } from '../../engine/plugin.ts'
+import { isCode } from '../../engine/kit.ts'
+import type { CommandArguments, Json } from '../../engine/plugin.ts'
+import { fault as storeFault } from '../credentials/faults.ts'
 import { LIMIT_NAMES, limitsOf } from '../credentials/input.ts'
 import type { Limits } from '../views.ts'
 import { retentionOf, zoneName } from '../zones/rule.ts'
 import { nullable } from './arguments.ts'
 
 const rate = text('60/min', { maxLength: 16, pattern: RATE })
+const MEMBERS = {
+  requests: rate,
+  tokens: rate,
+  concurrency: integer('How many at once.', { minimum: 1, maximum: 1_000_000 }),
+  zone: zoneName('The zone where its requests are processed: no other target gets them.'),
+  retention: retentionOf('Only upstreams that keep nothing get its requests.'),
+}
 /** null removes them. */
 export const LIMITS = nullable(
+  object('In place of those of routes; null removes them.', MEMBERS, { minProperties: 1 }),
+)
+/** Members that are absent stay. */
+export const LIMIT_CHANGES = nullable(
   object(
-    'In place of those of routes; null removes them.',
+    'In place of those of routes; limits that are left out stay, and null removes one, or all.',
     {
-      requests: rate,
-      tokens: rate,
-      concurrency: integer('How many at once.', { minimum: 1, maximum: 1_000_000 }),
-      zone: zoneName('The zone where its requests are processed: no other target gets them.'),
-      retention: retentionOf('Only upstreams that keep nothing get its requests.'),
+      requests: nullable(MEMBERS.requests),
+      tokens: nullable(MEMBERS.tokens),
+      concurrency: nullable(MEMBERS.concurrency),
+      zone: nullable(MEMBERS.zone),
+      retention: nullable(MEMBERS.retention),
     },
     { minProperties: 1 },
   ),
 )
+export type LimitChanges = { readonly [Name in keyof Limits]?: Limits[Name] | null }
+/** The limits with these changes; null: none. */
+export const limitsAfter = (before: Limits | null, changes: LimitChanges | null): Limits | null => {
+  if (changes === null) return null
+  const members = Object.entries({ ...before, ...changes }).filter(([, value]) => value != null)
+  return members.length > 0 ? Object.fromEntries(members) : null
+}
+const ATTEMPTS = 5
+/** Repeats a change whose limits were changed by another process since it read them. Throws
+ *  KEY_CHANGED. */
+export const repeatWhileChanged = async <T>(
+  noun: string,
+  id: number,
+  change: () => Promise<T>,
+): Promise<T> => {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    try {
+      return await change()
+    } catch (error) {
+      if (!isCode(error, 'LIMITS_CHANGED')) throw error
+    }
+  }
+  throw storeFault('KEY_CHANGED', [noun, id])
+}
+/** The changes after which the limits are these. */
+export const replacementOf = (
+  before: Limits | null,
+  after: Limits | null,
+): { readonly [name: string]: Json } | null =>
+  after && {
+    ...Object.fromEntries(Object.keys(before ?? {}).map(name => [name, null])),
+    ...after,
+  }
 
 export const LIMIT_OPTIONS = {
   requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
@@ -50,17 +96,16 @@ const LIMIT_WORDS = {
 /** The options of one limit keep the others. Without any option: nothing. */
 export const limitChanges = (
   values: CommandArguments['values'],
-  before: { readonly limits: Limits | null },
-): { readonly limits?: Limits | null } => {
+): { readonly limits?: LimitChanges } => {
   const named = LIMIT_NAMES.filter(name => textOf(values[name]) !== undefined)
   if (named.length === 0) return {}
-  const others = Object.entries(before.limits ?? {}).filter(
-    ([name]) => !named.some(each => each === name),
+  const [removed, added] = [true, false].map(isRemoved =>
+    named.filter(name => (values[name] === LIMIT_WORDS[name]) === isRemoved),
   )
-  const added = named.filter(name => values[name] !== LIMIT_WORDS[name])
-  const limits = {
-    ...Object.fromEntries(others),
-    ...limitsIn(Object.fromEntries(added.map(name => [name, values[name]]))),
+  return {
+    limits: {
+      ...Object.fromEntries((removed ?? []).map(name => [name, null])),
+      ...limitsIn(Object.fromEntries((added ?? []).map(name => [name, values[name]]))),
+    },
   }
-  return { limits: Object.keys(limits).length > 0 ? limits : null }
 }

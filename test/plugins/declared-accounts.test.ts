@@ -86,6 +86,19 @@ for (const { engine, database } of await startBoth(t, []))
       },
     )
 
+    await t.test('apply: replaces limits, so that those that the file omits end', async t => {
+      const limits = { tokens: '900/min' }
+      const { app, batch } = ACME.keys
+      const keys = { app: { ...app, limits }, batch: { ...batch, limits } }
+      t.match(await apply({ acme: { ...ACME, limits, keys } }), { exit: 0 })
+      const { acme } = await exported()
+      t.same(acme.limits, limits)
+      t.same([acme.keys.app.limits, acme.keys.batch.limits], [limits, limits])
+      t.match(await apply({ acme: ACME }), { exit: 0 })
+      t.same((await exported()).acme.limits, ACME.limits)
+      t.match(await apply({ acme: ACME }), { exit: 0, out: /^Nothing to change/ })
+    })
+
     await t.test('export: the file of what is there, which apply takes unchanged', async t => {
       const accounts = await exported()
       t.same(accounts.acme, {

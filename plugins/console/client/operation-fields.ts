@@ -49,11 +49,10 @@ export const argumentsOf = (fields: readonly FieldForm[], draft: Draft, edited?:
     if (edited) return [[field.name, field.isNullable ? null : ''] as const]
     return field.isRequired ? [[field.name, ''] as const] : []
   })
-  return withLimits(entries, edited)
+  return withLimits(entries)
 }
 /** Fields of a group are sent together. */
-const groupOf = (name: string): string => (name === 'quota_period' ? 'quota' : firstOf(name))
-const firstOf = (name: string): string => name.replace(/\..*/, '')
+const groupOf = (name: string): string => (name === 'quota_period' ? 'quota' : name)
 const argumentOf = ({ name, kind }: FieldForm, value: string): unknown => {
   // The chosen day is the last one.
   if (name === 'expires') return `${value}T23:59:59Z`
@@ -63,18 +62,13 @@ const argumentOf = ({ name, kind }: FieldForm, value: string): unknown => {
   if (kind === 'number') return Number.isNaN(Number(value)) ? value : Number(value)
   return value.trim()
 }
-/** Members of `limits` in one object, beside those of the row that have no field. */
-const withLimits = (entries: readonly (readonly [string, unknown])[], edited?: object): Members => {
+/** Members of `limits` in one object: the others stay. */
+const withLimits = (entries: readonly (readonly [string, unknown])[]): Members => {
   const members = entries.flatMap(([name, value]) =>
     name.startsWith('limits.') ? [[name.slice('limits.'.length), value] as const] : [],
   )
   const plain = entries.filter(([name]) => !name.startsWith('limits.'))
-  if (members.length === 0) return Object.fromEntries(plain)
-  const before = edited && (memberOf(edited, 'limits') as Members | null)
-  const all = Object.entries({ ...before, ...Object.fromEntries(members) })
-  const limits = all.filter(([, value]) => value !== null && value !== '')
-  return Object.fromEntries([
-    ...plain,
-    ['limits', limits.length === 0 ? null : Object.fromEntries(limits)],
-  ])
+  return Object.fromEntries(
+    members.length === 0 ? plain : [...plain, ['limits', Object.fromEntries(members)]],
+  )
 }

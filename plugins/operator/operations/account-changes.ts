@@ -4,13 +4,24 @@ import { object, oneOf, required } from '../../../engine/config/shape.ts'
 import { fault as storeFault } from '../../credentials/faults.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { nameOf, roleOf } from '../../credentials/input.ts'
-import { createAccount, limitAccount, renameAccount } from '../../credentials/statements.ts'
+import {
+  createAccount,
+  keepLimits,
+  limitAccount,
+  renameAccount,
+} from '../../credentials/statements.ts'
 import { object as row } from '../../shapes.ts'
 import type { AccountRow } from '../../views.ts'
-import { accountRow, accountRowById } from '../accounts.ts'
+import { accountRowById } from '../accounts.ts'
 import { ACCOUNT, ACCOUNT_NAME, objectOf, refuseNumber } from '../arguments.ts'
 import { ACCOUNT_COLUMNS } from '../columns.ts'
-import { LIMIT_OPTIONS, LIMITS, limitChanges } from '../limits.ts'
+import {
+  LIMIT_CHANGES,
+  LIMIT_OPTIONS,
+  limitChanges,
+  limitsAfter,
+  repeatWhileChanged,
+} from '../limits.ts'
 import { operation } from '../operation.ts'
 import { singleRow, whenCode } from '../rows.ts'
 
@@ -50,32 +61,35 @@ export const accountsCreate = operation({
 export const accountsLimit = operation({
   name: 'accounts limit',
   summary:
-    'Sets the limits of an account over all its keys; the command keeps those that it does not name, and removes all without options.',
+    'Sets the limits of an account over all its keys; those that are not named stay. Without options the command removes all.',
   scope: 'operator',
   earlier: 'POST accounts/limits',
-  arguments: object(undefined, { account: ACCOUNT, limits: required(LIMITS) }, {}),
+  arguments: object(undefined, { account: ACCOUNT, limits: required(LIMIT_CHANGES) }, {}),
   result: row(ACCOUNT_COLUMNS),
   command: {
     arguments: 'NAME',
     example: 'tollgate accounts limit ann --requests 600/min --concurrency 20',
     options: LIMIT_OPTIONS,
-    async read({ positionals: [account = ''], values, host }) {
-      const before = await accountRow(host.database, account)
-      return { account, limits: null, ...limitChanges(values, before) }
+    read: ({ positionals: [account = ''], values }) => {
+      return { account, limits: null, ...limitChanges(values) }
     },
     print: ({ name, limits }: AccountRow) => ({
       rows: [{ account: name, ...limits }],
       json: { account: name, limits },
     }),
   },
-  async run({ store }, { account, limits }) {
-    const before = await accountRow(store, account)
-    await store.change(limitAccount(before.id, limits), {
-      object: objectOf(before),
-      before: { limits: before.limits },
-      after: { limits },
+  async run({ store }, { account, limits: changes }) {
+    const { id } = await findAccount(store, account)
+    await repeatWhileChanged('account', id, async () => {
+      const before = await accountRowById(store, id)
+      const limits = limitsAfter(before.limits, changes)
+      const text = before.limits && JSON.stringify(before.limits)
+      await store.change(
+        [...(changes ? keepLimits('accounts', id, text) : []), ...limitAccount(id, limits)],
+        { object: objectOf(before), before: { limits: before.limits }, after: { limits } },
+      )
     })
-    return { data: await accountRowById(store, before.id) }
+    return { data: await accountRowById(store, id) }
   },
 })
 

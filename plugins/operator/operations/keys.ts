@@ -17,6 +17,7 @@ import { keyRow, shortRow } from '../key-rows.ts'
 import {
   CREATE_OPTIONS,
   changesIn,
+  changesWith,
   KEY_NUMBER,
   KIND,
   kindOf,
@@ -29,7 +30,7 @@ import {
   settingsWith,
   UPDATE_OPTIONS,
 } from '../key-settings.ts'
-import { findKey, keyDetails, viewFor } from '../keys.ts'
+import { findKey, viewFor } from '../keys.ts'
 import { type Context, type Operation, operation } from '../operation.ts'
 import { MEMBERS } from '../own-keys.ts'
 import { ownForms, readOne } from './key-forms.ts'
@@ -108,7 +109,7 @@ const update = operation({
   summary: 'Changes name, expiry, models, limits or quota of an API key, at once.',
   scope: 'both',
   earlier: 'POST keys/limits',
-  arguments: settingsWith({ key: KEY_NUMBER, kind: KIND, member: nullable(MEMBER) }),
+  arguments: changesWith({ key: KEY_NUMBER, kind: KIND, member: nullable(MEMBER) }),
   result: row(KEY_COLUMNS),
   own: ownForms(noun => `update-${noun}`, 'Changes an API key.', { access: 'use', inPath: 'key' }),
   command: {
@@ -118,9 +119,8 @@ const update = operation({
     async read(input) {
       const { database } = input.host
       const [one, now] = [readOne(input), await database.now()]
-      const before = await keyDetails(database, one, now)
       const member = memberOption(input.values)
-      return { ...one, ...member, ...changesIn(input.values, before, now, 'member' in member) }
+      return { ...one, ...member, ...changesIn(input.values, now, 'member' in member) }
     },
     print: (key: KeyView) => ({ rows: [keyRow(key)], json: key }),
   },

@@ -73,13 +73,15 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   for (const each of [unknown, ...INJECTIONS]) {
     reads.length = 0
     t.equal(await ask(each), 'KEY_NOT_KNOWN', each)
-    t.same(reads, [[KEY_BY_DIGEST, [digestOf(each)]]])
+    t.equal(reads.length, 1)
+    t.match(reads, [[KEY_BY_DIGEST, [digestOf(each), Number]]])
   }
   const other = recordReads(database)
   for (const each of [unknown, ...INJECTIONS].map(withoutSpaces)) {
     other.reads.length = 0
     t.equal(await askWithBearer(each, other.host), 'BEARER_NOT_KNOWN', each)
-    t.same(other.reads, [[KEY_BY_DIGEST, [digestOf(each)]]])
+    t.equal(other.reads.length, 1)
+    t.match(other.reads, [[KEY_BY_DIGEST, [digestOf(each), Number]]])
   }
   for (const each of INJECTIONS)
     await t.rejects(accounts.route('key')({ headers: { 'x-api-key': each } }), {
