@@ -11,6 +11,7 @@ import {
   offeredTools,
   offersHostedTools,
   readsBeyondRequest,
+  searchContextSizeOf,
 } from '../formats/hosted-tools.ts'
 import { formats } from '../formats/index.ts'
 import {
@@ -358,6 +359,8 @@ export const factsOf = (body: Json, at: number, absent: Attributes = NOTHING): F
       if (value !== undefined && String(value).length <= MAX_ATTRIBUTE_LENGTH)
         attributes[name] = value as Attribute
     }
+  const size = isFields(body) ? searchContextSizeOf(body as JsonFields) : undefined
+  if (typeof size === 'string') attributes.search_context_size = size
   for (const { name, value } of requestedTiersOf(body)) attributes[name] = value
   return { at, attributes }
 }

@@ -16,13 +16,20 @@ export const routeFormat = (host: FormatHost): Format | undefined =>
 export const isForEmbeddings = (route: Pick<Route, 'option'>): boolean =>
   route.option('embed') !== undefined
 
-/** The choices of image providers that a request leaves open: their answers may name them. */
-const IMAGE_ATTRIBUTES: readonly string[] = ['quality', 'size', 'resolution', 'background']
+/** The choices of providers of images and searches that a request leaves open: their answers may
+ *  name them. */
+const OPEN_ATTRIBUTES: readonly string[] = [
+  'quality',
+  'size',
+  'resolution',
+  'background',
+  'search_context_size',
+]
 /** Plugins whose routes say where a later answer reports usage and attributes. */
 const REPORTING_PLUGINS = ['task'] as const
 /** The attributes of the price that answers of a route may name although the request does not. */
 export const openAttributesOf = (host: FormatHost): readonly string[] => {
-  if (routeFormat(host)) return IMAGE_ATTRIBUTES
+  if (routeFormat(host)) return OPEN_ATTRIBUTES
   return REPORTING_PLUGINS.flatMap(plugin => {
     const options = host.route.option(plugin) as ReportingOptions | undefined
     return Object.keys(options?.poll?.usage ?? {})

@@ -21,7 +21,7 @@ import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { dataUrl, parseDataUrl } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
-import { servedOf } from '../formats/served.ts'
+import { OPENAI_SERVED } from '../formats/served.ts'
 import { withOwnNames } from '../formats/stream/count-names.ts'
 import { promptTokensIn, promptTokensOf } from '../formats/token-meters.ts'
 import { constant, described, integer, list, number, object, text } from '../shapes.ts'
@@ -97,7 +97,7 @@ export const openai: EmbeddingFormat = {
     return {
       vectors: rows.map(({ embedding }) => vectorOf(embedding)),
       ...(meters && { meters }),
-      served: servedOf(body.id, body.model, { service_tier: body.service_tier }),
+      served: OPENAI_SERVED.read(body),
     }
   },
   writeAnswer({ vectors, meters }, { encoding }, model) {

@@ -118,6 +118,11 @@ export const imageToolAttributes = (body: Json): Fields => {
   if (!tool) return {}
   return Object.fromEntries(IMAGE_TOOL_ATTRIBUTES.map(name => [name, tool[name] ?? OPEN]))
 }
+/** How much of what it finds a search reads: some providers bill by it. */
+export const searchContextSizeOf = (body: Fields): Json | undefined =>
+  lenientObject(body, 'web_search_options').search_context_size ??
+  toolsIn(body).find(tool => tool.search_context_size !== undefined)?.search_context_size
+
 /** Whether a request names an agent of the provider in place of a model, as interactions do. */
 export const namesAgent = ({ agent, model }: Fields): boolean =>
   typeof agent === 'string' && (model ?? null) === null

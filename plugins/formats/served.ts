@@ -3,7 +3,7 @@
 import type { Exchange, Headers, Json } from '../../engine/plugin.ts'
 import type { Attributes, Served } from '../slots.ts'
 import { type Fields, lenientObject } from './fields.ts'
-import { servedTiersOf } from './tiers.ts'
+import { servedTiersOf, trafficTierOf } from './tiers.ts'
 
 /** A format's facts about how answers are made. */
 export interface ServedFacts {
@@ -40,6 +40,11 @@ export const servedOf = (
   if (attributes) served.attributes = attributes
   return served
 }
+/** The first value that does not leave the choice to the provider: upstreams repeat the requested
+ *  one in one member and name the served one in another. */
+export const firstNamed = (...values: readonly (Json | undefined)[]): Json | undefined =>
+  values.find(value => value !== undefined && value !== null && !OPEN_VALUES.has(value))
+
 const MAX_NAME_LENGTH = 256
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH
@@ -104,16 +109,25 @@ export const mergeServed = (earlier: Served, later: Served): Served => {
 export const NOTHING_SERVED: ServedFacts = { members: [], read: () => ({}) }
 
 /** Every chunk may name the tier. Compatible upstreams report what their own provider served beside
- *  the counts. */
+ *  the counts: Vertex AI its type of traffic, Perplexity the size of its search. Cerebras repeats
+ *  the requested tier and names the served one in `service_tier_used`. */
 export const OPENAI_SERVED: ServedFacts = {
-  members: ['id', 'model', 'service_tier'],
+  members: ['id', 'model', 'service_tier', 'service_tier_used'],
   mark: 'service_tier"',
   read(fields) {
-    const { speed, inference_geo, service_tier } = lenientObject(fields, 'usage')
+    const usage = lenientObject(fields, 'usage')
+    const { speed, inference_geo, search_context_size } = usage
+    const google = lenientObject(lenientObject(usage, 'extra_properties'), 'google')
     const attributes = {
-      service_tier: fields.service_tier ?? service_tier,
+      service_tier: firstNamed(
+        fields.service_tier_used,
+        fields.service_tier,
+        usage.service_tier,
+        trafficTierOf(google.traffic_type),
+      ),
       speed,
       inference_geo,
+      search_context_size,
     }
     return servedOf(fields.id, fields.model, attributes)
   },

@@ -40,6 +40,17 @@ export const usualName = (name: string, value: string | undefined): string => {
 /** Google's libraries name values such as `SERVICE_TIER_FLEX`. */
 const TIER_PREFIX = /^service_tier_/
 
+/** Types of traffic at Vertex AI, as service tiers. */
+const TRAFFIC_TIERS: ReadonlyMap<string, string> = new Map([
+  ['ON_DEMAND', STANDARD],
+  ['ON_DEMAND_PRIORITY', 'priority'],
+  ['ON_DEMAND_FLEX', 'flex'],
+  ['ON_DEMAND_OFFPEAK', 'off_peak'],
+  ['PROVISIONED_THROUGHPUT', 'provisioned'],
+])
+export const trafficTierOf = (type: Json | undefined): string | undefined =>
+  typeof type === 'string' ? TRAFFIC_TIERS.get(type.toUpperCase()) : undefined
+
 /** The tiers that a price names, by attribute. */
 export type PricedTiers = ReadonlyMap<string, ReadonlySet<string>>
 

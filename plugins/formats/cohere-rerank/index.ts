@@ -3,7 +3,7 @@
 
 import type { Format } from '../format.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
-import { servedOf } from '../served.ts'
+import { OPENAI_SERVED } from '../served.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
 import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
@@ -24,7 +24,7 @@ export const cohereRerank: Format = {
     sums: { input: [], output: [] },
     estimate: rerankEstimate,
   },
-  served: { members: ['id', 'model'], read: ({ id, model }) => servedOf(id, model) },
+  served: OPENAI_SERVED,
   stream: NO_STREAM,
   answers: OPENAI_ERRORS,
   decodeError: decodeErrorReply,

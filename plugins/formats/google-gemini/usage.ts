@@ -5,9 +5,10 @@ import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, omitUndefined } from '../fields.ts'
 import { omitZeroMeters, type UsageFacts } from '../format.ts'
-import { type ServedFacts, servedOf } from '../served.ts'
+import { firstNamed, type ServedFacts, servedOf } from '../served.ts'
 import { withOwnNames } from '../stream/count-names.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
+import { trafficTierOf } from '../tiers.ts'
 import {
   cachedTokensOf,
   cacheWriteTokensOf,
@@ -107,21 +108,13 @@ const detailsOf = (tokens: Readonly<Record<string, number>>): Json =>
     .filter(([, count]) => count > 0)
     .map(([modality, tokenCount]) => ({ modality, tokenCount }))
 
-/** Types of traffic at Vertex AI, as service tiers. */
-const TRAFFIC_TIERS: ReadonlyMap<Json | undefined, string> = new Map([
-  ['ON_DEMAND', 'standard'],
-  ['ON_DEMAND_PRIORITY', 'priority'],
-  ['ON_DEMAND_FLEX', 'flex'],
-  ['ON_DEMAND_OFFPEAK', 'off_peak'],
-  ['PROVISIONED_THROUGHPUT', 'provisioned'],
-])
 export const served: ServedFacts = {
   members: ['responseId', 'modelVersion'],
   mark: 'usageMetadata"',
   read(fields) {
     const { serviceTier, trafficType } = lenientObject(fields, 'usageMetadata')
     const tier = typeof serviceTier === 'string' ? serviceTier.toLowerCase() : undefined
-    const attributes = { service_tier: tier ?? TRAFFIC_TIERS.get(trafficType) }
+    const attributes = { service_tier: firstNamed(tier, trafficTierOf(trafficType)) }
     return servedOf(fields.responseId, fields.modelVersion, attributes)
   },
 }

@@ -4,7 +4,7 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields } from '../fields.ts'
 import { type Format, omitZeroMeters } from '../format.ts'
 import { estimatePromptTokens } from '../prompt-tokens.ts'
-import { servedOf } from '../served.ts'
+import { OPENAI_SERVED } from '../served.ts'
 import { withOwnNames } from '../stream/count-names.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
 import { OPENAI_ERRORS } from '../unanswered.ts'
@@ -43,7 +43,7 @@ export const openaiModerations: Format = {
       },
     }),
   },
-  served: { members: ['id', 'model'], read: ({ id, model }) => servedOf(id, model) },
+  served: OPENAI_SERVED,
   stream: NO_STREAM,
   answers: OPENAI_ERRORS,
 }

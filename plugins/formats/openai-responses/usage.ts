@@ -4,7 +4,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
-import { type ServedFacts, servedOf } from '../served.ts'
+import { firstNamed, type ServedFacts, servedOf } from '../served.ts'
 import { withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
@@ -87,7 +87,7 @@ export const served: ServedFacts = {
     if (response.object !== undefined && !WHOLE_OBJECTS.has(response.object)) return {}
     const { service_tier, speed, inference_geo } = lenientObject(response, 'usage')
     return servedOf(response.id, response.model, {
-      service_tier: response.service_tier ?? service_tier,
+      service_tier: firstNamed(response.service_tier, service_tier),
       speed,
       inference_geo,
     })
