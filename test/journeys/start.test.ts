@@ -116,6 +116,20 @@ t.test('start: an occupied admin port from the configuration exits with 3', asyn
   )
 })
 
+t.test('start: of two gateways that start at once on a data folder one serves', async t => {
+  const primary = spawnPrimary(t, { files: folderWith() })
+  const other = spawnPrimary(t, { files: {}, folder: primary.folder })
+  const both = [primary, other]
+  const refusal = /the data folder "data" is in use by another gateway/
+  const isRefused = (each: typeof primary): boolean => refusal.test(each.messages())
+  await eventually(() => both.some(isRefused))
+  const [first, second] = isRefused(primary) ? [other, primary] : [primary, other]
+  t.equal(await second.exitCode(), 3)
+  await eventually(() => / serves\n/.test(first.messages()))
+  first.child.kill('SIGTERM')
+  t.equal(await first.exitCode(), 0)
+})
+
 t.test('start: a second gateway on a data folder is refused, and the first continues', async t => {
   const primary = await startPrimary(t, { files: folderWith('one', '  durability: process') })
   const second = spawnPrimary(t, { files: {}, folder: primary.folder })

@@ -10,7 +10,7 @@ import {
 import { Child } from '../child.ts'
 import type { StoreSettings } from '../messages.ts'
 import { createWatchdog } from '../watchdog.ts'
-import { checkInstanceLock } from './instance-lock.ts'
+import { type InstanceLock, takeInstanceLock } from './instance-lock.ts'
 
 interface WriterMessage {
   readonly type: string
@@ -37,7 +37,8 @@ export class StoreWriter {
   readonly #onMigration: OnMigration
   #timer: NodeJS.Timeout | undefined
   #child: Child<{ readonly type: 'stop' | 'ping' }, WriterMessage> | undefined
-  #lockCheck: Promise<string | undefined> | undefined
+  /** Kept as long as this process runs: the lock ends with it. */
+  #lock: Promise<InstanceLock> | undefined
   #isMissing = false
   #isStarted = false
 
@@ -59,10 +60,10 @@ export class StoreWriter {
   }
   /** Checks that no other gateway uses the data folder, then starts the writer; once. */
   async open(store: StoreSettings): Promise<void> {
-    this.#lockCheck ??= checkInstanceLock(store.data)
-    const reason = await this.#lockCheck
-    if (reason === undefined) this.#start(store)
-    else this.#fail(reason)
+    this.#lock ??= takeInstanceLock(store.data)
+    const lock = await this.#lock
+    if ('reason' in lock) this.#fail(lock.reason)
+    else this.#start(store)
   }
   /** The gateway serves: from now on a writer that fails is only restarted. */
   markStarted(): void {
