@@ -42,7 +42,7 @@ const TIER_PREFIX = /^service_tier_/
 
 /** Types of traffic at Vertex AI, as service tiers. */
 const TRAFFIC_TIERS: ReadonlyMap<string, string> = new Map([
-  ['ON_DEMAND', STANDARD],
+  ['ON_DEMAND', 'standard'],
   ['ON_DEMAND_PRIORITY', 'priority'],
   ['ON_DEMAND_FLEX', 'flex'],
   ['ON_DEMAND_OFFPEAK', 'off_peak'],

@@ -1,6 +1,7 @@
 /** Attributes of a price that compatible upstreams report in members of their own: charged before
  *  the request's, held at the dearest that the request permits. */
 import t, { type Test } from 'tap'
+import { formatOf } from '../../../../plugins/formats/index.ts'
 import { plain, stream } from '../../../fixtures/upstream/scenarios.ts'
 import {
   type Customer,
@@ -180,6 +181,15 @@ t.test('gemini: the type of traffic, if the tier is open', async t => {
   const body = { contents, generationConfig: { maxOutputTokens: 5 } }
   const { cost } = await ask(t, '/v1beta/models/gemini:generateContent', body)
   t.equal(cost, 4)
+})
+t.test('types of traffic: rows name the usual one as Google does', async t => {
+  const { served } = formatOf('google-gemini') ?? {}
+  for (const [trafficType, service_tier] of [
+    ['ON_DEMAND', 'standard'],
+    ['on_demand_flex', 'flex'],
+    ['PROVISIONED_THROUGHPUT', 'provisioned'],
+  ] as const)
+    t.same(served?.read({ usageMetadata: { trafficType } }).attributes, { service_tier })
 })
 const SHORT: Readonly<Record<string, readonly [script: string, body: object, answer: object]>> = {
   '/v1/embeddings': [
