@@ -1,5 +1,6 @@
 /** Hub types of embeddings: requests and answers independent of the wire format. */
 import type { Attempt, Bytes, Json, Target } from '../../engine/plugin.ts'
+import { droppedTiersOf } from '../conversion/dropped-tiers.ts'
 import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
@@ -90,8 +91,14 @@ export interface EmbeddingFormat {
   writeAnswer(vectors: EmbeddingAnswer, prompt: EmbeddingPrompt, model: string): Json
 }
 
-/** The facts in the headers and the body of an answer about how it was made. */
+/** The facts in the headers and the body of an answer about how it was made. `body`: of the
+ *  request; `dropped`: its members that the target does not get. */
 export const servedIn = (
   { served = {} }: EmbeddingAnswer,
   { exchange, reply }: Pick<Attempt, 'exchange' | 'reply'>,
-): Served => mergeServed(servedByHeaders(reply.headers, exchange), served)
+  { body, dropped }: { readonly body: Fields; readonly dropped: readonly string[] },
+): Served => {
+  const { standards } = droppedTiersOf({ body }, dropped, exchange.progress.upstream) ?? {}
+  const byHeaders = servedByHeaders(reply.headers, exchange)
+  return mergeServed(mergeServed(standards ? { attributes: standards } : {}, byHeaders), served)
+}

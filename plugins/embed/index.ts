@@ -143,7 +143,10 @@ const forward = async (
   const body = await bodyOf(attempt)
   checkError(targetFormat, host, attempt, body)
   const vectors = targetFormat.readAnswer(body)
-  exchange.slots.set(SERVED, servedIn(vectors, attempt))
+  exchange.slots.set(
+    SERVED,
+    servedIn(vectors, attempt, { body: request.body, dropped: droppedFields.fields }),
+  )
   const meters = vectors.meters ?? estimate(prompt)
   // Vectors are not output: no later stage estimates any.
   exchange.slots.set(

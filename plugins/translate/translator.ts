@@ -2,6 +2,7 @@
  *  target's format, and translates the response back. */
 import type { Attempt, Headers, Reply } from '../../engine/plugin.ts'
 import { isStrict } from '../conversion/dropped-fields.ts'
+import { droppedTiersOf, withoutTiers } from '../conversion/dropped-tiers.ts'
 import {
   answerError,
   discardBody,
@@ -16,6 +17,7 @@ import { type Framing, SSE_FRAMING } from '../formats/stream/framing.ts'
 import { MODEL } from '../slots.ts'
 import { awaitAnswer, awaitContent } from './first-content.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
+import { addStandards, servedTierOf } from './response/served-slot.ts'
 import { contextOf, translateResponse } from './response/translate-response.ts'
 import { translateRequest } from './translate-request.ts'
 import type { TranslatableFormat, TranslationContext } from './translation-context.ts'
@@ -59,10 +61,14 @@ export class Translator {
     if (!reply) return
     const linking = this.#linkImages(attempt, reply, prompt)
     const linkedReply = linking instanceof Promise ? await linking : linking
-    const context = contextOf(exchange, fitted.prompt)
+    const tiers = droppedTiersOf(fitted.prompt, dropped.fields, exchange.progress.upstream)
+    const echoed = tiers ? withoutTiers(fitted.prompt, tiers) : fitted.prompt
+    const servedTier = () => servedTierOf(exchange)
+    const context = { ...contextOf(exchange, echoed), servedTier }
     const target = { ...this.#target, codec: fitted.codec }
     const translation = { attempt, reply: linkedReply, client: this.#client, target, context }
     translateResponse(translation, this.#context)
+    if (tiers) addStandards(exchange, tiers.standards)
   }
   /** The reply to translate; undefined if an error was answered in its place. */
   async #takeReply(

@@ -68,7 +68,8 @@ class Encoder implements StreamEncoder {
       this.#out += encodeFailure({ error: { code: 502, message } })
       return
     }
-    const interaction = interactionOf(this.#context, { ...this.#facts, stop: this.#stop })
+    const tier = this.#facts.tier ?? this.#context.servedTier?.()
+    const interaction = interactionOf(this.#context, { ...this.#facts, tier, stop: this.#stop })
     this.#emit('interaction.completed', { interaction })
   }
 

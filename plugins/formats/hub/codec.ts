@@ -128,6 +128,8 @@ export interface EncodeContext {
   readonly prompt: Prompt
   /** Path and query of the client's request; some formats select the framing by it. */
   readonly path: string
+  /** The service tier that the answer named so far, if it is one that every format names. */
+  servedTier?(): string | undefined
 }
 
 /** Decodes the events of an upstream's stream one by one. Emits `end` exactly once, at the format's

@@ -68,7 +68,8 @@ class ResponsesEncoder implements StreamEncoder {
     const { status, error } = ending
     output.finish(status === 'completed' ? 'completed' : 'incomplete')
     if (error) this.#emitError(error)
-    const state = { ...ending, output: output.items, meters: this.#meters, tier: this.#tier }
+    const tier = this.#tier ?? this.#context.servedTier?.()
+    const state = { ...ending, output: output.items, meters: this.#meters, tier }
     this.#emitResponse(`response.${status}`, state)
   }
   #emitResponse(type: string, state: ResponseState): void {

@@ -45,7 +45,8 @@ t.test('background response: a tier without a price is left out, and named', asy
     .create({ model: 'gp', input: 'Think', background: true, service_tier: 'flex' })
     .withResponse()
   t.equal(response.headers.get('x-tollgate-dropped'), 'service_tier')
-  await until(data.id, 'completed')
+  t.not(data.service_tier, 'flex', 'the queued response names no tier that is not served')
+  t.not((await until(data.id, 'completed')).service_tier, 'flex')
   t.notOk('service_tier' in (await sentBody('gp')), 'the upstream gets none')
 })
 

@@ -65,7 +65,9 @@ const FORMATS = {
   vectors: 'openai-embeddings',
   others: 'google-embeddings',
   ranks: 'cohere-rerank',
+  command: 'cohere-chat',
 } as const
+const TIERS = 'price: { calls: { by: service_tier, price: { priority: 4, default: 1 } } }'
 const ACCESS_KEY = 'AKIDEXAMPLE'
 const SECRET = 'secret-of-the-access-key'
 const PRICE = 'price: { calls: 1 / 10, cached_call: 1 / 100 }'
@@ -82,9 +84,12 @@ models:
 ${[...Object.keys(FORMATS), 'signed', 'live']
   .map(name => `  ${name}: { to: ${name}/there, ${PRICE}, context: 1000, output: 100 }`)
   .join('\n')}
+  tiered: { to: command/there, ${TIERS}, context: 1000, output: 100 }
+  tiered-vectors: { to: others/there, ${TIERS}, context: 1000, output: 100 }
   again: { to: chat/there, cache: exact, ${PRICE}, context: 1000, output: 100 }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, errors: openai }
+  - { path: 'POST /v1/responses', auth: key, model: body, translate: openai-responses, errors: openai }
   - { path: 'POST /v1/images/generations', auth: key, model: body, translate: openai-images, errors: openai }
   - { path: 'POST /v1/audio/speech', auth: key, model: body, translate: openai-speech, errors: openai }
   - { path: 'POST /v1/audio/transcriptions', auth: key, form: { files: [file] }, model: body, translate: openai-transcription, errors: openai }
@@ -98,8 +103,9 @@ t.before(async () => {
   customer = await prepareCustomer(ROUTES, 100_000_000_000n)
 })
 const rowOf = async (id: string) => {
-  const [row = {}] = await rows(`SELECT served FROM charges WHERE request = '${id}'`)
-  return { ...servedView(row), stored: JSON.parse(String(row.served ?? '{}')) }
+  const [row = {}] = await rows(`SELECT served, amount FROM charges WHERE request = '${id}'`)
+  const stored = JSON.parse(String(row.served ?? '{}'))
+  return { ...servedView(row), stored, cost: Number(row.amount ?? 0) / 1e9 }
 }
 const send = async (path: string, body: object | FormData) => {
   const isForm = body instanceof FormData
@@ -316,4 +322,46 @@ t.test('row of a charge: a session names its id, or that of its last response', 
   const headers = { 'x-request-id': 'r1' }
   t.equal((await rowFor([created, transcribed], headers)).response_id, 'session-1')
   t.equal((await rowFor([transcribed], headers)).response_id, 'r1')
+})
+
+const COHERE = {
+  id: 'c1',
+  finish_reason: 'COMPLETE',
+  message: { role: 'assistant', content: [{ type: 'text', text: 'Hello.' }] },
+  usage: { billed_units: { input_tokens: 4, output_tokens: 2 } },
+}
+const COHERE_EVENTS = [
+  { type: 'message-start', id: 'c1', delta: { message: { role: 'assistant', content: [] } } },
+  { type: 'content-start', index: 0, delta: { message: { content: { type: 'text', text: '' } } } },
+  { type: 'content-delta', index: 0, delta: { message: { content: { text: 'Hello.' } } } },
+  { type: 'content-end', index: 0 },
+  { type: 'message-end', delta: { finish_reason: 'COMPLETE', usage: COHERE.usage } },
+]
+const VECTOR = { embeddings: [{ values: [0.5] }], usageMetadata: { promptTokenCount: 4 } }
+for (const [path, body, answer] of [
+  ['/v1/chat/completions', chat('tiered'), COHERE],
+  ['/v1/chat/completions', chat('tiered', true), events(...COHERE_EVENTS)],
+  ['/v1/responses', { model: 'tiered', input: 'Hi' }, COHERE],
+  ['/v1/responses', { model: 'tiered', input: 'Hi', stream: true }, events(...COHERE_EVENTS)],
+  ['/v1/embeddings', { model: 'tiered-vectors', input: 'Hi' }, VECTOR],
+] as const)
+  t.test(`tier that a target does not carry: ${path}, stream ${'stream' in body}`, async t => {
+    next = { answer, headers: {} }
+    const { response, id } = await send(path, { ...body, service_tier: 'priority' })
+    const text = await response.text()
+    t.equal(response.status, 200, text)
+    t.equal(response.headers.get('x-tollgate-dropped'), 'service_tier')
+    t.notMatch(text, /"service_tier":"priority"/, 'the answer does not repeat it')
+    t.match(await rowOf(id), { tier: 'default', cost: 1 }, 'charged at the standard')
+  })
+
+t.test('tier that chunks name: the last event of a response names it', async t => {
+  const chunk = { ...CHAT, id: 'chat-1', service_tier: 'flex' }
+  next = {
+    answer: events({ ...chunk, choices: [{ index: 0, delta: message, finish_reason: 'stop' }] }),
+    headers: {},
+  }
+  const { response } = await send('/v1/responses', { model: 'chat', input: 'Hi', stream: true })
+  const [, completed = ''] = (await response.text()).split('event: response.completed')
+  t.match(completed, '"service_tier":"flex"')
 })
