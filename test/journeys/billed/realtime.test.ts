@@ -214,29 +214,33 @@ const BY_TOKENS = transcribed({
   output_tokens: 26,
 })
 const BY_SECONDS = transcribed({ type: 'duration', seconds: 7.5 })
-t.test(
-  'realtime: a session ends after its key was revoked, and what it used is charged',
-  async t => {
+/** The ends of a session, each a column of its key or its account. */
+const ENDS = [
+  ['its key was revoked', 'api_keys', 'revoked', 'This API key or token has been revoked'],
+  ['its key expired', 'api_keys', 'expires', 'This API key or token has expired'],
+  ['its account was suspended', 'accounts', 'suspended', 'This account is suspended'],
+] as const
+for (const [end, table, column, reason] of ENDS)
+  t.test(`realtime: a session ends after ${end}, and what it used is charged`, async t => {
     await customer.credit(300n * UNIT)
     const client = await dial()
     sendEvents(client, ANSWER)
     await client.until(1)
-    const setRevoked = (at: number | null) =>
+    const owner = table === 'accounts' ? 'id' : 'account'
+    const text = `UPDATE ${table} SET ${column} = ? WHERE ${owner} = ?`
+    const set = (at: number | null) =>
       database.write([
-        {
-          sql: { name: 'test: revoke', text: 'UPDATE api_keys SET revoked = ? WHERE account = ?' },
-          values: [at, customer.account],
-        },
+        { sql: { name: `test: end ${column}`, text }, values: [at, customer.account] },
       ])
-    await setRevoked(Date.now())
+    await set(1)
     const sending = setInterval(() => sendEvents(client, { type: 'input_audio_buffer.append' }), 50)
     const closed = await client.closed
     clearInterval(sending)
-    await setRevoked(null)
-    t.same(closed, { code: 1008, reason: 'This API key or token has been revoked' })
+    await set(null)
+    t.same(closed, { code: 1008, reason })
     t.match(await closedCharge(), { state: 'settled' })
-  },
-)
+    await deleteCharges()
+  })
 
 t.test('setup: credit for transcripts', () => customer.credit(300n * UNIT))
 for (const [model, event, amount, usage] of [

@@ -1,6 +1,7 @@
 /** Results that are copied into the file store: signed URLs, failures, deletion. */
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
+import { refusal } from '../../../plugins/credentials/faults.ts'
 import { fileStoreOf } from '../../../plugins/file-store/file-store.ts'
 import task from '../../../plugins/task/index.ts'
 import { deleteExpiredTasks } from '../../../plugins/task/jobs.ts'
@@ -43,6 +44,29 @@ const bytesOf = async (gateway: Gateway, url = '') =>
 /** Makes the next attempt due at once. */
 const hurry = (gateway: Gateway) =>
   gateway.change('UPDATE tasks SET copy_due = 1 WHERE copy_due > 1 AND process IS NULL')
+
+for (const code of ['AUTH_EXPIRED', 'AUTH_REVOKED', 'AUTH_SUSPENDED'] as const)
+  t.test(`copies: none starts for an owner whose work is refused with ${code}`, async t => {
+    const gateway = await startCopies(t, 'sqlite')
+    const url = `${gateway.url}/clip`
+    let files = 0
+    finishAt(gateway, [{ id: '1', url }], (_, count) => {
+      files = count
+      return { file: CLIP }
+    })
+    const { script } = gateway.here
+    gateway.here.script = (request, count) => {
+      const share = { find: undefined as (() => Promise<unknown>) | undefined }
+      const lookup = gateway.host().share('accounts/work-owner', '1', () => share)
+      // The owner loses access while the upstream runs the task.
+      if (request.method === 'GET') lookup.find = async () => refusal(code)
+      return script(request, count)
+    }
+    const id = await createOne(gateway)
+    const [creation] = creationsOf(await gateway.reach(id, 'success'))
+    t.equal(creation?.url, url, 'the link of the upstream')
+    t.equal(files, 0)
+  })
 
 for (const engine of ENGINES)
   t.test(`copies on ${engine}: the customer gets signed URLs of equal bytes`, async t => {
