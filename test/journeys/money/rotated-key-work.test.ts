@@ -1,5 +1,5 @@
-/** What a key made belongs to the key, not to one of its secrets: replies of idempotent calls,
- *  stored responses, files, batches, tasks and usage, on both stores and over two gateways. */
+/** A key owns its work with all its secrets: replies of idempotent calls, stored responses, files,
+ *  batches, tasks and usage, on both stores and over two gateways. */
 import t, { type Test } from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
@@ -147,8 +147,8 @@ for (const engine of ['sqlite', 'postgres'] as const)
           send(at, ['POST', `/api/keys/${id}/rotate`], token, { overlap: '1h' }),
         ),
       )
-      const made = replies.filter(({ status }) => status === 200)
-      t.ok(made.length > 0)
+      const accepted = replies.filter(({ status }) => status === 200)
+      t.ok(accepted.length > 0)
       for (const { status, json } of replies) {
         if (status !== 200) t.match({ status, json }, { status: 409, json: { message: /changed/ } })
         const { key } = (json.data ?? {}) as { readonly key?: string }
@@ -156,7 +156,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
           t.equal((await send(second, ['POST', '/v1/chat/completions'], key, CALL)).status, 200)
       }
       await send(first, ['DELETE', `/api/keys/${id}`], token)
-      for (const { json } of made)
+      for (const { json } of accepted)
         for (const gateway of [first, second])
           await eventually(async () => {
             const { key } = json.data as { readonly key: string }
