@@ -33,13 +33,20 @@ export interface Member {
 }
 /** The name of a zone, as a regular expression. */
 export const ZONE = '^[a-z][a-z0-9-]{0,31}$'
-/** Rates such as `60/min`, and where its requests may be processed. */
+/** The name and a value of a tag, as regular expressions. */
+export const TAG_NAME = '[a-z][a-z0-9_-]{0,31}'
+export const TAG_VALUE = '[A-Za-z0-9][A-Za-z0-9._-]{0,63}'
+/** Tags such as `project=alpha, feature=search`, as a regular expression and in characters. */
+export const TAG_LIST_LENGTH = 100
+export const TAG_LIST = `^${TAG_NAME}=${TAG_VALUE}(, ?${TAG_NAME}=${TAG_VALUE}){0,15}$`
+/** Rates such as `60/min`, where its requests may be processed, and the tags of its calls. */
 export interface OwnLimits {
   readonly requests?: string
   readonly tokens?: string
   readonly concurrency?: number
   readonly zone?: string
   readonly retention?: 'none'
+  readonly tags?: string
 }
 export interface AccountKey {
   readonly id: number

@@ -29,10 +29,18 @@ import { modelsIn } from './catalogue/configured.ts'
 import { conditionsOf } from './catalogue/section.ts'
 import { addDropped } from './conversion/dropped-fields.ts'
 import { routeFormat } from './conversion/route-format.ts'
-import { CHOOSE_BY_TAGS, TAGS, type Tags } from './slots.ts'
+import {
+  ACCOUNT,
+  type Account,
+  CHOOSE_BY_TAGS,
+  TAG_NAME,
+  TAG_VALUE,
+  TAGS,
+  type Tags,
+} from './slots.ts'
 
-const NAME = '^[a-z][a-z0-9_-]{0,31}$'
-const VALUE = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
+const NAME = `^${TAG_NAME}$`
+const VALUE = `^${TAG_VALUE}$`
 
 const SECTION = object(
   'Tags of calls, such as a project: usage, receipts and exports show them. The stage `tags` reads them.',
@@ -135,6 +143,8 @@ function checkRules(document: Document, report: Report): void {
       }
 }
 
+const NO_ACCOUNT: Partial<Account> = {}
+
 class TagStage implements Stage {
   readonly #section: Section
   readonly #readsBody: boolean
@@ -162,6 +172,9 @@ class TagStage implements Stage {
     const { headers } = exchange.request
     const { header, baggage, metadata } = this.#section
     const collected = new CollectedTags(this.#values)
+    const { limits, key } = exchange.slots.get(ACCOUNT) ?? NO_ACCOUNT
+    if (limits?.tags !== undefined) collected.fix(limits.tags, 'account/')
+    if (key?.limits?.tags !== undefined) collected.fix(key.limits.tags, 'key/')
     const own = headers[header]
     if (own !== undefined) collected.addList(own, `${header}/`)
     if (metadata) collected.addMembers(exchange.request.outlined)
@@ -189,6 +202,8 @@ const nameDropped = async (
 class CollectedTags {
   readonly #values: ReadonlyMap<string, ReadonlySet<string> | RegExp>
   readonly #tags = new Map<string, string>()
+  /** Names of the tags that the account or the key has. */
+  readonly #fixed = new Set<string>()
   /** The place of an unknown tag or value: `x-tollgate-tags/project`. */
   readonly dropped: string[] = []
 
@@ -197,6 +212,11 @@ class CollectedTags {
   }
   get tags(): Tags {
     return Object.fromEntries(this.#tags)
+  }
+  /** Tags of the account or the key: a request cannot replace them. */
+  fix(list: string, place: string): void {
+    this.addList(list, place)
+    for (const name of this.#tags.keys()) this.#fixed.add(name)
   }
   /** `project=alpha, feature=search`. Every name must be known. */
   addList(list: string, place: string): void {
@@ -227,8 +247,13 @@ class CollectedTags {
     const values = this.#values.get(name)
     if (!values && !mustBeKnown) return
     if (typeof value === 'string' && values && isOneOf(values, value)) {
-      if (!this.#tags.has(name)) this.#tags.set(name, value)
-    } else if (this.dropped.length < MOST_DROPPED)
+      const before = this.#tags.get(name)
+      if (before === undefined) this.#tags.set(name, value)
+      else if (before !== value && this.#fixed.has(name)) this.#drop(place, name)
+    } else this.#drop(place, name)
+  }
+  #drop(place: string, name: string): void {
+    if (this.dropped.length < MOST_DROPPED)
       this.dropped.push(`${place}${name}`.replace(/[^\x21-\x7e]|,/g, '?').slice(0, 64))
   }
 }

@@ -41,6 +41,8 @@ export type Limits = {
   readonly concurrency?: number
   readonly zone?: string
   readonly retention?: 'none'
+  /** Such as `project=alpha, feature=search`. */
+  readonly tags?: string
 }
 /** In quota units; null: no quota, or one for life. */
 export type QuotaSetting = {

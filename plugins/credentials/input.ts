@@ -3,7 +3,7 @@
 import { instantIn, UsageError } from '../../engine/cli/kit.ts'
 import { RATE } from '../../engine/config/shape.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
-import { type OwnLimits, ZONE } from '../slots.ts'
+import { type OwnLimits, TAG_LIST, TAG_LIST_LENGTH, ZONE } from '../slots.ts'
 import type { PeriodName } from './quota.ts'
 
 export const nameOf = (text: string | undefined, what: string): string => {
@@ -60,6 +60,12 @@ const retentionOf = (text: string, what: string): 'none' => {
   if (text === 'none') return text
   throw new UsageError(`${what} must be none: only upstreams that keep nothing`)
 }
+const tagsOf = (text: string, what: string): string => {
+  if (text.length <= TAG_LIST_LENGTH && new RegExp(TAG_LIST).test(text)) return text
+  throw new UsageError(
+    `${what} must be tags such as project=alpha,feature=search, of at most ${TAG_LIST_LENGTH} characters`,
+  )
+}
 type LimitReaders = {
   readonly [Name in keyof OwnLimits]-?: (text: string, what: string) => OwnLimits[Name]
 }
@@ -69,6 +75,7 @@ const LIMIT_READERS: LimitReaders = {
   concurrency: numberOf,
   zone: zoneOf,
   retention: retentionOf,
+  tags: tagsOf,
 }
 export const LIMIT_NAMES = Object.keys(LIMIT_READERS) as readonly (keyof OwnLimits)[]
 /** `textOf`: the text of a limit. `prefix`: what is before its name where the operator writes it.

@@ -41,7 +41,14 @@ export const CREDIT_COLUMNS = {
 const LIMITS = nullable(
   object(
     {},
-    { requests: text, tokens: text, concurrency: integer, zone: text, retention: oneOf('none') },
+    {
+      requests: text,
+      tokens: text,
+      concurrency: integer,
+      zone: text,
+      retention: oneOf('none'),
+      tags: text,
+    },
   ),
 )
 

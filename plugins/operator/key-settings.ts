@@ -191,6 +191,7 @@ export const UPDATE_OPTIONS = {
   concurrency: { type: 'string', value: 'NUMBER', summary: '5, or none' },
   zone: { type: 'string', value: 'NAME', summary: 'only upstreams of this zone, or any' },
   retention: { type: 'string', value: 'none', summary: 'only upstreams that keep nothing, or any' },
+  tags: { type: 'string', value: 'TAGS', summary: 'tags such as project=alpha, or none' },
   member: { type: 'string', value: 'NAME', summary: 'another member of the team, or none' },
   system: SYSTEM,
 } as const

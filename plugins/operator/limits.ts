@@ -6,6 +6,7 @@ import { isCode } from '../../engine/kit.ts'
 import type { CommandArguments, Json } from '../../engine/plugin.ts'
 import { fault as storeFault } from '../credentials/faults.ts'
 import { LIMIT_NAMES, limitsOf } from '../credentials/input.ts'
+import { TAG_LIST, TAG_LIST_LENGTH } from '../slots.ts'
 import type { Limits } from '../views.ts'
 import { retentionOf, zoneName } from '../zones/rule.ts'
 import { nullable } from './arguments.ts'
@@ -17,6 +18,11 @@ const MEMBERS = {
   concurrency: integer('How many at once.', { minimum: 1, maximum: 1_000_000 }),
   zone: zoneName('The zone where its requests are processed: no other target gets them.'),
   retention: retentionOf('Only upstreams that keep nothing get its requests.'),
+  tags: text('Its calls have these tags, and no others of the same names.', {
+    pattern: TAG_LIST,
+    maxLength: TAG_LIST_LENGTH,
+    examples: ['project=alpha, feature=search'],
+  }),
 }
 /** null removes them. */
 export const LIMITS = nullable(
@@ -32,6 +38,7 @@ export const LIMIT_CHANGES = nullable(
       concurrency: nullable(MEMBERS.concurrency),
       zone: nullable(MEMBERS.zone),
       retention: nullable(MEMBERS.retention),
+      tags: nullable(MEMBERS.tags),
     },
     { minProperties: 1 },
   ),
@@ -80,6 +87,7 @@ export const LIMIT_OPTIONS = {
     value: 'none',
     summary: 'only upstreams that keep nothing get them',
   },
+  tags: { type: 'string', value: 'TAGS', summary: 'tags of its calls: project=alpha,feature=a' },
 } as const
 /** Undefined without any of these options. */
 export const limitsIn = (values: CommandArguments['values']) =>
@@ -92,6 +100,7 @@ const LIMIT_WORDS = {
   concurrency: 'none',
   zone: 'any',
   retention: 'any',
+  tags: 'none',
 } as const satisfies Readonly<Record<keyof Limits, string>>
 /** The options of one limit keep the others. Without any option: nothing. */
 export const limitChanges = (

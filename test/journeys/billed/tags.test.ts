@@ -1,5 +1,6 @@
 /** Tags of calls: from headers and bodies into charges of every kind of call, and out of usage. */
 import t, { type Test } from 'tap'
+import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { openSocket } from '../../helpers/gateway/web-socket.ts'
@@ -202,6 +203,40 @@ t.test('tags: usage lists the calls of one tag, as JSON and as CSV', async t => 
     t.equal(refused.status, 400, query)
     t.match(refused.text, /`tag`|`limit`|known ones are .*\btag\b/)
   }
+})
+
+t.test('tags: a request cannot replace those of its account and its key', async t => {
+  const { gateway, call, tagsOf } = await start(t, SECTION)
+  const run = (...argv: string[]) => withOutput(t, argv, { TOLLGATE_DATA: gateway.data })
+  const listed = JSON.parse((await run('keys', 'list', '--json')).out)
+  const { id, account } = listed.find(({ key }: { key: string }) => key.startsWith('sk-'))
+  for (const argv of [
+    ['accounts', 'limit', account, '--tags', 'project=alpha'],
+    ['keys', 'update', String(id), '--tags', 'feature=own,project=beta'],
+  ]) {
+    const { code, err } = await run(...argv)
+    t.equal(code, 0, err)
+  }
+  for (const [header, dropped] of [
+    [{}, 'key/project'],
+    [{ 'x-cost-tags': 'project=alpha' }, 'key/project'],
+    [{ 'x-cost-tags': 'feature=other' }, 'key/project, x-cost-tags/feature'],
+  ] as const)
+    await eventually(async () => {
+      const answer = await call('/v1/chat/completions', CHAT, header)
+      const tags = await tagsOf(answer.id)
+      return answer.dropped === dropped && tags === 'feature=own, project=alpha'
+    })
+  for (const bad of ['project', 'project=', 'Project=a', 'project=a b']) {
+    const { code, err } = await run('keys', 'update', String(id), '--tags', bad)
+    t.equal(code, 2, bad)
+    t.match(err, /--tags must be tags such as project=alpha/)
+  }
+  await run('keys', 'update', String(id), '--tags', 'none')
+  await run('accounts', 'limit', account, '--tags', 'none')
+  await eventually(
+    async () => (await tagsOf((await call('/v1/chat/completions', CHAT)).id)) === null,
+  )
 })
 
 t.test('tags: without the section nothing is read', async t => {

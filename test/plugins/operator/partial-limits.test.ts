@@ -17,6 +17,7 @@ const ALL = {
   concurrency: 5,
   zone: 'eu',
   retention: 'none',
+  tags: 'project=alpha',
 } as const satisfies Required<Limits>
 const OTHERS = { requests: '61/min', tokens: '1001/min', concurrency: 6, zone: 'us' } as const
 
@@ -43,7 +44,7 @@ for (const engine of ENGINES)
         expected = { ...expected, ...limits }
         const view = await run<KeyView>(host, 'keys update', { key, limits }, own)
         t.match(view.limits, expected, `${name} ${own.own ?? 'of an operator'}`)
-        t.equal(Object.keys(view.limits ?? {}).length, 5)
+        t.equal(Object.keys(view.limits ?? {}).length, 6)
       }
     for (const change of [
       { name: 'renamed' },
@@ -63,7 +64,12 @@ for (const engine of ENGINES)
     await command('keys', 'update', String(key), '--requests', '62/min')
     t.same(await limitsOf(key), { ...ALL, requests: '62/min' }, 'the command')
     await command('keys', 'update', String(key), '--tokens', 'none', '--zone', 'any')
-    t.same(await limitsOf(key), { requests: '62/min', concurrency: 5, retention: 'none' })
+    t.same(await limitsOf(key), {
+      requests: '62/min',
+      concurrency: 5,
+      retention: 'none',
+      tags: 'project=alpha',
+    })
 
     for (const name of Object.keys(ALL)) {
       const { id } = await create(ALL)

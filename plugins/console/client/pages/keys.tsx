@@ -108,6 +108,7 @@ const FIELDS = [
   'expires',
   'limits.requests',
   'limits.concurrency',
+  'limits.tags',
 ]
 const KeyDialog = ({ edited, onClose, onDone }: Part & { edited?: OwnKey }) => {
   const models = useData<{ data: readonly PricedModel[] }>('/api/models')

@@ -28,4 +28,5 @@ export const LIMIT_FIELDS = [
   'limits.concurrency',
   'limits.zone',
   'limits.retention',
+  'limits.tags',
 ]
