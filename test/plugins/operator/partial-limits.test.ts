@@ -98,6 +98,7 @@ for (const engine of ENGINES)
     t.same((await limit({ zone: null })).limits, {
       requests: '7/min',
       tokens: ALL.tokens,
+      tags: ALL.tags,
       concurrency: 5,
       retention: 'none',
     })
