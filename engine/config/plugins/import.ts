@@ -11,6 +11,7 @@ import { compile } from '../compile/compile.ts'
 import { formatPath } from '../format-path.ts'
 import { defineProblems, type Place, type Problem } from '../problem.ts'
 import { SECTIONS } from '../schema.ts'
+import { type Started, watchImport } from './import-watch.ts'
 import { type MemberFault, pluginFault } from './members.ts'
 import { importModule, loadScript } from './program.ts'
 import { mapStacks } from './source-maps.ts'
@@ -19,7 +20,7 @@ const problem = defineProblems({
   PLUGIN_THREW: 'the plugin %j threw while it was imported: %s',
   PLUGIN_SHAPE: 'the plugin %j %s',
   PLUGIN_TIMER:
-    'the plugin %j starts a timer while it is imported: every reload and every worker would start one more; use `host.job`, or start it in `setup` and end it in `close` of a `host.share` object',
+    'the plugin %j starts %s while it is imported: every reload and every worker would start one more; use `host.job`, or start it in `setup` and end it in `close` of a `host.share` object',
   PLUGIN_CLASH: 'the plugin %j adds the %s %j, which %s already defines',
 })
 /** Longest import or setup of a plugin, ms, so that a pending promise does not block a reload. */
@@ -84,12 +85,12 @@ export const importPlugins = async (
     const { name, file } = bundle
     const start = { file, line: 1, column: 1 }
     progress(file)
-    const timers = watchTimers()
+    const watch = watchImport()
     try {
       const plugin = await importPlugin(bundle)
-      for (const stack of timersOf(plugin, timers.started)) {
+      for (const { what, stack } of startedBy(plugin, await watch.end())) {
         const place = placeInStack(stack, root, inputs)
-        if (place) problems.push(problem('PLUGIN_TIMER', place, [name]))
+        if (place) problems.push(problem('PLUGIN_TIMER', place, [name, what]))
       }
       plugins.set(name, withTimeLimit(plugin, { name, file }, progress))
     } catch (cause) {
@@ -105,44 +106,22 @@ export const importPlugins = async (
         problems.push(problem('PLUGIN_THREW', place, [thrower, error.message]))
       }
     } finally {
-      timers.stop()
+      await watch.end()
     }
   }
   return { plugins, problems: [...problems, ...clashes(plugins, bundles)] }
 }
 
-interface StartedTimer {
-  readonly stack: string
-  end(): void
-}
-/** The stacks of the timers that the module of a plugin has started, which end here: such a plugin
- *  is refused. A module runs once in a process, so they are known for later imports of it, too. */
-const timersOf = (() => {
-  const known = new WeakMap<Plugin, readonly string[]>()
-  return (plugin: Plugin, started: readonly StartedTimer[]): readonly string[] => {
-    for (const timer of started) timer.end()
-    const stacks = known.get(plugin) ?? started.map(({ stack }) => stack)
-    known.set(plugin, stacks)
-    return stacks
+/** The things that the module of a plugin has started: it is refused. A module runs once in a
+ *  process, so it is known for later imports of it, too. */
+const startedBy = (() => {
+  const known = new WeakMap<Plugin, readonly Started[]>()
+  return (plugin: Plugin, started: readonly Started[]): readonly Started[] => {
+    const all = known.get(plugin) ?? started
+    known.set(plugin, all)
+    return all
   }
 })()
-
-/** Collects the timers that modules start at their top level, until `stop` is called. */
-const watchTimers = (): { readonly started: readonly StartedTimer[]; stop(): void } => {
-  const started: StartedTimer[] = []
-  const { setInterval, setTimeout } = globalThis
-  const record = <Start extends (...args: never[]) => unknown>(start: Start): Start =>
-    Object.assign((...args: Parameters<Start>) => {
-      const { stack = '' } = new Error('a timer')
-      const timer = start(...args)
-      // Modules and scripts are evaluated in these; all other code runs concurrently.
-      if (/ModuleJob|loadScript/.test(stack))
-        started.push({ stack, end: () => clearTimeout(timer as NodeJS.Timeout) })
-      return timer
-    }, start) as unknown as Start
-  Object.assign(globalThis, { setInterval: record(setInterval), setTimeout: record(setTimeout) })
-  return { started, stop: () => Object.assign(globalThis, { setInterval, setTimeout }) }
-}
 
 /** Wraps a plugin so that `setup` reports its file and has a time limit. */
 const withTimeLimit = (

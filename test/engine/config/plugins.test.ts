@@ -7,6 +7,7 @@ import type { Bundle } from '../../../engine/config/compile/blueprint.ts'
 import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins/bundle.ts'
 import { importPlugin, importPlugins } from '../../../engine/config/plugins/import.ts'
 import type { Host } from '../../../engine/plugin.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 const host = {} as Host
@@ -307,3 +308,42 @@ t.test('plugin import: a refused timer has ended, and is refused at each import'
   await new Promise(resolve => setTimeout(resolve, 5))
   t.equal(calls, 0)
 })
+
+const STARTS: Readonly<Record<string, string>> = {
+  'a server': "createServer().listen({ port: 0, host: '127.0.0.1' }).on('listening', signal)",
+  'a UDP socket': "createSocket('udp4').bind(0, '127.0.0.1', signal)",
+  'a child process':
+    "spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']).on('exit', signal)",
+  'a worker thread': "new Worker('setInterval(() => {}, 1000)', { eval: true }).on('exit', signal)",
+  'a file watcher': "watch('/').on('close', signal)",
+  'a timer': 'repeat(signal, 1)',
+}
+const IMPORTS = `
+import { spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { watch } from 'node:fs'
+import { createServer } from 'node:net'
+import { setInterval as repeat } from 'node:timers'
+import { Worker } from 'node:worker_threads'
+const signal = () => {}
+`.trim()
+const WAYS: Readonly<Record<string, (code: string) => string>> = {
+  'at once': code => code,
+  'in a promise': code => `Promise.resolve().then(() => ${code})`,
+  'after a wait': code => `await new Promise(resolve => setImmediate(resolve))\n${code}`,
+}
+for (const [what, code] of Object.entries(STARTS))
+  t.test(`plugin import: a module that starts ${what} is refused, and it ends`, async t => {
+    for (const [way, wrap] of Object.entries(WAYS)) {
+      const { bundles, inputs } = await bundleFiles(t, {
+        plugins: { 'own.ts': `${IMPORTS}\n${wrap(code)}\n${PLUGIN}` },
+      })
+      const before = process.getActiveResourcesInfo().length
+      for (const round of [1, 2]) {
+        const { problems } = await importPlugins(bundles, t.testdirName, inputs, () => {})
+        t.match(problems, [{ code: 'PLUGIN_TIMER', file: 'plugins/own.ts' }], `${way}, ${round}`)
+        t.match(problems[0]?.message, new RegExp(`starts ${what} while`))
+      }
+      await eventually(() => process.getActiveResourcesInfo().length <= before)
+    }
+  })
