@@ -55,7 +55,8 @@ const WRITE_TIMEOUT = 10_000
 const openExisting = async (url: string, data: string): Promise<OpenDatabase> => {
   const options = { url, data, start: true, writeTimeout: WRITE_TIMEOUT }
   const database = await openDatabase(options).catch(async error => {
-    throw (await lockFault(url, data)) ?? error
+    // A writer that could not start had the lock, and may not have ended yet.
+    throw isCode(error, 'STORE_START') ? error : ((await lockFault(url, data)) ?? error)
   })
   try {
     await database.read(HAS_TABLES, [])
