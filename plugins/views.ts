@@ -469,7 +469,6 @@ export type PausedUpstream = {
 /** A batch in lists of operators. */
 export type StatementCountsRow = TokenSums & {
   readonly calls: number
-  readonly failed: number
   readonly amount: string
   readonly refunded: string
 }
@@ -477,6 +476,7 @@ export type StatementLineRow = StatementCountsRow & {
   readonly day: string
   readonly key: number | null
   readonly model: string
+  readonly failed: number
 }
 /** Such as `project=alpha`. A call with two tags counts for both. */
 export type StatementTagRow = StatementCountsRow & { readonly tag: string }

@@ -3,6 +3,7 @@
  *  entry. */
 import type { Database, Row, Sql } from '../../../engine/plugin.ts'
 import { nanosOf } from '../statements.ts'
+import { periodOfAccount } from './usage-days.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `statements: ${name}`, text })
 const DAY = 86_400_000
@@ -22,19 +23,23 @@ const TOTALS = sql(
     (SELECT count(*) FROM charges WHERE account = p.account AND state = 'open' AND opened >= p.first * ${DAY} AND opened < p.last * ${DAY}) AS pending
    FROM (SELECT CAST(? AS BIGINT) AS account, CAST(? AS BIGINT) AS first, CAST(? AS BIGINT) AS last) p`,
 )
+/** Of a statement. */
+const MOST_TAGS = 1_000
 const LINES = sql(
   'lines',
   `SELECT day, key, model, calls, failed, amount, refunded, input, cached, output FROM usage_days
    WHERE day >= ? AND day < ? AND account = ? ORDER BY day, model, key`,
 )
 
-/** A call with two tags counts for both: these sums do not add up to the charges. */
+/** The most costly tags of these days. A call with two tags counts for both: the sums do not add up
+ *  to the charges. */
 const TAGS = sql(
   'tags',
-  `SELECT tag, ${['calls', 'failed', 'amount', 'refunded', 'input', 'cached', 'output']
+  `SELECT tag, ${['calls', 'amount', 'refunded', 'input', 'cached', 'output']
     .map(each => `CAST(sum(${each}) AS BIGINT) AS ${each}`)
     .join(', ')}
-   FROM tag_days WHERE day >= ? AND day < ? AND account = ? GROUP BY tag ORDER BY tag`,
+   FROM (${periodOfAccount('tag_days', 'u.*')}) u GROUP BY tag
+   ORDER BY amount DESC, tag LIMIT ${MOST_TAGS}`,
 )
 
 /** Days since 1970, `last` exclusive. */
@@ -60,6 +65,7 @@ export interface StatementLine extends StatementCounts {
   /** The number of the API key; 0 for calls without one. */
   readonly key: number
   readonly model: string
+  readonly failed: number
 }
 export interface TagLine extends StatementCounts {
   /** Such as `project=alpha`. */
@@ -67,7 +73,6 @@ export interface TagLine extends StatementCounts {
 }
 export interface StatementCounts {
   readonly calls: number
-  readonly failed: number
   /** Without the cached part. */
   readonly input: number
   readonly cached: number
@@ -92,7 +97,7 @@ export const readStatement = async (
     const totals = totalsOf(row ?? {})
     const sum = lines.reduce((all, { amount }) => all + amount, 0n)
     if (sum === totals.charged) {
-      const tags = await database.read(TAGS, [first, last, account])
+      const tags = await database.read(TAGS, [first, last, last, account])
       return {
         ...totals,
         lines,
@@ -119,11 +124,11 @@ const lineOf = (row: Row): StatementLine => ({
   day: Number(row.day),
   key: Number(row.key),
   model: String(row.model),
+  failed: Number(row.failed),
   ...countsOf(row),
 })
 const countsOf = (row: Row): StatementCounts => ({
   calls: Number(row.calls),
-  failed: Number(row.failed),
   input: Number(row.input),
   cached: Number(row.cached),
   output: Number(row.output),

@@ -119,12 +119,19 @@ export const servedFacts = (row: Row): ServedFacts => {
 
 /** Such as `feature=search`. */
 const textsOf = (tags: Tags): readonly string[] =>
-  Object.entries(tags).map(([name, value]) => `${name}=${value}`)
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
 /** `feature=search, project=alpha`. */
-const printTags = (tags: Tags): string => [...textsOf(tags)].sort().join(', ')
-/** The tags of a column `served`. Most columns have none: those are not parsed. */
+const printTags = (tags: Tags): string => textsOf(tags).join(', ')
+/** A column `served` with tags has this text, and no other: quotes in values are escaped. */
+export const TAGS_MARK = '"tags":{'
+/** The same tags in SQL of PostgreSQL, as JSON: names and values have no braces. */
+export const tagsInPostgres = (row: string): string =>
+  `substring(${row}.served from '${TAGS_MARK.slice(0, -1)}([{][^}]*[}])')`
+/** The tags of a column `served`, in order. Most columns have none: those are not parsed. */
 export const tagTextsIn = (served: string | null): readonly string[] =>
-  served?.includes('"tags":{') === true ? textsOf(read({ served }).tags ?? {}) : []
+  served?.includes(TAGS_MARK) === true ? textsOf(read({ served }).tags ?? {}) : []
 
 export const servedView = (row: Row): ServedView => {
   const { upstream, target, key, model, id, cache } = read(row)

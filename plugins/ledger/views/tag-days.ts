@@ -4,13 +4,12 @@ import { DURATIONS } from '../../../engine/kit.ts'
 import type { Sql, Statement } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import type { Hold } from '../statements.ts'
-import { tagTextsIn } from './served-by.ts'
+import { TAGS_MARK, tagsInPostgres, tagTextsIn } from './served-by.ts'
 import {
   type Dialect,
   dayOf,
   edges,
   metersOf,
-  ofSettled,
   perDialect,
   periodOfAccount,
   TOKEN_COLUMNS,
@@ -25,38 +24,41 @@ const TABLE = `
     key BIGINT NOT NULL,
     tag TEXT NOT NULL,
     calls BIGINT NOT NULL DEFAULT 0,
-    failed BIGINT NOT NULL DEFAULT 0,
     amount BIGINT NOT NULL DEFAULT 0,
     refunded BIGINT NOT NULL DEFAULT 0,
     input BIGINT NOT NULL DEFAULT 0,
     cached BIGINT NOT NULL DEFAULT 0,
     output BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (day, account, key, tag))`
-/** `tagsOf`: the tags of a charge as rows `t` with `key` and `value`. */
+/** The tags of a charge as rows `t` with `key` and `value`. PostgreSQL reads nothing else of the
+ *  column: its functions refuse texts of providers with a zero byte. */
 const TAGS_OF = {
   sqlite: (row: string) => `json_each(${row}.served, '$.tags') t`,
-  postgres: (row: string) => `json_each_text(CAST(${row}.served AS json) -> 'tags') t`,
+  postgres: (row: string) => `json_each_text(CAST(${tagsInPostgres(row)} AS json)) t`,
 } as const
-const COUNTS = ['calls', 'failed', 'amount', ...TOKEN_COLUMNS]
+const COUNTS = ['calls', 'amount', ...TOKEN_COLUMNS]
 const ON_SAME = 'ON CONFLICT (day, account, key, tag) DO UPDATE SET'
 const plus = (columns: readonly string[]): string =>
   columns.map(each => `${each} = tag_days.${each} + excluded.${each}`).join(', ')
 const TAG = "t.key || '=' || t.value"
 
+/** Whether a charge counts: it is settled and has tags. */
+const isTagged = (row: string): string =>
+  `${row}.state = 'settled' AND ${row}.served LIKE '%${TAGS_MARK}%'`
+
 /** One row for each tag of the charge `row`. */
 const rowsOf = (dialect: Dialect, row: string): string => {
   const meters = metersOf(dialect, row)
-  const tokens = TOKEN_COLUMNS.map(name => `${ofSettled(meters[name], row)} AS ${name}`)
+  const tokens = TOKEN_COLUMNS.map(name => `${meters[name]} AS ${name}`)
   return `${row}.opened / ${DAY} AS day, ${row}.account, coalesce(${row}.key, 0) AS key, ${TAG} AS tag,
-    CASE WHEN ${row}.state = 'settled' THEN 1 ELSE 0 END AS calls,
-    CASE WHEN ${row}.state = 'released' THEN 1 ELSE 0 END AS failed,
-    ${row}.amount, ${tokens.join(', ')}`
+    1 AS calls, ${row}.amount, ${tokens.join(', ')}`
 }
 const INSERT = `INSERT INTO tag_days (day, account, key, tag, ${COUNTS.join(', ')})`
 /** Without WHERE, SQLite reads ON as the condition of a join. */
 const ADD_TAGS = perDialect(
   dialect =>
-    `${INSERT} SELECT ${rowsOf(dialect, 'NEW')} FROM ${TAGS_OF[dialect.name]('NEW')} WHERE true
+    `${INSERT} SELECT ${rowsOf(dialect, 'NEW')} FROM ${TAGS_OF[dialect.name]('NEW')}
+     WHERE true ORDER BY t.key
      ${ON_SAME} ${plus(COUNTS)}`,
 )
 const ADD_REFUND = perDialect(
@@ -70,29 +72,29 @@ const BACKFILL = perDialect(
   dialect => `
   ${INSERT} SELECT s.day, s.account, s.key, s.tag, ${SUMS}
   FROM (SELECT ${rowsOf(dialect, 'c')} FROM charges c ${dialect.lateral} ${TAGS_OF[dialect.name]('c')}
-    WHERE c.state <> 'open' AND c.served LIKE '%"tags":{%') s GROUP BY 1, 2, 3, 4;
+    WHERE ${isTagged('c')}) s GROUP BY 1, 2, 3, 4;
   UPDATE tag_days SET refunded = paid.total
   FROM (SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, ${TAG} AS tag, sum(r.amount) AS total
     FROM credits r JOIN charges c ON c.request = r.request ${dialect.lateral} ${TAGS_OF[dialect.name]('c')}
-    WHERE r.kind = 'refund' AND c.served LIKE '%"tags":{%' GROUP BY 1, 2, 3, 4) paid
+    WHERE r.kind = 'refund' AND ${isTagged('c')} GROUP BY 1, 2, 3, 4) paid
   WHERE (tag_days.day, tag_days.account, tag_days.key, tag_days.tag)
     = (paid.day, paid.account, paid.key, paid.tag)`,
 )
 
 /** The value of `charges.summed` in a row whose list adds its tags to the sums, too. */
 export const TAGGED_BY_LIST = 3
-const HAS_TAGS = `NEW.served LIKE '%"tags":{%'`
-const IS_INSERTED = `NEW.state = 'settled' AND coalesce(NEW.summed, 0) < ${TAGGED_BY_LIST} AND ${HAS_TAGS}`
-const IS_CLOSED = `OLD.state = 'open' AND NEW.state <> 'open' AND ${HAS_TAGS}`
+const IS_INSERTED = `coalesce(NEW.summed, 0) < ${TAGGED_BY_LIST} AND ${isTagged('NEW')}`
+const IS_SETTLED = `OLD.state = 'open' AND ${isTagged('NEW')}`
 const IS_REFUND = "NEW.kind = 'refund' AND NEW.request IS NOT NULL"
-/** Triggers of PostgreSQL fire in the order of their names: wallets are locked before sums. */
+/** Wallets are locked before sums: triggers of PostgreSQL fire in the order of their names, and
+ *  that of inserted charges at the commit, since earlier versions change the wallets after it. */
 export const TAG_SUMS = {
   text: `${TABLE} WITHOUT ROWID;
   ${BACKFILL.sqlite};
   CREATE TRIGGER charges_inserted_tags AFTER INSERT ON charges
     WHEN ${IS_INSERTED} BEGIN ${ADD_TAGS.sqlite}; END;
   CREATE TRIGGER charges_settled_tags AFTER UPDATE OF state ON charges
-    WHEN ${IS_CLOSED} BEGIN ${ADD_TAGS.sqlite}; END;
+    WHEN ${IS_SETTLED} BEGIN ${ADD_TAGS.sqlite}; END;
   CREATE TRIGGER credits_refunded_tags AFTER INSERT ON credits
     WHEN ${IS_REFUND} BEGIN ${ADD_REFUND.sqlite}; END`,
   postgres: `LOCK TABLE charges IN SHARE ROW EXCLUSIVE MODE;
@@ -103,20 +105,20 @@ export const TAG_SUMS = {
     ${ADD_TAGS.postgres}; RETURN NULL; END $$;
   CREATE FUNCTION tollgate_refund_tags() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     ${ADD_REFUND.postgres}; RETURN NULL; END $$;
-  CREATE TRIGGER charges_inserted_tags AFTER INSERT ON charges FOR EACH ROW
+  CREATE CONSTRAINT TRIGGER charges_inserted_tags AFTER INSERT ON charges
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (${IS_INSERTED}) EXECUTE FUNCTION tollgate_sum_tags();
   CREATE TRIGGER charges_settled_tags AFTER UPDATE OF state ON charges FOR EACH ROW
-    WHEN (${IS_CLOSED}) EXECUTE FUNCTION tollgate_sum_tags();
+    WHEN (${IS_SETTLED}) EXECUTE FUNCTION tollgate_sum_tags();
   CREATE TRIGGER credits_refunded_tags AFTER INSERT ON credits FOR EACH ROW
     WHEN (${IS_REFUND}) EXECUTE FUNCTION tollgate_refund_tags()`,
 } as const
 
-const LISTED = ['calls', 'amount', ...TOKEN_COLUMNS]
 const ADD: Sql = {
   name: 'ledger: sum of the tag',
-  text: `INSERT INTO tag_days (day, account, key, tag, ${LISTED.join(', ')})
-   VALUES (${['day', 'account', 'key', 'tag', ...LISTED].map(() => '?').join(', ')}) ${ON_SAME} ${plus(LISTED)}`,
-  sums: LISTED.map((_, at) => at + 4),
+  text: `INSERT INTO tag_days (day, account, key, tag, ${COUNTS.join(', ')})
+   VALUES (${['day', 'account', 'key', 'tag', ...COUNTS].map(() => '?').join(', ')}) ${ON_SAME} ${plus(COUNTS)}`,
+  sums: COUNTS.map((_, at) => at + 4),
 }
 /** One statement for each tag of a charge in one row. */
 export const addToTags = (
@@ -136,7 +138,7 @@ const edgeOf = (dialect: Dialect, account: string): string => `
   SELECT ${columnsOf('e')} FROM (SELECT ${rowsOf(dialect, 'c')}, coalesce(r.amount, 0) AS refunded
     FROM charges c LEFT JOIN credits r ON r.request = c.request
       ${dialect.lateral} ${TAGS_OF[dialect.name]('c')}
-    WHERE ${account} c.opened >= ? AND c.opened < ? AND c.state <> 'open' AND c.served LIKE '%"tags":{%') e`
+    WHERE ${account} c.opened >= ? AND c.opened < ? AND ${isTagged('c')}) e`
 /** Like `usageOfAll`, by tag. Parameters: `valuesIn`. */
 export const tagsOfAll = perDialect(dialect =>
   [

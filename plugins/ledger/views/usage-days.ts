@@ -60,8 +60,8 @@ export const perDialect = (make: (dialect: Dialect) => string) => ({
   postgres: make(POSTGRES),
 })
 /** A released call may have the usage of a checkpoint. */
-export const ofSettled = (count: string, row = 'c'): string =>
-  `CASE WHEN ${row}.state = 'settled' THEN ${count} ELSE 0 END`
+const ofSettled = (count: string): string =>
+  `CASE WHEN c.state = 'settled' THEN ${count} ELSE 0 END`
 const GROUP = (row: string): string =>
   `${row}.opened / ${DAY}, ${row}.account, coalesce(${row}.key, 0), ${row}.model`
 const ON_SAME = 'ON CONFLICT (day, account, key, model) DO UPDATE SET'

@@ -1,6 +1,7 @@
 /** Lists of an account's usage in any order, page by page: its calls, and sums of them. */
 import type { Sql } from '../../../engine/plugin.ts'
 import { ofMember } from '../../credentials/members.ts'
+import { tagsInPostgres } from './served-by.ts'
 import { tagsOfAccount } from './tag-days.ts'
 import { CALL, USAGE_SUMS } from './usage.ts'
 import { usageOfAccount } from './usage-days.ts'
@@ -40,7 +41,7 @@ const behind = (first: SortColumn, second: SortColumn, order: Order): string =>
 const REQUEST: SortColumn = { text: 'c.request', type: 'TEXT' }
 const TAG = {
   sqlite: `json_extract(c.served, '$.tags."' || ? || '"')`,
-  postgres: `CAST(c.served AS json) #>> ARRAY['tags', CAST(? AS TEXT)]`,
+  postgres: `CAST(${tagsInPostgres('c')} AS json) ->> CAST(? AS TEXT)`,
 }
 const RULE = {
   sqlite: `json_extract(c.served, '$.rule')`,

@@ -41,7 +41,6 @@ const daysOf = (period: string): Days => {
 
 const countsRow = (line: StatementCounts): StatementCountsRow => ({
   calls: line.calls,
-  failed: line.failed,
   ...tokenColumns(line),
   amount: printMoney(line.amount),
   refunded: printMoney(line.refunded),
@@ -70,6 +69,7 @@ const statementOf = async (
       day: dayText(line.day),
       key: line.key === 0 ? null : line.key,
       model: line.model,
+      failed: line.failed,
       ...countsRow(line),
     })),
     tags: tags.map(line => ({ tag: line.tag, ...countsRow(line) })),
@@ -78,14 +78,13 @@ const statementOf = async (
 
 const COUNTS = {
   calls: integer,
-  failed: integer,
   input_tokens: integer,
   cached_tokens: integer,
   output_tokens: integer,
   amount: MONEY,
   refunded: MONEY,
 } as const
-const LINE = row({ day: word, key: nullable(integer), model: word, ...COUNTS })
+const LINE = row({ day: word, key: nullable(integer), model: word, failed: integer, ...COUNTS })
 const TAG_LINE = row({ tag: word, ...COUNTS })
 const STATEMENT = row({
   account: word,

@@ -58,6 +58,9 @@ const servedOf = (at: number): string | null =>
     ? null
     : JSON.stringify({
         upstream: '"tags":{',
+        // JSON functions of PostgreSQL refuse such texts.
+        id: 'a\u0000',
+        model: '\ud800',
         ...(at % 4 > 1 && { tags: { project: at % 8 < 4 ? 'alpha' : "b'x" } }),
         ...(at % 4 === 3 && { tags: { project: 'alpha', feature: `f${at % 3}` } }),
       })
