@@ -20,11 +20,13 @@ import type {
   Exchange,
   Host,
   Json,
+  Metrics,
   Next,
   Plugin,
   Report,
   Stage,
 } from '../engine/plugin.ts'
+import { printMoney } from './billing/money.ts'
 import { modelsIn } from './catalogue/configured.ts'
 import { conditionsOf } from './catalogue/section.ts'
 import { addDropped } from './conversion/dropped-fields.ts'
@@ -32,6 +34,7 @@ import { routeFormat } from './conversion/route-format.ts'
 import {
   ACCOUNT,
   type Account,
+  CHARGE,
   CHOOSE_BY_TAGS,
   TAG_NAME,
   TAG_VALUE,
@@ -39,6 +42,9 @@ import {
   type Tags,
 } from './slots.ts'
 
+const [CALLS, CHARGED] = ['tagged_calls_total', 'tagged_charged_total'] as const
+/** Of a tag, in metrics of a worker. */
+const MOST_VALUES = 100
 const NAME = `^${TAG_NAME}$`
 const VALUE = `^${TAG_VALUE}$`
 
@@ -96,6 +102,10 @@ export default {
   after: ['auth', 'model'],
   before: ['meter'],
   sections: { tags: SECTION.schema },
+  metrics: {
+    [CALLS]: 'Calls that ended, by tag.',
+    [CHARGED]: 'Charges of calls that ended, by tag, in units of the currency.',
+  },
   check(document, report) {
     checkPipeline(document, report)
     checkRules(document, report)
@@ -104,7 +114,8 @@ export default {
     const raw = host.section<RawOf<typeof SECTION> | undefined>('tags')
     if (!raw?.known) return {}
     const section = SECTION.read(raw)
-    return new TagStage(section, section.metadata && routeFormat(host) !== undefined)
+    const readsBody = section.metadata && routeFormat(host) !== undefined
+    return new TagStage(section, readsBody, new TagMetrics(host))
   },
 } satisfies Plugin<object>
 
@@ -149,10 +160,12 @@ class TagStage implements Stage {
   readonly #section: Section
   readonly #readsBody: boolean
   readonly #values: ReadonlyMap<string, ReadonlySet<string> | RegExp>
+  readonly #metrics: TagMetrics
 
   /** `readsBody`: bodies of this route have a format and may have tags. */
-  constructor(section: Section, readsBody: boolean) {
+  constructor(section: Section, readsBody: boolean, metrics: TagMetrics) {
     this.#section = section
+    this.#metrics = metrics
     this.#readsBody = readsBody
     this.#values = new Map(
       Object.entries(section.known).map(([name, values]) => [
@@ -173,8 +186,8 @@ class TagStage implements Stage {
     const { header, baggage, metadata } = this.#section
     const collected = new CollectedTags(this.#values)
     const { limits, key } = exchange.slots.get(ACCOUNT) ?? NO_ACCOUNT
-    if (limits?.tags !== undefined) collected.fix(limits.tags, 'account/')
-    if (key?.limits?.tags !== undefined) collected.fix(key.limits.tags, 'key/')
+    if (limits?.tags !== undefined) collected.pin(limits.tags, 'account/')
+    if (key?.limits?.tags !== undefined) collected.pin(key.limits.tags, 'key/')
     const own = headers[header]
     if (own !== undefined) collected.addList(own, `${header}/`)
     if (metadata) collected.addMembers(exchange.request.outlined)
@@ -182,7 +195,10 @@ class TagStage implements Stage {
     if (context !== undefined && baggage !== undefined) collected.addBaggage(context, baggage)
     // A line of a batch and a resumed response have the tags of the request that created them.
     const tags = { ...exchange.slots.get(TAGS), ...collected.tags }
-    if (Object.keys(tags).length > 0) exchange.slots.set(TAGS, tags)
+    if (Object.keys(tags).length > 0) {
+      exchange.slots.set(TAGS, tags)
+      exchange.onEnd(() => this.#metrics.count(tags, exchange.slots.get(CHARGE)?.nanos ?? 0n))
+    }
     exchange.slots.get(CHOOSE_BY_TAGS)?.()
     return collected.dropped.length === 0 ? next() : nameDropped(exchange, next, collected.dropped)
   }
@@ -198,12 +214,37 @@ const nameDropped = async (
   addDropped(exchange.reply, names)
 }
 
+/** Counts calls by tag. Values that clients choose are bounded: the others count as `other`. */
+class TagMetrics {
+  readonly #metrics: Metrics
+  /** By tag, of all versions of the configuration in this worker. */
+  readonly #values: Map<string, Set<string>>
+  constructor(host: Host) {
+    this.#metrics = host.metrics
+    this.#values = host.share('tags: values', '1', () => new Map())
+  }
+  count(tags: Tags, nanos: bigint): void {
+    for (const [tag, value] of Object.entries(tags)) {
+      const labels = { tag, value: this.#labelOf(tag, value) }
+      this.#metrics.count(CALLS, labels)
+      if (nanos > 0n) this.#metrics.count(CHARGED, labels, Number(printMoney(nanos)))
+    }
+  }
+  #labelOf(tag: string, value: string): string {
+    const values = this.#values.get(tag) ?? new Set()
+    this.#values.set(tag, values)
+    if (!values.has(value) && values.size >= MOST_VALUES) return 'other'
+    values.add(value)
+    return value
+  }
+}
+
 /** The tags of one request. Its sources are added in order: the first value of a name counts. */
 class CollectedTags {
   readonly #values: ReadonlyMap<string, ReadonlySet<string> | RegExp>
   readonly #tags = new Map<string, string>()
   /** Names of the tags that the account or the key has. */
-  readonly #fixed = new Set<string>()
+  readonly #pinned = new Set<string>()
   /** The place of an unknown tag or value: `x-tollgate-tags/project`. */
   readonly dropped: string[] = []
 
@@ -214,9 +255,9 @@ class CollectedTags {
     return Object.fromEntries(this.#tags)
   }
   /** Tags of the account or the key: a request cannot replace them. */
-  fix(list: string, place: string): void {
+  pin(list: string, place: string): void {
     this.addList(list, place)
-    for (const name of this.#tags.keys()) this.#fixed.add(name)
+    for (const name of this.#tags.keys()) this.#pinned.add(name)
   }
   /** `project=alpha, feature=search`. Every name must be known. */
   addList(list: string, place: string): void {
@@ -249,7 +290,7 @@ class CollectedTags {
     if (typeof value === 'string' && values && isOneOf(values, value)) {
       const before = this.#tags.get(name)
       if (before === undefined) this.#tags.set(name, value)
-      else if (before !== value && this.#fixed.has(name)) this.#drop(place, name)
+      else if (before !== value && this.#pinned.has(name)) this.#drop(place, name)
     } else this.#drop(place, name)
   }
   #drop(place: string, name: string): void {

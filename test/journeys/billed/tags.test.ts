@@ -132,6 +132,33 @@ t.test('tags: every kind of call stores them with its charge', async t => {
   )
 })
 
+t.test('tags: metrics count calls and charges by tag, and bound the values of clients', async t => {
+  const { gateway, call } = await start(t, SECTION)
+  const VALUES = 103
+  for (let count = 0; count < VALUES; count++)
+    await call('/v1/chat/completions', CHAT, {
+      'x-cost-tags': `project=alpha, feature=f${count}`,
+    })
+  const series = async (name: string) => {
+    const text = await (await fetch(`${gateway.admin}/metrics`)).text()
+    const values = [...text.matchAll(/^tollgate_(tagged_\w+)\{(.*)\} ([\d.e-]+)$/gm)]
+      .filter(([, each]) => each === name)
+      .map(([, , labels = '', value]) => [labels.replaceAll('"', ''), Number(value)] as const)
+    return new Map(values)
+  }
+  const calls = await eventually(async () => {
+    const counted = await series('tagged_calls_total')
+    return counted.get('tag=project,value=alpha') === VALUES && counted
+  })
+  t.equal(calls.get('tag=feature,value=f0'), 1)
+  t.equal(calls.get('tag=feature,value=other'), VALUES - 100)
+  t.equal(calls.size, 102)
+  const charged = await series('tagged_charged_total')
+  const each = charged.get('tag=feature,value=f0') ?? 0
+  t.ok(each > 0)
+  t.ok(Math.abs((charged.get('tag=project,value=alpha') ?? 0) - each * VALUES) < 1e-6)
+})
+
 t.test('tags: what is not known is left out and named, and the call goes on', async t => {
   const { call, tagsOf } = await start(t, SECTION)
   for (const [headers, metadata, tags, dropped] of [
