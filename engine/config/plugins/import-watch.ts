@@ -3,8 +3,8 @@
 import { createHook, executionAsyncId } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Something that a module started. */
-export interface Started {
+/** A resource that a module started. */
+export interface StartedResource {
   /** Such as `a timer`. */
   readonly what: string
   /** Of the call in the module, or of the one in the module that led to it. */
@@ -37,13 +37,13 @@ const KINDS: Readonly<Record<string, readonly [what: string, end: (handle: objec
 /** Frames of a stack that are read: module code may be deep in it. */
 const DEPTH = 60
 
-/** Watches until `end` is called, which also ends what modules have started, but for what ended by
- *  itself. */
-export const watchImport = (): { end(): Promise<readonly Started[]> } => {
+/** Watches until `end` is called, which also closes what modules have started, except resources
+ *  that have already closed. */
+export const watchImport = (): { end(): Promise<readonly StartedResource[]> } => {
   /** The stacks of module code, by the resources that began in it or followed from it. */
   const stacks = new Map<number, string>()
   const running = new Map<number, () => void>()
-  const started: Started[] = []
+  const started: StartedResource[] = []
   const hook = createHook({
     init(id, type, trigger, resource) {
       const stack = moduleStack() ?? stacks.get(executionAsyncId()) ?? stacks.get(trigger)
@@ -51,16 +51,23 @@ export const watchImport = (): { end(): Promise<readonly Started[]> } => {
       stacks.set(id, stack)
       const [what, end] = KINDS[type] ?? []
       if (what === undefined || !end) return
-      const each = { what, stack: `${stackHere()}\n${stack}` }
+      const own = stackHere()
+      if (type === 'Timeout' && isTimerOfNode(own)) return
+      const each = { what, stack: `${own}\n${stack}` }
       running.set(id, () => {
-        started.push(each)
         end(resource)
+        started.push(each)
       })
     },
     destroy: id => void running.delete(id),
   }).enable()
   const endAll = (): void => {
-    for (const end of running.values()) end()
+    for (const end of running.values())
+      try {
+        end()
+      } catch {
+        // It is closing already.
+      }
     running.clear()
   }
   return {
@@ -74,6 +81,16 @@ export const watchImport = (): { end(): Promise<readonly Started[]> } => {
     },
   }
 }
+/** Of `fetch` and the like, which end with what they are for. */
+const isTimerOfNode = (stack: string): boolean => {
+  const caller = stack
+    .split('\n')
+    .slice(1)
+    .find(each => !TIMER_CODE.test(each))
+  return caller?.includes('node:') === true
+}
+const TIMER_CODE = /import-watch\.|node:internal\/(?:async_hooks|timers)|node:timers|new Timeout/
+
 const stackHere = (): string => {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = DEPTH

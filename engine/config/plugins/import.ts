@@ -11,7 +11,7 @@ import { compile } from '../compile/compile.ts'
 import { formatPath } from '../format-path.ts'
 import { defineProblems, type Place, type Problem } from '../problem.ts'
 import { SECTIONS } from '../schema.ts'
-import { type Started, watchImport } from './import-watch.ts'
+import { type StartedResource, watchImport } from './import-watch.ts'
 import { type MemberFault, pluginFault } from './members.ts'
 import { importModule, loadScript } from './program.ts'
 import { mapStacks } from './source-maps.ts'
@@ -88,9 +88,9 @@ export const importPlugins = async (
     const watch = watchImport()
     try {
       const plugin = await importPlugin(bundle)
-      for (const { what, stack } of startedBy(plugin, await watch.end())) {
-        const place = placeInStack(stack, root, inputs)
-        if (place) problems.push(problem('PLUGIN_TIMER', place, [name, what]))
+      for (const { what, stack } of resourcesStartedBy(plugin, await watch.end())) {
+        const place = placeInStack(stack, root, inputs) ?? start
+        problems.push(problem('PLUGIN_TIMER', place, [name, what]))
       }
       plugins.set(name, withTimeLimit(plugin, { name, file }, progress))
     } catch (cause) {
@@ -114,9 +114,9 @@ export const importPlugins = async (
 
 /** The things that the module of a plugin has started: it is refused. A module runs once in a
  *  process, so it is known for later imports of it, too. */
-const startedBy = (() => {
-  const known = new WeakMap<Plugin, readonly Started[]>()
-  return (plugin: Plugin, started: readonly Started[]): readonly Started[] => {
+const resourcesStartedBy = (() => {
+  const known = new WeakMap<Plugin, readonly StartedResource[]>()
+  return (plugin: Plugin, started: readonly StartedResource[]): readonly StartedResource[] => {
     const all = known.get(plugin) ?? started
     known.set(plugin, all)
     return all

@@ -1,6 +1,9 @@
 /** Bundling and importing of plugins, and the problems of broken ones. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Bundle } from '../../../engine/config/compile/blueprint.ts'
@@ -309,14 +312,17 @@ t.test('plugin import: a refused timer has ended, and is refused at each import'
   t.equal(calls, 0)
 })
 
-const STARTS: Readonly<Record<string, string>> = {
-  'a server': "createServer().listen({ port: 0, host: '127.0.0.1' }).on('listening', signal)",
-  'a UDP socket': "createSocket('udp4').bind(0, '127.0.0.1', signal)",
-  'a child process':
-    "spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']).on('exit', signal)",
-  'a worker thread': "new Worker('setInterval(() => {}, 1000)', { eval: true }).on('exit', signal)",
-  'a file watcher': "watch('/').on('close', signal)",
-  'a timer': 'repeat(signal, 1)',
+/** By what they start: the type of the resource in Node, and the code. */
+const STARTS: Readonly<Record<string, readonly [type: string, code: string]>> = {
+  'a server': ['TCPSERVERWRAP', "createServer().listen({ port: 0, host: '127.0.0.1' })"],
+  'a UDP socket': ['UDPWRAP', "createSocket('udp4').bind(0, '127.0.0.1')"],
+  'a child process': [
+    'PROCESSWRAP',
+    "spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])",
+  ],
+  'a worker thread': ['WORKER', "new Worker('setInterval(() => {}, 1000)', { eval: true })"],
+  'a file watcher': ['FSEVENTWRAP', "watch('/')"],
+  'a timer': ['Timeout', 'repeat(() => {}, 1)'],
 }
 const IMPORTS = `
 import { spawn } from 'node:child_process'
@@ -325,25 +331,44 @@ import { watch } from 'node:fs'
 import { createServer } from 'node:net'
 import { setInterval as repeat } from 'node:timers'
 import { Worker } from 'node:worker_threads'
-const signal = () => {}
 `.trim()
 const WAYS: Readonly<Record<string, (code: string) => string>> = {
   'at once': code => code,
   'in a promise': code => `Promise.resolve().then(() => ${code})`,
   'after a wait': code => `await new Promise(resolve => setImmediate(resolve))\n${code}`,
 }
-for (const [what, code] of Object.entries(STARTS))
+for (const [what, [type, code]] of Object.entries(STARTS))
   t.test(`plugin import: a module that starts ${what} is refused, and it ends`, async t => {
     for (const [way, wrap] of Object.entries(WAYS)) {
       const { bundles, inputs } = await bundleFiles(t, {
         plugins: { 'own.ts': `${IMPORTS}\n${wrap(code)}\n${PLUGIN}` },
       })
-      const before = process.getActiveResourcesInfo().length
+      const count = () => process.getActiveResourcesInfo().filter(each => each === type).length
+      const before = count()
       for (const round of [1, 2]) {
         const { problems } = await importPlugins(bundles, t.testdirName, inputs, () => {})
         t.match(problems, [{ code: 'PLUGIN_TIMER', file: 'plugins/own.ts' }], `${way}, ${round}`)
         t.match(problems[0]?.message, new RegExp(`starts ${what} while`))
       }
-      await eventually(() => process.getActiveResourcesInfo().length <= before)
+      await eventually(() => count() <= before)
     }
   })
+
+t.test('plugin import: a module may fetch, and close what it opened', async t => {
+  const server = createServer((_, response) => response.end('{"a":1}')).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const { bundles, inputs } = await bundleFiles(t, {
+    plugins: {
+      'fetches.ts': `export const { a } = await (await fetch('http://127.0.0.1:${port}', { signal: AbortSignal.timeout(60_000) })).json()\n${PLUGIN}`,
+      'closes.ts': `import { createSocket } from 'node:dgram'\ncreateSocket('udp4').close()\n${PLUGIN}`,
+    },
+  })
+  const { plugins, problems } = await importPlugins(bundles, t.testdirName, inputs, () => {})
+  t.same(
+    problems.map(({ code, message }) => [code, message]),
+    [],
+  )
+  t.same([...plugins.keys()].toSorted(), ['closes', 'fetches'])
+})
