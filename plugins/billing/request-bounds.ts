@@ -2,7 +2,7 @@
  *  formats know the members. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
-import type { Fields as JsonFields } from '../formats/fields.ts'
+import { isStorable, type Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import {
   imageToolAttributes,
@@ -125,9 +125,9 @@ interface TargetRequest {
 export interface SentRequest {
   /** Files of the gateway that it names, which are sent in their place. */
   readonly files?: ReadonlyMap<string, KnownFile> | undefined
-  /** Whether the model may read more than the request has, with tools that a target gets. Absent:
-   *  if the request has such tools. */
-  readonly readsMore?: boolean
+  /** Whether a target gets the tools with which a model reads more than the request has. It may
+   *  decode the request: it is called only if the answer matters. Absent: a target gets them. */
+  readonly getsTools?: () => boolean
 }
 
 /** `size`: bytes of the body; `files`: bytes of them that are form files; `format`: that of the
@@ -151,7 +151,7 @@ export const requestBoundsOf = (
   // Prices without tokens of the prompt need no bound of it.
   const countsInput = rule.pricingMeters.has('input')
   const media = countsInput ? mediaReferencesIn(fields, outgoing.files) : undefined
-  const readsMore = countsInput && (outgoing.readsMore ?? readsBeyondRequest(fields))
+  const readsMore = countsInput && readsBeyondRequest(fields) && (outgoing.getsTools?.() ?? true)
   const inputs = Math.max(1, format?.inputsIn?.(fields) ?? 1)
   const passes = passesIn(fields)
   return {
@@ -356,12 +356,14 @@ export const factsOf = (body: Json, at: number, absent: Attributes = NOTHING): F
     for (const name in body) {
       const value = body[name]
       if (!ATTRIBUTE.test(name) || value === null || typeof value === 'object') continue
-      if (value !== undefined && String(value).length <= MAX_ATTRIBUTE_LENGTH)
+      if (value !== undefined && isStorable(String(value), MAX_ATTRIBUTE_LENGTH))
         attributes[name] = value as Attribute
     }
   const size = isFields(body) ? searchContextSizeOf(body as JsonFields) : undefined
-  if (typeof size === 'string') attributes.search_context_size = size
-  for (const { name, value } of requestedTiersOf(body)) attributes[name] = value
+  if (typeof size === 'string' && isStorable(size, MAX_ATTRIBUTE_LENGTH))
+    attributes.search_context_size = size
+  for (const { name, value } of requestedTiersOf(body))
+    if (isStorable(value, MAX_ATTRIBUTE_LENGTH)) attributes[name] = value
   return { at, attributes }
 }
 const NOTHING: Attributes = {}

@@ -3,7 +3,6 @@
 import type { Exchange, Host, Json, Target } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
-import { readsBeyondRequest } from '../formats/hosted-tools.ts'
 import type { DroppedFields, ToolSupport } from '../formats/hub/codec.ts'
 import { withoutUnsupportedTools } from '../formats/hub/offered-tools.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
@@ -22,9 +21,10 @@ export class ToolKeeping {
     this.#upstreams = host.upstreams
     this.#targetFormats = targetFormatsOf(host)
   }
-  /** Whether the model of a target may read more than the request has. */
-  readsMore({ targets, request }: Pick<Exchange, 'targets' | 'request'>, body: Json): boolean {
-    if (!isFields(body) || !readsBeyondRequest(body as Fields)) return false
+  /** Whether a target gets tools of the request that providers run or know. Decodes the prompt if
+   *  no target has the client's format. */
+  reachesTarget({ targets, request }: Pick<Exchange, 'targets' | 'request'>, body: Json): boolean {
+    if (!isFields(body)) return false
     const { codec, name } = this.#format ?? {}
     if (!codec || name === undefined) return true
     if (targets.some(target => supportsFormat(this.#formatsOf(target), name))) return true

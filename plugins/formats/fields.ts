@@ -76,6 +76,10 @@ export const lenientObjects = (fields: Fields, key: string): readonly Fields[] =
 
 // ---------------------------------------------------------------- both
 
+/** Whether a store keeps the text: PostgreSQL refuses U+0000 and unpaired surrogates in JSON. */
+export const isStorable = (text: string, maxLength: number): boolean =>
+  text.length <= maxLength && text.isWellFormed() && !text.includes('\0')
+
 /** Omits the undefined members. */
 export const omitUndefined = (members: { readonly [key: string]: Json | undefined }): Fields => {
   const result: { [key: string]: Json } = {}

@@ -111,7 +111,8 @@ export interface UsageFacts {
   inEvent(event: Fields): Fields | undefined
   /** The counts of a whole answer, if they are not the member `key` itself. */
   inAnswer?(answer: Fields): Fields | undefined
-  /** Converts the counts to the gateway's meters. A part of a count never exceeds the whole. */
+  /** Converts the counts to the gateway's meters, after `ownNames`. A part of a count never exceeds
+   *  the whole. */
   meters(counts: Fields): Meters
   /** Renames counts that a compatible upstream spells in its own way. Absent: it spells none so. */
   ownNames?(counts: Fields): Fields

@@ -79,18 +79,24 @@ export interface OfferedTool {
   readonly tool: HostedTool | undefined
 }
 export const offeredTools = (body: Fields): readonly OfferedTool[] => {
+  const [lists, members] = [listsOf(body), memberNames(body)]
+  if (lists.length === 0 && members.length === 0) return NO_OFFERS
+  const names = new Set<string>()
+  for (const tool of lists)
+    if (tool.type !== 'function') for (const name of namesOf(tool)) names.add(name)
+  for (const name of members) names.add(name)
   const offers = new Map<string, OfferedTool>()
-  for (const name of new Set([...listedNames(body), ...memberNames(body)])) {
-    if (CLIENT_TOOLS.test(name)) continue
-    offers.set(name, { name, tool: HOSTED_TOOLS.find(each => each.names.test(name)) })
-  }
+  for (const name of names)
+    if (!CLIENT_TOOLS.test(name)) offers.set(name, { name, tool: hostedToolOf(name) })
   // A function of the client may have any name: only those of known tools are preset.
-  for (const name of presetNames(body)) {
-    const tool = HOSTED_TOOLS.find(each => each.names.test(name))
-    if (tool) offers.set(name, { name, tool })
+  for (const each of lists) {
+    const name = presetNameOf(each)
+    const tool = name === undefined ? undefined : hostedToolOf(name)
+    if (name !== undefined && tool) offers.set(name, { name, tool })
   }
   return [...offers.values()]
 }
+const NO_OFFERS: readonly OfferedTool[] = []
 /** Tools whose definition the request has itself: it bounds what the model reads of them. */
 const DEFINED_HERE = /^(?:custom|function_?declarations|namespace|cache_?point|tool_?spec)$/i
 /** Plugins that add nothing to the prompt. */
@@ -102,8 +108,10 @@ export const readsBeyondRequest = (body: Fields): boolean =>
   memberNames(body).some(name => !READS_NOTHING.test(name))
 const isDefinedElsewhere = (tool: Fields): boolean => {
   const { type } = tool
-  if (type === 'function' || type === 'builtin_function')
-    return presetNamesOf(tool).some(name => HOSTED_TOOLS.some(({ names }) => names.test(name)))
+  if (type === 'function' || type === 'builtin_function') {
+    const name = presetNameOf(tool)
+    return name !== undefined && hostedToolOf(name) !== undefined
+  }
   if (typeof type === 'string') return !DEFINED_HERE.test(type)
   if (typeof tool.name === 'string') return false
   return Object.keys(tool).some(name => !DEFINED_HERE.test(name))
@@ -129,57 +137,68 @@ export const namesAgent = ({ agent, model }: Fields): boolean =>
 
 /** Members that switch on a search: OpenAI's, xAI's and DashScope's; OpenRouter's plugins;
  *  Anthropic's servers; and agents. */
-const memberNames = (body: Fields): string[] => {
-  const { web_search_options, search_parameters, enable_search } = body
-  return [
-    ...((web_search_options ?? null) === null ? [] : ['web_search_options']),
-    ...(isFields(search_parameters) && search_parameters.mode !== 'off'
-      ? ['search_parameters']
-      : []),
-    ...(enable_search === true ? ['enable_search'] : []),
-    ...lenientObjects(body, 'plugins').flatMap(({ id, enabled }) =>
-      typeof id === 'string' && enabled !== false ? [`plugins.${id}`] : [],
-    ),
-    ...(lenientObjects(body, 'mcp_servers').length > 0 ? ['mcp_servers'] : []),
-    ...(namesAgent(body) ? ['agent'] : []),
-  ]
+const memberNames = (body: Fields): readonly string[] => {
+  const { web_search_options, search_parameters, enable_search, plugins, mcp_servers } = body
+  const names: string[] = []
+  if ((web_search_options ?? null) !== null) names.push('web_search_options')
+  if (isFields(search_parameters) && search_parameters.mode !== 'off')
+    names.push('search_parameters')
+  if (enable_search === true) names.push('enable_search')
+  if (Array.isArray(plugins))
+    for (const { id, enabled } of plugins.filter(isFields))
+      if (typeof id === 'string' && enabled !== false) names.push(`plugins.${id}`)
+  if (Array.isArray(mcp_servers) && mcp_servers.some(isFields)) names.push('mcp_servers')
+  if (namesAgent(body)) names.push('agent')
+  return names
 }
-const listsOf = (body: Fields): readonly Fields[] => [
-  ...toolsIn(body),
-  ...toolsIn(lenientObject(body, 'toolConfig')),
-  ...lenientObjects(body, 'input')
-    .filter(({ type }) => type === 'additional_tools')
-    .flatMap(toolsIn),
-]
+/** A request of a long conversation has thousands of items: they are only looked at. */
+const listsOf = (body: Fields): readonly Fields[] => {
+  const { toolConfig, input } = body
+  let tools = toolsIn(body)
+  if (isFields(toolConfig)) tools = [...tools, ...toolsIn(toolConfig)]
+  if (!Array.isArray(input)) return tools
+  for (const item of input)
+    if (isFields(item) && item.type === 'additional_tools') tools = [...tools, ...toolsIn(item)]
+  return tools
+}
 /** Google accepts one object in place of a list; a namespace holds tools of its own. */
-const toolsIn = (holder: Fields): readonly Fields[] => {
-  const tools = isFields(holder.tools) ? [holder.tools] : lenientObjects(holder, 'tools')
-  return tools.flatMap(tool => (tool.type === 'namespace' ? [tool, ...toolsIn(tool)] : [tool]))
+const toolsIn = ({ tools }: Fields): readonly Fields[] => {
+  if (isFields(tools)) return withMembers(tools)
+  if (!Array.isArray(tools)) return NO_TOOLS
+  const objects = tools.every(isFields) ? tools : tools.filter(isFields)
+  return objects.some(isNamespace) ? objects.flatMap(withMembers) : objects
 }
-const listedNames = (body: Fields): string[] => listsOf(body).flatMap(nameOf)
+const NO_TOOLS: readonly Fields[] = []
+const isNamespace = ({ type }: Fields): boolean => type === 'namespace'
+const withMembers = (tool: Fields): readonly Fields[] =>
+  isNamespace(tool) ? [tool, ...toolsIn(tool)] : [tool]
 /** Google names tools by their key; other formats by their type, which a client's own tool may
  *  lack. */
-const nameOf = (tool: Fields): readonly string[] => {
+const namesOf = (tool: Fields): readonly string[] => {
   const type = lenientText(tool, 'type')
-  if (type === 'shell')
-    return /^container/.test(lenientText(lenientObject(tool, 'environment'), 'type') ?? '')
-      ? ['hosted_shell']
-      : []
+  if (type === 'shell') return isInContainer(tool) ? ['hosted_shell'] : NONE
   if (type !== undefined) return [type]
-  if (typeof tool.name === 'string') return []
+  if (typeof tool.name === 'string') return NONE
   return Object.keys(tool).flatMap(key => {
     const { name } = key === 'systemTool' ? lenientObject(tool, key) : { name: key }
     return typeof name === 'string' ? [name] : []
   })
 }
+const isInContainer = (shell: Fields): boolean =>
+  /^container/.test(lenientText(lenientObject(shell, 'environment'), 'type') ?? '')
 /** A function without parameters may name a hosted tool. */
-const presetNames = (body: Fields): readonly string[] => listsOf(body).flatMap(presetNamesOf)
-const presetNamesOf = (tool: Fields): readonly string[] => {
-  const { name, parameters } = lenientObject(tool, 'function')
-  if (typeof name !== 'string' || !/^(?:builtin_)?function$/.test(String(tool.type))) return NONE
-  const properties = isFields(parameters) ? parameters.properties : undefined
-  return isFields(properties) && Object.keys(properties).length > 0 ? NONE : [name]
+const presetNameOf = ({ type, function: about }: Fields): string | undefined => {
+  if ((type !== 'function' && type !== 'builtin_function') || !isFields(about)) return undefined
+  const { name, parameters } = about
+  if (typeof name !== 'string') return undefined
+  return isFields(parameters) && hasMembers(parameters.properties) ? undefined : name
 }
+const hasMembers = (value: Json | undefined): boolean => {
+  if (isFields(value)) for (const _ in value) return true
+  return false
+}
+const hostedToolOf = (name: string): HostedTool | undefined =>
+  HOSTED_TOOLS.find(({ names }) => names.test(name))
 const NONE: readonly string[] = []
 
 /** The meter of a call in an answer, by the type of its item or the name of its block, such as

@@ -2,7 +2,7 @@
  *  attributes that prices depend on. Pure. */
 import type { Exchange, Headers, Json } from '../../engine/plugin.ts'
 import type { Attributes, Served } from '../slots.ts'
-import { type Fields, lenientObject } from './fields.ts'
+import { type Fields, isStorable, lenientObject } from './fields.ts'
 import { servedTiersOf, trafficTierOf } from './tiers.ts'
 
 /** A format's facts about how answers are made. */
@@ -47,10 +47,10 @@ export const firstNamed = (...values: readonly (Json | undefined)[]): Json | und
 
 const MAX_NAME_LENGTH = 256
 const isText = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH
+  typeof value === 'string' && value !== '' && isStorable(value, MAX_NAME_LENGTH)
 const isAttribute = (value: Json): value is Attributes[string] =>
   typeof value === 'string'
-    ? value.length <= MAX_LENGTH
+    ? isStorable(value, MAX_LENGTH)
     : typeof value === 'number' || typeof value === 'boolean'
 
 /** Headers with the provider's id of the request; the engine renames `x-request-id`. */

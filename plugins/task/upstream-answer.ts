@@ -3,6 +3,7 @@
 import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { isMeter } from '../billing/meters.ts'
+import { isStorable } from '../formats/fields.ts'
 import type { SubmitOutcome, TaskRule } from './options.ts'
 import { HEADER, readPointer } from './pointer.ts'
 import { type Fields, type ReportedUsage, TASK_ERRORS, type TaskError } from './task.ts'
@@ -80,13 +81,13 @@ export const reportedUsage = (
   }
   const model = textIn(json, ...MODEL_PLACES)
   const isEmpty = Object.keys(meters).length + Object.keys(attributes).length === 0
-  if (model === undefined || model.length > MAX_MODEL_LENGTH)
+  if (model === undefined || !isStorable(model, MAX_MODEL_LENGTH))
     return isEmpty ? undefined : { meters, attributes }
   return { meters, attributes, model }
 }
 const MAX_MODEL_LENGTH = 256
 const isShortText = (value: Json | undefined): boolean =>
-  typeof value === 'string' && value !== '' && value.length <= 64
+  typeof value === 'string' && value !== '' && isStorable(value, 64)
 
 /** Percent, from a number or a text such as `45%`; undefined if the answer has none. */
 export const progressOf = (

@@ -16,14 +16,17 @@ import {
 
 /** The billed amounts. `input_tokens` excludes tokens read from and written to the cache;
  *  `output_tokens` includes thoughts. Where `iterations` are listed, their sum is billed: the
- *  counts beside them omit those of a compaction and of other models that helped. */
+ *  counts beside them omit those of a compaction and of other models that helped. `usage`: with
+ *  the names of this format. */
 export const metersOf = (usage: Fields): Meters => metersWith(usage, tokensOf(usage))
 
 /** The counts beside the iterations: those of the context, which clients of other formats read. */
-export const contextMetersOf = (usage: Fields): Meters => metersWith(usage, tokensBeside(usage))
-
-const metersWith = (sentUsage: Fields, tokens: Tokens): Meters => {
+export const contextMetersOf = (sentUsage: Fields): Meters => {
   const usage = ownNames(sentUsage)
+  return metersWith(usage, tokensBeside(usage))
+}
+
+const metersWith = (usage: Fields, tokens: Tokens): Meters => {
   const { input, cached, cacheWrite, cacheWriteHour, output } = tokens
   const thinking = capCount(lenientObject(usage, 'output_tokens_details').thinking_tokens, output)
   const toolCounts = lenientObject(usage, 'server_tool_use')
@@ -48,7 +51,7 @@ interface Tokens {
 }
 const tokensOf = (usage: Fields): Tokens => {
   const total = tokensBeside(usage)
-  const iterations = lenientObjects(usage, 'iterations').map(tokensBeside)
+  const iterations = lenientObjects(usage, 'iterations').map(each => tokensBeside(ownNames(each)))
   if (iterations.length === 0) return total
   // An incomplete list never reduces the total.
   const sumOf = (name: keyof Tokens): number =>
@@ -72,8 +75,7 @@ export const ownNames = withOwnNames({
   cacheRead: 'cache_read_input_tokens',
   cacheWrite: 'cache_creation_input_tokens',
 })
-const tokensBeside = (sentUsage: Fields): Tokens => {
-  const usage = ownNames(sentUsage)
+const tokensBeside = (usage: Fields): Tokens => {
   const { ephemeral_5m_input_tokens: minutes, ephemeral_1h_input_tokens: hour } = lenientObject(
     usage,
     'cache_creation',

@@ -20,7 +20,7 @@ import {
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
 import { toolSupport } from './tools.ts'
-import { countsIn, metersOf, ownNames } from './usage.ts'
+import { countsIn, metersOfOwn, ownNames } from './usage.ts'
 
 /** Upstreams may send the same thought in several members. */
 const TEXT = compileTextPattern({
@@ -48,7 +48,7 @@ export const openaiChat: Format = {
     key: 'usage',
     inEvent: event => countsIn(event),
     inAnswer: answer => countsIn(answer),
-    meters: usage => metersOf(usage),
+    meters: usage => metersOfOwn(usage),
     ownNames,
     sums: {
       input: ['prompt_tokens', 'input_tokens'],

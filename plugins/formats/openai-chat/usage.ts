@@ -31,8 +31,9 @@ export const ownNames = withOwnNames({
 
 /** `prompt_tokens` includes cached, cache write and audio tokens; `completion_tokens` includes
  *  thoughts, audio and images. */
-export const metersOf = (sentUsage: Fields): Meters => {
-  const usage = ownNames(sentUsage)
+export const metersOf = (sentUsage: Fields): Meters => metersOfOwn(ownNames(sentUsage))
+/** The same of counts that have their own names. */
+export const metersOfOwn = (usage: Fields): Meters => {
   const prompt = count(usage.prompt_tokens) || count(usage.input_tokens)
   const completion = count(usage.completion_tokens) || count(usage.output_tokens)
   const promptDetails = lenientObject(usage, 'prompt_tokens_details')

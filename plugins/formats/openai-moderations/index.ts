@@ -11,8 +11,11 @@ import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 
 const ownNames = withOwnNames({ input: 'prompt_tokens', output: 'completion_tokens' })
-const metersOf = (usage: Fields): Meters =>
-  omitZeroMeters({ input: count(ownNames(usage).prompt_tokens) })
+const metersOf = (sentUsage: Fields): Meters => {
+  const usage = ownNames(sentUsage)
+  // Some upstreams send both names, and one of them as 0.
+  return omitZeroMeters({ input: count(usage.prompt_tokens) || count(usage.input_tokens) })
+}
 
 export const openaiModerations: Format = {
   name: 'openai-moderations',

@@ -58,13 +58,26 @@ type Rename = (name: string) => string
 /** The counts by a format's own names: its totals, and the case of its members at every depth. A
  *  member that has its own name is not replaced. */
 export const withOwnNames = (names: CountNames): ((counts: Fields) => Fields) => {
-  const inCase = names.input.includes('_') ? snakeCase : camelCase
-  const ownName: Rename = name => {
+  const inCase = remembered(names.input.includes('_') ? snakeCase : camelCase)
+  const ownName = remembered(name => {
     const part = NAMES.get(snakeCase(name))
     return (part && names[part]) ?? inCase(name)
-  }
+  })
   return counts => renamed(counts, ownName, inCase)
 }
+/** Reports repeat their names: each one is converted once. Names are the upstream's: few and short
+ *  ones are kept. */
+const remembered = (rename: Rename): Rename => {
+  const results = new Map<string, string>()
+  return name => {
+    const known = results.get(name)
+    if (known !== undefined) return known
+    const result = rename(name)
+    if (results.size < MAX_NAMES && name.length <= MAX_NAME_LENGTH) results.set(name, result)
+    return result
+  }
+}
+const [MAX_NAMES, MAX_NAME_LENGTH] = [256, 64]
 const renamed = (fields: Fields, ownName: Rename, inCase: Rename): Fields => {
   let result: { [name: string]: Json } | undefined
   for (const key in fields) {
@@ -78,6 +91,7 @@ const renamed = (fields: Fields, ownName: Rename, inCase: Rename): Fields => {
   return result ?? fields
 }
 const renamedValue = (value: Json, inCase: Rename): Json => {
+  if (typeof value !== 'object' || value === null) return value
   if (isFields(value)) return renamed(value, inCase, inCase)
   if (!Array.isArray(value)) return value
   const list: readonly Json[] = value.map((each: Json) => renamedValue(each, inCase))

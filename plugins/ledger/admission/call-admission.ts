@@ -110,10 +110,9 @@ export class CallAdmission {
     const files = exchange.slots.get(FILES) ?? 0
     const named = exchange.slots.get(NAMED_FILES)
     const storage = exchange.slots.get(CACHE_STORAGE)
-    const readsMore = this.#toolKeeping.readsMore(exchange, body)
     const usual = requestBoundsOf(body, size, price, files, this.#limits, {
       files: named,
-      readsMore,
+      getsTools: () => this.#toolKeeping.reachesTarget(exchange, body),
     })
     const bounds = storage ? storageBoundsOf(usual, storage) : usual
     const worstCost = price.worstCase.of(bounds, facts)

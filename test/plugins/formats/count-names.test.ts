@@ -58,9 +58,11 @@ for (const name of [...formats.keys(), 'bedrock-converse', 'cohere-chat'].filter
 t.test('usage of chat: its own names count before other ones', async t => {
   const { usage } = formatOf('openai-chat') ?? {}
   const counts = { prompt_tokens: 10, inputTokens: 99, outputTokens: 5 }
-  t.same(usage?.meters(counts), { input: 10, output: 5 })
+  if (!usage) throw new Error('chat counts its usage')
+  t.same(readReportedUsage(usage, counts).meters, { input: 10, output: 5 })
   const details = { promptTokensDetails: { cachedTokens: 9 }, prompt_tokens_details: null }
-  t.same(usage?.meters({ ...counts, ...details }), { input: 1, cached: 9, output: 5 })
+  const { meters } = readReportedUsage(usage, { ...counts, ...details })
+  t.same(meters, { input: 1, cached: 9, output: 5 })
 })
 
 /** Reports of Oracle's Generative AI, of mlx-vlm and of Amazon's models have their parts inside
@@ -220,4 +222,28 @@ t.test('usage of tools: tokens of images are read by every name', async t => {
   const hosted = hostedUsage.begin({})
   hosted.observe({ output: [], tool_usage: { image_gen: { inputTokens: 10, outputTokens: 5 } } })
   t.same(hosted.meters, { image_generation_input: 10, image_generation_output: 5 })
+})
+
+t.test('usage names: a report with its own names is the same object', async t => {
+  const usage = usageOf('openai-chat')
+  const counts = {
+    prompt_tokens: 10,
+    completion_tokens: 5,
+    prompt_tokens_details: { cached_tokens: 1, audio_tokens: null },
+    parts: [{ text_tokens: 1 }, 2],
+  }
+  t.equal(usage.ownNames?.(counts), counts)
+  t.equal(usage.ownNames?.(counts), counts)
+})
+t.test('usage names: after names without end, the usual ones are still read', async t => {
+  const usage = usageOf('openai-chat')
+  for (let index = 0; index < 1_000; index++)
+    t.same(Object.keys(usage.ownNames?.({ [`aB${index}c`]: 1 }) ?? {}).length, 2)
+  checkMeters(t, 'openai-chat', { inputTokens: 10, outputTokens: 5 }, { input: 10, output: 5 })
+  const details = { promptTokensDetails: { cachedTokens: 4 } }
+  checkMeters(t, 'openai-chat', { inputTokens: 10, ...details }, { input: 6, cached: 4 })
+})
+t.test('usage of moderations: of two names, the one that is not 0 counts', async t => {
+  checkMeters(t, 'openai-moderations', { prompt_tokens: 0, input_tokens: 12 }, { input: 12 })
+  checkMeters(t, 'openai-moderations', { prompt_tokens: 3, input_tokens: 12 }, { input: 3 })
 })

@@ -1,0 +1,49 @@
+/** A request body in prices: its attributes, and whether tools may add to its input. */
+import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import { compileCurrency } from '../../../plugins/billing/currency.ts'
+import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
+import { compileRule } from '../../../plugins/billing/rule.ts'
+
+const report = (): void => {}
+const currency = compileCurrency({ name: 'USD' }, [], report)
+const CONTEXT = 200_000
+const capacityOf = (price: Json) => {
+  const rule = compileRule({ price }, { currency, where: [], report })
+  if (!rule) throw new Error('no rule')
+  return { rule, context: CONTEXT, output: 1_000 }
+}
+const TOKENS = capacityOf({ input: '1 / 1M', output: '1 / 1M' })
+const CALLS = capacityOf({ calls: 1 })
+const SEARCH = { tools: [{ type: 'web_search' }] }
+const FUNCTION = { tools: [{ type: 'function', function: { name: 'a' } }] }
+
+t.test('request bounds: targets are checked for tools only if the answer matters', async t => {
+  for (const [capacity, body, calls] of [
+    [TOKENS, SEARCH, 1],
+    [CALLS, SEARCH, 0],
+    [TOKENS, FUNCTION, 0],
+    [TOKENS, {}, 0],
+  ] as const) {
+    let count = 0
+    const getsTools = (): boolean => ++count > 0
+    const { bounds } = requestBoundsOf(body as Json, 50, capacity, 0, undefined, { getsTools })
+    t.equal(count, calls, JSON.stringify(body))
+    t.equal(bounds.prompt, calls > 0 ? CONTEXT : 50)
+  }
+  const outgoing = { getsTools: () => false }
+  t.equal(requestBoundsOf(SEARCH, 50, TOKENS, 0, undefined, outgoing).bounds.prompt, 50)
+})
+
+t.test('request attributes: each text is short, and a store keeps it', async t => {
+  const searchOf = (size: string): Json => ({ web_search_options: { search_context_size: size } })
+  for (const bodyOf of [
+    searchOf,
+    (size: string): Json => ({ search_context_size: size }),
+    (service_tier: string): Json => ({ service_tier }),
+  ]) {
+    t.same(Object.values(factsOf(bodyOf('high'), 0).attributes ?? {}), ['high'])
+    for (const text of ['x'.repeat(65), 'a\0', 'a\ud800'])
+      t.same(factsOf(bodyOf(text), 0).attributes, {}, JSON.stringify(text))
+  }
+})
