@@ -5,6 +5,7 @@ import type { Exchange, Json } from '../../engine/plugin.ts'
 import { isStorable, type Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import {
+  clientToolTokens,
   imageToolAttributes,
   namesAgent,
   type OfferedTool,
@@ -152,6 +153,7 @@ export const requestBoundsOf = (
   const countsInput = rule.pricingMeters.has('input')
   const media = countsInput ? mediaReferencesIn(fields, outgoing.files) : undefined
   const readsMore = countsInput && readsBeyondRequest(fields) && (outgoing.getsTools?.() ?? true)
+  const definitions = countsInput ? clientToolTokens(fields) : 0
   const inputs = Math.max(1, format?.inputsIn?.(fields) ?? 1)
   const passes = passesIn(fields)
   return {
@@ -162,7 +164,8 @@ export const requestBoundsOf = (
       limit !== undefined || copies > 1 || files > 0 || rule.pricingMeters.has('characters'),
     hasMedia: media !== undefined || readsMore,
     bounds: {
-      prompt: promptBound(fields, size, capacity, { media, readsMore, inputs }) * passes,
+      prompt:
+        promptBound(fields, size + definitions, capacity, { media, readsMore, inputs }) * passes,
       completion: each * Math.max(1, copies) * passes,
       meters: {
         ...tools,

@@ -101,8 +101,25 @@ const NO_OFFERS: readonly OfferedTool[] = []
 const DEFINED_HERE = /^(?:custom|function_?declarations|namespace|cache_?point|tool_?spec)$/i
 /** Plugins that add nothing to the prompt. */
 const READS_NOTHING = /^plugins\.(?:auto-router|response-healing|moderation|context-compression)$/
-/** Whether the model may read more than the request has: results of tools that the provider runs,
- *  and definitions of tools that the provider knows. */
+/** Tools of the provider's definition that the client runs: their results come in later requests.
+ *  Sets of tools are not among them. */
+const RUN_BY_CLIENT =
+  /^(?:computer(?:_?use|_use_preview.*|_\d+)?|bash_\d+|text_editor_\d+|memory_\d+|local_shell|shell|apply_patch)$/i
+/** Tokens that such a definition adds, at most: providers count some hundred tokens for a tool, and
+ *  for computer use those of a system prompt, too. The rest is a reserve for later versions. */
+const CLIENT_TOOL_TOKENS = 4_000
+const isRunByClient = (tool: Fields): boolean =>
+  typeof tool.type === 'string'
+    ? RUN_BY_CLIENT.test(tool.type) && (tool.type !== 'shell' || !isInContainer(tool))
+    : typeof tool.name !== 'string' && everyMember(tool, RUN_BY_CLIENT)
+const everyMember = (tool: Fields, names: RegExp): boolean =>
+  hasMembers(tool) && Object.keys(tool).every(name => names.test(name))
+/** Tokens of the definitions that the provider adds for tools that the client runs. */
+export const clientToolTokens = (body: Fields): number =>
+  listsOf(body).filter(isRunByClient).length * CLIENT_TOOL_TOKENS
+
+/** Whether the model may read what the request does not bound: results of tools that the provider
+ *  runs, and definitions of tools that it alone knows. */
 export const readsBeyondRequest = (body: Fields): boolean =>
   listsOf(body).some(isDefinedElsewhere) ||
   memberNames(body).some(name => !READS_NOTHING.test(name))
@@ -112,6 +129,7 @@ const isDefinedElsewhere = (tool: Fields): boolean => {
     const name = presetNameOf(tool)
     return name !== undefined && hostedToolOf(name) !== undefined
   }
+  if (isRunByClient(tool)) return false
   if (typeof type === 'string') return !DEFINED_HERE.test(type)
   if (typeof tool.name === 'string') return false
   return Object.keys(tool).some(name => !DEFINED_HERE.test(name))

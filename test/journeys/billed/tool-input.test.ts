@@ -141,25 +141,19 @@ const READING: readonly (readonly [client: Name, members: object])[] = [
     { type: 'web_search_preview' },
     { type: 'file_search', vector_store_ids: ['vs_1'] },
     { type: 'code_interpreter', container: { type: 'auto' } },
-    { type: 'computer_use_preview', display_width: 9, display_height: 9, environment: 'browser' },
-    { type: 'local_shell' },
     { type: 'tool_of_tomorrow' },
   ].map(tool => ['responses', { tools: [tool] }] as const),
   ...[
     { type: 'web_search_20250305', name: 'web_search' },
     { type: 'web_fetch_20250910', name: 'web_fetch' },
     { type: 'code_execution_20250825', name: 'code_execution' },
-    { type: 'computer_20250124', name: 'computer', display_width_px: 9, display_height_px: 9 },
-    { type: 'bash_20250124', name: 'bash' },
-    { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' },
-    { type: 'memory_20250818', name: 'memory' },
   ].map(tool => ['messages', { tools: [tool] }] as const),
   ['messages', { mcp_servers: [SERVER] }],
   [
     'messages',
     { mcp_servers: [SERVER], tools: [{ type: 'mcp_toolset', mcp_server_name: 'files' }] },
   ],
-  ...['googleSearch', 'urlContext', 'codeExecution', 'googleMaps', 'computerUse'].map(
+  ...['googleSearch', 'urlContext', 'codeExecution', 'googleMaps'].map(
     key => ['gemini', { tools: [{ [key]: {} }] }] as const,
   ),
   ['gemini', { tools: [{ fileSearch: { fileSearchStoreNames: ['fileSearchStores/1'] } }] }],
@@ -202,10 +196,11 @@ const checkRead = async (t: Test, order: Omit<Call, 'input'>): Promise<void> => 
   t.ok(isAtContext(row.held), `${title}: ${row.held}`)
 }
 const FEW = 20
-const checkBytes = async (t: Test, order: Omit<Call, 'input'>) => {
+const checkBytes = async (t: Test, order: Omit<Call, 'input'>, definitions = 0) => {
   const { row, headers, size } = await call(t, { ...order, input: FEW })
   const title = `${order.client} to ${order.model} ${JSON.stringify(order.members)}`
-  t.ok(Number(row?.held) <= (size + 256) * 10_000 + 100 * 20_000, title)
+  const tokens = (Number(row?.held) - 100 * 20_000) / 10_000 - size
+  t.ok(tokens >= definitions && tokens <= definitions + 256, `${title}: ${tokens}`)
   t.match(row, { amount: FEW * 10_000 + OUTPUT * 20_000, uncollected: 0 })
   return headers
 }
@@ -244,6 +239,26 @@ t.test('tools: functions are held by their bytes', async t => {
     ['interactions', { tools: [{ type: 'function', ...about }] }],
   ] as const)
     await checkBytes(t, { client, model: client, members })
+})
+
+t.test('tools: those that the client runs are held with a definition each', async t => {
+  const computer = { name: 'computer', display_width_px: 9, display_height_px: 9 }
+  for (const [client, ...tools] of [
+    [
+      'responses',
+      { type: 'computer_use_preview', display_width: 9, display_height: 9, environment: 'browser' },
+    ],
+    ['responses', { type: 'local_shell' }, { type: 'apply_patch' }],
+    ['messages', { type: 'computer_20250124', ...computer }],
+    [
+      'messages',
+      { type: 'bash_20250124', name: 'bash' },
+      { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' },
+      { type: 'memory_20250818', name: 'memory' },
+    ],
+    ['gemini', { computerUse: {} }],
+  ] as const)
+    await checkBytes(t, { client, model: client, members: { tools } }, tools.length * 4_000)
 })
 
 const ANTHROPIC_SEARCH = { type: 'web_search_20250305', name: 'web_search' }

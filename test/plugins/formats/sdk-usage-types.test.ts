@@ -8,6 +8,7 @@ import { bedrockConverse } from '../../../plugins/formats/bedrock-converse/index
 import { type Fields, isFields } from '../../../plugins/formats/fields.ts'
 import { hostedUsage as hostedByGoogle } from '../../../plugins/formats/google-gemini/hosted-tools.ts'
 import {
+  clientToolTokens,
   meterOfCall,
   offeredTools,
   readsBeyondRequest,
@@ -172,9 +173,15 @@ const CLIENT =
   /^(?:function|custom|functionDeclarations|namespace|computer.*|computerUse|bash_.*|text_editor_.*|memory_.*|browser_toolset_.*|local_shell|shell|apply_patch|cachePoint|toolSpec|systemTool)$/
 /** Their definition is in the request. */
 const DEFINED = /^(?:function|custom|functionDeclarations|namespace|cachePoint|toolSpec)$/
+/** The client runs them, and the provider defines them. */
+const DEFINED_ELSEWHERE =
+  /^(?:computer(?:_\d+|_use_preview)?|computerUse|bash_.*|text_editor_.*|memory_.*|local_shell|shell|apply_patch)$/
 const checkOffered = (t: Test, tool: Fields, name: string): void => {
   const readsMore = readsBeyondRequest({ tools: [tool] })
-  t.equal(readsMore, !DEFINED.test(name), `${name} bounds the input by the context`)
+  const isBounded = DEFINED.test(name) || DEFINED_ELSEWHERE.test(name)
+  t.equal(readsMore, !isBounded, `${name} bounds the input by the context`)
+  const tokens = DEFINED_ELSEWHERE.test(name) ? 4_000 : 0
+  t.equal(clientToolTokens({ tools: [tool] }), tokens, `${name} has a definition of its provider`)
   const offered = offeredTools({ tools: [tool] })
   if (CLIENT.test(name)) t.same(offered, [], `${name} is the client's`)
   else t.ok(offered.length > 0 && offered.every(each => each.tool), `${name} is in the table`)
