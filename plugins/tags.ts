@@ -42,7 +42,6 @@ import {
   type Tags,
 } from './slots.ts'
 
-const [CALLS, CHARGED] = ['tagged_calls_total', 'tagged_charged_total'] as const
 /** Of a tag, in metrics of a worker. */
 const MOST_VALUES = 100
 const NAME = `^${TAG_NAME}$`
@@ -103,8 +102,8 @@ export default {
   before: ['meter'],
   sections: { tags: SECTION.schema },
   metrics: {
-    [CALLS]: 'Calls that ended, by tag.',
-    [CHARGED]: 'Charges of calls that ended, by tag, in units of the currency.',
+    tagged_calls_total: 'Calls that ended, by tag.',
+    tagged_charged_total: 'Charges of calls that ended, by tag, in units of the currency.',
   },
   check(document, report) {
     checkPipeline(document, report)
@@ -226,8 +225,8 @@ class TagMetrics {
   count(tags: Tags, nanos: bigint): void {
     for (const [tag, value] of Object.entries(tags)) {
       const labels = { tag, value: this.#labelOf(tag, value) }
-      this.#metrics.count(CALLS, labels)
-      if (nanos > 0n) this.#metrics.count(CHARGED, labels, Number(printMoney(nanos)))
+      this.#metrics.count('tagged_calls_total', labels)
+      if (nanos > 0n) this.#metrics.count('tagged_charged_total', labels, Number(printMoney(nanos)))
     }
   }
   #labelOf(tag: string, value: string): string {
