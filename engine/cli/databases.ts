@@ -19,6 +19,7 @@ import {
   emptyFault,
   lockFault,
   placeOf,
+  refuseMovedStore,
   refuseOtherStore,
   refuseUnused,
 } from './store/store-in-use.ts'
@@ -30,7 +31,7 @@ export const existingDatabase =
   ({ database: url, data }) => {
     const database = createLazyDatabase(async () => {
       await refuseUnused(url, data, isAnyway)
-      const opened = await openExisting(url, data)
+      const opened = await openExisting(url, data, isAnyway)
       printError(`store: ${placeOf(url, data)}`)
       return opened
     })
@@ -52,13 +53,19 @@ export const existingDatabase =
 /** ms until a write without a result is given up: a command can wait longer than a call. */
 const WRITE_TIMEOUT = 10_000
 
-const openExisting = async (url: string, data: string): Promise<OpenDatabase> => {
+const openExisting = async (
+  url: string,
+  data: string,
+  isAnyway: boolean,
+): Promise<OpenDatabase> => {
   const options = { url, data, start: true, writeTimeout: WRITE_TIMEOUT }
   const database = await openDatabase(options).catch(async error => {
     // A writer that could not start had the lock, and may not have ended yet.
     throw isCode(error, 'STORE_START') ? error : ((await lockFault(url, data)) ?? error)
   })
   try {
+    // Its writer may have waited for the lock until `tollgate move` ended.
+    if (!isAnyway) refuseMovedStore(url, data)
     await database.read(HAS_TABLES, [])
     return database
   } catch (error) {

@@ -110,7 +110,8 @@ const start = (config: string): void => {
   process.on('message', (message: ToBuilder) => builder.onMessage(message))
   process.on('disconnect', () => process.exit(0))
   // A terminal signals the whole process group; the primary decides when the builder ends.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGHUP'] as const)
+    process.on(signal, () => {})
   setInterval(() => send({ type: 'beat' }), HEARTBEAT)
   send({ type: 'up' })
 }

@@ -16,7 +16,8 @@ const ECHO_WINDOW = 1_000
 
 /** Installs the signal handlers. Returns a function that removes them. */
 export const onSignals = (primary: SignalActions): (() => void) => {
-  const isBelow = isBelowLauncher(process.env)
+  const launcher = takeLauncher()
+  const isBelow = launcher !== undefined || isBelowNpm(process.env)
   const stop = isBelow ? withoutEcho(code => primary.stop(code)) : primary.stop.bind(primary)
   const listeners: readonly (readonly [NodeJS.Signals, () => void])[] = [
     ['SIGTERM', () => void stop(143)],
@@ -27,19 +28,25 @@ export const onSignals = (primary: SignalActions): (() => void) => {
   ]
   for (const [signal, listener] of listeners) process.on(signal, listener)
   // Some npm versions do not forward every signal, and a killed process forwards none.
-  const unwatch = isBelow ? watchParent(() => void stop(143)) : () => {}
+  const unwatch = isBelow ? watchParent(launcher, () => void stop(143)) : () => {}
   return () => {
     unwatch()
     for (const [signal, listener] of listeners) process.off(signal, listener)
   }
 }
 
-/** Whether `npm start` (of any package), npx, or an old Node that changed to the pinned one runs:
- *  then only the process above is known outside. As in engine/bin.cjs. */
-const isBelowLauncher = (env: NodeJS.ProcessEnv): boolean =>
-  env.npm_lifecycle_event === 'start' ||
-  env.npm_lifecycle_event === 'npx' ||
-  env.TOLLGATE_LAUNCHER !== undefined
+/** Whether `npm start` (of any package) or npx runs this process: then only the process above is
+ *  known outside. As in engine/bin.cjs. */
+const isBelowNpm = (env: NodeJS.ProcessEnv): boolean =>
+  env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'npx'
+
+/** The old Node that changed to the pinned one (engine/bin.cjs), if any. The variable is removed:
+ *  a process that this one starts has another parent. */
+const takeLauncher = (): number | undefined => {
+  const { TOLLGATE_LAUNCHER: launcher } = process.env
+  delete process.env.TOLLGATE_LAUNCHER
+  return launcher === undefined ? undefined : Number(launcher)
+}
 
 const withoutEcho = (stop: (code: number) => Promise<void>) => {
   let last = Number.NEGATIVE_INFINITY
@@ -53,13 +60,13 @@ const withoutEcho = (stop: (code: number) => Promise<void>) => {
 
 /** Calls `onExit` once when the parent process has ended, or npm above the shell that it started:
  *  that shell outlives npm. Returns a function that stops the watch. */
-const watchParent = (onExit: () => void): (() => void) => {
+const watchParent = (launcher: number | undefined, onExit: () => void): (() => void) => {
   const { ppid } = process
-  const launcher = Number(process.env.TOLLGATE_LAUNCHER ?? ppid)
+  const parent = launcher ?? ppid
   const shells = shellsBelowNpm(ppid)
   const timer = setInterval(() => {
-    if (process.ppid === launcher && shells.every(({ pid, parent }) => readParent(pid) === parent))
-      return
+    const isSame = shells.every(shell => readParent(shell.pid) === shell.parent)
+    if (process.ppid === parent && isSame) return
     clearInterval(timer)
     onExit()
   }, CHECK_INTERVAL).unref()

@@ -258,7 +258,8 @@ const start = (name: string, localUrl: string | undefined): void => {
   process.on('unhandledRejection', error => worker.onRejection(error))
   // A terminal signals the whole group, and the primary decides when to end; SIGTERM to this
   // process alone asks for a replacement.
-  for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR2'] as const)
+    process.on(signal, () => {})
   process.on('SIGTERM', () => void send({ type: 'renew' }))
   setInterval(() => worker.beat(), HEARTBEAT)
   setInterval(() => void worker.report(), METRICS_INTERVAL)

@@ -1,5 +1,6 @@
 /** `tollgate move --to postgres://…`: moves the embedded store to PostgreSQL. */
 import { existsSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import {
   type Arguments,
   configOf,
@@ -25,7 +26,7 @@ import { readMoveMark, refuseMoved, writeMoveMark } from '../../engine/store/mov
 import { type MoveReport, moveTables } from '../../engine/store/move/move.ts'
 import { Source } from '../../engine/store/move/source.ts'
 import { openTarget } from '../../engine/store/move/target.ts'
-import { openLock } from '../../engine/store/sqlite/store-lock.ts'
+import { openLock, type StoreLock } from '../../engine/store/sqlite/store-lock.ts'
 
 export default {
   summary:
@@ -47,17 +48,19 @@ export default {
     const config = configOf(args, terminal)
     const file = await sourceFile(config, terminal)
     if (typeof file === 'number') return file
-    const mark = readMoveMark(file)
-    if (args.values.anyway !== true && mark?.target !== storeIdentity(url)) refuseMoved(file)
+    const isAnyway = args.values.anyway === true
+    if (!isAnyway) refuseMovedElsewhere(file, url)
     if (!(await isBalanced(config, terminal, migratedDatabase, 'source'))) return EXIT.problems
     const lock = openLock(file)
     const source = new Source(file)
     try {
       // Until the end no gateway and no command writes what would stay behind.
-      if (!lock.take()) {
+      if (!(await takeLock(lock))) {
         terminal.printError(inUse(file))
         return EXIT.runTime
       }
+      // Another move may have ended while this one waited for the lock.
+      if (!isAnyway) refuseMovedElsewhere(file, url)
       if (source.crashedProcesses() > 0) {
         terminal.printError(UNSETTLED)
         return EXIT.runTime
@@ -72,6 +75,11 @@ export default {
 
 const UNSETTLED =
   'processes of a gateway crashed and their calls are not settled; start the gateway for half a minute, stop it, and move again'
+
+/** A move to the same database may be repeated. */
+const refuseMovedElsewhere = (file: string, url: string): void => {
+  if (readMoveMark(file)?.target !== storeIdentity(url)) refuseMoved(file)
+}
 
 /** The file of the embedded store, or the exit code if it cannot be moved now. */
 const sourceFile = async (config: string, terminal: Terminal): Promise<string | number> => {
@@ -88,6 +96,19 @@ const sourceFile = async (config: string, terminal: Terminal): Promise<string | 
   return EXIT.runTime
 }
 
+/** ms between two attempts to take the lock. */
+const LOCK_INTERVAL = 25
+/** 10 s. */
+const LOCK_ATTEMPTS = 400
+/** The writer of the audit may still be closing the store, and it releases the lock at the end. */
+const takeLock = async (lock: StoreLock): Promise<boolean> => {
+  for (let attempt = 1; attempt < LOCK_ATTEMPTS; attempt++) {
+    if (lock.take()) return true
+    await setTimeout(LOCK_INTERVAL)
+  }
+  return lock.take()
+}
+
 const inUse = (file: string): string => `another program uses ${file}; end it first`
 
 const isBalanced = (config: string, terminal: Terminal, open: Open, side: string) =>
@@ -101,7 +122,7 @@ const moveTo = async (url: string, source: Source, args: Arguments, terminal: Te
   const config = configOf(args, terminal)
   const without = Array.isArray(args.values.without) ? (args.values.without as string[]) : []
   const target = await openTarget(url, source.identity()).catch(error => {
-    // A run that ended between the two.
+    // An earlier run finished the target, and the source has no mark.
     if (isCode(error, 'MOVE_FINISHED') && !readMoveMark(source.file))
       writeMoveMark(source.file, storeIdentity(url), Date.now())
     throw error
@@ -113,7 +134,8 @@ const moveTo = async (url: string, source: Source, args: Arguments, terminal: Te
     await withPluginCommands(config, terminal, open, async () => {})
     const report = await moveTables({ source, target, without, report: progressOn(terminal) })
     if (!(await isBalanced(config, terminal, open, 'target'))) return EXIT.problems
-    // First: after a crash in between neither store is in use, and both say what to do.
+    // Mark the source before the target is finished: after a crash in between, the gateway refuses
+    // both stores, and the messages say to repeat the move.
     writeMoveMark(source.file, storeIdentity(url), Date.now())
     await target.finish()
     show(report, args, terminal)

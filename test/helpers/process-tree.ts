@@ -104,6 +104,8 @@ export const processesOf = (pid: number): readonly number[] => {
   )
   return [pid, ...children.flatMap(child => processesOf(Number(child)))]
 }
+/** The words that a process was started with; empty if it has ended. */
+export const commandOf = (pid: number): string => read(pid, 'cmdline').replaceAll('\0', ' ')
 /** The worker processes of a gateway, by the id of its primary. */
 export const workersOf = (primary: number): readonly number[] =>
   processTree(primary).filter(pid => /\/worker\.(?:ts|cjs)/.test(read(pid, 'cmdline')))

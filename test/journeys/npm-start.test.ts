@@ -22,6 +22,7 @@ const ENDS: Readonly<Record<string, (child: ChildProcess) => boolean>> = {
   'SIGTERM to npm': child => child.kill('SIGTERM'),
   'SIGTERM to the process group of npm': child => process.kill(-groupOf(child), 'SIGTERM'),
   'SIGINT to the process group of npm': child => process.kill(-groupOf(child), 'SIGINT'),
+  'SIGQUIT to the process group of the shell': child => process.kill(-groupOf(child), 'SIGQUIT'),
   'SIGKILL to npm': child => child.kill('SIGKILL'),
   'SIGTERM to the shell of the script': child => child.kill('SIGTERM'),
   'SIGQUIT to an old Node': child => child.kill('SIGQUIT'),

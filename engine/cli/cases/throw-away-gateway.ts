@@ -69,7 +69,7 @@ export const startThrowAwayGateway = async (
     const copy = mirror(config, folder, upstreams, env)
     shareCache(resolve(settingsOf(config, terminal).data, 'cache'), join(folder, 'data'))
     child = spawn(process.execPath, [PROGRAM, 'start', '-c', copy], {
-      env: { ...env, TOLLGATE_DATA: undefined, DATABASE_URL: undefined } as NodeJS.ProcessEnv,
+      env: envOfChild(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const key = await keyOf(child)
@@ -84,6 +84,14 @@ export const startThrowAwayGateway = async (
   }
 }
 
+/** The store is that of the copy, and the parent is this process, not an old Node above it. */
+const envOfChild = (env: Terminal['env']): NodeJS.ProcessEnv => ({
+  ...env,
+  TOLLGATE_DATA: undefined,
+  DATABASE_URL: undefined,
+  TOLLGATE_LAUNCHER: undefined,
+})
+
 /** Links the bundles of the configuration's own data folder: a start without any takes seconds. */
 const shareCache = (cache: string, data: string): void => {
   mkdirSync(data, { recursive: true })
@@ -93,7 +101,7 @@ const shareCache = (cache: string, data: string): void => {
 const CREDIT = ['accounts', 'credit', 'admin', '1000000']
 const addCredit = async (config: string, env: Terminal['env']): Promise<void> => {
   const child = spawn(process.execPath, [PROGRAM, ...CREDIT, '-c', config], {
-    env: { ...env, TOLLGATE_DATA: undefined, DATABASE_URL: undefined } as NodeJS.ProcessEnv,
+    env: envOfChild(env),
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let output = ''

@@ -85,7 +85,8 @@ const serve = (address: StoreAddress, store: Sqlite, lock: StoreLock): void => {
   forgetAbsent(queue, clients)
   process.on('message', (message: { type?: string }) => message.type === 'stop' && shutDown())
   // A terminal or a supervisor signals the whole group, but the writer must end last.
-  for (const event of ['disconnect', 'SIGINT', 'SIGTERM']) process.on(event, shutDownIfUnused)
+  for (const event of ['disconnect', 'SIGINT', 'SIGTERM', 'SIGQUIT'])
+    process.on(event, shutDownIfUnused)
 }
 
 /** Forgets the lists of clients that have not reconnected after `REPEATABLE` ms. */

@@ -20,6 +20,8 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const dataFolder = usedFolder(join(mkdtempSync(join(tmpdir(), 'tollgate-cases-')), 'data'))
 t.teardown(() => rmSync(dirname(dataFolder), { recursive: true }))
 const env = {
+  // As below an old Node, which is the parent of the command and not of its gateway.
+  TOLLGATE_LAUNCHER: '1',
   ...operatorEnv(),
   ...CODE_ENV,
   TOLLGATE_CONFIG: `${ROOT}routes.yaml`,

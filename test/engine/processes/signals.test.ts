@@ -4,10 +4,12 @@ import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { onSignals } from '../../../engine/processes/signals.ts'
 
-/** The calls that the primary gets. `byNpm`: as if `npm start` ran. */
-const install = (t: Test, byNpm: false | 'start' | 'npx' = false) => {
+/** The calls that the primary gets. `byNpm`: as if `npm start` ran; `launcher`: the old Node. */
+const install = (t: Test, byNpm: false | 'start' | 'npx' = false, launcher?: number) => {
   const calls: string[] = []
   const { npm_lifecycle_event: event, npm_package_name: name } = process.env
+  if (launcher === undefined) delete process.env.TOLLGATE_LAUNCHER
+  else process.env.TOLLGATE_LAUNCHER = String(launcher)
   const restore = (key: string, value: string | undefined): void => {
     if (value === undefined) delete process.env[key]
     else process.env[key] = value
@@ -62,12 +64,9 @@ t.test('signals: under npm the gateway stops when its parent has ended', async t
 
 t.test('signals: below an old Node the gateway stops if that one ended before', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
-  process.env.TOLLGATE_LAUNCHER = String(process.ppid + 1)
-  t.teardown(() => {
-    delete process.env.TOLLGATE_LAUNCHER
-    mock.timers.reset()
-  })
-  const { calls } = install(t)
+  t.teardown(() => mock.timers.reset())
+  const { calls } = install(t, false, process.ppid + 1)
+  t.notOk('TOLLGATE_LAUNCHER' in process.env, 'a child process has another parent')
   t.same(calls, [])
   mock.timers.tick(1_000)
   t.same(calls, ['stop 143'])

@@ -4,9 +4,11 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import t from 'tap'
 import { storeIdentity } from '../../../../engine/store/address.ts'
-import { readMoveMark, removeMoveMark } from '../../../../engine/store/move/mark.ts'
+import { readMoveMark, removeMoveMark, writeMoveMark } from '../../../../engine/store/move/mark.ts'
+import { openLock } from '../../../../engine/store/sqlite/store-lock.ts'
 import { tollgate } from '../../../helpers/gateway/command-line.ts'
 import { eventually, spawnPrimary, startPrimary } from '../../../helpers/gateway/primary.ts'
+import { commandOf, processesOf } from '../../../helpers/process-tree.ts'
 import { sharedPostgres } from '../../../helpers/store/postgres.ts'
 import { seededStore } from '../seeded-store.ts'
 
@@ -113,6 +115,20 @@ t.test('moved store: nothing writes to the source while it is moved', async t =>
   t.match(credit, { code: 3, err: /another program has its lock/ })
   await client.query('SELECT pg_advisory_unlock_all()')
   t.match(await move, { code: 0 })
+})
+
+t.test('moved store: a command that waited for the end of a move writes nothing', async t => {
+  const dataFolder = await seededStore(t, CONFIG, { accounts: 1, charges: 0 })
+  const file = `${dataFolder}/tollgate.db`
+  const lock = openLock(file)
+  t.equal(lock.take(), true)
+  const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
+  const credit = tollgate(['accounts', 'credit', 'account 1 é✓', '5'], env)
+  const isWriter = (pid: number) => commandOf(pid).includes(`sqlite:${file}`)
+  await eventually(() => processesOf(process.pid).some(isWriter))
+  writeMoveMark(file, 'postgres://db.internal:5432/x', Date.now())
+  lock.close()
+  t.match(await credit, { code: 3, err: /was moved to postgres:\/\/db\.internal/ })
 })
 
 t.test('other store: a command beside a gateway that uses another one refuses', async t => {
