@@ -396,6 +396,16 @@ export const requestFactsOf = (
   const absent = factsOf(Object.fromEntries(openEntries.filter(([name]) => names.has(name))), at)
   return factsOf(body, at, { ...absent.attributes, ...defaults })
 }
+/** The facts of a hold: a target may drop a tier, and its upstream then serves its own standard. */
+export const heldFactsOf = (facts: Facts, defaultTiers: Attributes): Facts => {
+  const { attributes = NOTHING } = facts
+  const open = Object.keys(defaultTiers).filter(
+    name => attributes[name] !== undefined && attributes[name] !== defaultTiers[name],
+  )
+  if (open.length === 0) return facts
+  return { ...facts, attributes: { ...attributes, ...Object.fromEntries(open.map(asOpen)) } }
+}
+const asOpen = (name: string): readonly [string, Attribute] => [name, OPEN]
 /** Others are left out, refused, or cost what the standard costs. */
 const pricedHeaderTiers = (headers: Exchange['request']['headers'], { tiers }: Rule): Attributes =>
   Object.fromEntries(

@@ -36,6 +36,11 @@ export class ToolKeeping {
       return true
     }
   }
+  /** Whether a target may get another format than the client's, in which members are dropped. */
+  needsTranslation({ targets }: Pick<Exchange, 'targets'>): boolean {
+    const { name } = this.#format ?? {}
+    return name === undefined || targets.some(each => !supportsFormat(this.#formatsOf(each), name))
+  }
   #formatsOf(target: Target): readonly string[] {
     return supportedFormats(target, this.#upstreams[target.upstream])
   }

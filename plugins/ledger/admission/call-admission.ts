@@ -4,6 +4,7 @@ import { errors } from '../../../engine/errors.ts'
 import type { Exchange, Host, Json } from '../../../engine/plugin.ts'
 import {
   embeddingBounds,
+  heldFactsOf,
   namesOfUnknownTools,
   requestBoundsOf,
   requestFactsOf,
@@ -115,12 +116,15 @@ export class CallAdmission {
       getsTools: () => this.#toolKeeping.reachesTarget(exchange, body),
     })
     const bounds = storage ? storageBoundsOf(usual, storage) : usual
-    const worstCost = price.worstCase.of(bounds, facts)
+    const heldFacts = this.#toolKeeping.needsTranslation(exchange)
+      ? heldFactsOf(facts, price.defaultTiers)
+      : facts
+    const worstCost = price.worstCase.of(bounds, heldFacts)
     const { nanos: cost } = worstCost
     const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
     if (missingMeters.length > 0)
       throw refusal('METER_UNPRICED', [toolNamesOf(body, missingMeters).join(', ')])
-    const bounded = { ...order, bounds, facts, cost, body, size }
+    const bounded = { ...order, bounds, facts: heldFacts, cost, body, size }
     const reserving = this.#reserver.reserve(exchange, account, price.rule, bounded)
     const reserved = reserving instanceof Promise ? await reserving : reserving
     if ('model' in reserved) return reserved

@@ -6,6 +6,7 @@ import { printFormula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
 import {
   embeddingBounds,
+  heldFactsOf,
   namesOfUnknownTools,
   requestBoundsOf,
   requestFactsOf,
@@ -132,7 +133,8 @@ const mostOf = (price: Price, body: Json, size: number, at: number, route: Route
   const sentBody = price.tierRule === 'pass' ? body : withoutUnpricedTiers(body, price.rule.tiers)
   const { bounds } = requestBoundsOf(sentBody, size, price, 0, limits)
   const facts = requestFactsOf(sentBody, at, price, openAttributesOf({ route }))
-  const worstCost = quote(price.rule, bounds, facts)
+  const heldFacts = heldFactsOf(facts, price.defaultTiers)
+  const worstCost = quote(price.rule, bounds, heldFacts)
   const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
   return {
     most: printMoney(worstCost.nanos),

@@ -2,8 +2,9 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
-import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
+import { factsOf, heldFactsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
+import { worstCase } from '../../../plugins/billing/worst-case.ts'
 
 const report = (): void => {}
 const currency = compileCurrency({ name: 'USD' }, [], report)
@@ -46,4 +47,21 @@ t.test('request attributes: each text is short, and a store keeps it', async t =
     for (const text of ['x'.repeat(65), 'a\0', 'a\ud800'])
       t.same(factsOf(bodyOf(text), 0).attributes, {}, JSON.stringify(text))
   }
+})
+
+t.test('hold of a tier: covers the standard of an upstream whose target drops it', async t => {
+  const input = [
+    { price: 1, when: { service_tier: 'flex' } },
+    { price: 4, when: { service_tier: 'priority' } },
+    2,
+  ]
+  const { rule } = capacityOf({ input, output: 0 })
+  const costOf = (body: Json, defaultTiers: Readonly<Record<string, string>>): bigint =>
+    worstCase(rule, { prompt: 1, completion: 0 }, heldFactsOf(factsOf(body, 0), defaultTiers)).nanos
+  const flex = { service_tier: 'flex' }
+  const standard = costOf(flex, {})
+  for (const tier of ['priority', 'auto'])
+    t.equal(costOf(flex, { service_tier: tier }), standard * 2n, tier)
+  t.equal(costOf(flex, flex), standard, 'the same tier')
+  t.equal(costOf({}, flex), standard, 'a request without a tier is held as before')
 })
