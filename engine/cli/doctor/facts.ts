@@ -11,6 +11,7 @@ import { checkInstanceLock } from '../../processes/primary/instance-lock.ts'
 import { findRunning, type RunningGateway } from '../../processes/running-gateway.ts'
 import { openFileLimit } from '../../request/open-file-limit.ts'
 import { isPostgres, locate, storeIdentity, withoutPassword } from '../../store/database.ts'
+import { usesOtherStore } from '../store/store-in-use.ts'
 import { describeStore, type StoreDescription } from './describe-store.ts'
 
 export interface Facts {
@@ -77,7 +78,7 @@ export const gatherFacts = async (
     data: folderFacts(folder),
     running: running && {
       pid: running.pid,
-      otherStore: otherStoreOf(running, settings),
+      otherStore: await otherStoreOf(running, settings),
     },
     ports,
     store,
@@ -85,16 +86,15 @@ export const gatherFacts = async (
   }
 }
 
-const otherStoreOf = ({ store }: RunningGateway, { database, data }: Settings) => {
-  const here = identityOf(database, data)
-  return store === undefined || store === here ? undefined : { running: store, here }
-}
-const identityOf = (database: string, data: string): string => {
+const otherStoreOf = async (running: RunningGateway, { database, data }: Settings) => {
+  const { store } = running
+  if (store === undefined) return undefined
   try {
-    return storeIdentity(database, data)
+    const here = storeIdentity(database, data)
+    return (await usesOtherStore(running, database, data)) ? { running: store, here } : undefined
   } catch {
     // `describeStore` reports a URL that names no store.
-    return withoutPassword(database)
+    return { running: store, here: withoutPassword(database) }
   }
 }
 

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { errors } from '../../errors.ts'
 import { isCode } from '../../kit.ts'
-import { findRunning, isAlive } from '../../processes/running-gateway.ts'
+import { findRunning, isAlive, type RunningGateway } from '../../processes/running-gateway.ts'
 import {
   isPostgres,
   isWriterListening,
@@ -58,6 +58,17 @@ const lookAt = async (url: string, data: string): Promise<StoreUse | undefined> 
   return lookAtStore(url, data).catch(() => undefined)
 }
 
+/** Whether the running gateway of the data folder uses another store. */
+export const usesOtherStore = async (
+  running: RunningGateway,
+  url: string,
+  data: string,
+): Promise<boolean> => isOther(running, storeIdentity(url, data), await lookAt(url, data))
+
+/** The spelling of an address decides only if the database does not know the gateway. */
+const isOther = ({ store }: RunningGateway, here: string, look: StoreUse | undefined): boolean =>
+  store !== undefined && !(look?.isInUse ?? store === here)
+
 const refuseOther = async (
   url: string,
   data: string,
@@ -65,9 +76,7 @@ const refuseOther = async (
 ): Promise<void> => {
   const here = storeIdentity(url, data)
   const running = findRunning(data)
-  // The spelling of an address decides only if the database does not know the gateway.
-  const isOther = running?.store !== undefined && !(look?.isInUse ?? running.store === here)
-  if (isOther && (await isAlive(running))) {
+  if (running && isOther(running, here, look) && (await isAlive(running))) {
     const schema = running.store === here && look ? ` (schema ${look.schema})` : ''
     throw fault('STORE_OTHER', [running.pid, data, running.store, `${here}${schema}`])
   }

@@ -1,7 +1,8 @@
 /** Instance lock: allows one gateway per data folder. Limits, the writer and CLI commands rely on
  *  it. */
-import { mkdirSync } from 'node:fs'
+import { accessSync, constants, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isCode } from '../../kit.ts'
 import type { StoreLock } from '../../store/sqlite/store-lock.ts'
 import { findRunning, isAlive } from '../running-gateway.ts'
 
@@ -13,11 +14,24 @@ export type InstanceLock = { readonly lock: StoreLock | undefined } | { readonly
 export const takeInstanceLock = async (data: string): Promise<InstanceLock> => {
   const reason = await checkInstanceLock(data)
   if (reason !== undefined) return { reason }
+  const file = join(data, 'gateway')
+  if (isOfAnotherUser(`${file}.lock`))
+    return {
+      reason: `this user may not write ${file}.lock, so another gateway on this data folder would not be noticed; start the gateway as the user of the folder, or give the file to this one`,
+    }
   const { openLock } = await import('../../store/sqlite/store-lock.ts')
   const lock = lockFolder(data, openLock)
   if (lock !== 'busy') return { lock }
   return {
-    reason: `the data folder "${data}" is in use by another gateway, which starts or ends now; stop that one, or set settings.data to another folder`,
+    reason: `the data folder "${data}" is in use by another gateway, which starts or ends now, or its file system has no locks, as some network file systems; stop that gateway, or set settings.data to another folder`,
+  }
+}
+const isOfAnotherUser = (lockFile: string): boolean => {
+  try {
+    accessSync(lockFile, constants.R_OK | constants.W_OK)
+    return false
+  } catch (error) {
+    return isCode(error, 'EACCES', 'EPERM')
   }
 }
 /** Undefined for a folder that cannot be written: what writes to it reports that. */

@@ -162,8 +162,11 @@ t.test('other store: a command beside a gateway that uses another one refuses', 
     `${url}?application_name=x`,
     url.replace('127.0.0.1', '127.0.0.1,127.0.0.1'),
     `postgres://${username}:${password}@/${pathname.slice(1)}?host=${server.folder}&port=${port}`,
-  ])
+  ]) {
     t.match(await tollgate(['accounts', 'list'], { ...shell, DATABASE_URL: spelled }), { code: 0 })
+    const doctor = await tollgate(['doctor'], { ...shell, DATABASE_URL: spelled })
+    t.notMatch(doctor.out, /uses the store/)
+  }
   // Another schema of it, by the address and by the user.
   const database = pathname.slice(1)
   const schema = `${url}?options=-c%20search_path%3Daside`
