@@ -70,12 +70,13 @@ export const SUITES: Readonly<Record<string, Suite>> = {
 /** Tests that `test/suites/ci/NAME.test.ts` runs instead: each takes a second of CPU time or more,
  *  beside tests of the same part that take less. */
 const CI_TESTS = [
-  'engine/cli/{plugin-new,quote,runtime,standalone,unread-output,unusable-store}.test.ts',
+  'engine/cli/{command-line,plugin-new,quote,runtime,standalone,unread-output,unusable-store}.test.ts',
   'engine/config/{plugin-order,yaml/edited-files,yaml/parsed-text}.test.ts',
   'engine/processes/{builder-client,memory/idle-memory,start-record}.test.ts',
   'engine/quota/allowance-machines.test.ts',
   'engine/cli/store/moved-store.test.ts',
-  'engine/store/{command,jobs,on-crash-statements,postgres/reaping,sqlite/writer-killed}.test.ts',
+  'engine/store/{command,jobs,on-crash-statements,sqlite/writer-killed}.test.ts',
+  'engine/store/postgres/{pooler,reaping}.test.ts',
   'engine/upstream/connections.test.ts',
   'plugins/account/pricing.test.ts',
   'plugins/action-log/processes.test.ts',
@@ -96,6 +97,7 @@ const CI_TESTS = [
   'plugins/task/{providers,refresh,unknown,usage,videos}.test.ts',
   'plugins/webhooks/endpoint-slots.test.ts',
   'journeys/accounts/{identity,provider-sign-in}.test.ts',
+  'journeys/billed/served/tiers.test.ts',
   'journeys/billed/{cache,huge-events,journal,mirror,rules,socket-targets,tags}.test.ts',
   'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
   'journeys/inside-formats/{audio-declared,cohere-chat,images-*,preset-conversations}.test.ts',
