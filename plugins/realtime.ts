@@ -15,7 +15,7 @@ import {
 } from './formats/fields.ts'
 import { omitZeroMeters } from './formats/format.ts'
 import { mergeServed, servedByHeaders, servedOf } from './formats/served.ts'
-import { withOwnNames } from './formats/stream/count-names.ts'
+import { AUDIO_NAMES, withOwnNames } from './formats/stream/count-names.ts'
 import { PROMPT_METERS } from './formats/token-meters.ts'
 import {
   type Attributes,
@@ -202,12 +202,7 @@ class SessionUsage {
 }
 const SESSION_USAGE: Slot<SessionUsage> = { name: 'session-usage' }
 
-const ownNames = withOwnNames({
-  input: 'input_tokens',
-  output: 'output_tokens',
-  inputDetails: 'input_token_details',
-  outputDetails: 'output_token_details',
-})
+const ownNames = withOwnNames(AUDIO_NAMES)
 /** A model that has a price for seconds alone is the one that transcribes. */
 const transcriptMetersOf = (usage: Fields, prices: PricedMeters | undefined): Meters => {
   const bySeconds = prices?.has('seconds') && !prices.has('transcription_seconds')

@@ -22,7 +22,7 @@ import type { Media, Text } from '../formats/hub/content.ts'
 import { dataUrl, parseDataUrl } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
 import { OPENAI_SERVED } from '../formats/served.ts'
-import { withOwnNames } from '../formats/stream/count-names.ts'
+import { CHAT_NAMES, withOwnNames } from '../formats/stream/count-names.ts'
 import { promptTokensIn, promptTokensOf } from '../formats/token-meters.ts'
 import { constant, described, integer, list, number, object, text } from '../shapes.ts'
 import type { Meters } from '../slots.ts'
@@ -115,12 +115,7 @@ export const openai: EmbeddingFormat = {
   },
 }
 
-const ownNames = withOwnNames({
-  input: 'prompt_tokens',
-  output: 'completion_tokens',
-  inputDetails: 'prompt_tokens_details',
-  total: 'total_tokens',
-})
+const ownNames = withOwnNames(CHAT_NAMES)
 /** OpenAI's names, those of Voyage (`total_tokens` alone), and Cohere's `meta`. Undefined: no valid
  *  count. */
 const metersOf = ({ usage, meta }: Fields): Meters | undefined => {

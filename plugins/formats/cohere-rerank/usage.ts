@@ -4,18 +4,14 @@ import type { Meters, PricedMeters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, parseJson } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
 import { BYTES_PER_TOKEN } from '../prompt-tokens.ts'
-import { withOwnNames } from '../stream/count-names.ts'
+import { CHAT_NAMES, withOwnNames } from '../stream/count-names.ts'
 import { FieldExtractor } from '../stream/field-extractor.ts'
 import { promptTokensIn } from '../token-meters.ts'
 
 /** Documents of one search unit. */
 const DOCUMENTS_PER_UNIT = 100
 
-export const ownNames = withOwnNames({
-  input: 'prompt_tokens',
-  output: 'completion_tokens',
-  total: 'total_tokens',
-})
+export const ownNames = withOwnNames(CHAT_NAMES)
 
 /** Cohere has `meta.billed_units`, SiliconFlow `meta.tokens`; Jina, Voyage and vLLM have
  *  `usage`. */

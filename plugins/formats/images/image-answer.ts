@@ -12,7 +12,7 @@ import {
 import { omitZeroMeters } from '../format.ts'
 import type { Media } from '../hub/content.ts'
 import { parseDataUrl } from '../media/media.ts'
-import { withOwnNames } from '../stream/count-names.ts'
+import { RESPONSES_NAMES, withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import { completionTokensOf, promptTokensOf } from '../token-meters.ts'
 
@@ -44,12 +44,7 @@ const MIME_BY_PREFIX: readonly (readonly [start: string, mime: string])[] = [
 export const imageMimeOf = (data: string): string =>
   MIME_BY_PREFIX.find(([start]) => data.startsWith(start))?.[1] ?? 'image/png'
 
-export const ownNames = withOwnNames({
-  input: 'input_tokens',
-  output: 'output_tokens',
-  inputDetails: 'input_tokens_details',
-  outputDetails: 'output_tokens_details',
-})
+export const ownNames = withOwnNames(RESPONSES_NAMES)
 
 /** `images`: their number. Token counts are present only if the upstream counts tokens.
  *  `svg_usage`: those of the model that drew vector graphics. */

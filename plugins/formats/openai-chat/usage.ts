@@ -3,7 +3,7 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { metersOfCalls } from '../hosted-tools.ts'
-import { withOwnNames } from '../stream/count-names.ts'
+import { CHAT_NAMES, withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
   cachedTokensOf,
@@ -21,13 +21,7 @@ export const countsIn = (body: Fields): Fields | undefined => {
   return isFields(usage) ? usage : undefined
 }
 
-export const ownNames = withOwnNames({
-  input: 'prompt_tokens',
-  output: 'completion_tokens',
-  inputDetails: 'prompt_tokens_details',
-  total: 'total_tokens',
-  outputDetails: 'completion_tokens_details',
-})
+export const ownNames = withOwnNames(CHAT_NAMES)
 
 /** `prompt_tokens` includes cached, cache write and audio tokens; `completion_tokens` includes
  *  thoughts, audio and images. */

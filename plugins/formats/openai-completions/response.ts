@@ -17,7 +17,7 @@ import type { Answer, Choice, Stop } from '../hub/answer.ts'
 import type { EncodeContext } from '../hub/codec.ts'
 import type { Content } from '../hub/content.ts'
 import { dataUrl } from '../media/media.ts'
-import { withOwnNames } from '../stream/count-names.ts'
+import { CHAT_NAMES, withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import { cachedTokensOf, completionTokensOf, promptTokensOf } from '../token-meters.ts'
 import { readLogprobs, writeLogprobs } from './logprobs.ts'
@@ -27,12 +27,7 @@ import { echoOf } from './request.ts'
 
 export const countsIn = ({ usage }: Fields): Fields | undefined =>
   isFields(usage) ? usage : undefined
-export const ownNames = withOwnNames({
-  input: 'prompt_tokens',
-  output: 'completion_tokens',
-  inputDetails: 'prompt_tokens_details',
-  outputDetails: 'completion_tokens_details',
-})
+export const ownNames = withOwnNames(CHAT_NAMES)
 /** `prompt_tokens` includes cached tokens; `completion_tokens` includes thoughts. */
 export const metersOf = (sentUsage: Fields): Meters => {
   const usage = ownNames(sentUsage)

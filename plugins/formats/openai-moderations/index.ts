@@ -5,12 +5,12 @@ import { count, type Fields, isFields } from '../fields.ts'
 import { type Format, omitZeroMeters } from '../format.ts'
 import { estimatePromptTokens } from '../prompt-tokens.ts'
 import { OPENAI_SERVED } from '../served.ts'
-import { withOwnNames } from '../stream/count-names.ts'
+import { CHAT_NAMES, withOwnNames } from '../stream/count-names.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
 import { OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 
-const ownNames = withOwnNames({ input: 'prompt_tokens', output: 'completion_tokens' })
+const ownNames = withOwnNames(CHAT_NAMES)
 const metersOf = (sentUsage: Fields): Meters => {
   const usage = ownNames(sentUsage)
   // Some upstreams send both names, and one of them as 0.

@@ -5,7 +5,7 @@ import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
 import { firstNamed, type ServedFacts, servedOf } from '../served.ts'
-import { withOwnNames } from '../stream/count-names.ts'
+import { RESPONSES_NAMES, withOwnNames } from '../stream/count-names.ts'
 import { capCount } from '../stream/reported-usage.ts'
 import {
   cachedTokensOf,
@@ -14,13 +14,7 @@ import {
   promptTokensOf,
 } from '../token-meters.ts'
 
-export const ownNames = withOwnNames({
-  input: 'input_tokens',
-  output: 'output_tokens',
-  inputDetails: 'input_tokens_details',
-  total: 'total_tokens',
-  outputDetails: 'output_tokens_details',
-})
+export const ownNames = withOwnNames(RESPONSES_NAMES)
 
 export const metersOf = (sentUsage: Fields): Meters => {
   const usage = ownNames(sentUsage)

@@ -4,14 +4,10 @@ import type { Meters, PricedMeters, Usage } from '../../slots.ts'
 import { certaintyOf } from '../audio/usage-certainty.ts'
 import { count, type Fields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
-import { withOwnNames } from '../stream/count-names.ts'
+import { AUDIO_NAMES, withOwnNames } from '../stream/count-names.ts'
 import { Transcript } from './transcript.ts'
 
-export const ownNames = withOwnNames({
-  input: 'input_tokens',
-  output: 'output_tokens',
-  inputDetails: 'input_token_details',
-})
+export const ownNames = withOwnNames(AUDIO_NAMES)
 
 /** `{type: duration, seconds}`, or tokens, nearly all of which are audio. */
 export const metersOf = (sentUsage: Fields): Meters => {

@@ -15,6 +15,28 @@ interface CountNames {
   readonly total?: string
 }
 
+export const CHAT_NAMES: CountNames = {
+  input: 'prompt_tokens',
+  output: 'completion_tokens',
+  inputDetails: 'prompt_tokens_details',
+  outputDetails: 'completion_tokens_details',
+  total: 'total_tokens',
+}
+export const RESPONSES_NAMES: CountNames = {
+  input: 'input_tokens',
+  output: 'output_tokens',
+  inputDetails: 'input_tokens_details',
+  outputDetails: 'output_tokens_details',
+  total: 'total_tokens',
+}
+/** Of transcriptions and realtime sessions. */
+export const AUDIO_NAMES: CountNames = {
+  input: 'input_tokens',
+  output: 'output_tokens',
+  inputDetails: 'input_token_details',
+  outputDetails: 'output_token_details',
+}
+
 /** In snake case. */
 const NAMES: ReadonlyMap<string, keyof CountNames> = new Map([
   // OpenAI's chat. Oracle's Generative AI spells them `promptTokens` and `promptTokensDetails`
