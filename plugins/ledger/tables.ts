@@ -12,6 +12,7 @@ import { planTables } from './plans/tables.ts'
 import { TAG_SUMS } from './views/tag-days.ts'
 import {
   BACKFILL,
+  IS_REFUND,
   OUTPUT_SUMS,
   SUM_REFUND,
   SUM_RELEASED,
@@ -193,7 +194,6 @@ const TIME_INDEXES = `
 const SUMMED = 'ALTER TABLE charges ADD COLUMN summed BIGINT'
 const IS_UNSUMMED = "NEW.state = 'settled' AND NEW.summed IS NULL"
 const IS_RELEASED = "OLD.state = 'open' AND NEW.state = 'released'"
-const IS_REFUND = "NEW.kind = 'refund' AND NEW.request IS NOT NULL"
 
 /** The rows that `tollgate archive` has moved to files. `archives`: the files; `removed`: how many
  *  of their charges the ledger no longer has. `archived_charges`: sums for the balance of accounts,

@@ -2,6 +2,7 @@
  *  neither an account nor a key: leases, holds and reaping treat it like any other. */
 import type { Sql, Statement } from '../../../engine/plugin.ts'
 import { openWallet } from '../statements.ts'
+import { IS_REFUND } from '../views/usage-days.ts'
 import { setAlerts } from './alert-tables.ts'
 import type { Budget } from './section.ts'
 
@@ -55,7 +56,6 @@ const refunded = (numbers: Numbers): string => `
 const IS_SETTLED = "OLD.state = 'open' AND NEW.state = 'settled' AND NEW.budgets IS NOT NULL"
 const IS_RELEASED_KEPT =
   "OLD.state = 'open' AND NEW.state = 'released' AND NEW.process IS NULL AND NEW.budgets IS NOT NULL"
-const IS_REFUND = "NEW.kind = 'refund' AND NEW.request IS NOT NULL"
 const TRIGGERS = [
   ['settled', 'UPDATE OF state ON charges', IS_SETTLED, settled],
   ['released', 'UPDATE OF state ON charges', IS_RELEASED_KEPT, released],

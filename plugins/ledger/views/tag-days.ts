@@ -9,6 +9,7 @@ import {
   type Dialect,
   dayOf,
   edges,
+  IS_REFUND,
   metersOf,
   perDialect,
   periodOfAccount,
@@ -85,7 +86,6 @@ const BACKFILL = perDialect(
 export const TAGGED_BY_LIST = 3
 const IS_INSERTED = `coalesce(NEW.summed, 0) < ${TAGGED_BY_LIST} AND ${isTagged('NEW')}`
 const IS_SETTLED = `OLD.state = 'open' AND ${isTagged('NEW')}`
-const IS_REFUND = "NEW.kind = 'refund' AND NEW.request IS NOT NULL"
 /** Wallets are locked before sums: triggers of PostgreSQL fire in the order of their names, and
  *  that of inserted charges at the commit, since earlier versions change the wallets after it. */
 export const TAG_SUMS = {

@@ -95,6 +95,8 @@ export const SUM_SETTLED = perDialect(
 export const SUM_RELEASED = `
   INSERT INTO usage_days (day, account, key, model, failed) VALUES (${GROUP('NEW')}, 1)
   ${ON_SAME} ${plus('failed')}`
+/** Whether the entry `NEW` of an account gives back a charge. */
+export const IS_REFUND = "NEW.kind = 'refund' AND NEW.request IS NOT NULL"
 /** On the day of the call. */
 export const SUM_REFUND = `
   UPDATE usage_days SET refunded = refunded + NEW.amount
