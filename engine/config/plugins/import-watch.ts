@@ -1,5 +1,5 @@
-/** Collects what modules start while they are imported and what would go on after them: timers,
- *  servers, processes, threads, watchers. */
+/** Collects the timers, servers, processes, threads and watchers that modules start while they are
+ *  imported, and ends them. */
 import { createHook, executionAsyncId } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
@@ -46,12 +46,13 @@ export const watchImport = (): { end(): Promise<readonly StartedResource[]> } =>
   const started: StartedResource[] = []
   const hook = createHook({
     init(id, type, trigger, resource) {
-      const stack = moduleStack() ?? stacks.get(executionAsyncId()) ?? stacks.get(trigger)
+      const own = stackHere()
+      const before = stacks.get(executionAsyncId()) ?? stacks.get(trigger)
+      const stack = MODULE_CODE.test(own) ? own : before
       if (stack === undefined) return
       stacks.set(id, stack)
       const [what, end] = KINDS[type] ?? []
       if (what === undefined || !end) return
-      const own = stackHere()
       if (type === 'Timeout' && isTimerOfNode(own)) return
       const each = { what, stack: `${own}\n${stack}` }
       running.set(id, () => {
@@ -99,7 +100,4 @@ const stackHere = (): string => {
   return stack
 }
 /** Modules and scripts are evaluated in these functions; all other code runs concurrently. */
-const moduleStack = (): string | undefined => {
-  const stack = stackHere()
-  return /ModuleJob|loadScript/.test(stack) ? stack : undefined
-}
+const MODULE_CODE = /ModuleJob|loadScript/
