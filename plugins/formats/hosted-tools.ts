@@ -23,6 +23,8 @@ interface HostedTool {
   /** Any of them may count a call. Empty: the answer's usage counts all that is billed. */
   readonly meters: readonly Meter[]
 }
+/** Plugins of OpenRouter that add nothing to the prompt. */
+const READS_NOTHING = /^plugins\.(?:auto-router|response-healing|moderation|context-compression)$/
 const HOSTED_TOOLS: readonly HostedTool[] = [
   // Gemini 2.5 bills an answer with searches, Gemini 3 each query, the others each call.
   {
@@ -59,14 +61,20 @@ const HOSTED_TOOLS: readonly HostedTool[] = [
   {
     unit: 'token',
     names:
-      /^(?:web_?fetch.*|url_?context|mcp|mcp_?servers?|mcp_?toolset|tool_search.*|advisor.*|programmatic_tool_calling|plugins\.(?:auto-router|response-healing|moderation|context-compression))$/i,
+      /^(?:web_?fetch.*|url_?context|mcp|mcp_?servers?|mcp_?toolset|tool_search.*|advisor.*|programmatic_tool_calling)$/i,
     ran: /^(?:web_fetch|url_context|mcp|mcp_list_tools|mcp_approval_request|tool_search(?:_tool_.*)?|advisor|program|multi_agent)$/,
+    meters: [],
+  },
+  {
+    unit: 'token',
+    names: new RegExp(READS_NOTHING.source, 'i'),
+    ran: /(?!)/,
     meters: [],
   },
   // An agent runs its own tools, which its answer counts.
   { unit: 'token', names: /^agent$/, ran: /(?!)/, meters: [] },
 ]
-/** Types of tools that clients run: they have no price. A `shell` may be hosted, see `nameOf`. */
+/** Types of tools that clients run: they have no price. A `shell` may be hosted, see `namesOf`. */
 const CLIENT_TOOLS =
   /^(?:function|custom|builtin_function|function_?declarations|namespace|computer(?:_?use.*|_\d+|_toolset.*)?|bash_\d+|text_editor_\d+|memory_\d+|browser_toolset.*|local_shell|shell|apply_patch|cache_?point|tool_?spec)$/i
 const CLIENT_CALLS =
@@ -99,8 +107,6 @@ export const offeredTools = (body: Fields): readonly OfferedTool[] => {
 const NO_OFFERS: readonly OfferedTool[] = []
 /** Tools whose definition the request has itself: it bounds what the model reads of them. */
 const DEFINED_HERE = /^(?:custom|function_?declarations|namespace|cache_?point|tool_?spec)$/i
-/** Plugins that add nothing to the prompt. */
-const READS_NOTHING = /^plugins\.(?:auto-router|response-healing|moderation|context-compression)$/
 /** Tools of the provider's definition that the client runs: their results come in later requests.
  *  Sets of tools are not among them. */
 const RUN_BY_CLIENT =
@@ -118,8 +124,8 @@ const everyMember = (tool: Fields, names: RegExp): boolean =>
 export const clientToolTokens = (body: Fields): number =>
   listsOf(body).filter(isRunByClient).length * CLIENT_TOOL_TOKENS
 
-/** Whether the model may read what the request does not bound: results of tools that the provider
- *  runs, and definitions of tools that it alone knows. */
+/** Whether the model may read more than the request has: results of tools that the provider runs,
+ *  and definitions of tools that only the provider knows. */
 export const readsBeyondRequest = (body: Fields): boolean =>
   listsOf(body).some(isDefinedElsewhere) ||
   memberNames(body).some(name => !READS_NOTHING.test(name))
