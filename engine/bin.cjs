@@ -60,8 +60,8 @@ const change = binary => {
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'])
     process.on(signal, () => {
       // A terminal sends its keys to the whole process group: the child has the signal already.
-      const isOfKey = signal === 'SIGINT' || signal === 'SIGQUIT'
-      if (!isOfKey || !process.stdin.isTTY) child.kill(signal)
+      const isTerminalSignal = signal === 'SIGINT' || signal === 'SIGQUIT'
+      if (!isTerminalSignal || !process.stdin.isTTY) child.kill(signal)
     })
   const child = spawn(binary, [...process.execArgv, __filename, ...process.argv.slice(2)], {
     stdio: 'inherit',

@@ -17,8 +17,8 @@ const ECHO_WINDOW = 1_000
 /** Installs the signal handlers. Returns a function that removes them. */
 export const onSignals = (primary: SignalActions): (() => void) => {
   const launcher = takeLauncher()
-  const isBelow = launcher !== undefined || isBelowNpm(process.env)
-  const stop = isBelow ? withoutEcho(code => primary.stop(code)) : primary.stop.bind(primary)
+  const hasLauncher = launcher !== undefined || isBelowNpm(process.env)
+  const stop = hasLauncher ? withoutEcho(code => primary.stop(code)) : primary.stop.bind(primary)
   const listeners: readonly (readonly [NodeJS.Signals, () => void])[] = [
     ['SIGTERM', () => void stop(143)],
     ['SIGINT', () => void stop(130)],
@@ -27,8 +27,8 @@ export const onSignals = (primary: SignalActions): (() => void) => {
     ['SIGUSR2', () => primary.renew()],
   ]
   for (const [signal, listener] of listeners) process.on(signal, listener)
-  // Some npm versions do not forward every signal, and a killed process forwards none.
-  const unwatch = isBelow ? watchParent(launcher, () => void stop(143)) : () => {}
+  // npm or the launcher may end without passing a signal on: its end then stops the gateway.
+  const unwatch = hasLauncher ? watchParent(launcher, () => void stop(143)) : () => {}
   return () => {
     unwatch()
     for (const [signal, listener] of listeners) process.off(signal, listener)

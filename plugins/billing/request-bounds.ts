@@ -86,9 +86,9 @@ export interface RequestBounds {
   readonly isWithoutTools: boolean
   /** Whether the request offers a tool that the upstream runs. */
   readonly hasHostedTools: boolean
-  /** Whether the model may read what the bytes of the request do not bound: media that are
-   *  elsewhere, and what tools of the provider find. */
-  readonly hasMedia: boolean
+  /** Whether the prompt may be longer than the request: with media that the request only names, and
+   *  with what tools of the provider find. */
+  readonly isPromptOpen: boolean
   /** Whether the client set an output limit, or wants several results at once. */
   readonly isLimited: boolean
 }
@@ -122,8 +122,8 @@ interface TargetRequest {
   readonly size: number
 }
 
-/** How the upstream gets a request. */
-export interface SentRequest {
+/** Facts about a request that its body does not show. */
+export interface RequestContext {
   /** Files of the gateway that it names, which are sent in their place. */
   readonly files?: ReadonlyMap<string, KnownFile> | undefined
   /** Whether a target gets the tools with which a model reads more than the request has. It may
@@ -139,7 +139,7 @@ export const requestBoundsOf = (
   capacity: Capacity,
   files = 0,
   format?: Limiting,
-  outgoing: SentRequest = {},
+  known: RequestContext = {},
 ): RequestBounds => {
   const { output, context, rule } = capacity
   const fields = isFields(body) ? body : {}
@@ -151,8 +151,8 @@ export const requestBoundsOf = (
   const tools = toolBounds(fields, rule)
   // Prices without tokens of the prompt need no bound of it.
   const countsInput = rule.pricingMeters.has('input')
-  const media = countsInput ? mediaReferencesIn(fields, outgoing.files) : undefined
-  const readsMore = countsInput && readsBeyondRequest(fields) && (outgoing.getsTools?.() ?? true)
+  const media = countsInput ? mediaReferencesIn(fields, known.files) : undefined
+  const readsMore = countsInput && readsBeyondRequest(fields) && (known.getsTools?.() ?? true)
   const definitions = countsInput ? clientToolTokens(fields) : 0
   const inputs = Math.max(1, format?.inputsIn?.(fields) ?? 1)
   const passes = passesIn(fields)
@@ -162,7 +162,7 @@ export const requestBoundsOf = (
     // Audio models ignore an output limit.
     isLimited:
       limit !== undefined || copies > 1 || files > 0 || rule.pricingMeters.has('characters'),
-    hasMedia: media !== undefined || readsMore,
+    isPromptOpen: media !== undefined || readsMore,
     bounds: {
       prompt:
         promptBound(fields, size + definitions, capacity, { media, readsMore, inputs }) * passes,

@@ -16,8 +16,8 @@ export const routeFormat = (host: FormatHost): Format | undefined =>
 export const isForEmbeddings = (route: Pick<Route, 'option'>): boolean =>
   route.option('embed') !== undefined
 
-/** The choices of providers of images and searches that a request leaves open: their answers may
- *  name them. */
+/** Settings that a request may leave to the provider of an image or a search: the answer may say
+ *  what the provider chose. */
 const OPEN_ATTRIBUTES: readonly string[] = [
   'quality',
   'size',

@@ -115,8 +115,8 @@ const REPLACE_SECRET = perKind(kind =>
 /** The credentials that a person or a program keeps. */
 export type Rotated = 'key' | 'system-token'
 /** Matches no row, and so rejects, for the digest of an earlier secret. */
-const CLAIM_SECRET = sql(
-  'claim secret',
+const REQUIRE_UNUSED_SECRET = sql(
+  'require unused secret',
   `UPDATE credential_changes SET number = number
    WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM earlier_secrets WHERE digest = ?)`,
 )
@@ -131,13 +131,13 @@ const END_SECRETS = sql(
    WHERE kind = ? AND credential = ? AND until > ?`,
 )
 const FORGET_SECRETS = sql('forget secrets', 'DELETE FROM earlier_secrets WHERE until < ?')
-const keepText = (table: string): string =>
+const requireText = (table: string): string =>
   `UPDATE ${table} SET limits = limits WHERE id = ? AND coalesce(limits, '') = coalesce(CAST(? AS TEXT), '')`
 const SUSPEND = sql('suspend', 'UPDATE accounts SET suspended = ? WHERE id = ?')
 const LIMIT = sql('limit', 'UPDATE accounts SET limits = ? WHERE id = ?')
-const KEEP_LIMITS = {
-  accounts: sql('keep limits of account', keepText('accounts')),
-  api_keys: sql('keep limits of key', keepText('api_keys')),
+const REQUIRE_LIMITS = {
+  accounts: sql('require limits of account', requireText('accounts')),
+  api_keys: sql('require limits of key', requireText('api_keys')),
 } as const
 const TOUCH = perKind(kind =>
   sql(`touch ${kind}`, `UPDATE ${TABLES[kind]} SET change = ${NOW_AT} WHERE account = ?`),
@@ -215,7 +215,14 @@ export interface NewCredential extends Pick<AccountKey, 'name' | 'models' | 'lim
 export const addKey = (key: NewCredential, now: number): readonly Statement[] => [
   change,
   ...(key.isImported
-    ? [{ sql: CLAIM_SECRET, values: [key.secret.digest], rows: 1, otherwise: 'SECRET_EXISTS' }]
+    ? [
+        {
+          sql: REQUIRE_UNUSED_SECRET,
+          values: [key.secret.digest],
+          rows: 1,
+          otherwise: 'SECRET_EXISTS',
+        },
+      ]
     : []),
   {
     sql: ADD_KEY,
@@ -322,14 +329,14 @@ export const limitAccount = (id: number, limits: OwnLimits | null): readonly Sta
 
 /** Rejects with LIMITS_CHANGED unless the stored limits are this text; null: none. Before a change
  *  in one list. */
-export const keepLimits = (
-  table: keyof typeof KEEP_LIMITS,
+export const requireLimits = (
+  table: keyof typeof REQUIRE_LIMITS,
   id: number,
   limits: Value | undefined,
 ): readonly Statement[] => [
   change,
   {
-    sql: KEEP_LIMITS[table],
+    sql: REQUIRE_LIMITS[table],
     values: [id, limits ?? null],
     rows: 1,
     otherwise: 'LIMITS_CHANGED',

@@ -114,7 +114,8 @@ export interface UsageFacts {
   /** Converts the counts to the gateway's meters, after `ownNames`. A part of a count never exceeds
    *  the whole. */
   meters(counts: Fields): Meters
-  /** Renames counts that a compatible upstream spells in its own way. Absent: it spells none so. */
+  /** Renames counts that a compatible upstream spells in its own way. Absent: no upstream is
+   *  known that does. */
   ownNames?(counts: Fields): Fields
   /** Members of the counts that sum input and output. An invalid or missing sum is estimated. */
   readonly sums: { readonly input: readonly string[]; readonly output: readonly string[] }

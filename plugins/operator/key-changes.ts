@@ -17,18 +17,18 @@ import {
   addToken,
   type CredentialChanges,
   changeCredential,
-  keepLimits,
   type NewCredential,
   type Rotated,
   readmitIdentity,
   replaceSecret,
+  requireLimits,
   revoke,
 } from '../credentials/statements.ts'
 import { changeKeyQuota } from '../ledger/views/key-quotas.ts'
 import { fault } from './faults.ts'
 import { checkModels } from './key-settings.ts'
 import { type FoundKey, findKey, NOUNS } from './keys.ts'
-import { type LimitChanges, limitsAfter, repeatWhileChanged } from './limits.ts'
+import { type LimitChanges, limitsAfter, retryLimitsChange } from './limits.ts'
 import type { Context } from './operation.ts'
 import type { OwnKind } from './own-keys.ts'
 import { isoTime, jsonOf, whenCode } from './rows.ts'
@@ -114,7 +114,7 @@ export const changeKey = (
   id: number,
   changes: KeyChanges,
 ): Promise<void> =>
-  repeatWhileChanged(NOUNS[kind], id, () => changeKeyOnce(context, kind, id, changes))
+  retryLimitsChange(NOUNS[kind], id, () => changeKeyOnce(context, kind, id, changes))
 
 const changeKeyOnce = async (
   context: Context,
@@ -132,7 +132,7 @@ const changeKeyOnce = async (
   const limits = limitChanges && limitsAfter(jsonOf(row.limits), limitChanges)
   const settings = { ...others, limits }
   const list = [
-    ...(limitChanges && kind === 'key' ? keepLimits('api_keys', id, row.limits) : []),
+    ...(limitChanges && kind === 'key' ? requireLimits('api_keys', id, row.limits) : []),
     ...changeCredential(kind, id, Number(row.account), settings),
     ...(funds ? changeKeyQuota(funds, settings, now) : []),
     ...(member === undefined ? [] : giveToMember(kind, id, member)),

@@ -53,7 +53,7 @@ export const limitsAfter = (before: Limits | null, changes: LimitChanges | null)
 const ATTEMPTS = 5
 /** Repeats a change whose limits were changed by another process since it read them. Throws
  *  KEY_CHANGED. */
-export const repeatWhileChanged = async <T>(
+export const retryLimitsChange = async <T>(
   noun: string,
   id: number,
   change: () => Promise<T>,

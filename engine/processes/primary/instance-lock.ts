@@ -20,7 +20,7 @@ export const takeInstanceLock = async (data: string): Promise<InstanceLock> => {
       reason: `this user may not write ${file}.lock, so another gateway on this data folder would not be noticed; start the gateway as the user of the folder, or give the file to this one`,
     }
   const { openLock } = await import('../../store/sqlite/store-lock.ts')
-  const lock = lockFolder(data, openLock)
+  const lock = lockFolder(data, file, openLock)
   if (lock !== 'busy') return { lock }
   return {
     reason: `the data folder "${data}" is in use by another gateway, which starts or ends now, or its file system has no locks, as some network file systems; stop that gateway, or set settings.data to another folder`,
@@ -37,13 +37,14 @@ const isOfAnotherUser = (lockFile: string): boolean => {
 /** Undefined for a folder that cannot be written: what writes to it reports that. */
 const lockFolder = (
   data: string,
+  file: string,
   openLock: (file: string) => StoreLock,
 ): StoreLock | 'busy' | undefined => {
   let mask: number | undefined
   try {
     mkdirSync(data, { recursive: true, mode: 0o700 })
     mask = process.umask(0o177)
-    const lock = openLock(join(data, 'gateway'))
+    const lock = openLock(file)
     if (lock.take()) return lock
     lock.close()
     return 'busy'

@@ -123,7 +123,7 @@ export class Reserver {
     const { bounds, cost } = request
     const canLimit = !bounds.isLimited && this.#hasOutputLimit
     let result = await this.#take(payer, cost, request)
-    for (let attempts = canLimit || bounds.hasMedia ? ATTEMPTS : 0; attempts > 0; attempts--) {
+    for (let attempts = canLimit || bounds.isPromptOpen ? ATTEMPTS : 0; attempts > 0; attempts--) {
       if (!result.shortage || result.change) break
       const available = await ledger.available(onlyHard(result.payer))
       const part = available > 0n ? partialHold(rule, request, available, canLimit) : undefined
@@ -179,8 +179,8 @@ const partialHold = (
   available: bigint,
   canLimit: boolean,
 ): PartialHold | undefined => {
-  const { bounds, hasMedia } = request.bounds
-  if (hasMedia) return partialMediaHold(rule, request, available, canLimit)
+  const { bounds, isPromptOpen } = request.bounds
+  if (isPromptOpen) return partialMediaHold(rule, request, available, canLimit)
   const outputLimit = coverableTokens(rule, bounds, request.facts, available)
   if (outputLimit < MIN_OUTPUT) return undefined
   const { nanos } = worstCase(rule, { ...bounds, completion: outputLimit }, request.facts)

@@ -126,7 +126,8 @@ const textsOf = (tags: Tags): readonly string[] =>
 const printTags = (tags: Tags): string => textsOf(tags).join(', ')
 /** A column `served` with tags has this text, and no other: quotes in values are escaped. */
 export const TAGS_MARK = '"tags":{'
-/** The same tags in SQL of PostgreSQL, as JSON: names and values have no braces. */
+/** An SQL expression of PostgreSQL for the tags in the column, as JSON. It ends at the first brace,
+ *  since names and values of tags have none. */
 export const tagsInPostgres = (row: string): string =>
   `substring(${row}.served from '${TAGS_MARK.slice(0, -1)}([{][^}]*[}])')`
 /** The tags of a column `served`, in order. Most columns have none: those are not parsed. */

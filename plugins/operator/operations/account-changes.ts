@@ -6,9 +6,9 @@ import { findAccount } from '../../credentials/find.ts'
 import { nameOf, roleOf } from '../../credentials/input.ts'
 import {
   createAccount,
-  keepLimits,
   limitAccount,
   renameAccount,
+  requireLimits,
 } from '../../credentials/statements.ts'
 import { object as row } from '../../shapes.ts'
 import type { AccountRow } from '../../views.ts'
@@ -20,7 +20,7 @@ import {
   LIMIT_OPTIONS,
   limitChanges,
   limitsAfter,
-  repeatWhileChanged,
+  retryLimitsChange,
 } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { singleRow, whenCode } from '../rows.ts'
@@ -80,12 +80,12 @@ export const accountsLimit = operation({
   },
   async run({ store }, { account, limits: changes }) {
     const { id } = await findAccount(store, account)
-    await repeatWhileChanged('account', id, async () => {
+    await retryLimitsChange('account', id, async () => {
       const before = await accountRowById(store, id)
       const limits = limitsAfter(before.limits, changes)
       const text = before.limits && JSON.stringify(before.limits)
       await store.change(
-        [...(changes ? keepLimits('accounts', id, text) : []), ...limitAccount(id, limits)],
+        [...(changes ? requireLimits('accounts', id, text) : []), ...limitAccount(id, limits)],
         { object: objectOf(before), before: { limits: before.limits }, after: { limits } },
       )
     })

@@ -1,4 +1,4 @@
-/** Usage reports that compatible upstreams spell in their own ways, in every reader of counts. */
+/** Every reader of usage reports knows the names that compatible upstreams use in them. */
 import t, { type Test } from 'tap'
 import { google } from '../../../plugins/embed/google.ts'
 import { openai } from '../../../plugins/embed/openai.ts'

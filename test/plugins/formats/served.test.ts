@@ -1,4 +1,4 @@
-/** Facts of answers that are stored: texts that PostgreSQL refuses are left out. */
+/** Texts of answers that PostgreSQL cannot store are left out of the facts about a call. */
 import t from 'tap'
 import { servedByHeaders, servedOf } from '../../../plugins/formats/served.ts'
 

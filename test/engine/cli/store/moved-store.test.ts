@@ -105,7 +105,7 @@ t.test('moved store: nothing writes to the source while it is moved', async t =>
   const client = new pg.Client(url)
   await client.connect()
   t.teardown(() => client.end())
-  // The move waits for this lock, which every other session of the database asks for, too.
+  // This session has a lock that the move needs, so the move waits until the lock is released.
   await client.query('SELECT pg_advisory_lock(7164390215508164975)')
   const move = tollgate(['move', '--to', url], env)
   const waits = `SELECT 1 FROM pg_stat_activity
