@@ -48,7 +48,7 @@ export default {
           return Buffer.from(JSON.stringify(event))
         })
         slots.set(SESSION_USAGE, new SessionUsage(exchange))
-        slots.set(OWNER_WATCH, createOwnerWatch(host, slots.toJson()))
+        slots.set(OWNER_WATCH, createOwnerWatch(host, slots))
         await next()
         slots.set(SERVED, servedByHeaders(exchange.reply.headers, exchange))
       },

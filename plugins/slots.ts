@@ -61,6 +61,9 @@ export interface AccountKey {
 /** Set by `auth` before the request is forwarded; final then. */
 export const ACCOUNT: Slot<Account> = { name: 'account', keep: true }
 
+/** Of the secret that opened a WebSocket: it may end while the session is open. Set by `auth`. */
+export const SECRET_DIGEST: Slot<string> = { name: 'secret digest' }
+
 /** The requested model. JSON, since durable tasks store it. */
 export interface Model {
   /** The name that the client sent. Tasks store this member under this name. */

@@ -17,7 +17,7 @@ import { missingCredentialText } from '../credentials/missing-credential.ts'
 import { requireScope } from '../credentials/scopes.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
 import { cookieName, hasSecureUrl, isFromConsole } from '../credentials/session-cookie.ts'
-import { ACCOUNT, type Account } from '../slots.ts'
+import { ACCOUNT, type Account, SECRET_DIGEST } from '../slots.ts'
 import type { PlaceRules } from '../zones/rule.ts'
 import { accountOf, KIND_NAMES, requireRole } from './admission.ts'
 
@@ -86,6 +86,7 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
     const account = accountOf(entry, { limiter, address: exchange.request.client.address, role })
     checkRights(account, exchange, options)
     exchange.slots.set(ACCOUNT, account)
+    if (options.isWebSocket) exchange.slots.set(SECRET_DIGEST, entry.digest)
     places.applyAccount(exchange, account)
   }
   return {

@@ -52,6 +52,11 @@ const END_SESSIONS = sql(
   'end sessions',
   `UPDATE sessions SET revoked = ?, change = ${NOW_AT} WHERE token = ? AND revoked IS NULL`,
 )
+const BOUND_SESSIONS = sql(
+  'bound sessions',
+  `UPDATE sessions SET expires = ?, change = ${NOW_AT}
+   WHERE token = ? AND revoked IS NULL AND (expires IS NULL OR expires > ?)`,
+)
 const END_OF_IDENTITY = sql(
   'end sessions of identity',
   `UPDATE sessions SET revoked = ?, change = ${NOW_AT} WHERE identity = ? AND revoked IS NULL`,
@@ -385,7 +390,7 @@ export const deleteAccount = (id: number, name: string, now: number): readonly S
 const KEEP_EARLIER = 30 * 86_400_000
 /** Gives a credential another secret: its number, limits and use stay. `until`: how long the
  *  earlier secret is one of the same credential, ms since 1970; undefined: it ends at once, and so
- *  do those before it. Rejects with KEY_UNKNOWN when another process has changed the secret or
+ *  do those before it. Sessions that a system token began end with that secret. Rejects with KEY_UNKNOWN when another process has changed the secret or
  *  revoked it. */
 export const replaceSecret = (
   kind: Rotated,
@@ -393,18 +398,22 @@ export const replaceSecret = (
   earlier: { readonly digest: string; readonly until: number | undefined },
   secret: Secret,
   now: number,
-): readonly Statement[] => [
-  change,
-  {
-    sql: REPLACE_SECRET[kind],
-    values: [secret.digest, secret.prefix, secret.lastFour, id, earlier.digest],
-    rows: 1,
-    otherwise: 'KEY_UNKNOWN',
-  },
-  { sql: FORGET_SECRETS, values: [now - KEEP_EARLIER] },
-  ...(earlier.until === undefined ? [{ sql: END_SECRETS, values: [now, kind, id, now] }] : []),
-  { sql: KEEP_SECRET, values: [earlier.digest, kind, id, earlier.until ?? now], rows: 1 },
-]
+): readonly Statement[] => {
+  const end = earlier.until ?? now
+  return [
+    change,
+    {
+      sql: REPLACE_SECRET[kind],
+      values: [secret.digest, secret.prefix, secret.lastFour, id, earlier.digest],
+      rows: 1,
+      otherwise: 'KEY_UNKNOWN',
+    },
+    { sql: FORGET_SECRETS, values: [now - KEEP_EARLIER] },
+    ...(earlier.until === undefined ? [{ sql: END_SECRETS, values: [now, kind, id, now] }] : []),
+    { sql: KEEP_SECRET, values: [earlier.digest, kind, id, end], rows: 1 },
+    ...(kind === 'system-token' ? [{ sql: BOUND_SESSIONS, values: [end, id, end] }] : []),
+  ]
+}
 
 const NO_LIMITS =
   'NULL AS models, NULL AS limits, NULL AS quota, NULL AS quota_period, NULL AS period_quota'
@@ -442,15 +451,18 @@ export const FIND = perKind(kind =>
 )
 /** Whether an account is suspended, and whether the credential of its work has ended: a key, a
  *  system token, or a session of the console, which stands for its member and for the identity or
- *  the token that began it. ms or null. Parameters: session, key, token, member, account. */
+ *  the token that began it. `until`: when the secret ends, if a digest is given and the credential
+ *  has another secret by now. ms or null. Parameters: session, key, token, member, digest,
+ *  account. */
 export const FIND_OWNER = sql(
   'find owner',
   `SELECT a.suspended, coalesce(k.revoked, t.revoked, m.removed) AS revoked,
-     coalesce(k.expires, CASE WHEN s.id IS NULL THEN t.expires END) AS expires
+     coalesce(k.expires, CASE WHEN s.id IS NULL THEN t.expires END) AS expires, e.until
    FROM accounts a LEFT JOIN sessions s ON s.id = CAST(? AS BIGINT)
      LEFT JOIN api_keys k ON k.id = coalesce(CAST(? AS BIGINT), s.identity)
      LEFT JOIN system_tokens t ON t.id = coalesce(CAST(? AS BIGINT), s.token)
      LEFT JOIN members m ON m.id = CAST(? AS BIGINT)
+     LEFT JOIN earlier_secrets e ON e.digest = CAST(? AS TEXT)
    WHERE a.id = ?`,
 )
 /** The number of digests in one batched read. Unused parameters are ''. */

@@ -1,6 +1,8 @@
 /** Billing of realtime sessions: a hold before the session opens, charges by the usage of each
  *  answer, and a close with an error event when the balance ends. */
 import t from 'tap'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { replaceSecret } from '../../../plugins/credentials/statements.ts'
 import { type Client, openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
 import {
   type Customer,
@@ -363,4 +365,27 @@ t.test('realtime: each response of a session is priced by its own tier', async t
     attributes: { service_tier: 'priority, default' },
   })
   await deleteCharges()
+})
+
+t.test('realtime: a session ends with the secret that opened it', async t => {
+  await customer.credit(UNIT)
+  const [key] = await rows(`SELECT id, digest FROM api_keys WHERE account = ${customer.account}`)
+  const old = await dial('quiet')
+  sendEvents(old, { type: 'session.update' })
+  await old.until(1)
+  const secret = makeSecret('key')
+  const earlier = { digest: String(key?.digest), until: undefined }
+  await database.write(replaceSecret('key', Number(key?.id), earlier, secret, Date.now()))
+  const latest = await openSocket(`${gateway.url}/v1/realtime?model=quiet`, [], {
+    headers: { authorization: `Bearer ${secret.text}` },
+  })
+  while (old.socket.readyState === old.socket.OPEN) {
+    sendEvents(old, { type: 'response.create' })
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  t.match(await old.closed, { code: 1008, reason: /expired/ })
+  sendEvents(latest, { type: 'session.update' })
+  t.match(await latest.until(1), [/session.update/])
+  latest.socket.close()
+  await latest.closed
 })

@@ -4,11 +4,12 @@ import t from 'tap'
 import type { OpenDatabase } from '../../../engine/store/database.ts'
 import { giveSessionToIdentity } from '../../../plugins/credentials/identity-sessions.ts'
 import { addMember, giveToMember, removeMember } from '../../../plugins/credentials/members.ts'
-import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { makeSecret, type Secret } from '../../../plugins/credentials/secret.ts'
 import {
   addSession,
   changeCredential,
   deleteAccount,
+  FIND,
   replaceSecret,
   revoke,
   suspendAccount,
@@ -47,9 +48,9 @@ const openTeam = async (t: Test, engine: Engine) => {
   const member = { id: Number(added.at(-1)?.[0]?.id), name: 'ben', role: 'member' } as const
   const key = await accounts.key(id)
   /** The code of the refusal of work with this credential; undefined: it may begin. */
-  const codeOf = async (credential: Partial<Account>) => {
+  const codeOf = async (credential: Partial<Account>, digest?: string) => {
     const account = { id, name: 'team', role: 'customer', ...credential }
-    return (await refusalOfOwner(host, { [ACCOUNT.name]: account as never }))?.code
+    return (await refusalOfOwner(host, { [ACCOUNT.name]: account as never }, digest))?.code
   }
   const begin = async (from: number | undefined): Promise<{ id: number; digest: string }> => {
     const secret = makeSecret('session')
@@ -83,6 +84,47 @@ for (const engine of ENGINES) {
     t.equal(await codeOf(ofKey), undefined, 'work belongs to the key, not to its secret')
     await revokeKey(database, first.id)
     t.equal(await codeOf(ofKey), 'AUTH_REVOKED')
+  })
+
+  t.test(`owner on ${engine}: an open session ends with the secret that opened it`, async t => {
+    const clock = stillDate(t)
+    const { database, first, ofKey, codeOf } = await openTeam(t, engine)
+    const [second, third] = [makeSecret('key'), makeSecret('key')]
+    const rotate = (digest: string, until: number | undefined, secret = second) =>
+      database.write(replaceSecret('key', first.id, { digest, until }, secret, Date.now()))
+    t.equal(await codeOf(ofKey, first.digest), undefined)
+    await rotate(first.digest, START + MINUTE)
+    clock.pass(MINUTE - 1)
+    t.equal(await codeOf(ofKey, first.digest), undefined)
+    clock.pass(1)
+    t.equal(await codeOf(ofKey, first.digest), 'AUTH_EXPIRED')
+    t.equal(await codeOf(ofKey, second.digest), undefined)
+    await rotate(second.digest, undefined, third)
+    t.equal(await codeOf(ofKey, second.digest), 'AUTH_EXPIRED')
+    t.equal(await codeOf(ofKey, third.digest), undefined)
+    await revokeKey(database, first.id)
+    t.equal(await codeOf(ofKey, third.digest), 'AUTH_REVOKED')
+  })
+
+  t.test(`owner on ${engine}: sessions of a system token end with its secret`, async t => {
+    const { database, id, begin, ...accounts } = await openTeam(t, engine)
+    const [token, other] = [await accounts.token(id), await accounts.token(id)]
+    const sessions = [await begin(token.id), await begin(other.id), await begin(undefined)]
+    const expiries = async () => {
+      const rows = sessions.map(({ digest }) => database.read(FIND.session, [digest]))
+      return (await Promise.all(rows)).map(([row]) => row?.expires && Number(row.expires))
+    }
+    const rotate = (digest: string, until: number | undefined, secret: Secret, now: number) =>
+      database.write(replaceSecret('system-token', token.id, { digest, until }, secret, now))
+    const [second, third] = [makeSecret('system-token'), makeSecret('system-token')]
+    await rotate(token.digest, START + MINUTE, second, START)
+    t.same(await expiries(), [START + MINUTE, null, null])
+    const late = await begin(token.id)
+    await rotate(second.digest, START + 5 * MINUTE, third, START)
+    sessions.push(late)
+    t.same(await expiries(), [START + MINUTE, null, null, START + 5 * MINUTE])
+    await rotate(third.digest, undefined, makeSecret('system-token'), START + 2)
+    t.same(await expiries(), [START + 2, null, null, START + 2])
   })
 
   t.test(`owner on ${engine}: the work of a member ends when he leaves the team`, async t => {
