@@ -6,7 +6,7 @@ import type { Rule } from '../billing/rule.ts'
 import type { MirrorRule } from '../catalogue/mirror.ts'
 import type { NamedTarget } from '../conversion/send-prompt.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
-import { ACCOUNT, CHARGE, type Meters, USAGE } from '../slots.ts'
+import { ACCOUNT, type Account, CHARGE, type Meters, USAGE } from '../slots.ts'
 
 /** `mirror:` of a model. */
 export interface ModelMirror {
@@ -33,7 +33,7 @@ export interface CallFacts {
 export interface Copy {
   readonly own: ModelMirror
   readonly request: string
-  readonly account: number | null
+  readonly account: Account | undefined
   readonly prompt: Prompt
   /** Bytes. */
   readonly size: number
@@ -53,7 +53,7 @@ export const copyOf = ({
 }): Copy => ({
   own,
   request: exchange.id,
-  account: exchange.slots.get(ACCOUNT)?.id ?? null,
+  account: exchange.slots.get(ACCOUNT),
   prompt: withoutPeople(prompt),
   size: sizeOf(prompt, exchange),
   first: factsOf(exchange, outcome),

@@ -1,13 +1,14 @@
 /** The copies of one process: they wait in a bounded queue, are sent a few at a time, and are
  *  compared with their first calls in metrics and the log. */
 import { largeTurn } from '../../engine/kit.ts'
-import type { Fault, HostBase } from '../../engine/plugin.ts'
+import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { price } from '../billing/price.ts'
 import { toExactUsage } from '../billing/usage.ts'
 import { sendingFormat, sendPrompt } from '../conversion/send-prompt.ts'
+import { refusalOfOwner } from '../credentials/work-owner.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
-import type { Meters } from '../slots.ts'
+import { ACCOUNT, type Meters } from '../slots.ts'
 import type { CallFacts, Copy } from './copy.ts'
 
 /** Copies that wait, and their bytes; more are dropped and counted. */
@@ -23,7 +24,7 @@ const TOKENS = 'mirror_tokens_total'
 const COST = 'mirror_cost_total'
 export const METRICS = {
   [LOST_METRIC]:
-    'Chosen requests that were not sent a second time: the queue was full (`queue`), the target is not permitted (`zone`), the provider would run tools (`tools`) or has to know an earlier response (`stored`), or the process or its configuration ended (`closed`).',
+    'Chosen requests that were not sent a second time: the queue was full (`queue`), the target is not permitted (`zone`), the provider would run tools (`tools`) or has to know an earlier response (`stored`), the owner of the call has ended (`owner`), or the process or its configuration ended (`closed`).',
   [CALLS]:
     'Calls of models with `mirror:` that were sent twice, by side (`first`, `mirror`) and result: `ok`, a status, or the code of a fault.',
   [SECONDS]: 'Times to the whole answer of calls that were sent twice, by side.',
@@ -81,12 +82,21 @@ export class Mirror {
   }
   async #run(copy: Copy): Promise<void> {
     await largeTurn()
-    const mirror = await this.#send(copy)
+    const mirror = (await this.#hasOwner(copy)) ? await this.#send(copy) : undefined
     this.#size = Math.max(0, this.#size - copy.size)
     this.#running--
     if (this.#closing.signal.aborted) this.#lose(copy, 'closed')
-    else this.#report(copy, mirror)
+    else if (mirror) this.#report(copy, mirror)
+    else this.#lose(copy, 'owner')
     this.#start()
+  }
+  /** Whether the key or the account of the call may still begin work; not if the store is away. */
+  #hasOwner({ account }: Copy): Promise<boolean> {
+    const slots = account ? { [ACCOUNT.name]: account as unknown as Json } : {}
+    return refusalOfOwner(this.#host, slots).then(
+      refusal => refusal === undefined,
+      () => false,
+    )
   }
   /** Never rejects. */
   async #send({ own: { target, rule, price: rule_ }, prompt }: Copy): Promise<CallFacts> {
@@ -118,7 +128,10 @@ export class Mirror {
         metrics.count(TOKENS, { ...labels, meter }, call.usage?.[meter] ?? 0)
       if (call.cost !== null) metrics.count(COST, labels, Number(call.cost))
     }
-    log.info({ request, account, model, first, mirror }, 'a call was sent twice')
+    log.info(
+      { request, account: account?.id ?? null, model, first, mirror },
+      'a call was sent twice',
+    )
   }
 }
 

@@ -12,7 +12,7 @@ const copyOf = (size: number, upstream = 'own') =>
   ({
     own: { model: 'words', rule: { timeout: 1_000 }, target: { upstream, name: 'x' } },
     request: 'req_1',
-    account: 1,
+    account: { id: 1, name: 'ann', role: 'customer' },
     prompt: { turns: [], tools: [], settings: {}, stream: false, includeUsage: false, body: {} },
     size,
     first: { target: 'up/x', status: 200, error: null, ms: 1, usage: null, cost: null },
@@ -22,8 +22,10 @@ const copyOf = (size: number, upstream = 'own') =>
 const startMirror = () => {
   const leaving = new AbortController()
   const counts: string[] = []
-  const sends: { readonly signal: AbortSignal }[] = []
+  const sends: { readonly signal: AbortSignal; end(): void }[] = []
+  const owner: { find(): Promise<object | undefined> } = { find: async () => undefined }
   const host = {
+    share: () => owner,
     log: SILENT_LOG,
     formats: {},
     membership: { leaving: leaving.signal },
@@ -34,15 +36,17 @@ const startMirror = () => {
         void counts.push(`${name} ${reason ?? result}`),
     },
     send: (_: string, request: { readonly signal: AbortSignal }) => {
-      sends.push(request)
-      return new Promise((_, reject) =>
-        request.signal.addEventListener('abort', () => reject(new Error('aborted'))),
-      )
+      const { promise, reject } = Promise.withResolvers<never>()
+      const end = () => reject(new Error('ended'))
+      request.signal.addEventListener('abort', end)
+      sends.push({ signal: request.signal, end })
+      return promise
     },
   } as unknown as HostBase
-  return { mirror: new Mirror(host), counts, sends, leaving }
+  return { mirror: new Mirror(host), counts, sends, leaving, owner }
 }
 const FULL = 'mirror_lost_total queue'
+const OWNER = 'mirror_lost_total owner'
 const CLOSED = 'mirror_lost_total closed'
 
 t.test('mirror: a silent target fills the queue, and further copies are dropped', async t => {
@@ -79,6 +83,22 @@ t.test('mirror: a process that leaves ends its copies and takes no more', async 
   mirror.add(copyOf(10))
   await eventually(() => counts.length === 2)
   t.same(counts, [CLOSED, CLOSED])
+})
+
+t.test('mirror: no copy starts after its owner has ended, or while the store is away', async t => {
+  const { mirror, counts, sends, owner } = startMirror()
+  for (let count = 0; count < 4; count++) mirror.add(copyOf(10))
+  await eventually(() => sends.length === 4)
+  for (let count = 0; count < 2; count++) mirror.add(copyOf(10))
+  const states = [{ code: 'AUTH_REVOKED' }, undefined]
+  owner.find = async () => {
+    if (states.length === 1) throw new Error('the store is away')
+    return states.shift()
+  }
+  for (const { end } of sends) end()
+  await eventually(() => counts.filter(each => each === OWNER).length === 2)
+  t.equal(sends.length, 4)
+  mirror.close()
 })
 
 t.test('mirror: a target whose formats cannot be written is an error of the copy', async t => {
