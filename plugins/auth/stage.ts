@@ -46,6 +46,16 @@ const checkRights = (
   requireScope(account, { isRead, isOfKeys })
 }
 
+const setAccount = (
+  { slots }: Exchange,
+  account: Account,
+  { digest }: Entry,
+  { isWebSocket }: AuthStageOptions,
+): void => {
+  slots.set(ACCOUNT, account)
+  if (isWebSocket) slots.set(SECRET_DIGEST, digest)
+}
+
 /** Checks the role and the rights of an account that a plugin has set. */
 const checkKnown = (account: Account, { role, access }: AuthStageOptions): void => {
   requireRole(role, account)
@@ -85,8 +95,7 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
   const admit = (exchange: Exchange, entry: Entry): void => {
     const account = accountOf(entry, { limiter, address: exchange.request.client.address, role })
     checkRights(account, exchange, options)
-    exchange.slots.set(ACCOUNT, account)
-    if (options.isWebSocket) exchange.slots.set(SECRET_DIGEST, entry.digest)
+    setAccount(exchange, account, entry, options)
     places.applyAccount(exchange, account)
   }
   return {

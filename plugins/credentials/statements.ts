@@ -390,8 +390,8 @@ export const deleteAccount = (id: number, name: string, now: number): readonly S
 const KEEP_EARLIER = 30 * 86_400_000
 /** Gives a credential another secret: its number, limits and use stay. `until`: how long the
  *  earlier secret is one of the same credential, ms since 1970; undefined: it ends at once, and so
- *  do those before it. Sessions that a system token began end with that secret. Rejects with KEY_UNKNOWN when another process has changed the secret or
- *  revoked it. */
+ *  do those before it. Sessions that a system token began end with that secret. Rejects with
+ *  KEY_UNKNOWN when another process has changed the secret or revoked it. */
 export const replaceSecret = (
   kind: Rotated,
   id: number,
