@@ -1,6 +1,10 @@
 /** Sends one request to an address that the operator configured, such as that of an identity
  *  provider: no egress rules, no redirects, one connection per request. */
+import { Readable } from 'node:stream'
 import type { SendToOperator } from '../plugin.ts'
+import { decodeReply } from '../response/decoded-source.ts'
+import { FilteredReply } from '../response/filters.ts'
+import { responseHeaders } from '../response/headers.ts'
 import { openConnector } from './connector.ts'
 import { sendMail } from './operator-mail.ts'
 
@@ -22,18 +26,15 @@ export const createOperatorRequest =
     })
     try {
       const path = address.pathname + address.search
-      const {
-        statusCode,
-        headers: fields,
-        body: reply,
-      } = await client.request({
-        method,
-        path,
-        headers,
-        body,
-        signal,
-      })
-      return { status: statusCode, headers: fields, text: await reply.text() }
+      const response = await client.request({ method, path, headers, body, signal })
+      const fields = responseHeaders(response.headers)
+      const encoded = Readable.from([Buffer.from(await response.body.arrayBuffer())])
+      const reply = decodeReply(
+        new FilteredReply(response.statusCode, fields, encoded),
+        address.host,
+      )
+      const bytes = await reply.bytes(LIMIT)
+      return { status: reply.status, headers: reply.headers, text: Buffer.from(bytes).toString() }
     } finally {
       await client.destroy()
       connector.close()

@@ -1,5 +1,5 @@
 /** Faults of the conversion between a client's format and a target's. */
-import { errors } from '../../engine/errors.ts'
+import { errors, TollgateError } from '../../engine/errors.ts'
 import type { Fault } from '../../engine/plugin.ts'
 import type { Stop } from '../formats/hub/answer.ts'
 
@@ -32,5 +32,11 @@ export const fault = errors({
   ],
 })
 
+/** The fault of an answer that breaks off, or cannot be decoded, before its content: nothing was
+ *  sent to the client, so another target may answer. */
+export const asRetryable = (cause: Fault): Fault => {
+  const { code, status, message, expose } = cause
+  return new TollgateError(code, status, message, { expose, retryable: true, cause })
+}
 export const modelFault = ({ message, raw }: Stop): Fault =>
   fault('UPSTREAM_BROKE_OFF', [message ?? raw ?? 'no reason given'])

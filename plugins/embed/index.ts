@@ -2,10 +2,10 @@
  *  in order, in the requested encoding. */
 import { oneOf, type RawOf } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
-import type { Attempt, Headers, Host, Plugin, Slot, Target } from '../../engine/plugin.ts'
+import type { Attempt, Fault, Headers, Host, Plugin, Slot, Target } from '../../engine/plugin.ts'
 import { clientFormat } from '../conversion/client-format-option.ts'
 import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
-import { fault as notHere } from '../conversion/faults.ts'
+import { asRetryable, fault as notHere } from '../conversion/faults.ts'
 import { MediaFetcher } from '../conversion/media-fetch.ts'
 import { estimateContentTokens } from '../conversion/token-estimate.ts'
 import {
@@ -211,8 +211,12 @@ const fetchImages = async (
   return { ...prompt, items }
 }
 
-const bodyOf = async ({ reply }: Attempt) => {
-  const body = parseJson(Buffer.from(await reply.bytes(ANSWER_LIMIT)).toString())
+const bodyOf = async (attempt: Attempt) => {
+  const bytes = await attempt.reply.bytes(ANSWER_LIMIT).catch((cause: Fault) => {
+    attempt.recordFailure()
+    throw asRetryable(cause)
+  })
+  const body = parseJson(Buffer.from(bytes).toString())
   if (!isFields(body)) throw fault('EMBEDDING_UNREADABLE')
   return body
 }

@@ -1,8 +1,7 @@
 /** The beginning of a reply until its first content: a target is chosen there, so that an error or
  *  silence before it leads to the next target or key. */
-import { TollgateError } from '../../engine/errors.ts'
 import type { Attempt, Bytes, Fault, Log } from '../../engine/plugin.ts'
-import { fault } from '../conversion/faults.ts'
+import { asRetryable, fault } from '../conversion/faults.ts'
 import { reportedFault } from '../conversion/upstream-error.ts'
 import { carriesContent, hasText, readFailure } from '../formats/content-facts.ts'
 import type { AnswerFacts, ContentFacts, Format, ReportedError } from '../formats/format.ts'
@@ -93,6 +92,17 @@ class AnswerBeginning implements Beginning {
     else this.error = result
   }
 }
+/** An answer that is not JSON, such as audio: its first bytes are content. */
+class BytesBeginning implements Beginning {
+  readonly hasEvents = false
+  readonly error = undefined
+  readonly hasEnded = false
+  isDecided = false
+  read(bytes: Bytes): void {
+    this.isDecided = bytes.length > 0
+  }
+  finish(): void {}
+}
 
 /** Waits for the first content; if no other target or key is left, for the first event. Returns the
  *  error that the stream reports before it. Throws a retryable fault if the stream is silent,
@@ -139,6 +149,12 @@ export const awaitAnswer = (
   facts: AnswerFacts,
   startedAt: number,
 ): Promise<ReportedError | undefined> => awaitChoice(attempt, new AnswerBeginning(facts), startedAt)
+
+/** The same for an answer that is not JSON. */
+export const awaitBytes = (
+  attempt: Attempt,
+  startedAt: number,
+): Promise<ReportedError | undefined> => awaitChoice(attempt, new BytesBeginning(), startedAt)
 
 const awaitChoice = async (
   attempt: Attempt,
@@ -201,9 +217,4 @@ const silence = ({ target, deadlines }: Attempt): Fault =>
 const failed = (attempt: Attempt, reason: Fault): Fault => {
   attempt.recordFailure(reason.status)
   return reason
-}
-/** A connection that breaks before the first content: nothing was sent to the client. */
-const asRetryable = (cause: Fault): Fault => {
-  const { code, status, message, expose } = cause
-  return new TollgateError(code, status, message, { expose, retryable: true, cause })
 }

@@ -22,7 +22,7 @@ import { AnswerFilter } from '../formats/stream/answer-watch.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import { StreamFilter, type WatchedMarks, watchedMarksOf } from '../formats/stream/stream-watch.ts'
 import { EXPANDED_REQUEST, METERED, MODEL, OUTPUT_LIMIT, type PricedMeters } from '../slots.ts'
-import { awaitAnswer, awaitContent, awaitElement, holdOf } from './first-content.ts'
+import { awaitAnswer, awaitBytes, awaitContent, awaitElement, holdOf } from './first-content.ts'
 import { watchHostedTools } from './hosted-tools.ts'
 import { passThroughListener } from './response/pass-through-listener.ts'
 
@@ -76,7 +76,7 @@ export class PassThrough {
     { startedAt }: SentRequest,
   ): Promise<ReportedError | undefined> | undefined {
     const { stream, answers } = this.#format
-    if (!isJson(attempt.reply)) return undefined
+    if (!isJson(attempt.reply)) return attempt.isLast ? undefined : awaitBytes(attempt, startedAt)
     if (this.#isArray(attempt)) return awaitElement(attempt, stream, startedAt)
     return answers && !attempt.isLast ? awaitAnswer(attempt, answers, startedAt) : undefined
   }

@@ -1,4 +1,5 @@
 /** Requests to addresses of the operator: through a proxy or directly, whole or not at all. */
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import { createOperatorRequest } from '../../../engine/egress/operator-request.ts'
 import type { AuthHost, Document, OperatorResponse } from '../../../engine/plugin.ts'
@@ -50,6 +51,32 @@ t.test('operator request: a plugin that authenticates has the proxy of its upstr
     { status: 200, text: 'token' },
   ])
 })
+
+t.test(
+  'operator request: a response that is compressed without being asked is decoded',
+  async t => {
+    const body = Buffer.from('{"keys":[]}')
+    const bodies: Readonly<Record<string, Buffer>> = {
+      GZIP: gzipSync(body),
+      zstd: zstdCompressSync(body),
+      'deflate, br': brotliCompressSync(deflateSync(body)),
+      snappy: body,
+      gzip: body,
+      'x-gzip': gzipSync(Buffer.alloc(64 * 1024 * 1024)),
+    }
+    const url = await startHttpUpstream(t, (incoming, response) => {
+      const coding = decodeURIComponent(incoming.url?.slice(1) ?? '')
+      response.writeHead(200, { 'content-encoding': coding }).end(bodies[coding])
+    })
+    const send = (coding: string) =>
+      createOperatorRequest()(`${url}/${encodeURIComponent(coding)}`, GET)
+    for (const coding of ['GZIP', 'zstd', 'deflate, br'])
+      t.match(await send(coding), { status: 200, text: '{"keys":[]}' }, coding)
+    await t.rejects(send('snappy'), { code: 'CODING_UNKNOWN' })
+    await t.rejects(send('gzip'), { code: 'CODING_CORRUPT' })
+    await t.rejects(send('x-gzip'), { code: 'REPLY_TOO_LARGE' })
+  },
+)
 
 t.test(
   'operator request: no redirect is followed, and no long or slow response awaited',
