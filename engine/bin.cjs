@@ -56,17 +56,15 @@ const findPinned = () => {
 
 /** Runs the same command on another binary; passes on signals and the exit code. */
 const change = binary => {
-  // Installed before the child starts: a signal in between would end only this process.
+  // Installed before the child starts: a signal in between would end only this process. A terminal
+  // sends its keys to the child as well, which takes both as one (engine/processes/signals.ts).
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'])
-    process.on(signal, () => {
-      // A terminal sends its keys to the whole process group: the child has the signal already.
-      const isTerminalSignal = signal === 'SIGINT' || signal === 'SIGQUIT'
-      if (!isTerminalSignal || !process.stdin.isTTY) child.kill(signal)
-    })
+    process.on(signal, () => child.kill(signal))
   const child = spawn(binary, [...process.execArgv, __filename, ...process.argv.slice(2)], {
-    stdio: 'inherit',
-    // The number tells the child whether this process still runs (engine/processes/signals.ts).
-    env: { ...process.env, [CHANGED]: '1', TOLLGATE_LAUNCHER: String(process.pid) },
+    // The channel closes when this process ends: the child then stops. Processes of the child have
+    // other channels.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, [CHANGED]: '1' },
   })
   // npm is the parent of this process, not of the child: only this process can see that npm ended.
   const { ppid } = process

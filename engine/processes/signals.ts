@@ -16,9 +16,8 @@ const ECHO_WINDOW = 1_000
 
 /** Installs the signal handlers. Returns a function that removes them. */
 export const onSignals = (primary: SignalActions): (() => void) => {
-  const launcher = takeLauncher()
-  const hasLauncher = launcher !== undefined || isBelowNpm(process.env)
-  const stop = hasLauncher ? withoutEcho(code => primary.stop(code)) : primary.stop.bind(primary)
+  const isBelowOther = isBelowLauncher() || isBelowNpm(process.env)
+  const stop = isBelowOther ? withoutEcho(code => primary.stop(code)) : primary.stop.bind(primary)
   const listeners: readonly (readonly [NodeJS.Signals, () => void])[] = [
     ['SIGTERM', () => void stop(143)],
     ['SIGINT', () => void stop(130)],
@@ -28,7 +27,7 @@ export const onSignals = (primary: SignalActions): (() => void) => {
   ]
   for (const [signal, listener] of listeners) process.on(signal, listener)
   // npm or the launcher may end without passing a signal on: its end then stops the gateway.
-  const unwatch = hasLauncher ? watchParent(launcher, () => void stop(143)) : () => {}
+  const unwatch = isBelowOther ? watchParent(() => void stop(143)) : () => {}
   return () => {
     unwatch()
     for (const [signal, listener] of listeners) process.off(signal, listener)
@@ -40,13 +39,10 @@ export const onSignals = (primary: SignalActions): (() => void) => {
 const isBelowNpm = (env: NodeJS.ProcessEnv): boolean =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'npx'
 
-/** The old Node that changed to the pinned one (engine/bin.cjs), if any. The variable is removed:
- *  a process that this one starts has another parent. */
-const takeLauncher = (): number | undefined => {
-  const { TOLLGATE_LAUNCHER: launcher } = process.env
-  delete process.env.TOLLGATE_LAUNCHER
-  return launcher === undefined ? undefined : Number(launcher)
-}
+/** Whether an old Node changed to this one (engine/bin.cjs): only a child of it has its channel,
+ *  which is closed if the old Node has ended already. */
+const isBelowLauncher = (): boolean =>
+  process.env.TOLLGATE_CHANGED_RUNTIME !== undefined && process.connected !== undefined
 
 const withoutEcho = (stop: (code: number) => Promise<void>) => {
   let last = Number.NEGATIVE_INFINITY
@@ -60,18 +56,19 @@ const withoutEcho = (stop: (code: number) => Promise<void>) => {
 
 /** Calls `onExit` once when the parent process has ended, or npm above the shell that it started:
  *  that shell outlives npm. Returns a function that stops the watch. */
-const watchParent = (launcher: number | undefined, onExit: () => void): (() => void) => {
+const watchParent = (onExit: () => void): (() => void) => {
   const { ppid } = process
-  const parent = launcher ?? ppid
   const shells = shellsBelowNpm(ppid)
   const timer = setInterval(() => {
     const isSame = shells.every(shell => readParent(shell.pid) === shell.parent)
-    if (process.ppid === parent && isSame) return
+    if (process.ppid === ppid && !isLauncherGone() && isSame) return
     clearInterval(timer)
     onExit()
   }, CHECK_INTERVAL).unref()
   return () => clearInterval(timer)
 }
+
+const isLauncherGone = (): boolean => isBelowLauncher() && !process.connected
 
 interface Shell {
   readonly pid: number

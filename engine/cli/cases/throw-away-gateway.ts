@@ -84,12 +84,11 @@ export const startThrowAwayGateway = async (
   }
 }
 
-/** The store is that of the copy, and the parent is this process, not an old Node above it. */
+/** The store is that of the copy. */
 const envOfChild = (env: Terminal['env']): NodeJS.ProcessEnv => ({
   ...env,
   TOLLGATE_DATA: undefined,
   DATABASE_URL: undefined,
-  TOLLGATE_LAUNCHER: undefined,
 })
 
 /** Links the bundles of the configuration's own data folder: a start without any takes seconds. */

@@ -1,6 +1,6 @@
 /** The check of the runtime: an old Node changes to the pinned one or is refused in one sentence; a
  *  lenient HTTP parser is refused. */
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   accessSync,
@@ -126,6 +126,33 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGU
     child.kill(signal)
     t.same(await once(child, 'exit'), [9, null])
   })
+
+const SCRIPT = '/usr/bin/script'
+t.test(
+  'old Node: passes SIGINT to the pinned Node on a terminal, if it alone gets it or the group does',
+  { skip: !existsSync(SCRIPT) && 'util-linux is not installed' },
+  async t => {
+    const trap = "trap 'exit 9' INT; echo up $PPID.; while :; do sleep 0.05; done"
+    for (const send of [
+      (launcher: number) => process.kill(launcher, 'SIGINT'),
+      (_: number, { stdin }: ChildProcess) => stdin?.write('\u0003'),
+    ]) {
+      const words = [process.execPath, ...installation(t, trap)].map(each => `'${each}'`)
+      const command = `exec ${words.join(' ')}`
+      const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], { stdio: 'pipe' })
+      const exit = once(child, 'exit')
+      const up = Promise.withResolvers<number>()
+      let text = ''
+      child.stdout.setEncoding('utf8').on('data', chunk => {
+        text += chunk
+        const [, launcher] = /up (\d+)\./.exec(text) ?? []
+        if (launcher !== undefined) up.resolve(Number(launcher))
+      })
+      send(await up.promise, child)
+      t.same(await exit, [9, null])
+    }
+  },
+)
 
 t.test('old Node: ends by the signal that ended the pinned Node', async t => {
   const run = spawnSync(process.execPath, installation(t, 'kill -9 $$'))

@@ -21,7 +21,7 @@ const dataFolder = usedFolder(join(mkdtempSync(join(tmpdir(), 'tollgate-cases-')
 t.teardown(() => rmSync(dirname(dataFolder), { recursive: true }))
 const env = {
   // As below an old Node, which is the parent of the command and not of its gateway.
-  TOLLGATE_LAUNCHER: '1',
+  TOLLGATE_CHANGED_RUNTIME: '1',
   ...operatorEnv(),
   ...CODE_ENV,
   TOLLGATE_CONFIG: `${ROOT}routes.yaml`,

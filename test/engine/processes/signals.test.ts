@@ -4,12 +4,19 @@ import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { onSignals } from '../../../engine/processes/signals.ts'
 
-/** The calls that the primary gets. `byNpm`: as if `npm start` ran; `launcher`: the old Node. */
-const install = (t: Test, byNpm: false | 'start' | 'npx' = false, launcher?: number) => {
+/** The calls that the primary gets. `byNpm`: as if `npm start` ran; `channel`: that of an old Node,
+ *  or undefined for a process that is not its child. */
+const install = (
+  t: Test,
+  byNpm: false | 'start' | 'npx' = false,
+  channel?: { readonly isOpen: boolean },
+) => {
   const calls: string[] = []
   const { npm_lifecycle_event: event, npm_package_name: name } = process.env
-  if (launcher === undefined) delete process.env.TOLLGATE_LAUNCHER
-  else process.env.TOLLGATE_LAUNCHER = String(launcher)
+  const connected = Object.getOwnPropertyDescriptor(process, 'connected')
+  const get = () => channel?.isOpen
+  Object.defineProperty(process, 'connected', { get, configurable: true })
+  process.env.TOLLGATE_CHANGED_RUNTIME = '1'
   const restore = (key: string, value: string | undefined): void => {
     if (value === undefined) delete process.env[key]
     else process.env[key] = value
@@ -23,6 +30,8 @@ const install = (t: Test, byNpm: false | 'start' | 'npx' = false, launcher?: num
   })
   t.teardown(() => {
     remove()
+    delete process.env.TOLLGATE_CHANGED_RUNTIME
+    Object.defineProperty(process, 'connected', connected ?? {})
     restore('npm_lifecycle_event', event)
     restore('npm_package_name', name)
   })
@@ -62,14 +71,26 @@ t.test('signals: under npm the gateway stops when its parent has ended', async t
   t.same(calls, ['stop 143'], 'once')
 })
 
-t.test('signals: below an old Node the gateway stops if that one ended before', async t => {
+t.test('signals: below an old Node the gateway stops when that one has ended', async t => {
+  for (const isEarly of [true, false]) {
+    mock.timers.enable({ apis: ['setInterval'] })
+    const channel = { isOpen: !isEarly }
+    const { calls } = install(t, false, channel)
+    t.same(calls, [])
+    channel.isOpen = false
+    mock.timers.tick(1_000)
+    t.same(calls, ['stop 143'])
+    emit('SIGTERM')
+    t.same(calls, ['stop 143'], 'the process group and the old Node send one signal')
+    mock.timers.reset()
+  }
+})
+
+t.test('signals: a process of a child of an old Node has no part in that', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
-  const { calls } = install(t, false, process.ppid + 1)
-  t.notOk('TOLLGATE_LAUNCHER' in process.env, 'a child process has another parent')
-  t.same(calls, [])
+  const { calls } = install(t)
   mock.timers.tick(1_000)
-  t.same(calls, ['stop 143'])
-  emit('SIGTERM')
-  t.same(calls, ['stop 143'], 'the process group and the old Node send one signal')
+  emit('SIGINT', 'SIGINT')
+  t.same(calls, ['stop 130', 'stop 130'])
 })
