@@ -11,7 +11,7 @@ import {
 import { COMMANDS } from './cli/commands.ts'
 import { overview, summaryOf } from './cli/help.ts'
 import { EXIT, isNeedsRoutesError, isUsageError, UsageError } from './cli/kit.ts'
-import { runCommand, runPluginCommand, unknownWord } from './cli/run-command.ts'
+import { printFault, runCommand, runPluginCommand, unknownWord } from './cli/run-command.ts'
 import { addEnvFile } from './config/env-file.ts'
 import { nearest } from './config/nearest.ts'
 import { type Format, format, ProblemsError } from './config/problem.ts'
@@ -29,9 +29,7 @@ export const main = async (
     return await run(argv, withEnvFile(configIn(argv, terminal), terminal))
   } catch (error) {
     if (error instanceof ProblemsError) return showProblems(error, argv, terminal)
-    const { message, stack, code } = error as Error & { code?: string }
-    // An error with a code explains itself; anything else is a bug.
-    terminal.printError(code ? message : (stack ?? message))
+    printFault(error, formatIn(argv) === 'json', terminal)
     return isUsageError(error) ? EXIT.usage : EXIT.runTime
   }
 }
@@ -92,7 +90,7 @@ const findAndRunPluginCommand = async (
   const { withStandaloneCommand } = await import('./cli/standalone.ts')
   const { existingDatabase, loadingDatabase } = await import('./cli/databases.ts')
   const config = configIn(args, terminal)
-  const isAnyway = args.includes('--anyway')
+  const isAnyway = args.some(each => each === '--anyway' || HELP.has(each))
   const open = loadingDatabase(terminal, isAnyway)
   const run = (command: Command) => runPluginCommand(name, command, args, terminal)
   const exit = await withStandaloneCommand(
@@ -174,10 +172,12 @@ const showProblems = (
   return problems.every(({ code }) => code.startsWith('STORE_')) ? EXIT.runTime : EXIT.problems
 }
 
+const FORMAT = { format: { type: 'string' } } as const
 /** The format of problems that the arguments select. */
 const formatIn = (argv: readonly string[]): Format => {
   if (argv.includes('--json')) return 'json'
-  const value = argv[argv.indexOf('--format') + 1]
+  const { values } = parseArgs({ args: [...argv], options: FORMAT, strict: false })
+  const value = values.format
   return value === 'json' || value === 'github' ? value : 'pretty'
 }
 

@@ -3,11 +3,10 @@ import { summarizeUpstreams, warningsIn } from '../config/compile/upstream-summa
 import { format } from '../config/problem.ts'
 import type { LiveFinding } from '../plugin.ts'
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
-import { readOnlyDatabase } from './databases.ts'
+import { startableDatabase } from './databases.ts'
 import { columns, EXIT, UsageError } from './kit.ts'
-import { type CommandConfig, settingsOf, withLoadedConfig } from './load-for-command.ts'
+import { type CommandConfig, withLoadedConfig } from './load-for-command.ts'
 import { withHost } from './plugin-commands.ts'
-import { refuseUnservable } from './store/store-in-use.ts'
 
 export default {
   summary: 'Checks the configuration and its plugins; prints every problem with its place.',
@@ -28,12 +27,11 @@ export default {
     if (style !== 'pretty' && style !== 'json' && style !== 'github')
       throw new UsageError(`--format is pretty, json or github, not "${style}"`)
     const config = configOf(args, terminal)
-    const { database, data } = settingsOf(config, terminal)
-    return withLoadedConfig(config, terminal, readOnlyDatabase, async configuration => {
+    const open = startableDatabase(args.values.anyway === true)
+    return withLoadedConfig(config, terminal, open, async configuration => {
       const { snapshot, blueprint } = configuration
       const routes = countText(snapshot.routes, 'route')
       const plugins = countText(blueprint.plugins, 'plugin')
-      if (args.values.anyway !== true) await refuseUnservable(database, data)
       if (args.values.live) return printLive(await askUpstreams(configuration), args, terminal)
       if (style === 'json') terminal.print(format([], new Map(), 'json'))
       const upstreams = summarizeUpstreams(blueprint.document, snapshot.upstreams)

@@ -21,6 +21,7 @@ import {
   placeOf,
   refuseMovedStore,
   refuseOtherStore,
+  refuseUnservable,
   refuseUnused,
 } from './store/store-in-use.ts'
 
@@ -29,6 +30,8 @@ import {
 export const existingDatabase =
   ({ printError }: Pick<Terminal, 'printError'>, isAnyway = false): Open =>
   ({ database: url, data }) => {
+    // Also for a command that reads no store.
+    if (!isAnyway) refuseMovedStore(url, data)
     const database = createLazyDatabase(async () => {
       await refuseUnused(url, data, isAnyway)
       const opened = await openExisting(url, data, isAnyway)
@@ -58,14 +61,11 @@ const openExisting = async (
   data: string,
   isAnyway: boolean,
 ): Promise<OpenDatabase> => {
-  const options = { url, data, start: true, writeTimeout: WRITE_TIMEOUT }
+  const options = { url, data, start: true, isAnyway, writeTimeout: WRITE_TIMEOUT }
   const database = await openDatabase(options).catch(async error => {
-    // A writer that could not start had the lock, and may not have ended yet.
-    throw isCode(error, 'STORE_START') ? error : ((await lockFault(url, data)) ?? error)
+    throw isCode(error, 'STORE_UNAVAILABLE') ? ((await lockFault(url, data)) ?? error) : error
   })
   try {
-    // Its writer may have waited for the lock until `tollgate move` ended.
-    if (!isAnyway) refuseMovedStore(url, data)
     await database.read(HAS_TABLES, [])
     return database
   } catch (error) {
@@ -89,7 +89,8 @@ export const newDatabase =
     createLazyDatabase(async () => {
       if (!isAnyway) await refuseOtherStore(url, data)
       mkdirSync(data, { recursive: true, mode: 0o700 })
-      return openWithTables({ url, data, start: true, writeTimeout: WRITE_TIMEOUT })
+      const options = { url, data, start: true, isAnyway, writeTimeout: WRITE_TIMEOUT }
+      return openWithTables(options)
     })
 
 const HAS_TABLES: Sql = {
@@ -129,6 +130,17 @@ export const loadingDatabase =
       },
     }
   }
+
+/** Read-only, for commands that act for a start: what a start would refuse is a problem of the
+ *  configuration. */
+export const startableDatabase =
+  (isAnyway: boolean): Open =>
+  settings => ({
+    ...readOnlyDatabase(settings),
+    ...(!isAnyway && {
+      assertStartable: () => refuseUnservable(settings.database, settings.data),
+    }),
+  })
 
 /** A read-only database: writes resolve without effect. */
 export const readOnlyDatabase: Open = ({ database: url, data }) => {

@@ -8,10 +8,9 @@ import {
   type StageReport,
 } from '../config/explain.ts'
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
-import { readOnlyDatabase } from './databases.ts'
+import { startableDatabase } from './databases.ts'
 import { textOf, UsageError } from './kit.ts'
-import { settingsOf, withLoadedConfig } from './load-for-command.ts'
-import { refuseMovedStore } from './store/store-in-use.ts'
+import { withLoadedConfig } from './load-for-command.ts'
 
 export default {
   arguments: 'METHOD PATH',
@@ -30,9 +29,8 @@ export default {
   },
   async run(args, terminal) {
     const config = configOf(args, terminal)
-    const { database, data } = settingsOf(config, terminal)
-    if (args.values.anyway !== true) refuseMovedStore(database, data)
-    return withLoadedConfig(config, terminal, readOnlyDatabase, async configuration => {
+    const open = startableDatabase(args.values.anyway === true)
+    return withLoadedConfig(config, terminal, open, async configuration => {
       const { snapshot, resources, secrets } = configuration
       const request = requestOf(args)
       const explanation = await explain(snapshot, resources.database, request)

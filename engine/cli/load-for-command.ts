@@ -35,6 +35,8 @@ export interface CommandConfig extends LoadedConfig {
 export interface CommandDatabase extends OpenDatabase {
   /** Until this call stages are only set up: the database is read-only, and may be absent. */
   begin?(): void
+  /** Rejects with a fault of the store if a start would refuse it. */
+  assertStartable?(): Promise<void>
 }
 export type Open = (settings: Settings) => CommandDatabase
 
@@ -51,8 +53,16 @@ export const withLoadedConfig = <T>(
   const settings = settingsOf(config, terminal, source)
   return withResources(settings, open, (resources, database) =>
     withCache(settings.data, async cacheFolder => {
-      const options = { config, version: 0, cacheFolder, resources, source }
-      const configuration = await guardedLoad({ ...options, ...(bundles && { bundles }) })
+      const { assertStartable } = database
+      const configuration = await guardedLoad({
+        config,
+        version: 0,
+        cacheFolder,
+        resources,
+        source,
+        ...(bundles && { bundles }),
+        ...(assertStartable && { assertStore: assertStartable }),
+      })
       try {
         database.begin?.()
         return await run({ ...configuration, resources })

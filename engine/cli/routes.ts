@@ -1,19 +1,21 @@
 /** `tollgate routes`: lists the routes, one per line. */
 import type { CompiledRoute } from '../snapshot/snapshot.ts'
 import { configOf, type SingleCommand, table } from './command.ts'
-import { readOnlyDatabase } from './databases.ts'
+import { startableDatabase } from './databases.ts'
 import { withLoadedConfig } from './load-for-command.ts'
 
 export default {
   summary: 'Lists the routes, with their stages and upstreams.',
   example: 'routes --json',
-  run: (args, terminal) =>
-    withLoadedConfig(configOf(args, terminal), terminal, readOnlyDatabase, async ({ snapshot }) => {
+  run(args, terminal) {
+    const open = startableDatabase(args.values.anyway === true)
+    return withLoadedConfig(configOf(args, terminal), terminal, open, async ({ snapshot }) => {
       const rows = snapshot.routes.map(rowOf)
       if (args.values.json) terminal.print(JSON.stringify(rows, null, 2))
       else terminal.print(table([HEAD, ...rows.map(cells)], terminal))
       return 0
-    }),
+    })
+  },
 } satisfies SingleCommand
 
 const HEAD = ['METHOD', 'PATH', 'STAGES', 'UPSTREAMS']

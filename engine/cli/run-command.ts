@@ -53,13 +53,20 @@ export const runPluginCommand = async (
   try {
     return await runCommand(name, command, args, terminal)
   } catch (error) {
-    const { code, message, status } = error as Fault
-    const json = args.includes('--json')
-    if (isNeedsRoutesError(error) || (code === undefined && !json)) throw error
-    terminal.printError(json ? JSON.stringify({ error: { code, message } }) : message)
+    const { code, status } = error as Fault
+    const isJson = args.includes('--json')
+    if (isNeedsRoutesError(error) || (code === undefined && !isJson)) throw error
+    printFault(error, isJson, terminal)
     return isUsageError(error) || status === BAD_REQUEST ? EXIT.usage : EXIT.runTime
   }
 }
+/** An error with a code explains itself; anything else is a bug. */
+export const printFault = (error: unknown, isJson: boolean, terminal: Terminal): void => {
+  const { code, message, stack } = error as Error & { readonly code?: string }
+  const text = code ? message : (stack ?? message)
+  terminal.printError(isJson ? JSON.stringify({ error: { code, message } }) : text)
+}
+
 /** Status of a fault in the arguments, not in the state of the gateway. */
 const BAD_REQUEST = 400
 

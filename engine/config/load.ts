@@ -12,7 +12,7 @@ import {
   type EncodedParts,
   freezeAll,
 } from './compile/blueprint.ts'
-import { CompileError, type CompileFault, compile } from './compile/compile.ts'
+import { CompileError, type CompileFault, compile, describeError } from './compile/compile.ts'
 import { labelOf } from './faults.ts'
 import { type BundledPlugins, bundlePlugins } from './plugins/bundle.ts'
 import { importPlugins, placeInStack } from './plugins/import.ts'
@@ -47,6 +47,8 @@ export interface PrepareOptions {
 }
 export interface LoadOptions extends PrepareOptions {
   readonly resources: Resources
+  /** Rejects with a fault of the store if it cannot be used: a problem of `settings.database`. */
+  assertStore?(blueprint: Blueprint): Promise<void>
 }
 /** The result before any `setup` runs. */
 export interface PreparedConfig {
@@ -74,12 +76,20 @@ export const load = async (options: LoadOptions): Promise<LoadedConfig> => {
   const state = await prepareState(options)
   const { blueprint, plugins } = state.result
   try {
+    await options.assertStore?.(blueprint).catch(error => {
+      throw new CompileError([storeFault(error)])
+    })
     return { ...state.result, snapshot: await compile(blueprint, plugins, options.resources) }
   } catch (error) {
     if (!(error instanceof CompileError)) throw error
     throw state.fail(error.faults.map(each => compileProblem(each, state)))
   }
 }
+
+const storeFault = (error: unknown): CompileFault => ({
+  where: ['settings', 'database'],
+  ...describeError(error, 'STORE_START'),
+})
 
 interface LoadState {
   readonly result: PreparedConfig

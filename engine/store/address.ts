@@ -1,9 +1,9 @@
 /** Store addresses: from a database URL to the file and the writer's socket. Every process of a
  *  data folder derives the same paths. */
 import { createHash } from 'node:crypto'
-import { existsSync, lstatSync, realpathSync } from 'node:fs'
+import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fault } from './faults.ts'
 import { makeFolder } from './make-folder.ts'
 
@@ -25,10 +25,7 @@ export const withoutPassword = (url: string): string => url.replace(/\/\/.*@/, '
 /** Tells one store from others, for people too: the file, or hosts, name and search path of the
  *  database without user and password. */
 export const storeIdentity = (url: string, data?: string): string => {
-  if (!isPostgres(url)) {
-    const { file } = locate(url, data)
-    return `sqlite:${existsSync(file) ? realpathSync(file) : file}`
-  }
+  if (!isPostgres(url)) return locate(url, data).url
   const [, hosts = '', name = ''] = /^\w+:\/\/(?:.*@)?([^/?]*)\/?([^?]*)/.exec(url) ?? []
   const query = new URLSearchParams(url.split('?')[1] ?? '')
   const list = (query.get('host') ?? (hosts || 'localhost')).split(',')
@@ -39,15 +36,39 @@ export const storeIdentity = (url: string, data?: string): string => {
 }
 
 /** `sqlite:` alone is tollgate.db in the data folder; a relative path is resolved from the working
- *  directory. */
+ *  directory. Symbolic links are followed: one file has one lock and one socket. */
 export const locate = (url: string, data = DATA_FOLDER): StoreAddress => {
   if (isPostgres(url)) throw fault('STORE_POSTGRES')
   const path = /^sqlite:(?:\/\/)?(.*)$/.exec(url)?.[1]
   if (path === undefined || path.includes(':memory:') || /[?#]/.test(path)) {
     throw fault('STORE_URL', [withoutPassword(url)])
   }
-  const file = resolve(path === '' ? join(data, 'tollgate.db') : path)
+  const file = realPathOf(resolve(path === '' ? join(data, 'tollgate.db') : path))
   return { url: `sqlite:${file}`, file, socket: socketOf(file) }
+}
+
+/** Most symbolic links behind one path, as in Linux. */
+const MAX_LINKS = 40
+/** The path without symbolic links, also of a file that does not exist yet. */
+const realPathOf = (path: string, links = MAX_LINKS): string => {
+  try {
+    return realpathSync(path)
+  } catch {
+    const parent = dirname(path)
+    if (parent === path || links === 0) return path
+    const folder = realPathOf(parent, links)
+    const target = targetOf(path)
+    return target === undefined
+      ? join(folder, basename(path))
+      : realPathOf(resolve(folder, target), links - 1)
+  }
+}
+const targetOf = (link: string): string | undefined => {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return undefined
+  }
 }
 
 /** Beside the file if the path is short enough for a socket, otherwise in the temporary folder. */

@@ -5,6 +5,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
+import { TollgateError } from '../errors.ts'
 import type { Sql, Value } from '../plugin.ts'
 import { isPostgres, locate, type StoreAddress } from './address.ts'
 import { fault } from './faults.ts'
@@ -26,6 +27,7 @@ export {
   isPostgres,
   locate,
   type StoreAddress as Address,
+  socketOf,
   storeIdentity,
   withoutPassword,
 } from './address.ts'
@@ -39,7 +41,7 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
   const address = locate(options.url, options.data)
   const writer =
     options.start && !(await isWriterListening(address.socket))
-      ? await startWriter(address)
+      ? await startWriter(address, options.isAnyway ? 'use' : 'refuse')
       : undefined
   const key = newProcessKey()
   const client = new StoreClient(address.socket, options.writeTimeout ?? patient(1_000), key)
@@ -52,10 +54,11 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
     await Promise.all([client.close(), reads.close()])
     progress.close()
     folder.close()
-    if (writer) await releaseWriter(writer)
+    if (writer) await releaseWriter(writer.child)
   }
   try {
-    await client.open(options.openTimeout ?? 5_000)
+    // A writer that waited for the lock may refuse the store after it has got it.
+    await Promise.race([client.open(options.openTimeout ?? 5_000), writer?.failure].filter(Boolean))
   } catch (error) {
     await close()
     throw error
@@ -106,7 +109,7 @@ interface WriterOptions {
  *  message}` and exits. */
 export const forkWriter = (
   address: StoreAddress,
-  { output = 'inherit', durability = DURABILITY, moved = 'use' }: WriterOptions = {},
+  { output = 'inherit', durability = DURABILITY, moved = 'refuse' }: WriterOptions = {},
 ): ChildProcess =>
   fork(new URL('./sqlite/writer.ts', import.meta.url), [address.url, durability, moved], {
     stdio: ['ignore', output, output, 'ipc'],
@@ -114,18 +117,40 @@ export const forkWriter = (
     execArgv: [],
   })
 
-const startWriter = async (address: StoreAddress): Promise<ChildProcess> => {
-  // The writer may outlive a command, and its output must not hold the pipe of the command open.
-  const writer = forkWriter(address, { output: 'ignore' })
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  writer.on('message', (message: { type?: string; message?: string }) => {
-    if (message.type === 'ready') resolve()
-    if (message.type === 'failed') reject(fault('STORE_START', [message.message]))
-  })
-  writer.on('exit', code => reject(fault('STORE_START', [`its writer ended with ${code}`])))
-  await promise
-  return writer
+interface StartedWriter {
+  readonly child: ChildProcess
+  /** Rejects when the writer fails or ends. */
+  readonly failure: Promise<never>
 }
+const startWriter = async (
+  address: StoreAddress,
+  moved: 'use' | 'refuse',
+): Promise<StartedWriter> => {
+  // The writer may outlive a command, and its output must not hold the pipe of the command open.
+  const child = forkWriter(address, { output: 'ignore', moved })
+  const ready = Promise.withResolvers<void>()
+  const failed = Promise.withResolvers<never>()
+  // Nobody waits for it once the store is open.
+  failed.promise.catch(() => {})
+  child.on('message', (message: WriterReport) => {
+    if (message.type === 'ready') ready.resolve()
+    if (message.type === 'failed') failed.reject(startFault(message))
+  })
+  child.on('exit', code => failed.reject(fault('STORE_START', [`its writer ended with ${code}`])))
+  await Promise.race([ready.promise, failed.promise])
+  return { child, failure: failed.promise }
+}
+interface WriterReport {
+  readonly type?: string
+  readonly code?: string
+  readonly status?: number
+  readonly message?: string
+}
+/** A fault of the store keeps its code. */
+const startFault = ({ code, status, message = '' }: WriterReport): Error =>
+  code?.startsWith('STORE_') && status !== undefined
+    ? new TollgateError(code, status, message)
+    : fault('STORE_START', [message])
 /** Disconnects from the writer, which exits with its last client; that may be another process. */
 const releaseWriter = (writer: ChildProcess): Promise<void> =>
   new Promise(resolve => {

@@ -15,6 +15,8 @@ export interface DatabaseOptions {
   readonly data?: string
   /** Whether to start a writer if none is running; for CLI commands. */
   readonly start?: boolean
+  /** Whether that writer uses a store that was moved. */
+  readonly isAnyway?: boolean
   /** ms until a write without a result is given up. */
   readonly writeTimeout?: number
   /** Longest wait for the first connection, ms. */

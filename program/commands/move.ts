@@ -1,6 +1,5 @@
 /** `tollgate move --to postgres://…`: moves the embedded store to PostgreSQL. */
 import { existsSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
 import {
   type Arguments,
   configOf,
@@ -12,13 +11,14 @@ import { openWithTables } from '../../engine/cli/databases.ts'
 import { EXIT, textOf, UsageError } from '../../engine/cli/kit.ts'
 import { type Open, settingsOf } from '../../engine/cli/load-for-command.ts'
 import { withPluginCommands } from '../../engine/cli/plugin-commands.ts'
+import { withInstanceLock } from '../../engine/cli/store/instance-use.ts'
 import { auditStore, migratedDatabase } from '../../engine/cli/store/store-audit.ts'
 import { isCode } from '../../engine/kit.ts'
-import { checkInstanceLock } from '../../engine/processes/primary/instance-lock.ts'
 import {
   isPostgres,
   isWriterListening,
   locate,
+  socketOf,
   storeIdentity,
 } from '../../engine/store/database.ts'
 import { createLazyDatabase } from '../../engine/store/lazy-database.ts'
@@ -26,7 +26,7 @@ import { readMoveMark, refuseMoved, writeMoveMark } from '../../engine/store/mov
 import { type MoveReport, moveTables } from '../../engine/store/move/move.ts'
 import { Source } from '../../engine/store/move/source.ts'
 import { openTarget } from '../../engine/store/move/target.ts'
-import { openLock, type StoreLock } from '../../engine/store/sqlite/store-lock.ts'
+import { openLock, takeLockInTime } from '../../engine/store/sqlite/store-lock.ts'
 
 export default {
   summary:
@@ -46,67 +46,55 @@ export default {
     if (!isPostgres(url))
       throw new UsageError('--to is a database such as postgres://user@host/name')
     const config = configOf(args, terminal)
-    const file = await sourceFile(config, terminal)
-    if (typeof file === 'number') return file
+    const { database, data } = settingsOf(config, terminal)
+    if (isPostgres(database))
+      throw new UsageError('the store is PostgreSQL already: settings.database')
+    const { file } = locate(database, data)
+    if (!existsSync(file)) {
+      terminal.printError(`there is no store at ${file}`)
+      return EXIT.runTime
+    }
     const isAnyway = args.values.anyway === true
     if (!isAnyway) refuseMovedElsewhere(file, url)
-    if (!(await isBalanced(config, terminal, migratedDatabase, 'source'))) return EXIT.problems
-    const lock = openLock(file)
-    const source = new Source(file)
-    try {
-      // Until the end no gateway and no command writes what would stay behind.
-      if (!(await takeLock(lock))) {
-        terminal.printError(inUse(file))
-        return EXIT.runTime
-      }
-      // Another move may have ended while this one waited for the lock.
-      if (!isAnyway) refuseMovedElsewhere(file, url)
-      if (source.crashedProcesses() > 0) {
-        terminal.printError(UNSETTLED)
-        return EXIT.runTime
-      }
-      return await moveTo(url, source, args, terminal)
-    } finally {
-      source.close()
-      lock.close()
-    }
+    return withInstanceLock(data, terminal, () => moveFrom(file, url, args, terminal))
   },
 } satisfies SingleCommand
 
 const UNSETTLED =
   'processes of a gateway crashed and their calls are not settled; start the gateway for half a minute, stop it, and move again'
 
+/** Until the end no gateway starts on the data folder. */
+const moveFrom = async (file: string, url: string, args: Arguments, terminal: Terminal) => {
+  const config = configOf(args, terminal)
+  if (await isWriterListening(socketOf(file))) {
+    terminal.printError(inUse(file))
+    return EXIT.runTime
+  }
+  if (!(await isBalanced(config, terminal, migratedDatabase(true), 'source'))) return EXIT.problems
+  const lock = openLock(file)
+  const source = new Source(file)
+  try {
+    // From now on no command and no gateway of another folder writes what would stay behind.
+    if (!(await takeLockInTime(lock))) {
+      terminal.printError(inUse(file))
+      return EXIT.runTime
+    }
+    // Another move may have ended while this one waited for the lock.
+    if (args.values.anyway !== true) refuseMovedElsewhere(file, url)
+    if (source.crashedProcesses() > 0) {
+      terminal.printError(UNSETTLED)
+      return EXIT.runTime
+    }
+    return await moveTo(url, source, args, terminal)
+  } finally {
+    source.close()
+    lock.close()
+  }
+}
+
 /** A move to the same database may be repeated. */
 const refuseMovedElsewhere = (file: string, url: string): void => {
   if (readMoveMark(file)?.target !== storeIdentity(url)) refuseMoved(file)
-}
-
-/** The file of the embedded store, or the exit code if it cannot be moved now. */
-const sourceFile = async (config: string, terminal: Terminal): Promise<string | number> => {
-  const { database, data } = settingsOf(config, terminal)
-  if (isPostgres(database))
-    throw new UsageError('the store is PostgreSQL already: settings.database')
-  const { file, socket } = locate(database, data)
-  const reason =
-    (await checkInstanceLock(data)) ??
-    (existsSync(file) ? undefined : `there is no store at ${file}`) ??
-    ((await isWriterListening(socket)) ? inUse(file) : undefined)
-  if (reason === undefined) return file
-  terminal.printError(reason)
-  return EXIT.runTime
-}
-
-/** ms between two attempts to take the lock. */
-const LOCK_INTERVAL = 25
-/** 10 s. */
-const LOCK_ATTEMPTS = 400
-/** The writer of the audit may still be closing the store, and it releases the lock at the end. */
-const takeLock = async (lock: StoreLock): Promise<boolean> => {
-  for (let attempt = 1; attempt < LOCK_ATTEMPTS; attempt++) {
-    if (lock.take()) return true
-    await setTimeout(LOCK_INTERVAL)
-  }
-  return lock.take()
 }
 
 const inUse = (file: string): string => `another program uses ${file}; end it first`

@@ -12,12 +12,19 @@ import { EXIT, textOf, UsageError } from '../../engine/cli/kit.ts'
 import { type Open, settingsOf } from '../../engine/cli/load-for-command.ts'
 import { withPluginCommands } from '../../engine/cli/plugin-commands.ts'
 import { runPluginCommand } from '../../engine/cli/run-command.ts'
+import { withInstanceLock } from '../../engine/cli/store/instance-use.ts'
 import { auditStore, migratedDatabase } from '../../engine/cli/store/store-audit.ts'
-import { refuseMovedStore } from '../../engine/cli/store/store-in-use.ts'
-import { checkInstanceLock } from '../../engine/processes/primary/instance-lock.ts'
-import { isPostgres, isWriterListening, locate, openDatabase } from '../../engine/store/database.ts'
+import {
+  isPostgres,
+  isWriterListening,
+  locate,
+  openDatabase,
+  socketOf,
+} from '../../engine/store/database.ts'
 import { createLazyDatabase } from '../../engine/store/lazy-database.ts'
+import { refuseMoved, removeMoveMark } from '../../engine/store/move/mark.ts'
 import { copyStore, hasRows } from '../../engine/store/sqlite/copy.ts'
+import { openLock, takeLockInTime } from '../../engine/store/sqlite/store-lock.ts'
 
 export default {
   arguments: 'FILE',
@@ -41,22 +48,21 @@ export default {
     const settings = settingsOf(config, terminal)
     if (isPostgres(settings.database))
       throw new UsageError('The store is PostgreSQL; restore it with pg_restore')
-    const store = locate(settings.database, settings.data)
-    if (args.values.anyway !== true) refuseMovedStore(settings.database, settings.data)
+    const { file } = locate(settings.database, settings.data)
+    const isAnyway = args.values.anyway === true
+    if (!isAnyway) for (const each of [file, backup]) refuseMoved(each)
     const files = textOf(args.values.files)
     const reason =
       (existsSync(backup) ? undefined : `there is no file ${backup}`) ??
-      (files === undefined || existsSync(files) ? undefined : `there is no folder ${files}`) ??
-      (await checkInstanceLock(settings.data)) ??
-      ((await isWriterListening(store.socket))
-        ? 'another program uses the store; end it first'
-        : undefined) ??
-      (args.values.replace || !hasRows(store.file) ? undefined : notEmpty(store.file))
+      (files === undefined || existsSync(files) ? undefined : `there is no folder ${files}`)
     if (reason !== undefined) {
       terminal.printError(reason)
       return EXIT.runTime
     }
-    return restore({ backup, file: store.file, files, config }, args, terminal)
+    return withInstanceLock(settings.data, terminal, async () => {
+      const exit = await restore({ backup, file, config }, args, terminal)
+      return exit === EXIT.ok && files !== undefined ? restoreFiles(files, config, terminal) : exit
+    })
   },
 } satisfies SingleCommand
 
@@ -67,12 +73,27 @@ interface Order {
   readonly backup: string
   /** The store. */
   readonly file: string
-  readonly files: string | undefined
   readonly config: string
 }
-const restore = async (order: Order, { values }: Arguments, terminal: Terminal) => {
-  const { backup, file, config, files } = order
+/** Until the end no command writes to the store that is set aside. */
+const restore = async (order: Order, args: Arguments, terminal: Terminal): Promise<number> => {
+  const { file } = order
   mkdirSync(dirname(file), { recursive: true })
+  const lock = openLock(file)
+  try {
+    const isLocked = !(await isWriterListening(socketOf(file))) && (await takeLockInTime(lock))
+    const reason = isLocked ? undefined : 'another program uses the store; end it first'
+    const refusal = reason ?? (args.values.replace || !hasRows(file) ? undefined : notEmpty(file))
+    if (refusal === undefined) return await replaceStore(order, args, terminal)
+    terminal.printError(refusal)
+    return EXIT.runTime
+  } finally {
+    lock.close()
+  }
+}
+
+const replaceStore = async (order: Order, { values }: Arguments, terminal: Terminal) => {
+  const { backup, file, config } = order
   // Beside the store, so that the last step is one rename.
   const folder = mkdtempSync(join(dirname(file), 'restore-'))
   try {
@@ -85,6 +106,8 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
       terminal.printError(`${backup} is not a backup of a store: ${defect}. Nothing was restored.`)
       return EXIT.runTime
     }
+    // The backup of a moved store is in use again, by --anyway.
+    removeMoveMark(candidate)
     const findings = await audit(candidate, config, terminal)
     if (findings.length > 0) {
       for (const finding of findings) terminal.printError(`${backup}: ${finding}`)
@@ -99,7 +122,7 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
     const text = `${file} restored from ${backup}; the audit passed`
     const keptNote = previous === undefined ? '' : `\nthe previous store is ${previous}`
     terminal.print(values.json ? JSON.stringify({ file, backup, previous }) : text + keptNote)
-    return files === undefined ? EXIT.ok : await restoreFiles(files, config, terminal)
+    return EXIT.ok
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -120,7 +143,7 @@ const audit = (candidate: string, config: string, terminal: Terminal) => {
 
 /** Runs `files restore`, which knows where files are kept. */
 const restoreFiles = (folder: string, config: string, terminal: Terminal): Promise<number> =>
-  withPluginCommands(config, terminal, migratedDatabase, async commands => {
+  withPluginCommands(config, terminal, migratedDatabase(), async commands => {
     const command = commands.get('files')
     if (!command) throw new UsageError('no plugin of this configuration keeps files')
     return runPluginCommand('files', command, ['restore', folder], terminal)

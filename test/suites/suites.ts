@@ -74,7 +74,7 @@ const CI_TESTS = [
   'engine/config/{plugin-order,yaml/edited-files,yaml/parsed-text}.test.ts',
   'engine/processes/{builder-client,memory/idle-memory,start-record}.test.ts',
   'engine/quota/allowance-machines.test.ts',
-  'engine/cli/store/moved-store.test.ts',
+  'engine/cli/store/{exclusive-use,moved-store}.test.ts',
   'engine/store/{command,jobs,on-crash-statements,sqlite/writer-killed}.test.ts',
   'engine/store/postgres/{pooler,reaping}.test.ts',
   'engine/upstream/connections.test.ts',

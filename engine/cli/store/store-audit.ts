@@ -23,6 +23,8 @@ export const auditStore = async (
 }
 
 /** The configured database with the tables of this release: loading a configuration creates or
- *  migrates them. */
-export const migratedDatabase: Open = ({ database: url, data }) =>
-  createLazyDatabase(() => openDatabase({ url, data, start: true }))
+ *  migrates them. `isAnyway`: also a store that was moved. */
+export const migratedDatabase =
+  (isAnyway = false): Open =>
+  ({ database: url, data }) =>
+    createLazyDatabase(() => openDatabase({ url, data, start: true, isAnyway }))

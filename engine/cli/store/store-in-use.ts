@@ -106,7 +106,7 @@ const fault = errors({
   ],
   STORE_LOCKED: [
     503,
-    'The store %s cannot be used now: another program has its lock, such as `tollgate move`. Try again when it has ended',
+    'The store %s cannot be used now: another program has its lock, such as `tollgate move` or `tollgate restore`. Try again when it has ended',
   ],
   STORE_MISSING: [
     503,

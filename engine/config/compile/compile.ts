@@ -17,7 +17,7 @@ import { adminPartsOf, snapshotMembers, upstreamViews } from './snapshot-members
 import { setKeyLimiters, setSigners } from './upstream-auth.ts'
 import { compileUpstreams } from './upstreams.ts'
 
-export { CompileError, type CompileFault } from './compile-problem.ts'
+export { CompileError, type CompileFault, describeError } from './compile-problem.ts'
 
 const fault = errors({ NOT_READY: [503, 'The configuration is not compiled yet. Retry.'] })
 

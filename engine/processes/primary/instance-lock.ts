@@ -1,5 +1,5 @@
 /** Instance lock: allows one gateway per data folder. Limits, the writer and CLI commands rely on
- *  it. */
+ *  it; `move` and `restore` take it, so that no gateway starts meanwhile. */
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isCode } from '../../kit.ts'
@@ -23,7 +23,7 @@ export const takeInstanceLock = async (data: string): Promise<InstanceLock> => {
   const lock = lockFolder(data, file, openLock)
   if (lock !== 'busy') return { lock }
   return {
-    reason: `the data folder "${data}" is in use by another gateway, which starts or ends now, or its file system has no locks, as some network file systems; stop that gateway, or set settings.data to another folder`,
+    reason: `the data folder "${data}" is in use by another gateway, which starts or ends now, by \`tollgate move\` or \`tollgate restore\`, or its file system has no locks, as some network file systems; stop that program, or set settings.data to another folder`,
   }
 }
 const isOfAnotherUser = (lockFile: string): boolean => {
@@ -40,18 +40,14 @@ const lockFolder = (
   file: string,
   openLock: (file: string) => StoreLock,
 ): StoreLock | 'busy' | undefined => {
-  let mask: number | undefined
   try {
     mkdirSync(data, { recursive: true, mode: 0o700 })
-    mask = process.umask(0o177)
     const lock = openLock(file)
     if (lock.take()) return lock
     lock.close()
     return 'busy'
   } catch {
     return undefined
-  } finally {
-    if (mask !== undefined) process.umask(mask)
   }
 }
 

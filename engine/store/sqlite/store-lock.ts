@@ -1,6 +1,8 @@
 /** The exclusive lock of an embedded store. The kernel holds it while the process lives, so it is
  *  never stale. */
+import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
 import { isBusy } from './sqlite.ts'
 
 export interface StoreLock {
@@ -8,7 +10,9 @@ export interface StoreLock {
   take(): boolean
   close(): void
 }
+/** Only the owner may read and write a new lock file. */
 export const openLock = (file: string): StoreLock => {
+  createLockFile(`${file}.lock`)
   const lock = new DatabaseSync(`${file}.lock`, { timeout: 0 })
   return {
     take() {
@@ -22,4 +26,26 @@ export const openLock = (file: string): StoreLock => {
     },
     close: () => lock.close(),
   }
+}
+
+/** Never opens an existing file: closing it would release a lock that this process has. SQLite
+ *  reports why a file cannot be made. */
+const createLockFile = (path: string): void => {
+  try {
+    closeSync(openSync(path, 'ax', 0o600))
+  } catch {}
+}
+
+/** ms between two attempts to take the lock. */
+const INTERVAL = 25
+/** 10 s. */
+const ATTEMPTS = 400
+/** The writer of an earlier command may still be closing the store, and it releases the lock at the
+ *  end. Resolves to false if another process keeps the lock. */
+export const takeLockInTime = async (lock: StoreLock): Promise<boolean> => {
+  for (let attempt = 1; attempt < ATTEMPTS; attempt++) {
+    if (lock.take()) return true
+    await setTimeout(INTERVAL)
+  }
+  return lock.take()
 }

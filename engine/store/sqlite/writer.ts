@@ -23,8 +23,8 @@ const send = (message: { readonly type: string; readonly [key: string]: unknown 
 }
 const warn = (message: string): void => send({ type: 'warning', message })
 const fail = (error: unknown): void => {
-  const { code, message } = error as { code?: string; message: string }
-  send({ type: 'failed', code, message })
+  const { code, status, message } = error as { code?: string; status?: number; message: string }
+  send({ type: 'failed', code, status, message })
   process.exitCode = 3
   if (process.connected) process.disconnect?.()
 }

@@ -98,6 +98,7 @@ t.test('restore: refuses PostgreSQL and a running gateway', async t => {
   const { port } = admin.address() as AddressInfo
   mkdirSync(`${folder}/data`)
   const url = `http://127.0.0.1:${port}`
+  writeFileSync(`${folder}/data/tollgate.db`, '')
   writeFileSync(`${folder}/data/run.json`, JSON.stringify({ pid, url, admin: url }))
   const refusal = { code: 3, err: /is in use by another gateway/ }
   t.match(await tollgate(['restore', `${folder}/a.db`], env), refusal)
@@ -115,7 +116,7 @@ routes: [{ path: GET /v1/files, auth: key, files: list, errors: openai }]`,
   )
   usedFolder(`${root}/data`)
   // Loading the configuration creates the tables.
-  await withPluginCommands(config, recordingTerminal({}), migratedDatabase, async () => {})
+  await withPluginCommands(config, recordingTerminal({}), migratedDatabase(), async () => {})
   const store = new DatabaseSync(`${root}/data/tollgate.db`)
   const sha256 = createHash('sha256').update('abc').digest('hex')
   store.exec(`INSERT INTO stored_files VALUES

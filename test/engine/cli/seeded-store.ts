@@ -21,7 +21,7 @@ export const seededStore = async (
   const dataFolder = usedFolder(`${temporaryFolder(t)}/data`)
   const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: config }
   // Loading the configuration creates the tables.
-  await withPluginCommands(config, recordingTerminal(env), migratedDatabase, async () => {})
+  await withPluginCommands(config, recordingTerminal(env), migratedDatabase(), async () => {})
   const store = new DatabaseSync(`${dataFolder}/tollgate.db`)
   const digits = 'WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?)'
   store.exec("BEGIN; DELETE FROM accounts; INSERT INTO tollgate_secrets VALUES ('seed', 'c2VlZA')")

@@ -1,20 +1,28 @@
 /** A store that was moved, and a command beside a gateway that uses another store: refused with the
  *  way out, and `--anyway`. */
+import { symlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import t from 'tap'
 import { storeIdentity } from '../../../../engine/store/address.ts'
 import { readMoveMark, removeMoveMark, writeMoveMark } from '../../../../engine/store/move/mark.ts'
 import { openLock } from '../../../../engine/store/sqlite/store-lock.ts'
-import { tollgate } from '../../../helpers/gateway/command-line.ts'
+import { type CommandResult, tollgate } from '../../../helpers/gateway/command-line.ts'
 import { eventually, spawnPrimary, startPrimary } from '../../../helpers/gateway/primary.ts'
 import { commandOf, processesOf } from '../../../helpers/process-tree.ts'
 import { sharedPostgres } from '../../../helpers/store/postgres.ts'
+import { temporaryFolder } from '../../../helpers/store/store.ts'
 import { seededStore } from '../seeded-store.ts'
 
 const CONFIG = fileURLToPath(new URL('../small.yaml', import.meta.url))
 const PLUGINS = fileURLToPath(new URL('../../../../plugins', import.meta.url))
 const server = await sharedPostgres()
+
+/** The problem that a command printed as JSON, or its fault. */
+const parsed = ({ out, err }: CommandResult): unknown => {
+  const { problems: [problem] = [], error } = JSON.parse(out || err)
+  return problem ?? error
+}
 
 t.test('moved store: every later start and command refuses it and says where it went', async t => {
   const dataFolder = await seededStore(t, CONFIG, { accounts: 3, charges: 9 })
@@ -36,6 +44,11 @@ t.test('moved store: every later start and command refuses it and says where it 
     ['restore', `${dataFolder}/tollgate.db`, '--replace'],
     ['check'],
     ['explain', 'GET', '/v1/things'],
+    ['lint'],
+    ['routes'],
+    ['models'],
+    ['quote', 'GET', '/v1/things'],
+    ['upstreams', 'test'],
     ['move', '--to', await server.create()],
   ]
   for (const command of commands) {
@@ -43,7 +56,24 @@ t.test('moved store: every later start and command refuses it and says where it 
     t.equal(code, 3, command.join(' '))
     t.ok(err.includes(`was moved to ${target}`), err)
     t.match(err, /--anyway/)
+    const json = await tollgate([...command, '--json'], env)
+    t.match(parsed(json), { code: 'STORE_MOVED', message: /--anyway/ }, json.err)
   }
+  for (const command of [
+    ['check', '--format', 'json'],
+    ['lint', '--format=json'],
+  ]) {
+    const { code, out, err } = await tollgate(command, env)
+    t.match(JSON.parse(out), { total: 1, problems: [{ code: 'STORE_MOVED', line: 2 }] })
+    t.match({ code, err }, { code: 3, err: /^$/ })
+  }
+  t.match(await tollgate(['check', '--format', 'github'], env), { out: /^::error .*STORE_MOVED/ })
+  for (const command of [
+    ['accounts', '--help'],
+    ['lint', '--anyway'],
+    ['models', '--anyway'],
+  ])
+    t.match(await tollgate(command, env), { code: 0 }, command.join(' '))
   t.match(await tollgate(['doctor'], env), { code: 1, out: /was moved to postgres:/ })
   const again = await tollgate(['move', '--to', url], env)
   t.match(again, { code: 3, err: /moved to this database already/ })
@@ -129,6 +159,37 @@ t.test('moved store: a command that waited for the end of a move writes nothing'
   writeMoveMark(file, 'postgres://db.internal:5432/x', Date.now())
   lock.close()
   t.match(await credit, { code: 3, err: /was moved to postgres:\/\/db\.internal/ })
+})
+
+t.test('one store by symbolic links: one lock, and the mark of a move', async t => {
+  const dataFolder = await seededStore(t, CONFIG, { accounts: 1, charges: 0 })
+  const folder = temporaryFolder(t)
+  symlinkSync(dataFolder, `${folder}/data`)
+  symlinkSync(`data/tollgate.db`, `${folder}/linked.db`)
+  symlinkSync(`${folder}/linked.db`, `${folder}/twice.db`)
+  const env = { TOLLGATE_CONFIG: CONFIG, TOLLGATE_DATA: dataFolder }
+  const spellings = [
+    { ...env, TOLLGATE_DATA: `${folder}/data` },
+    { ...env, DATABASE_URL: `sqlite:${folder}/linked.db` },
+    { ...env, DATABASE_URL: `sqlite:${folder}/data/../data/tollgate.db` },
+    { ...env, DATABASE_URL: `sqlite:${folder}/twice.db` },
+  ]
+  const gateway = spawnPrimary(t, { files: { 'unused.txt': '' }, env })
+  await eventually(() => / serves/.test(gateway.messages()))
+  for (const each of spellings)
+    t.match(await tollgate(['accounts', 'credit', 'account 1 é✓', '5'], each), { code: 0 })
+  gateway.child.kill('SIGTERM')
+  t.equal(await gateway.exitCode(), 0)
+  const lock = openLock(`${dataFolder}/tollgate.db`)
+  t.equal(lock.take(), true)
+  for (const each of spellings.slice(1)) {
+    const { code, err } = await tollgate(['restore', `${folder}/linked.db`, '--replace'], each)
+    t.match({ code, err }, { code: 3, err: /another program uses the store/ })
+  }
+  lock.close()
+  writeMoveMark(`${folder}/twice.db`, 'postgres://db.internal:5432/x', Date.now())
+  for (const each of [env, ...spellings])
+    t.match(await tollgate(['accounts', 'list'], each), { code: 3, err: /was moved to/ })
 })
 
 t.test('other store: a command beside a gateway that uses another one refuses', async t => {

@@ -1,6 +1,6 @@
 /** SQLite start checks: refuses settings with which an acknowledged write could be lost. */
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { locate, openDatabase } from '../../../../engine/store/database.ts'
@@ -65,6 +65,26 @@ t.test('SQLite start: refuses a database without WAL', async t => {
     message: /journal_mode = memory/,
   })
 })
+
+t.test(
+  'store URL: symbolic links are followed, also to a file that does not exist yet',
+  async t => {
+    const folder = temporaryFolder(t)
+    mkdirSync(join(folder, 'disk'))
+    symlinkSync('disk/x.db', join(folder, 'file.db'))
+    symlinkSync(join(folder, 'disk'), join(folder, 'data'))
+    symlinkSync('loop.db', join(folder, 'loop.db'))
+    const file = join(folder, 'disk', 'x.db')
+    const pathsOf = () =>
+      ['file.db', 'data/x.db', 'data/../file.db'].map(
+        each => locate(`sqlite:${folder}/${each}`).file,
+      )
+    t.same(pathsOf(), [file, file, file])
+    writeFileSync(file, '')
+    t.same(pathsOf(), [file, file, file])
+    t.equal(locate(`sqlite:${folder}/loop.db`).file, join(folder, 'loop.db'))
+  },
+)
 
 t.test('store URL: an unsupported one is refused without showing its password', async t => {
   const folder = temporaryFolder(t)
