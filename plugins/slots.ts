@@ -1,6 +1,15 @@
 /** The slots that plugins share: their names and types, the plugin that sets each, and when its
  *  value is final. */
-import type { Bytes, Exchange, Fault, Headers, Json, Slot, Target } from '../engine/plugin.ts'
+import type {
+  Bytes,
+  Exchange,
+  Fault,
+  Headers,
+  Json,
+  Slot,
+  Statement,
+  Target,
+} from '../engine/plugin.ts'
 
 /** The id of a request without its prefix; ids of what the request makes derive from it. */
 export const bareId = ({ id }: { readonly id: string }): string => id.replace(/^req_/, '')
@@ -254,6 +263,13 @@ export interface EarlyReply {
  *  request gets from then on; the reply itself replaces it. Set by `idempotency` for a request with
  *  a key. */
 export const EARLY_REPLY: Slot<(reply: EarlyReply) => void> = { name: 'early-reply' }
+/** Returns the statement that uses up the key of the request, for the transaction of its effect.
+ *  `isReplayed`: whether a repetition gets the reply; otherwise it is refused. Set by `idempotency`
+ *  for a request with a key. */
+export const USE_KEY: Slot<(isReplayed: boolean) => Statement> = { name: 'use-key' }
+/** The reply may show a secret: no repetition gets it unless USE_KEY permits that. Set by
+ *  `account` and `console`. */
+export const MAY_SHOW_SECRET: Slot<boolean> = { name: 'may-show-secret' }
 
 /** The charge of a call. */
 export interface Charge {

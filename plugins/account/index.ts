@@ -4,6 +4,7 @@
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { withKnownParameters } from '../schema/known-parameters.ts'
+import { MAY_SHOW_SECRET } from '../slots.ts'
 import { ABOUT, isStrict } from './about.ts'
 import { commands } from './command.ts'
 import { ownLogs, tokenLogs } from './new-api/logs.ts'
@@ -56,9 +57,13 @@ export default {
     if (!view) throw new Error(`unknown view "${name}"`)
     const answer = view(host)
     const about = ABOUT[name] ?? {}
+    const handle = isStrict(name) ? withKnownParameters(about, answer) : answer
     return {
       answers: true,
-      handle: isStrict(name) ? withKnownParameters(about, answer) : answer,
+      handle(exchange) {
+        exchange.slots.set(MAY_SHOW_SECRET, true)
+        return handle(exchange)
+      },
       describe: () => about,
       explain: () => ({ view: name }),
     }

@@ -17,7 +17,7 @@ export const fault = errors({
   ],
   IDEMPOTENCY_REPLY_TOO_LARGE: [
     410,
-    'The request with this Idempotency-Key was completed, but its response exceeds the %d bytes that are stored. Use a new key to run it again.',
+    'The request with this Idempotency-Key was completed, but its response is not stored: it exceeds %d bytes, or may show a secret. Use a new key to run it again.',
   ],
   IDEMPOTENCY_LOST: [
     503,

@@ -11,13 +11,13 @@ import type {
   Statement,
 } from '../../engine/plugin.ts'
 import type { BodyRecorder } from '../conversion/body-recorder.ts'
-import { ACCOUNT, EARLY_REPLY, STREAM_ERRORED } from '../slots.ts'
+import { ACCOUNT, EARLY_REPLY, MAY_SHOW_SECRET, STREAM_ERRORED, USE_KEY } from '../slots.ts'
 import { isUndelivered, Undo } from '../undo/undo.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
 import { digestOf } from './request-digest.ts'
 import { earlyResponse, laterResponse, responseRecorder } from './response-recorder.ts'
-import { forgetKey, freeKey } from './statements.ts'
+import { forgetKey, freeKey, storeResponse } from './statements.ts'
 import { migrations } from './tables.ts'
 
 const HEADER = 'idempotency-key'
@@ -61,7 +61,7 @@ export default {
       describe: () => DESCRIPTION,
       handle(exchange, next) {
         const key = exchange.request.headers[HEADER]
-        if (key === undefined) return next()
+        if (key === undefined || isRead(exchange)) return next()
         if (!KEY.test(key)) throw fault('IDEMPOTENCY_KEY_INVALID')
         const account = exchange.slots.get(ACCOUNT)
         // Without an account nothing is charged, and keys of anonymous clients could collide.
@@ -71,6 +71,9 @@ export default {
     }
   },
 } satisfies Plugin<RawOf<typeof OPTIONS>>
+
+/** Nothing happens twice. */
+const isRead = ({ request: { method } }: Exchange): boolean => method === 'GET' || method === 'HEAD'
 
 const DESCRIPTION: RouteDescription = {
   parameters: [
@@ -96,7 +99,7 @@ const runOnce = async (
 ): Promise<void> => {
   const { id, route, slots, writes } = exchange
   const body = await digestOf(exchange.request)
-  const call: Call = { isClaimed: false, hasReply: false, isEarly: false }
+  const call: Call = { isClaimed: false, hasReply: false, isEarly: false, hasEffect: false }
   Undo.of(exchange)
   exchange.onEnd(outcome => {
     call.outcome = outcome
@@ -129,14 +132,21 @@ const runOnce = async (
     call.hasReply = true
     writes.add(earlyResponse(id, reply))
   })
+  slots.set(USE_KEY, isReplayed => {
+    call.hasEffect = true
+    if (isReplayed) slots.set(MAY_SHOW_SECRET, false)
+    return storeResponse(id, NO_CONTENT, '{}', undefined)
+  })
   try {
     await next()
   } catch (error) {
     if (!call.isEarly) writes.add(freeKey(id))
     throw error
   }
-  await storeReply(claims, exchange, call, largest)
+  await storeReply(claims, exchange, call, slots.get(MAY_SHOW_SECRET) ? 0 : largest)
 }
+/** The status of a key that is used up before its response is known. */
+const NO_CONTENT = 204
 
 /** The response is stored at its end, in one transaction with what the stages have written; one
  *  that has an early reply, before it begins. */
@@ -148,7 +158,7 @@ const storeReply = async (
 ): Promise<void> => {
   // The response of a stage, not of an upstream: reading it early costs no streaming.
   const ownBody = attempts === 0 && reply.body instanceof Uint8Array ? reply.body : undefined
-  if (call.isEarly) {
+  if (call.isEarly || call.hasEffect) {
     const bytes = await reply.bytes(ownBody?.length ?? largest)
     const later = laterResponse({ request: id, reply, largest }, bytes)
     if (later && !(await claims.replace(later))) call.later = later
@@ -172,6 +182,8 @@ interface Call {
   hasReply: boolean
   /** Whether a repetition of the request gets a response before this one has ended. */
   isEarly: boolean
+  /** Whether the transaction of its effect uses up the key. */
+  hasEffect: boolean
   /** The replacement of that response, if the store was away. */
   later?: Statement
   recorder?: BodyRecorder
@@ -181,12 +193,14 @@ interface Call {
 const endClaim = (
   claims: Claims,
   exchange: Exchange,
-  { hasReply, later }: Call,
+  { hasReply, hasEffect, later }: Call,
   outcome: Outcome,
 ): void => {
   const { id, writes } = exchange
   const release = (): void => claims.release(id)
-  if (isUndelivered(outcome) && (hasReply || !writes.isConfirmed))
+  // Frees the key only if the effect did not happen.
+  if (hasEffect) claims.release(id, later ?? freeKey(id))
+  else if (isUndelivered(outcome) && (hasReply || !writes.isConfirmed))
     Undo.of(exchange).addGuard({ undo: forgetKey(id), onUndo: release, onKept: release })
   else claims.release(id, later ?? (outcome.end === 'complete' ? undefined : freeKey(id)))
 }

@@ -103,6 +103,8 @@ export interface Definition<A extends Arguments, Data> {
   readonly scope: Scope
   /** It changes nothing. */
   readonly reads?: true
+  /** Its result shows no secret: a repetition with the same Idempotency-Key gets it again. */
+  readonly replays?: true
   /** It writes files of the configuration: over HTTP only if the console may edit them. */
   readonly edits?: true
   /** It shows prompts or secrets: a row of the log of actions names what it shows. */
@@ -156,13 +158,15 @@ interface Caller {
   readonly actor: Actor
   readonly own?: number
   readonly member?: Member | undefined
+  /** See the slot USE_KEY. */
+  readonly useKey?: ((isReplayed: boolean) => Statement) | undefined
 }
 /** Runs an operation with arguments that fit its schema. Resolves to its result, and to what it
  *  changed. */
 export const runOperation = async (
   operation: Operation,
   args: Json,
-  { host, actor, own, member }: Caller,
+  { host, actor, own, member, useKey }: Caller,
 ): Promise<Result & { readonly changes: readonly Change[] }> => {
   const changes: Change[] = []
   const { database } = host
@@ -173,9 +177,10 @@ export const runOperation = async (
     pages: (sql, values, size) => database.pages(sql, values, size),
     now: () => database.now(),
     async change(list, change) {
-      const rows = await record(list, change)
+      const used = useKey ? [useKey(operation.replays === true)] : []
+      const rows = await record([...list, ...used], change)
       changes.push(change)
-      return rows
+      return rows.slice(0, list.length)
     },
   }
   const object = operation.reveals?.(args)

@@ -7,6 +7,7 @@ import { originOf, runOperation } from '../../operator/operation.ts'
 import { OPERATIONS } from '../../operator/table.ts'
 import { validatorOf } from '../../schema/compile.ts'
 import { refuseOtherTypes } from '../../schema/json-body.ts'
+import { USE_KEY } from '../../slots.ts'
 import type { OwnKey } from '../../views.ts'
 import { fault } from '../faults.ts'
 import { numberIn } from '../own-operations.ts'
@@ -32,7 +33,13 @@ const run = async (
   const isChange = verb === 'create' || verb === 'update'
   const invalid = isChange ? validatorOf(schema, where, host).validate(whole) : undefined
   if (invalid) throw invalid
-  return runOperation(operation, whole, { host, actor, own: id, member })
+  return runOperation(operation, whole, {
+    host,
+    actor,
+    own: id,
+    member,
+    useKey: exchange.slots.get(USE_KEY),
+  })
 }
 const PAGE = 1_000
 /** The keys that are not revoked, latest first. */

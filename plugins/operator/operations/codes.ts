@@ -144,6 +144,7 @@ const redeemOwn = operation({
   name: 'codes redeem',
   summary: 'Redeems a code for credit.',
   scope: 'own',
+  replays: true,
   arguments: object(
     undefined,
     { code: required(text('The code, in any case, with or without dashes.', { maxLength: 64 })) },

@@ -30,6 +30,7 @@ const move = (
     name: `accounts ${verb}`,
     summary,
     scope: 'operator',
+    replays: true,
     arguments: object(
       undefined,
       { account: ACCOUNT, amount: amount('Units of the currency, above 0.'), note: NOTE },
@@ -58,6 +59,7 @@ const refund = operation({
   name: 'accounts refund',
   summary: 'Refunds the charge of a call.',
   scope: 'operator',
+  replays: true,
   earlier: 'POST charges/refund',
   arguments: object(
     undefined,
@@ -85,6 +87,7 @@ const overdraft = operation({
   name: 'accounts overdraft',
   summary: 'Sets how far below zero an account may go.',
   scope: 'operator',
+  replays: true,
   arguments: object(undefined, { account: ACCOUNT, amount: amount('Units of the currency.') }, {}),
   result: row(ACCOUNT_COLUMNS),
   command: {

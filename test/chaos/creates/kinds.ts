@@ -15,6 +15,10 @@ export interface Kind {
   /** `name`: unique; it is in the request, so that its rows can be found. */
   make(name: string): Call
   readonly isStream?: boolean
+  /** In place of the API key of the request. */
+  readonly token?: string
+  /** Whether a repetition may be told only that it happened. */
+  readonly isToldOnce?: boolean
   /** Whether the answer lacks its end. */
   isBroken?(text: string): boolean
   /** Reads `id` and `name` of all that requests of this kind made, and `free`: 1 if it need not
@@ -62,8 +66,33 @@ const form = (fields: Readonly<Record<string, string>>, name: string, bytes: str
   return parts
 }
 
-/** `key`: of the account; it uploads the file that batches refer to. */
-export const createKinds = async (url: string, key: string): Promise<readonly Kind[]> => {
+/** What operators make. */
+const ofOperator = (token: string): readonly Kind[] => [
+  {
+    name: 'credit',
+    isBilled: false,
+    token,
+    isToldOnce: true,
+    make: note => json('/api/admin/accounts/credit', { account: '1', amount: '0.01', note }),
+    rows: "SELECT id, replace(note, ' (by admin)', '') AS name FROM credits",
+    idIn: text => String((JSON.parse(text) as { data: { credit: number } }).data.credit),
+  },
+  {
+    name: 'key',
+    isBilled: false,
+    token,
+    isToldOnce: true,
+    make: name => json('/api/keys', { name: `made ${name}` }),
+    rows: "SELECT id, replace(name, 'made ', '') AS name FROM api_keys WHERE name LIKE 'made %'",
+    idIn: text => String((JSON.parse(text) as { data: { id: number } }).data.id),
+  },
+]
+/** `key`: of the account; it uploads the file that batches refer to. `token`: of its operator. */
+export const createKinds = async (
+  url: string,
+  key: string,
+  token: string,
+): Promise<readonly Kind[]> => {
   const line = JSON.stringify({
     custom_id: 'one',
     method: 'POST',
@@ -94,6 +123,36 @@ export const createKinds = async (url: string, key: string): Promise<readonly Ki
       ...messages(name),
     })),
     task('videos', '/v1/videos', 'id', { model: 'vdq3-turbo', seconds: '5' }),
+    billed('completions', '/v1/completions', prompt => ({ model: 'gp-4.1', prompt })),
+    billed('interaction', '/v1beta/interactions', input => ({ model: 'gx-2.5-flash', input })),
+    {
+      name: 'message batch',
+      isBilled: false,
+      make: custom_id =>
+        json('/v1/messages/batches', {
+          requests: [
+            { custom_id, params: { model: 'cl-sonnet-4-5', max_tokens: 5, ...messages('Hello') } },
+          ],
+        }),
+      rows: `SELECT 'msg' || b.id AS id, k.id AS name FROM batches b
+        JOIN api_keys k ON b.slots LIKE '%"key":{"id":' || CAST(k.id AS TEXT) || ',%'`,
+      nameOfRow: byKey,
+      idIn: member('id'),
+    },
+    {
+      name: 'upload',
+      isBilled: false,
+      make: name =>
+        json('/v1/uploads', {
+          purpose: 'assistants',
+          filename: `${name}.txt`,
+          bytes: 5,
+          mime_type: 'text/plain',
+        }),
+      rows: "SELECT id, replace(filename, '.txt', '') AS name FROM uploads",
+      idIn: member('id'),
+    },
+    ...ofOperator(token),
     billed('embeddings', '/v1/embeddings', name => ({
       model: 'gp-embedding-3-small',
       input: name,

@@ -17,7 +17,7 @@ const CHAT =
 const ROUTES = `
 include: [tollgate:presets.yaml, tollgate:console.yaml]
 # Stages of all routes.
-pipeline: [errors, observe, auth, validate, model, limit, meter, openapi, notify, account, console, translate, sandbox, adapt]
+pipeline: [errors, observe, auth, validate, model, limit, idempotency, meter, openapi, notify, account, console, translate, sandbox, adapt]
 upstreams: # providers
   up: { url: 'sandbox:', formats: [openai-chat] } # for tests
 models: # for sale

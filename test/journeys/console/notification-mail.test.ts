@@ -9,7 +9,7 @@ import { startMailServer } from '../../helpers/money/mail-server.ts'
 
 const routesOf = (port: number, ca: string): string => `
 include: [tollgate:console.yaml]
-pipeline: [errors, observe, auth, validate, limit, meter, account, console, openapi, notify, alerts]
+pipeline: [errors, observe, auth, validate, limit, idempotency, meter, account, console, openapi, notify, alerts]
 mail:
   host: 127.0.0.1
   port: ${port}

@@ -7,7 +7,7 @@ import { AUDIENCE, forge, makeKeys } from './provider.ts'
 const KEYS = makeKeys('first')
 const ROUTES = `
 include: [tollgate:console.yaml]
-pipeline: [errors, observe, identity, auth, validate, model, limit, meter, account, console, openapi, translate, notify, sandbox]
+pipeline: [errors, observe, identity, auth, validate, model, limit, idempotency, meter, account, console, openapi, translate, notify, sandbox]
 identity:
   issuer: https://id.test
   jwks: keys.json

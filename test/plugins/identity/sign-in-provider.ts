@@ -26,7 +26,7 @@ export const signInRoutes = (
   { audience = 'gateway', more = '', routes = ' []\n' } = {},
 ): string => `
 include: [tollgate:console.yaml]
-pipeline: [errors, observe, identity, auth, validate, limit, meter, account, console, openapi, notify, sandbox]
+pipeline: [errors, observe, identity, auth, validate, limit, idempotency, meter, account, console, openapi, notify, sandbox]
 identity:
   issuer: ${issuer}
   audience: ${audience}
