@@ -15,15 +15,18 @@ const STEP = MIN_PART - PIECE + 1
 /** Bytes of an error that are searched as one text, and of an event in a stream. */
 const ERROR_BYTES = 1024 * 1024
 const EVENT_BYTES = 64 * 1024
-const ERROR_END = Buffer.from('rror"')
+const ERROR = Buffer.from('rror')
+/** Names or values (`error"`, `errors"`, `error_msg"`) and events end so; not `"error": null`. */
+const ERROR_END = /^(?:s?|_?[A-Za-z]{1,12})"(?!\s*:\s*null)|^\r?\ndata:/
+const ERROR_END_BYTES = 32
 /** The end of a chunk that may be the begin of that. */
-const ERROR_BEGIN = /r(?:r(?:or?)?)?$/
+const ERROR_BEGIN = /r(?:r(?:o(?:r_?[A-Za-z]{0,12})?)?)?$/
+const ERROR_BEGIN_BYTES = 20
 const LINE_FEED = 10
 const EVENT_ENDS = ['\n\n', '\r\n\r\n'].map(end => Buffer.from(end))
 /** A character of a secret. */
 const IN_SECRET = /[\w.~+/=%:-]/
 const NOTHING = Buffer.alloc(0)
-const NULL_MEMBER = /^\s*:\s*null/
 
 /** A text that stands for a secret; a part of it is recognised by a piece of it. */
 interface Piece {
@@ -161,7 +164,7 @@ export class CredentialMask {
   #openTail(bytes: Buffer): number {
     // Events and JSON end otherwise: nearly no chunk is searched.
     if (!IN_SECRET.test(String.fromCharCode(bytes.at(-1) ?? 0))) return 0
-    let longest = ERROR_BEGIN.exec(bytes.toString('latin1', bytes.length - 4))?.[0].length ?? 0
+    let longest = ERROR_BEGIN.exec(endOf(bytes))?.[0].length ?? 0
     for (const secret of this.#secrets) {
       const tail = bytes.subarray(-(secret.length - 1)).toString('latin1')
       const starts = Array.from(tail, (_, at) => at)
@@ -253,9 +256,16 @@ const lastEventEnd = (bytes: Buffer): number => {
   return Math.max(...ends)
 }
 
-/** Whether JSON has a member `error` that is not null, or a text that ends so as a value. */
+const endOf = (bytes: Buffer): string =>
+  bytes.toString('latin1', Math.max(0, bytes.length - ERROR_BEGIN_BYTES))
+
+/** Whether JSON has a member or a value, or a stream an event, such as `error`. */
 const reportsError = (buffer: Buffer): boolean => {
-  for (let at = buffer.indexOf(ERROR_END); at >= 0; at = buffer.indexOf(ERROR_END, at + 5))
-    if (!NULL_MEMBER.test(buffer.toString('latin1', at + 5, at + 32))) return true
+  for (let at = buffer.indexOf(ERROR); at >= 0; at = buffer.indexOf(ERROR, at + ERROR.length)) {
+    const end = at + ERROR.length
+    // In prose a space follows.
+    if (buffer[end] !== 32 && ERROR_END.test(buffer.toString('latin1', end, end + ERROR_END_BYTES)))
+      return true
+  }
   return false
 }

@@ -66,7 +66,7 @@ const form = (fields: Readonly<Record<string, string>>, name: string, bytes: str
   return parts
 }
 
-/** What operators make. */
+/** Requests of operators. */
 const ofOperator = (token: string): readonly Kind[] => [
   {
     name: 'credit',

@@ -118,6 +118,10 @@ t.test(
       [event({ type: 'error', error: { message: base64 } }), base64.slice(0, 60)],
       [event({ type: 'server_error', message: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
       [event({ code: 'KeyError', message: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
+      [event({ errors: [{ message: SECRET.slice(0, 20) }] }), SECRET.slice(0, 20)],
+      [event({ error_code: 110, error_msg: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
+      [event({ errorMessage: SECRET.slice(0, 20) }), SECRET.slice(0, 20)],
+      [`event:error\n${event({ message: SECRET.slice(0, 20) })}`, SECRET.slice(0, 20)],
       // The same in more bytes, also if nothing is between the words.
       [event({ p: 'x'.repeat(4_000), code: 'keyerror', m: base64 }), base64.slice(0, 60)],
       [event({ p: 'x'.repeat(4_000), error: { message: base64 } }), base64.slice(0, 60)],
@@ -180,6 +184,8 @@ for (const [name, form] of Object.entries({ ...FORMS, 'JSON-escaped': escaped })
       [`data: {"error":{"message":"${secret}"}}\r\n\r\n: end\r\n\r\n`, 'text/event-stream'],
       [`data: {"error":"${'x'.repeat(100_000)}${secret}"}\n\n`, 'text/event-stream; charset=utf-8'],
       [`{"ok":true,"error":{"message":"${secret}"}}`, 'application/json'],
+      [`{"error_code":1,"error_msg":"${secret}"}`, 'application/json'],
+      [`id:1\nevent:error\ndata:{"message":"${secret}"}\n\n`, 'text/event-stream'],
     ] as const
     for (const size of [1, 7, 70_000])
       for (const [text, type] of bodies) {

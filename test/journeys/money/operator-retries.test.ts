@@ -116,9 +116,9 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const before = Number(await balance())
       const body = JSON.stringify({ account: 'ann', amount: '3' })
       const path = '/api/admin/accounts/credit'
-      let sent = 0
-      for (; sent < 12; sent++) {
-        const leaving = AbortSignal.timeout(sent)
+      const COUNT = 12
+      for (let at = 0; at < COUNT; at++) {
+        const leaving = AbortSignal.timeout(at)
         await fetch(gateway.url + path, {
           method: 'POST',
           body,
@@ -126,16 +126,16 @@ for (const engine of ['sqlite', 'postgres'] as const)
           headers: {
             ...headers,
             'content-type': 'application/json',
-            'idempotency-key': `left-${sent}`,
+            'idempotency-key': `left-${at}`,
           },
         }).catch(() => {})
       }
-      for (let at = 0; at < sent; at++)
+      for (let at = 0; at < COUNT; at++)
         await eventually(async () => {
           const { status } = await send(path, JSON.parse(body), `left-${at}`)
           return status === 200 || status === 410 || undefined
         })
-      t.equal(Number(await balance()), before + 3 * sent)
+      t.equal(Number(await balance()), before + 3 * COUNT)
     })
     t.ok(database)
   })
