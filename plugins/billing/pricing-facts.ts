@@ -43,7 +43,7 @@ export const permittedValues = (facts: Facts, name: string): AttributeValues => 
   if (value === undefined || !MAY_FALL_BACK.has(name) || !isTier(name, value)) return [value]
   return usualName(name, value) === STANDARD ? [value] : [value, STANDARD]
 }
-const MAY_FALL_BACK: ReadonlySet<string> = new Set(['service_tier', 'speed'])
+const MAY_FALL_BACK: ReadonlySet<string> = new Set(['service_tier', 'speed', 'inference_geo'])
 
 // Customers choose these names: one such as `constructor` must not find Object.prototype.
 const attributeOf = ({ attributes = {} }: Facts, name: string): string | undefined =>

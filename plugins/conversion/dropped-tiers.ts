@@ -19,13 +19,15 @@ export const droppedTiersOf = (
   upstream: UpstreamView | undefined,
 ): DroppedTiers | undefined => {
   if (fields.length === 0) return undefined
-  const tiers = requestedTiersOf(body).filter(({ member }) => fields.includes(member))
+  const tiers = requestedTiersOf(body).filter(({ member, holder }) =>
+    fields.includes(holder ?? member),
+  )
   if (tiers.length === 0) return undefined
   const { default_tiers: defaults } = upstream?.options ?? {}
   const own: Attributes = isFields(defaults) ? (defaults as Attributes) : {}
   const standards = tiers.map(({ name }) => [name, own[name] ?? STANDARD] as const)
   return {
-    members: new Set(tiers.map(({ member }) => member)),
+    members: new Set(tiers.map(({ member, holder }) => holder ?? member)),
     standards: Object.fromEntries(standards),
   }
 }

@@ -7,6 +7,7 @@ import {
   headerTiersOf,
   OPEN,
   type PricedTiers,
+  type RequestedTier,
   requestedTiersOf,
   STANDARD,
   usualName,
@@ -45,20 +46,25 @@ export const unpricedTiersOf = (
     const tier = usualName(name, value)
     return tier !== STANDARD && tier !== OPEN && priced.get(name)?.has(tier) !== true
   }
-  const members = requestedTiersOf(body)
-    .filter(({ name, value }) => isUnpriced(name, value))
-    .map(({ member }) => member)
+  const requested = requestedTiersOf(body).filter(({ name, value }) => isUnpriced(name, value))
+  const held = requested.filter(({ holder }) => holder !== undefined)
+  const members = [
+    ...requested.filter(({ holder }) => holder === undefined).map(({ member }) => member),
+    ...(namesOtherModels(body) ? ['models'] : []),
+  ]
   const tierHeaders = headerTiersOf(headers)
     .filter(({ name, value }) => isUnpriced(name, value))
     .map(({ member }) => member)
-  const changes = fallbacksOf(body, isUnpriced)
+  const fallbacks = fallbacksOf(body, isUnpriced)
+  const changes = { ...fallbacks, ...withoutHeld(body, held) }
   const betas = headers[BETA_HEADER]?.split(',').map(each => each.trim()) ?? []
   const unpricedBetas = betas.filter(beta =>
     BETA_TIERS.some(each => each.beta.test(beta) && isUnpriced(each.name, each.value)),
   )
   const names = [
     ...members,
-    ...Object.keys(changes).map(key => `${key}.speed`),
+    ...Object.keys(fallbacks).map(key => `${key}.speed`),
+    ...held.map(({ holder, member }) => `${holder}.${member}`),
     ...tierHeaders,
     ...unpricedBetas,
   ]
@@ -72,6 +78,22 @@ export const unpricedTiersOf = (
     names,
   }
 }
+/** Whether the provider may serve a model that the price of this one is not for, as OpenRouter
+ *  does. */
+const namesOtherModels = (body: Json): boolean =>
+  isFields(body) && Array.isArray(body.models) && body.models.some(each => each !== body.model)
+
+/** The new values of members that hold unpriced tiers. */
+const withoutHeld = (body: Json, held: readonly RequestedTier[]): Fields => {
+  if (!isFields(body)) return {}
+  const changes: Record<string, Json> = {}
+  for (const { holder = '', member } of held) {
+    const { [member]: _, ...rest } = (changes[holder] ?? body[holder]) as Fields
+    changes[holder] = rest
+  }
+  return changes
+}
+
 /** Fallbacks at the provider may name a speed of their own. */
 const fallbacksOf = (body: Json, isUnpriced: (name: string, value: string) => boolean): Fields => {
   if (!isFields(body) || !Array.isArray(body.fallbacks)) return {}

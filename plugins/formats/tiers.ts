@@ -2,7 +2,7 @@
  *  have several names, and one of them is the standard that no request has to ask for. Pure. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Attributes } from '../slots.ts'
-import { isFields } from './fields.ts'
+import { isFields, type Fields as JsonFields } from './fields.ts'
 
 /** A request or an answer that leaves a choice to the provider names this value. */
 export const OPEN = 'auto'
@@ -59,6 +59,8 @@ export interface RequestedTier {
   readonly member: string
   readonly name: string
   readonly value: string
+  /** The member of the body that holds `member`, if it is not the body itself. */
+  readonly holder?: string
 }
 interface TierMember {
   readonly member: string
@@ -78,8 +80,17 @@ const MEMBERS: readonly TierMember[] = [
   { member: 'performanceConfig', name: 'speed', read: memberOf('latency') },
   { member: 'inference_geo', name: 'inference_geo', read: itself },
 ]
+/** Servers merge the members of this one into the request. */
+const HOLDER = 'extra_body'
+/** Tiers in `extra_body` come last: they replace those of the body. */
 export const requestedTiersOf = (body: Json): readonly RequestedTier[] => {
   if (!isFields(body)) return NO_TIERS
+  const tiers = tiersIn(body)
+  const held = body[HOLDER]
+  if (!isFields(held)) return tiers
+  return [...tiers, ...tiersIn(held).map(tier => ({ ...tier, holder: HOLDER }))]
+}
+const tiersIn = (body: JsonFields): readonly RequestedTier[] => {
   let tiers: RequestedTier[] | undefined
   for (const { member, name, read } of MEMBERS) {
     const content = body[member]

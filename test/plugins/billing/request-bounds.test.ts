@@ -49,6 +49,20 @@ t.test('request attributes: each text is short, and a store keeps it', async t =
   }
 })
 
+t.test('hold of a tier: covers the standard, which may serve in its place', async t => {
+  for (const [name, cheap] of [
+    ['service_tier', 'flex'],
+    ['speed', 'slow'],
+    ['inference_geo', 'eu'],
+  ] as const) {
+    const input = { by: name, price: { [cheap]: 1, default: 2 } }
+    const { rule } = capacityOf({ input, output: 0 })
+    const costOf = (body: Json): bigint =>
+      worstCase(rule, { prompt: 1, completion: 0 }, factsOf(body, 0)).nanos
+    t.equal(costOf({ [name]: cheap }), costOf({}), name)
+  }
+})
+
 t.test('hold of a tier: covers the standard of an upstream whose target drops it', async t => {
   const input = [
     { price: 1, when: { service_tier: 'flex' } },

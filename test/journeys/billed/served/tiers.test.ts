@@ -502,6 +502,29 @@ t.test('unpriced speed and geography: left out with their beta, other bytes unch
   t.equal(request.headers['anthropic-beta'], betas['anthropic-beta'])
 })
 
+t.test('unpriced tiers: those in extra_body, and other models of the provider', async t => {
+  const client = CLIENTS['openai-chat'] as Client
+  const extra = { service_tier: 'priority', top_k: 3 }
+  const models = ['there', 'dearer']
+  for (const isStream of [false, true]) {
+    await upstream.script('openai-chat', [WHOLE, ...(isStream ? chat.stream({}) : chat.plain({}))])
+    const wish = { extra_body: extra, models }
+    const { response, id } = await ask(client, 'plain-openai-chat', isStream, wish)
+    t.equal(response.headers.get('x-tollgate-dropped'), 'models, extra_body.service_tier')
+    const { body } = await sentTo('openai-chat')
+    t.same([body.extra_body, body.models], [{ top_k: 3 }, undefined])
+    t.equal(units((await chargeOf(id)).amount), 2)
+    for (const each of [{ extra_body: extra }, { models }])
+      t.equal((await ask(client, 'firm-openai-chat', isStream, each)).response.status, 400)
+    const passed = await ask(client, 'open-openai-chat', isStream, wish)
+    t.equal(passed.response.headers.get('x-tollgate-dropped'), null)
+    t.match((await sentTo('openai-chat')).body, wish)
+    const priced = await ask(client, 'm-openai-chat', isStream, { extra_body: extra })
+    t.equal(priced.response.headers.get('x-tollgate-dropped'), null)
+    t.equal(units((await chargeOf(priced.id)).amount), 4)
+  }
+})
+
 for (const [name, header, value, cost] of [
   ['google-gemini', 'x-vertex-ai-llm-shared-request-type', 'priority', 4],
   ['google-gemini', 'x-vertex-ai-llm-shared-request-type', 'flex', 1],
