@@ -205,7 +205,7 @@ const poll = object(
     ),
     usage: map(
       'Where the answer of a finished task says what was made: meters of the price (seconds, images, output, …), and attributes that it depends on (resolution, quality, …). They are charged before what the request ordered; a meter that neither has is charged at its bound.',
-      pointer('Where the number or the value is.', '/duration'),
+      pointer('Where the number or the value is; of a list its length.', '/duration'),
       {
         examples: [{ seconds: '/duration', resolution: '/resolution' }],
         propertyNames: { pattern: '^[a-z][a-z0-9_]{0,63}$' },

@@ -52,8 +52,14 @@ export const hasResult = (results: readonly Json[]): boolean =>
 /** An address or data that are there and empty show that nothing was made. */
 const isMade = ({ url, b64_json: data, ...others }: Fields): boolean =>
   url === undefined && data === undefined
-    ? Object.values(others).some(isFilled)
+    ? membersThatCount(others).some(isFilled)
     : isFilled(url) || isFilled(data)
+/** Addresses under longer names, such as `audio_url`, or else all members. */
+const membersThatCount = (members: Fields): readonly (Json | undefined)[] => {
+  const addresses = Object.entries(members).filter(([name]) => ADDRESS.test(name))
+  return addresses.length > 0 ? addresses.map(([, value]) => value) : Object.values(members)
+}
+const ADDRESS = /(?:_u|U)rl$/
 const isFilled = (value: Json | undefined): boolean => {
   if (value === undefined || value === null) return false
   if (typeof value === 'string') return value.trim() !== ''
@@ -74,7 +80,7 @@ export const reportedUsage = (
   for (const [name, pointer] of poll.usage) {
     const value = readPointer(results, pointer) ?? readPointer(json, pointer)
     if (isMeter(name)) {
-      const count = countOf(value)
+      const count = countOf(Array.isArray(value) ? value.length : value)
       if (count !== undefined) meters[name] = count
     } else if (typeof value === 'number' || typeof value === 'boolean' || isShortText(value))
       attributes[name] = value as string | number | boolean

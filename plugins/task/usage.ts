@@ -2,6 +2,7 @@
  *  request, since providers of media bill what was ordered, else the hold. Pure. */
 import { charactersIn } from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
+import { millionths } from '../billing/usage.ts'
 import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
 import { type KeptUsage, priceKept } from '../ledger/kept-hold.ts'
 import type { KeptHold, Meter, Meters, Usage } from '../slots.ts'
@@ -76,9 +77,8 @@ export const settingsOf = ({ body, hold }: Pick<Task, 'body' | 'hold'>): Fields 
   return { ...hold?.attributes, ...Object.fromEntries(settings) }
 }
 
-/** A count that a meter may have; 0 is none. */
+/** A count that a meter may have; 0 is none, and so is less than its least part. */
 export const countOf = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && value !== '' ? Number(value) : value
-  if (typeof number !== 'number' || !(number > 0)) return undefined
-  return number <= Number.MAX_SAFE_INTEGER ? number : undefined
+  return millionths(number) ? Number(number) : undefined
 }

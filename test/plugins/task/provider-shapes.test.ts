@@ -19,6 +19,10 @@ interface Provider {
   readonly submit: string
   readonly poll: string
   readonly success: Json
+  /** The upstream finished, and made nothing. */
+  readonly empty: Json
+  /** A success of two seconds, of an upstream that reports them. */
+  readonly short?: Json
   readonly failure: Json
 }
 const kling = (members: object) => ({ code: 0, data: { task_id: 'up-1', ...members } }) as Json
@@ -30,6 +34,11 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     create: kling({ task_status: 'submitted' }),
     poll: '/v1/videos/text2video/up-1',
     success: kling({ task_status: 'succeed', task_result: { videos: [{ url: URL_OF_CLIP }] } }),
+    empty: kling({ task_status: 'succeed', task_result: { videos: [{ id: 'x', url: '' }] } }),
+    short: kling({
+      task_status: 'succeed',
+      task_result: { videos: [{ url: URL_OF_CLIP, duration: '2.0' }] },
+    }),
     failure: kling({ task_status: 'failed', task_status_msg: 'no people' }),
   },
   runway: {
@@ -37,6 +46,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     create: { id: 'up-1' },
     poll: '/v1/tasks/up-1',
     success: { id: 'up-1', status: 'SUCCEEDED', output: [URL_OF_CLIP] },
+    empty: { id: 'up-1', status: 'SUCCEEDED', output: [] },
     failure: { id: 'up-1', status: 'FAILED', failure: 'no people', failureCode: 'SAFETY' },
   },
   luma: {
@@ -44,6 +54,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     create: { id: 'up-1', state: 'queued' },
     poll: '/dream-machine/v1/generations/up-1',
     success: { id: 'up-1', state: 'completed', assets: { video: URL_OF_CLIP } },
+    empty: { id: 'up-1', state: 'completed', assets: { video: null } },
     failure: { id: 'up-1', state: 'failed', failure_reason: 'no people' },
   },
   suno: {
@@ -51,6 +62,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     create: { code: 'success', message: '', data: 'up-1' },
     poll: '/suno/fetch/up-1',
     success: suno({ status: 'SUCCESS', progress: '100%', data: [{ audio_url: URL_OF_CLIP }] }),
+    empty: suno({ status: 'SUCCESS', data: [{ id: 'x', status: 'SUCCESS', audio_url: '' }] }),
     failure: suno({ status: 'FAILURE', fail_reason: 'no people' }),
   },
 }
@@ -100,6 +112,14 @@ for (const [name, provider] of Object.entries(PROVIDERS))
     answer = provider.failure
     t.match(await run(), { status: 'failed', error: { message: /no people/ } })
     t.equal(await gateway.spent(), 100_000_000n, 'a failure costs nothing')
+    answer = provider.empty
+    t.match(await run(), { status: 'failed' }, 'a success without a result')
+    t.equal(await gateway.spent(), 100_000_000n, 'it costs nothing')
+    if (provider.short !== undefined) {
+      answer = provider.short
+      t.match(await run(), { status: 'completed' })
+      t.equal(await gateway.spent(), 150_000_000n, 'two seconds of the four')
+    }
     const [submit, ...polls] = gateway.requests
     t.equal(submit?.path, provider.submit)
     t.match(polls[0], { method: 'GET', path: provider.poll })

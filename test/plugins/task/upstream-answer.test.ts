@@ -16,6 +16,8 @@ const EMPTY: readonly Json[] = [
   { image: { id: 'x', url: null } },
   { images: [{ url: '' }, {}] },
   { video: {} },
+  { id: 'x', status: 'SUCCESS', audio_url: '', image_url: null },
+  { id: 'x', imageUrl: '' },
 ]
 const FILLED: readonly Json[] = [
   { url: URL },
@@ -25,6 +27,7 @@ const FILLED: readonly Json[] = [
   { images: [{}, { url: URL }] },
   { cover_url: URL },
   { text: 'hello' },
+  { id: 'x', audio_url: URL, image_url: '' },
 ]
 t.test('task results: members that hold nothing are not a result', async t => {
   t.notOk(hasResult([]))
