@@ -3,6 +3,7 @@
  *  costs nothing. */
 import zlib from 'node:zlib'
 import t from 'tap'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import {
   type Customer,
@@ -109,6 +110,20 @@ const url = await startHttpUpstream(t, async (request, response) => {
   })
   response.end(isCoded ? FAULTS[fault].body(answer) : answer)
 })
+/** Streams one event, and damages the rest once the client has read it. */
+let damage: (() => void) | undefined
+const damagedUrl = await startHttpUpstream(t, async (request, response) => {
+  for await (const _ of request);
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
+  const encoder = zlib.createGzip()
+  encoder.pipe(response, { end: false })
+  encoder.write(`${ENDPOINTS.stream?.answer.split('\n\n')[0]}\n\n`)
+  encoder.flush()
+  damage = () => {
+    damage = undefined
+    response.end(Buffer.alloc(64, 255))
+  }
+})
 const names = Object.keys(ENDPOINTS)
 const upstreamOf = (target: string, name: string): string =>
   `  ${target}-${name}: { url: '${url}/${target}/${name}', key: k, health: { failures: 1000000 }, formats: [${ENDPOINTS[name]?.format}] }\n`
@@ -116,8 +131,10 @@ const price = 'price: { calls: 5 }'
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate, embed]
 upstreams:
+  damaged: { url: '${damagedUrl}', key: k, formats: [openai-chat] }
 ${names.map(name => upstreamOf('a', name) + upstreamOf('b', name)).join('')}
 models:
+  damaged: { to: [damaged/m, b-stream/m], price: { input: 1 / 1k, output: 1 / 1k }, output: 100 }
 ${names.map(name => `  both-${name}: { to: [a-${name}/m, b-${name}/m], ${price} }\n  alone-${name}: { to: a-${name}/m, ${price} }\n`).join('')}
 routes:
   - { path: POST /v1/chat/completions, auth: key, model: body, translate: openai-chat, errors: openai }
@@ -128,10 +145,17 @@ routes:
   - { path: POST /v1/moderations, auth: key, model: body, translate: openai-moderations, errors: openai }
   - { path: POST /v1/audio/speech, auth: key, model: body, translate: openai-speech, errors: openai }
 `
+
 let customer: Customer
 t.before(async () => {
   customer = await prepareCustomer(ROUTES, 2_000_000_000_000n)
 })
+/** Holds of refused calls are released behind the response. */
+const closedCharge = (response: Response) =>
+  eventually(async () => {
+    const charge = await chargeOf(response.headers.get('x-request-id'))
+    return charge.state === 'open' ? undefined : charge
+  })
 const ask = async ({ path, body }: Endpoint, model: string) => {
   const response = await fetch(gateway.url + path, {
     method: 'POST',
@@ -139,7 +163,7 @@ const ask = async ({ path, body }: Endpoint, model: string) => {
     body: JSON.stringify({ model, ...body }),
   })
   const text = await response.text()
-  const charge = await chargeOf(response.headers.get('x-request-id'))
+  const charge = await closedCharge(response)
   return { status: response.status, text, charge }
 }
 
@@ -162,3 +186,24 @@ for (const [name, endpoint] of Object.entries(ENDPOINTS))
       t.same(requests, ['a'])
       t.equal(alone.charge.state ?? 'released', 'released')
     })
+
+for (const path of ['/v1/chat/completions', '/v1/messages'])
+  t.test(`undecodable answers: a stream damaged behind its first content, ${path}`, async t => {
+    const response = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...turn, model: 'damaged', max_tokens: 50, stream: true }),
+    })
+    t.equal(response.headers.get('content-encoding'), null)
+    let text = ''
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString()
+      if (/Hello\./.test(text)) damage?.()
+    }
+    t.match(text, /Hello\./, 'passed on before the stream ends')
+    t.match(text, /error/)
+    t.notMatch(text, /\[DONE\]|message_stop/)
+    const charge = await closedCharge(response)
+    t.match(charge, { state: 'settled', uncollected: 0, estimated: 1 })
+    t.ok(Number(charge.amount) > 0, 'charged for what was delivered')
+  })
