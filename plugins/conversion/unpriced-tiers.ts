@@ -47,7 +47,7 @@ export const unpricedTiersOf = (
     return tier !== STANDARD && tier !== OPEN && priced.get(name)?.has(tier) !== true
   }
   const requested = requestedTiersOf(body).filter(({ name, value }) => isUnpriced(name, value))
-  const held = requested.filter(({ holder }) => holder !== undefined)
+  const innerTiers = requested.filter(({ holder }) => holder !== undefined)
   const members = [
     ...requested.filter(({ holder }) => holder === undefined).map(({ member }) => member),
     ...(namesOtherModels(body) ? ['models'] : []),
@@ -56,7 +56,7 @@ export const unpricedTiersOf = (
     .filter(({ name, value }) => isUnpriced(name, value))
     .map(({ member }) => member)
   const fallbacks = fallbacksOf(body, isUnpriced)
-  const changes = { ...fallbacks, ...withoutHeld(body, held) }
+  const changes = { ...fallbacks, ...withoutInner(body, innerTiers) }
   const betas = headers[BETA_HEADER]?.split(',').map(each => each.trim()) ?? []
   const unpricedBetas = betas.filter(beta =>
     BETA_TIERS.some(each => each.beta.test(beta) && isUnpriced(each.name, each.value)),
@@ -64,7 +64,7 @@ export const unpricedTiersOf = (
   const names = [
     ...members,
     ...Object.keys(fallbacks).map(key => `${key}.speed`),
-    ...held.map(({ holder, member }) => `${holder}.${member}`),
+    ...innerTiers.map(({ holder, member }) => `${holder}.${member}`),
     ...tierHeaders,
     ...unpricedBetas,
   ]
@@ -84,10 +84,10 @@ const namesOtherModels = (body: Json): boolean =>
   isFields(body) && Array.isArray(body.models) && body.models.some(each => each !== body.model)
 
 /** The new values of members that hold unpriced tiers. */
-const withoutHeld = (body: Json, held: readonly RequestedTier[]): Fields => {
+const withoutInner = (body: Json, innerTiers: readonly RequestedTier[]): Fields => {
   if (!isFields(body)) return {}
   const changes: Record<string, Json> = {}
-  for (const { holder = '', member } of held) {
+  for (const { holder = '', member } of innerTiers) {
     const { [member]: _, ...rest } = (changes[holder] ?? body[holder]) as Fields
     changes[holder] = rest
   }

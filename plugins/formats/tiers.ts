@@ -86,9 +86,9 @@ const HOLDER = 'extra_body'
 export const requestedTiersOf = (body: Json): readonly RequestedTier[] => {
   if (!isFields(body)) return NO_TIERS
   const tiers = tiersIn(body)
-  const held = body[HOLDER]
-  if (!isFields(held)) return tiers
-  return [...tiers, ...tiersIn(held).map(tier => ({ ...tier, holder: HOLDER }))]
+  const inner = body[HOLDER]
+  if (!isFields(inner)) return tiers
+  return [...tiers, ...tiersIn(inner).map(tier => ({ ...tier, holder: HOLDER }))]
 }
 const tiersIn = (body: JsonFields): readonly RequestedTier[] => {
   let tiers: RequestedTier[] | undefined
