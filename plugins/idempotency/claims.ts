@@ -13,7 +13,15 @@ import type {
 } from '../../engine/plugin.ts'
 import { ADMISSION_TIMEOUT, writePages, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { fault } from './faults.ts'
-import { claimKey, cleanKeys, expireKey, freeKey, type KeyName, replay } from './statements.ts'
+import {
+  claimKey,
+  cleanKeys,
+  expireKey,
+  freeKey,
+  type KeyName,
+  RESPONSE,
+  replay,
+} from './statements.ts'
 
 type Store = Pick<Database, 'write' | 'read' | 'now'>
 interface Claimant extends Pick<Exchange, 'id' | 'cut'> {
@@ -140,11 +148,8 @@ export class Claims {
     if (row.body !== body) throw fault('IDEMPOTENCY_MISMATCH')
     if (row.status === null) throw fault('IDEMPOTENCY_IN_FLIGHT')
     if (!row.whole) throw fault('IDEMPOTENCY_REPLY_TOO_LARGE', [largest])
-    const [[reply] = []] = await writeWithRetry(
-      this.#database,
-      [replay(request)],
-      ADMISSION_TIMEOUT,
-    )
+    await writeWithRetry(this.#database, [replay(request)], ADMISSION_TIMEOUT)
+    const [reply] = await this.#database.read(RESPONSE, [request])
     return (
       reply && {
         status: Number(reply.status),

@@ -32,8 +32,12 @@ const READ_CLAIM = sql(
 )
 const REPLAY = sql(
   'replay',
-  `UPDATE idempotency_keys SET replayed = 1 WHERE request = ? AND status IS NOT NULL
-   RETURNING status, headers, reply`,
+  'UPDATE idempotency_keys SET replayed = 1 WHERE request = ? AND status IS NOT NULL',
+)
+/** The response of a request (request). */
+export const RESPONSE = sql(
+  'response',
+  'SELECT status, headers, reply FROM idempotency_keys WHERE request = ? AND replayed = 1',
 )
 const STORE = sql(
   'store',
@@ -97,8 +101,9 @@ export const replaceResponse = (
 ): Statement => ({ sql: REPLACE, values: [status, headers, reply, request] })
 /** Frees a claimed key, so that its next request runs. Keeps a stored response. */
 export const freeKey = (request: string): Statement => ({ sql: DELETE_CLAIM, values: [request] })
-/** Returns the response that a request has stored, if any. From then on its effects cannot be
- *  undone: a client has the response. */
+/** Marks the response that a request has stored, if any, as one that a client gets: from then on
+ *  its effects cannot be undone. The response is read apart, since the store records what a write
+ *  returns. */
 export const replay = (request: string): Statement => ({ sql: REPLAY, values: [request] })
 /** Frees a key together with its stored response, unless another request has got that. */
 export const forgetUnseen = (request: string): Statement => ({ sql: FORGET, values: [request] })

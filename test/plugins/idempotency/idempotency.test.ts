@@ -3,7 +3,7 @@
 import t from 'tap'
 import { install, installOn, post } from '../../helpers/gateway/installation.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-import { ENGINES, startAnyStore } from '../../helpers/store/store.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const countStatus = (all: readonly { readonly status: number }[], expected: number) =>
   all.filter(each => each.status === expected).length
@@ -48,6 +48,22 @@ for (const engine of ENGINES)
       t.notOk(first?.headers.has('idempotent-replayed'))
     },
   )
+
+for (const engine of ENGINES)
+  t.test(`idempotency on ${engine}: a replay writes no copy of its reply`, async t => {
+    const here = await installOn(t, await startAnyStore(t, engine))
+    const { url } = await here.worker()
+    const large = 'a'.repeat(500_000)
+    here.script = (_, response) => void response.end(large)
+    t.equal((await post(`${url}/a`, 'k')).text, large)
+    t.equal((await post(`${url}/a`, 'k')).text, large)
+    t.equal(here.calls, 1)
+    const [column, table] =
+      engine === 'sqlite' ? ['rows', 'tollgate_lists'] : ['outcomes', 'tollgate_clients']
+    const text = `SELECT max(length(${column})) AS size FROM ${table}`
+    const [record] = await here.database.read(sql('longest record', text), [])
+    t.ok(Number(record?.size) < 1_024, `the store keeps ${record?.size} characters for repetitions`)
+  })
 
 for (const engine of ENGINES)
   t.test(
