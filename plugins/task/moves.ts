@@ -84,9 +84,8 @@ export class Mover {
   async afterSubmit(answer: UpstreamAnswer, rule: TaskRule): Promise<void> {
     const { status, json } = answer
     if (status === 429 || status === 503) return this.acceptAgain(rule.poll)
-    if (status >= 500 && !isRefusal(answer, rule))
-      return this.loseTrack(`the upstream answered ${status}`, rule)
-    const outcome = status < 300 ? submitOutcome(json, rule) : 'failed'
+    const outcome = submitOutcome(answer, rule)
+    if (outcome === 'unknown') return this.loseTrack(`the upstream answered ${status}`, rule)
     if (outcome === 'again') return this.acceptAgain(rule.poll)
     if (outcome === 'failed') return this.#refused(status, json, rule)
     const upstreamId = idIn(answer, rule.submit.id)

@@ -118,7 +118,7 @@ const submit = object(
       { examples: [{ 1: 'submitted', 23: 'again', default: 'failed' }] },
     ),
     refused: list(
-      "What shows that an answer from 500 on comes from the provider and that it has created nothing: a status, or a place that has a value in the provider's own errors. By default the place of the provider's code. After other such answers the task is unknown.",
+      "What shows that an answer from 500 on comes from the provider and that it has created nothing: a status, or a place that has a value in the provider's own errors. By default the places of its code: `code`, and those of the dialect. If `codes` says that the code means submitted, and after other such answers, the task is unknown.",
       anyOf(
         'A status, or a place in the answer.',
         [
@@ -359,7 +359,10 @@ export const ruleOf = (options: CreateOptions) => {
       with: Object.entries(submit.with ?? {}),
       /** The meaning of codes: see `submitOutcome`. */
       codes: new Map(Object.entries(submit.codes ?? {})),
-      refused: submit.refused ?? taskDialects[rest.dialect].refusals,
+      refused: submit.refused ?? [
+        ...(submit.code === undefined ? [] : [submit.code]),
+        ...taskDialects[rest.dialect].refusals,
+      ],
     },
     /** How a submit whose answer was lost is found by the id of the task. */
     find: find && { call: find.path, id: find.id, absent: find.absent },

@@ -104,14 +104,20 @@ export const progressOf = (
   const [, percent] = /^(\d{1,3}(?:\.\d+)?)%?$/.exec(text ?? '') ?? []
   return percent === undefined ? undefined : Math.min(100, Math.round(Number(percent)))
 }
-/** The meaning of the answer to a submit, if its body decides and not its status. */
+/** The meaning of the answer to a submit. `unknown`: from 500 on, of which the provider does not
+ *  say that it has created nothing. */
 export const submitOutcome = (
-  json: Json | undefined,
-  { submit: { code, codes } }: Pick<TaskRule, 'submit'>,
-): SubmitOutcome => {
+  answer: UpstreamAnswer,
+  rule: Pick<TaskRule, 'submit'>,
+): SubmitOutcome | 'unknown' => {
+  const { code, codes } = rule.submit
+  const { status, json } = answer
   const text = code === undefined ? undefined : textAt(json, code)
-  if (text === undefined) return 'submitted'
-  return codes.get(text) ?? codes.get('default') ?? 'submitted'
+  const coded = text === undefined ? undefined : (codes.get(text) ?? codes.get('default'))
+  if (status < 300) return coded ?? 'submitted'
+  if (status < 500) return 'failed'
+  if (!isRefusal(answer, rule) || coded === 'submitted') return 'unknown'
+  return coded ?? 'failed'
 }
 /** Whether an answer from 500 on, or one without an id, comes from the provider and says that
  *  nothing was created. */

@@ -1,5 +1,6 @@
 /** Submits whose fate is unknown: what ends them, and what the customer pays, on both stores. */
 import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
 import { remind } from '../../../plugins/task/alarms.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
@@ -149,3 +150,107 @@ t.test('submit: what refuses it can be set', async t => {
     await gateway.reach(String(task.task_id), state)
   }
 })
+
+/** Answers to submits in the shapes of several providers: which say that nothing was created. */
+type Outcome = 'failed' | 'unknown' | 'accepted' | 'submitted'
+interface Shape {
+  readonly dialect: string
+  readonly submit: object
+  /** Own answers of the provider. */
+  readonly answers: readonly (readonly [status: number, json: Json, Outcome])[]
+}
+const GOOGLE = { error: { code: 503, status: 'UNAVAILABLE', message: 'try later' } }
+const SHAPES: Readonly<Record<string, Shape>> = {
+  kling: {
+    dialect: 'openai-videos',
+    submit: { id: '/data/task_id', code: '/code', codes: { 0: 'submitted', default: 'failed' } },
+    answers: [
+      [400, { code: 1201, message: 'bad prompt' }, 'failed'],
+      [429, { code: 1303, message: 'too many' }, 'accepted'],
+      [500, { code: 5000, message: 'internal error' }, 'failed'],
+      [500, { code: 0, data: {} }, 'unknown'],
+      [200, { code: 1102, message: 'balance' }, 'failed'],
+    ],
+  },
+  busy: {
+    dialect: 'openai-videos',
+    submit: {
+      id: '/data/task_id',
+      code: '/code',
+      codes: { 0: 'submitted', 5001: 'again', default: 'failed' },
+    },
+    answers: [[504, { code: 5001, message: 'busy' }, 'accepted']],
+  },
+  suno: {
+    dialect: 'suno',
+    submit: { id: '/data', code: '/code', codes: { success: 'submitted', default: 'failed' } },
+    answers: [
+      [500, { code: 'server_error', message: 'no', data: null }, 'failed'],
+      [500, { code: 'success', message: '', data: null }, 'unknown'],
+      [200, { code: 'insufficient_user_quota', message: 'no' }, 'failed'],
+    ],
+  },
+  midjourney: {
+    dialect: 'midjourney',
+    submit: {
+      id: '/result',
+      code: '/code',
+      codes: { 1: 'submitted', 22: 'submitted', 23: 'again', default: 'failed' },
+    },
+    answers: [
+      [500, { code: 24, description: 'banned word' }, 'failed'],
+      [500, { code: 1, description: 'ok' }, 'unknown'],
+      [200, { code: 23, description: 'queue full' }, 'accepted'],
+    ],
+  },
+  runway: {
+    dialect: 'openai-videos',
+    submit: { id: '/id' },
+    answers: [
+      [401, { error: 'no key' }, 'failed'],
+      [502, { error: 'bad gateway' }, 'unknown'],
+      [200, { error: { code: 'no', message: 'no' } }, 'failed'],
+    ],
+  },
+  operations: {
+    dialect: 'openai-videos',
+    submit: { id: '/name' },
+    answers: [
+      [500, GOOGLE, 'failed'],
+      [200, GOOGLE, 'failed'],
+      [200, { done: false }, 'unknown'],
+    ],
+  },
+}
+/** Answers that no provider words. */
+const OTHERS: Shape['answers'] = [
+  [400, {}, 'failed'],
+  [402, {}, 'failed'],
+  [404, {}, 'failed'],
+  [429, {}, 'accepted'],
+  [503, {}, 'accepted'],
+  [500, {}, 'unknown'],
+  [504, 'timeout', 'unknown'],
+]
+
+for (const engine of ENGINES)
+  for (const [name, { dialect, submit, answers }] of Object.entries(SHAPES))
+    t.test(`submit on ${engine}: answers of ${name}`, async t => {
+      const gateway = await startTasks(t, engine, { dialect, submit })
+      for (const [status, json, state] of [...answers, ...OTHERS]) {
+        gateway.here.script = () => ({ status, json })
+        await gateway.create()
+        const row = await eventually(async () => {
+          const text = `SELECT t.state, t.failures, t.process, c.state AS charge FROM tasks t
+            JOIN charges c ON c.request = t.request ORDER BY t.id DESC LIMIT 1`
+          const [row] = await gateway.rows(text)
+          const isOver = row?.process === null && (row.state !== 'accepted' || row.failures !== 0)
+          return isOver && row.state !== 'submitting' ? row : undefined
+        })
+        const charge = state === 'failed' ? 'released' : 'open'
+        t.match(row, { state, charge }, `${status} ${JSON.stringify(json)}`)
+        await gateway.change('UPDATE tasks SET due = NULL')
+      }
+      t.equal(await gateway.spent(), 0n)
+      t.same(await gateway.findings(), [])
+    })
