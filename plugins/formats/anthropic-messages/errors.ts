@@ -4,7 +4,7 @@ import { type Fields, isFields, lenientObject, lookUp } from '../fields.ts'
 import { type AnswerFacts, eventFields, eventType, type ReportedError } from '../format.ts'
 import type { UpstreamError } from '../hub/codec.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
+import { hasAny, isEmpty, NO_CONTENT, statusIn, UNKNOWN_STATUS } from '../unanswered.ts'
 
 /** Error type -> HTTP status. */
 const STATUS: Readonly<Record<string, number>> = {
@@ -59,7 +59,8 @@ const TEXTS: Readonly<Record<string, string>> = {
 }
 const hasContent = (block: Fields): boolean => {
   const text = lookUp(TEXTS, String(block.type))
-  return text === undefined ? !isEmpty(block) : !isEmpty(block[text])
+  const names = text === undefined ? Object.keys(block).filter(name => name !== 'type') : [text]
+  return hasAny(block, names)
 }
 
 /** The beginning of a turn that ends without a text is an answer. */

@@ -16,7 +16,7 @@ import { openaiErrorIn } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { servedOf } from '../served.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { isEmpty, openaiFailure } from '../unanswered.ts'
+import { hasAny, isEmpty, openaiFailure } from '../unanswered.ts'
 import { about } from './about.ts'
 import { ImageCounter } from './image-counter.ts'
 import { decodePrompt, needsTranslation, SETTINGS } from './read.ts'
@@ -71,7 +71,10 @@ export const openaiImages: Format = {
     afterEnd: 'same', // one for each image
     completesWithoutTerminator: isCompleted,
     error: openaiErrorIn,
-    carriesContent: event => eventFields(event)?.type !== 'keepalive',
+    carriesContent: event => {
+      const fields = eventFields(event) ?? {}
+      return hasAny(fields, ['b64_json', 'url']) || lenientObjects(fields, 'data').some(hasImage)
+    },
   },
   answers: {
     marks: ['"url"', '"b64_json"'],

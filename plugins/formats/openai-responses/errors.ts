@@ -73,8 +73,11 @@ export const carriesContent = (event: SseEvent): boolean => {
   if (type === 'response.output_item.done') return hasContent(lenientObject(fields, 'item'))
   if (type.endsWith('_part.added') || type.endsWith('_part.done'))
     return hasAny(lenientObject(fields, 'part'), ['text', 'refusal'])
+  if (type.endsWith('.done')) return hasAny(fields, WHOLE_MEMBERS)
   return !type.endsWith('.delta') || !isEmpty(fields.delta)
 }
+/** Members of the events that repeat whole what their deltas had in parts. */
+const WHOLE_MEMBERS = ['text', 'refusal', 'arguments', 'input', 'code', 'annotation']
 /** A response that ends cancelled or failed, although its event has another name. */
 export const failedEnd = (event: SseEvent): ReportedError | undefined => {
   const { response } = eventFields(event) ?? {}

@@ -124,6 +124,7 @@ const responses: Beginnings = {
     named('response.in_progress', { response: started }),
     named('response.output_item.added', { output_index: 0, item: item('in_progress', []) }),
     named('response.content_part.added', { ...at, part: part('') }),
+    named('response.output_text.done', { ...at, text: '' }),
   ],
   errors: [
     [named('error', { code: 'rate_limit_exceeded', message: 'later' }), 429],
@@ -193,6 +194,10 @@ const messages: Beginnings = {
     named('ping', {}),
     block,
     named('content_block_delta', { index: 0, delta: { type: 'text_delta', text: '' } }),
+    named('content_block_start', {
+      index: 0,
+      content_block: { type: 'compaction', content: null },
+    }),
   ],
   errors: [
     [sse(claudeError('overloaded_error'), 'error'), 529],
