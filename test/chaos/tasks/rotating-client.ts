@@ -52,14 +52,19 @@ export const callAndRotate = async (
   isOver: () => boolean,
 ): Promise<number> => {
   const secrets = [secret]
+  // Due at once, and until it succeeds: a short run has a rotation, too.
+  let calls = CALLS_PER_ROTATION
   for (let count = 1; !isOver(); count++) {
     try {
       const used = secrets[count % secrets.length] ?? secret
       await (await post(`${url()}/v1/chat/completions`, used, CALL)).arrayBuffer()
-      if (count % CALLS_PER_ROTATION === 0) {
+      if (++calls > CALLS_PER_ROTATION) {
         const reply = await post(`${url()}/api/keys/${id}/rotate`, token, { overlap: '1h' })
         const { data } = (await reply.json()) as { readonly data?: { readonly key?: string } }
-        if (data?.key) secrets.push(data.key)
+        if (data?.key) {
+          secrets.push(data.key)
+          calls = 0
+        }
       }
     } catch {
       // The gateway was killed.

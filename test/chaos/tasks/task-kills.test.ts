@@ -20,6 +20,8 @@ t.test(
         t.same(outcome.violations, [])
         t.ok((outcome.states.succeeded ?? 0) > kills, 'tasks succeeded between the kills')
         t.ok(outcome.acknowledged > kills && outcome.batches > 0)
+        t.ok(outcome.images > 0 && outcome.copies > 0, 'tasks carried images, and were copied')
+        t.ok(outcome.secrets > 1, 'a key was rotated')
         t.comment(JSON.stringify(outcome))
       })
   },

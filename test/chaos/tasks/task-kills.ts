@@ -47,6 +47,9 @@ export interface TaskKillOutcome {
   readonly batches: number
   /** Secrets that a rotated key with a quota has had. */
   readonly secrets: number
+  /** Tasks with an image that the upstream got, and files of results that were copied. */
+  readonly images: number
+  readonly copies: number
   readonly unanswered: number
   readonly violations: readonly string[]
 }
@@ -173,14 +176,18 @@ const STUCK = `SELECT id, state, process, due, attempts FROM tasks
 const TASKS = `SELECT t.id, t.state, q.summary, t.is_call, t.dialect, t.copies, c.state AS charge, c.amount, c.held
   FROM tasks t JOIN task_requests q ON q.task = t.id LEFT JOIN charges c ON c.request = t.request`
 const FILES = "SELECT id FROM stored_files WHERE purpose = 'result'"
+const UNNEEDED = `SELECT DISTINCT p.task FROM task_request_parts p JOIN tasks t ON t.id = p.task
+  WHERE t.state IN ('succeeded', 'failed')`
 
 /** Broken rules, of those that hold for every task once none is open. */
 const violationsOf = async (
   database: OpenDatabase,
   { tasks }: TaskUpstreamLog,
   creates: Creates,
-): Promise<{ violations: string[]; states: Record<string, number> }> => {
+): Promise<Pick<TaskKillOutcome, 'states' | 'images' | 'copies'> & { violations: string[] }> => {
   const violations = [...creates.refused]
+  for (const { task } of await database.read(sql('kept requests', UNNEEDED), []))
+    violations.push(`${task}: has ended, and its request is stored`)
   const rows = await database.read(sql('tasks', TASKS), [])
   const files = await database.read(sql('files', FILES), [])
   const fileIds = new Set(files.map(({ id }) => String(id)))
@@ -215,6 +222,9 @@ const violationsOf = async (
     if (state === 'failed' && !upstreamTask) violations.push(`${id}: failed, and was never sent`)
   }
   for (const id of fileIds) violations.push(`${id}: a stored file of no task`)
+  for (const { id, imageSize } of tasks)
+    if (imageSize !== 0 && imageSize !== IMAGE.length)
+      violations.push(`${id}: its image came with ${imageSize} characters`)
   for (const { id, key, pollKeys } of tasks)
     if (pollKeys.some(each => each !== key)) violations.push(`${id}: polled with another key`)
   for (const { rule, subject, detail } of await audit(database))
@@ -223,6 +233,8 @@ const violationsOf = async (
   return {
     violations,
     states: Object.fromEntries([...states].map(([state, all]) => [state, all.length])),
+    images: tasks.filter(({ imageSize }) => imageSize > 0).length,
+    copies: files.length,
   }
 }
 
@@ -279,7 +291,7 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
     const [{ log }] = (await reply) as [{ log: TaskUpstreamLog }]
     upstream.disconnect()
     const { database, close } = await setup.openLast(data)
-    const { violations, states } = await violationsOf(database, log, creates)
+    const { violations, ...counts } = await violationsOf(database, log, creates)
     violations.push(...(await batchViolations(database, batches)))
     violations.push(...(await quotaViolations(database, rotatingKey)))
     await close()
@@ -291,7 +303,7 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
     const kinds = Map.groupBy(kills, ({ kind }) => kind)
     return {
       kills: Object.fromEntries([...kinds].map(([kind, all]) => [kind, all.length])),
-      states,
+      ...counts,
       resumed,
       acknowledged: creates.acknowledged.size,
       batches: batches.length,

@@ -8,6 +8,8 @@ export interface UpstreamTask {
   readonly id: string
   /** The prompt of the request, which names the customer's intent. */
   readonly intent: string
+  /** Characters of its image; 0 without one. */
+  readonly imageSize: number
   /** The API key of the create, and those of all polls. */
   readonly key: string
   readonly pollKeys: string[]
@@ -28,7 +30,9 @@ const tasks = new Map<string, UpstreamTask>()
 const polls: number[] = []
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
-const bodyOf = async (incoming: IncomingMessage): Promise<{ prompt?: string }> => {
+const bodyOf = async (
+  incoming: IncomingMessage,
+): Promise<{ prompt?: string; images?: string[] }> => {
   const chunks: Buffer[] = []
   for await (const chunk of incoming) chunks.push(chunk as Buffer)
   return JSON.parse(Buffer.concat(chunks).toString() || '{}')
@@ -43,11 +47,12 @@ const chat = async (incoming: IncomingMessage): Promise<object> => {
   return { id: 'c', object: 'chat.completion', created: 1, model: 'chat', choices, usage }
 }
 const create = async (incoming: IncomingMessage, key: string): Promise<object> => {
-  const { prompt = '' } = await bodyOf(incoming)
+  const { prompt = '', images: [image = ''] = [] } = await bodyOf(incoming)
   const id = `up-${tasks.size + 1}`
   const duration = 200 + Math.floor(chance() * 1_500)
   const fails = chance() < 0.2
-  const task = { id, intent: prompt, key, pollKeys: [], createdAt: Date.now(), duration, fails }
+  const facts = { key, pollKeys: [], createdAt: Date.now(), duration, fails }
+  const task = { id, intent: prompt, imageSize: image.length, ...facts }
   tasks.set(id, task)
   // Some processes are killed between the create and its answer.
   await pause(Math.floor(chance() * 150))
