@@ -9,6 +9,7 @@ import type {
   Exchange,
   Fault,
   Host,
+  Json,
   Log,
   Membership,
   ResumedCall,
@@ -24,6 +25,7 @@ import { fault } from './faults.ts'
 import { STOPPED_ERROR } from './response-store.ts'
 import {
   beginResponse,
+  CALL,
   finishResponse,
   forgetCall,
   RUNNING,
@@ -52,7 +54,11 @@ export interface QueuedAnswer {
   readonly answer: Fields
   /** For the stages that run it. No upstream stores its answer, unless `store` says so. */
   readonly body: Fields
-  readonly slots: ResumedCall<Exchange>['slots']
+  /** The input that the row keeps, if `body` has the same one: the call does not repeat it. */
+  readonly input?: Json | undefined
+  /** The name and the value of the slot of its storage, whose input is that of the row. */
+  readonly slot: string
+  readonly slotValue: Fields
   /** `errors`: the member of a failure is a list. */
   readonly failure: Failure
 }
@@ -68,7 +74,12 @@ interface BackgroundCall {
   readonly request: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  /** JSON. */
   readonly body: string
+  /** The body lacks its `input`, which the row has. */
+  readonly sharesInput?: boolean
+  /** The slot that lacks the input. Absent in calls of earlier versions: none does. */
+  readonly slot?: string
   readonly slots: ResumedCall<Exchange>['slots']
   readonly targets: ResumedCall<Exchange>['targets']
   readonly queuedResponse: Fields
@@ -101,10 +112,15 @@ export class BackgroundCalls {
   /** Resolves once the queued response is stored and answered. */
   async start(exchange: Exchange, host: Host, queued: QueuedAnswer): Promise<void> {
     const { request, route, targets, slots } = exchange
-    const { id, storage, answer: queuedResponse, failure } = queued
+    const { id, storage, answer: queuedResponse, failure, slot } = queued
+    // Its answer could not be stored, and would be charged all the same.
+    if (storage.input.length > this.#limits.largest)
+      throw fault('BACKGROUND_TOO_LARGE', [this.#limits.largest])
     // The call runs after its answer: a file that it lacks is refused now.
     await checkNamedFiles(host, storage.account, queued.body, request.path)
     const { body, dropped } = withoutUnpriced(host, exchange, queued.body)
+    const sharesInput = body.input !== undefined && body.input === queued.input
+    const { input: _, ...others } = body
     const call: BackgroundCall = {
       account: storage.account,
       id,
@@ -112,8 +128,10 @@ export class BackgroundCalls {
       request: exchange.id,
       path: request.path,
       headers: { ...forwardedHeadersOf(request), 'content-type': 'application/json' },
-      body: JSON.stringify({ store: false, ...body }),
-      slots: { ...slots.toJson(), ...queued.slots },
+      body: JSON.stringify({ store: false, ...(sharesInput ? others : body) }),
+      sharesInput,
+      slot,
+      slots: { ...slots.toJson(), [slot]: queued.slotValue },
       targets,
       queuedResponse,
       failure,
@@ -126,7 +144,7 @@ export class BackgroundCalls {
       onUndo: () => void this.#delayed.delete(key),
       onKept: () => {
         this.#delayed.delete(key)
-        this.#begin(host, call, exchange.id)
+        this.#begin(host, withInput(call, storage.input), exchange.id)
       },
     })
     exchange.onEnd(({ fault }) => {
@@ -139,19 +157,25 @@ export class BackgroundCalls {
   async resume(host: Host): Promise<void> {
     await this.#giveBackOthers()
     const rows = this.#isClosed ? [] : await this.#database.read(WAITING_CALLS, [PAGE])
-    for (const row of rows) {
-      const call = JSON.parse(String(row.call)) as BackgroundCall
-      const attempt = Number(row.attempts) + 1
-      try {
-        const process = await this.#membership.name()
-        await writeWithRetry(this.#database, [...takeResponse(call.account, call.id, process)])
-      } catch (error) {
-        if (isCode(error, 'RESPONSE_TAKEN')) continue
-        this.#mayOwnOthers = true
-        throw error
-      }
+    for (const { account, response, attempts } of rows) {
+      const call = await this.#take(Number(account), String(response))
+      if (!call) continue
+      const attempt = Number(attempts) + 1
       if (attempt > MAX_ATTEMPTS) await this.#fail(call, STOPPED_ERROR)
       else this.#begin(host, call, `${call.request}_${attempt}`)
+    }
+  }
+  /** Undefined if another process has taken it, or it was cancelled. */
+  async #take(account: number, id: string): Promise<BackgroundCall | undefined> {
+    try {
+      const process = await this.#membership.name()
+      await writeWithRetry(this.#database, [...takeResponse(account, id, process)])
+      const [row] = await this.#database.read(CALL, [account, id])
+      return row && withInput(JSON.parse(String(row.call)), String(row.input))
+    } catch (error) {
+      if (isCode(error, 'RESPONSE_TAKEN')) return undefined
+      this.#mayOwnOthers = true
+      throw error
     }
   }
   /** Aborts the running calls and waits until their results are stored. The drain before has waited
@@ -285,6 +309,19 @@ export class BackgroundCalls {
   }
 }
 
+/** The call with the input of its row, which it does not repeat. */
+const withInput = (call: BackgroundCall, input: string): BackgroundCall => {
+  const { body, sharesInput, slot, slots } = call
+  return {
+    ...call,
+    body: sharesInput ? `${body.slice(0, -1)},"input":${input}}` : body,
+    slots: slot === undefined ? slots : { ...slots, [slot]: { ...fieldsAt(slots, slot), input } },
+  }
+}
+const fieldsAt = (slots: BackgroundCall['slots'], slot: string): Fields => {
+  const { [slot]: value } = slots as Readonly<Record<string, Json>>
+  return isFields(value) ? value : {}
+}
 const nameOf = (account: number, id: string): string => `${account} ${id}`
 
 /** The error as the client sees it. */

@@ -50,7 +50,11 @@ export class CreateStage implements Stage {
     if (options.conversation === undefined && start !== undefined) nameChain(slots, String(start))
     if (options.background) {
       if (!storage) throw fault('BACKGROUND_NOBODY')
-      const queued = queuedResponse(exchange, storage, body, targetBody ?? body)
+      const queued = queuedResponse(exchange, storage, {
+        body,
+        targetBody: targetBody ?? body,
+        input: resolvedBody.input,
+      })
       return this.#background.start(exchange, this.#host, queued)
     }
     if (storage) slots.set(STORAGE, storage)
@@ -116,18 +120,24 @@ export class CreateStage implements Stage {
 const queuedResponse = (
   exchange: Exchange,
   storage: StorageRequest,
-  body: Fields,
-  targetBody: Fields,
+  {
+    body,
+    targetBody,
+    input,
+  }: Record<'body' | 'targetBody', Fields> & { readonly input: Json | undefined },
 ): QueuedAnswer => {
   const id = `resp_${bareId(exchange)}`
   const echo = echoOf(storage)
+  const { input: _, ...ownStorage } = storage
   const facts = { id, created: storage.created, model: exchange.slots.get(MODEL)?.asked ?? '' }
   return {
     id,
     storage,
     answer: { ...unfinishedResponse(facts, body), ...echo },
     body: targetBody,
-    slots: { [STORAGE.name]: { ...storage, background: { id, echo } } },
+    input,
+    slot: STORAGE.name,
+    slotValue: { ...ownStorage, background: { id, echo } },
     failure: 'error',
   }
 }

@@ -42,6 +42,11 @@ export const fault = errors({
     'A background response needs an account, and this route does not authenticate.',
     { param: 'background' },
   ],
+  BACKGROUND_TOO_LARGE: [
+    400,
+    'The input of a background response exceeds the limit of %d bytes: send less, or without `background`.',
+    { param: 'input' },
+  ],
   BACKGROUND_UNREADABLE: [
     502,
     'The upstream sent an invalid response, or one above the size limit of stored responses.',

@@ -82,9 +82,16 @@ const RELEASE = sql(
 /** Unfinished background responses that no process runs (row count). */
 export const WAITING_CALLS = sql(
   'waiting calls',
-  `SELECT c.account, c.response, c.call, c.attempts FROM stored_calls c
+  `SELECT c.account, c.response, c.attempts FROM stored_calls c
    JOIN stored_responses s ON s.account = c.account AND s.id = c.response
    WHERE s.status = 'in_progress' AND s.process IS NULL ORDER BY s.created LIMIT ?`,
+)
+/** The call of an unfinished background response (account, its id). */
+export const CALL = sql(
+  'call',
+  `SELECT c.call, s.input FROM stored_calls c
+   JOIN stored_responses s ON s.account = c.account AND s.id = c.response
+   WHERE c.account = ? AND c.response = ?`,
 )
 const WITHDRAW = sql('withdraw', 'DELETE FROM stored_responses WHERE account = ? AND id = ?')
 const DELETE = sql(

@@ -90,7 +90,9 @@ export const storeStatements = (
     lenientText(storedResponse, 'status') ?? 'completed',
   ]
   const response = JSON.stringify(storedResponse)
-  if (!isId(id) || input.length + response.length > largest) return []
+  // The input of a background response was bounded before it ran.
+  const size = background ? response.length : input.length + response.length
+  if (!isId(id) || size > largest) return []
   const expires = created + lifetime
   const row = { account, id, created, expires, previous, conversation, status, input, response }
   return [

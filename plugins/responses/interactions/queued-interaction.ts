@@ -17,6 +17,7 @@ export const queuedInteraction = (
 ): QueuedAnswer => {
   if (!storage) throw fault('BACKGROUND_NOBODY')
   const { id, created, previous } = storage
+  const { input: _, ...ownStorage } = storage
   const time = new Date(created).toISOString()
   return {
     id: rowId(id),
@@ -31,7 +32,8 @@ export const queuedInteraction = (
       ...(previous !== undefined && { previous_interaction_id: previous }),
     },
     body,
-    slots: { [STORAGE.name]: { ...storage, background: true } },
+    slot: STORAGE.name,
+    slotValue: { ...ownStorage, background: true },
     failure: 'errors',
   }
 }

@@ -1,7 +1,7 @@
 /** Background responses: billing, cancellation, upstream errors and the crash of a worker. */
 import { GoogleGenAI } from '@google/genai'
 import { APIConnectionError } from 'openai'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
   messageBody,
@@ -137,6 +137,70 @@ t.test('background response: another worker finishes it after its own crashes', 
   t.match(await charge(id), { state: 'released' })
   t.match(await charge(`${id}_2`), { state: 'settled', amount: 15_000_000 })
   t.same(await rows('SELECT response FROM stored_calls'), [])
+})
+
+const IMAGE = `data:image/png;base64,${'A'.repeat(200_000)}`
+const post = async (path: string, body: object) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await gateway.key()}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(body),
+  })
+  return { status: response.status, json: await response.json() }
+}
+
+/** The id of a background response that a second worker has finished, and its stored call. */
+const crashed = async (
+  t: Test,
+  more: { readonly conversation?: string; readonly input?: string },
+) => {
+  const image = { type: 'input_image', image_url: IMAGE, detail: 'auto' } as const
+  const answer = plainReply(responseBody('resp_kept', 'finished'))
+  await upstream.script('gp', [{ do: 'body' }, { do: 'stall' }], answer)
+  await upstream.forget()
+  const input = [{ role: 'user' as const, content: [image] }]
+  const { id } = await mine.responses.create({ model: 'gp', input, background: true, ...more })
+  await upstream.until('body')
+  const whole = await sentBody('gp')
+  const [call] = await rows('SELECT length(call) AS size FROM stored_calls')
+  await killWorkers()
+  await until(id, 'completed')
+  t.same(await sentBody('gp'), whole, 'the second attempt sends the same')
+  return { id, input: JSON.stringify(whole.input), size: Number(call?.size) }
+}
+
+t.test('background call: keeps its input once, and sends it whole after a crash', async t => {
+  const { id, input, size } = await crashed(t, {})
+  t.ok(size < 4_096, `the call is stored in ${size} characters`)
+  t.ok(input.includes(IMAGE))
+  t.match((await mine.responses.inputItems.list(id)).data, [{ content: [{ image_url: IMAGE }] }])
+  const { id: conversation } = await mine.conversations.create({})
+  const first = await crashed(t, { conversation })
+  t.ok(first.input.includes(IMAGE))
+  const items = await mine.conversations.items.list(conversation, { order: 'asc' })
+  t.match(items.data, [{ content: [{ image_url: IMAGE }] }, { role: 'assistant' }])
+  const { input: whole } = await crashed(t, { conversation, input: 'And now?' })
+  t.match(whole, /base64,AAAA.*finished.*And now/)
+})
+
+t.test('background call: an input that cannot be stored is refused, and not charged', async t => {
+  const charges = async () => rows('SELECT request FROM charges')
+  const before = await charges()
+  await upstream.forget()
+  const input = 'A'.repeat(300_000)
+  const responses = await post('/v1/responses', { model: 'gp', background: true, input })
+  t.match(responses, { status: 400, json: { error: { param: 'input', message: /262144 bytes/ } } })
+  const interactions = await post('/v1/interactions', { model: 'gi', background: true, input })
+  t.match(interactions, { status: 400, json: { error: { message: /262144 bytes/ } } })
+  t.same(await charges(), before)
+  t.same(await upstream.events('body'), [])
+  await upstream.script('gp', plainReply(responseBody('resp_near', 'B'.repeat(100_000))))
+  const near = { model: 'gp', input: 'A'.repeat(200_000), background: true } as const
+  const { id } = await mine.responses.create(near)
+  t.equal((await until(id, 'completed')).output_text.length, 100_000, 'its answer has room')
 })
 
 t.test('stopped background calls: failed after a crash without a stored call', async t => {
