@@ -71,9 +71,9 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'mcp_servers',
   'context_management',
 ])
-/** Members that name one medium by its address or id. */
+/** Members that name one medium by its address or id, such as `reference_audio`. */
 const MEDIUM =
-  /^(?:(?:input_?)?(?:image|video|audio|document|file|media|pdf|picture|frame|reference)s?_?(?:url|uri|id|data)?s?|gcs_?uri|s3_?location|source)$/i
+  /^(?:(?:input|reference|ref|init|source|mask|subject|first|last|start|end|frame)_?)*(?:(?:image|video|audio|document|file|media|pdf|picture|frame|reference)s?_?(?:url|uri|id|data)?s?|gcs_?uri|s3_?location|source)$/i
 const URL_MEMBERS: ReadonlySet<string> = new Set(['url', 'uri', 'urls'])
 const ID_MEMBER =
   /^(?:(?:input_?)?(?:file|image|video|audio|document|media|reference)_?ids?|file_?uris?)$/i

@@ -32,6 +32,11 @@ const REFERENCES: readonly (readonly [kind: string, body: Body])[] = [
   ['document', { input: [{ type: 'document', uri: 'gs://b/1', mime_type: PDF }] }],
   ['video', { input: [{ type: 'user_input', content: [{ type: 'video', uri: 'files/1' }] }] }],
   ['document', { messages: [{ role: 'system', content: 'fileid://file-1,fileid://file-2' }] }],
+  ['audio', { input: 'Hello', reference_audio: 'https://e.com/1' }],
+  ['audio', { input: 'Hello', ref_audio_url: 'https://e.com/1' }],
+  ['image', { prompt: 'a cat', first_frame_image: 'https://e.com/1' }],
+  ['image', { prompt: 'a cat', reference_images: ['https://e.com/1'] }],
+  ['video', { prompt: 'a cat', source_video: 'https://e.com/1' }],
   ['audio', { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }],
   [
     'image',
