@@ -2,7 +2,7 @@
  *  and leaves no listener on the port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
@@ -28,7 +28,13 @@ const ENDS: Readonly<Record<string, (child: ChildProcess) => boolean>> = {
   'SIGQUIT to an old Node': child => child.kill('SIGQUIT'),
   'SIGTERM to the process group of an old Node': child => process.kill(-groupOf(child), 'SIGTERM'),
   'SIGKILL to an old Node': child => child.kill('SIGKILL'),
+  'SIGINT to an old Node alone, on a terminal': child =>
+    process.kill(childOf(groupOf(child)), 'SIGINT'),
+  'Ctrl-C in the terminal of an old Node': child => child.stdin?.write('\u0003') === true,
 }
+const SCRIPT = '/usr/bin/script'
+/** The process that `script` runs on its terminal. */
+const childOf = (pid: number): number => processesOf(pid)[1] ?? 0
 
 /** The process group that the child leads. */
 const groupOf = ({ pid }: ChildProcess): number => {
@@ -60,7 +66,7 @@ const oldNode = (folder: string): readonly [string, readonly string[]] => {
   return plainCommand(process.execPath, '-r', preload, join(ROOT, 'engine/bin.cjs'), 'start')
 }
 
-const start = (t: Test, folder: string, by: 'npm' | 'shell' | 'old Node') => {
+const start = (t: Test, folder: string, by: 'npm' | 'shell' | 'old Node' | 'terminal') => {
   const path = (process.env.PATH ?? '').split(delimiter)
   const env = operatorEnv({
     PATH: path.filter(each => !each.includes('node_modules')).join(delimiter),
@@ -82,16 +88,21 @@ const start = (t: Test, folder: string, by: 'npm' | 'shell' | 'old Node') => {
     npm: () => plainCommand('npm', 'start'),
     shell: () => ['sh', ['-c', scripts.start as string]] as const,
     'old Node': () => oldNode(folder),
+    terminal: () => {
+      const [node, words] = oldNode(folder)
+      const command = [node, ...words].map(each => `'${each}'`).join(' ')
+      return [SCRIPT, ['-qec', `exec ${command}`, '/dev/null']] as const
+    },
   }[by]()
   const child = spawn(program, args, {
     cwd: ROOT,
     detached: true,
     env: by === 'shell' ? { ...env, ...lifecycle } : env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [by === 'terminal' ? 'pipe' : 'ignore', 'pipe', 'pipe'],
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', text => {
+    stream?.setEncoding('utf8').on('data', text => {
       output += text
     })
   t.teardown(() => {
@@ -100,8 +111,13 @@ const start = (t: Test, folder: string, by: 'npm' | 'shell' | 'old Node') => {
   return { child, readOutput: () => output }
 }
 
-for (const [what, end] of Object.entries(ENDS))
-  t.test(`npm start: ${what} ends the gateway in order`, async t => {
+const starterOf = (what: string) => {
+  if (what.includes('terminal')) return 'terminal'
+  return what.includes('shell') ? 'shell' : what.includes('old') ? 'old Node' : 'npm'
+}
+for (const [what, end] of Object.entries(ENDS)) {
+  const skip = what.includes('terminal') && !existsSync(SCRIPT) && 'util-linux is not installed'
+  t.test(`npm start: ${what} ends the gateway in order`, { skip }, async t => {
     const upstream = await startUpstream(t)
     const folder = t.testdir({
       'routes.yaml': `settings:
@@ -112,11 +128,7 @@ routes: [{ path: GET /, upstream: up }]
 `,
     })
     usedFolder(join(folder, 'data'))
-    const { child, readOutput } = start(
-      t,
-      folder,
-      what.includes('shell') ? 'shell' : what.includes('old') ? 'old Node' : 'npm',
-    )
+    const { child, readOutput } = start(t, folder, starterOf(what))
     const exit = once(child, 'exit')
     const running = await eventually(() => {
       if (child.exitCode !== null) throw new Error(readOutput())
@@ -134,3 +146,4 @@ routes: [{ path: GET /, upstream: up }]
     await eventually(() => (tree.some(isThere) ? undefined : true))
     await t.rejects(fetch(running.url), 'no listener on the port')
   })
+}
