@@ -88,7 +88,7 @@ export const load = async (options: LoadOptions): Promise<LoadedConfig> => {
 
 const storeFault = (error: unknown): CompileFault => ({
   where: ['settings', 'database'],
-  ...describeError(error, 'STORE_START'),
+  ...describeError(error, 'PREPARE_FAILED'),
 })
 
 interface LoadState {

@@ -31,6 +31,14 @@ export const fault = errors({
     500,
     'The address of PostgreSQL leads to a pooler that gives each transaction another connection (pool_mode = transaction or statement), which prepared statements and locks of the gateway do not survive: set pool_mode = session for this database, or connect to PostgreSQL directly',
   ],
+  STORE_POOL_SIZE: [
+    500,
+    'PostgreSQL serves %d connections of this gateway and lets the next one wait, and a gateway needs at least %d: is there a pooler with a smaller pool (default_pool_size, max_db_connections)?',
+  ],
+  STORE_OPTIONS: [
+    500,
+    'The address of PostgreSQL sets %s in ?options=, which only the start of a connection can set, and the pooler before PostgreSQL does not pass it on: set it by ALTER ROLE … SET or ALTER DATABASE … SET, or connect directly',
+  ],
   STORE_POSTGRES_OLD: [500, 'PostgreSQL %s is too old: 13 or newer is needed'],
   STORE_FSYNC: [
     500,

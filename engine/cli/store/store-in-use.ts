@@ -93,7 +93,7 @@ export const refuseUnservable = async (url: string, data: string): Promise<void>
   if (!isPostgres(url)) return refuseMovedStore(url, data)
   const { refusePooler } = await import('../../store/postgres/pooler.ts')
   await refusePooler({ url, within: REACH_TIMEOUT }).catch(error => {
-    if (isCode(error, 'STORE_POOLER')) throw error
+    if (isCode(error, 'STORE_POOLER', 'STORE_POOL_SIZE', 'STORE_OPTIONS')) throw error
   })
 }
 /** ms. */

@@ -70,6 +70,10 @@ const STORE_CODES: ReadonlySet<string> = new Set([
   'STORE_READ_ONLY',
   'STORE_PRAGMA',
   'STORE_MOVING',
+  'STORE_MOVED',
+  'STORE_POOLER',
+  'STORE_POOL_SIZE',
+  'STORE_OPTIONS',
 ])
 const storeFault = (code: string, error: unknown): CompileFault => ({
   where: ['settings', 'database'],

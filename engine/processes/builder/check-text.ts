@@ -9,6 +9,7 @@ import { SharedResources } from '../../config/shared-resources.ts'
 import type { ProblemView } from '../../plugin.ts'
 import type { Inspection } from '../messages.ts'
 import { type BuilderContext, readFirstSettings } from './context.ts'
+import { assertNextStore } from './versions.ts'
 
 /** Loads the configuration with a text in place of a file, as `tollgate check` does: the store is
  *  only read, and what the plugins share is thrown away. */
@@ -24,10 +25,12 @@ export const problemsOf = async (
   const root = dirname(resolve(config))
   const path = resolve(root, file ?? basename(config))
   const source = withText(current, path, text)
-  const database = readOnlyDatabase(readFirstSettings(config))
+  const settings = readFirstSettings(config)
+  const database = readOnlyDatabase(settings)
   const own = { ...resources, role: 'command' as const, database, shared: new SharedResources() }
   try {
-    const { snapshot } = await load({ config, version: 0, cacheFolder, resources: own, source })
+    const options = { config, version: 0, cacheFolder, resources: own, source }
+    const { snapshot } = await load({ ...options, assertStore: assertNextStore(settings) })
     await snapshot.retire()
     return []
   } catch (error) {

@@ -25,6 +25,8 @@ export interface BuilderContext {
   readonly log: ProcessLog
   readonly resources: Resources
   readonly source: Source
+  /** URL of the store in use, until the next start. */
+  readonly database: string
   /** Records that code of this plugin file runs next. */
   recordStep(file: string): void
   /** Sends a message to the primary. */
@@ -71,6 +73,7 @@ export const createContext = (config: string, send: BuilderContext['send']): Bui
       membership: createMembership({ database, log }),
     },
     source,
+    database: url,
     recordStep: stepWriter(RUNNING_FILE_FD),
     send,
   }

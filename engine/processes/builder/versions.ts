@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { type Blueprint, type LoadedConfig, load } from '../../config/load.ts'
 import { ProblemsError } from '../../config/problem.ts'
 import { archivedSource } from '../../config/read.ts'
+import { readSettings } from '../../config/settings.ts'
 import type { Build } from '../messages.ts'
 import type { BuilderContext } from './context.ts'
 import { type RecordedReads, recordReads } from './recording-source.ts'
@@ -36,6 +37,7 @@ export const loadVersion = async (
       ...archivedVersion,
       before: serving,
       progress: recordStep,
+      assertStore: assertNextStore(context),
     })),
     ...(archivedVersion && { from: archivedVersion.from }),
     reads,
@@ -43,6 +45,16 @@ export const loadVersion = async (
   if (serving || last?.hash !== candidate.blueprint.hash) return candidate
   return { ...candidate, blueprint: { ...candidate.blueprint, version: last.version } }
 }
+
+/** Another store is used from the next start on: what a start would refuse does not go live. */
+export const assertNextStore =
+  ({ database: current }: Pick<BuilderContext, 'database'>) =>
+  async ({ document }: Blueprint): Promise<void> => {
+    const { database, data } = readSettings(document.settings as object)
+    if (database === current) return
+    const { refuseUnservable } = await import('../../cli/store/store-in-use.ts')
+    await refuseUnservable(database, data)
+  }
 
 /** Texts and bundles of an earlier version; variables take their current values. `live`: number of
  *  the version that serves. */

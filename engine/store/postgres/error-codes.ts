@@ -48,6 +48,13 @@ export const isPermanent = (error: unknown): boolean => PERMANENT.test(codeOf(er
 export const isReadOnly = (error: unknown): boolean =>
   codeOf(error) === '25006' || codeOf(error) === 'STORE_READ_ONLY'
 
+export const isStoreFault = (error: unknown): error is Error => codeOf(error).startsWith('STORE_')
+/** Whether another attempt to open the store would fail too. A standby may become the primary, and
+ *  connections of a pool may become free. */
+export const isFinal = (error: unknown): boolean =>
+  isPermanent(error) ||
+  (isStoreFault(error) && !isReadOnly(error) && codeOf(error) !== 'STORE_POOL_SIZE')
+
 /** The fault for callers while the store cannot be reached. */
 export const unavailableFault = (error: unknown): TollgateError =>
   isReadOnly(error)

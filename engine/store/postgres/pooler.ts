@@ -1,13 +1,14 @@
 /** Finds a pooler before PostgreSQL that gives each transaction another connection. */
 import { fault } from '../faults.ts'
-import { Session, type SessionOptions } from './session.ts'
+import { isTimeout, Session, type SessionOptions } from './session.ts'
 
 /** Clients that hold a transaction each. */
 const OTHERS = 3
 
-/** Throws STORE_POOLER. The first client is in no transaction, so a pooler in transaction mode may
- *  give its server connection to one of the others, which take those that are idle one by one, in
- *  whatever order. Without a pooler no two clients share one. */
+/** Throws STORE_POOLER, and STORE_POOL_SIZE if there are too few connections. The first client is
+ *  in no transaction, so a pooler in transaction mode may give its server connection to one of the
+ *  others, which take those that are idle one by one, in whatever order. Without a pooler no two
+ *  clients share one. */
 export const refusePooler = async (options: SessionOptions): Promise<void> => {
   const sessions: Session[] = []
   const open = async (): Promise<Session> => {
@@ -19,7 +20,10 @@ export const refusePooler = async (options: SessionOptions): Promise<void> => {
     const first = await open()
     const own = await backendOf(first, options)
     for (let count = 0; count < OTHERS; count++) {
-      const other = await open()
+      const other = await open().catch(error => {
+        // The first one was served: a server that is away lets none wait.
+        throw isTimeout(error) ? fault('STORE_POOL_SIZE', [count + 1, OTHERS + 1]) : error
+      })
       await other.script('BEGIN')
       const isShared = (await backendOf(other, options)) === own
       if (isShared || (await backendOf(first, options)) !== own) throw fault('STORE_POOLER')

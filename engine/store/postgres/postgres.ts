@@ -10,11 +10,11 @@ import { Progress, progressFolder } from '../progress.ts'
 import { patient } from '../timeouts.ts'
 import { Commits } from './commits.ts'
 import { DialectCache } from './dialect-cache.ts'
-import { isPermanent, isReadOnly, unavailableFault } from './error-codes.ts'
+import { isFinal, isReadOnly, isStoreFault, unavailableFault } from './error-codes.ts'
 import { migrate, prepareStore } from './migrate.ts'
 import { Reads } from './reads.ts'
 import { serversOf } from './servers.ts'
-import { parseUrl } from './session.ts'
+import { isTimeout, parseUrl } from './session.ts'
 
 const NOW: Sql = {
   name: 'store now',
@@ -96,15 +96,12 @@ const prepareWithRetry = async (
     } catch (error) {
       // A standby may be about to become the primary; the last attempt may be cut short.
       if (isReadOnly(error)) standby = error
-      if ((error as Error).message !== 'timeout expired') reason = error
-      const isFinal = isPermanent(error) || (isStoreFault(error) && !isReadOnly(error))
-      if (isFinal || remaining < RETRY_DELAY) throw openingFault(standby ?? reason ?? error)
+      if (!isTimeout(error)) reason = error
+      if (isFinal(error) || remaining < RETRY_DELAY) throw openingFault(standby ?? reason ?? error)
     }
     await new Promise(resolve => setTimeout(resolve, RETRY_DELAY))
   }
 }
-const isStoreFault = (error: unknown): error is Error =>
-  String((error as { code?: string }).code).startsWith('STORE_')
 /** The fault that explains a failed start to the operator. */
 const openingFault = (error: unknown): Error => {
   const { code, message } = error as { code?: string; message: string }

@@ -2,6 +2,7 @@
  *  queries and has no notion of lists. */
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { isCode } from '../../kit.ts'
 import type { Row, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import { columns } from './columns.ts'
@@ -63,12 +64,30 @@ export class Session {
     const attempts = servers.map(url => Session.#connect({ ...options, url }, text))
     return pickServer(attempts, options.newest)
   }
-  static async #connect(
-    { url, within, settings = {} }: SessionOptions,
+  static async #connect(options: SessionOptions, text: string): Promise<Session> {
+    const address = readAddress(options.url)
+    if (!address.isForStart)
+      try {
+        return await Session.#connectTo(address.plain, address.own, options, text)
+      } catch (error) {
+        if (!isCode(error, ONLY_AT_START)) throw error
+      }
+    const names = Object.keys(address.own)
+    const session = await Session.#connectTo(address.whole, {}, options, text).catch(error => {
+      throw isCode(error, REFUSED) ? fault('STORE_OPTIONS', [names.join(', ')]) : error
+    })
+    const missing = await missingSettings(session, names, options.within)
+    if (missing.length === 0) return session
+    session.drop()
+    throw fault('STORE_OPTIONS', [missing.join(', ')])
+  }
+  static async #connectTo(
+    connectionString: string,
+    own: Readonly<Record<string, string>>,
+    { within, settings = {} }: SessionOptions,
     text: string,
   ): Promise<Session> {
     const socket = new Socket()
-    const { connectionString, own } = connectionOptions(url)
     const client = new pg.Client({
       connectionString,
       fallback_application_name: 'tollgate',
@@ -146,6 +165,20 @@ export class Session {
   }
 }
 
+/** The settings that a pooler did not pass on. */
+const missingSettings = async (
+  session: Session,
+  names: readonly string[],
+  within: number,
+): Promise<readonly string[]> => {
+  const [result] = await session.pipeline([{ text: NOT_OF_CLIENT, values: [names] }], within)
+  return result && 'rows' in result ? result.rows.map(({ name }) => String(name)) : names
+}
+
+/** Whether the server let the client wait for too long. */
+export const isTimeout = (error: unknown): boolean =>
+  /^(?:timeout expired|no response in )/.test((error as Error).message)
+
 const isServerError = (error: Error): boolean => 'severity' in error && error.severity !== 'FATAL'
 
 const toQueryResult = (result: pg.QueryResult): QueryResult => ({
@@ -177,13 +210,31 @@ const setText = (settings: Readonly<Record<string, string | number>>): string =>
 }
 const literal = (value: string | number): string => `'${String(value).replaceAll("'", "''")}'`
 
-/** Connection parameters. `own`: the settings of `options` in the URL. */
-const connectionOptions = (url: string) => {
+interface Address {
+  /** The URL without the settings of its `options`, and with them. */
+  readonly plain: string
+  readonly whole: string
+  readonly own: Readonly<Record<string, string>>
+  /** Whether only the start of a connection can set them. */
+  readonly isForStart: boolean
+}
+const readAddress = (url: string): Address => {
   const parsed = parseUrl(url) ?? new URL(url)
+  const whole = parsed.href
   const own = settingsIn(parsed.searchParams.get('options') ?? '')
   if (own) parsed.searchParams.delete('options')
-  return { connectionString: parsed.href, own }
+  const isForStart = Object.keys(own ?? {}).some(name => LOADED_AT_START.test(name))
+  return { plain: parsed.href, whole, own: own ?? {}, isForStart }
 }
+/** PostgreSQL takes a later value of these without an error and without an effect. */
+const LOADED_AT_START = /_preload_libraries$/
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: cant_change_runtime_param. */
+const ONLY_AT_START = '55P02'
+/** protocol_violation: PgBouncer refuses a start parameter. */
+const REFUSED = '08P01'
+const NOT_OF_CLIENT = `SELECT name FROM unnest($1::text[]) AS own (name)
+  WHERE NOT EXISTS (SELECT 1 FROM pg_settings s WHERE s.name = lower(own.name) AND s.source = 'client')`
+
 /** Settings of `-c name=value --name=value`, with a backslash before a space of a value; undefined
  *  for options of another form, which only the server can read. */
 const settingsIn = (options: string): Readonly<Record<string, string>> | undefined => {

@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { openTarget } from '../../../../engine/store/move/target.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { tollgate } from '../../../helpers/gateway/command-line.ts'
+import { folderWith, routes, startPrimary } from '../../../helpers/gateway/primary.ts'
 import { sharedPostgres } from '../../../helpers/store/postgres.ts'
 import { openAt } from '../../../helpers/store/store.ts'
 
@@ -73,6 +74,67 @@ t.test('PgBouncer in session mode: the options of an address are kept', { skip }
     t.match(await database.read({ name: `options ${more}`, text }, []), [{ text: 'sales 5MB' }])
   }
 })
+
+t.test(
+  'PgBouncer: a setting for the start of a connection is refused by name',
+  { skip },
+  async t => {
+    const server = await sharedPostgres()
+    const url = await server.create()
+    for (const name of ['ignore_system_indexes', 'local_preload_libraries', 'log_disconnections']) {
+      const value = name.startsWith('local') ? '' : 'on'
+      const options = `?options=-c%20${name}%3D${value}%20-c%20work_mem%3D5MB`
+      const direct = await openAt(t, { url: `${url}${options}` }).open()
+      const text = `SELECT s.source || ' ' || current_setting('work_mem') AS text
+      FROM pg_settings s WHERE s.name = '${name}'`
+      t.match(await direct.read({ name, text }, []), [{ text: 'client 5MB' }], 'without a pooler')
+      for (const more of ['', 'ignore_startup_parameters = options\n']) {
+        const pooled = await startPooler(t, url, 'session', more)
+        await t.rejects(openAt(t, { url: `${pooled}${options}` }).open(), {
+          code: 'STORE_OPTIONS',
+          message: new RegExp(`sets (?:\\w+, )*${name}`),
+        })
+      }
+    }
+  },
+)
+
+for (const size of [1, 2, 3, 4])
+  t.test(`PgBouncer in session mode: a pool of ${size} connections`, { skip }, async t => {
+    const server = await sharedPostgres()
+    const url = await server.create()
+    const pooled = await startPooler(t, url, 'session', `default_pool_size = ${size}\n`)
+    const opening = openAt(t, { url: pooled, openTimeout: 2_000 }).open()
+    if (size === 4) return void (await t.resolves(opening))
+    await t.rejects(opening, {
+      code: 'STORE_POOL_SIZE',
+      message: `serves ${size} connections`,
+    })
+    const env = { TOLLGATE_CONFIG: CONFIG, TOLLGATE_DATA: t.testdir({}), DATABASE_URL: pooled }
+    t.match(await tollgate(['check', '--json'], env), { code: 3, out: /"STORE_POOL_SIZE"/ })
+  })
+
+t.test(
+  'PgBouncer in transaction mode: a reload to it is a problem, and the gateway serves on',
+  {
+    skip,
+  },
+  async t => {
+    const server = await sharedPostgres()
+    const pooled = await startPooler(t, await server.create(), 'transaction')
+    const gateway = await startPrimary(t, { files: folderWith('one') })
+    const before = await gateway.config()
+    for (const [database, code] of [
+      [pooled, 'STORE_POOLER'],
+      ['sqlite:?', 'STORE_URL'],
+    ]) {
+      gateway.write('routes.yaml', routes('two', `  database: '${database}'`))
+      await gateway.until(new RegExp(`routes\\.yaml:\\d+:\\d+ .*${code}`))
+    }
+    t.equal((await gateway.config()).version, before.version)
+    t.match(await (await fetch(`${gateway.url}/stamp`)).json(), { text: 'one' })
+  },
+)
 
 /** Which idle connection a client gets, and how many there are. */
 const MODES = [
