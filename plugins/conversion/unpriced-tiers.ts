@@ -4,10 +4,10 @@ import { isFields } from '../../engine/kit.ts'
 import type { Attempt, Exchange, Json, Slot } from '../../engine/plugin.ts'
 import type { Fields } from '../formats/fields.ts'
 import {
+  HOLDER,
   headerTiersOf,
   OPEN,
   type PricedTiers,
-  type RequestedTier,
   requestedTiersOf,
   STANDARD,
   usualName,
@@ -47,24 +47,26 @@ export const unpricedTiersOf = (
     return tier !== STANDARD && tier !== OPEN && priced.get(name)?.has(tier) !== true
   }
   const requested = requestedTiersOf(body).filter(({ name, value }) => isUnpriced(name, value))
-  const innerTiers = requested.filter(({ holder }) => holder !== undefined)
+  const fields = isFields(body) ? body : {}
+  const inner = [
+    ...requested.flatMap(({ holder, member }) => (holder === undefined ? [] : [member])),
+    ...otherModelsIn(fields[HOLDER], fields.model, isUnpriced),
+  ]
   const members = [
     ...requested.filter(({ holder }) => holder === undefined).map(({ member }) => member),
-    ...(namesOtherModels(body) ? ['models'] : []),
+    ...otherModelsIn(body, fields.model, isUnpriced),
   ]
   const tierHeaders = headerTiersOf(headers)
     .filter(({ name, value }) => isUnpriced(name, value))
     .map(({ member }) => member)
-  const fallbacks = fallbacksOf(body, isUnpriced)
-  const changes = { ...fallbacks, ...withoutInner(body, innerTiers) }
+  const changes = withoutInner(fields, inner)
   const betas = headers[BETA_HEADER]?.split(',').map(each => each.trim()) ?? []
   const unpricedBetas = betas.filter(beta =>
     BETA_TIERS.some(each => each.beta.test(beta) && isUnpriced(each.name, each.value)),
   )
   const names = [
     ...members,
-    ...Object.keys(fallbacks).map(key => `${key}.speed`),
-    ...innerTiers.map(({ holder, member }) => `${holder}.${member}`),
+    ...inner.map(member => `${HOLDER}.${member}`),
     ...tierHeaders,
     ...unpricedBetas,
   ]
@@ -78,36 +80,33 @@ export const unpricedTiersOf = (
     names,
   }
 }
-/** Whether the provider may serve a model that the price of this one is not for, as OpenRouter
- *  does. */
-const namesOtherModels = (body: Json): boolean =>
-  isFields(body) && Array.isArray(body.models) && body.models.some(each => each !== body.model)
-
-/** The new values of members that hold unpriced tiers. */
-const withoutInner = (body: Json, innerTiers: readonly RequestedTier[]): Fields => {
-  if (!isFields(body)) return {}
-  const changes: Record<string, Json> = {}
-  for (const { holder = '', member } of innerTiers) {
-    const { [member]: _, ...rest } = (changes[holder] ?? body[holder]) as Fields
-    changes[holder] = rest
+/** Lists of models of which the provider may serve each, though the price is for the requested one:
+ *  OpenRouter's, and the one of Anthropic's betas. */
+const OTHER_MODELS = ['models', 'fallbacks']
+const otherModelsIn = (
+  body: Json | undefined,
+  model: Json | undefined,
+  isUnpriced: (name: string, value: string) => boolean,
+): readonly string[] => {
+  if (!isFields(body)) return []
+  const isOther = (each: Json): boolean => {
+    if (!isFields(each)) return each !== model
+    return each.model !== model || isUnpriced('speed', String(each.speed ?? STANDARD))
   }
-  return changes
+  return OTHER_MODELS.filter(member => {
+    const models = body[member]
+    return Array.isArray(models) && models.some(isOther)
+  })
 }
 
-/** Fallbacks at the provider may name a speed of their own. */
-const fallbacksOf = (body: Json, isUnpriced: (name: string, value: string) => boolean): Fields => {
-  if (!isFields(body) || !Array.isArray(body.fallbacks)) return {}
-  const { fallbacks } = body as { readonly fallbacks: readonly Json[] }
-  const hasSpeed = (each: Json): each is Fields =>
-    isFields(each) && typeof each.speed === 'string' && isUnpriced('speed', each.speed)
-  if (!fallbacks.some(hasSpeed)) return {}
-  return {
-    fallbacks: fallbacks.map(each => {
-      if (!hasSpeed(each)) return each
-      const { speed: _, ...rest } = each
-      return rest
-    }),
-  }
+const without = (fields: Fields, names: readonly string[]): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
+
+/** The new value of the member that holds these, if any. */
+const withoutInner = (fields: Fields, inner: readonly string[]): Fields => {
+  const holder = fields[HOLDER]
+  if (inner.length === 0 || !isFields(holder)) return {}
+  return { [HOLDER]: without(holder, inner) }
 }
 
 /** Leaves tiers out of the request that every stage reads. Returns its body. */
@@ -134,8 +133,7 @@ export const withoutUnpricedTiers = (body: Json, priced: PricedTiers): Json => {
 /** The body without the members that hold unpriced tiers. */
 export const withoutMembers = (body: Json, { members, changes }: UnpricedTiers): Json => {
   if (!isFields(body)) return body
-  const entries = Object.entries(body as Fields).filter(([key]) => !members.includes(key))
-  return { ...Object.fromEntries(entries), ...changes }
+  return { ...without(body, members), ...changes }
 }
 
 /** Leaves them out of the bytes and headers of an attempt; all other bytes stay unchanged. */

@@ -81,7 +81,7 @@ const MEMBERS: readonly TierMember[] = [
   { member: 'inference_geo', name: 'inference_geo', read: itself },
 ]
 /** Servers merge the members of this one into the request. */
-const HOLDER = 'extra_body'
+export const HOLDER = 'extra_body'
 /** Tiers in `extra_body` come last: they replace those of the body. */
 export const requestedTiersOf = (body: Json): readonly RequestedTier[] => {
   if (!isFields(body)) return NO_TIERS

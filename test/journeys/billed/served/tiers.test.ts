@@ -483,23 +483,34 @@ t.test('unpriced speed and geography: left out with their beta, other bytes unch
   const client = CLIENTS['anthropic-messages'] as Client
   await upstream.script('anthropic-messages', [WHOLE, ...messages.plain({})])
   const betas = { 'anthropic-beta': 'fast-mode-2026-02-01,context-1m-2025-08-07' }
-  const wish = { speed: 'fast', inference_geo: 'us', fallbacks: [{ model: 'x', speed: 'fast' }] }
-  const { response } = await ask(client, 'plain-anthropic-messages', false, wish, betas)
+  const wishOf = (model: string, other = model) => ({
+    speed: 'fast',
+    inference_geo: 'us',
+    fallbacks: [{ model, speed: 'fast' }, { model: other }],
+  })
+  const plain = 'plain-anthropic-messages'
+  const { response } = await ask(client, plain, false, wishOf(plain), betas)
   t.equal(
     response.headers.get('x-tollgate-dropped'),
-    'speed, inference_geo, fallbacks.speed, fast-mode-2026-02-01',
+    'speed, inference_geo, fallbacks, fast-mode-2026-02-01',
   )
   const { body, headers } = await sentTo('anthropic-messages')
-  t.same(body, {
-    ...client.body('there', false),
-    fallbacks: [{ model: 'x' }],
-  })
+  t.same(body, client.body('there', false))
   t.equal(headers['anthropic-beta'], 'context-1m-2025-08-07')
+  const wish = wishOf('m-anthropic-messages')
   const priced = await ask(client, 'm-anthropic-messages', false, wish, betas)
   t.equal(priced.response.headers.get('x-tollgate-dropped'), null)
   const request = await sentTo('anthropic-messages')
   t.match(request.body, wish)
   t.equal(request.headers['anthropic-beta'], betas['anthropic-beta'])
+  const others = await ask(
+    client,
+    'm-anthropic-messages',
+    false,
+    wishOf('m-anthropic-messages', 'x'),
+  )
+  t.equal(others.response.headers.get('x-tollgate-dropped'), 'fallbacks', 'another model')
+  t.equal((await sentTo('anthropic-messages')).body.fallbacks, undefined)
 })
 
 t.test('unpriced tiers: those in extra_body, and other models of the provider', async t => {
@@ -508,9 +519,12 @@ t.test('unpriced tiers: those in extra_body, and other models of the provider', 
   const models = ['there', 'dearer']
   for (const isStream of [false, true]) {
     await upstream.script('openai-chat', [WHOLE, ...(isStream ? chat.stream({}) : chat.plain({}))])
-    const wish = { extra_body: extra, models }
+    const wish = { extra_body: { ...extra, models }, models }
     const { response, id } = await ask(client, 'plain-openai-chat', isStream, wish)
-    t.equal(response.headers.get('x-tollgate-dropped'), 'models, extra_body.service_tier')
+    t.equal(
+      response.headers.get('x-tollgate-dropped'),
+      'models, extra_body.service_tier, extra_body.models',
+    )
     const { body } = await sentTo('openai-chat')
     t.same([body.extra_body, body.models], [{ top_k: 3 }, undefined])
     t.equal(units((await chargeOf(id)).amount), 2)
