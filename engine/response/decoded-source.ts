@@ -7,7 +7,11 @@ import { FilteredReply } from './filters.ts'
 import { fromIterable, type Source } from './source.ts'
 
 const fault = errors({
-  CODING_UNKNOWN: [502, 'The upstream %s sent its answer in a coding that was not asked for: %s.'],
+  CODING_UNKNOWN: [
+    502,
+    'The upstream %s sent its answer in a coding that was not asked for: %s.',
+    { retryable: true },
+  ],
   CODING_CORRUPT: [502, 'The answer of the upstream %s is not valid %s.'],
   CODING_BOMB: [
     502,
@@ -32,15 +36,9 @@ const MAX_CODINGS = 4
 
 /** The same reply with a decoded body; parts of a body pass unchanged. `upstream`: its name. */
 export const decodeReply = (reply: FilteredReply, upstream: string): FilteredReply => {
-  const { status, headers } = reply
-  const header = headers['content-encoding']
-  if (header === undefined || status === 206) return reply
-  const codings = String(header)
-    .toLowerCase()
-    .split(',')
-    .map(each => each.trim())
-  const real = codings.filter(each => each !== '' && each !== 'identity')
-  const { body } = reply
+  const { status, headers, body } = reply
+  const real = codingsOf(reply)
+  if (!real) return reply
   let source = reply.source ?? (isIterable(body) ? fromIterable(body) : undefined)
   if (!source) return reply
   // The coding that was applied last is removed first.
@@ -51,7 +49,34 @@ export const decodeReply = (reply: FilteredReply, upstream: string): FilteredRep
   if (typeof etag === 'string' && !etag.startsWith('W/')) headers.etag = `W/${etag}`
   return new FilteredReply(status, headers, undefined, source)
 }
-const ABOUT_CODED_BYTES = ['content-encoding', 'content-length', 'content-md5', 'accept-ranges']
+/** The fault of a successful reply whose body nobody can decode, known at its head. */
+export const codingFault = (reply: FilteredReply, upstream: string): Fault | undefined => {
+  if (reply.status >= 400 || reply.headers['content-length'] === '0') return undefined
+  const unknown = codingsOf(reply)?.find(each => !Object.hasOwn(DECODERS, each))
+  if (unknown === undefined || !(reply.source ?? isIterable(reply.body))) return undefined
+  return unknownCoding(upstream, unknown)
+}
+const unknownCoding = (upstream: string, coding: string): Fault =>
+  fault('CODING_UNKNOWN', [upstream, coding.slice(0, 40)])
+/** In the order in which they were applied. Undefined: the body passes unchanged. */
+const codingsOf = ({ status, headers }: FilteredReply): readonly string[] | undefined => {
+  const header = headers['content-encoding']
+  if (header === undefined || status === 206) return undefined
+  return String(header)
+    .toLowerCase()
+    .split(',')
+    .map(each => each.trim())
+    .filter(each => each !== '' && each !== 'identity')
+}
+const ABOUT_CODED_BYTES = [
+  'content-encoding',
+  'content-length',
+  'content-md5',
+  'content-digest',
+  'repr-digest',
+  'digest',
+  'accept-ranges',
+]
 
 /** One coding of a body. The bytes of the source are decoded before its end or its failure is
  *  passed on; nothing waits for further input. */
@@ -109,7 +134,7 @@ class DecodedSource implements Source {
   #open(first: number): Transform | undefined {
     const create = Object.hasOwn(DECODERS, this.#coding) ? DECODERS[this.#coding] : undefined
     if (!create) {
-      this.#fail(fault('CODING_UNKNOWN', [this.#upstream, this.#coding.slice(0, 40)]))
+      this.#fail(unknownCoding(this.#upstream, this.#coding))
       return undefined
     }
     return create(first)

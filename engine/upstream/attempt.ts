@@ -2,7 +2,7 @@
 import { errors } from '../errors.ts'
 import type { Attempt, Body, Fault, Headers, Json, Reply, Socket, Target } from '../plugin.ts'
 import { type Call, toReply } from '../request/exchange.ts'
-import { decodeReply } from '../response/decoded-source.ts'
+import { codingFault, decodeReply } from '../response/decoded-source.ts'
 import type { FilteredReply } from '../response/filters.ts'
 import type { Candidate } from './candidate.ts'
 import { CredentialMask, hideCredentials, withoutScheme } from './credential-mask.ts'
@@ -191,6 +191,14 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
         const { key, target } = attempt
         key?.limiter?.onHead(target, headers)
         recordKey(attempt, reply.status, reply.headers)
+        // An answer that nobody can read is none while another target or key is left.
+        const isCoded = reply.headers['content-encoding'] !== undefined
+        const undecodable = isCoded && !attempt.isLast && codingFault(reply, upstream.name)
+        if (undecodable) {
+          attempt.hasFailed = true
+          reply.cut(undecodable)
+          return reject(undecodable)
+        }
         const decoded = decodeReply(reply, upstream.name)
         hideCredentials(decoded, maskFor(attempt), reply.status >= 400 || exchange.kind === 'turn')
         attempt.setReply(decoded)

@@ -52,6 +52,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [5, 'errors inside a 200 have more names than error: parts of keys are removed there, too'],
   [17, 'a copy of a request goes only to a target that the rules of the request permit'],
   [40, 'headers of every reply are searched for encoded credentials, in 0.5 us'],
+  [33, 'an answer in an unknown coding is a failed attempt while another target is left'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)
 const FOLDER_FILES = 25
