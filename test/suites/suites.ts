@@ -111,6 +111,7 @@ const CI_TESTS = [
   'plugins/webhooks/{endpoint-slots,outbox}.test.ts',
   'journeys/accounts/{identity,provider-sign-in}.test.ts',
   'journeys/billed/served/tiers.test.ts',
+  'journeys/billed/compressed-tasks.test.ts',
   'journeys/billed/{cache,huge-events,journal,mirror,rules,socket-targets,tags,telemetry}.test.ts',
   'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
   'journeys/inside-formats/{audio-declared,cohere-chat,images-*,preset-conversations}.test.ts',

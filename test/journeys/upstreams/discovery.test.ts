@@ -5,12 +5,15 @@ import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startProviderProcess } from '../../helpers/gateway/provider-process.ts'
 
-/** `kind`: how it lists the models of the further arguments. PUT sets them. Answers with the name
- *  of the model. */
+/** `kind`: how it lists the models of the further arguments, compressed without being asked. PUT
+ *  sets them. Answers with the name of the model. */
 const ENGINE = `
 const { createServer } = require('node:http')
+const zlib = require('node:zlib')
 const [kind, port, ...first] = process.argv.slice(1)
 let models = first
+const CODINGS = { vllm: ['gzip', zlib.gzipSync], ollama: ['br', zlib.brotliCompressSync],
+  llama: ['zstd', zlib.zstdCompressSync] }
 const LISTS = {
   vllm: { path: '/v1/models', list: () => ({ object: 'list',
     data: models.map(id => ({ id, object: 'model', owned_by: 'vllm', max_model_len: 32768 })) }) },
@@ -25,8 +28,10 @@ createServer(async (request, response) => {
   const { path, list } = LISTS[kind]
   if (request.method === 'PUT') { models = JSON.parse(text); return response.end() }
   if (request.method === 'GET') {
-    response.writeHead(request.url === path ? 200 : 404, { 'content-type': 'application/json' })
-    return response.end(request.url === path ? JSON.stringify(list()) : '{"error":"not found"}')
+    const [coding, encode] = CODINGS[kind]
+    response.writeHead(request.url === path ? 200 : 404,
+      { 'content-type': 'application/json', 'content-encoding': coding })
+    return response.end(encode(request.url === path ? JSON.stringify(list()) : '{"error":"no"}'))
   }
   const { model } = JSON.parse(text)
   response.writeHead(200, { 'content-type': 'application/json' })

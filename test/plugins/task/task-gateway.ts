@@ -125,7 +125,8 @@ export const startTasks = async (
       const { status = 200, headers = {}, json = {}, file, cut } = await here.script(entry, creates)
       if (cut) response.destroy()
       // The type is wrong, because the gateway must not rely on it.
-      else if (file) response.writeHead(status, { 'content-type': 'text/html' }).end(file)
+      else if (file)
+        response.writeHead(status, { 'content-type': 'text/html', ...headers }).end(file)
       else
         response
           .writeHead(status, { 'content-type': 'application/json', ...headers })

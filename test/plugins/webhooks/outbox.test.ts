@@ -1,4 +1,5 @@
 /** The outbox over real TLS receivers: deliveries and retries. */
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { DELAYS } from '../../../plugins/webhooks/schedule.ts'
@@ -30,6 +31,32 @@ for (const engine of ENGINES)
     t.notMatch(desk.lines.join('\n'), /token|s%2Fe|whsec|a%20b/, 'no secret in the log')
     t.match(desk.lines.join('\n'), `127.0.0.1:${receiver.port}`)
   })
+
+t.test('outbox: the coding of a response does not change its meaning', async t => {
+  const desk = await openDesk(t)
+  const text = Buffer.from('{"ok":true}')
+  const bodies: Readonly<Record<string, Buffer>> = {
+    gzip: gzipSync(text),
+    br: brotliCompressSync(text),
+    zstd: zstdCompressSync(text),
+    snappy: text,
+    deflate: text,
+  }
+  const codings = Object.keys(bodies)
+  let answers = 0
+  const receiver = await startReceiver(t, (_, response) => {
+    const coding = codings[answers++] ?? ''
+    response.writeHead(200, { 'content-encoding': coding }).end(bodies[coding])
+  })
+  await desk.endpoint(1, receiver.origin)
+  desk.start()
+  for (const coding of codings) {
+    await desk.event(coding, 1)
+    await desk.eventually(coding, isFinished)
+    t.match(await desk.attempts(coding), [{ number: 1, outcome: 'delivered', status: 200 }])
+  }
+  t.equal(receiver.received.length, codings.length)
+})
 
 t.test('outbox: a failing receiver gets ten attempts of one event by schedule', async t => {
   const desk = await openDesk(t)
