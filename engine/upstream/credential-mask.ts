@@ -15,6 +15,9 @@ const STEP = MIN_PART - PIECE + 1
 /** Bytes of an error that are searched as one text, and of an event in a stream. */
 const ERROR_BYTES = 1024 * 1024
 const EVENT_BYTES = 64 * 1024
+/** Bytes of a body, or a chunk of one, that is searched for every part though it reports no error:
+ *  errors are that small. Events of a stream are not. */
+const SMALL_BODY = 1024
 const ERROR = Buffer.from('rror')
 /** Names or values (`error"`, `errors"`, `error_msg"`) and events end so; not `"error": null`. */
 const ERROR_END = /^(?:s?|_?[A-Za-z]{1,12})"(?!\s*:\s*null)|^\r?\ndata:/
@@ -156,6 +159,10 @@ export class CredentialMask {
   hideInPassing(bytes: Bytes): Bytes {
     return this.#hasMark(bytes) || reportsError(asBuffer(bytes)) ? this.hideInBytes(bytes) : bytes
   }
+  /** Whether a small body may have a part of a secret in any form. */
+  #mayHavePart(bytes: Buffer): boolean {
+    return bytes.length <= SMALL_BODY && (this.#parts?.mayBeIn(bytes.toString('latin1')) ?? false)
+  }
   #hasMark(bytes: Bytes): boolean {
     const buffer = asBuffer(bytes)
     return this.#marks.some(mark => buffer.indexOf(mark) >= 0)
@@ -186,13 +193,16 @@ export class CredentialMask {
     }
     const hide = (bytes: Bytes): Bytes =>
       isError ? this.hideInBytes(bytes) : this.hideInPassing(bytes)
+    const hideRest = (bytes: Buffer): Bytes =>
+      !isStream && this.#mayHavePart(bytes) ? this.hideInBytes(bytes) : hide(bytes)
     /** Returns the bytes that need not wait. */
     const takePart = (bytes: Buffer): Bytes => {
       isError ||= reportsError(bytes)
       const open = isError && bytes.length <= ERROR_BYTES ? bytes.length : this.#openTail(bytes)
       if (open > 0) waiting = bytes.subarray(bytes.length - open)
       const closed = open > 0 ? bytes.subarray(0, -open) : bytes
-      return isError || this.#hasMark(closed) ? this.hideInBytes(closed) : closed
+      const isSuspect = isError || this.#hasMark(closed) || (!isStream && this.#mayHavePart(closed))
+      return isSuspect ? this.hideInBytes(closed) : closed
     }
     const takeEvents = (bytes: Buffer, end: number): Bytes => {
       if (end < bytes.length) waiting = bytes.subarray(end)
@@ -211,10 +221,10 @@ export class CredentialMask {
       },
       end: (tail, out) => {
         const rest = waiting || tail ? join(tail ?? NOTHING) : undefined
-        out.end(rest && hide(rest))
+        out.end(rest && hideRest(rest))
       },
       fail: (reason, out) => {
-        if (waiting) out.write(hide(waiting))
+        if (waiting) out.write(hideRest(waiting))
         out.fail(reason)
       },
     }

@@ -135,6 +135,31 @@ t.test(
       t.ok(longestCommon(passed, secret) < 12, passed)
       t.equal(passed.length, text.length)
     }
+    // Members by which direct answers report errors.
+    const part = SECRET.slice(0, 20)
+    const reports = [
+      { base_resp: { status_code: 1004, status_msg: `login fail: ${part}` } },
+      { err_code: 'AuthFailed', status: part },
+      { errCode: 7, text: part },
+      { errmsg: `no ${part}` },
+      { code: 401, message: `no ${part}` },
+      { code: 401, Message: part },
+      { state: 'failed', fail_reason: `no ${part}` },
+      { status: 'FAILURE', failReason: part },
+      { failure: `no ${part}` },
+      { detail: `no ${part}` },
+      { detail: base64.slice(8, 40) },
+      { choices: [{ message: { content: `no ${part}` } }] },
+    ]
+    for (const report of reports)
+      for (const space of [0, 1]) {
+        const text = JSON.stringify(report, undefined, space)
+        const reply = new FilteredReply(200, {}, chunksOf(text, 1_000))
+        hideCredentials(reply, mask, false)
+        const passed = await readReply(reply)
+        t.ok(longestCommon(passed, SECRET) < 12 && longestCommon(passed, base64) < 12, passed)
+        t.equal(passed.length, text.length)
+      }
     for (const size of [1, 5, 9, 33]) {
       const text = event({ choices: [{ delta: { content: `my key is ${SECRET}, is it?` } }] })
       const reply = new FilteredReply(200, {}, chunksOf(text + text, size))

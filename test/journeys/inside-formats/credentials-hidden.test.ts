@@ -118,6 +118,19 @@ for (const client of FORMATS)
         t.match(streamed, /Bad request with \S{0,8}\*{12,}/, name)
         t.notOk(hasPart(streamed, secret) || hasPart(streamed, KEY), name)
       }
+      // An answer with 200 that is none of the format.
+      Object.assign(answer, { status: 200, type: 'application/json', piece: 100_000 })
+      for (const secret of Object.values(MESSAGES))
+        for (const report of [
+          { base_resp: { status_code: 1004, status_msg: `login fail: ${secret}` } },
+          { err_code: 'AuthFailed', state: secret, choices: [], content: [], candidates: [] },
+          { code: 401, message: secret },
+        ]) {
+          answer.text = JSON.stringify(report)
+          const passed = await ask(client, model, false)
+          t.notOk(hasPart(passed, secret) || hasPart(passed, KEY), passed)
+        }
+      Object.assign(answer, { type: 'text/event-stream' })
       answer.piece = 9
       answer.text = STREAMS[model](KEY)
       t.notOk(hasPart(await ask(client, model, true), KEY), 'in pieces')
