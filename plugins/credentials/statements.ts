@@ -135,7 +135,6 @@ const END_SECRETS = sql(
   `UPDATE earlier_secrets SET until = ?, change = ${NOW_AT}
    WHERE kind = ? AND credential = ? AND until > ?`,
 )
-const FORGET_SECRETS = sql('forget secrets', 'DELETE FROM earlier_secrets WHERE until < ?')
 const requireText = (table: string): string =>
   `UPDATE ${table} SET limits = limits WHERE id = ? AND coalesce(limits, '') = coalesce(CAST(? AS TEXT), '')`
 const SUSPEND = sql('suspend', 'UPDATE accounts SET suspended = ? WHERE id = ?')
@@ -386,12 +385,11 @@ export const deleteAccount = (id: number, name: string, now: number): readonly S
   { sql: REVOKE_ALL['sign-in-link'], values: [now, id] },
 ]
 
-/** ms for which a secret whose time is over is known as such. */
-const KEEP_EARLIER = 30 * 86_400_000
 /** Gives a credential another secret: its number, limits and use stay. `until`: how long the
  *  earlier secret is one of the same credential, ms since 1970; undefined: it ends at once, and so
- *  do those before it. Sessions that a system token began end with that secret. Rejects with
- *  KEY_UNKNOWN when another process has changed the secret or revoked it. */
+ *  do those before it. Its digest stays, so that no import brings it back. Sessions that a system
+ *  token began end with that secret. Rejects with KEY_UNKNOWN when another process has changed the
+ *  secret or revoked it. */
 export const replaceSecret = (
   kind: Rotated,
   id: number,
@@ -408,7 +406,6 @@ export const replaceSecret = (
       rows: 1,
       otherwise: 'KEY_UNKNOWN',
     },
-    { sql: FORGET_SECRETS, values: [now - KEEP_EARLIER] },
     ...(earlier.until === undefined ? [{ sql: END_SECRETS, values: [now, kind, id, now] }] : []),
     { sql: KEEP_SECRET, values: [earlier.digest, kind, id, end], rows: 1 },
     ...(kind === 'system-token' ? [{ sql: BOUND_SESSIONS, values: [end, id, end] }] : []),

@@ -74,6 +74,28 @@ for (const engine of ENGINES)
     }
   })
 
+for (const engine of ENGINES)
+  t.test(`imported secrets on ${engine}: no old file brings an ended one back`, async t => {
+    const accounts = await openAccountsIn(await (await startAnyStore(t, engine)).open())
+    const { database } = accounts
+    const account = await accounts.account('ann')
+    const add = (text: string, name: string) =>
+      database.write(
+        addKey({ account, name, secret: importedSecret(text), isImported: true }, Date.now()),
+      )
+    await add('first', 'old')
+    // Rotations over a year: each earlier secret has long ended.
+    let { digest } = importedSecret('first')
+    for (let month = 12; month >= 0; month--) {
+      const [now, next] = [Date.now() - month * 31 * 86_400_000, makeSecret('key')]
+      await database.write(replaceSecret('key', 1, { digest, until: undefined }, next, now))
+      digest = next.digest
+    }
+    await t.rejects(add('first', 'new'), { code: 'SECRET_EXISTS' })
+    const headers = { authorization: 'Bearer first' }
+    await t.rejects(accounts.route('key')({ headers }), { code: /AUTH_(EXPIRED|REVOKED)/ })
+  })
+
 t.test(
   'imported secrets: a running process finds one after its next check for changes',
   async t => {
