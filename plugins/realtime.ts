@@ -167,7 +167,8 @@ class SessionUsage {
   /** `seconds`: of the session so far. */
   #onSession(bytes: Bytes): void {
     const event = parseJson(Buffer.from(bytes).toString())
-    const seconds = isFields(event) ? quantity(lenientObject(event, 'usage').seconds) : 0
+    const usage = isFields(event) ? ownNames(lenientObject(event, 'usage')) : {}
+    const seconds = quantity(usage.seconds)
     if (seconds <= this.#seconds) return
     this.#add({ seconds: seconds - this.#seconds })
     this.#seconds = seconds

@@ -1,7 +1,7 @@
 /** Reads the bounds of a request body: maximum output, and the tools that the call may use. The
  *  formats know the members. Pure. */
 import { isFields } from '../../engine/kit.ts'
-import type { Exchange, Json } from '../../engine/plugin.ts'
+import type { Exchange, Json, Target } from '../../engine/plugin.ts'
 import { isStorable, type Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import {
@@ -20,6 +20,7 @@ import {
   type MediaKind,
   type MediaReferences,
   mediaReferencesIn,
+  namesPrompt,
 } from '../formats/media-references.ts'
 import { headerTiersOf, OPEN, requestedTiersOf, usualName } from '../formats/tiers.ts'
 import { type Attributes, EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
@@ -129,6 +130,7 @@ export interface RequestContext {
   /** Whether a target gets the tools with which a model reads more than the request has. It may
    *  decode the request: it is called only if the answer matters. Absent: a target gets them. */
   readonly getsTools?: () => boolean
+  readonly targets?: readonly Pick<Target, 'name'>[]
 }
 
 /** `size`: bytes of the body; `files`: bytes of them that are form files; `format`: that of the
@@ -152,7 +154,10 @@ export const requestBoundsOf = (
   // Prices without tokens of the prompt need no bound of it.
   const countsInput = rule.pricingMeters.has('input')
   const media = countsInput ? mediaReferencesIn(fields, known.files) : undefined
-  const readsMore = countsInput && readsBeyondRequest(fields) && (known.getsTools?.() ?? true)
+  const readsMore =
+    countsInput &&
+    (known.targets?.some(({ name }) => namesPrompt(name)) ||
+      (readsBeyondRequest(fields) && (known.getsTools?.() ?? true)))
   const definitions = countsInput ? clientToolTokens(fields) : 0
   const inputs = Math.max(1, format?.inputsIn?.(fields) ?? 1)
   const passes = passesIn(fields)
@@ -170,7 +175,7 @@ export const requestBoundsOf = (
       meters: {
         ...tools,
         ...pieceBounds(copies, characterBound(fields, size), rule),
-        ...secondBounds(fields, files, rule),
+        ...secondBounds(fields, namesRecording(fields) ? 0 : files, rule),
         ...searchUnitBound(fields, rule),
         transcription_seconds: transcriptBound(rule),
         cache_storage: 0, // only requests that store a cache have any
@@ -291,6 +296,9 @@ const countOf = (value: unknown): number | undefined => positiveNumber(value) ||
 
 /** No speech codec uses fewer bytes a second. */
 const MIN_BYTES_PER_SECOND = 500
+/** A recording that is elsewhere is as long as the provider permits. */
+const namesRecording = ({ url, file_url: fileUrl, file_id: fileId }: Fields): boolean =>
+  [url, fileUrl, fileId].some(each => typeof each === 'string' && each !== '')
 /** Seconds of generated media: as requested. Seconds of uploaded audio: the longest duration that
  *  its bytes can encode. */
 const secondBounds = (fields: Fields, files: number, { pricingMeters, maxCalls }: Rule): Meters => {

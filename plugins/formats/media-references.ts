@@ -35,6 +35,10 @@ const STORED_MEMBERS = [
   'container',
   'environment',
   'continuation_token',
+  'thread_id',
+  'conversation_id',
+  'assistant_id',
+  'promptVariables',
 ] as const
 /** Members at any depth that name content stored at the provider: containers, stores, skills and
  *  the environments of agents. The container of a tool may also be an object with files. */
@@ -75,6 +79,10 @@ const SKIPPED: ReadonlySet<string> = new Set([
 const MEDIUM =
   /^(?:(?:input|reference|ref|init|source|mask|subject|first|last|start|end|frame)_?)*(?:(?:image|video|audio|document|file|media|pdf|picture|frame|reference)s?_?(?:url|uri|id|data)?s?|gcs_?uri|s3_?location|source)$/i
 const URL_MEMBERS: ReadonlySet<string> = new Set(['url', 'uri', 'urls'])
+/** Lists whose items may be a medium by one member, such as `{url}`. */
+const INPUTS = /^(?:inputs?|documents|query|queries|images?)$/
+/** Bedrock names a stored prompt in place of a model. */
+const PROMPT_MODEL = /^arn:[\w-]+:bedrock:[^:]*:[^:]*:prompt\//
 const ID_MEMBER =
   /^(?:(?:input_?)?(?:file|image|video|audio|document|media|reference)_?ids?|file_?uris?)$/i
 /** Parts that hold text alone. */
@@ -116,16 +124,21 @@ export const mediaReferencesIn = (
   media.isOpenEnded ||=
     STORED_MEMBERS.some(name => isNamed(body[name])) ||
     isStored(body.prompt, 'id') ||
+    isStored(body.thread, 'id') ||
+    namesPrompt(body.model) ||
+    namesPrompt(body.modelId) ||
     isStored(body.thread, 'previous_message_id')
   return media.isEmpty ? undefined : media
 }
 /** Text is not a medium; most of a request is text. */
 const isNested = (key: string, value: Json | undefined): boolean =>
   typeof value === 'string'
-    ? MEDIUM.test(key) || STORED_CONTENT.test(key)
+    ? MEDIUM.test(key) || STORED_CONTENT.test(key) || URL_MEMBERS.has(key)
     : typeof value === 'object' && value !== null
 const isNamed = (value: Json | undefined): boolean =>
   (typeof value === 'string' && value !== '') || isFields(value)
+export const namesPrompt = (model: Json | undefined): boolean =>
+  typeof model === 'string' && PROMPT_MODEL.test(model)
 const isStored = (value: Json | undefined, name: 'id' | 'previous_message_id'): boolean =>
   isFields(value) && typeof value[name] === 'string'
 
@@ -186,7 +199,8 @@ class FoundMedia implements MediaReferences {
     if (key === 'audio' && typeof fields.id === 'string') this.references.push('audio')
     const mime = mimeIn(fields)
     const ownType = typeof type === 'string' ? this.#factsOf(type) : undefined
-    const holdsUrl = this.#factsOf(key).isMedium || ownType?.isMedium === true
+    const isBare = INPUTS.test(key) && Object.keys(fields).length === 1
+    const holdsUrl = isBare || this.#factsOf(key).isMedium || ownType?.isMedium === true
     const kind = ownType?.kind ?? kindOf(mime) ?? this.#factsOf(key).kind ?? inherited
     for (const name in fields) {
       const value = fields[name] ?? null
@@ -200,6 +214,8 @@ class FoundMedia implements MediaReferences {
       else if (URL_MEMBERS.has(name) && holdsUrl) this.#add('url', value, kind, mime)
       else if (name === 'content' && value.startsWith(FILE_ADDRESS))
         this.references.push('document')
+      else if ((name === 'data' || name === 'bytes') && isBare)
+        this.#addInline(this.#sizeOf(value), kind ?? 'image', mime)
       else if ((name === 'data' || name === 'bytes') && MEDIUM_DATA.test(key)) {
         if (ADDRESS.test(value.slice(0, 32))) this.#add('url', value, kind, mime)
         else this.#addInline(this.#sizeOf(value), kind, mime)

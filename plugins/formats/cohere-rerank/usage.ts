@@ -17,13 +17,16 @@ export const ownNames = withOwnNames(CHAT_NAMES)
  *  `usage`. */
 export const metersOf = (sentMeta: Fields): Meters => {
   const meta = ownNames(sentMeta)
-  const units = lenientObject(meta, 'billed_units')
-  const tokens = lenientObject(meta, 'tokens')
+  const units = ownNames(lenientObject(meta, 'billed_units'))
+  const tokens = ownNames(lenientObject(meta, 'tokens'))
   return omitZeroMeters({
-    search_units: count(units.search_units),
+    search_units: unitsIn(units),
     input: promptTokensIn(tokens) || promptTokensIn(units) || promptTokensIn(meta),
   })
 }
+
+/** Pinecone calls them rerank units. */
+const unitsIn = (counts: Fields): number => count(counts.search_units) || count(counts.rerank_units)
 
 export const rerankEstimate = (request: Fields, prices: PricedMeters): UsageEstimate => {
   const extractor = new FieldExtractor(Buffer.from('usage'))
@@ -35,7 +38,7 @@ export const rerankEstimate = (request: Fields, prices: PricedMeters): UsageEsti
       const ofMeta = metersOf(meta ?? {})
       const report = extractor.value && parseJson(Buffer.from(extractor.value).toString())
       const usage = isFields(report) ? ownNames(report) : {}
-      const units = ofMeta.search_units ?? count(usage.search_units)
+      const units = ofMeta.search_units ?? unitsIn(usage)
       const tokens = promptTokensIn(usage) || (ofMeta.input ?? 0)
       if (units > 0 && (byUnits || !byTokens))
         return { meters: { search_units: units }, estimated: false }

@@ -13,6 +13,7 @@ interface CountNames {
   readonly cacheRead?: string
   readonly cacheWrite?: string
   readonly total?: string
+  readonly seconds?: string
 }
 
 export const CHAT_NAMES: CountNames = {
@@ -35,6 +36,7 @@ export const AUDIO_NAMES: CountNames = {
   output: 'output_tokens',
   inputDetails: 'input_token_details',
   outputDetails: 'output_token_details',
+  seconds: 'seconds',
 }
 
 /** In snake case. */
@@ -73,6 +75,8 @@ const NAMES: ReadonlyMap<string, keyof CountNames> = new Map([
   ['cache_read_input_tokens', 'cacheRead'],
   ['cache_creation_input_tokens', 'cacheWrite'],
   ['cache_write_input_tokens', 'cacheWrite'],
+  // Mistral's transcriptions (`UsageInfo` in its API reference).
+  ['prompt_audio_seconds', 'seconds'],
 ])
 
 type Rename = (name: string) => string

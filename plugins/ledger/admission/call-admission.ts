@@ -113,6 +113,7 @@ export class CallAdmission {
     const storage = exchange.slots.get(CACHE_STORAGE)
     const usual = requestBoundsOf(body, size, price, files, this.#limits, {
       files: named,
+      targets: exchange.targets,
       getsTools: () => this.#toolKeeping.reachesTarget(exchange, body),
     })
     const bounds = storage ? storageBoundsOf(usual, storage) : usual

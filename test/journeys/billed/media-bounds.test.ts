@@ -31,6 +31,7 @@ models:
   gemini: { to: gx/there, context: 1000000, output: 8000, ${PRICE} }
   gpt: { to: gp/there, context: 200000, output: 8000, ${PRICE} }
   chat: { to: ch/there, context: 200000, output: 8000, ${PRICE} }
+  stored: { to: 'ch/arn:aws:bedrock:us-east-1:111122223333:prompt/PROMPT12345:1', context: 200000, output: 8000, ${PRICE} }
   bare: { to: ch/there, ${PRICE} }
   vectors: { to: em/there, context: 2000, ${PRICE} }
 routes:
@@ -191,6 +192,8 @@ const CASES = [
   ],
   ['an image by URL', CHAT, user({ type: 'image_url', image_url: { url: 'https://e.com/i.png' } })],
   ['a file by id', CHAT, user({ type: 'file', file: { file_id: 'file-x' } })],
+  ['a thread', CHAT, { ...user(), thread_id: 'thread_1' }],
+  ['a stored prompt of Bedrock', { ...CHAT, model: 'stored' }, user()],
   ['a file by URL', RESPONSES, input({ type: 'input_file', file_url: URL_OF_PDF })],
   ['a file by id', RESPONSES, input({ type: 'input_file', file_id: 'file-x' })],
   ['an image by URL', RESPONSES, input({ type: 'input_image', image_url: 'https://e.com/i' })],

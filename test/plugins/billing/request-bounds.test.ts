@@ -36,6 +36,24 @@ t.test('request bounds: targets are checked for tools only if the answer matters
   t.equal(requestBoundsOf(SEARCH, 50, TOKENS, 0, undefined, outgoing).bounds.prompt, 50)
 })
 
+t.test('request bounds: bytes of a file bound no recording that is elsewhere', async t => {
+  const seconds = (body: Json, files: number): number | undefined =>
+    requestBoundsOf(body, 100, capacityOf({ seconds: 1 }), files).bounds.meters?.seconds
+  t.equal(seconds({}, 5_000), 10)
+  t.equal(seconds({ url: '' }, 5_000), 10)
+  for (const name of ['url', 'file_url', 'file_id'])
+    t.equal(seconds({ [name]: 'https://e.com/a.mp3' }, 5_000), undefined, name)
+})
+
+t.test('request bounds: a stored prompt as the model of a target fills the context', async t => {
+  const bound = (name: string, capacity = TOKENS): number | undefined =>
+    requestBoundsOf({}, 50, capacity, 0, undefined, { targets: [{ name: 'a' }, { name }] }).bounds
+      .prompt
+  t.equal(bound('arn:aws:bedrock:us-east-1:111122223333:prompt/PROMPT12345:1'), CONTEXT)
+  t.equal(bound('arn:aws:bedrock:us-east-1:111122223333:inference-profile/eu.m'), 50)
+  t.equal(bound('arn:aws:bedrock:us-east-1:111122223333:prompt/PROMPT12345:1', CALLS), 50)
+})
+
 t.test('request attributes: each text is short, and a store keeps it', async t => {
   const searchOf = (size: string): Json => ({ web_search_options: { search_context_size: size } })
   for (const bodyOf of [

@@ -188,6 +188,11 @@ const PARTS: readonly (readonly [name: string, report: Fields, meters: Meters])[
     { input: 3, audio_input: 7, output: 5 },
   ],
   ['cohere-rerank', { billedUnits: { searchUnits: 2 } }, { search_units: 2 }],
+  ['cohere-rerank', { billed_units: { rerank_units: 2 } }, { search_units: 2 }],
+  ['cohere-rerank', { billed_units: { prompt_token_count: 9 } }, { input: 9 }],
+  ['cohere-rerank', { tokens: { total_input_tokens: 9 } }, { input: 9 }],
+  ['openai-transcription', { prompt_audio_seconds: 9 }, { seconds: 9 }],
+  ['openai-transcription', { promptAudioSeconds: 9 }, { seconds: 9 }],
 ]
 t.test('usage: parts inside of details are read by every name', async t => {
   for (const [name, report, meters] of PARTS) checkMeters(t, name, report, meters)

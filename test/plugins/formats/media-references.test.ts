@@ -91,6 +91,13 @@ const REFERENCES: readonly (readonly [kind: string, body: Body])[] = [
   ['image', { input: [{ type: 'image_url', image_url: { url: 'https://e.com/i' } }] }],
   ['image', { inputs: [{ content: [{ type: 'image_url', image_url: 'https://e.com/i' }] }] }],
   ['image', { input: [{ image: 'https://e.com/i' }] }],
+  ['document', { input: [{ url: 'https://e.com/i' }] }],
+  ['document', { input: { url: 'https://e.com/i' } }],
+  ['image', { inputs: ['a', { url: 'https://e.com/i.png' }] }],
+  ['document', { query: { url: 'https://e.com/i' }, documents: ['a'] }],
+  ['audio', { model: 'm', url: 'https://e.com/a.mp3' }],
+  ['document', { model: 'm', url: 'https://e.com/a' }],
+  ['document', { model: 'm', file_url: 'https://e.com/a' }],
   ['image', { query: 'q', documents: [{ image: 'https://e.com/i' }] }],
   ['image', { prompt: 'draw', image: 'https://e.com/i' }],
   ['document', { prompt: 'draw', reference_ids: ['r_1'] }],
@@ -128,6 +135,13 @@ t.test('media: stored prompts, answers and items have an unknown length', async 
     { messages: [], tool_resources: { file_search: { vector_store_ids: ['vs_1'] } } },
     { input: 'x', tools: [{ type: 'file_search', file_search_store_names: ['s'] }] },
     { input: 'x', environment: 'env_1' },
+    { model: 'arn:aws:bedrock:us-east-1:111122223333:prompt/PROMPT12345:1', messages: [] },
+    { modelId: 'arn:aws-us-gov:bedrock:us-gov-west-1:1:prompt/P', messages: [] },
+    { messages: [], promptVariables: { city: { text: 'Rome' } } },
+    { messages: [], thread_id: 'thread_1' },
+    { messages: [], thread: { id: 'thread_1' } },
+    { inputs: 'x', conversation_id: 'conv_1' },
+    { input: 'x', assistant_id: 'asst_1' },
   ])
     t.match(mediaReferencesIn(body), { isOpenEnded: true }, JSON.stringify(body))
 })
@@ -151,6 +165,9 @@ t.test('media: inline images and documents are larger than their bytes', async t
   ])
     t.equal(mediaReferencesIn(body)?.inlineDocuments, 1, JSON.stringify(body))
 })
+t.test('media: bytes alone are an image', async t => {
+  t.match(mediaReferencesIn({ input: [{ bytes: 'AAAA' }, 'a'] }), { inlineImages: [4] })
+})
 t.test('media: texts, arguments, citations and settings are none', async t => {
   for (const body of [
     { model: 'm', messages: [{ role: 'user', content: 'see https://e.com/a.png' }] },
@@ -170,6 +187,9 @@ t.test('media: texts, arguments, citations and settings are none', async t => {
       text: 'hi',
       annotations: [{ type: 'file_citation', file_id: 'f' }],
     }),
+    { messages: [], metadata: { thread_id: 't', url: 'https://e.com' } },
+    { model: 'arn:aws:bedrock:us-east-1:1:inference-profile/eu.m', messages: [] },
+    { messages: [], thread_id: '' },
     { input: 'hi', tools: [{ type: 'mcp', server_url: 'https://e.com', headers: { image: 'a' } }] },
     { input: 'hi', tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] },
     { input: 'hi', tools: [{ type: 'code_interpreter', container: '' }] },
