@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { isFields } from '../formats/fields.ts'
 import type { Codec } from '../formats/hub/codec.ts'
-import type { Prompt } from '../formats/hub/prompt.ts'
+import { isRunByProvider, type Prompt } from '../formats/hub/prompt.ts'
 
 export interface IdentityRules {
   readonly anyTemperature: boolean
@@ -46,7 +46,7 @@ const isStorable = ({ settings, tools, turns, previous }: Prompt, anyTemperature
   if (candidates > 1 || store === true || background || logprobs) return false
   if (settings.alternatives || settings.audio !== undefined) return false
   if (modalities?.some(each => each !== 'text') || previous) return false
-  if (tools.some(({ type }) => type !== 'function' && type !== 'free')) return false
+  if (tools.some(isRunByProvider)) return false
   return turns.every(({ content }) => content.every(isPlain))
 }
 /** Text, thoughts and calls of the client's own tools with their results. Media that a

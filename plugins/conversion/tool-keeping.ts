@@ -5,7 +5,7 @@ import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import type { DroppedFields, ToolSupport } from '../formats/hub/codec.ts'
 import { withoutUnsupportedTools } from '../formats/hub/offered-tools.ts'
-import type { Prompt } from '../formats/hub/prompt.ts'
+import { isRunByProvider, type Prompt } from '../formats/hub/prompt.ts'
 import { targetFormatsOf } from '../formats/reachability.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 
@@ -58,7 +58,7 @@ const hasProviderTools = (
 ): boolean => {
   try {
     const { tools } = withoutUnsupportedTools(prompt, support, { name, traits }, NO_REPORT)
-    return tools.some(({ type }) => type !== 'function' && type !== 'free')
+    return tools.some(isRunByProvider)
   } catch {
     return false
   }

@@ -7,7 +7,7 @@ import { price } from '../billing/price.ts'
 import { toExactUsage } from '../billing/usage.ts'
 import { sendingFormat, sendPrompt } from '../conversion/send-prompt.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
-import type { Prompt } from '../formats/hub/prompt.ts'
+import { isRunByProvider, type Prompt } from '../formats/hub/prompt.ts'
 import { ACCOUNT, type Meters } from '../slots.ts'
 import type { CallFacts, Copy } from './copy.ts'
 
@@ -137,7 +137,7 @@ export class Mirror {
 
 /** The provider would run them a second time. */
 const hasProviderTools = ({ tools, agent }: Prompt): boolean =>
-  agent !== undefined || tools.some(({ type }) => type !== 'function' && type !== 'free')
+  agent !== undefined || tools.some(isRunByProvider)
 
 const resultOf = ({ error, status }: CallFacts): string =>
   error ?? (status < 300 ? 'ok' : String(status))

@@ -5,7 +5,16 @@ import { type Fields, isFields, omitUndefined } from '../fields.ts'
 import { dropCache } from '../hub/cache-hint.ts'
 import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
-import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { clientNameOf } from '../hub/offered-tools.ts'
+import {
+  type FreeTool,
+  type FunctionTool,
+  type HostedTool,
+  isRunByProvider,
+  type Prompt,
+  type Tool,
+  type ToolChoice,
+} from '../hub/prompt.ts'
 import { objectSchema } from '../hub/root-schema.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { encodeToolName, NAME, NAME_RULE } from './name.ts'
@@ -92,14 +101,8 @@ const choiceAmongFunctions = (
 const withoutNames = (choice: ToolChoice): ToolChoice =>
   choice.type === 'some' ? { type: 'auto' } : choice
 const mixedToolsFault = (tools: readonly Tool[]): Error => {
-  const hostedTool = tools.find(tool => tool.type === 'hosted' || tool.type === 'foreign')
-  const name =
-    hostedTool?.type === 'hosted'
-      ? hostedTool.clientName
-      : hostedTool?.type === 'foreign'
-        ? hostedTool.name
-        : ''
-  return fault('TOOLS_MIXED', [name])
+  const hostedTool = tools.find(isRunByProvider)
+  return fault('TOOLS_MIXED', [hostedTool ? clientNameOf(hostedTool) : ''])
 }
 
 const callingConfigOf = (

@@ -2,7 +2,7 @@
  *  A tool that the request forces is a fault. Pure. */
 import { fault } from '../faults.ts'
 import type { DroppedFields, TargetFacts, ToolSupport } from './codec.ts'
-import type { Prompt, Tool, ToolChoice } from './prompt.ts'
+import { isRunByProvider, type Prompt, type Tool, type ToolChoice } from './prompt.ts'
 
 type Support = Pick<ToolSupport, 'format' | 'runs' | 'mixesTools'>
 
@@ -30,12 +30,9 @@ export const withoutUnsupportedTools = (
   return { ...rest, tools, ...(remainingChoice && { choice: remainingChoice }) }
 }
 
-type ProviderTool = Extract<Tool, { readonly type: 'hosted' | 'foreign' }>
-const isRunByProvider = (tool: Tool): tool is ProviderTool =>
-  tool.type === 'hosted' || tool.type === 'foreign'
+type Optional = Extract<Tool, { readonly at?: string }> & { readonly at: string }
 /** Tools without a path may not be left out: the encoder refuses them. */
-const mayBeLeftOut = (tool: Tool): tool is ProviderTool & { readonly at: string } =>
-  isRunByProvider(tool) && tool.at !== undefined
+const mayBeLeftOut = (tool: Tool): tool is Optional => 'at' in tool && tool.at !== undefined
 const canSend = (tool: Tool, { format, runs }: Support): boolean => {
   if (!mayBeLeftOut(tool)) return true
   return tool.type === 'hosted' ? runs(tool) : tool.origin === format
@@ -45,7 +42,8 @@ const isOffered = (tool: Tool, choice: ToolChoice | undefined): boolean =>
 
 const namesOf = (tool: Tool): readonly string[] =>
   tool.type === 'hosted' ? [tool.tool, tool.clientName] : [tool.name]
-const clientNameOf = (tool: Tool): string => (tool.type === 'hosted' ? tool.clientName : tool.name)
+export const clientNameOf = (tool: Tool): string =>
+  tool.type === 'hosted' ? tool.clientName : tool.name
 
 /** Whether the choice can only be satisfied by this tool. */
 const isForced = (tool: Tool, others: readonly Tool[], choice: ToolChoice | undefined): boolean => {

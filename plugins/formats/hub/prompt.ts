@@ -111,6 +111,8 @@ export interface Thinking {
 // ---------------------------------------------------------------- tools
 
 export type Tool = FunctionTool | FreeTool | HostedTool | McpServer | ForeignTool
+/** A tool that the provider runs, or whose server it calls. The client runs all others. */
+export const isRunByProvider = ({ type }: Tool): boolean => type !== 'function' && type !== 'free'
 /** A group of the client's tools, in formats that have groups. `raw`: its declaration. */
 export interface ToolNamespace {
   readonly name: string

@@ -3,7 +3,7 @@ import type { Attempt, Exchange, Reply } from '../../../engine/plugin.ts'
 import type { TargetFormat } from '../../formats/format.ts'
 import { offersHostedTools } from '../../formats/hosted-tools.ts'
 import type { EncodeContext } from '../../formats/hub/codec.ts'
-import type { Prompt } from '../../formats/hub/prompt.ts'
+import { isRunByProvider, type Prompt } from '../../formats/hub/prompt.ts'
 import { SSE_FRAMING } from '../../formats/stream/framing.ts'
 import { bareId, MODEL } from '../../slots.ts'
 import { addressOf } from '../decode-request.ts'
@@ -68,5 +68,4 @@ export const contextOf = (exchange: Exchange, prompt: Prompt): EncodeContext => 
 /** The client's body may refer to a prompt that the provider stores: it may offer hosted tools. The
  *  tools of the body itself are those of the prompt, without those that were left out. */
 const mayRunHostedTools = ({ tools, body }: Prompt): boolean =>
-  tools.some(({ type }) => type === 'hosted' || type === 'foreign') ||
-  offersHostedTools({ ...body, tools: null })
+  tools.some(isRunByProvider) || offersHostedTools({ ...body, tools: null })
