@@ -34,7 +34,7 @@ export const createOperatorRequest =
         address.host,
       )
       const bytes = await reply.bytes(LIMIT)
-      return { status: reply.status, headers: reply.headers, text: Buffer.from(bytes).toString() }
+      return { status: reply.status, headers: reply.headers, text: new TextDecoder().decode(bytes) }
     } finally {
       await client.destroy()
       connector.close()

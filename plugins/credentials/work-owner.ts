@@ -44,8 +44,7 @@ export const refusalOfOwner = async (
 /** ms between two looks at the owner of a session that stays open. */
 const LOOK_INTERVAL = 500
 /** Looks at the owner of an open session, each message of which is a request with the secret that
- *  opened it. Rejects with the refusal; undefined: the last look is
- *  recent. */
+ *  opened it. Rejects with the refusal; undefined: the last look is recent. */
 export const createOwnerWatch = (
   host: Pick<HostBase, 'share'>,
   slots: Exchange['slots'],

@@ -24,7 +24,7 @@ const TOKENS = 'mirror_tokens_total'
 const COST = 'mirror_cost_total'
 export const METRICS = {
   [LOST_METRIC]:
-    'Chosen requests that were not sent a second time: the queue was full (`queue`), the target is not permitted (`zone`), the provider would run tools (`tools`) or has to know an earlier response (`stored`), the owner of the call has ended (`owner`), or the process or its configuration ended (`closed`).',
+    'Chosen requests that were not sent a second time: the queue was full (`queue`), the target is not permitted (`zone`), the provider would run tools (`tools`) or has to know an earlier response (`stored`), the owner of the call has ended (`owner`), the store cannot tell whether it has (`store`), or the process or its configuration ended (`closed`).',
   [CALLS]:
     'Calls of models with `mirror:` that were sent twice, by side (`first`, `mirror`) and result: `ok`, a status, or the code of a fault.',
   [SECONDS]: 'Times to the whole answer of calls that were sent twice, by side.',
@@ -82,20 +82,21 @@ export class Mirror {
   }
   async #run(copy: Copy): Promise<void> {
     await largeTurn()
-    const mirror = (await this.#hasOwner(copy)) ? await this.#send(copy) : undefined
+    const reason = await this.#reasonOfOwner(copy)
+    const mirror = reason === undefined ? await this.#send(copy) : undefined
     this.#size = Math.max(0, this.#size - copy.size)
     this.#running--
     if (this.#closing.signal.aborted) this.#lose(copy, 'closed')
     else if (mirror) this.#report(copy, mirror)
-    else this.#lose(copy, 'owner')
+    else if (reason) this.#lose(copy, reason)
     this.#start()
   }
-  /** Whether the key or the account of the call may still begin work; not if the store is away. */
-  #hasOwner({ account }: Copy): Promise<boolean> {
+  /** Why the key or the account of the call may begin no more work, or the store cannot tell. */
+  #reasonOfOwner({ account }: Copy): Promise<'owner' | 'store' | undefined> {
     const slots = account ? { [ACCOUNT.name]: account as unknown as Json } : {}
     return refusalOfOwner(this.#host, slots).then(
-      refusal => refusal === undefined,
-      () => false,
+      refusal => refusal && 'owner',
+      () => 'store',
     )
   }
   /** Never rejects. */

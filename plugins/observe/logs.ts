@@ -141,7 +141,7 @@ type Print = (records: readonly RequestRecord[]) => void
 const follow = async (log: RequestLog, filter: RequestFilter, count: number, print: Print) => {
   const stop = new AbortController()
   const end = (): void => stop.abort()
-  process.once('SIGINT', end).once('SIGTERM', end)
+  process.on('SIGINT', end).on('SIGTERM', end)
   try {
     const news = log.follow(filter, stop.signal)
     // It notes the ends of all files now, so that no request is missed between both.
@@ -153,7 +153,9 @@ const follow = async (log: RequestLog, filter: RequestFilter, count: number, pri
       print(next.value.filter(({ id }) => !ids.has(id)))
     return EXIT.ok
   } finally {
-    process.off('SIGINT', end).off('SIGTERM', end)
+    // Ctrl-C comes from the terminal, and a moment later once more from a launcher such as
+    // engine/bin.cjs: the handlers then stay, so that the command ends with its own exit code.
+    if (!stop.signal.aborted) process.off('SIGINT', end).off('SIGTERM', end)
   }
 }
 

@@ -78,6 +78,16 @@ t.test(
   },
 )
 
+t.test('operator request: a byte order mark is no part of the text', async t => {
+  const body = Buffer.from('\ufeff{"issuer":"ü"}')
+  const url = await startHttpUpstream(t, ({ url }, response) => {
+    if (url === '/plain') return void response.end(body)
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body))
+  })
+  for (const path of ['plain', 'gzip'])
+    t.match(await createOperatorRequest()(`${url}/${path}`, GET), { text: '{"issuer":"ü"}' })
+})
+
 t.test(
   'operator request: no redirect is followed, and no long or slow response awaited',
   async t => {

@@ -115,6 +115,23 @@ t.test('revocation: a session ends with a click, with its token, and with its ac
   t.equal((await bob.ask('DELETE', `/api/sessions/${sessions.data[0]?.id}`)).status, 404)
 })
 
+t.test('rotation: a session ends with the earlier secret that signs in, not later', async t => {
+  const ann = await gateway.customer('rotate-ann')
+  const { body: created } = await ann.ask('POST', '/api/system-tokens', { name: 'phone' })
+  const path = `/api/system-tokens/${created.data.id}/rotate`
+  const rotated = await ann.ask('POST', path, { overlap: '1h' })
+  t.equal(rotated.status, 200, JSON.stringify(rotated.body))
+  for (const token of [created.data.token, rotated.body.data.token]) await gateway.signIn({ token })
+  const { body: sessions } = await ann.ask('GET', '/api/sessions')
+  const ends = sessions.data.map(({ expires }: { expires: string }) => expires)
+  const { expires } = rotated.body.data.earlier
+  t.same(
+    ends.filter((end: string) => end <= expires),
+    [expires],
+    JSON.stringify(sessions.data),
+  )
+})
+
 t.test('sign-in link: expires after a day, and of two uses at once one succeeds', async t => {
   const operator = await gateway.signIn({ token: gateway.token })
   await operator.ask('POST', '/api/admin/accounts', { name: 'link-ann' })

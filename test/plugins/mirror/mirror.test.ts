@@ -47,6 +47,7 @@ const startMirror = () => {
 }
 const FULL = 'mirror_lost_total queue'
 const OWNER = 'mirror_lost_total owner'
+const STORE = 'mirror_lost_total store'
 const CLOSED = 'mirror_lost_total closed'
 
 t.test('mirror: a silent target fills the queue, and further copies are dropped', async t => {
@@ -96,7 +97,11 @@ t.test('mirror: no copy starts after its owner has ended, or while the store is 
     return states.shift()
   }
   for (const { end } of sends) end()
-  await eventually(() => counts.filter(each => each === OWNER).length === 2)
+  await eventually(() => counts.filter(each => each.includes('_lost_')).length === 2)
+  t.same(
+    counts.filter(each => each.includes('_lost_')),
+    [OWNER, STORE],
+  )
   t.equal(sends.length, 4)
   mirror.close()
 })

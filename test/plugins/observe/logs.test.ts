@@ -133,6 +133,21 @@ t.test('logs -f: prints the last requests and new ones until it is interrupted',
   t.equal(out.split('\n').length, 4, 'a header and two requests, each once')
 })
 
+t.test('logs -f: the second signal of one Ctrl-C does not end the process', async t => {
+  const { logs } = makeLog(t, [ANN])
+  const before = process.listeners('SIGINT')
+  const added = () => process.listeners('SIGINT').filter(each => !before.includes(each))
+  const following = logs('-f')
+  await eventually(() => added().length === 1)
+  const [end] = added()
+  t.teardown(() => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end ?? (() => {}))
+  })
+  process.emit('SIGINT')
+  t.match(await following, { exit: 0 })
+  t.equal(added().length, 1, 'the handler stays until the process ends')
+})
+
 t.test('logs: ends quietly when its reader has enough', async t => {
   const { folder } = makeLog(
     t,
