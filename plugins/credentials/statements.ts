@@ -448,18 +448,20 @@ export const FIND = perKind(kind =>
 )
 /** Whether an account is suspended, and whether the credential of its work has ended: a key, a
  *  system token, or a session of the console, which stands for its member and for the identity or
- *  the token that began it. `until`: when the secret ends, if a digest is given and the credential
- *  has another secret by now. ms or null. Parameters: session, key, token, member, digest,
- *  account. */
+ *  the token that began it: its work goes on after it. `until`: when the secret of the digest ends,
+ *  if it is that of the session, or the credential has another secret by now. ms or null.
+ *  Parameters: session, key, token, member, digest, digest, account. */
 export const FIND_OWNER = sql(
   'find owner',
-  `SELECT a.suspended, coalesce(k.revoked, t.revoked, m.removed) AS revoked,
-     coalesce(k.expires, CASE WHEN s.id IS NULL THEN t.expires END) AS expires, e.until
+  `SELECT a.suspended, coalesce(k.revoked, t.revoked, m.removed, o.revoked) AS revoked,
+     coalesce(k.expires, CASE WHEN s.id IS NULL THEN t.expires END) AS expires,
+     coalesce(e.until, o.expires) AS until
    FROM accounts a LEFT JOIN sessions s ON s.id = CAST(? AS BIGINT)
      LEFT JOIN api_keys k ON k.id = coalesce(CAST(? AS BIGINT), s.identity)
      LEFT JOIN system_tokens t ON t.id = coalesce(CAST(? AS BIGINT), s.token)
      LEFT JOIN members m ON m.id = CAST(? AS BIGINT)
      LEFT JOIN earlier_secrets e ON e.digest = CAST(? AS TEXT)
+     LEFT JOIN sessions o ON o.id = s.id AND o.digest = CAST(? AS TEXT)
    WHERE a.id = ?`,
 )
 /** The number of digests in one batched read. Unused parameters are ''. */

@@ -19,7 +19,8 @@ export const offerOwnerLookup = (host: Pick<Host, 'share' | 'database'>): void =
     // A key may pass to another member, so it stands for itself.
     const person = key ? undefined : member?.id
     const credential = [session, key?.id, token, person].map(each => each ?? null)
-    const [row] = await host.database.read(FIND_OWNER, [...credential, secretDigest ?? null, id])
+    const digest = secretDigest ?? null
+    const [row] = await host.database.read(FIND_OWNER, [...credential, digest, digest, id])
     if (!row) return undefined
     const { suspended, revoked, expires, until } = row
     if (suspended !== null) return refusal('AUTH_SUSPENDED')

@@ -106,6 +106,29 @@ for (const engine of ENGINES) {
     t.equal(await codeOf(ofKey, third.digest), 'AUTH_REVOKED')
   })
 
+  t.test(`owner on ${engine}: a socket of a console session ends with the session`, async t => {
+    const clock = stillDate(t)
+    const { database, id, codeOf, begin, ...accounts } = await openTeam(t, engine)
+    const token = await accounts.token(id)
+    const [first, second] = [await begin(token.id), await begin(undefined)]
+    const codes = () =>
+      Promise.all(
+        [first, second].flatMap(({ id: session, digest }) => [
+          codeOf({ session }, digest),
+          codeOf({ session }),
+        ]),
+      )
+    const secret = makeSecret('system-token')
+    const earlier = { digest: token.digest, until: START + MINUTE }
+    await database.write(replaceSecret('system-token', token.id, earlier, secret, START))
+    clock.pass(MINUTE - 1)
+    t.same(await codes(), [undefined, undefined, undefined, undefined])
+    clock.pass(1)
+    t.same(await codes(), ['AUTH_EXPIRED', undefined, undefined, undefined])
+    await database.write(revoke('session', second.id, Date.now()))
+    t.same(await codes(), ['AUTH_EXPIRED', undefined, 'AUTH_REVOKED', undefined], 'work goes on')
+  })
+
   t.test(`owner on ${engine}: sessions of a system token end with its secret`, async t => {
     const { database, id, begin, ...accounts } = await openTeam(t, engine)
     const [token, other] = [await accounts.token(id), await accounts.token(id)]
