@@ -19,9 +19,8 @@ const EVENT_BYTES = 64 * 1024
  *  errors are that small. Events of a stream are not. */
 const SMALL_BODY = 1024
 const ERROR = Buffer.from('rror')
-/** Names or values (`error"`, `errors"`, `error_msg"`) and events end so; not those that say "no error". */
-const ERROR_END =
-  /^(?:s?|_?[A-Za-z]{1,12})"(?!\s*:\s*(?:null|false|0(?=\s*[,}])|""|\[\s*\]|\{\s*\}))|^\r?\ndata:/
+/** Names or values (`error"`, `errors"`, `error_msg"`) and events end so; not `"errors": []`. */
+const ERROR_END = /^_?[a-z]{0,12}"(?!\s*:\s*(null|false|0(?=\s*[,}])|""|\[\s*]|{\s*}))|^\r?\ndata:/i
 const ERROR_END_BYTES = 32
 /** The end of a chunk that may be the begin of that. */
 const ERROR_BEGIN = /r(?:r(?:o(?:r_?[A-Za-z]{0,12})?)?)?$/

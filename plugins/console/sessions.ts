@@ -66,10 +66,10 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
   }
   const account = Number(row.account)
   const member = memberIn(row)
-  const made = newSession(host, exchange, { account, member: member.member?.id }, now)
+  const full = newSession(host, exchange, { account, member: member.member?.id }, now)
   // A session ends with the secret that began it; a link only begins one.
   const end = isLink || row.expires === null ? Number.POSITIVE_INFINITY : Number(row.expires)
-  const session = { ...made, expires: Math.min(made.expires, end) }
+  const session = { ...full, expires: Math.min(full.expires, end) }
   const { secret } = session
   const list: readonly Statement[] = [
     // Of two uses of a link at once, one is refused by the store.

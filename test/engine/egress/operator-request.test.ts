@@ -78,7 +78,7 @@ t.test(
   },
 )
 
-t.test('operator request: a byte order mark is no part of the text', async t => {
+t.test('operator request: a byte order mark is left out of the text', async t => {
   const body = Buffer.from('\ufeff{"issuer":"ü"}')
   const url = await startHttpUpstream(t, ({ url }, response) => {
     if (url === '/plain') return void response.end(body)
