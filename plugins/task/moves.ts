@@ -15,7 +15,7 @@ import { type Copy, TASK_ERRORS, type Task, type TaskError, UNKNOWN_ERROR } from
 import {
   errorOf,
   finishedResults,
-  hasResult,
+  holdsResult,
   idIn,
   isRefusal,
   polledResults,
@@ -145,7 +145,7 @@ export class Mover {
     rule: TaskRule,
     ids: Pick<Move, 'upstreamId'> = {},
   ): Promise<void> {
-    if (rule.poll.needsResult && !hasResult(results)) return this.#failEmpty(ids)
+    if (rule.poll.needsResult && !holdsResult(results, rule)) return this.#failEmpty(ids)
     const reported = reportedUsage(answer, rule)
     const more = { ...ids, ...(reported && { reported }) }
     if (!rule.copies || sourcesIn(results).length === 0) return this.finish({ ...more, results })

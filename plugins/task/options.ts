@@ -118,7 +118,7 @@ const submit = object(
       { examples: [{ 1: 'submitted', 23: 'again', default: 'failed' }] },
     ),
     refused: list(
-      "What shows that an answer from 500 on comes from the provider and that it has created nothing: a status, or a place that has a value in the provider's own errors. By default the places of its code: `code`, and those of the dialect. If `codes` says that the code means submitted, and after other such answers, the task is unknown.",
+      "What shows that an answer from 500 on comes from the provider and that it has created nothing: a status, or a place that has a value in the provider's own errors. By default the codes that `codes` names, without default, and the other places of codes of the dialect. If `codes` says that the code means submitted, and after other such answers, the task is unknown.",
       anyOf(
         'A status, or a place in the answer.',
         [
@@ -205,7 +205,10 @@ const poll = object(
     ),
     usage: map(
       'Where the answer of a finished task says what was made: meters of the price (seconds, images, output, …), and attributes that it depends on (resolution, quality, …). They are charged before what the request ordered; a meter that neither has is charged at its bound.',
-      pointer('Where the number or the value is; of a list its length.', '/duration'),
+      pointer(
+        'Where the number or the value is. Of a list the elements that hold something count for images, calls and image_generation.',
+        '/duration',
+      ),
       {
         examples: [{ seconds: '/duration', resolution: '/resolution' }],
         propertyNames: { pattern: '^[a-z][a-z0-9_]{0,63}$' },
@@ -359,10 +362,11 @@ export const ruleOf = (options: CreateOptions) => {
       with: Object.entries(submit.with ?? {}),
       /** The meaning of codes: see `submitOutcome`. */
       codes: new Map(Object.entries(submit.codes ?? {})),
-      refused: submit.refused ?? [
-        ...(submit.code === undefined ? [] : [submit.code]),
-        ...taskDialects[rest.dialect].refusals,
-      ],
+      refused:
+        submit.refused ??
+        taskDialects[rest.dialect].refusals.filter(place => place !== submit.code),
+      /** Whether codes that `codes` names decide from 500 on. */
+      refusesByCode: submit.refused === undefined,
     },
     /** How a submit whose answer was lost is found by the id of the task. */
     find: find && { call: find.path, id: find.id, absent: find.absent },

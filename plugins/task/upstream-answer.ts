@@ -1,12 +1,13 @@
 /** Reads an upstream's answers about a task: the state, the results and the error. Pure. */
 
-import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { isMeter } from '../billing/meters.ts'
 import { isStorable } from '../formats/fields.ts'
+import type { Meter } from '../slots.ts'
 import type { SubmitOutcome, TaskRule } from './options.ts'
 import { HEADER, readPointer } from './pointer.ts'
-import { type Fields, type ReportedUsage, TASK_ERRORS, type TaskError } from './task.ts'
+import { hasResult, isFilled } from './results/has-result.ts'
+import { type ReportedUsage, TASK_ERRORS, type TaskError } from './task.ts'
 import type { UpstreamAnswer } from './upstream-call.ts'
 import { countOf } from './usage.ts'
 
@@ -46,26 +47,13 @@ export const polledResults = (
   })
   return [{ ...first, ...Object.fromEntries(details) }, ...others]
 }
-/** Whether a file or another value is there. */
-export const hasResult = (results: readonly Json[]): boolean =>
-  results.some(result => isFields(result) && isMade(result))
-/** An address or data that are there and empty show that nothing was made. */
-const isMade = ({ url, b64_json: data, ...others }: Fields): boolean =>
-  url === undefined && data === undefined
-    ? membersThatCount(others).some(isFilled)
-    : isFilled(url) || isFilled(data)
-/** Addresses under longer names, such as `audio_url`, or else all members. */
-const membersThatCount = (members: Fields): readonly (Json | undefined)[] => {
-  const addresses = Object.entries(members).filter(([name]) => ADDRESS.test(name))
-  return addresses.length > 0 ? addresses.map(([, value]) => value) : Object.values(members)
-}
-const ADDRESS = /(?:_u|U)rl$/
-const isFilled = (value: Json | undefined): boolean => {
-  if (value === undefined || value === null) return false
-  if (typeof value === 'string') return value.trim() !== ''
-  if (Array.isArray(value)) return value.some(isFilled)
-  return isFields(value) ? isMade(value) : true
-}
+
+/** Whether polled results hold what the customer can use: the details do not count. */
+export const holdsResult = (results: readonly Json[], { poll }: Pick<TaskRule, 'poll'>): boolean =>
+  hasResult(
+    results,
+    poll.details.map(([name]) => name),
+  )
 
 /** Where answers name the model. */
 const MODEL_PLACES = ['/model', '/data/model']
@@ -80,7 +68,7 @@ export const reportedUsage = (
   for (const [name, pointer] of poll.usage) {
     const value = readPointer(results, pointer) ?? readPointer(json, pointer)
     if (isMeter(name)) {
-      const count = countOf(Array.isArray(value) ? value.length : value)
+      const count = countOf(PIECES.has(name) && Array.isArray(value) ? filledIn(value) : value)
       if (count !== undefined) meters[name] = count
     } else if (typeof value === 'number' || typeof value === 'boolean' || isShortText(value))
       attributes[name] = value as string | number | boolean
@@ -91,6 +79,10 @@ export const reportedUsage = (
     return isEmpty ? undefined : { meters, attributes }
   return { meters, attributes, model }
 }
+/** Meters of pieces: a list has as many as elements that hold something. A length says nothing of
+ *  other meters, such as seconds. */
+const PIECES: ReadonlySet<Meter> = new Set(['images', 'calls', 'image_generation'])
+const filledIn = (list: readonly Json[]): number => list.filter(isFilled).length
 const MAX_MODEL_LENGTH = 256
 const isShortText = (value: Json | undefined): boolean =>
   typeof value === 'string' && value !== '' && isStorable(value, 64)
@@ -104,20 +96,22 @@ export const progressOf = (
   const [, percent] = /^(\d{1,3}(?:\.\d+)?)%?$/.exec(text ?? '') ?? []
   return percent === undefined ? undefined : Math.min(100, Math.round(Number(percent)))
 }
-/** The meaning of the answer to a submit. `unknown`: from 500 on, of which the provider does not
- *  say that it has created nothing. */
+/** The meaning of the answer to a submit. `unknown`: from 500 on, if the provider does not say that
+ *  it has created nothing. A proxy that answers in its place may have a code, too: then only codes
+ *  with a meaning of their own count. */
 export const submitOutcome = (
   answer: UpstreamAnswer,
   rule: Pick<TaskRule, 'submit'>,
 ): SubmitOutcome | 'unknown' => {
-  const { code, codes } = rule.submit
+  const { code, codes, refusesByCode } = rule.submit
   const { status, json } = answer
   const text = code === undefined ? undefined : textAt(json, code)
-  const coded = text === undefined ? undefined : (codes.get(text) ?? codes.get('default'))
+  const named = text === undefined ? undefined : codes.get(text)
+  const coded = named ?? (text === undefined ? undefined : codes.get('default'))
   if (status < 300) return coded ?? 'submitted'
   if (status < 500) return 'failed'
-  if (!isRefusal(answer, rule) || coded === 'submitted') return 'unknown'
-  return coded ?? 'failed'
+  const isRefused = isRefusal(answer, rule) || (refusesByCode && named !== undefined)
+  return !isRefused || coded === 'submitted' ? 'unknown' : (coded ?? 'failed')
 }
 /** Whether an answer from 500 on, or one without an id, comes from the provider and says that
  *  nothing was created. */

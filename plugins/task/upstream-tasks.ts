@@ -12,7 +12,7 @@ import { jsonBytes, readRequest } from './requests/stored-request.ts'
 import { submitRequest, withOwnMembers } from './requests/submit-request.ts'
 import type { TaskRoute } from './runner.ts'
 import { type Fields, TASK_ERRORS, type Task } from './task.ts'
-import { idIn, polledResults, textAt } from './upstream-answer.ts'
+import { holdsResult, idIn, polledResults, textAt } from './upstream-answer.ts'
 import { callUpstream, cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 
 /** How often the upstream must not know a task before it is submitted again. */
@@ -54,7 +54,8 @@ export class UpstreamTasks implements TaskRoute {
     const answer = await this.#ask(task)
     const state = this.rule.poll.states.get(textAt(answer.json, this.rule.poll.state) ?? '')
     const isFinished = answer.status < 300 && state === 'succeeded'
-    return isFinished ? polledResults(answer, this.rule) : undefined
+    const results = isFinished ? polledResults(answer, this.rule) : []
+    return holdsResult(results, this.rule) ? results : undefined
   }
   async #submit(mover: Mover): Promise<void> {
     const { task } = mover

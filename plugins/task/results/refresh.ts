@@ -4,7 +4,6 @@ import type { Host, Json } from '../../../engine/plugin.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { refreshTask } from '../statements.ts'
 import type { Task } from '../task.ts'
-import { hasResult } from '../upstream-answer.ts'
 import { expiryOf } from './link-expiry.ts'
 import { isWebUrl, sourcesIn } from './results.ts'
 
@@ -65,7 +64,7 @@ const ask = async (host: Host, task: Task, route: ResultSource): Promise<Task> =
   const answer = await route.askForResults?.(task, signal).catch((error: unknown) => {
     host.log.warn({ task: task.id, error }, 'the links of a task could not be asked for again')
   })
-  const results = answer && hasResult(answer) ? answer : task.results
+  const results = answer ?? task.results
   const refreshed = Date.now()
   await writeWithRetry(host.database, [refreshTask(task.id, results, refreshed)])
   return { ...task, results, refreshed }

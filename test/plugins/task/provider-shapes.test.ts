@@ -33,7 +33,10 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     submit: '/v1/videos/text2video',
     create: kling({ task_status: 'submitted' }),
     poll: '/v1/videos/text2video/up-1',
-    success: kling({ task_status: 'succeed', task_result: { videos: [{ url: URL_OF_CLIP }] } }),
+    success: kling({
+      task_status: 'succeed',
+      task_result: { videos: [{ video: { url: URL_OF_CLIP }, thumbnail_url: '' }] },
+    }),
     empty: kling({ task_status: 'succeed', task_result: { videos: [{ id: 'x', url: '' }] } }),
     short: kling({
       task_status: 'succeed',

@@ -163,12 +163,17 @@ const GOOGLE = { error: { code: 503, status: 'UNAVAILABLE', message: 'try later'
 const SHAPES: Readonly<Record<string, Shape>> = {
   kling: {
     dialect: 'openai-videos',
-    submit: { id: '/data/task_id', code: '/code', codes: { 0: 'submitted', default: 'failed' } },
+    submit: {
+      id: '/data/task_id',
+      code: '/code',
+      codes: { 0: 'submitted', 5000: 'failed', default: 'failed' },
+    },
     answers: [
       [400, { code: 1201, message: 'bad prompt' }, 'failed'],
       [429, { code: 1303, message: 'too many' }, 'accepted'],
       [500, { code: 5000, message: 'internal error' }, 'failed'],
       [500, { code: 0, data: {} }, 'unknown'],
+      [504, { code: 504, msg: 'gateway timeout' }, 'unknown'],
       [200, { code: 1102, message: 'balance' }, 'failed'],
     ],
   },
@@ -185,7 +190,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     dialect: 'suno',
     submit: { id: '/data', code: '/code', codes: { success: 'submitted', default: 'failed' } },
     answers: [
-      [500, { code: 'server_error', message: 'no', data: null }, 'failed'],
+      [500, { code: 'server_error', message: 'no', data: null }, 'unknown'],
       [500, { code: 'success', message: '', data: null }, 'unknown'],
       [200, { code: 'insufficient_user_quota', message: 'no' }, 'failed'],
     ],
@@ -195,11 +200,12 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     submit: {
       id: '/result',
       code: '/code',
-      codes: { 1: 'submitted', 22: 'submitted', 23: 'again', default: 'failed' },
+      codes: { 1: 'submitted', 22: 'submitted', 23: 'again', 24: 'failed', default: 'failed' },
     },
     answers: [
       [500, { code: 24, description: 'banned word' }, 'failed'],
       [500, { code: 1, description: 'ok' }, 'unknown'],
+      [504, { code: 504, msg: 'gateway timeout' }, 'unknown'],
       [200, { code: 23, description: 'queue full' }, 'accepted'],
     ],
   },
