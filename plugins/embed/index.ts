@@ -41,6 +41,7 @@ const fault = errors({
 
 /** Bytes: two thousand vectors of three thousand decimal numbers. */
 const ANSWER_LIMIT = 256 * 1024 * 1024
+const TOO_LARGE = 'REPLY_TOO_LARGE'
 /** Response headers that describe the upstream's body, which is replaced. */
 const BODY_HEADERS = ['content-type', 'content-length', 'content-encoding', 'etag']
 interface DecodedRequest {
@@ -213,6 +214,8 @@ const fetchImages = async (
 
 const bodyOf = async (attempt: Attempt) => {
   const bytes = await attempt.reply.bytes(ANSWER_LIMIT).catch((cause: Fault) => {
+    // Every further target would send, and bill, as much.
+    if (cause.code === TOO_LARGE) throw cause
     attempt.recordFailure()
     throw asRetryable(cause)
   })

@@ -1,6 +1,7 @@
 /** OpenAI's image endpoints: for targets that generate images, and for clients of those
  *  endpoints. */
 
+import type { Json } from '../../../engine/plugin.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import {
@@ -16,7 +17,7 @@ import { openaiErrorIn } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { servedOf } from '../served.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { hasAny, isEmpty, openaiFailure } from '../unanswered.ts'
+import { openaiFailure } from '../unanswered.ts'
 import { about } from './about.ts'
 import { ImageCounter } from './image-counter.ts'
 import { decodePrompt, needsTranslation, SETTINGS } from './read.ts'
@@ -26,8 +27,42 @@ import { encodeAnswer, encodeStream } from './write-answer.ts'
 const isCompleted = (event: SseEvent): boolean =>
   String(eventFields(event)?.type ?? event.name).endsWith('.completed')
 
-const hasImage = (item: Fields): boolean =>
-  Object.keys(item).some(name => name !== 'revised_prompt' && !isEmpty(item[name]))
+/** Whether an item of a plain answer, or an event, holds an image, under any name that does not
+ *  describe one: compatible upstreams have names of their own. */
+const hasImage = (fields: Fields): boolean =>
+  Object.entries(fields).some(
+    ([name, value]) => !DESCRIPTIVE.has(name) && !name.endsWith('_index') && isImage(value),
+  )
+/** Addresses and data are texts. */
+const isImage = (value: Json | undefined): boolean => {
+  if (Array.isArray(value)) return value.some(isImage)
+  return isFields(value) ? hasImage(value) : typeof value === 'string' && value !== ''
+}
+const DESCRIPTIVE: ReadonlySet<string> = new Set([
+  'background',
+  'code',
+  'created',
+  'created_at',
+  'error',
+  'event',
+  'event_type',
+  'id',
+  'message',
+  'mime_type',
+  'model',
+  'object',
+  'output_format',
+  'prompt',
+  'provider',
+  'quality',
+  'request_id',
+  'revised_prompt',
+  'size',
+  'status',
+  'svg_usage',
+  'type',
+  'usage',
+])
 
 export const openaiImages: Format = {
   name: 'openai-images',
@@ -71,10 +106,7 @@ export const openaiImages: Format = {
     afterEnd: 'same', // one for each image
     completesWithoutTerminator: isCompleted,
     error: openaiErrorIn,
-    carriesContent: event => {
-      const fields = eventFields(event) ?? {}
-      return hasAny(fields, ['b64_json', 'url']) || lenientObjects(fields, 'data').some(hasImage)
-    },
+    carriesContent: event => hasImage(eventFields(event) ?? {}),
   },
   answers: {
     marks: ['"url"', '"b64_json"'],

@@ -1,6 +1,8 @@
 /** Answers in a coding that the gateway does not know, or that do not fit their coding: attempts
  *  that failed. The next target answers; without another target the error names its cause and
  *  costs nothing. */
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import zlib from 'node:zlib'
 import t from 'tap'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -90,6 +92,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     answer: 'ID3 sound',
   },
 }
+const MIB = 1024 * 1024
 type Fault = 'unknown' | 'damaged' | 'short'
 const FAULTS: Readonly<Record<Fault, { coding: string; body(text: string): Buffer }>> = {
   unknown: { coding: 'snappy', body: text => Buffer.from(text) },
@@ -124,6 +127,20 @@ const damagedUrl = await startHttpUpstream(t, async (request, response) => {
     response.end(Buffer.alloc(64, 255))
   }
 })
+/** Requests for vectors by target: `a` sends more bytes than the gateway reads. */
+const vectorRequests: string[] = []
+const largeUrl = await startHttpUpstream(t, async (request, response) => {
+  for await (const _ of request);
+  const [, target = ''] = request.url?.split('/') ?? []
+  vectorRequests.push(target)
+  response.writeHead(200, { 'content-type': 'application/json' })
+  const spaces = Buffer.alloc(MIB, ' ')
+  const chunks =
+    target === 'a'
+      ? Array.from({ length: 257 }, () => spaces)
+      : [Buffer.from(ENDPOINTS.embeddings?.answer ?? '')]
+  await pipeline(Readable.from(chunks), response).catch(() => {})
+})
 const names = Object.keys(ENDPOINTS)
 const upstreamOf = (target: string, name: string): string =>
   `  ${target}-${name}: { url: '${url}/${target}/${name}', key: k, health: { failures: 1000000 }, formats: [${ENDPOINTS[name]?.format}] }\n`
@@ -132,8 +149,11 @@ const ROUTES = `
 pipeline: [errors, auth, model, meter, translate, embed]
 upstreams:
   damaged: { url: '${damagedUrl}', key: k, formats: [openai-chat] }
+  large-a: { url: '${largeUrl}/a', key: k, formats: [openai-embeddings] }
+  large-b: { url: '${largeUrl}/b', key: k, formats: [openai-embeddings] }
 ${names.map(name => upstreamOf('a', name) + upstreamOf('b', name)).join('')}
 models:
+  large: { to: [large-a/m, large-b/m], ${price} }
   damaged: { to: [damaged/m, b-stream/m], price: { input: 1 / 1k, output: 1 / 1k }, output: 100 }
 ${names.map(name => `  both-${name}: { to: [a-${name}/m, b-${name}/m], ${price} }\n  alone-${name}: { to: a-${name}/m, ${price} }\n`).join('')}
 routes:
@@ -186,6 +206,13 @@ for (const [name, endpoint] of Object.entries(ENDPOINTS))
       t.same(requests, ['a'])
       t.equal(alone.charge.state ?? 'released', 'released')
     })
+
+t.test('undecodable answers: vectors above the limit are not asked of another target', async t => {
+  const { status, text, charge } = await ask(ENDPOINTS.embeddings as Endpoint, 'large')
+  t.equal(status, 502, text)
+  t.same(vectorRequests, ['a'])
+  t.equal(charge.state ?? 'released', 'released')
+})
 
 for (const path of ['/v1/chat/completions', '/v1/messages'])
   t.test(`undecodable answers: a stream damaged behind its first content, ${path}`, async t => {
