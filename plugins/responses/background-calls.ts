@@ -113,9 +113,11 @@ export class BackgroundCalls {
   async start(exchange: Exchange, host: Host, queued: QueuedAnswer): Promise<void> {
     const { request, route, targets, slots } = exchange
     const { id, storage, answer: queuedResponse, failure, slot } = queued
-    // Its answer could not be stored, and would be charged all the same.
-    if (storage.input.length > this.#limits.largest)
-      throw fault('BACKGROUND_TOO_LARGE', [this.#limits.largest])
+    const response = JSON.stringify(queuedResponse)
+    // Its answer could not be stored: it repeats instructions, tools and metadata.
+    const { largest } = this.#limits
+    if (storage.input.length > largest || response.length > largest)
+      throw fault('BACKGROUND_TOO_LARGE', [largest])
     // The call runs after its answer: a file that it lacks is refused now.
     await checkNamedFiles(host, storage.account, queued.body, request.path)
     const { body, dropped } = withoutUnpriced(host, exchange, queued.body)
@@ -136,7 +138,7 @@ export class BackgroundCalls {
       queuedResponse,
       failure,
     }
-    const process = await this.#storeQueued(exchange, call, storage)
+    const process = await this.#storeQueued(exchange, call, storage, response)
     const key = nameOf(call.account, id)
     this.#delayed.add(key)
     Undo.of(exchange).add({
@@ -191,6 +193,7 @@ export class BackgroundCalls {
     { writes }: Exchange,
     { account, id, queuedResponse, ...call }: BackgroundCall,
     { created, input, previous, conversation }: StorageRequest,
+    response: string,
   ): Promise<string> {
     const row = {
       account,
@@ -201,7 +204,7 @@ export class BackgroundCalls {
       conversation,
       status: 'in_progress',
       input,
-      response: JSON.stringify(queuedResponse),
+      response,
     }
     const storedCall = JSON.stringify({ account, id, queuedResponse, ...call })
     const process = await this.#membership.name()

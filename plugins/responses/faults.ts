@@ -44,8 +44,7 @@ export const fault = errors({
   ],
   BACKGROUND_TOO_LARGE: [
     400,
-    'The input of a background response exceeds the limit of %d bytes: send less, or without `background`.',
-    { param: 'input' },
+    'The input of a background response, or the rest of its request that it repeats, exceeds the limit of %d bytes: send less, or without `background`.',
   ],
   BACKGROUND_UNREADABLE: [
     502,

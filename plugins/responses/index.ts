@@ -35,7 +35,7 @@ const LIMITS = object(
       'h|d',
     ),
     largest: size(
-      'Size limit of the input and output of one response. A larger one is answered but not stored; in the background a larger input is refused.',
+      'Size limit of the input and output of one response, in the background of each of both. A larger one is answered but not stored; in the background a request with a larger one is refused.',
       { pattern: '^([1-9][0-9]{0,3})(KiB|MiB)$', default: '8MiB', examples: ['8MiB'] },
     ),
     socket: time(

@@ -186,13 +186,27 @@ t.test('background call: keeps its input once, and sends it whole after a crash'
   t.match(whole, /base64,AAAA.*finished.*And now/)
 })
 
-t.test('background call: an input that cannot be stored is refused, and not charged', async t => {
+t.test('background call: a request that cannot be stored is refused, and not charged', async t => {
   const charges = async () => rows('SELECT request FROM charges')
   const before = await charges()
   await upstream.forget()
   const input = 'A'.repeat(300_000)
   const responses = await post('/v1/responses', { model: 'gp', background: true, input })
-  t.match(responses, { status: 400, json: { error: { param: 'input', message: /262144 bytes/ } } })
+  t.match(responses, { status: 400, json: { error: { message: /262144 bytes/ } } })
+  const parameters = { type: 'object', description: input }
+  for (const repeated of [
+    { instructions: input },
+    { tools: [{ type: 'function', name: 'f', parameters }] },
+    { text: { format: { type: 'json_schema', name: 'f', schema: parameters } } },
+  ]) {
+    const refusal = await post('/v1/responses', {
+      model: 'gp',
+      background: true,
+      input: 'Hi',
+      ...repeated,
+    })
+    t.match(refusal, { status: 400, json: { error: { message: /262144 bytes/ } } })
+  }
   const interactions = await post('/v1/interactions', { model: 'gi', background: true, input })
   t.match(interactions, { status: 400, json: { error: { message: /262144 bytes/ } } })
   t.same(await charges(), before)
