@@ -174,15 +174,15 @@ const violationsIn = function* (
   rows: readonly Row[],
   charges: readonly Row[],
 ): Generator<string> {
-  const isTold = status === 410 && kind.isToldOnce === true
-  if (!SUCCESSES.has(status) && !isTold) return yield `${status} ${text.slice(0, 200)}`
+  const isRefusedReplay = status === 410 && kind.replayIsRefused === true
+  if (!SUCCESSES.has(status) && !isRefusedReplay) return yield `${status} ${text.slice(0, 200)}`
   const isFree = !kind.isBilled || rows.some(({ free }) => free === 1)
   if (!isFree && (charges.length < 1 || charges.length > 1 + broken))
     yield `${charges.length} charges, ${text.slice(0, 80)}`
   if (kind.rows === undefined) return
   const ids = rows.map(({ id }) => String(id))
-  if (isTold ? ids.length === 0 : !ids.includes(kind.idIn(text)))
-    yield `no row of ${isTold ? 'it' : kind.idIn(text)}`
+  if (isRefusedReplay ? ids.length === 0 : !ids.includes(kind.idIn(text)))
+    yield `no row of ${isRefusedReplay ? 'it' : kind.idIn(text)}`
   if (ids.length > 1) yield `${ids.length} rows: ${ids.join(' ')}`
 }
 
@@ -247,7 +247,8 @@ export const runKeyedCreates = async (
   const gateway = await startGateway({ env: { DATABASE_URL: store.url, WORKERS: '2' } })
   try {
     const adminKey = await gateway.key()
-    const [, token = ''] = /\b(st-\w{20,})/.exec(gateway.output()) ?? []
+    const [, token] = /\b(st-\w{20,})/.exec(gateway.output()) ?? []
+    if (token === undefined) throw new Error('the output of the gateway has no system token')
     const kinds = await createKinds(gateway.url, adminKey, token)
     const requests = await makeRequests(store, gateway.data, kinds, options.requests)
     const counts = { retried: 0, replayed: 0 }

@@ -18,7 +18,7 @@ export interface Kind {
   /** In place of the API key of the request. */
   readonly token?: string
   /** Whether a repetition may be told only that it happened. */
-  readonly isToldOnce?: boolean
+  readonly replayIsRefused?: boolean
   /** Whether the answer lacks its end. */
   isBroken?(text: string): boolean
   /** Reads `id` and `name` of all that requests of this kind made, and `free`: 1 if it need not
@@ -67,12 +67,12 @@ const form = (fields: Readonly<Record<string, string>>, name: string, bytes: str
 }
 
 /** Requests of operators. */
-const ofOperator = (token: string): readonly Kind[] => [
+const operatorKinds = (token: string): readonly Kind[] => [
   {
     name: 'credit',
     isBilled: false,
     token,
-    isToldOnce: true,
+    replayIsRefused: true,
     make: note => json('/api/admin/accounts/credit', { account: '1', amount: '0.01', note }),
     rows: "SELECT id, replace(note, ' (by admin)', '') AS name FROM credits",
     idIn: text => String((JSON.parse(text) as { data: { credit: number } }).data.credit),
@@ -81,7 +81,7 @@ const ofOperator = (token: string): readonly Kind[] => [
     name: 'key',
     isBilled: false,
     token,
-    isToldOnce: true,
+    replayIsRefused: true,
     make: name => json('/api/keys', { name: `made ${name}` }),
     rows: "SELECT id, replace(name, 'made ', '') AS name FROM api_keys WHERE name LIKE 'made %'",
     idIn: text => String((JSON.parse(text) as { data: { id: number } }).data.id),
@@ -152,7 +152,7 @@ export const createKinds = async (
       rows: "SELECT id, replace(filename, '.txt', '') AS name FROM uploads",
       idIn: member('id'),
     },
-    ...ofOperator(token),
+    ...operatorKinds(token),
     billed('embeddings', '/v1/embeddings', name => ({
       model: 'gp-embedding-3-small',
       input: name,

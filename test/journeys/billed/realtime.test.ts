@@ -3,6 +3,7 @@
 import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { replaceSecret } from '../../../plugins/credentials/statements.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { type Client, openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
 import {
   type Customer,
@@ -379,10 +380,11 @@ t.test('realtime: a session ends with the secret that opened it', async t => {
   const latest = await openSocket(`${gateway.url}/v1/realtime?model=quiet`, [], {
     headers: { authorization: `Bearer ${secret.text}` },
   })
-  while (old.socket.readyState === old.socket.OPEN) {
+  await eventually(() => {
+    if (old.socket.readyState !== old.socket.OPEN) return true
     sendEvents(old, { type: 'response.create' })
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
+    return undefined
+  })
   t.match(await old.closed, { code: 1008, reason: /expired/ })
   sendEvents(latest, { type: 'session.update' })
   t.match(await latest.until(1), [/session.update/])
