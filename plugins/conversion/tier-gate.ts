@@ -14,7 +14,7 @@ const refusal = errors({
 
 /** `tiers:` of a model and of all models. */
 export const TIER_RULE = oneOf(
-  'What happens to a request for a service tier, a speed or a geography that the model does not price: drop: it is sent without, which x-tollgate-dropped names; refuse: it is refused; pass: it is sent, and costs what the standard costs.',
+  'What happens to a request for a service tier, a speed or a geography that the model does not price, or for another model of the provider: drop: it is sent without, which x-tollgate-dropped names; refuse: it is refused; pass: it is sent, and costs what the standard costs.',
   ['drop', 'refuse', 'pass'],
   { examples: ['refuse'] },
 )

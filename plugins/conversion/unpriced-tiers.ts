@@ -1,11 +1,12 @@
 /** Tiers that a request asks for and its model does not price: they are left out of the request
  *  before an upstream gets it. */
-import { isFields } from '../../engine/kit.ts'
-import type { Attempt, Exchange, Json, Slot } from '../../engine/plugin.ts'
+import { asBuffer, isFields } from '../../engine/kit.ts'
+import type { Attempt, Bytes, Exchange, Json, Slot } from '../../engine/plugin.ts'
 import type { Fields } from '../formats/fields.ts'
 import {
-  HOLDER,
+  EXTRA_BODY,
   headerTiersOf,
+  namesTier,
   OPEN,
   type PricedTiers,
   requestedTiersOf,
@@ -13,15 +14,15 @@ import {
   usualName,
 } from '../formats/tiers.ts'
 import { EXPANDED_REQUEST } from '../slots.ts'
-import { editBody } from './body-edits.ts'
-import { membersIn } from './body-members.ts'
+import { type CompiledEdits, editBody } from './body-edits.ts'
+import { type Member, membersIn } from './body-members.ts'
 
 /** The parts that are left out of a request. */
 export interface UnpricedTiers {
   /** The members of the body, as the client names them. */
   readonly members: readonly string[]
-  /** The new values of other members, which hold such a tier inside. */
-  readonly changes: Fields
+  /** Those that `extra_body` holds. */
+  readonly inner: readonly string[]
   /** The new value of the header `anthropic-beta`; null: it is left out. */
   readonly betas: string | null | undefined
   /** Headers that hold such a tier alone. */
@@ -42,6 +43,7 @@ export const unpricedTiersOf = (
   body: Json,
   priced: PricedTiers,
 ): UnpricedTiers | undefined => {
+  if (!mayNameTier(headers, body)) return undefined
   const isUnpriced = (name: string, value: string): boolean => {
     const tier = usualName(name, value)
     return tier !== STANDARD && tier !== OPEN && priced.get(name)?.has(tier) !== true
@@ -50,23 +52,22 @@ export const unpricedTiersOf = (
   const fields = isFields(body) ? body : {}
   const inner = [
     ...requested.flatMap(({ holder, member }) => (holder === undefined ? [] : [member])),
-    ...otherModelsIn(fields[HOLDER], fields.model, isUnpriced),
+    ...modelsIn(fields[EXTRA_BODY], INNER_MODELS),
   ]
   const members = [
     ...requested.filter(({ holder }) => holder === undefined).map(({ member }) => member),
-    ...otherModelsIn(body, fields.model, isUnpriced),
+    ...modelsIn(body, OTHER_MODELS),
   ]
   const tierHeaders = headerTiersOf(headers)
     .filter(({ name, value }) => isUnpriced(name, value))
     .map(({ member }) => member)
-  const changes = withoutInner(fields, inner)
   const betas = headers[BETA_HEADER]?.split(',').map(each => each.trim()) ?? []
   const unpricedBetas = betas.filter(beta =>
     BETA_TIERS.some(each => each.beta.test(beta) && isUnpriced(each.name, each.value)),
   )
   const names = [
     ...members,
-    ...inner.map(member => `${HOLDER}.${member}`),
+    ...inner.map(member => `${EXTRA_BODY}.${member}`),
     ...tierHeaders,
     ...unpricedBetas,
   ]
@@ -74,40 +75,41 @@ export const unpricedTiersOf = (
   const otherBetas = betas.filter(each => !unpricedBetas.includes(each)).join(',')
   return {
     members,
-    changes,
+    inner,
     betas: unpricedBetas.length === 0 ? undefined : otherBetas || null,
     headers: tierHeaders,
     names,
   }
 }
-/** Lists of models of which the provider may serve each, though the price is for the requested one:
- *  OpenRouter's, and the one of Anthropic's betas. */
-const OTHER_MODELS = ['models', 'fallbacks']
-const otherModelsIn = (
-  body: Json | undefined,
-  model: Json | undefined,
-  isUnpriced: (name: string, value: string) => boolean,
-): readonly string[] => {
-  if (!isFields(body)) return []
-  const isOther = (each: Json): boolean => {
-    if (!isFields(each)) return each !== model
-    return each.model !== model || isUnpriced('speed', String(each.speed ?? STANDARD))
-  }
-  return OTHER_MODELS.filter(member => {
-    const models = body[member]
-    return Array.isArray(models) && models.some(isOther)
-  })
+/** Most requests name none: they are read no further. */
+const mayNameTier = (headers: Exchange['request']['headers'], body: Json): boolean => {
+  if (headers[BETA_HEADER] !== undefined || headerTiersOf(headers).length > 0) return true
+  if (!isFields(body)) return false
+  return (
+    namesTier(body) ||
+    body[EXTRA_BODY] !== undefined ||
+    body.models !== undefined ||
+    body.fallbacks !== undefined
+  )
 }
 
-const without = (fields: Fields, names: readonly string[]): Fields =>
+/** Models of which the provider may serve each, though the price is for the requested one:
+ *  OpenRouter's, and those of Anthropic's betas. They are names of the provider, to which the
+ *  client's name of the model means nothing. */
+const OTHER_MODELS = ['models', 'fallbacks'] as const
+/** A server that merges `extra_body` replaces the model by the one in it. */
+const INNER_MODELS = [...OTHER_MODELS, 'model'] as const
+const modelsIn = (body: Json | undefined, members: readonly string[]): readonly string[] =>
+  isFields(body) ? members.filter(member => !isEmpty(body[member])) : []
+const isEmpty = (value: Json | undefined): boolean =>
+  value === undefined ||
+  value === null ||
+  value === false ||
+  value === '' ||
+  (Array.isArray(value) && value.length === 0)
+
+const omitMembers = (fields: Fields, names: readonly string[]): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
-
-/** The new value of the member that holds these, if any. */
-const withoutInner = (fields: Fields, inner: readonly string[]): Fields => {
-  const holder = fields[HOLDER]
-  if (inner.length === 0 || !isFields(holder)) return {}
-  return { [HOLDER]: without(holder, inner) }
-}
 
 /** Leaves tiers out of the request that every stage reads. Returns its body. */
 export const leaveOutTiers = ({ request, slots }: Exchange, tiers: UnpricedTiers): Json => {
@@ -116,7 +118,7 @@ export const leaveOutTiers = ({ request, slots }: Exchange, tiers: UnpricedTiers
   slots.set(UNPRICED_TIERS, {
     ...tiers,
     members: [...(before?.members ?? []), ...tiers.members],
-    changes: { ...before?.changes, ...tiers.changes },
+    inner: [...(before?.inner ?? []), ...tiers.inner],
     names: [...(before?.names ?? []), ...tiers.names],
   })
   const expanded = slots.get(EXPANDED_REQUEST)
@@ -130,17 +132,20 @@ export const withoutUnpricedTiers = (body: Json, priced: PricedTiers): Json => {
   const tiers = unpricedTiersOf({ headers: {} }, body, priced)
   return tiers ? withoutMembers(body, tiers) : body
 }
-/** The body without the members that hold unpriced tiers. */
-export const withoutMembers = (body: Json, { members, changes }: UnpricedTiers): Json => {
+/** The body without the members that ask for unpriced tiers. */
+export const withoutMembers = (body: Json, { members, inner }: UnpricedTiers): Json => {
   if (!isFields(body)) return body
-  return { ...without(body, members), ...changes }
+  const others = omitMembers(body, members)
+  const extra = others[EXTRA_BODY]
+  if (inner.length === 0 || !isFields(extra)) return others
+  return { ...others, [EXTRA_BODY]: omitMembers(extra, inner) }
 }
 
 /** Leaves them out of the bytes and headers of an attempt; all other bytes stay unchanged. */
 export const editAttempt = ({ request, exchange }: Attempt): void => {
   const tiers = exchange.slots.get(UNPRICED_TIERS)
   if (!tiers) return
-  const { members, changes, betas, headers } = tiers
+  const { members, inner, betas, headers } = tiers
   for (const name of headers) delete request.headers[name]
   if (betas === null) delete request.headers[BETA_HEADER]
   else if (betas !== undefined && request.headers[BETA_HEADER] !== undefined)
@@ -148,10 +153,26 @@ export const editAttempt = ({ request, exchange }: Attempt): void => {
   if (!(request.body instanceof Uint8Array)) return
   const bodyMembers = membersIn(request.body)
   if (!bodyMembers) return
-  const sets = Object.entries(changes).map(
-    ([key, value]) => [key, `${JSON.stringify(key)}:${JSON.stringify(value)}`] as const,
-  )
-  const edits = { renames: new Map<string, string>(), drops: new Set(members), sets: new Map(sets) }
-  request.body = editBody(request.body, bodyMembers, edits)
+  const extra = inner.length === 0 ? undefined : editExtraBody(request.body, bodyMembers, inner)
+  const sets = new Map(extra === undefined ? [] : [[EXTRA_BODY, extra] as const])
+  request.body = editBody(request.body, bodyMembers, editsOf(members, sets))
   delete request.headers['content-length']
+}
+const editsOf = (
+  drops: readonly string[],
+  sets: ReadonlyMap<string, string> = new Map(),
+): CompiledEdits => ({ renames: new Map(), drops: new Set(drops), sets })
+
+/** The member `extra_body` of the bytes without these members. Undefined: it is not an object. */
+const editExtraBody = (
+  bytes: Bytes,
+  members: readonly Member[],
+  inner: readonly string[],
+): string | undefined => {
+  const member = members.findLast(({ key }) => key === EXTRA_BODY)
+  const value = member && bytes.subarray(member.valueStart, member.end)
+  const innerMembers = value && membersIn(value)
+  if (!innerMembers) return undefined
+  const rest = asBuffer(editBody(value, innerMembers, editsOf(inner)))
+  return `${JSON.stringify(EXTRA_BODY)}:${rest.toString()}`
 }

@@ -80,15 +80,20 @@ const MEMBERS: readonly TierMember[] = [
   { member: 'performanceConfig', name: 'speed', read: memberOf('latency') },
   { member: 'inference_geo', name: 'inference_geo', read: itself },
 ]
-/** Servers merge the members of this one into the request. */
-export const HOLDER = 'extra_body'
-/** Tiers in `extra_body` come last: they replace those of the body. */
+/** Some compatible servers merge its members into the request. */
+export const EXTRA_BODY = 'extra_body'
+/** Tiers of the body, and those in `extra_body`, which some servers read in their place. */
 export const requestedTiersOf = (body: Json): readonly RequestedTier[] => {
   if (!isFields(body)) return NO_TIERS
   const tiers = tiersIn(body)
-  const inner = body[HOLDER]
+  const inner = body[EXTRA_BODY]
   if (!isFields(inner)) return tiers
-  return [...tiers, ...tiersIn(inner).map(tier => ({ ...tier, holder: HOLDER }))]
+  return [...tiers, ...tiersIn(inner).map(tier => ({ ...tier, holder: EXTRA_BODY }))]
+}
+/** Whether the body has a member that may ask for a tier. */
+export const namesTier = (body: JsonFields): boolean => {
+  for (const { member } of MEMBERS) if (body[member] !== undefined) return true
+  return false
 }
 const tiersIn = (body: JsonFields): readonly RequestedTier[] => {
   let tiers: RequestedTier[] | undefined

@@ -497,20 +497,20 @@ t.test('unpriced speed and geography: left out with their beta, other bytes unch
   const { body, headers } = await sentTo('anthropic-messages')
   t.same(body, client.body('there', false))
   t.equal(headers['anthropic-beta'], 'context-1m-2025-08-07')
-  const wish = wishOf('m-anthropic-messages')
-  const priced = await ask(client, 'm-anthropic-messages', false, wish, betas)
-  t.equal(priced.response.headers.get('x-tollgate-dropped'), null)
+  const priced = 'm-anthropic-messages'
+  const { fallbacks, ...wish } = wishOf(priced)
+  const served = await ask(client, priced, false, wish, betas)
+  t.equal(served.response.headers.get('x-tollgate-dropped'), null)
   const request = await sentTo('anthropic-messages')
   t.match(request.body, wish)
   t.equal(request.headers['anthropic-beta'], betas['anthropic-beta'])
-  const others = await ask(
-    client,
-    'm-anthropic-messages',
-    false,
-    wishOf('m-anthropic-messages', 'x'),
-  )
-  t.equal(others.response.headers.get('x-tollgate-dropped'), 'fallbacks', 'another model')
-  t.equal((await sentTo('anthropic-messages')).body.fallbacks, undefined)
+  for (const other of [fallbacks, [{ model: priced }], 'default']) {
+    const others = await ask(client, priced, false, { ...wish, fallbacks: other }, betas)
+    t.equal(others.response.headers.get('x-tollgate-dropped'), 'fallbacks')
+    t.equal((await sentTo('anthropic-messages')).body.fallbacks, undefined)
+  }
+  const none = await ask(client, priced, false, { fallbacks: [] })
+  t.equal(none.response.headers.get('x-tollgate-dropped'), null, 'an empty list')
 })
 
 t.test('unpriced tiers: those in extra_body, and other models of the provider', async t => {
@@ -537,6 +537,41 @@ t.test('unpriced tiers: those in extra_body, and other models of the provider', 
     t.equal(priced.response.headers.get('x-tollgate-dropped'), null)
     t.equal(units((await chargeOf(priced.id)).amount), 4)
   }
+})
+
+t.test('other models: names of the provider, of which the client knows an alias', async t => {
+  const client = CLIENTS['openai-chat'] as Client
+  await upstream.script('openai-chat', [WHOLE, ...chat.plain({})])
+  for (const model of ['plain-openai-chat', 'm-openai-chat'])
+    for (const [wish, dropped] of [
+      [{ models: [model] }, 'models'],
+      [{ extra_body: { model } }, 'extra_body.model'],
+      [
+        { extra_body: { model: 'there', fallbacks: [model] } },
+        'extra_body.fallbacks, extra_body.model',
+      ],
+    ] as const) {
+      const { response } = await ask(client, model, false, wish)
+      t.equal(response.headers.get('x-tollgate-dropped'), dropped)
+      const { body } = await sentTo('openai-chat')
+      t.same([body.model, body.models, body.extra_body ?? {}], ['there', undefined, {}])
+    }
+})
+
+t.test('unpriced tiers: the rest of extra_body is sent as it came', async t => {
+  const client = CLIENTS['openai-chat'] as Client
+  await upstream.script('openai-chat', [WHOLE, ...chat.plain({})])
+  const description = 'A long description. '.repeat(40)
+  const guided_json = { properties: { a: { description, enum: [1.5, 'ü'] } } }
+  const messages = [{ role: 'user', content: 'x'.repeat(200_000) }]
+  const wish = {
+    messages,
+    extra_body: { service_tier: 'priority', guided_json, note: description },
+  }
+  const { response } = await ask(client, 'plain-openai-chat', false, wish)
+  t.equal(response.headers.get('x-tollgate-dropped'), 'extra_body.service_tier')
+  const { body } = await sentTo('openai-chat')
+  t.same(body.extra_body, { guided_json, note: description })
 })
 
 for (const [name, header, value, cost] of [
