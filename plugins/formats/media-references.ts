@@ -75,16 +75,20 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'mcp_servers',
   'context_management',
 ])
-/** Members that name one medium by its address or id, such as `reference_audio`. */
-const MEDIUM =
-  /^(?:(?:input|reference|ref|init|source|mask|subject|first|last|start|end|frame)_?)*(?:(?:image|video|audio|document|file|media|pdf|picture|frame|reference)s?_?(?:url|uri|id|data)?s?|gcs_?uri|s3_?location|source)$/i
+/** Members that name one medium, such as `reference_audio`, `promptImage` or `image_tail`. Any
+ *  words come before the noun: a false match only raises the hold. */
+const NAMED_MEDIUM =
+  '[a-z0-9_]*(?:image|video|audio|document|file|media|pdf|picture|frame|reference)s?(?:_?tail)?'
+const MEDIUM = new RegExp(
+  `^(?:${NAMED_MEDIUM}_?(?:url|uri|id|data)?s?|gcs_?uri|s3_?location|source)$`,
+  'i',
+)
 const URL_MEMBERS: ReadonlySet<string> = new Set(['url', 'uri', 'urls'])
 /** Lists whose items may be a medium by one member, such as `{url}`. */
 const INPUTS = /^(?:inputs?|documents|query|queries|images?)$/
 /** Bedrock names a stored prompt in place of a model. */
 const PROMPT_MODEL = /^arn:[\w-]+:bedrock:[^:]*:[^:]*:prompt\//
-const ID_MEMBER =
-  /^(?:(?:input_?)?(?:file|image|video|audio|document|media|reference)_?ids?|file_?uris?)$/i
+const ID_MEMBER = new RegExp(`^(?:${NAMED_MEDIUM}_?ids?|file_?uris?)$`, 'i')
 /** Parts that hold text alone. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text'])
 /** A message of Qwen's models may name files in place of its text. */

@@ -37,6 +37,12 @@ const REFERENCES: readonly (readonly [kind: string, body: Body])[] = [
   ['image', { prompt: 'a cat', first_frame_image: 'https://e.com/1' }],
   ['image', { prompt: 'a cat', reference_images: ['https://e.com/1'] }],
   ['video', { prompt: 'a cat', source_video: 'https://e.com/1' }],
+  ['audio', { input: 'Hello', reference_audio_id: 'a_1' }],
+  ['image', { prompt: 'a cat', first_frame_image_id: 'i_1' }],
+  ['image', { prompt: 'a cat', image_tail: 'https://e.com/1' }],
+  ['image', { prompt: 'a cat', control_image: 'https://e.com/1' }],
+  ['image', { prompt: 'a cat', promptImage: 'https://e.com/1' }],
+  ['document', { prompt: 'a cat', style_reference: 'https://e.com/1' }],
   ['audio', { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }],
   [
     'image',
