@@ -28,7 +28,7 @@ import type { Bounds } from './bounds.ts'
 import { NO_TOOLS } from './meters.ts'
 import type { Fields } from './problems.ts'
 import type { Rule } from './rule.ts'
-import type { Attribute, Facts } from './usage.ts'
+import { type Attribute, countOf, type Facts } from './usage.ts'
 
 const positiveNumber = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
@@ -131,6 +131,8 @@ export interface RequestContext {
    *  decode the request: it is called only if the answer matters. Absent: a target gets them. */
   readonly getsTools?: () => boolean
   readonly targets?: readonly Pick<Target, 'name'>[]
+  /** Whether an upstream reports the seconds that it made, which may be more than requested. */
+  readonly reportsSeconds?: boolean | undefined
 }
 
 /** `size`: bytes of the body; `files`: bytes of them that are form files; `format`: that of the
@@ -175,7 +177,11 @@ export const requestBoundsOf = (
       meters: {
         ...tools,
         ...pieceBounds(copies, characterBound(fields, size), rule),
-        ...secondBounds(fields, namesRecording(fields) ? 0 : files, rule),
+        ...secondBounds(
+          fields,
+          { files: namesRecording(fields) ? 0 : files, reportsSeconds: known.reportsSeconds },
+          rule,
+        ),
         ...searchUnitBound(fields, rule),
         transcription_seconds: transcriptBound(rule),
         cache_storage: 0, // only requests that store a cache have any
@@ -291,19 +297,26 @@ const searchUnitBound = (fields: Fields, { pricingMeters }: Rule): Meters => {
   return { search_units: Math.max(1, Math.ceil(pieces / DOCUMENTS_PER_UNIT)) }
 }
 
-/** A duration of 0 leaves the choice to the provider. */
-const countOf = (value: unknown): number | undefined => positiveNumber(value) || undefined
-
+interface SecondSources extends Pick<RequestContext, 'reportsSeconds'> {
+  /** Bytes of uploaded files. */
+  readonly files: number
+}
 /** No speech codec uses fewer bytes a second. */
 const MIN_BYTES_PER_SECOND = 500
 /** A recording that is elsewhere is as long as the provider permits. */
 const namesRecording = ({ url, file_url: fileUrl, file_id: fileId }: Fields): boolean =>
   [url, fileUrl, fileId].some(each => typeof each === 'string' && each !== '')
-/** Seconds of generated media: as requested. Seconds of uploaded audio: the longest duration that
- *  its bytes can encode. */
-const secondBounds = (fields: Fields, files: number, { pricingMeters, maxCalls }: Rule): Meters => {
+/** Seconds of generated media: as requested, and at least `max_calls` if the upstream reports what
+ *  it made. A duration of 0 leaves the choice to the provider. Seconds of uploaded audio: the
+ *  longest duration that its bytes can encode. */
+const secondBounds = (
+  fields: Fields,
+  { files, reportsSeconds = false }: SecondSources,
+  { pricingMeters, maxCalls }: Rule,
+): Meters => {
   const seconds = countOf(fields.duration) ?? countOf(fields.seconds)
-  if (seconds !== undefined) return { seconds }
+  if (seconds !== undefined)
+    return { seconds: reportsSeconds ? Math.max(seconds, maxCalls.get('seconds') ?? 0) : seconds }
   if (files === 0 || !pricingMeters.has('seconds')) return {}
   return {
     seconds: Math.min(Math.ceil(files / MIN_BYTES_PER_SECOND), maxCalls.get('seconds') ?? Infinity),

@@ -44,3 +44,9 @@ export const millionths = (count: unknown, most = MAX_COUNT): bigint | undefined
   // `toFixed` is exact by its definition: no arithmetic on floats takes place.
   return BigInt(count.toFixed(QUANTITY_PLACES).replace('.', ''))
 }
+
+/** A count that a meter may have, also as a text; 0 is none, and so is less than its least part. */
+export const countOf = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && value !== '' ? Number(value) : value
+  return millionths(number) ? Number(number) : undefined
+}

@@ -2,6 +2,7 @@
 
 import type { Json } from '../../engine/plugin.ts'
 import { isMeter } from '../billing/meters.ts'
+import { countOf } from '../billing/usage.ts'
 import { isStorable } from '../formats/fields.ts'
 import type { Meter } from '../slots.ts'
 import type { SubmitOutcome, TaskRule } from './options.ts'
@@ -9,7 +10,6 @@ import { HEADER, readPointer } from './pointer.ts'
 import { hasResult, isFilled } from './results/has-result.ts'
 import { type ReportedUsage, TASK_ERRORS, type TaskError } from './task.ts'
 import type { UpstreamAnswer } from './upstream-call.ts'
-import { countOf } from './usage.ts'
 
 /** The id of the upstream at an `ID_PLACE`: of an address in a header the last part of its path.
  *  Undefined if the answer has none. */

@@ -2,7 +2,7 @@
  *  request, since providers of media bill what was ordered, else the hold. Pure. */
 import { charactersIn } from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
-import { millionths } from '../billing/usage.ts'
+import { countOf } from '../billing/usage.ts'
 import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
 import { type KeptUsage, priceKept } from '../ledger/kept-hold.ts'
 import type { KeptHold, Meter, Meters, Usage } from '../slots.ts'
@@ -75,10 +75,4 @@ const SETTINGS: ReadonlySet<string> = new Set(['resolution', 'size', 'duration',
 export const settingsOf = ({ body, hold }: Pick<Task, 'body' | 'hold'>): Fields => {
   const settings = Object.entries(body).filter(([name]) => SETTINGS.has(name))
   return { ...hold?.attributes, ...Object.fromEntries(settings) }
-}
-
-/** A count that a meter may have; 0 is none, and so is less than its least part. */
-export const countOf = (value: unknown): number | undefined => {
-  const number = typeof value === 'string' && value !== '' ? Number(value) : value
-  return millionths(number) ? Number(number) : undefined
 }

@@ -115,6 +115,7 @@ export class CallAdmission {
       files: named,
       targets: exchange.targets,
       getsTools: () => this.#toolKeeping.reachesTarget(exchange, body),
+      reportsSeconds: this.#openAttributes.includes('seconds'),
     })
     const bounds = storage ? storageBoundsOf(usual, storage) : usual
     const heldFacts = this.#toolKeeping.needsTranslation(exchange)

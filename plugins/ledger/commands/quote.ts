@@ -131,8 +131,10 @@ const costOn = (
 const mostOf = (price: Price, body: Json, size: number, at: number, route: Route) => {
   const limits = isForEmbeddings(route) ? embeddingBounds : undefined
   const sentBody = price.tierRule === 'pass' ? body : withoutUnpricedTiers(body, price.rule.tiers)
-  const { bounds } = requestBoundsOf(sentBody, size, price, 0, limits)
-  const facts = requestFactsOf(sentBody, at, price, openAttributesOf({ route }))
+  const open = openAttributesOf({ route })
+  const reportsSeconds = open.includes('seconds')
+  const { bounds } = requestBoundsOf(sentBody, size, price, 0, limits, { reportsSeconds })
+  const facts = requestFactsOf(sentBody, at, price, open)
   const heldFacts = heldFactsOf(facts, price.defaultTiers)
   const worstCost = quote(price.rule, bounds, heldFacts)
   const { missingMeters, unpricedTools } = missingPrices(worstCost, price)

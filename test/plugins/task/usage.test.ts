@@ -41,7 +41,11 @@ for (const engine of ENGINES)
       ['a duration of -1', { duration: -1 }, { made: { duration: 12.5 } }, 312_500_000n],
       ['a duration of 0', { duration: 0 }, { made: { duration: '12' } }, 300_000_000n],
       ['another duration', { duration: 8 }, { made: { duration: 4 } }, 100_000_000n],
-      ['more than was ordered', {}, { made: { duration: 600 } }, PRICE],
+      ['a duration of 0.5', { duration: 0.5 }, { made: { duration: 5 } }, PRICE],
+      ['a duration of 0.0000001', { duration: 1e-7 }, { made: { duration: 5 } }, PRICE],
+      ['no report and 0.0000001', { duration: 1e-7 }, {}, 400_000_000n],
+      ['more than was ordered', {}, { made: { duration: 12 } }, 300_000_000n],
+      ['more than the model makes', {}, { made: { duration: 600 } }, 400_000_000n],
       ['no report', {}, {}, PRICE],
       ['a report of 0', {}, { made: { duration: 0 } }, PRICE],
       ['a report of -3', {}, { made: { duration: -3 } }, PRICE],
@@ -88,7 +92,8 @@ t.test('task usage: a resolution that the request leaves open is held at its dea
   ] as const)
     t.equal((await chargeOf(gateway, film, films(polled))).charged, charged)
   const rows = await gateway.rows("SELECT held, uncollected FROM charges WHERE state = 'settled'")
-  for (const row of rows) t.same([Number(row.held), Number(row.uncollected)], [400_000_000, 0])
+  for (const row of rows)
+    t.same([BigInt(row.held as number), Number(row.uncollected)], [HELD_FILM, 0])
   t.same(await gateway.findings(), [])
 })
 
