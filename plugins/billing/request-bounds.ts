@@ -22,7 +22,13 @@ import {
   mediaReferencesIn,
   namesPrompt,
 } from '../formats/media-references.ts'
-import { headerTiersOf, OPEN, requestedTiersOf, usualName } from '../formats/tiers.ts'
+import {
+  headerTiersOf,
+  OPEN,
+  type RequestedTier,
+  requestedTiersOf,
+  usualName,
+} from '../formats/tiers.ts'
 import { type Attributes, EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
 import { NO_TOOLS } from './meters.ts'
@@ -403,7 +409,8 @@ export const requestFactsOf = (
 ): Facts => {
   // Attributes matter only to prices that depend on more than counts.
   if (rule.fastPrice && rule.tiers.size === 0) return { at }
-  const defaults = { ...defaultTiers, ...pricedHeaderTiers(headers, rule) }
+  const headerTiers = pricedHeaderTiers(headers, rule).map(({ name, value }) => [name, value])
+  const defaults = { ...defaultTiers, ...Object.fromEntries(headerTiers) }
   if (rule.fastPrice) return factsOf(body, at, defaults)
   const openValues = Object.fromEntries(open.map(name => [name, OPEN]))
   const openEntries = Object.entries({ ...openValues, ...imageToolAttributes(body) })
@@ -428,9 +435,22 @@ export const heldFactsOf = (facts: Facts, defaultTiers: Attributes): Facts => {
 }
 const asOpen = (name: string): readonly [string, Attribute] => [name, OPEN]
 /** Others are left out, refused, or cost what the standard costs. */
-const pricedHeaderTiers = (headers: Exchange['request']['headers'], { tiers }: Rule): Attributes =>
-  Object.fromEntries(
-    headerTiersOf(headers)
-      .filter(({ name, value }) => tiers.get(name)?.has(usualName(name, value)))
-      .map(({ name, value }) => [name, value]),
-  )
+const pricedHeaderTiers = (
+  headers: Exchange['request']['headers'],
+  { tiers }: Rule,
+): readonly RequestedTier[] =>
+  headerTiersOf(headers).filter(({ name, value }) => tiers.get(name)?.has(usualName(name, value)))
+
+/** The tiers that a request names, wherever an upstream may read them. */
+export const namedTiersOf = (
+  {
+    body,
+    headers = {},
+  }: { readonly body: Json; readonly headers?: Exchange['request']['headers'] },
+  rule: Rule,
+): readonly RequestedTier[] => {
+  if (rule.tiers.size === 0) return NO_TIERS
+  const tiers = [...requestedTiersOf(body), ...pricedHeaderTiers(headers, rule)]
+  return tiers.filter(({ value }) => isStorable(value, MAX_ATTRIBUTE_LENGTH))
+}
+const NO_TIERS: readonly RequestedTier[] = []

@@ -1,11 +1,13 @@
 /** Computes the worst-case cost of a call over all quantities that are unknown before it runs.
  *  Pure. */
+import { usualName } from '../formats/tiers.ts'
 import type { Meter } from '../slots.ts'
 import { type Bounds, factsBeforeCall, type Maximums, maximumsOf, smaller } from './bounds.ts'
 import { holds } from './condition.ts'
 import type { RuleLine } from './line.ts'
 import { isIncluded, isToolMeter, METERS, SUM_OF, type Sum } from './meters.ts'
-import type { PricingFacts } from './pricing-facts.ts'
+import { price } from './price.ts'
+import { type PricingFacts, withServed } from './pricing-facts.ts'
 import type { Rule } from './rule.ts'
 import {
   amountOf,
@@ -194,6 +196,53 @@ const unpricedMeters = (
         meter => meters[meter] && !pricingMeters.has(meter) && !isIncluded(meter, pricedMeters),
       )
     : []
+
+/** A tier that a request names. */
+interface NamedTier {
+  readonly name: string
+  readonly value: string
+}
+interface CostTerms {
+  readonly rule: Rule
+  readonly bounds: Bounds
+  /** The facts of a hold for those of a request. */
+  heldAs(facts: Facts): Facts
+}
+/** Where a request names a tier in several places, its upstream reads one of them: the hold and the
+ *  charge have the value that costs the most. `facts`: those of the request, with one of them. */
+export const dearestFactsOf = (
+  facts: Facts,
+  tiers: readonly NamedTier[],
+  { rule, bounds, heldAs }: CostTerms,
+): { readonly facts: Facts; readonly heldFacts: Facts } => {
+  if (tiers.length < 2) return { facts, heldFacts: heldAs(facts) }
+  const permitted = permittedFactsOf(facts, tiers)
+  const maximums = maximumsOf(bounds, rule)
+  const entries = [...rule.pricedMeters.keys()].map(
+    meter => [meter, maximums.pricedTotal(meter) ?? ONE] as const,
+  )
+  const usage = { quantities: new Map(entries), invalid: [] }
+  return {
+    facts: dearest(permitted, each => price(usage, rule, each).nanos),
+    heldFacts: dearest(permitted.map(heldAs), each => worstCase(rule, bounds, each).nanos),
+  }
+}
+/** A quantity without a bound, in millionths. */
+const ONE = 1_000_000n
+/** Never empty. */
+const permittedFactsOf = (facts: Facts, tiers: readonly NamedTier[]): readonly Facts[] => {
+  let permitted: readonly Facts[] = [facts]
+  for (const [name, all] of Map.groupBy(tiers, each => each.name)) {
+    const values = new Map(all.map(({ value }) => [usualName(name, value), value])).values()
+    const attributes = [...values].map(value => ({ [name]: value }))
+    permitted = permitted.flatMap(each => attributes.map(one => withServed(each, one)))
+  }
+  return permitted
+}
+const dearest = (all: readonly Facts[], costOf: (facts: Facts) => bigint): Facts =>
+  all
+    .map(facts => ({ facts, cost: costOf(facts) }))
+    .reduce((one, other) => (other.cost > one.cost ? other : one)).facts
 
 /** The tokens of a sum that `available` nanos cover; 0 if they do not even cover the other
  *  bounds. */

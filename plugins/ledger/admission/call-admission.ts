@@ -5,6 +5,7 @@ import type { Exchange, Host, Json } from '../../../engine/plugin.ts'
 import {
   embeddingBounds,
   heldFactsOf,
+  namedTiersOf,
   namesOfUnknownTools,
   requestBoundsOf,
   requestFactsOf,
@@ -12,7 +13,7 @@ import {
   targetRequestOf,
   toolNamesOf,
 } from '../../billing/request-bounds.ts'
-import { missingPrices } from '../../billing/worst-case.ts'
+import { dearestFactsOf, missingPrices } from '../../billing/worst-case.ts'
 import {
   isForEmbeddings,
   openAttributesOf,
@@ -107,7 +108,8 @@ export class CallAdmission {
     const at = Date.now()
     const isLive = exchange.kind === 'websocket'
     const { body, size } = request
-    const facts = requestFactsOf(body, at, price, this.#openAttributes, exchange.request.headers)
+    const { headers } = exchange.request
+    const requestFacts = requestFactsOf(body, at, price, this.#openAttributes, headers)
     const files = exchange.slots.get(FILES) ?? 0
     const named = exchange.slots.get(NAMED_FILES)
     const storage = exchange.slots.get(CACHE_STORAGE)
@@ -118,9 +120,13 @@ export class CallAdmission {
       reportsSeconds: this.#openAttributes.includes('seconds'),
     })
     const bounds = storage ? storageBoundsOf(usual, storage) : usual
-    const heldFacts = this.#toolKeeping.needsTranslation(exchange)
-      ? heldFactsOf(facts, price.defaultTiers)
-      : facts
+    const needsTranslation = this.#toolKeeping.needsTranslation(exchange)
+    const tiers = namedTiersOf({ body, headers }, price.rule)
+    const { facts, heldFacts } = dearestFactsOf(requestFacts, tiers, {
+      rule: price.rule,
+      bounds: bounds.bounds,
+      heldAs: each => (needsTranslation ? heldFactsOf(each, price.defaultTiers) : each),
+    })
     const worstCost = price.worstCase.of(bounds, heldFacts)
     const { nanos: cost } = worstCost
     const { missingMeters, unpricedTools } = missingPrices(worstCost, price)

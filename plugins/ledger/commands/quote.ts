@@ -7,11 +7,12 @@ import { printMoney } from '../../billing/money.ts'
 import {
   embeddingBounds,
   heldFactsOf,
+  namedTiersOf,
   namesOfUnknownTools,
   requestBoundsOf,
   requestFactsOf,
 } from '../../billing/request-bounds.ts'
-import { missingPrices, quote } from '../../billing/worst-case.ts'
+import { dearestFactsOf, missingPrices, quote } from '../../billing/worst-case.ts'
 import { isForEmbeddings, openAttributesOf } from '../../conversion/route-format.ts'
 import { withoutUnpricedTiers } from '../../conversion/unpriced-tiers.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
@@ -135,7 +136,11 @@ const mostOf = (price: Price, body: Json, size: number, at: number, route: Route
   const reportsSeconds = open.includes('seconds')
   const { bounds } = requestBoundsOf(sentBody, size, price, 0, limits, { reportsSeconds })
   const facts = requestFactsOf(sentBody, at, price, open)
-  const heldFacts = heldFactsOf(facts, price.defaultTiers)
+  const { heldFacts } = dearestFactsOf(facts, namedTiersOf({ body: sentBody }, price.rule), {
+    rule: price.rule,
+    bounds,
+    heldAs: each => heldFactsOf(each, price.defaultTiers),
+  })
   const worstCost = quote(price.rule, bounds, heldFacts)
   const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
   return {

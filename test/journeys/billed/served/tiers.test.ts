@@ -539,6 +539,38 @@ t.test('unpriced tiers: those in extra_body, and other models of the provider', 
   }
 })
 
+t.test('tier in the body and another in extra_body: held and charged at the dearer', async t => {
+  const client = CLIENTS['openai-chat'] as Client
+  const tiers = (body: string, inner: string) => ({
+    service_tier: body,
+    extra_body: { service_tier: inner },
+  })
+  for (const [name, wish, report, cost] of [
+    ['openai-chat', tiers('priority', 'flex'), {}, 4],
+    ['openai-chat', tiers('flex', 'priority'), {}, 4],
+    ['openai-chat', tiers('priority', 'default'), {}, 4],
+    ['openai-chat', tiers('flex', 'default'), {}, 2],
+    ['openai-chat', tiers('auto', 'flex'), {}, 2],
+    ['openai-chat', tiers('flex', 'flex'), {}, 1],
+    ['openai-chat', tiers('priority', 'flex'), { service_tier: 'flex' }, 1],
+    ['openai-chat', tiers('flex', 'priority'), { service_tier: 'priority' }, 4],
+    ['openai-chat', { service_tier: 'flex', serviceTier: 'priority' }, {}, 4],
+    // This target gets the tier of the body alone.
+    ['openai-responses', tiers('priority', 'flex'), {}, 4],
+    ['openai-responses', tiers('flex', 'priority'), {}, 1],
+  ] as const)
+    for (const isStream of [false, true]) {
+      const provider = PROVIDERS[name] as Provider
+      await upstream.script(name, isStream ? provider.stream(report) : provider.plain(report))
+      const { response, body, id } = await ask(client, `m-${name}`, isStream, wish)
+      t.equal(response.status, 200, body)
+      const row = await chargeOf(id)
+      const what = JSON.stringify([name, wish, report, isStream])
+      t.equal(units(row?.amount), cost, what)
+      t.equal(row.uncollected, 0, what)
+    }
+})
+
 t.test('other models: names of the provider, of which the client knows an alias', async t => {
   const client = CLIENTS['openai-chat'] as Client
   await upstream.script('openai-chat', [WHOLE, ...chat.plain({})])
