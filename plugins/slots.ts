@@ -263,13 +263,15 @@ export interface EarlyReply {
  *  request gets from then on; the reply itself replaces it. Set by `idempotency` for a request with
  *  a key. */
 export const EARLY_REPLY: Slot<(reply: EarlyReply) => void> = { name: 'early-reply' }
-/** Returns the statement that uses up the key of the request, for the transaction of its effect.
- *  `isReplayed`: whether a repetition gets the reply; otherwise it is refused. Set by `idempotency`
- *  for a request with a key. */
-export const USE_KEY: Slot<(isReplayed: boolean) => Statement> = { name: 'use-key' }
-/** The reply may show a secret: no repetition gets it unless USE_KEY permits that. Set by
- *  `account` and `console`. */
-export const MAY_SHOW_SECRET: Slot<boolean> = { name: 'may-show-secret' }
+/** The Idempotency-Key of a request. */
+export interface KeyUse {
+  /** Whether the reply may show a secret: it is not stored then, and a repetition is refused. */
+  mayShowSecret: boolean
+  /** The statement that uses up the key, for the transaction of the effect. */
+  useUp(): Statement
+}
+/** Set by `idempotency` for a request with a key. */
+export const KEY_USE: Slot<KeyUse> = { name: 'key-use' }
 
 /** The charge of a call. */
 export interface Charge {

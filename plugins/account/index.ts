@@ -3,8 +3,8 @@
 
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { withholdReply } from '../operator/operation.ts'
 import { withKnownParameters } from '../schema/known-parameters.ts'
-import { MAY_SHOW_SECRET } from '../slots.ts'
 import { ABOUT, isStrict } from './about.ts'
 import { commands } from './command.ts'
 import { ownLogs, tokenLogs } from './new-api/logs.ts'
@@ -61,7 +61,7 @@ export default {
     return {
       answers: true,
       handle(exchange) {
-        exchange.slots.set(MAY_SHOW_SECRET, true)
+        withholdReply(exchange)
         return handle(exchange)
       },
       describe: () => about,

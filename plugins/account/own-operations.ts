@@ -9,7 +9,7 @@ import { OPERATIONS } from '../operator/table.ts'
 import { validatorOf } from '../schema/compile.ts'
 import { refuseOtherTypes } from '../schema/json-body.ts'
 import { envelopeOf, json, nullable, query, text } from '../shapes.ts'
-import { USE_KEY } from '../slots.ts'
+import { KEY_USE } from '../slots.ts'
 import { answerSuccess, type ViewFactory } from './response.ts'
 
 /** The arguments that a customer sends in the query or the body. */
@@ -60,8 +60,8 @@ const viewFrom =
       const path = inPath === undefined ? {} : { [inPath]: numberIn(exchange) }
       const who = member ? `${member.name} of ${name}` : name
       const actor = { via: 'own account', name: who, ...originOf(exchange, account) } as const
-      const useKey = exchange.slots.get(USE_KEY)
-      const caller = { host, actor, own: id, member, useKey }
+      const keyUse = exchange.slots.get(KEY_USE)
+      const caller = { host, actor, own: id, member, keyUse }
       const { data, next } = await runOperation(operation, { ...args, ...fixed, ...path }, caller)
       const page = next === undefined ? {} : { next }
       answerSuccess(exchange, { data: data as Json, ...page }, status)

@@ -3,8 +3,9 @@
 import { oneOf } from '../../engine/config/shape.ts'
 import { isFields, routesIn } from '../../engine/kit.ts'
 import type { Document, Exchange, Host, Plugin, Report, Stage } from '../../engine/plugin.ts'
+import { withholdReply } from '../operator/operation.ts'
 import { isValidated } from '../schema/route-option.ts'
-import { CONSOLE, MAY_SHOW_SECRET } from '../slots.ts'
+import { CONSOLE } from '../slots.ts'
 import { describeConsole } from './about.ts'
 import { adminListenerEndpoints, adminView } from './admin/serve.ts'
 import { file, folder, home, page } from './app-files.ts'
@@ -52,7 +53,7 @@ export default {
       handle(exchange) {
         // Operators' scripts use these endpoints, too.
         if (name !== 'admin') exchange.slots.set(CONSOLE, true)
-        exchange.slots.set(MAY_SHOW_SECRET, true)
+        withholdReply(exchange)
         return handle(exchange)
       },
       describe: () => describeConsole(name, host.route.pattern),

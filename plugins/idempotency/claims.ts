@@ -5,6 +5,7 @@ import type {
   Bytes,
   Database,
   Exchange,
+  Fault,
   Headers,
   Log,
   Membership,
@@ -19,9 +20,20 @@ import {
   expireKey,
   freeKey,
   type KeyName,
+  PENDING,
   RESPONSE,
   replay,
+  WITHHELD,
 } from './statements.ts'
+
+/** ms after which a process that has not stored its response has ended. */
+const PENDING_TIME = 10_000
+const notStored = ({ status, claimed }: Row, largest: number, now: number): Fault => {
+  if (status === WITHHELD) return fault('IDEMPOTENCY_REPLY_WITHHELD')
+  if (status !== PENDING) return fault('IDEMPOTENCY_REPLY_TOO_LARGE', [largest])
+  const isRunning = now - Number(claimed) < PENDING_TIME
+  return fault(isRunning ? 'IDEMPOTENCY_IN_FLIGHT' : 'IDEMPOTENCY_REPLY_LOST')
+}
 
 type Store = Pick<Database, 'write' | 'read' | 'now'>
 interface Claimant extends Pick<Exchange, 'id' | 'cut'> {
@@ -82,7 +94,7 @@ export class Claims {
         await writeWithRetry(this.#database, [expireKey(request)], ADMISSION_TIMEOUT)
         continue
       }
-      const storedResponse = await this.#responseOf(row, request, body, largest)
+      const storedResponse = await this.#responseOf(row, request, { body, largest, now })
       if (storedResponse) return storedResponse
     }
     throw fault('IDEMPOTENCY_IN_FLIGHT')
@@ -142,12 +154,15 @@ export class Claims {
   async #responseOf(
     row: Row,
     request: string,
-    body: string,
-    largest: number,
+    {
+      body,
+      largest,
+      now,
+    }: { readonly body: string; readonly largest: number; readonly now: number },
   ): Promise<StoredResponse | undefined> {
     if (row.body !== body) throw fault('IDEMPOTENCY_MISMATCH')
     if (row.status === null) throw fault('IDEMPOTENCY_IN_FLIGHT')
-    if (!row.whole) throw fault('IDEMPOTENCY_REPLY_TOO_LARGE', [largest])
+    if (!row.whole) throw notStored(row, largest, now)
     await writeWithRetry(this.#database, [replay(request)], ADMISSION_TIMEOUT)
     const [reply] = await this.#database.read(RESPONSE, [request])
     return (

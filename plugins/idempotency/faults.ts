@@ -17,7 +17,15 @@ export const fault = errors({
   ],
   IDEMPOTENCY_REPLY_TOO_LARGE: [
     410,
-    'The request with this Idempotency-Key was completed, but its response is not stored: it exceeds %d bytes, or may show a secret. Use a new key to run it again.',
+    'The request with this Idempotency-Key was completed, but its response is not stored: it exceeds %d bytes. Use a new key to run it again.',
+  ],
+  IDEMPOTENCY_REPLY_WITHHELD: [
+    410,
+    'The request with this Idempotency-Key was completed. Its response is not stored, since it may show a secret. See what it made before you use a new key.',
+  ],
+  IDEMPOTENCY_REPLY_LOST: [
+    410,
+    'The request with this Idempotency-Key was completed, but the gateway stopped before its response was stored. See what it changed before you use a new key.',
   ],
   IDEMPOTENCY_LOST: [
     503,

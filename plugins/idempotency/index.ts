@@ -11,13 +11,13 @@ import type {
   Statement,
 } from '../../engine/plugin.ts'
 import type { BodyRecorder } from '../conversion/body-recorder.ts'
-import { ACCOUNT, EARLY_REPLY, MAY_SHOW_SECRET, STREAM_ERRORED, USE_KEY } from '../slots.ts'
+import { ACCOUNT, EARLY_REPLY, KEY_USE, type KeyUse, STREAM_ERRORED } from '../slots.ts'
 import { isUndelivered, Undo } from '../undo/undo.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
 import { digestOf } from './request-digest.ts'
 import { earlyResponse, laterResponse, responseRecorder } from './response-recorder.ts'
-import { forgetKey, freeKey, storeResponse } from './statements.ts'
+import { forgetKey, freeKey, useUp } from './statements.ts'
 import { migrations } from './tables.ts'
 
 const HEADER = 'idempotency-key'
@@ -45,8 +45,8 @@ const OPTIONS = anyOf(
 
 export default {
   schema: OPTIONS.schema,
-  // `meter` and `responses` must not see a replay; `auth` sets the account that owns the key.
-  before: ['responses', 'meter'],
+  // None of these may see a replay; `auth` sets the account that owns the key.
+  before: ['responses', 'meter', 'account', 'console'],
   after: ['auth'],
   migrations,
   setup(options, host) {
@@ -72,8 +72,9 @@ export default {
   },
 } satisfies Plugin<RawOf<typeof OPTIONS>>
 
-/** Nothing happens twice. */
-const isRead = ({ request: { method } }: Exchange): boolean => method === 'GET' || method === 'HEAD'
+/** GET and HEAD of a route that takes other methods too change nothing, and need no key. */
+const isRead = ({ request: { method }, route }: Exchange): boolean =>
+  (method === 'GET' || method === 'HEAD') && route.method !== method
 
 const DESCRIPTION: RouteDescription = {
   parameters: [
@@ -132,21 +133,22 @@ const runOnce = async (
     call.hasReply = true
     writes.add(earlyResponse(id, reply))
   })
-  slots.set(USE_KEY, isReplayed => {
-    call.hasEffect = true
-    if (isReplayed) slots.set(MAY_SHOW_SECRET, false)
-    return storeResponse(id, NO_CONTENT, '{}', undefined)
-  })
+  const keyUse: KeyUse = {
+    mayShowSecret: false,
+    useUp() {
+      call.hasEffect = true
+      return useUp(id, keyUse.mayShowSecret)
+    },
+  }
+  slots.set(KEY_USE, keyUse)
   try {
     await next()
   } catch (error) {
     if (!call.isEarly) writes.add(freeKey(id))
     throw error
   }
-  await storeReply(claims, exchange, call, slots.get(MAY_SHOW_SECRET) ? 0 : largest)
+  await storeReply(claims, exchange, call, largest)
 }
-/** The status of a key that is used up before its response is known. */
-const NO_CONTENT = 204
 
 /** The response is stored at its end, in one transaction with what the stages have written; one
  *  that has an early reply, before it begins. */
@@ -156,6 +158,8 @@ const storeReply = async (
   call: Call,
   largest: number,
 ): Promise<void> => {
+  const mayShowSecret = slots.get(KEY_USE)?.mayShowSecret === true
+  if (call.hasEffect && mayShowSecret) return
   // The response of a stage, not of an upstream: reading it early costs no streaming.
   const ownBody = attempts === 0 && reply.body instanceof Uint8Array ? reply.body : undefined
   if (call.isEarly || call.hasEffect) {
@@ -169,7 +173,7 @@ const storeReply = async (
     writes.add(statement)
   }
   const hasFailed = () => slots.get(STREAM_ERRORED) === true
-  call.recorder = responseRecorder({ request: id, reply, largest, hasFailed, add })
+  call.recorder = responseRecorder({ request: id, reply, largest, mayShowSecret, hasFailed, add })
   reply.through(call.recorder)
   if (ownBody) await reply.bytes(ownBody.length)
 }

@@ -2,13 +2,14 @@
 import type { Bytes, Headers, Reply, Statement } from '../../engine/plugin.ts'
 import { BodyRecorder } from '../conversion/body-recorder.ts'
 import type { EarlyReply } from '../slots.ts'
-import { forgetUnseen, freeKey, replaceResponse, storeResponse } from './statements.ts'
+import { forgetUnseen, freeKey, replaceResponse, storeResponse, useUp } from './statements.ts'
 
 export interface RecorderOptions {
   readonly request: string
   readonly reply: Reply
   /** Bytes. */
   readonly largest: number
+  readonly mayShowSecret: boolean
   /** Whether the response ends with an error inside its body. */
   hasFailed(): boolean
   /** Adds to the list that must be durable before the last byte. */
@@ -60,9 +61,10 @@ export const responseRecorder = (options: RecorderOptions): BodyRecorder => {
 }
 /** `body`: undefined where it is too large to be stored. */
 const statementOf = (
-  { request, reply, hasFailed }: RecorderOptions,
+  { request, reply, mayShowSecret, hasFailed }: RecorderOptions,
   body: Bytes | undefined,
 ): Statement => {
   if (!isFinal(reply.status) || hasFailed()) return freeKey(request)
+  if (mayShowSecret) return useUp(request, true)
   return storeResponse(request, reply.status, headersOf(reply), body)
 }

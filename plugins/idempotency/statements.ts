@@ -92,6 +92,11 @@ export const storeResponse = (
   rows: 1,
   otherwise: 'IDEMPOTENCY_LOST',
 })
+/** Statuses of keys that are used up and have no response: it is not stored, or not yet. */
+export const WITHHELD = 204
+export const PENDING = 102
+export const useUp = (request: string, mayShowSecret: boolean): Statement =>
+  storeResponse(request, mayShowSecret ? WITHHELD : PENDING, '{}', undefined)
 /** Replaces a stored response by a later one of the same request. */
 export const replaceResponse = (
   request: string,

@@ -17,7 +17,7 @@ import type { Actor, Change } from '../action-log/action.ts'
 import { recordAction } from '../action-log/record.ts'
 import type { Access } from '../credentials/members.ts'
 import type { Shape as View } from '../shapes.ts'
-import type { Account, Member } from '../slots.ts'
+import { type Account, KEY_USE, type KeyUse, type Member } from '../slots.ts'
 
 /** `operator`: the command line and /api/admin. `own`: the customer's endpoints, for the account of
  *  the caller only. */
@@ -40,6 +40,12 @@ const credentialOf = ({ key, token, session }: Account): string | undefined => {
   if (session !== undefined) return `session ${session}`
   if (token !== undefined) return `system token ${token}`
   return key && `key ${key.id}`
+}
+
+/** The reply may show a secret, until an operation says that its result shows none. */
+export const withholdReply = ({ slots }: Exchange): void => {
+  const keyUse = slots.get(KEY_USE)
+  if (keyUse) keyUse.mayShowSecret = true
 }
 
 export type { Actor }
@@ -103,8 +109,8 @@ export interface Definition<A extends Arguments, Data> {
   readonly scope: Scope
   /** It changes nothing. */
   readonly reads?: true
-  /** Its result shows no secret: a repetition with the same Idempotency-Key gets it again. */
-  readonly replays?: true
+  /** Its result shows a secret: no repetition with the same Idempotency-Key gets it. */
+  readonly showsSecret?: true
   /** It writes files of the configuration: over HTTP only if the console may edit them. */
   readonly edits?: true
   /** It shows prompts or secrets: a row of the log of actions names what it shows. */
@@ -158,16 +164,16 @@ interface Caller {
   readonly actor: Actor
   readonly own?: number
   readonly member?: Member | undefined
-  /** See the slot USE_KEY. */
-  readonly useKey?: ((isReplayed: boolean) => Statement) | undefined
+  readonly keyUse?: KeyUse | undefined
 }
 /** Runs an operation with arguments that fit its schema. Resolves to its result, and to what it
  *  changed. */
 export const runOperation = async (
   operation: Operation,
   args: Json,
-  { host, actor, own, member, useKey }: Caller,
+  { host, actor, own, member, keyUse }: Caller,
 ): Promise<Result & { readonly changes: readonly Change[] }> => {
+  if (keyUse) keyUse.mayShowSecret = operation.showsSecret === true
   const changes: Change[] = []
   const { database } = host
   const record = (list: readonly Statement[], change: Change) =>
@@ -177,7 +183,7 @@ export const runOperation = async (
     pages: (sql, values, size) => database.pages(sql, values, size),
     now: () => database.now(),
     async change(list, change) {
-      const used = useKey ? [useKey(operation.replays === true)] : []
+      const used = keyUse ? [keyUse.useUp()] : []
       const rows = await record([...list, ...used], change)
       changes.push(change)
       return rows.slice(0, list.length)

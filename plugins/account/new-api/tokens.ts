@@ -7,7 +7,7 @@ import { originOf, runOperation } from '../../operator/operation.ts'
 import { OPERATIONS } from '../../operator/table.ts'
 import { validatorOf } from '../../schema/compile.ts'
 import { refuseOtherTypes } from '../../schema/json-body.ts'
-import { USE_KEY } from '../../slots.ts'
+import { KEY_USE } from '../../slots.ts'
 import type { OwnKey } from '../../views.ts'
 import { fault } from '../faults.ts'
 import { numberIn } from '../own-operations.ts'
@@ -38,7 +38,7 @@ const run = async (
     actor,
     own: id,
     member,
-    useKey: exchange.slots.get(USE_KEY),
+    keyUse: exchange.slots.get(KEY_USE),
   })
 }
 const PAGE = 1_000

@@ -1,10 +1,11 @@
 /** The form of the endpoints of operators. One table of them serves `/api/admin/*` and the admin
  *  listener. */
 
-import type { HostBase, Json, Statement } from '../../../engine/plugin.ts'
+import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { queryFault } from '../../operator/faults.ts'
 import type { Actor } from '../../operator/operation.ts'
 import type { Shape } from '../../shapes.ts'
+import type { KeyUse } from '../../slots.ts'
 
 export interface AdminCall {
   readonly query: URLSearchParams
@@ -16,8 +17,7 @@ export interface AdminCall {
   readonly account?: number
   /** Its credential, address and request id, as far as they are known. */
   readonly origin?: Pick<Actor, 'credential' | 'address' | 'request'>
-  /** See the slot USE_KEY. */
-  readonly useKey?: ((isReplayed: boolean) => Statement) | undefined
+  readonly keyUse?: KeyUse | undefined
 }
 export interface AdminEndpoint {
   /** One sentence, for the list of endpoints and for the OpenAPI. */

@@ -24,7 +24,7 @@ const endpointFrom = (operation: Operation): AdminEndpoint => {
   const run: AdminEndpoint['run'] = async (call, host) => {
     if (operation.edits && !mayEdit(host)) throw fault('ADMIN_EDIT')
     const args = reads ? argumentsIn(call.query, schema, name, host) : call.body
-    const caller = { host, actor: actorOf(call), useKey: call.useKey }
+    const caller = { host, actor: actorOf(call), keyUse: call.keyUse }
     const { data, next, changes } = await runOperation(operation, args, caller)
     return {
       data: asJson(data),

@@ -5,7 +5,7 @@ import { recordAction } from '../../action-log/record.ts'
 import { originOf } from '../../operator/operation.ts'
 import { validatorOf } from '../../schema/compile.ts'
 import { refuseUnknownParameters } from '../../schema/known-parameters.ts'
-import { ACCOUNT, USE_KEY } from '../../slots.ts'
+import { ACCOUNT, KEY_USE } from '../../slots.ts'
 import { fault } from '../faults.ts'
 import { consoleSettings } from '../section.ts'
 import type { AdminCall, AdminResult } from './endpoint.ts'
@@ -80,7 +80,7 @@ export const adminView =
     const account = slots.need(ACCOUNT)
     const { account: id, ...origin } = originOf(exchange, account)
     const caller = { actor: account.name, ...(id !== undefined && { account: id }), origin }
-    const call = { query: request.query, body, ...caller, useKey: slots.get(USE_KEY) }
+    const call = { query: request.query, body, ...caller, keyUse: slots.get(KEY_USE) }
     const { data, next } = await run(name, call, host)
     const page = next === undefined ? {} : { next }
     exchange.answer(200, { success: true, message: '', data, ...page }, headers)

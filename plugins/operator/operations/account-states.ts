@@ -29,6 +29,7 @@ export const accountsLink = operation({
   summary: 'Makes a link that signs an account in to the console once, within 24 hours.',
   scope: 'operator',
   arguments: ONLY_ACCOUNT,
+  showsSecret: true,
   result: row({ account: word, url: word, expires: time }),
   command: {
     arguments: 'NAME',

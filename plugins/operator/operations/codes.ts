@@ -37,6 +37,7 @@ const create = operation({
     },
     {},
   ),
+  showsSecret: true,
   result: listOf(row({ ...CODE_COLUMNS, code: word })),
   command: {
     arguments: 'AMOUNT',
@@ -144,7 +145,6 @@ const redeemOwn = operation({
   name: 'codes redeem',
   summary: 'Redeems a code for credit.',
   scope: 'own',
-  replays: true,
   arguments: object(
     undefined,
     { code: required(text('The code, in any case, with or without dashes.', { maxLength: 64 })) },

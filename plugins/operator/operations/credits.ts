@@ -26,7 +26,6 @@ const pay = operation({
   name: 'credits create',
   summary: 'Credits a payment once, however often it is reported.',
   scope: 'operator',
-  replays: true,
   arguments: object(
     undefined,
     {

@@ -65,6 +65,7 @@ const create = operation({
       maxLength: 512,
     }),
   }),
+  showsSecret: true,
   result: CREATED,
   own: ownForms(
     noun => `create-${noun}`,
@@ -138,6 +139,7 @@ const rotate = operation({
   summary: ROTATE,
   scope: 'both',
   arguments: object(undefined, { key: KEY_NUMBER, kind: KIND, overlap: OVERLAP }, {}),
+  showsSecret: true,
   result: row({ ...KEY_COLUMNS, kind: oneOf('key', 'system-token'), earlier: EARLIER }),
   own: ownForms(noun => `rotate-${noun}`, ROTATE, { access: 'use', inPath: 'key' }),
   command: {

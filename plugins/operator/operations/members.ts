@@ -131,6 +131,7 @@ const membersInvite = operation({
     { account: ACCOUNT, name: required(ACCOUNT_NAME), role: required(ROLE) },
     {},
   ),
+  showsSecret: true,
   result: row({ ...MEMBER_COLUMNS, ...LINK }),
   own: [{ view: 'invite-member', status: 201 }],
   command: {
@@ -180,6 +181,7 @@ const membersLink = operation({
   summary: 'Makes another link that signs a member in once, within 24 hours.',
   scope: 'both',
   arguments: ONE,
+  showsSecret: true,
   result: row({ ...MEMBER_COLUMNS, ...LINK }),
   own: own('link'),
   command: {

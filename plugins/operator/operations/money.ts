@@ -30,7 +30,6 @@ const move = (
     name: `accounts ${verb}`,
     summary,
     scope: 'operator',
-    replays: true,
     arguments: object(
       undefined,
       { account: ACCOUNT, amount: amount('Units of the currency, above 0.'), note: NOTE },
@@ -59,7 +58,6 @@ const refund = operation({
   name: 'accounts refund',
   summary: 'Refunds the charge of a call.',
   scope: 'operator',
-  replays: true,
   earlier: 'POST charges/refund',
   arguments: object(
     undefined,
@@ -87,7 +85,6 @@ const overdraft = operation({
   name: 'accounts overdraft',
   summary: 'Sets how far below zero an account may go.',
   scope: 'operator',
-  replays: true,
   arguments: object(undefined, { account: ACCOUNT, amount: amount('Units of the currency.') }, {}),
   result: row(ACCOUNT_COLUMNS),
   command: {

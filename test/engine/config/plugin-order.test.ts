@@ -62,6 +62,8 @@ t.test('plugin order: a misplaced plugin is one problem with line, reason and re
 t.test('plugin order: every dependency of shipped plugins is declared', async t => {
   const cases: [name: string, where: 'before' | 'after', other: string][] = [
     ['model', 'before', 'auth'],
+    ['idempotency', 'after', 'account'],
+    ['idempotency', 'after', 'console'],
     ['validate', 'before', 'form'],
     ['limit', 'before', 'model'],
     ['idempotency', 'after', 'responses'],

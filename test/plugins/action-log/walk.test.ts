@@ -151,7 +151,11 @@ for (const { engine, database } of await startBoth(t, []))
       const before = await actionsIn(host)
       const result = await run(host, name, args, scope === 'own' ? { own: ann } : {})
       noteResult(previous, operation, result)
-      secrets.push(...(JSON.stringify(result)?.match(/\b(?:sk|st|ss|sl)-[\w-]{20,}/g) ?? []))
+      const text = JSON.stringify(result) ?? ''
+      const own = text.match(/\b(?:sk|st|ss|sl)-[\w-]{20,}/g) ?? []
+      secrets.push(...own)
+      const hasSecret = own.length > 0 || name === 'codes create'
+      t.equal(hasSecret, operation.showsSecret === true, `${name}: shows a secret`)
       const after = await actionsIn(host)
       const rows = after.slice(0, after.length - before.length)
       t.equal(rows.length, reads && !reveals ? 0 : 1, `${name}: rows`)
