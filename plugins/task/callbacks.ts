@@ -1,6 +1,7 @@
 /** Announces the states of a task at the URL of its customer: one delivery for each state, written
  *  in the transaction that changes the state. */
 import type { Bytes, HostBase, Row, Sql, Statement } from '../../engine/plugin.ts'
+import { withAccountNames } from '../credentials/statements.ts'
 import type { Attempt } from '../webhooks/delivery.ts'
 import type { DeliveryQueue } from '../webhooks/queue.ts'
 import { makeEventId } from '../webhooks/statements.ts'
@@ -67,10 +68,13 @@ const DUE = sql(
 )
 const NEXT = sql(
   'next',
-  `SELECT c.id, c.task, c.body, c.attempts, c.last, t.callback, t.callback_key
-   FROM task_callbacks c JOIN tasks t ON t.id = c.task
-   WHERE c.receiver = ? AND c.state = 'pending' AND c.due <= ? AND c.due <= ?
-   ORDER BY c.due, c.id LIMIT 1`,
+  withAccountNames(
+    `SELECT c.id, c.task, c.body, c.attempts, c.last, t.account, t.callback, t.callback_key
+     FROM task_callbacks c JOIN tasks t ON t.id = c.task
+     WHERE c.receiver = ? AND c.state = 'pending' AND c.due <= ? AND c.due <= ?
+     ORDER BY c.due, c.id LIMIT 1`,
+    'account',
+  ),
 )
 const PENDING = sql(
   'pending',

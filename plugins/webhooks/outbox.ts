@@ -1,6 +1,7 @@
 /** Sends the events of one queue, in one process of the installation. Receivers do not delay each
  *  other. */
 import type { Database, HostBase, Row } from '../../engine/plugin.ts'
+import { isDeletedName } from '../credentials/statements.ts'
 import { type Attempt, type DeliveryResult, deliver, logFieldsOf } from './delivery.ts'
 import { type DeliveryQueue, webhookQueue } from './queue.ts'
 import { delayBefore } from './schedule.ts'
@@ -28,6 +29,8 @@ const TIME_SLICE = 500
 const POLL_INTERVAL = 250
 /** ms until a failed write of a result is retried. */
 const RETRY_INTERVAL = 500
+/** Nobody gets a delivery of an account that was deleted. */
+const REMOVED: DeliveryResult = { outcome: 'removed' }
 const [GAUGE_INTERVAL, DELETE_INTERVAL, RETENTION] = [10_000, 3_600_000, 30 * 86_400_000]
 
 type Outbox = OutboxOptions & { readonly queue: DeliveryQueue }
@@ -145,7 +148,8 @@ const attempt = async (
   const { log, metrics, queue, random = Math.random } = options
   const request = await queue.requestOf(row)
   const startedAt = performance.now()
-  const result = await deliver(request, options, at)
+  const isOfDeleted = isDeletedName(String(row.account_name))
+  const result = isOfDeleted ? REMOVED : await deliver(request, options, at)
   const ms = Math.round(performance.now() - startedAt)
   queue.countAttempt(metrics, result.outcome)
   log.info({ ...logFieldsOf(request, result), ms }, queue.noun)
@@ -161,7 +165,8 @@ const nextOf = (
   random: number,
   delays: readonly number[],
 ) => {
-  const delay = outcome === 'delivered' ? undefined : delayBefore(remaining, random, wait, delays)
+  const isOver = outcome === 'delivered' || outcome === REMOVED.outcome
+  const delay = isOver ? undefined : delayBefore(remaining, random, wait, delays)
   return delay === undefined ? undefined : now + delay
 }
 

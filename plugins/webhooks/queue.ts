@@ -12,8 +12,8 @@ export interface DeliveryQueue {
   /** Receivers with due deliveries, healthy ones first: `receiver`, and `failing`. Parameters: now
    *  twice, row count. */
   readonly due: Sql
-  /** The next delivery of a receiver: `id`, `attempts`, `last`, and what the other members read.
-   *  Parameters: receiver, now twice. */
+  /** The next delivery of a receiver: `id`, `attempts`, `last`, the `account_name` if it is one of
+   *  an account, and what the other members read. Parameters: receiver, now twice. */
   readonly next: Sql
   /** `number` of pending deliveries, and the `oldest` due time. */
   readonly pending: Sql

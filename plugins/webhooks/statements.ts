@@ -1,6 +1,7 @@
 /** The statements of the outbox. Pure: callers combine them with their own in one list. */
 import { randomBytes } from 'node:crypto'
 import type { Sql, Statement } from '../../engine/plugin.ts'
+import { withAccountNames } from '../credentials/statements.ts'
 import type { Attempt } from './delivery.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `webhooks: ${name}`, text })
@@ -142,10 +143,13 @@ export const DUE = sql(
 /** The next event of one endpoint (parameters: endpoint, now twice). */
 export const NEXT = sql(
   'next',
-  `SELECT e.id, e.endpoint, e.body, e.attempts, e.last, p.url, p.secret FROM webhook_events e
-     JOIN webhook_endpoints p ON p.id = e.endpoint AND p.disabled IS NULL
-   WHERE e.endpoint = ? AND e.state = 'pending' AND e.due <= ? AND p.paused <= ?
-   ORDER BY e.due, e.id LIMIT 1`,
+  withAccountNames(
+    `SELECT e.id, e.endpoint, e.body, e.attempts, e.last, p.url, p.secret FROM webhook_events e
+       JOIN webhook_endpoints p ON p.id = e.endpoint AND p.disabled IS NULL
+     WHERE e.endpoint = ? AND e.state = 'pending' AND e.due <= ? AND p.paused <= ?
+     ORDER BY e.due, e.id LIMIT 1`,
+    'endpoint',
+  ),
 )
 export const PENDING = sql(
   'pending',

@@ -9,6 +9,7 @@ const LEVELS: Readonly<Record<string, number>> = {
   billing: 1,
   calls: 1,
   finders: 1,
+  webhooks: 1,
   catalogue: 2,
   ledger: 3,
   'action-log': 4,

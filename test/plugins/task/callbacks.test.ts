@@ -3,6 +3,7 @@
 
 import { createHmac } from 'node:crypto'
 import t from 'tap'
+import { deleteAccount } from '../../../plugins/credentials/statements.ts'
 import { decryptKey, encryptKey } from '../../../plugins/task/callback-key.ts'
 import { announce, CALLBACK_DELAYS } from '../../../plugins/task/callbacks.ts'
 import { viduCallback } from '../../../plugins/task/dialects/vidu-callback.ts'
@@ -84,6 +85,37 @@ for (const engine of ENGINES)
     t.notMatch(JSON.stringify(stored), KEY, 'no table has the key')
     t.ok(gateway.lines.some(line => line.includes(`127.0.0.1:${receiver.port}`)))
     t.notMatch(gateway.lines.join('\n'), new RegExp(`${KEY}|order=s`), 'no line of the log has it')
+    t.same(await gateway.findings(), [])
+  })
+
+for (const engine of ENGINES)
+  t.test(`callback on ${engine}: none is sent after the account was deleted`, async t => {
+    const gateway = await startTasks(t, engine)
+    const { database } = gateway
+    const receiver = await startReceiver(t)
+    const isDeleted = Promise.withResolvers<void>()
+    const states = statesOf('queueing', 'success')
+    gateway.here.script = async (request, count) => {
+      if (request.method === 'GET') await isDeleted.promise
+      return states(request, count)
+    }
+    await gateway.create({ callback_url: receiver.origin })
+    const [row] = await gateway.rows('SELECT account FROM tasks')
+    await database.write([
+      {
+        sql: {
+          name: 'account',
+          text: 'INSERT INTO accounts (id, name, role, created) VALUES (?, ?, ?, 1)',
+        },
+        values: [row?.account ?? 0, 'ann', 'customer'],
+      },
+    ])
+    await database.write(deleteAccount(Number(row?.account), 'ann', Date.now()))
+    isDeleted.resolve()
+    await eventually(async () => ((await keyColumn(gateway)) === null ? true : undefined))
+    t.match(await callbacksOf(gateway), [{ topic: 'success', state: 'failed', outcome: 'removed' }])
+    t.equal(receiver.received.length, 0)
+    t.match(await gateway.rows('SELECT state FROM charges'), [{ state: 'settled' }])
     t.same(await gateway.findings(), [])
   })
 

@@ -2,6 +2,11 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
+import {
+  createAccount,
+  deleteAccount,
+  suspendAccount,
+} from '../../../plugins/credentials/statements.ts'
 import { DELAYS } from '../../../plugins/webhooks/schedule.ts'
 import { replay } from '../../../plugins/webhooks/statements.ts'
 import { ok, publicAccess, startReceiver, status } from '../../helpers/money/receiver.ts'
@@ -30,6 +35,28 @@ for (const engine of ENGINES)
     t.match(desk.counts, ['webhook_attempts_total delivered'])
     t.notMatch(desk.lines.join('\n'), /token|s%2Fe|whsec|a%20b/, 'no secret in the log')
     t.match(desk.lines.join('\n'), `127.0.0.1:${receiver.port}`)
+  })
+
+for (const engine of ENGINES)
+  t.test(`outbox on ${engine}: an account that was deleted gets nothing more`, async t => {
+    const desk = await openDesk(t, engine)
+    const receiver = await startReceiver(t)
+    const now = Date.now()
+    for (const [index, name] of ['deleted', 'suspended'].entries()) {
+      await desk.database.write(createAccount({ name, role: 'customer' }, now))
+      await desk.endpoint(index + 1, receiver.origin)
+      await desk.event(`msg_${name}`, index + 1)
+    }
+    await desk.database.write(deleteAccount(1, 'deleted', now))
+    await desk.database.write(suspendAccount(2, now))
+    desk.start()
+    t.match(await desk.eventually('msg_suspended', isFinished), { state: 'delivered' })
+    t.match(await desk.eventually('msg_deleted', isFinished), { state: 'failed', attempts: 1 })
+    t.match(await desk.attempts('msg_deleted'), [{ outcome: 'removed' }])
+    t.same(
+      receiver.received.map(({ headers }) => headers['webhook-id']),
+      ['msg_suspended'],
+    )
   })
 
 t.test('outbox: the coding of a response does not change its meaning', async t => {
