@@ -95,7 +95,9 @@ export class Mover {
         : this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`, rule)
     const results = finishedResults(json, rule)
     if (results) return this.afterSuccess(answer, results, rule, { upstreamId })
-    await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
+    const reported = reportedUsage(answer, rule)
+    const due = Date.now() + rule.poll.first
+    await this.move({ state: 'submitted', upstreamId, due, ...(reported && { reported }) })
   }
   afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
     const again = NOT_SENT.has(fault.code) || rule.idempotency !== undefined
@@ -146,7 +148,7 @@ export class Mover {
     ids: Pick<Move, 'upstreamId'> = {},
   ): Promise<void> {
     if (rule.poll.needsResult && !holdsResult(results, rule)) return this.#failEmpty(ids)
-    const reported = reportedUsage(answer, rule)
+    const reported = reportedUsage(answer, rule, this.task.reported)
     const more = { ...ids, ...(reported && { reported }) }
     if (!rule.copies || sourcesIn(results).length === 0) return this.finish({ ...more, results })
     const state = this.task.state === 'failed' ? 'failed' : 'running'

@@ -58,13 +58,15 @@ export const holdsResult = (results: readonly Json[], { poll }: Pick<TaskRule, '
 /** Where answers name the model. */
 const MODEL_PLACES = ['/model', '/data/model']
 
-/** The results that the upstream reports. Numbers that no meter can have do not count. */
+/** The results that the upstream reports. Numbers that no meter can have do not count. `earlier`:
+ *  the report in the answer to the submit, which stands for members that this one leaves out. */
 export const reportedUsage = (
   { json, results }: Pick<UpstreamAnswer, 'json' | 'results'>,
   { poll }: Pick<TaskRule, 'poll'>,
+  earlier?: ReportedUsage,
 ): ReportedUsage | undefined => {
-  const meters: Record<string, number> = {}
-  const attributes: Record<string, string | number | boolean> = {}
+  const meters: Record<string, number> = { ...earlier?.meters }
+  const attributes: Record<string, string | number | boolean> = { ...earlier?.attributes }
   for (const [name, pointer] of poll.usage) {
     const value = readPointer(results, pointer) ?? readPointer(json, pointer)
     if (isMeter(name)) {
@@ -73,7 +75,7 @@ export const reportedUsage = (
     } else if (typeof value === 'number' || typeof value === 'boolean' || isShortText(value))
       attributes[name] = value as string | number | boolean
   }
-  const model = textIn(json, ...MODEL_PLACES)
+  const model = textIn(json, ...MODEL_PLACES) ?? earlier?.model
   const isEmpty = Object.keys(meters).length + Object.keys(attributes).length === 0
   if (model === undefined || !isStorable(model, MAX_MODEL_LENGTH))
     return isEmpty ? undefined : { meters, attributes }

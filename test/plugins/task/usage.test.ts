@@ -21,10 +21,11 @@ const chargeOf = async (
   body: object,
   polled: object,
   state = 'success',
+  submitted: object = {},
 ) => {
   const before = await gateway.spent()
   gateway.here.script = ({ method }) => ({
-    json: method === 'POST' ? { task_id: 'up' } : { state: 'success', ...polled },
+    json: method === 'POST' ? { task_id: 'up', ...submitted } : { state: 'success', ...polled },
   })
   const { status, json } = await gateway.create(body)
   if (status !== 200) throw new Error(JSON.stringify(json))
@@ -81,6 +82,24 @@ t.test('task usage: attributes of the report come before those of the request', 
   t.equal(charged, HELD_FILM)
   t.same(await gateway.findings(), [])
 })
+
+for (const engine of ENGINES)
+  t.test(`task usage on ${engine}: the answer to the submit stands for a silent poll`, async t => {
+    const gateway = await startTasks(t, engine, { poll: { ...POLL, usage } }, {}, [], models)
+    const film = { model: 'film', resolution: '1080p', duration: 4 }
+    const made = { duration: 8, size: '720p' }
+    for (const [submitted, polled, charged] of [
+      [{ made }, {}, 200_000_000n],
+      [{ made }, { made: { duration: 2 } }, 50_000_000n],
+      [{ made }, { made: { size: '1080p' } }, 400_000_000n], // at most the hold
+      [{ made: { duration: 0, size: '' } }, {}, 400_000_000n],
+      [{}, {}, 400_000_000n],
+    ] as const) {
+      const { charged: amount } = await chargeOf(gateway, film, films(polled), 'success', submitted)
+      t.equal(amount, charged, JSON.stringify([submitted, polled]))
+    }
+    t.same(await gateway.findings(), [])
+  })
 
 t.test('task usage: a resolution that the request leaves open is held at its dearest', async t => {
   const gateway = await startTasks(t, 'sqlite', { poll: { ...POLL, usage } }, {}, [], models)
