@@ -177,6 +177,8 @@ export interface AnswerFacts {
   /** The failure of a body that has no content: it reports an error, or lacks what every answer
    *  has. An empty answer with a finish reason is not a failure. */
   failure(body: Fields): ReportedError | undefined
+  /** Whether a body that is not JSON, such as audio, is a failure if it has no bytes. */
+  readonly needsBytes?: boolean
 }
 /** The meaning of a stream's events before its first content. */
 export type ContentFacts = Pick<

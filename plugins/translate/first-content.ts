@@ -94,14 +94,20 @@ class AnswerBeginning implements Beginning {
 }
 /** An answer that is not JSON, such as audio: its first bytes are content. */
 class BytesBeginning implements Beginning {
+  readonly #needsBytes: boolean
   readonly hasEvents = false
   readonly error = undefined
-  readonly hasEnded = false
   isDecided = false
+  hasEnded = false
+  constructor(needsBytes: boolean) {
+    this.#needsBytes = needsBytes
+  }
   read(bytes: Bytes): void {
     this.isDecided = bytes.length > 0
   }
-  finish(): void {}
+  finish(bytes: Bytes): void {
+    this.hasEnded = this.#needsBytes && bytes.length === 0
+  }
 }
 
 /** Waits for the first content; if no other target or key is left, for the first event. Returns the
@@ -153,8 +159,10 @@ export const awaitAnswer = (
 /** The same for an answer that is not JSON. */
 export const awaitBytes = (
   attempt: Attempt,
+  { answers }: Pick<Format, 'answers'>,
   startedAt: number,
-): Promise<ReportedError | undefined> => awaitChoice(attempt, new BytesBeginning(), startedAt)
+): Promise<ReportedError | undefined> =>
+  awaitChoice(attempt, new BytesBeginning(answers?.needsBytes === true), startedAt)
 
 const awaitChoice = async (
   attempt: Attempt,

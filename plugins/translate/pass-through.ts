@@ -76,7 +76,8 @@ export class PassThrough {
     { startedAt }: SentRequest,
   ): Promise<ReportedError | undefined> | undefined {
     const { stream, answers } = this.#format
-    if (!isJson(attempt.reply)) return attempt.isLast ? undefined : awaitBytes(attempt, startedAt)
+    if (!isJson(attempt.reply))
+      return attempt.isLast ? undefined : awaitBytes(attempt, this.#format, startedAt)
     if (this.#isArray(attempt)) return awaitElement(attempt, stream, startedAt)
     return answers && !attempt.isLast ? awaitAnswer(attempt, answers, startedAt) : undefined
   }
@@ -86,11 +87,12 @@ export class PassThrough {
   }
   #watchAnswer(attempt: Attempt, { offers, estimate }: AnswerOptions): void {
     const { reply } = attempt
+    const { answers } = this.#format
     const listener = this.#listen(attempt, { offers, estimate, isStream: false })
     // Formats that estimate their usage also have answers that are not JSON: audio, plain text.
     const how = estimate
-      ? { json: isJson(reply), isChecked: false }
-      : { json: true, isChecked: reply.status !== 204 }
+      ? { json: isJson(reply), isChecked: false, needsBytes: answers?.needsBytes === true }
+      : { json: true, isChecked: reply.status !== 204, needsBytes: false }
     const isHeld = how.json && attempt.isLast && !this.#isArray(attempt)
     const hold = isHeld ? holdOf(this.#log, this.#format, attempt) : undefined
     reply.through(new AnswerFilter(this.#marks, listener, { ...how, hold }))

@@ -4,7 +4,6 @@ import { type Fields, isFields } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import { openaiErrorIn } from '../openai-error.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { hasAny } from '../unanswered.ts'
 
 /** Returns the usage of an event of this `type`, and undefined for other events. */
 export const usageInEvent =
@@ -12,7 +11,11 @@ export const usageInEvent =
   (event: Fields): Fields | undefined =>
     event.type === type && isFields(event.usage) ? event.usage : undefined
 
-export const streamEndingWith = (type: string): Format['stream'] => {
+/** `isContent`: whether an event has content of the answer. */
+export const streamEndingWith = (
+  type: string,
+  isContent: (fields: Fields) => boolean,
+): Format['stream'] => {
   const endsStream = (event: SseEvent): boolean => eventFields(event)?.type === type
   return {
     usageMark: type,
@@ -22,9 +25,6 @@ export const streamEndingWith = (type: string): Format['stream'] => {
     afterEnd: 'dropped',
     completesWithoutTerminator: endsStream,
     error: openaiErrorIn,
-    carriesContent: event => {
-      const fields = eventFields(event) ?? {}
-      return endsStream(event) || hasAny(fields, ['delta', 'audio', 'text'])
-    },
+    carriesContent: event => isContent(eventFields(event) ?? {}),
   }
 }

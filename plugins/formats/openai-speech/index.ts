@@ -3,7 +3,7 @@
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
 import { NOTHING_SERVED } from '../served.ts'
-import { OPENAI_ERRORS } from '../unanswered.ts'
+import { hasAny, OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 import { metersOf, ownNames, speechEstimate } from './usage.ts'
 
@@ -25,6 +25,6 @@ export const openaiSpeech: Format = {
     estimate: speechEstimate,
   },
   served: NOTHING_SERVED,
-  stream: streamEndingWith(DONE),
-  answers: OPENAI_ERRORS,
+  stream: streamEndingWith(DONE, fields => hasAny(fields, ['audio', 'delta'])),
+  answers: { ...OPENAI_ERRORS, needsBytes: true },
 }

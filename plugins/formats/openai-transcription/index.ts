@@ -5,7 +5,7 @@ import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import { lenientObject } from '../fields.ts'
 import type { Format } from '../format.ts'
 import { servedOf } from '../served.ts'
-import { OPENAI_ERRORS } from '../unanswered.ts'
+import { hasAny, OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
 import { metersOf, ownNames, transcriptionEstimate } from './usage.ts'
 
@@ -31,6 +31,10 @@ export const openaiTranscription: Format = {
     members: ['model', 'x_groq'],
     read: fields => servedOf(lenientObject(fields, 'x_groq').id, fields.model),
   },
-  stream: streamEndingWith(DONE),
+  // The transcript of a silent file is empty.
+  stream: streamEndingWith(
+    DONE,
+    fields => fields.type === DONE || hasAny(fields, ['delta', 'text']),
+  ),
   answers: OPENAI_ERRORS,
 }

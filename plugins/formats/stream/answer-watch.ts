@@ -22,6 +22,8 @@ export class AnswerFilter implements Filter {
   readonly #extractor: FieldExtractor | undefined
   readonly #marks: WatchedMarks
   readonly #isChecked: boolean
+  readonly #needsBytes: boolean
+  #isEmpty = true
   readonly #listener: ResponseListener
   readonly #counter: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
   #hasFailed = false
@@ -33,16 +35,18 @@ export class AnswerFilter implements Filter {
   #start: Bytes[] = []
   #size = 0
   #timer: NodeJS.Timeout | undefined
-  /** `json`: the answer may have counts. `isChecked`: it must be an object or an array. */
+  /** `json`: the answer may have counts. `isChecked`: it must be an object or an array.
+   *  `needsBytes`: it must not be empty. */
   constructor(
     marks: WatchedMarks,
     listener: ResponseListener,
-    { json, isChecked, hold }: AnswerOptions,
+    { json, isChecked, needsBytes = false, hold }: AnswerOptions,
   ) {
     this.#extractor = json ? new FieldExtractor(marks.key, marks.servedKeys) : undefined
     this.#marks = marks
     this.#hold = hold
     this.#isChecked = isChecked
+    this.#needsBytes = needsBytes
     this.#listener = listener
     this.#counter = marks.count.countAnswer?.()
   }
@@ -73,6 +77,8 @@ export class AnswerFilter implements Filter {
     if (tail) this.#observe(tail)
     if (this.#isChecked && !this.#extractor?.isWhole)
       return this.fail(this.#listener.faultOf('UPSTREAM_UNREADABLE'), out)
+    if (this.#needsBytes && this.#isEmpty)
+      return this.fail(this.#listener.faultOf('UPSTREAM_EMPTY'), out)
     clearTimeout(this.#timer)
     if (this.#hold) return this.#endHeld(this.#hold, tail, out)
     this.#reportCounts()
@@ -105,6 +111,7 @@ export class AnswerFilter implements Filter {
     this.#listener.onServed(served.facts.read(fields))
   }
   #observe(chunk: Bytes): void {
+    if (chunk.length > 0) this.#isEmpty = false
     this.#extractor?.push(chunk)
     this.#counter?.push(chunk)
     this.#listener.onBytes(chunk, false)
@@ -120,6 +127,7 @@ export class AnswerFilter implements Filter {
 interface AnswerOptions {
   readonly json: boolean
   readonly isChecked: boolean
+  readonly needsBytes?: boolean
   readonly hold?: AnswerHold | undefined
 }
 const parse = (value: Bytes | undefined): Json | undefined => {

@@ -23,7 +23,7 @@ export interface ResponseListener {
    *  before it. */
   encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes
   /** Creates the fault of a stream without its end, or of an answer that cannot be read. */
-  faultOf(code: 'UPSTREAM_TRUNCATED' | 'UPSTREAM_UNREADABLE'): Fault
+  faultOf(code: 'UPSTREAM_TRUNCATED' | 'UPSTREAM_UNREADABLE' | 'UPSTREAM_EMPTY'): Fault
   /** The stream ends with an error. `reason`: the error that the gateway sends; absent if the
    *  client got the upstream's own. */
   onBroken(reason?: Fault): void

@@ -44,7 +44,7 @@ export class AttemptListener implements ResponseListener {
   onUsage(reported: ReportedCounts, whole: boolean): void {
     this.#usage.finish(whole, reported)
   }
-  faultOf(code: 'UPSTREAM_TRUNCATED' | 'UPSTREAM_UNREADABLE'): Fault {
+  faultOf(code: 'UPSTREAM_TRUNCATED' | 'UPSTREAM_UNREADABLE' | 'UPSTREAM_EMPTY'): Fault {
     return fault(code, code === 'UPSTREAM_UNREADABLE' ? [this.#format] : [])
   }
   onBroken(reason?: Fault): void {

@@ -60,18 +60,27 @@ const ERRORS: readonly object[] = [
   { object: 'error', message: 'later', type: 'server_error' },
 ]
 
-let bodies: Record<string, object> = {}
+/** Bodies by target; a text is sent as `type`. */
+let bodies: Record<string, object | string> = {}
+let type = ''
 let requests: string[] = []
 const url = await startHttpUpstream(t, async (request, response) => {
   for await (const _ of request);
   const target = request.url?.split('/')[1] ?? ''
   requests.push(target)
-  response.writeHead(200, { 'content-type': 'application/json' })
-  response.end(JSON.stringify(bodies[target]))
+  const body = bodies[target]
+  const isText = typeof body === 'string'
+  response.writeHead(200, { 'content-type': isText ? type : 'application/json' })
+  response.end(isText ? body : JSON.stringify(body))
 })
-const names = Object.keys(ENDPOINTS)
+/** The format of each endpoint. */
+const FORMATS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(ENDPOINTS).map(([name, { format }]) => [name, format])),
+  speech: 'openai-speech',
+}
+const names = Object.keys(FORMATS)
 const upstreamOf = (target: string, name: string): string =>
-  `  ${target}-${name}: { url: '${url}/${target}', key: k, health: { failures: 1000000 }, formats: [${ENDPOINTS[name]?.format}] }\n`
+  `  ${target}-${name}: { url: '${url}/${target}', key: k, health: { failures: 1000000 }, formats: [${FORMATS[name]}] }\n`
 const price = 'price: { calls: 5 }'
 const ROUTES = `
 pipeline: [errors, auth, model, idempotency, meter, translate, embed]
@@ -83,13 +92,18 @@ routes:
   - { path: POST /v1/embeddings, auth: key, model: body, idempotency: true, embed: openai, errors: openai }
   - { path: POST /v1/images/generations, auth: key, model: body, idempotency: true, translate: openai-images, errors: openai }
   - { path: POST /v1/rerank, auth: key, model: body, idempotency: true, translate: cohere-rerank, errors: openai }
+  - { path: POST /v1/audio/speech, auth: key, model: body, translate: openai-speech, errors: openai }
 `
 let customer: Customer
 t.before(async () => {
   customer = await prepareCustomer(ROUTES, 2_000_000_000_000n)
 })
 
-const ask = async ({ path, body }: Endpoint, model: string, idempotencyKey = model) => {
+const ask = async (
+  { path, body }: Pick<Endpoint, 'path' | 'body'>,
+  model: string,
+  idempotencyKey = model,
+) => {
   const response = await fetch(gateway.url + path, {
     method: 'POST',
     headers: {
@@ -137,4 +151,34 @@ for (const [name, endpoint] of Object.entries(ENDPOINTS))
     const again = await ask(endpoint, `alone-${name}`)
     t.same(again, { status: 200, replayed: null }, 'its key kept no failure')
     t.equal(await chargesOf(), ++charges)
+  })
+
+/** Answers without audio, and one with it, by content type. */
+const SPEECH = {
+  'text/event-stream': {
+    failures: [
+      'data: {"type":"speech.audio.done","usage":{"input_tokens":4,"output_tokens":0}}\n\n',
+      'data: {"type":"speech.audio.delta","audio":""}\n\ndata: {"type":"speech.audio.done"}\n\n',
+    ],
+    answer:
+      'data: {"type":"speech.audio.delta","audio":"AAAA"}\n\ndata: {"type":"speech.audio.done"}\n\n',
+  },
+  'audio/mpeg': { failures: [''], answer: 'audio' },
+}
+for (const [mime, { failures, answer }] of Object.entries(SPEECH))
+  t.test(`failed attempts of speech: ${mime} without audio costs nothing`, async t => {
+    const speech = { path: '/v1/audio/speech', body: { input: 'Rome', voice: 'alloy' } }
+    let charges = await chargesOf()
+    type = mime
+    for (const failure of failures) {
+      bodies = { a: failure, b: answer }
+      requests = []
+      await ask(speech, 'alone-speech')
+      t.same(requests, ['a'], failure)
+      t.equal(await chargesOf(), charges, `${failure} of the last target`)
+      requests = []
+      t.equal((await ask(speech, 'both-speech')).status, 200)
+      t.same(requests, ['a', 'b'], failure)
+      t.equal(await chargesOf(), ++charges, 'the answer of the second target alone')
+    }
   })

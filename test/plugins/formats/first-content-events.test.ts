@@ -36,7 +36,10 @@ const EVENTS: Readonly<
     ],
   ],
   'openai-speech': [
-    [{ type: 'speech.audio.delta', audio: '' }],
+    [
+      { type: 'speech.audio.delta', audio: '' },
+      { type: 'speech.audio.done', usage: { input_tokens: 4, output_tokens: 0 } },
+    ],
     [{ type: 'speech.audio.delta', audio: 'AAAA' }],
   ],
   'openai-transcription': [
