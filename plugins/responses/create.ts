@@ -19,7 +19,7 @@ import {
   storeStatements,
   undoStored,
 } from './storage-options.ts'
-import { PLAIN_STATEMENTS, storeWithCharge } from './store-with-charge.ts'
+import { failUnstored, PLAIN_STATEMENTS, storeWithCharge } from './store-with-charge.ts'
 import { unfinishedResponse } from './unfinished-response.ts'
 
 export class CreateStage implements Stage {
@@ -88,6 +88,7 @@ export class CreateStage implements Stage {
       return statements.length > 0
     }
     reply.through(new PlainRecorder(this.#limits.largest, onResponse))
+    if (storage.background) failUnstored(attempt)
   }
   #recordStream({ exchange, reply }: Attempt, storage: StorageRequest): void {
     let statements: readonly Statement[] = []

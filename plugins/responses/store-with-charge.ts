@@ -1,7 +1,8 @@
 /** Stores a plain response in the transaction of its charge: a response that is read whole before
  *  the meter would else be stored without one. */
-import type { Exchange, Slot, Statement } from '../../engine/plugin.ts'
+import type { Attempt, Exchange, Slot, Statement } from '../../engine/plugin.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
+import { UNANSWERED } from '../slots.ts'
 
 /** The writer of an exchange's response. */
 export const PLAIN_STATEMENTS: Slot<readonly Statement[]> = { name: 'plain response' }
@@ -13,6 +14,22 @@ export const storeWithCharge = ({ reply, slots, writes }: Exchange): void => {
     end(tail, out) {
       writes.add(...(slots.get(PLAIN_STATEMENTS) ?? []))
       out.end(tail)
+    },
+  })
+}
+
+/** For a call in the background, whose answer reaches its client through the store alone: an answer
+ *  that is not stored is a failure, and free. Call it behind the recorder of the answer. */
+export const failUnstored = ({ exchange: { slots }, reply }: Attempt): void => {
+  const isStored = (): boolean => (slots.get(PLAIN_STATEMENTS) ?? []).length > 0
+  reply.through({
+    write(chunk, out) {
+      if (isStored()) out.write(chunk)
+    },
+    end(tail, out) {
+      if (isStored()) return out.end(tail)
+      slots.set(UNANSWERED, true)
+      out.end()
     },
   })
 }

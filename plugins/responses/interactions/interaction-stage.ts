@@ -10,7 +10,7 @@ import { Undo } from '../../undo/undo.ts'
 import type { BackgroundCalls } from '../background-calls.ts'
 import { recordAnswer } from '../record-answer.ts'
 import { readBackground, type StorageLimits } from '../storage-options.ts'
-import { storeWithCharge } from '../store-with-charge.ts'
+import { failUnstored, storeWithCharge } from '../store-with-charge.ts'
 import { agentRequest, cancelWithCall, checkAgent, namesAgent } from './agent-call.ts'
 import { InteractionAssembler } from './interaction-assembler.ts'
 import {
@@ -109,6 +109,7 @@ export class InteractionStage implements Stage {
       })
     const Filter = isEventStream(reply) ? StreamMemberFilter : PlainMemberFilter
     reply.through(new Filter(ID, storage?.id ?? idOf(exchange)))
+    if (storage?.background) failUnstored(attempt)
   }
   explain(): Json {
     return { lifetime: this.#limits.lifetime, largest: this.#limits.largest }

@@ -89,6 +89,15 @@ for (const [model, answer] of Object.entries(ANSWERS)) {
     const failed = await until(await start(model), 'failed')
     t.match(failed, { errors: [{ code: String, message: /no such thing/ }] })
   })
+
+  t.test(`background interaction on ${model}: an answer too large to store is free`, async t => {
+    for (const size of [262_000, 400_000]) {
+      await upstream.script(model, plainReply(answer('B'.repeat(size))))
+      const { id } = await until(await start(model), 'failed')
+      await eventually(async () => ((await charge(id))?.state === 'open' ? undefined : true))
+      t.match(await charge(id), { state: 'released' }, `${size} characters`)
+    }
+  })
 }
 
 t.test('background interaction: a tier without a price is left out, and named', async t => {

@@ -256,3 +256,14 @@ t.test('stopped background calls: failed after a crash without a stored call', a
   await interactions.create({ ...next, previous_interaction_id: interaction.id })
   t.match(JSON.stringify((await sentBody('cl')).messages), /First.*Go on/)
 })
+
+t.test('background call: an answer that cannot be stored fails, and is not charged', async t => {
+  for (const size of [262_000, 400_000]) {
+    await upstream.script('gp', plainReply(responseBody('resp_large', 'B'.repeat(size))))
+    const { id } = await mine.responses.create({ model: 'gp', input: 'Think', background: true })
+    const failed = await until(id, 'failed')
+    t.match(failed.error, { message: /size limit/ }, `${size} characters`)
+    await eventually(async () => ((await charge(id))?.state === 'open' ? undefined : true))
+    t.match(await charge(id), { state: 'released' }, `${size} characters`)
+  }
+})
