@@ -29,8 +29,9 @@ export const callUpstream = async (
   task: Task,
   { call, body, headers = {} }: UpstreamCall,
 ): Promise<UpstreamAnswer> => {
-  const id = encodeURIComponent(task.upstreamId ?? '')
-  const path = call.path.replaceAll('{id}', id).replaceAll('{task}', task.id)
+  const path = call.path
+    .replaceAll('{id}', pathOf(task.upstreamId ?? ''))
+    .replaceAll('{task}', task.id)
   const reply = await host.run(task.route, {
     after: 'task',
     id: `${task.request}_${task.attempts}`,
@@ -47,6 +48,15 @@ export const callUpstream = async (
   })
   return { status: reply.status, headers: reply.headers, json: await jsonOf(reply) }
 }
+/** The id in a path. An id such as `models/x/operations/y` is several segments: Google takes no `/`
+ *  that is encoded. One with segments that a client or a proxy would resolve is a single one. */
+const pathOf = (id: string): string => {
+  const segments = id.split('/')
+  return segments.some(each => RESOLVED.has(each))
+    ? encodeURIComponent(id)
+    : segments.map(encodeURIComponent).join('/')
+}
+const RESOLVED: ReadonlySet<string> = new Set(['', '.', '..'])
 /** Asks the upstream to cancel the task. False if the route has no such call, the call fails or the
  *  upstream refuses. */
 export const cancelUpstream = async (

@@ -100,15 +100,16 @@ export class UpstreamTasks implements TaskRoute {
   }
   /** Asks for a submit whose answer was lost. */
   async #find(mover: Mover, { call, id, absent }: NonNullable<TaskRule['find']>): Promise<void> {
-    const { failures, deadline } = mover.task
+    const { failures, deadline, started = Date.now() } = mover.task
     if (Date.now() > deadline)
       return mover.loseTrack('the upstream could not be asked for it', this.rule)
     const { first, longest } = this.rule.poll
     const delay = backOff(mover.task, first, longest)
     const answer = await callUpstream(this.#host, mover.task, { call }).catch(() => undefined)
+    const isOverdue = Date.now() > started + (this.rule.unknownAfter ?? Number.POSITIVE_INFINITY)
     // A call that fails does not show that the upstream has no such task.
     if (!answer || (answer.status >= 300 && answer.status !== absent))
-      return mover.retry(delay, failures)
+      return isOverdue ? mover.releaseUnknown(this.rule) : mover.retry(delay, failures)
     const upstreamId = answer.status < 300 ? textAt(answer.json, id) : undefined
     if (upstreamId !== undefined) return mover.goOn(upstreamId, this.rule)
     // The upstream may list a request some time after it came.

@@ -116,6 +116,7 @@ const CI_TESTS = [
   'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
   'journeys/inside-formats/{audio-declared,cohere-chat,images-*,preset-conversations}.test.ts',
   'journeys/inside-formats/{sandbox-targets,upstream-keys,video-upload}.test.ts',
+  'journeys/money/task-races.test.ts',
   'journeys/shipped/{audio-*,dropped-settings,embedding-settings,ent-errors,file-ids,image*}.test.ts',
   'journeys/shipped/{openai-videos,refused-requests}.test.ts',
   'journeys/stored/{affinity,interactions,item-references}.test.ts',

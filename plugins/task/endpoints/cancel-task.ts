@@ -32,8 +32,7 @@ export const cancelTask = async (
 ): Promise<void> => {
   const rule = runner.ruleOf(before)
   // A submit mostly ends soon, and leaves the task in another state.
-  if (before.state !== 'submitting' && !mayEnd(before, rule))
-    throw faults.notCancellable(before.state)
+  if (!mayEnd(before, rule)) throw faults.notCancellable(before.state)
   const process = await host.membership.name()
   /** After a failed write the task may belong to this process: its runner goes on with it. */
   const keepGoing = <T>(write: Promise<T>): Promise<T> =>
@@ -47,8 +46,7 @@ export const cancelTask = async (
   if (!task) throw faults.notCancellable(before.state)
   const mover = new Mover(host, task, process, () => false)
   const isCancelled =
-    task.state === 'accepted' ||
-    task.state === 'unknown' ||
+    ENDS_AT_ONCE.has(task.state) ||
     (rule !== undefined && mayEnd(task, rule) && (await cancelUpstream(host, task, rule)))
   if (!isCancelled) {
     await keepGoing(mover.move({ state: task.state, due: Date.now() }))
@@ -58,11 +56,11 @@ export const cancelTask = async (
   await keepGoing(mover.move({ state: 'failed', error: CANCELLED }, false, statements))
 }
 const CANCELLED = { code: TASK_ERRORS.cancelled, message: 'the task was cancelled' }
-/** An unknown task ends at once: the customer's money does not wait for the upstream. */
+/** A task that no process works on has not begun, or its submit was lost: the customer's money does
+ *  not wait for the upstream. */
+const ENDS_AT_ONCE: ReadonlySet<Task['state']> = new Set(['accepted', 'submitting', 'unknown'])
 const mayEnd = ({ state }: Task, rule: TaskRule | undefined): boolean =>
-  state === 'accepted' ||
-  state === 'unknown' ||
-  (state === 'submitted' && rule?.cancel !== undefined)
+  ENDS_AT_ONCE.has(state) || (state === 'submitted' && rule?.cancel !== undefined)
 
 /** Ends a task whose submit gets no answer. If an answer comes, its process cancels the work. */
 const endSubmitting = async (
