@@ -87,11 +87,11 @@ for (const engine of ENGINES)
   t.test(`task usage on ${engine}: the answer to the submit stands for a silent poll`, async t => {
     const gateway = await startTasks(t, engine, { poll: { ...POLL, usage } }, {}, [], models)
     const film = { model: 'film', resolution: '1080p', duration: 4 }
-    const made = { duration: 8, size: '720p' }
+    const report = { duration: 8, size: '720p' }
     for (const [submitted, polled, charged] of [
-      [{ made }, {}, 200_000_000n],
-      [{ made }, { made: { duration: 2 } }, 50_000_000n],
-      [{ made }, { made: { size: '1080p' } }, 400_000_000n], // at most the hold
+      [{ made: report }, {}, 200_000_000n],
+      [{ made: report }, { made: { duration: 2 } }, 50_000_000n],
+      [{ made: report }, { made: { size: '1080p' } }, 400_000_000n], // at most the hold
       [{ made: { duration: 0, size: '' } }, {}, 400_000_000n],
       [{}, {}, 400_000_000n],
     ] as const) {
