@@ -1,6 +1,7 @@
 /** The exclusive lock of an embedded store. The kernel holds it while the process lives, so it is
  *  never stale. */
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { isBusy } from './sqlite.ts'
@@ -10,7 +11,7 @@ export interface StoreLock {
   take(): boolean
   close(): void
 }
-/** Only the owner may read and write a new lock file. */
+/** Only the owner of its folder may read and write a new lock file. */
 export const openLock = (file: string): StoreLock => {
   createLockFile(`${file}.lock`)
   const lock = new DatabaseSync(`${file}.lock`, { timeout: 0 })
@@ -32,8 +33,19 @@ export const openLock = (file: string): StoreLock => {
  *  reports why a file cannot be made. */
 const createLockFile = (path: string): void => {
   try {
-    closeSync(openSync(path, 'ax', 0o600))
+    const file = openSync(path, 'ax', 0o600)
+    try {
+      giveToOwner(file, dirname(path))
+    } finally {
+      closeSync(file)
+    }
   } catch {}
+}
+/** A command that root runs must not lock out the user of the gateway. */
+const giveToOwner = (file: number, folder: string): void => {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(folder)
+  if (uid !== 0) fchownSync(file, uid, gid)
 }
 
 /** ms between two attempts to take the lock. */
