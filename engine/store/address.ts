@@ -12,6 +12,8 @@ export interface StoreAddress {
   readonly url: string
   readonly file: string
   readonly socket: string
+  /** The folder of a symbolic link to the file: the data folder of earlier versions. */
+  readonly linkFolder?: string | undefined
 }
 export const DATA_FOLDER = 'data'
 // sun_path holds 108 bytes on Linux and 104 elsewhere, including the terminating zero.
@@ -43,8 +45,11 @@ export const locate = (url: string, data = DATA_FOLDER): StoreAddress => {
   if (path === undefined || path.includes(':memory:') || /[?#]/.test(path)) {
     throw fault('STORE_URL', [withoutPassword(url)])
   }
-  const file = realPathOf(resolve(path === '' ? join(data, 'tollgate.db') : path))
-  return { url: `sqlite:${file}`, file, socket: socketOf(file) }
+  const link = resolve(path === '' ? join(data, 'tollgate.db') : path)
+  const file = realPathOf(link)
+  const folder = realPathOf(dirname(link))
+  const linkFolder = folder === dirname(file) ? undefined : folder
+  return { url: `sqlite:${file}`, file, socket: socketOf(file), linkFolder }
 }
 
 /** Most symbolic links behind one path, as in Linux. */

@@ -46,7 +46,7 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
   const key = newProcessKey()
   const client = new StoreClient(address.socket, options.writeTimeout ?? patient(1_000), key)
   const reads = new Reads(address.file)
-  const folder = new ProcessFolder(dirname(address.file))
+  const folder = new ProcessFolder(dirname(address.file), address.linkFolder)
   const progress = new Progress(progressFolder(dirname(address.file)), client.client)
   const owed = new OwedLists(list => client.write(list), dirname(address.file), client.client)
   const close = async (): Promise<void> => {

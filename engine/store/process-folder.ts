@@ -26,13 +26,16 @@ const STALE_AFTER = 7 * 86_400_000
 
 export class ProcessFolder {
   readonly #data: string
+  readonly #owing: readonly string[]
   #id: string | undefined
   #ownKey: string | undefined
   #server: Server | undefined
   #entering: Promise<string | undefined> | undefined
 
-  constructor(data: string) {
+  /** `former`: a folder in which processes of earlier versions left owed lists. */
+  constructor(data: string, former?: string) {
     this.#data = data
+    this.#owing = former === undefined ? [data] : [former, data]
   }
   /** Listens for this process. Resolves to the id of the folder, or to undefined if the folder
    *  cannot be used. */
@@ -92,14 +95,14 @@ export class ProcessFolder {
   }
   /** The keys of processes with owed lists. */
   owedKeys(): readonly string[] {
-    return owedKeys(this.#data)
+    return this.#owing.flatMap(owedKeys)
   }
   /** Writes the owed lists of a process that has ended; rejects if the store is away. */
-  writeOwedOf(key: string, context: Parameters<typeof writeOwedOf>[0]): Promise<void> {
-    return writeOwedOf(context, this.#data, key)
+  async writeOwedOf(key: string, context: Parameters<typeof writeOwedOf>[0]): Promise<void> {
+    for (const data of this.#owing) await writeOwedOf(context, data, key)
   }
   removeOwedOf(key: string): void {
-    removeOwedOf(this.#data, key)
+    for (const data of this.#owing) removeOwedOf(data, key)
   }
   /** Removes the files of a process that was reaped. */
   remove(key: string): void {

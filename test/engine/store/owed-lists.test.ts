@@ -1,10 +1,11 @@
 /** Owed lists: on disk until the store has stored or refused them, and written by another process
  *  if theirs has ended. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createLog } from '../../../engine/observe/log.ts'
 import type { Database, OwedResult, Statement } from '../../../engine/plugin.ts'
+import { openDatabase } from '../../../engine/store/database.ts'
 import {
   owedFolder,
   owedKeys,
@@ -12,6 +13,7 @@ import {
   writeOwedOf,
 } from '../../../engine/store/owed/owed-files.ts'
 import { OwedLists } from '../../../engine/store/owed/owed-lists.ts'
+import { encodeStatement } from '../../../engine/store/values.ts'
 
 // The pauses between attempts do not keep a process alive.
 const alive = setInterval(() => {}, 60_000)
@@ -105,4 +107,26 @@ t.test('owed lists: those of an ended process are written in their order', async
   t.equal(back.stored.length, 1, 'one was refused, one is torn, one is written')
   removeOwedOf(folder, 'ended')
   t.same(owedKeys(folder), [])
+})
+
+t.test('owed lists: those beside a symbolic link to the store are written, too', async t => {
+  const folder = t.testdir({ data: {}, disk: {} })
+  const dataFolder = join(folder, 'data')
+  symlinkSync(join(folder, 'disk', 'tollgate.db'), join(dataFolder, 'tollgate.db'))
+  for (const place of ['data', 'disk']) {
+    const files = join(owedFolder(join(folder, place)), `of-${place}`)
+    mkdirSync(files, { recursive: true })
+    writeFileSync(join(files, '1.json'), JSON.stringify([list.map(encodeStatement)]))
+  }
+  const database = await openDatabase({ url: 'sqlite:', data: dataFolder, start: true })
+  t.teardown(() => database.close())
+  const processes = database.process?.folder
+  t.same(processes?.owedKeys(), ['of-data', 'of-disk'])
+  const store = storeOf()
+  for (const key of ['of-data', 'of-disk']) {
+    await processes?.writeOwedOf(key, { database: store, log })
+    processes?.removeOwedOf(key)
+  }
+  t.equal(store.stored.length, 2)
+  t.same(processes?.owedKeys(), [])
 })
