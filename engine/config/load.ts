@@ -12,7 +12,7 @@ import {
   type EncodedParts,
   freezeAll,
 } from './compile/blueprint.ts'
-import { CompileError, type CompileFault, compile, describeError } from './compile/compile.ts'
+import { CompileError, type CompileFault, compile, storeFault } from './compile/compile.ts'
 import { labelOf } from './faults.ts'
 import { type BundledPlugins, bundlePlugins } from './plugins/bundle.ts'
 import { importPlugins, placeInStack } from './plugins/import.ts'
@@ -75,21 +75,18 @@ export const prepare = async (options: PrepareOptions): Promise<PreparedConfig> 
 export const load = async (options: LoadOptions): Promise<LoadedConfig> => {
   const state = await prepareState(options)
   const { blueprint, plugins } = state.result
+  const known: CompileFault[] = []
+  await options.assertStore?.(blueprint).catch(error => {
+    known.push(storeFault(error, 'PREPARE_FAILED'))
+  })
   try {
-    await options.assertStore?.(blueprint).catch(error => {
-      throw new CompileError([storeFault(error)])
-    })
-    return { ...state.result, snapshot: await compile(blueprint, plugins, options.resources) }
+    const snapshot = await compile(blueprint, plugins, options.resources, known)
+    return { ...state.result, snapshot }
   } catch (error) {
     if (!(error instanceof CompileError)) throw error
     throw state.fail(error.faults.map(each => compileProblem(each, state)))
   }
 }
-
-const storeFault = (error: unknown): CompileFault => ({
-  where: ['settings', 'database'],
-  ...describeError(error, 'PREPARE_FAILED'),
-})
 
 interface LoadState {
   readonly result: PreparedConfig

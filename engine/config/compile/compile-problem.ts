@@ -27,6 +27,15 @@ export const describeError = (error: unknown, code: string) => ({
   message: error instanceof Error ? error.message : String(error),
   stack: error instanceof Error ? error.stack : undefined,
 })
+/** The fault of a store that cannot be used. */
+export const storeFault = (error: unknown, code: string): CompileFault => {
+  const { message, ...description } = describeError(error, code)
+  return {
+    ...description,
+    where: ['settings', 'database'],
+    message: `${message}; check settings.database, or DATABASE_URL if it is not set`,
+  }
+}
 const isDeliberate = (error: unknown): boolean => asFault(error).code !== 'INTERNAL'
 
 /** The fault of what `setup` of a plugin returned; undefined: it is a stage. */

@@ -17,15 +17,17 @@ import { adminPartsOf, snapshotMembers, upstreamViews } from './snapshot-members
 import { setKeyLimiters, setSigners } from './upstream-auth.ts'
 import { compileUpstreams } from './upstreams.ts'
 
-export { CompileError, type CompileFault, describeError } from './compile-problem.ts'
+export { CompileError, type CompileFault, storeFault } from './compile-problem.ts'
 
 const fault = errors({ NOT_READY: [503, 'The configuration is not compiled yet. Retry.'] })
 
-/** Throws CompileError with all faults. On any error it releases the shared resources. */
+/** Throws CompileError with all faults, the `known` ones first. On any error it releases the shared
+ *  resources. */
 export const compile = async (
   blueprint: Blueprint,
   plugins: ReadonlyMap<string, Plugin>,
   resources: Resources,
+  known: readonly CompileFault[] = [],
 ): Promise<Snapshot> => {
   /** Release functions of the shared resources. */
   const releases: (() => void)[] = []
@@ -33,7 +35,7 @@ export const compile = async (
     for (const each of releases.splice(0)) each()
   }
   try {
-    return await build(blueprint, plugins, resources, { releases, release })
+    return await build(blueprint, plugins, resources, { releases, release, faults: [...known] })
   } catch (error) {
     release()
     throw error
@@ -43,16 +45,16 @@ export const compile = async (
 interface ResourceScope {
   readonly releases: (() => void)[]
   release(): void
+  readonly faults: CompileFault[]
 }
 
 const build = async (
   blueprint: Blueprint,
   plugins: ReadonlyMap<string, Plugin>,
   resources: Resources,
-  { releases, release }: ResourceScope,
+  { releases, release, faults }: ResourceScope,
 ): Promise<Snapshot> => {
   const { document, version, hash } = blueprint
-  const faults: CompileFault[] = []
   const settings = readSettings(document.settings as Record<string, unknown>)
   const upstreams = compileUpstreams(document, plugins, resources, releases, faults)
   const egress = openEgress(settings.egress_allow, faults)

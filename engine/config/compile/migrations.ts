@@ -2,7 +2,7 @@
 import type { Plugin } from '../../plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../store/membership.ts'
 import { SECRETS_TABLE } from '../../store/secrets.ts'
-import { CompileError, type CompileFault, describeError } from './compile-problem.ts'
+import { CompileError, type CompileFault, describeError, storeFault } from './compile-problem.ts'
 
 /** A database of tests may have no `migrate`. */
 interface MigratableDatabase {
@@ -50,7 +50,7 @@ export const migrateTables = async (
       const description = describeError(error, 'MIGRATION_FAILED')
       // Each further plugin would wait for the failing store as long again.
       if (STORE_CODES.has(description.code))
-        throw new CompileError([storeFault(description.code, error)])
+        throw new CompileError([...faults, storeFault(error, description.code)])
       faults.push({ plugin: name, ...description })
     }
   }
@@ -75,8 +75,3 @@ const STORE_CODES: ReadonlySet<string> = new Set([
   'STORE_POOL_SIZE',
   'STORE_OPTIONS',
 ])
-const storeFault = (code: string, error: unknown): CompileFault => ({
-  where: ['settings', 'database'],
-  code,
-  message: `${(error as Error).message}; check settings.database, or DATABASE_URL if it is not set`,
-})

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { fromBlueprint, type LoadOptions, load, prepare } from '../../../engine/config/load.ts'
 import { format, ProblemsError } from '../../../engine/config/problem.ts'
 import { fileSource } from '../../../engine/config/read.ts'
+import { errors } from '../../../engine/errors.ts'
 import { fakeResources } from '../../helpers/gateway/test-server.ts'
 
 const STAMP = `export default {
@@ -330,4 +331,20 @@ t.test('load: a long section that is validated once keeps its files and secrets'
   }
   const { problems } = await rejection(prepareWith('/b', '  bad: { bodi: a.json }'))
   t.match(problems, [{ file: 'notes.yaml', line: 602, code: 'UNKNOWN_KEY' }])
+})
+
+t.test('load: a store that cannot be used is a problem beside those of the file', async t => {
+  folder(t, `settings: { egress_allow: 10.0.0.0/99 }\n${route('{}')}`)
+  const moved = errors({ STORE_MOVED: [409, 'The store was moved'] })
+  const assertStore = () => Promise.reject(moved('STORE_MOVED'))
+  const { problems } = await rejection(load({ ...options(t), assertStore }))
+  t.match(problems, [
+    { code: 'STORE_MOVED', line: 1 },
+    { code: 'EGRESS_ALLOW', line: 1 },
+  ])
+  t.match(problems[0]?.message, /^The store was moved; check settings\.database/)
+  folder(t, route('{}'))
+  const alone = await rejection(load({ ...options(t), assertStore }))
+  t.match(alone.problems, [{ code: 'STORE_MOVED' }])
+  t.equal(alone.problems.length, 1)
 })
