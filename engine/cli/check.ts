@@ -27,7 +27,7 @@ export default {
     if (style !== 'pretty' && style !== 'json' && style !== 'github')
       throw new UsageError(`--format is pretty, json or github, not "${style}"`)
     const config = configOf(args, terminal)
-    const open = startableDatabase(args.values.anyway === true)
+    const open = startableDatabase(args.values.anyway === true, terminal)
     return withLoadedConfig(config, terminal, open, async configuration => {
       const { snapshot, blueprint } = configuration
       const routes = countText(snapshot.routes, 'route')

@@ -131,15 +131,24 @@ export const loadingDatabase =
     }
   }
 
-/** Read-only, for commands that act for a start: what a start would refuse is a problem of the
- *  configuration. */
-export const startableDatabase =
-  (isAnyway: boolean): Open =>
+/** Read-only, for commands that look at the configuration: a moved store is a problem of it. */
+export const unmovedDatabase = (isAnyway: boolean): Open =>
+  withAssertion(isAnyway, async ({ database, data }) => refuseMovedStore(database, data))
+
+/** Read-only, for a command that acts for a start: what a start would refuse is a problem of the
+ *  configuration. It opens as many connections as a gateway needs at least. */
+export const startableDatabase = (
+  isAnyway: boolean,
+  { printError }: Pick<Terminal, 'printError'>,
+): Open =>
+  withAssertion(isAnyway, ({ database, data }) =>
+    refuseUnservable(database, data, ({ message }) => printError(`warning: ${message}`)),
+  )
+const withAssertion =
+  (isAnyway: boolean, assert: (settings: Parameters<Open>[0]) => Promise<void>): Open =>
   settings => ({
     ...readOnlyDatabase(settings),
-    ...(!isAnyway && {
-      assertStartable: () => refuseUnservable(settings.database, settings.data),
-    }),
+    ...(!isAnyway && { assertStartable: () => assert(settings) }),
   })
 
 /** A read-only database: writes resolve without effect. */

@@ -8,7 +8,7 @@ import {
   type StageReport,
 } from '../config/explain.ts'
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
-import { startableDatabase } from './databases.ts'
+import { unmovedDatabase } from './databases.ts'
 import { textOf, UsageError } from './kit.ts'
 import { withLoadedConfig } from './load-for-command.ts'
 
@@ -29,7 +29,7 @@ export default {
   },
   async run(args, terminal) {
     const config = configOf(args, terminal)
-    const open = startableDatabase(args.values.anyway === true)
+    const open = unmovedDatabase(args.values.anyway === true)
     return withLoadedConfig(config, terminal, open, async configuration => {
       const { snapshot, resources, secrets } = configuration
       const request = requestOf(args)

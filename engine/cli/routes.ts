@@ -1,14 +1,14 @@
 /** `tollgate routes`: lists the routes, one per line. */
 import type { CompiledRoute } from '../snapshot/snapshot.ts'
 import { configOf, type SingleCommand, table } from './command.ts'
-import { startableDatabase } from './databases.ts'
+import { unmovedDatabase } from './databases.ts'
 import { withLoadedConfig } from './load-for-command.ts'
 
 export default {
   summary: 'Lists the routes, with their stages and upstreams.',
   example: 'routes --json',
   run(args, terminal) {
-    const open = startableDatabase(args.values.anyway === true)
+    const open = unmovedDatabase(args.values.anyway === true)
     return withLoadedConfig(configOf(args, terminal), terminal, open, async ({ snapshot }) => {
       const rows = snapshot.routes.map(rowOf)
       if (args.values.json) terminal.print(JSON.stringify(rows, null, 2))

@@ -2,7 +2,7 @@
 
 import { configOf, type SingleCommand } from '../../engine/cli/command.ts'
 import { withCache } from '../../engine/cli/command-cache.ts'
-import { startableDatabase } from '../../engine/cli/databases.ts'
+import { unmovedDatabase } from '../../engine/cli/databases.ts'
 import { EXIT, textOf, UsageError } from '../../engine/cli/kit.ts'
 import { withLoadedConfig } from '../../engine/cli/load-for-command.ts'
 import { adviceOn, isAtLeast, SEVERITIES } from '../../engine/cli/review/advice.ts'
@@ -43,7 +43,7 @@ export default {
       throw new UsageError(`--fail-on is info, warning or error, not "${minimum}"`)
     const ignore = Array.isArray(values.ignore) ? values.ignore : []
     const config = configOf(args, terminal)
-    const open = startableDatabase(values.anyway === true)
+    const open = unmovedDatabase(values.anyway === true)
     return withLoadedConfig(config, terminal, open, async loaded => {
       const reading = read(config, fileSource(terminal.env))
       const { document } = loaded.blueprint

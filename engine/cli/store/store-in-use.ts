@@ -88,11 +88,16 @@ export const refuseMovedStore = (url: string, data: string): void => {
 }
 
 /** Throws if a start would refuse the store: one that was moved, or a pooler that shares
- *  connections. A database that cannot be reached passes: a check may run on another machine. */
-export const refuseUnservable = async (url: string, data: string): Promise<void> => {
+ *  connections. A database that cannot be reached passes: a check may run on another machine. So
+ *  does a pool that other clients may have filled, such as a running gateway: `onFull` gets why. */
+export const refuseUnservable = async (
+  url: string,
+  data: string,
+  onFull: (reason: Error) => void,
+): Promise<void> => {
   if (!isPostgres(url)) return refuseMovedStore(url, data)
   const { refusePooler } = await import('../../store/postgres/pooler.ts')
-  await refusePooler({ url, within: REACH_TIMEOUT }).catch(error => {
+  await refusePooler({ url, within: REACH_TIMEOUT }, onFull).catch(error => {
     if (isCode(error, 'STORE_POOLER', 'STORE_POOL_SIZE', 'STORE_OPTIONS')) throw error
   })
 }

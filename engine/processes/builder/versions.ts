@@ -53,7 +53,8 @@ export const assertNextStore =
     const { database, data } = readSettings(document.settings as object)
     if (database === current) return
     const { refuseUnservable } = await import('../../cli/store/store-in-use.ts')
-    await refuseUnservable(database, data)
+    // A start decides on a pool that is full now.
+    await refuseUnservable(database, data, () => {})
   }
 
 /** Texts and bundles of an earlier version; variables take their current values. `live`: number of

@@ -165,7 +165,7 @@ export class Session {
   }
 }
 
-/** The settings that a pooler did not pass on. */
+/** The settings for the start of a connection that a pooler did not pass on. */
 const missingSettings = async (
   session: Session,
   names: readonly string[],
@@ -232,8 +232,11 @@ const LOADED_AT_START = /_preload_libraries$/
 const ONLY_AT_START = '55P02'
 /** protocol_violation: PgBouncer refuses a start parameter. */
 const REFUSED = '08P01'
-const NOT_OF_CLIENT = `SELECT name FROM unnest($1::text[]) AS own (name)
-  WHERE NOT EXISTS (SELECT 1 FROM pg_settings s WHERE s.name = lower(own.name) AND s.source = 'client')`
+/** Of the others, a later value is of source `session`, and the server may not list it. */
+const NOT_OF_CLIENT = `SELECT s.name FROM pg_settings s
+  WHERE lower(s.name) IN (SELECT lower(own.name) FROM unnest($1::text[]) AS own (name))
+    AND (s.context IN ('backend', 'superuser-backend') OR s.name ~ '_preload_libraries$')
+    AND s.source <> 'client'`
 
 /** Settings of `-c name=value --name=value`, with a backslash before a space of a value; undefined
  *  for options of another form, which only the server can read. */

@@ -5,8 +5,10 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openTarget } from '../../../../engine/store/move/target.ts'
+import { refusePooler } from '../../../../engine/store/postgres/pooler.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { tollgate } from '../../../helpers/gateway/command-line.ts'
 import { folderWith, routes, startPrimary } from '../../../helpers/gateway/primary.ts'
@@ -99,6 +101,19 @@ t.test(
   },
 )
 
+t.test('PostgreSQL without a pooler: any setting goes with one for the start', async t => {
+  const server = await sharedPostgres()
+  const url = await server.create()
+  for (const own of ['app.tenant=7', 'synchronous_commit=on', 'DateStyle=ISO', 'work_mem=5MB']) {
+    const options = encodeURIComponent(`-c log_disconnections=on -c ${own}`)
+    const database = await openAt(t, { url: `${url}?options=${options}` }).open()
+    const [name = '', value] = own.split('=')
+    const text = `SELECT current_setting('${name}') AS text, current_setting('log_disconnections') AS log`
+    const [row] = await database.read({ name: own, text }, [])
+    t.match(row, { text: new RegExp(`^${value}`), log: 'on' }, own)
+  }
+})
+
 for (const size of [1, 2, 3, 4])
   t.test(`PgBouncer in session mode: a pool of ${size} connections`, { skip }, async t => {
     const server = await sharedPostgres()
@@ -112,7 +127,25 @@ for (const size of [1, 2, 3, 4])
     })
     const env = { TOLLGATE_CONFIG: CONFIG, TOLLGATE_DATA: t.testdir({}), DATABASE_URL: pooled }
     t.match(await tollgate(['check', '--json'], env), { code: 3, out: /"STORE_POOL_SIZE"/ })
+    t.match(await tollgate(['routes'], env), { code: 0 }, 'it needs no connection')
   })
+
+t.test('PgBouncer: a pool that others may have filled is reported apart', { skip }, async t => {
+  const server = await sharedPostgres()
+  const more = 'default_pool_size = 5\n'
+  const url = await startPooler(t, await server.create(), 'session', more)
+  const others = [new pg.Client(url), new pg.Client(url), new pg.Client(url)]
+  for (const other of others) {
+    await other.connect()
+    // PgBouncer gives a client its connection at the first query.
+    await other.query('SELECT 1')
+  }
+  const reasons: string[] = []
+  await refusePooler({ url, within: 3_000 }, ({ message }) => void reasons.push(message))
+  t.match(reasons, [/serves 2 connections/])
+  await t.rejects(refusePooler({ url, within: 3_000 }), { code: 'STORE_POOL_SIZE' })
+  for (const other of others) await other.end()
+})
 
 t.test(
   'PgBouncer in transaction mode: a reload to it is a problem, and the gateway serves on',
