@@ -29,7 +29,7 @@ const [, ROUTES = ''] = SHIPPED.split(
   /(?=^ {2}# (?:Balance, usage and credentials of an account|The console))/m,
 )
 const CONFIG = `
-pipeline: [errors, auth, validate, model, limit, meter, account, translate, sandbox]
+pipeline: [errors, auth, validate, model, limit, idempotency, meter, account, translate, sandbox]
 upstreams: { up: { url: 'sandbox:', formats: [openai-chat, openai-responses] } }
 models:
   plain: { to: up/plain, title: Plain, price: { input: 14.4 / 1M, cached: 3.6 / 1M, output: 57.6 / 1M } }
