@@ -21,6 +21,8 @@ export const storeWithCharge = ({ reply, slots, writes }: Exchange): void => {
 /** For a call in the background, whose answer reaches its client through the store alone: an answer
  *  that is not stored is a failure, and free. Call it behind the recorder of the answer. */
 export const failUnstored = ({ exchange: { slots }, reply }: Attempt): void => {
+  // The stream of an agent is stored at its end, by its own writes: its meter has to read it.
+  if (isEventStream(reply)) return
   const isStored = (): boolean => (slots.get(PLAIN_STATEMENTS) ?? []).length > 0
   reply.through({
     write(chunk, out) {
