@@ -111,7 +111,13 @@ export class UpstreamTasks implements TaskRoute {
     if (!answer || (answer.status >= 300 && answer.status !== absent))
       return isOverdue ? mover.releaseUnknown(this.rule) : mover.retry(delay, failures)
     const upstreamId = answer.status < 300 ? textAt(answer.json, id) : undefined
-    if (upstreamId !== undefined) return mover.goOn(upstreamId, this.rule)
+    if (upstreamId !== undefined)
+      return mover.goOn(upstreamId, this.rule).catch(async error => {
+        // Its customer cancelled it meanwhile.
+        if (isCode(error, 'TASK_MOVED'))
+          await cancelUpstream(this.#host, { ...mover.task, upstreamId }, this.rule)
+        throw error
+      })
     // The upstream may list a request some time after it came.
     return failures < FIND_ATTEMPTS ? mover.retry(delay) : mover.acceptAgain(this.rule.poll)
   }

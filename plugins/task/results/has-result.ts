@@ -25,9 +25,13 @@ export const isFilled = (value: Json | undefined): boolean => {
 const isMade = (result: Fields): boolean => {
   const members = membersOf(result)
   const own = members.filter(({ name }) => !isDescriptive(name))
-  if (own.some(hasValue)) return true
+  if (own.some(each => isContent(each.value) && hasValue(each))) return true
   return !own.some(({ isAddress }) => isAddress) && members.some(hasValue)
 }
+/** A flag or a count beside an empty address says nothing of a result. */
+const isContent = (value: Json | undefined): boolean =>
+  typeof value !== 'boolean' && typeof value !== 'number'
+
 interface Member {
   readonly name: string
   readonly value: Json | undefined

@@ -14,6 +14,9 @@ const isFinding = (path: string): boolean => path.includes('?client=')
 const isPoll = (path: string): boolean => path.endsWith('/creations')
 const SUCCESS = { json: { state: 'success', creations: creationsOf('success') } }
 
+const isCancelled = ({ requests }: Gateway, id: string): boolean =>
+  requests.some(({ path }) => path.includes(id) && path.endsWith('/cancel'))
+
 const gate = () => Promise.withResolvers<void>()
 const cancel = (gateway: Gateway, id: string) => gateway.call('POST', `/tasks/${id}/cancel`, {})
 const create = async (gateway: Gateway) => String((await gateway.create()).json.task_id)
@@ -52,7 +55,7 @@ for (const engine of ENGINES) {
     t.equal((await cancel(gateway, id)).status, 200)
     await balances(t, gateway, id, 'failed')
     answer.resolve()
-    await gateway.change('UPDATE tasks SET due = due')
+    await eventually(async () => isCancelled(gateway, 'up-9') || undefined)
     await balances(t, gateway, id, 'failed')
   })
 

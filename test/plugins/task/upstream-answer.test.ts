@@ -27,6 +27,9 @@ const EMPTY: readonly Json[] = [
   { id: 'x', title: 'Song', model_name: 'm', created_at: 1, audio_url: null },
   { images: [{ url: '' }], seed: 1, prompt: 'a cat', timings: { inference: 1 } },
   { url: '', error: { code: 'moderated', message: 'no people' } },
+  { url: '', nsfw: false },
+  { audio_url: '', play_count: 0, is_liked: false },
+  { images: [{ url: '' }], has_nsfw_concepts: [true], seed: 3 },
 ]
 const FILLED: readonly Json[] = [
   { url: URL },
