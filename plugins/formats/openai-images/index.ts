@@ -31,13 +31,16 @@ const isCompleted = (event: SseEvent): boolean =>
  *  describe one: compatible upstreams have names of their own. */
 const hasImage = (fields: Fields): boolean =>
   Object.entries(fields).some(
-    ([name, value]) => !DESCRIPTIVE.has(name) && !name.endsWith('_index') && isImage(value),
+    ([name, value]) => !DESCRIPTIVE.has(name) && !DESCRIBES.test(name) && isImage(value),
   )
 /** Addresses and data are texts. */
 const isImage = (value: Json | undefined): boolean => {
   if (Array.isArray(value)) return value.some(isImage)
   return isFields(value) ? hasImage(value) : typeof value === 'string' && value !== ''
 }
+/** Indexes, identifiers and reasons. */
+const DESCRIBES =
+  /_(?:id|index|reason)$|^(?:detail|reason|seed|state|style|timestamp|user|version)$/i
 const DESCRIPTIVE: ReadonlySet<string> = new Set([
   'background',
   'code',
@@ -55,7 +58,6 @@ const DESCRIPTIVE: ReadonlySet<string> = new Set([
   'prompt',
   'provider',
   'quality',
-  'request_id',
   'revised_prompt',
   'size',
   'status',

@@ -12,6 +12,8 @@ const EVENTS: Readonly<
     [
       { type: 'keepalive' },
       { type: 'image_generation.started' },
+      { type: 'image_generation.started', task_id: 'abc', trace_id: 'x' },
+      { type: 'image_generation.completed', finish_reason: 'content_filter', seed: '1' },
       { type: 'image_generation.partial_image', b64_json: '' },
       {
         type: 'image_generation.completed',
