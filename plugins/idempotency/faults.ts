@@ -25,7 +25,7 @@ export const fault = errors({
   ],
   IDEMPOTENCY_REPLY_LOST: [
     410,
-    'The request with this Idempotency-Key was completed, but the gateway stopped before its response was stored. See what it changed before you use a new key.',
+    'The request with this Idempotency-Key was completed, but its response could not be stored. See what it changed before you use a new key.',
   ],
   IDEMPOTENCY_LOST: [
     503,
