@@ -91,7 +91,7 @@ for (const engine of ENGINES)
     for (const [submitted, polled, charged] of [
       [{ made: report }, {}, 200_000_000n],
       [{ made: report }, { made: { duration: 2 } }, 50_000_000n],
-      [{ made: report }, { made: { size: '1080p' } }, 400_000_000n], // at most the hold
+      [{ made: report }, { made: { size: '1080p' } }, 800_000_000n],
       [{ made: { duration: 0, size: '' } }, {}, 400_000_000n],
       [{}, {}, 400_000_000n],
     ] as const) {
