@@ -89,7 +89,7 @@ const CI_TESTS = [
   'plugins/alerts/{outbox,rules}.test.ts',
   'plugins/batches/lines.test.ts',
   'plugins/console/{actions,admin,app-files,attacks,configuration-forms,editor,huge-numbers}.test.ts',
-  'plugins/console/{live,sign-in,snippets,teams}.test.ts',
+  'plugins/console/{live,sign-in,snippets}.test.ts',
   'plugins/credentials/{role,work-owner}.test.ts',
   'plugins/declared-accounts.test.ts',
   'plugins/files/{files,s3-store}.test.ts',
