@@ -82,7 +82,7 @@ export class Mirror {
   }
   async #run(copy: Copy): Promise<void> {
     await largeTurn()
-    const reason = await this.#reasonOfOwner(copy)
+    const reason = await this.#ownerRefusal(copy)
     const mirror = reason === undefined ? await this.#send(copy) : undefined
     this.#size = Math.max(0, this.#size - copy.size)
     this.#running--
@@ -92,7 +92,7 @@ export class Mirror {
     this.#start()
   }
   /** Why the key or the account of the call may begin no more work, or the store cannot tell. */
-  #reasonOfOwner({ account }: Copy): Promise<'owner' | 'store' | undefined> {
+  #ownerRefusal({ account }: Copy): Promise<'owner' | 'store' | undefined> {
     const slots = account ? { [ACCOUNT.name]: account as unknown as Json } : {}
     return refusalOfOwner(this.#host, slots).then(
       refusal => refusal && 'owner',

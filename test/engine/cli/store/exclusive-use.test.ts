@@ -62,6 +62,18 @@ t.test('move: no gateway starts and no second move begins meanwhile', async t =>
   t.match(await move, { code: 0 })
 })
 
+t.test('moved store: nothing writes to the source while it is moved', async t => {
+  const { env, url, client, isWaiting } = await prepare(t)
+  // This session has a lock that the move needs, so the move waits until the lock is released.
+  await client.query(`SELECT pg_advisory_lock(${MIGRATIONS})`)
+  const move = tollgate(['move', '--to', url], env)
+  await eventually(isWaiting)
+  const credit = await tollgate(['accounts', 'credit', 'account 2 é✓', '5'], env)
+  t.match(credit, { code: 3, err: /another program has its lock/ })
+  await client.query('SELECT pg_advisory_unlock_all()')
+  t.match(await move, { code: 0 })
+})
+
 /** Makes a move wait for an advisory lock: 1 in the midst of the copy, 2 behind the mark. */
 const STEPS = [
   `CREATE TABLE tollgate_move

@@ -2,7 +2,6 @@
  *  way out, and `--anyway`. */
 import { symlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import t from 'tap'
 import { storeIdentity } from '../../../../engine/store/address.ts'
 import { readMoveMark, removeMoveMark, writeMoveMark } from '../../../../engine/store/move/mark.ts'
@@ -125,26 +124,6 @@ t.test('moved store: a move that cannot end marks its source, and is repeated', 
   await ask('DROP TRIGGER lost ON tollgate_move')
   t.match(await tollgate(['move', '--to', url], env), { code: 0 })
   t.match(await tollgate(['accounts', 'list'], { ...env, DATABASE_URL: url }), { code: 0 })
-})
-
-t.test('moved store: nothing writes to the source while it is moved', async t => {
-  const dataFolder = await seededStore(t, CONFIG, { accounts: 2, charges: 0 })
-  const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
-  const url = await server.create()
-  const database = new URL(url).pathname.slice(1)
-  const client = new pg.Client(url)
-  await client.connect()
-  t.teardown(() => client.end())
-  // This session has a lock that the move needs, so the move waits until the lock is released.
-  await client.query('SELECT pg_advisory_lock(7164390215508164975)')
-  const move = tollgate(['move', '--to', url], env)
-  const waits = `SELECT 1 FROM pg_stat_activity
-    WHERE datname = '${database}' AND wait_event_type = 'Lock'`
-  await eventually(async () => (await server.ask(waits)).length > 0)
-  const credit = await tollgate(['accounts', 'credit', 'account 2 é✓', '5'], env)
-  t.match(credit, { code: 3, err: /another program has its lock/ })
-  await client.query('SELECT pg_advisory_unlock_all()')
-  t.match(await move, { code: 0 })
 })
 
 t.test('moved store: a command that waited for the end of a move writes nothing', async t => {
