@@ -28,6 +28,7 @@ export const createOperatorRequest =
       const path = address.pathname + address.search
       const response = await client.request({ method, path, headers, body, signal })
       const fields = responseHeaders(response.headers)
+      // The body is read before it is decoded: errors of the connection keep their names.
       const encoded = Readable.from([Buffer.from(await response.body.arrayBuffer())])
       const reply = decodeReply(
         new FilteredReply(response.statusCode, fields, encoded),

@@ -12,7 +12,8 @@ export interface StoreAddress {
   readonly url: string
   readonly file: string
   readonly socket: string
-  /** The folder of a symbolic link to the file: the data folder of earlier versions. */
+  /** If the address is a symbolic link to the file: the folder of the link. Earlier versions used
+   *  it as the data folder. */
   readonly linkFolder?: string | undefined
 }
 export const DATA_FOLDER = 'data'

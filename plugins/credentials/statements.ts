@@ -448,9 +448,10 @@ export const FIND = perKind(kind =>
 )
 /** Whether an account is suspended, and whether the credential of its work has ended: a key, a
  *  system token, or a session of the console, which stands for its member and for the identity or
- *  the token that began it: its work goes on after it. `until`: when the secret of the digest ends,
- *  if it is that of the session, or the credential has another secret by now. ms or null.
- *  Parameters: session, key, token, member, digest, digest, account. */
+ *  the token that began it. Work that a session accepted goes on after the session has ended.
+ *  `until`: when the secret of the digest ends, if the session or an earlier secret of the
+ *  credential has that digest. ms or null. Parameters: session, key, token, member, digest, digest,
+ *  account. */
 export const FIND_OWNER = sql(
   'find owner',
   `SELECT a.suspended, coalesce(k.revoked, t.revoked, m.removed, o.revoked) AS revoked,

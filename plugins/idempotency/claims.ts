@@ -26,7 +26,7 @@ import {
   WITHHELD,
 } from './statements.ts'
 
-/** ms after which a process that has not stored its response has ended. */
+/** ms for which a key that is used up and has no response yet belongs to a request under way. */
 const PENDING_TIME = 10_000
 const notStored = ({ status, claimed }: Row, largest: number, now: number): Fault => {
   if (status === WITHHELD) return fault('IDEMPOTENCY_REPLY_WITHHELD')

@@ -92,7 +92,8 @@ export const storeResponse = (
   rows: 1,
   otherwise: 'IDEMPOTENCY_LOST',
 })
-/** Statuses of keys that are used up and have no response: it is not stored, or not yet. */
+/** Statuses of keys that are used up and have no response: it may show a secret and is not stored,
+ *  or it is not stored yet. */
 export const WITHHELD = 204
 export const PENDING = 102
 export const useUp = (request: string, mayShowSecret: boolean): Statement =>

@@ -54,9 +54,9 @@ export interface QueuedAnswer {
   readonly answer: Fields
   /** For the stages that run it. No upstream stores its answer, unless `store` says so. */
   readonly body: Fields
-  /** The input that the row keeps, if `body` has the same one: the call does not repeat it. */
+  /** The input that the row stores. If it is that of `body`, the stored call leaves it out. */
   readonly input?: Json | undefined
-  /** The name and the value of the slot of its storage, whose input is that of the row. */
+  /** The name and the value of the slot that says how the answer is stored, without the input. */
   readonly slot: string
   readonly slotValue: Fields
   /** `errors`: the member of a failure is a list. */
@@ -76,9 +76,9 @@ interface BackgroundCall {
   readonly headers: Readonly<Record<string, string>>
   /** JSON. */
   readonly body: string
-  /** The body lacks its `input`, which the row has. */
+  /** Whether `body` leaves out `input`, which the row of the response stores. */
   readonly sharesInput?: boolean
-  /** The slot that lacks the input. Absent in calls of earlier versions: none does. */
+  /** The name of the slot that leaves out the input, too. Calls of earlier versions have none. */
   readonly slot?: string
   readonly slots: ResumedCall<Exchange>['slots']
   readonly targets: ResumedCall<Exchange>['targets']
@@ -312,7 +312,7 @@ export class BackgroundCalls {
   }
 }
 
-/** The call with the input of its row, which it does not repeat. */
+/** The stored call, with the input from the row of its response. */
 const withInput = (call: BackgroundCall, input: string): BackgroundCall => {
   const { body, sharesInput, slot, slots } = call
   return {

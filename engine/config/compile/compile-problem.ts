@@ -27,7 +27,7 @@ export const describeError = (error: unknown, code: string) => ({
   message: error instanceof Error ? error.message : String(error),
   stack: error instanceof Error ? error.stack : undefined,
 })
-/** The fault of a store that cannot be used. */
+/** Reports at `settings.database` why the store cannot be used. */
 export const storeFault = (error: unknown, code: string): CompileFault => {
   const { message, ...description } = describeError(error, code)
   return {

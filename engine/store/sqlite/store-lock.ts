@@ -29,8 +29,8 @@ export const openLock = (file: string): StoreLock => {
   }
 }
 
-/** Never opens an existing file: closing it would release a lock that this process has. SQLite
- *  reports why a file cannot be made. */
+/** Creates the file if it is absent. An existing one is not opened: to close it would release the
+ *  lock that this process may hold on it. SQLite reports why a file cannot be created. */
 const createLockFile = (path: string): void => {
   try {
     const file = openSync(path, 'ax', 0o600)

@@ -38,7 +38,7 @@ const isImage = (value: Json | undefined): boolean => {
   if (Array.isArray(value)) return value.some(isImage)
   return isFields(value) ? hasImage(value) : typeof value === 'string' && value !== ''
 }
-/** Indexes, identifiers and reasons. */
+/** Members that hold an index, an identifier, a reason or a setting: never an image. */
 const DESCRIBES =
   /_(?:id|index|reason)$|^(?:detail|reason|seed|state|style|timestamp|user|version)$/i
 const DESCRIPTIVE: ReadonlySet<string> = new Set([

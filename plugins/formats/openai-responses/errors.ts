@@ -76,7 +76,7 @@ export const carriesContent = (event: SseEvent): boolean => {
   if (type.endsWith('.done')) return hasAny(fields, WHOLE_MEMBERS)
   return !type.endsWith('.delta') || !isEmpty(fields.delta)
 }
-/** Members of the events that repeat whole what their deltas had in parts. */
+/** A `.done` event repeats here, as a whole, what its delta events have sent in parts. */
 const WHOLE_MEMBERS = ['text', 'refusal', 'arguments', 'input', 'code', 'annotation']
 /** A response that ends cancelled or failed, although its event has another name. */
 export const failedEnd = (event: SseEvent): ReportedError | undefined => {

@@ -4,9 +4,9 @@ import { isFields } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Fields } from '../task.ts'
 
-/** Whether an address of a file, or another value, is there. Nothing is only if every address is
- *  empty and no member but descriptive ones has a value. `details`: members that the route adds;
- *  they are descriptive, unless they are addresses. */
+/** Whether a result has the address of a file or another value. Descriptive members do not count;
+ *  flags and numbers count only in a result that has no address. `details`: members that the route
+ *  adds; they are descriptive, unless they are addresses. */
 export const hasResult = (results: readonly Json[], details: readonly string[] = []): boolean =>
   results.some(result => isFields(result) && isMade(withoutDetails(result, details)))
 const withoutDetails = (result: Fields, details: readonly string[]): Fields =>

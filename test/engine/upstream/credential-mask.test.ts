@@ -135,7 +135,7 @@ t.test(
       t.ok(longestCommon(passed, secret) < 12, passed)
       t.equal(passed.length, text.length)
     }
-    // Members by which direct answers report errors.
+    // Members in which upstreams report an error in an answer with status 200.
     const part = SECRET.slice(0, 20)
     const reports = [
       { base_resp: { status_code: 1004, status_msg: `login fail: ${part}` } },

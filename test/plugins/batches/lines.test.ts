@@ -112,7 +112,7 @@ t.test('batch: one of another account cannot be read or cancelled', async t => {
 t.test('batch: an answer whose outcome cannot be stored is not charged', async t => {
   const gateway = await startBatches(t, 'sqlite', { concurrency: 1 })
   gateway.upstream.script = async count => {
-    // Another process has taken the line meanwhile.
+    // Another process takes the line of the batch meanwhile.
     if (count === 1) await gateway.change('UPDATE batch_lines SET process = NULL')
     return { json: chatAnswer() }
   }

@@ -232,10 +232,10 @@ t.test('task: with `find` one that the upstream does not know is submitted again
 })
 
 for (const [title, absent, submits] of [
-  ['is not submitted again while the look-up is 404', undefined, 1],
-  ['is submitted again where `absent` says what 404 means', 404, 2],
+  ['is not repeated while the look-up is 404', undefined, 1],
+  ['is repeated if `absent` says that 404 means unknown', 404, 2],
 ] as const)
-  t.test(`task: with \`find\` one ${title}`, async t => {
+  t.test(`task: with \`find\` a submit ${title}`, async t => {
     const gateway = await startTasks(t, 'sqlite', { ...FIND, find: { ...FIND.find, absent } })
     const poll = statesOf('success')
     const count = { lookUps: 0, submits: 0 }

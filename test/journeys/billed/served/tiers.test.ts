@@ -571,7 +571,7 @@ t.test('tier in the body and another in extra_body: held and charged at the dear
     }
 })
 
-t.test('other models: names of the provider, of which the client knows an alias', async t => {
+t.test('other models: a request cannot name other models of the provider', async t => {
   const client = CLIENTS['openai-chat'] as Client
   await upstream.script('openai-chat', [WHOLE, ...chat.plain({})])
   for (const model of ['plain-openai-chat', 'm-openai-chat'])
