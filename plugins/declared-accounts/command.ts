@@ -4,6 +4,7 @@ import { nearest } from '../../engine/config/nearest.ts'
 import { errors } from '../../engine/errors.ts'
 import type { CommandResult, HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
 import { modelsOf, unknownModelIn } from '../catalogue/configured.ts'
+import { plansIn } from '../ledger/plans/section.ts'
 import { runWhole } from '../operator/command-line.ts'
 import { OPERATIONS } from '../operator/table.ts'
 import { type DeclaredAccount, readDocument } from './document.ts'
@@ -22,7 +23,7 @@ const fault = errors({
 export const applyCommand: SingleCommand = {
   arguments: 'FILE',
   summary:
-    'Changes accounts, members and API keys to match a file. Accounts that the file does not name stay.',
+    'Changes accounts, their plans, members and API keys to match a file. Accounts that the file does not name stay.',
   example: 'tollgate apply accounts.yaml --secrets secrets.jsonl',
   options: {
     'dry-run': {
@@ -92,6 +93,7 @@ const knownNames = (host: HostBase): KnownNames => {
       return name === undefined ? undefined : { name, ...(suggestion && { nearest: suggestion }) }
     },
     zones: upstreams.length > 0 ? [...new Set(zones)] : undefined,
+    plans: [...plansIn(host).keys()],
   }
 }
 /** Throws a UsageError for accounts that cannot be deleted. */
@@ -181,6 +183,7 @@ const entryOf = ({
   suspended,
   overdraft,
   limits,
+  plan,
   members,
   keys,
 }: DeclaredAccount): object => ({
@@ -188,6 +191,7 @@ const entryOf = ({
   ...(suspended && { suspended }),
   ...(overdraft !== '0' && { overdraft }),
   ...(limits && { limits }),
+  ...(plan && { plan }),
   ...(members.size > 0 && { members: Object.fromEntries(members) }),
   ...(keys.size > 0 && {
     keys: Object.fromEntries(

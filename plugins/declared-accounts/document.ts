@@ -10,11 +10,14 @@ import {
   oneOf,
   orElse,
   required,
+  text,
   type ValueOf,
 } from '../../engine/config/shape.ts'
 import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { moneyIn, printMoney } from '../billing/money.ts'
 import { ROLES } from '../credentials/members.ts'
+import { NAME_PATTERN } from '../ledger/budgets/terms.ts'
+import { nullable } from '../operator/arguments.ts'
 import { KEY_SETTINGS } from '../operator/key-settings.ts'
 import { LIMITS } from '../operator/limits.ts'
 import { MEMBER } from '../operator/operations/members.ts'
@@ -51,6 +54,9 @@ const ACCOUNT = object(
       '0',
     ),
     limits: LIMITS,
+    plan: nullable(
+      text('A name in `plans:`; null: none. Left out: the plan stays.', { pattern: NAME_PATTERN }),
+    ),
     members: orElse(
       map('Roles by the names of members.', oneOf('A role.', ROLES, {}), {
         ...NAMES,
@@ -84,10 +90,12 @@ export interface KeySettings {
   readonly quota_period: 'day' | 'month' | null
 }
 export interface DeclaredAccount
-  extends Omit<ValueOf<typeof ACCOUNT>, 'overdraft' | 'limits' | 'members' | 'keys'> {
+  extends Omit<ValueOf<typeof ACCOUNT>, 'overdraft' | 'limits' | 'plan' | 'members' | 'keys'> {
   /** Units of the currency as a decimal text. */
   readonly overdraft: string
   readonly limits: Limits | null
+  /** Undefined: that of the store stays. */
+  readonly plan?: string | null | undefined
   readonly members: ReadonlyMap<string, MemberView['role']>
   readonly keys: ReadonlyMap<string, KeySettings>
 }

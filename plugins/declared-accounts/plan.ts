@@ -27,6 +27,7 @@ const NONE: StoredAccount = {
   suspended: false,
   overdraft: '0',
   limits: null,
+  plan: null,
   members: new Map(),
   keys: new Map(),
   numbers: new Map(),
@@ -40,6 +41,7 @@ export interface KnownNames {
     names: readonly string[],
   ): { readonly name: string; readonly nearest?: string } | undefined
   readonly zones: readonly string[] | undefined
+  readonly plans: readonly string[]
 }
 interface Options {
   /** Surplus of the store ends, too: keys and members of its accounts, and accounts of
@@ -103,7 +105,7 @@ const accountSteps = (
   const object = `account ${name}`
   // Operations take a number in place of a name of any length.
   const account = stored ? `${stored.id}` : name
-  const { role, limits, overdraft, suspended } = declared
+  const { role, limits, overdraft, suspended, plan = before.plan } = declared
   const change = (operation: string, args: Step['args'], from: unknown, to: unknown) =>
     isSame(from, to)
       ? []
@@ -122,6 +124,12 @@ const accountSteps = (
       {},
       stateOf(before),
       stateOf(declared),
+    ),
+    ...change(
+      plan === null ? 'plans cancel' : 'plans assign',
+      plan === null ? {} : { plan },
+      before.plan,
+      plan,
     ),
     ...memberSteps({ name, account }, declared, before, prunes),
     ...keySteps({ name, account }, declared, before, prunes),
@@ -213,13 +221,21 @@ const checkNewNames = (path: Path, names: readonly string[]): void => {
       'a new name has 1 to 64 letters, digits, spaces and . _ @ + -, and is not a number',
     )
 }
-/** Throws a Mistake for a changed setting with a model or a zone that the configuration has not. */
+/** Throws a Mistake for a changed setting with a model, a zone or a plan that the configuration has
+ *  not. */
 const checkKnown = (
   path: Path,
   declared: DeclaredAccount,
   stored: StoredAccount,
-  { unknownModel, zones }: KnownNames,
+  { unknownModel, zones, plans }: KnownNames,
 ): void => {
+  const { plan } = declared
+  if (plan && plan !== stored.plan && !plans.includes(plan))
+    throw new Mistake(
+      [...path, 'plan'],
+      `\`plans:\` has no plan "${plan}"; it has ${plans.join(', ') || 'none'}`,
+      nearest(plan, plans),
+    )
   const checkZone = (at: Path, after: Limits | null, before: Limits | null | undefined) => {
     const zone = after?.zone
     if (zone === undefined || zone === before?.zone || !zones || zones.includes(zone)) return

@@ -6,11 +6,14 @@ import { reasonsToKeep } from '../operator/money.ts'
 import { accountsList } from '../operator/operations/account-reads.ts'
 import { keysList } from '../operator/operations/key-reads.ts'
 import { membersList } from '../operator/operations/members.ts'
-import type { AccountRow, KeyView, MemberView } from '../views.ts'
+import { plansList } from '../operator/operations/plans/operations.ts'
+import type { AccountRow, KeyView, MemberView, PlanView } from '../views.ts'
 import type { DeclaredAccount } from './document.ts'
 
 export interface StoredAccount extends DeclaredAccount {
   readonly id: number
+  /** Null: none, or it has ended. */
+  readonly plan: string | null
   /** Why it cannot be deleted; read where that is asked. */
   readonly reasonsToKeep: readonly string[]
   /** The numbers of the keys that are not revoked, by name. */
@@ -29,14 +32,18 @@ export const readStored = async (
 ): Promise<Stored> => {
   const list = async <Row>(operation: Parameters<typeof runWhole>[0], args: Json) =>
     (await runWhole(operation, args, host)) as readonly Row[]
-  const [accounts, keys] = [
+  const [accounts, plans, keys] = [
     await list<AccountRow>(accountsList, {}),
+    await list<PlanView>(plansList, {}),
     await list<KeyView>(keysList, { kind: 'key', limit: 1_000 }),
   ]
   const keysByAccount = Map.groupBy(
     // Those of tokens have no secret, and their names are not the operator's.
     keys.filter(({ state, key }) => state !== 'revoked' && !key.startsWith(TOKEN_PREFIX)),
     ({ account }) => account,
+  )
+  const planNames = new Map(
+    plans.filter(({ state }) => state !== 'expired').map(each => [each.account, each.plan]),
   )
   const stored = new Map<string, StoredAccount>()
   for (const account of accounts) {
@@ -47,7 +54,11 @@ export const readStored = async (
       : []
     const reasons = mayDelete && !isIncluded ? await reasonsToKeep(host.database, account.id) : []
     const keys = keysByAccount.get(name) ?? []
-    stored.set(name, { ...storedAccount(account, members, keys), reasonsToKeep: reasons })
+    stored.set(name, {
+      ...storedAccount(account, members, keys),
+      plan: planNames.get(name) ?? null,
+      reasonsToKeep: reasons,
+    })
   }
   return stored
 }
@@ -56,7 +67,7 @@ const storedAccount = (
   { id, role, state, overdraft, limits }: AccountRow,
   members: readonly MemberView[],
   keys: readonly KeyView[],
-): Omit<StoredAccount, 'reasonsToKeep'> => ({
+): Omit<StoredAccount, 'plan' | 'reasonsToKeep'> => ({
   id,
   role: role === 'admin' ? 'admin' : 'customer',
   suspended: state === 'suspended',

@@ -58,6 +58,8 @@ for (const { engine, database } of await startBoth(t, []))
     const host = {
       ...hostOver(database),
       memo: (_: string, make: () => string) => make(),
+      section: ((name: string) =>
+        name === 'plans' ? { pro: { amount: 20, per: 'month' } } : {}) as HostBase['section'],
     } as HostBase
     const { folder, secrets, apply, exported, secretLines } = start(t, host)
 
@@ -85,6 +87,26 @@ for (const { engine, database } of await startBoth(t, []))
         t.equal(secretLines().length, 4)
       },
     )
+
+    await t.test('apply: assigns the plan of an account, which stays if left out', async t => {
+      t.match(await apply({ acme: { ...ACME, plan: 'prp' } }), {
+        exit: 2,
+        err: /accounts\.acme\.plan: .*has no plan "prp"; it has pro; did you mean "pro"/,
+      })
+      t.notOk('plan' in (await exported()).acme)
+      t.match(await apply({ acme: { ...ACME, plan: 'pro' } }), {
+        exit: 0,
+        out: /account acme +none +pro/,
+      })
+      t.equal((await exported()).acme.plan, 'pro')
+      for (const accounts of [{ acme: ACME }, await exported()])
+        t.match(await apply(accounts), { exit: 0, out: /^Nothing to change/ })
+      t.match(await apply({ acme: { ...ACME, plan: null } }), {
+        exit: 0,
+        out: /account acme +pro +none/,
+      })
+      t.match(await apply({ acme: { ...ACME, plan: null } }), { out: /^Nothing to change/ })
+    })
 
     await t.test('apply: replaces limits, so that those that the file omits end', async t => {
       const limits = { tokens: '900/min' }

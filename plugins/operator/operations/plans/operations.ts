@@ -86,7 +86,7 @@ const cancel = operation({
   },
 })
 
-const list = operation({
+export const plansList = operation({
   name: 'plans list',
   summary: 'Lists the plans of accounts, and what they have used in the window of now.',
   scope: 'operator',
@@ -112,4 +112,4 @@ const list = operation({
   },
 })
 
-export const planOperations: readonly Operation[] = [list, assign, cancel]
+export const planOperations: readonly Operation[] = [plansList, assign, cancel]
