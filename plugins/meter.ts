@@ -103,7 +103,7 @@ export default {
       name => prices.of(name)?.rule.free === false,
     )
     reportOpenRoutes(document, isPriced, report)
-    const isReachable = isPriced || routesIn(document).some(hasPrice)
+    const isReachable = routesIn(document).some(route => canCost(route, isPriced))
     const { currency } = prices
     const isModel = (name: string) =>
       unknownModelIn([name], { section: () => modelsIn(document) as never }) === undefined
@@ -129,20 +129,25 @@ export default {
 
 type RouteOptions = Readonly<Record<string, Json>>
 const routesIn = (document: Document) => (document.routes ?? []) as readonly RouteOptions[]
-const hasPrice = ({ meter }: RouteOptions): boolean =>
-  (meter as { readonly price?: Json } | null | undefined)?.price !== undefined
+interface MeterOptions {
+  readonly free?: boolean
+  readonly price?: Json
+}
+const meterOf = ({ meter }: RouteOptions): MeterOptions => (meter ?? {}) as MeterOptions
+/** Whether calls of a route may cost something. `isPriced`: a model has a price. */
+const canCost = (options: RouteOptions, isPriced: boolean): boolean => {
+  const { free, price } = meterOf(options)
+  const route = { option: (plugin: string) => options[plugin] }
+  return namesModel(route) && free !== true && (price !== undefined || isPriced)
+}
 
 /** Reports routes that take no credential although their models have prices: no account can be
  *  charged, so each call would be refused. */
 const reportOpenRoutes = (document: Document, isPriced: boolean, report: Report): void => {
   for (const [index, options] of routesIn(document).entries()) {
     const route = { option: (plugin: string) => options[plugin] }
-    if (!namesModel(route) || options.auth === undefined || !isOpen(route)) continue
-    const { free, price } = (options.meter ?? {}) as {
-      readonly free?: boolean
-      readonly price?: Json
-    }
-    if (free === true || (price === undefined && !isPriced)) continue
+    if (options.auth === undefined || !isOpen(route)) continue
+    if (!canCost(options, isPriced)) continue
     const message =
       'a route without a credential has no account to charge, but its calls have prices; remove `auth: none`, or add `meter: { free: true }`'
     report(['routes', index, 'auth'], 'METER_NOBODY', message)

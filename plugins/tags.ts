@@ -2,18 +2,7 @@
  *  and the lines of its batch. Without the section `tags:` it costs nothing. */
 
 import { nearest } from '../engine/config/nearest.ts'
-import {
-  anyOf,
-  flag,
-  list,
-  map,
-  object,
-  oneOf,
-  type RawOf,
-  required,
-  text,
-  type ValueOf,
-} from '../engine/config/shape.ts'
+import { object, type RawOf, type ValueOf } from '../engine/config/shape.ts'
 import { isFields } from '../engine/kit.ts'
 import type {
   Document,
@@ -31,63 +20,11 @@ import { modelsIn } from './catalogue/configured.ts'
 import { conditionsOf } from './catalogue/section.ts'
 import { addDropped } from './conversion/dropped-fields.ts'
 import { routeFormat } from './conversion/route-format.ts'
-import {
-  ACCOUNT,
-  type Account,
-  CHARGE,
-  CHOOSE_BY_TAGS,
-  TAG_NAME,
-  TAG_VALUE,
-  TAGS,
-  type Tags,
-} from './slots.ts'
+import { ACCOUNT, type Account, CHARGE, CHOOSE_BY_TAGS, TAGS, type Tags } from './slots.ts'
+import { knownTagsIn, SECTION, VALUE } from './tagging/section.ts'
 
 /** Of a tag, in metrics of a worker. */
 const MOST_VALUES = 100
-const NAME = `^${TAG_NAME}$`
-const VALUE = `^${TAG_VALUE}$`
-
-const SECTION = object(
-  'Tags of calls, such as a project: usage, receipts and exports show them. The stage `tags` reads them.',
-  {
-    header: text('The header with tags: `project=alpha, feature=search`.', {
-      pattern: '^[a-z][a-z0-9-]{0,63}$',
-      default: 'x-tollgate-tags',
-      examples: ['x-cost-tags'],
-    }),
-    baggage: text(
-      'The prefix of the names of tags in the W3C header `baggage`. Without it that header is not read.',
-      { pattern: '^[a-z0-9._-]{0,32}$', examples: ['cost.'] },
-    ),
-    metadata: flag('Whether members of `metadata` or `labels` in the body are tags, too.', {
-      default: false,
-      examples: [true],
-    }),
-    known: required(
-      map(
-        'The tags that may be used. Others are left out, and `x-tollgate-dropped` names them.',
-        anyOf(
-          'Its values.',
-          [
-            list('These values.', text('A value.', { pattern: VALUE, examples: ['alpha'] }), {
-              minItems: 1,
-              uniqueItems: true,
-            }),
-            oneOf('Up to 64 letters, digits, dots, hyphens and underscores.', ['any'], {}),
-          ],
-          { examples: [['alpha', 'beta'], 'any'] },
-        ),
-        {
-          propertyNames: { pattern: NAME },
-          minProperties: 1,
-          maxProperties: 16,
-          examples: [{ project: ['alpha', 'beta'], feature: 'any' }],
-        },
-      ),
-    ),
-  },
-  { examples: [{ known: { project: ['alpha', 'beta'], feature: 'any' } }] },
-)
 type Section = ValueOf<typeof SECTION>
 
 export default {
@@ -130,7 +67,7 @@ function checkPipeline({ tags, pipeline }: Document, report: Report): void {
 
 /** Tags in rules of models that no call can have. */
 function checkRules(document: Document, report: Report): void {
-  const known = isFields(document.tags) && isFields(document.tags.known) ? document.tags.known : {}
+  const known = knownTagsIn(document.tags)
   const names = Object.keys(known)
   for (const [model, { rules = [] }] of Object.entries(modelsIn(document)))
     for (const [index, rule] of rules.entries())
@@ -148,7 +85,7 @@ function checkRules(document: Document, report: Report): void {
             at,
             'TAGS_OPTION',
             `no call has ${JSON.stringify(wrong)} for this tag`,
-            nearest(wrong, own as string[]),
+            nearest(wrong, own as readonly string[]),
           )
       }
 }

@@ -86,9 +86,11 @@ type BudgetTermsView = {
 /** `problem`: why its terms cannot be read; null: they can. */
 export type BudgetView = {
   readonly name: string
-  readonly of: 'account' | 'key' | 'member'
-  readonly owner: number
-  readonly account: string
+  readonly of: 'account' | 'key' | 'member' | 'tag'
+  readonly owner: number | null
+  readonly owner_name: string | null
+  readonly account: string | null
+  readonly source: 'configuration' | 'store'
 } & (
   | (BudgetTermsView & { readonly problem: null })
   | ({ readonly [member in keyof BudgetTermsView]: null } & { readonly problem: string })

@@ -4,6 +4,7 @@ import type { HostBase, Row } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
 import { markSent, UNSENT } from '../ledger/budgets/alert-tables.ts'
+import { isKindOf, tagIn } from '../ledger/budgets/owner.ts'
 import { budgetsIn } from '../ledger/budgets/section.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
@@ -28,7 +29,10 @@ export const sendBudgetAlerts = async (
   const due = quiet?.except.includes(RULE) ? now : sendTime(quiet, now)
   for (const row of await database.read(UNSENT, [now - MAX_AGE, PAGE])) {
     const { stored, budget, kind } = row
-    if (stored === 0 && !configured.some(({ name, of }) => name === budget && of === kind)) {
+    if (
+      stored === 0 &&
+      !configured.some(({ name, of }) => name === budget && isKindOf(of, String(kind)))
+    ) {
       // It was removed: a message would name a budget that does not exist.
       await database.write([markSent(row, now)]).catch(ignoreSent)
       continue
@@ -58,6 +62,8 @@ const ownerOf = async (
   database: Pick<HostBase['database'], 'read'>,
   { kind, owner }: Row,
 ): Promise<string> => {
+  const tag = tagIn(String(kind))
+  if (tag !== undefined) return `tag ${tag}`
   const [account] = kind === 'account' ? await database.read(ACCOUNT_BY_ID, [owner ?? null]) : []
   return `${kind} ${account?.name ?? owner}`
 }

@@ -95,9 +95,14 @@ export const MEMBER_COLUMNS = {
 
 export const BUDGET_COLUMNS = {
   name: text,
-  of: oneOf('account', 'key', 'member'),
-  owner: described('The number of the account, key or member.', integer),
-  account: described('The name of its account.', text),
+  of: oneOf('account', 'key', 'member', 'tag'),
+  owner: described('The number of the account, key or member; null: a tag.', nullable(integer)),
+  owner_name: described('Its name, or the tag such as `project=alpha`.', nullable(text)),
+  account: described('The name of its account; null: a tag.', nullable(text)),
+  source: described(
+    '`configuration`: of `budgets:`; `store`: set by `budgets set`.',
+    oneOf('configuration', 'store'),
+  ),
   amount: nullable(MONEY),
   per: nullable(oneOf('hour', 'day', 'week', 'month', 'quarter', 'year', 'life')),
   zone: nullable(text),

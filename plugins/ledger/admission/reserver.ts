@@ -6,7 +6,7 @@ import type { Rule } from '../../billing/rule.ts'
 import type { Facts } from '../../billing/usage.ts'
 import { coverableTokens, worstCase } from '../../billing/worst-case.ts'
 import { estimatePromptTokens } from '../../formats/prompt-tokens.ts'
-import { type Account, COVERED_INPUT, OUTPUT_LIMIT } from '../../slots.ts'
+import { type Account, COVERED_INPUT, OUTPUT_LIMIT, TAGS } from '../../slots.ts'
 import {
   countOnly,
   describeWindow,
@@ -86,7 +86,7 @@ export class Reserver {
   ): Reserving | Promise<Reserving> {
     const { cost, entry, facts, passed } = request
     const { at } = facts
-    const windows = this.#context.budgets?.windowsOf(account, at)
+    const windows = this.#context.budgets?.windowsOf(account, at, exchange.slots.get(TAGS))
     const plan = this.#context.plans?.windowOf(account.id, entry, at)
     const reserve = (
       opened: Passed | undefined,

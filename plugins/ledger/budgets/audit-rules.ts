@@ -1,5 +1,6 @@
 /** The invariants of budgets: each window agrees with the charges that name it. */
 import type { Row, Sql } from '../../../engine/plugin.ts'
+import { tagIn } from './owner.ts'
 import { NUMBERS, type Numbers } from './tables.ts'
 
 const perStore = (name: string, text: (numbers: Numbers) => string): Sql => ({
@@ -7,8 +8,10 @@ const perStore = (name: string, text: (numbers: Numbers) => string): Sql => ({
   text: text(NUMBERS.sqlite),
   postgres: text(NUMBERS.postgres),
 })
-const subjectOf = ({ budget, kind, owner, start }: Row): string =>
-  `budget ${budget} of ${kind} ${owner} since ${new Date(Number(start)).toISOString()}`
+const subjectOf = ({ budget, kind, owner, start }: Row): string => {
+  const subject = tagIn(String(kind)) === undefined ? `${kind} ${owner}` : kind
+  return `budget ${budget} of ${subject} since ${new Date(Number(start)).toISOString()}`
+}
 
 /** An archive takes charges away: the windows that began after it are complete. */
 // Casts: SQLite makes no index of a sum for an expression without a type.

@@ -2,13 +2,14 @@
 import { LRUCache } from 'lru-cache'
 import type { Database, Host } from '../../../engine/plugin.ts'
 import { configuredCurrency } from '../../billing/currency.ts'
-import type { Account } from '../../slots.ts'
+import type { Account, Tags } from '../../slots.ts'
 import { isCode } from '../faults.ts'
 import type { Ledger } from '../ledger.ts'
 import { openWindowAs } from './open-window.ts'
+import { KINDS, numberOf, type Owner, ownerOf, windowOwner } from './owner.ts'
 import { FOLLOW_INTERVAL } from './row-follower.ts'
 import { type BudgetRowKey, BudgetRows, type RowSource, type SingleBudget } from './rows.ts'
-import { type Budget, type BudgetWindow, budgetsIn, KINDS, type OwnerKind } from './section.ts'
+import { type Budget, type BudgetWindow, budgetsIn } from './section.ts'
 import { openWindow } from './tables.ts'
 import { windowOf } from './window.ts'
 
@@ -19,10 +20,10 @@ const MAX_WINDOWS = 100_000
 /** How often a change of a row is read again while windows open. */
 const ATTEMPTS = 4
 
-const OWNERS: Readonly<Record<OwnerKind, (account: Account) => number | undefined>> = {
-  account: ({ id }) => id,
-  key: ({ key }) => key?.id,
-  member: ({ member }) => member?.id,
+/** Who makes a call, and the tags that it has. */
+interface Caller {
+  readonly account: Account
+  readonly tags: Tags | undefined
 }
 
 export interface BudgetStore extends RowSource {
@@ -33,7 +34,7 @@ export interface BudgetStore extends RowSource {
 /** A window to open. `change`: the last change of rows that its budget follows. */
 interface Opening {
   readonly budget: Budget
-  readonly owner: number
+  readonly owner: Owner
   readonly change: number
 }
 
@@ -41,7 +42,7 @@ export class Budgets {
   readonly #budgets: readonly Budget[]
   readonly #store: BudgetStore
   /** Of each budget, the last window of each owner, with this configuration's amount. */
-  readonly #windows: readonly LRUCache<number, BudgetWindow>[]
+  readonly #windows: readonly LRUCache<Owner, BudgetWindow>[]
   readonly #rows: BudgetRows<BudgetWindow>
 
   constructor(budgets: readonly Budget[], store: BudgetStore) {
@@ -57,26 +58,27 @@ export class Budgets {
   }
   /** The windows of a call that begins at `at`, ms since 1970; undefined: it has none. A promise
    *  only if the store is asked. */
-  windowsOf(account: Account, at: number): WindowsOfCall | Promise<WindowsOfCall> {
+  windowsOf(account: Account, at: number, tags?: Tags): WindowsOfCall | Promise<WindowsOfCall> {
+    const caller = { account, tags }
     const refreshed = this.#rows.follower.refresh()
-    return refreshed ? refreshed.then(() => this.#find(account, at)) : this.#find(account, at)
+    return refreshed ? refreshed.then(() => this.#find(caller, at)) : this.#find(caller, at)
   }
-  #find(account: Account, at: number, attempt = 0): WindowsOfCall | Promise<WindowsOfCall> {
+  #find(caller: Caller, at: number, attempt = 0): WindowsOfCall | Promise<WindowsOfCall> {
     if (this.#budgets.length === 0 && this.#rows.isEmpty) return undefined
     const windows: BudgetWindow[] = []
     let mustOpen = false
     for (const [index, budget] of this.#budgets.entries()) {
-      const owner = this.#ownerOf(budget, account)
+      const owner = this.#ownerOf(budget, caller)
       if (owner === undefined) continue
       const window = this.#windows[index]?.get(owner)
       if (window && isIn(window, at)) windows.push(window)
       else mustOpen = true
     }
-    for (const { window } of this.#singles(account)) {
+    for (const { window } of this.#singles(caller)) {
       if (window && isIn(window, at)) windows.push(window)
       else mustOpen = true
     }
-    return mustOpen ? this.#open(account, at, attempt) : windows
+    return mustOpen ? this.#open(caller, at, attempt) : windows
   }
   /** The window may have got the amount of a row: a budget of `budgets:` opens it again. */
   #forget({ kind, owner, name }: BudgetRowKey): void {
@@ -84,31 +86,31 @@ export class Budgets {
     this.#windows[index]?.delete(owner)
   }
   /** Undefined: the budget does not apply to the call. */
-  #ownerOf({ of, name }: Budget, account: Account): number | undefined {
-    const owner = OWNERS[of](account)
-    if (owner === undefined || this.#rows.isEmpty) return owner
+  #ownerOf({ of, name }: Budget, { account, tags }: Caller): Owner | undefined {
+    const owner = ownerOf(of, account, tags)
+    if (typeof of === 'object' || typeof owner !== 'number' || this.#rows.isEmpty) return owner
     return this.#rows.of(of, owner).some(({ budget }) => budget.name === name) ? undefined : owner
   }
-  #singles(account: Account): readonly SingleBudget<BudgetWindow>[] {
+  #singles({ account }: Caller): readonly SingleBudget<BudgetWindow>[] {
     if (this.#rows.isEmpty) return []
     return KINDS.flatMap(kind => {
-      const owner = OWNERS[kind](account)
+      const owner = numberOf(kind, account)
       return owner === undefined ? [] : this.#rows.of(kind, owner)
     })
   }
-  async #open(account: Account, at: number, attempt: number): Promise<WindowsOfCall> {
+  async #open(caller: Caller, at: number, attempt: number): Promise<WindowsOfCall> {
     try {
-      return await this.#openAll(account, at)
+      return await this.#openAll(caller, at)
     } catch (error) {
       if (!isCode(error, 'BUDGET_OUTDATED') || attempt === ATTEMPTS) throw error
       await this.#rows.follower.check()
-      return this.#find(account, at, attempt + 1)
+      return this.#find(caller, at, attempt + 1)
     }
   }
-  #openAll(account: Account, at: number): Promise<Windows> {
+  #openAll(caller: Caller, at: number): Promise<Windows> {
     const { change } = this.#rows
     const opening = this.#budgets.flatMap((budget, index) => {
-      const owner = this.#ownerOf(budget, account)
+      const owner = this.#ownerOf(budget, caller)
       if (owner === undefined) return []
       const windows = this.#windows[index]
       const opened = this.#openOne({ budget, owner, change }, at, windows?.get(owner))
@@ -118,9 +120,8 @@ export class Budgets {
       )
       return [opened]
     })
-    const singles = this.#singles(account).map(async single => {
-      const { budget, window } = single
-      const owner = OWNERS[budget.of](account) ?? 0
+    const singles = this.#singles(caller).map(async single => {
+      const { budget, owner, window } = single
       single.window = await this.#openOne({ budget, owner, change }, at, window)
       return single.window
     })
@@ -133,19 +134,24 @@ export class Budgets {
   ): Promise<BudgetWindow> {
     const window = windowOf(at, budget.per, budget.zone)
     if (known?.start === window.start) return known
-    const { name, of, per } = budget
-    const row = { budget: name, kind: of, owner, period: per, start: window.start }
+    const { name, per } = budget
+    const row = {
+      ...windowOwner(budget.of, owner),
+      budget: name,
+      period: per,
+      start: window.start,
+    }
     const { database, ledger } = this.#store
     const wallet = await openWindowAs(
       database,
-      [name, of, owner, per, window.start],
+      [name, row.kind, row.owner, per, window.start],
       async wallet => {
         // A lease under an earlier configuration may be more than the amount is now.
         await ledger.returnUnused(wallet)
         return openWindow({ ...row, wallet }, budget, change)
       },
     )
-    return { ...window, wallet, budget }
+    return { ...window, wallet, budget, owner }
   }
 }
 const isIn = ({ start, end = Infinity }: BudgetWindow, at: number): boolean =>

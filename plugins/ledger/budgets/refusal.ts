@@ -3,13 +3,14 @@ import { errors } from '../../../engine/errors.ts'
 import type { Fault } from '../../../engine/plugin.ts'
 import { printMoney, roundMoney } from '../../billing/money.ts'
 import type { Funds } from '../ledger.ts'
+import { describeOwner } from './owner.ts'
 import type { BudgetWindow } from './section.ts'
 import { printInstant } from './window.ts'
 
 const fault = errors({
   BUDGET_EXCEEDED: [
     429,
-    'The budget "%s" of this %s does not cover this call, which may cost up to %s: %s of %s is used%s.%s',
+    'The budget "%s" of %s does not cover this call, which may cost up to %s: %s of %s is used%s.%s',
   ],
 })
 
@@ -22,9 +23,9 @@ interface Refused {
   /** ms since 1970. */
   readonly now: number
 }
-export const budgetExceeded = ({ budget, end }: BudgetWindow, refused: Refused): Fault => {
+export const budgetExceeded = ({ budget, owner, end }: BudgetWindow, refused: Refused): Fault => {
   const { state, headers } = describeShortage({ ...budget, end }, refused)
-  const values = [budget.name, budget.of, ...state]
+  const values = [budget.name, describeOwner(budget.of, owner), ...state]
   return fault('BUDGET_EXCEEDED', values, {
     headers: { 'x-tollgate-budget': headers.window, ...headers.others },
   })

@@ -2,8 +2,9 @@
  *  of a budget in `budgets:` takes its place for that owner. */
 import type { Database, Log, Row, Sql, Statement, Value } from '../../../engine/plugin.ts'
 import type { Currency } from '../../billing/currency.ts'
+import type { OwnerKind } from './owner.ts'
 import { changesOf, RowFollower } from './row-follower.ts'
-import { type Budget, type BudgetTerms, type OwnerKind, parseBudget } from './section.ts'
+import { type Budget, type BudgetTerms, parseBudget } from './section.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `budgets: ${name}`, text })
 
@@ -54,26 +55,6 @@ export const removeBudgetRow = ({ kind, owner, name }: BudgetRowKey): readonly S
   { sql: REMOVE, values: [kind, owner, name], rows: 1, otherwise: 'BUDGET_MISSING' },
 ]
 
-// The last window of each: it may have ended.
-const LISTED = `SELECT r.kind, r.owner, r.name, r.account, r.settings, b.start, w.used
-  FROM budget_rows r
-  LEFT JOIN budget_windows b ON b.kind = r.kind AND b.owner = r.owner AND b.budget = r.name
-    AND b.start = (SELECT max(l.start) FROM budget_windows l
-      WHERE l.kind = r.kind AND l.owner = r.owner AND l.budget = r.name)
-  LEFT JOIN wallets w ON w.id = b.wallet
-  WHERE r.settings IS NOT NULL`
-/** Parameters: an account or null, twice; the row to start after: kind, owner, name; row count. */
-export const LIST_BUDGETS = `${LISTED} AND (CAST(? AS BIGINT) IS NULL OR r.account = ?)
-  AND (r.kind, r.owner, r.name) > (?, ?, ?) ORDER BY r.kind, r.owner, r.name LIMIT ?`
-const FIND = sql('find row', `${LISTED} AND r.kind = ? AND r.owner = ? AND r.name = ?`)
-export const findBudgetRow = async (
-  database: Pick<Database, 'read'>,
-  { kind, owner, name }: BudgetRowKey,
-): Promise<Row | undefined> => {
-  const [row] = await database.read(FIND, [kind, owner, name])
-  return row
-}
-
 // ---------------------------------------------------------------- rows as calls use them
 
 const CHANGED = sql(
@@ -83,6 +64,7 @@ const CHANGED = sql(
 /** A row, and the window that was opened last. */
 export interface SingleBudget<Window> {
   readonly budget: Budget
+  readonly owner: number
   window: Window | undefined
 }
 const NONE: readonly never[] = []
@@ -136,7 +118,7 @@ export class BudgetRows<Window> {
     }
     const key = ownerKey(kind, owner)
     const others = (this.#owners.get(key) ?? []).filter(each => each.budget.name !== name)
-    const rows = budget ? [...others, { budget, window: undefined }] : others
+    const rows = budget ? [...others, { budget, owner: Number(owner), window: undefined }] : others
     if (rows.length === 0) this.#owners.delete(key)
     else this.#owners.set(key, rows)
     this.#onChange({ kind: named.of, owner: Number(owner), name: named.name })

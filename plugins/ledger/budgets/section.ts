@@ -1,4 +1,6 @@
 /** The section `budgets:`, its problems, and its budgets as calls use them. */
+
+import { nearest } from '../../../engine/config/nearest.ts'
 import {
   anyOf,
   flag,
@@ -16,13 +18,24 @@ import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
 import { MAX_AMOUNT } from '../../billing/money.ts'
 import type { Where } from '../../billing/problems.ts'
+import { TAG_NAME } from '../../slots.ts'
+import { knownTagsIn } from '../../tagging/section.ts'
+import { KINDS, type Owner, type Owners } from './owner.ts'
 import { amountIn, amountTerm, NAME_PATTERN, WINDOW_TERMS } from './terms.ts'
 import { PERIODS, type Period, type Window } from './window.ts'
 
-/** The kinds of owners that have a window each. */
-export const KINDS = ['account', 'key', 'member'] as const
-export type OwnerKind = (typeof KINDS)[number]
-
+const TAG_OWNERS = object(
+  'Each value of a tag has this budget, over the calls of all accounts; calls without the tag have none.',
+  {
+    tag: required(
+      text('A tag that `tags:` knows with a list of values.', {
+        pattern: `^${TAG_NAME}$`,
+        examples: ['project'],
+      }),
+    ),
+  },
+  {},
+)
 const USE = object(
   'Calls go to another model, whatever they asked for.',
   {
@@ -65,17 +78,18 @@ const BUDGET = object(
   'A budget. A call that several budgets apply to must fit into all.',
   {
     of: required(
-      oneOf('Whether each account, API key or member of a team has this budget.', KINDS, {
-        type: 'string',
-        examples: ['account'],
-      }),
+      anyOf(
+        'Whether each account, API key, member of a team or value of a tag has this budget.',
+        [oneOf(undefined, KINDS, { type: 'string' }), TAG_OWNERS],
+        { examples: ['account', { tag: 'project' }] },
+      ),
     ),
     ...TERMS,
   },
   { examples: [{ of: 'account', amount: 2000, per: 'month' }] },
 )
 export const SECTION = map(
-  'Budgets by name: the amounts that accounts, keys and members may spend in a window of time.',
+  'Budgets by name: the amounts that accounts, keys, members and tags may spend in a window of time.',
   BUDGET,
   {
     propertyNames: { pattern: NAME_PATTERN },
@@ -86,7 +100,7 @@ type Section = RawOf<typeof SECTION>
 
 export interface Budget {
   readonly name: string
-  readonly of: OwnerKind
+  readonly of: Owners
   /** Nanos. */
   readonly amount: bigint
   readonly per: Period
@@ -102,6 +116,7 @@ export interface Budget {
 export interface BudgetWindow extends Window {
   readonly wallet: number
   readonly budget: Budget
+  readonly owner: Owner
   /** Until this time, ms since 1970, calls that cost this much or more only count: nanos that did
    *  not fit. */
   spent?: { readonly until: number; readonly amount: bigint }
@@ -166,7 +181,27 @@ interface BudgetChecks {
 }
 export const reportBudgets = (document: Document, checks: BudgetChecks): void => {
   const budgets = Object.entries((document.budgets ?? {}) as Section)
-  for (const [name, terms] of budgets) reportTerms(terms, ['budgets', name], checks)
+  for (const [name, terms] of budgets) {
+    if (typeof terms.of === 'object')
+      reportTag(terms.of.tag, ['budgets', name, 'of'], document, checks)
+    reportTerms(terms, ['budgets', name], checks)
+  }
+}
+const reportTag = (
+  tag: string,
+  where: Where,
+  { tags }: Document,
+  { report }: Pick<BudgetChecks, 'report'>,
+): void => {
+  const known = knownTagsIn(tags)
+  if (!Object.hasOwn(known, tag)) {
+    const message = 'no call has this tag: `tags:` does not name it under `known`'
+    report([...where, 'tag'], 'BUDGET_TAG', message, nearest(tag, Object.keys(known)))
+  } else if (known[tag] === 'any') {
+    const message =
+      'each value of the tag would have a window, and `any` has no end of values; list them in `tags:`'
+    report([...where, 'tag'], 'BUDGET_TAG', message)
+  }
 }
 /** Without the stage `meter` no call has a price. */
 export const reportUnusedBudgets = ({ budgets }: Document, report: Report): void => {
@@ -194,6 +229,6 @@ export const reportTerms = (
     report(
       where,
       'BUDGET_UNREACHABLE',
-      'no call can reach this budget: no model or route has a price; add a price, or remove the budget',
+      'no call can reach this budget: no route calls a model at a price; add a price, or remove the budget',
     )
 }

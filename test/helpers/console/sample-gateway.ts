@@ -60,6 +60,10 @@ const alertsTo = (receiver: string): string => `alerts:
   quiet: { from: '22:00', to: '07:00', zone: Europe/Berlin, except: [uncollected] }
   rules: { p99: false }
 plans: { pro: { amount: 5, per: month } }
+budgets:
+  monthly: { of: account, amount: 2000, per: month, zone: Europe/Berlin }
+  continuous-integration-of-the-recommendation-service: { of: account, amount: 0.000001, per: life, shadow: true }
+  each: { of: key, amount: 50, per: week }
 `
 
 /** A query whose answer costs more than twice its hold. */

@@ -7,6 +7,7 @@ import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
+import tags from '../../../plugins/tags.ts'
 import translate from '../../../plugins/translate/index.ts'
 import zone from '../../../plugins/zone.ts'
 import { installOn, post } from '../gateway/installation.ts'
@@ -24,6 +25,8 @@ export const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 }
 export const STREAM = JSON.stringify({ model: 'm', messages: [], max_tokens: 600, stream: true })
 export const EVENTS = `data: ${JSON.stringify({ ...ANSWER, choices: [{ finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
 
+/** The section `tags:` of these gateways. */
+export const TAGS = { known: { project: ['alpha', 'beta'], feature: 'any' } }
 const SMALL = { input: '0.20 / 1M', output: '0.80 / 1M' }
 
 export const arrangeBudgets = async (
@@ -50,6 +53,7 @@ export const arrangeBudgets = async (
     keyed: pluginOf(keyed),
     zone: zone as Plugin,
     model: model as Plugin,
+    tags: tags as Plugin,
     meter: meter as Plugin,
     translate: translate as Plugin,
   }
@@ -65,6 +69,7 @@ export const arrangeBudgets = async (
         pictures: { to: 'main/i', price: SMALL, accepts: { '*': false } },
       },
       upstreams: { main: { zone: 'eu' }, far: { url: 'http://127.0.0.1:9' } },
+      tags: TAGS,
       budgets: changed,
       plans: changedPlans,
     }

@@ -354,6 +354,7 @@ t.test('OpenAPI: what account and admin endpoints answer fits the schemas', asyn
   await get('list-keys', '/api/keys')
   const body = { name: 'one more' }
   await call(t, { id: 'create-key', path: '/api/keys', status: '201', body, token })
+  await get('list-budgets', '/api/budgets')
   await get('list-tokens', '/api/system-tokens')
   await get('list-sessions', '/api/sessions')
   await get('get-api-notifications', '/api/notifications')

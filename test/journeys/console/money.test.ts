@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { seriousFindings } from '../../helpers/console/accessibility.ts'
 import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
+import { WIDER } from '../../helpers/console/check-views.ts'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
 
 t.test('money in the console', { skip: missingBrowser }, async t => {
@@ -98,6 +99,42 @@ t.test('money in the console', { skip: missingBrowser }, async t => {
       }
       t.same(faults, [])
     })
+
+  t.test('budgets: bars with the end of their windows, in both languages and sizes', async t => {
+    const budget = { account: 'ann', name: 'monthly', amount: 2, per: 'month' }
+    await operator.ask('POST', '/api/admin/budgets/set', budget)
+    await operator.ask('POST', '/api/admin/budgets/set', { ...budget, name: 'trial', per: 'life' })
+    const { body: own } = await ann.ask('GET', '/api/budgets')
+    t.match(own.data, [
+      { name: 'monthly', amount: '2' },
+      { name: 'trial', resets: null },
+    ])
+    const other = await gateway.customer('ben')
+    t.same((await other.ask('GET', '/api/budgets')).body.data, [])
+    for (const { as, place, width } of [
+      { as: ann, place: 'overview', width: 390 },
+      { as: operator, place: 'account/ann', width: 1440 },
+    ]) {
+      const { page, faults, open } = await openWindow(t, browser, gateway, { as, width })
+      await open(place)
+      const bars = page.locator('.budgets li')
+      await bars
+        .filter({ hasText: 'monthly' })
+        .getByText(/ of 2\.00 CNY used/)
+        .waitFor()
+      await bars.getByText(/^Each month · until \d+ \w+ 20\d\d/).waitFor()
+      await bars.getByText(/^Once$/).waitFor()
+      await page.getByRole('progressbar', { name: 'Use of the budget monthly' }).waitFor()
+      t.same(await seriousFindings(page), [])
+      t.same(await page.evaluate(WIDER), [], `${place}, ${width} px: nothing is wider`)
+      await page.evaluate(`localStorage.setItem('tollgate-language', 'zh')`)
+      await page.reload()
+      await bars.getByText(/^每月 · 至 20\d\d年\d+月\d+日/).waitFor()
+      t.same(await seriousFindings(page), [])
+      t.same(faults, [])
+      await page.evaluate(`localStorage.setItem('tollgate-language', 'en')`)
+    }
+  })
 
   t.test('account: an operator sees spend, statement and credits', async t => {
     const { page, faults, open } = await openWindow(t, browser, gateway, { as: operator })

@@ -21,7 +21,7 @@ const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   model: ['catalogue'],
   observe: ['calls'],
   resources: ['catalogue'],
-  tags: ['catalogue'],
+  tags: ['catalogue', 'tagging'],
   translate: ['conversion'],
   validate: ['schema'],
 }

@@ -1,21 +1,20 @@
 /** The overview of an account: balance, spend by day and by model, calls, errors, cached share. */
 import { useMemo, useState } from 'preact/hooks'
-import type { PricedModel, Profile, UsageCell } from '../../../views.ts'
-import { callData } from '../api.ts'
+import type { Profile, UsageCell } from '../../../views.ts'
 import { useChanges } from '../events.ts'
 import { formatMoney, formatNumber, formatPercent } from '../format.ts'
-import { useAction, useData } from '../loading.ts'
+import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
 import { Chart } from '../parts/chart.tsx'
 import type { ChartData, Series } from '../parts/chart-series.ts'
-import { Notice } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
-import { formatsOf, SnippetTabs } from '../parts/snippets.tsx'
-import { Empty, FormError, View } from '../parts/states.tsx'
-import { Live, Money, Secret, useCurrency } from '../parts/values.tsx'
-import { hrefOf, setQuery } from '../router.ts'
+import { View } from '../parts/states.tsx'
+import { Live, Money, useCurrency } from '../parts/values.tsx'
+import { setQuery } from '../router.ts'
 import { text } from '../texts.ts'
+import { Budgets } from './budgets.tsx'
+import { FirstCall, NoCalls } from './first-call.tsx'
 import { type Day, DayTable, ModelTable, sum, tokensOf } from './overview-tables.tsx'
 
 const PERIODS = [7, 30, 90]
@@ -50,6 +49,7 @@ const Overview = ({ place }: PageProps) => {
       <View of={{ ...profile, reload }} rows={3}>
         {({ data }) => <Tiles profile={data} cells={usage.data?.data ?? []} />}
       </View>
+      <Budgets path="/api/budgets?limit=100" />
       {!(profile.error && usage.error) && (
         <View of={usage} rows={8}>
           {({ data }) =>
@@ -62,40 +62,6 @@ const Overview = ({ place }: PageProps) => {
   )
 }
 export default Overview
-
-/** Without calls: one click makes a key and a call to paste. */
-const NoCalls = ({ onKey }: { onKey(secret: string): void }) => {
-  const create = useAction(async () => {
-    const body = { name: text('first.name') }
-    onKey((await callData<{ key: string }>('POST', '/api/keys', body)).key)
-  })
-  return (
-    <Empty title={text('overview.empty')} help={text('overview.empty.help')}>
-      <div class="row">
-        <button type="button" class="button primary" onClick={create.start}>
-          {text('first.create')}
-        </button>
-        <a class="button" href={hrefOf('playground')}>
-          {text('page.playground')}
-        </a>
-      </div>
-      <FormError error={create.error} fields={[]} />
-    </Empty>
-  )
-}
-const FirstCall = ({ secret, onClose }: { secret: string; onClose(): void }) => {
-  const pricing = useData<{ data: readonly PricedModel[] }>('/api/pricing')
-  const model = pricing.data?.data.find(
-    each => !each.model_name.includes('*') && formatsOf(each).length > 0,
-  )
-  return (
-    <Notice title={text('first.title')} onClose={onClose}>
-      <Secret value={secret} help={text('keys.once')} />
-      <p>{text('first.help')}</p>
-      {model && <SnippetTabs model={model} secret={secret} />}
-    </Notice>
-  )
-}
 
 const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly UsageCell[] }) => {
   const currency = useCurrency()

@@ -2,33 +2,24 @@
 import { textOf } from '../../../../engine/cli/kit.ts'
 import { object, required, text } from '../../../../engine/config/shape.ts'
 import type { Json, Row } from '../../../../engine/plugin.ts'
-import { findAccount } from '../../../credentials/find.ts'
-import { withAccountNames } from '../../../credentials/statements.ts'
-import {
-  type BudgetRowKey,
-  findBudgetRow,
-  LIST_BUDGETS,
-  removeBudgetRow,
-  setBudgetRow,
-} from '../../../ledger/budgets/rows.ts'
+import { findBudgetRow } from '../../../ledger/budgets/list.ts'
+import { type BudgetRowKey, removeBudgetRow, setBudgetRow } from '../../../ledger/budgets/rows.ts'
 import { TERMS } from '../../../ledger/budgets/section.ts'
 import { NAME_PATTERN } from '../../../ledger/budgets/terms.ts'
-import { list as listOf, object as row } from '../../../shapes.ts'
-import type { BudgetView } from '../../../views.ts'
-import { ANY_ACCOUNT, CURSOR, LIMIT } from '../../arguments.ts'
+import { object as row } from '../../../shapes.ts'
 import { BUDGET_COLUMNS } from '../../columns.ts'
-import { fault, queryFault } from '../../faults.ts'
+import { fault } from '../../faults.ts'
 import { type Context, type Operation, operation } from '../../operation.ts'
 import { whenCode } from '../../rows.ts'
+import { budgetsList } from './list.ts'
 import { OWNER, OWNER_OPTIONS, ownerIn, ownerOf } from './owner.ts'
-import { checkTerms, print, printed, rawOf, viewOf } from './view.ts'
+import { checkTerms, print, rawOf, sourcesOf, viewOf } from './view.ts'
 
 const NAME = required(text('The name of the budget.', { pattern: NAME_PATTERN }))
-const find = async ({ host, store, now }: Context, key: BudgetRowKey, account: number) => {
+const find = async ({ host, store, now }: Context, key: BudgetRowKey) => {
   const stored = await findBudgetRow(store, key)
   if (!stored) throw fault('BUDGET_MISSING', [key.name])
-  const { name } = await findAccount(store, String(account), { isDeletedToo: true })
-  return viewOf(host, stored, name, now)
+  return viewOf(stored, now, sourcesOf(host))
 }
 /** As they are stored. Text: they cannot be read. */
 const termsOf = ({ settings }: Row): Json => {
@@ -89,7 +80,7 @@ const set = operation({
       before: before ? termsOf(before) : null,
       after: raw as never,
     })
-    return { data: await find(context, { ...owner, name }, account) }
+    return { data: await find(context, { ...owner, name }) }
   },
 })
 
@@ -107,8 +98,8 @@ const remove = operation({
     print,
   },
   async run(context, { name, ...named }) {
-    const { account, ...owner } = await ownerIn(context, named)
-    const before = await find(context, { ...owner, name }, account)
+    const { account: _, ...owner } = await ownerIn(context, named)
+    const before = await find(context, { ...owner, name })
     await context.store
       .change(removeBudgetRow({ ...owner, name }), {
         object: `budget ${name} of ${owner.kind} ${owner.owner}`,
@@ -120,35 +111,4 @@ const remove = operation({
   },
 })
 
-const LIST = { name: 'budgets: list', text: withAccountNames(LIST_BUDGETS, 'account') }
-/** Sorts before every row: no kind is empty. */
-const START = ['', 0, ''] as const
-const list = operation({
-  name: 'budgets list',
-  summary: 'Lists the budgets of single accounts, API keys and members, and what they have used.',
-  scope: 'operator',
-  reads: true,
-  arguments: object(undefined, { account: ANY_ACCOUNT, limit: LIMIT, cursor: CURSOR }, {}),
-  result: listOf(row(BUDGET_COLUMNS)),
-  command: {
-    arguments: '[ACCOUNT]',
-    example: 'tollgate budgets list acme',
-    read: ({ positionals: [account] }) => ({ limit: 1_000, ...(account && { account }) }),
-    print: (budgets: readonly BudgetView[]) => ({ rows: budgets.map(printed), json: budgets }),
-  },
-  async run({ store, host, now }, { account: nameOrId, limit = 100, cursor }) {
-    const account = nameOrId === undefined ? null : (await findAccount(store, nameOrId)).id
-    const [, kind = '', owner = '', name = ''] =
-      /^([a-z]+):(\d{1,15}):(.+)$/.exec(cursor ?? ':') ?? []
-    if (cursor !== undefined && name === '') throw queryFault('cursor', '`next` of the page before')
-    const after = cursor === undefined ? START : ([kind, Number(owner), name] as const)
-    const rows = await store.read(LIST, [account, account, ...after, limit + 1])
-    const page = rows.slice(0, limit)
-    const last = page.at(-1)
-    const next = rows.length > limit && last ? `${last.kind}:${last.owner}:${last.name}` : null
-    const views = page.map(each => viewOf(host, each, String(each.account_name), now))
-    return { data: views, next }
-  },
-})
-
-export const budgetOperations: readonly Operation[] = [list, set, remove]
+export const budgetOperations: readonly Operation[] = [budgetsList, set, remove]

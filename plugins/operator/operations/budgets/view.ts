@@ -1,14 +1,15 @@
 /** Budgets of the store as operators see and set them. */
 import type { ValueOf } from '../../../../engine/config/shape.ts'
-import type { HostBase, Row } from '../../../../engine/plugin.ts'
-import { configuredCurrency } from '../../../billing/currency.ts'
+import type { HostBase, Row, Value } from '../../../../engine/plugin.ts'
+import { type Currency, configuredCurrency } from '../../../billing/currency.ts'
 import { printMoney } from '../../../billing/money.ts'
 import { messageOf } from '../../../billing/problems.ts'
 import { unknownModelIn } from '../../../catalogue/configured.ts'
+import { type OwnerKind, tagIn } from '../../../ledger/budgets/owner.ts'
 import {
   type Budget,
   type BudgetTerms,
-  type OwnerKind,
+  budgetsIn,
   parseBudget,
   reportTerms,
   type TERMS_SHAPE,
@@ -18,17 +19,45 @@ import { nanosOf } from '../../../ledger/statements.ts'
 import type { BudgetView } from '../../../views.ts'
 import { fault } from '../../faults.ts'
 
-export const viewOf = (host: HostBase, row: Row, account: string, now: number): BudgetView => {
-  const named = { name: String(row.name), of: row.kind as OwnerKind }
-  const owned = { ...named, owner: Number(row.owner), account }
+/** `row`: of `listBudgets`. */
+export const viewOf = (
+  row: Row,
+  now: number,
+  { configured, currency }: BudgetSources,
+): BudgetView => {
+  const kind = String(row.kind)
+  const tag = tagIn(kind)
+  const owned = {
+    name: String(row.name),
+    of: tag === undefined ? (kind as OwnerKind) : 'tag',
+    owner: tag === undefined ? Number(row.owner) : null,
+    owner_name: tag ?? nullableText(row.owner_name),
+    account: nullableText(row.account_name),
+    source: row.settings === null ? 'configuration' : 'store',
+  } as const
   try {
-    const budget = parseBudget(named, row.settings, configuredCurrency(host))
+    const budget =
+      row.settings === null
+        ? configured.get(owned.name)
+        : parseBudget({ name: owned.name, of: kind as OwnerKind }, row.settings, currency)
+    if (!budget) throw new Error('`budgets:` has no budget of this name')
     return { ...owned, ...termsOf(budget, row, now), problem: null }
   } catch (error) {
     const problem = `cannot be read (${messageOf(error)}); set it again, or remove it`
     return { ...owned, ...UNREADABLE, problem }
   }
 }
+const nullableText = (value: Value | undefined): string | null =>
+  value == null ? null : String(value)
+interface BudgetSources {
+  /** Those of `budgets:`, by name. */
+  readonly configured: ReadonlyMap<string, Budget>
+  readonly currency: Currency
+}
+export const sourcesOf = (host: HostBase): BudgetSources => ({
+  configured: new Map(budgetsIn(host).map(budget => [budget.name, budget])),
+  currency: configuredCurrency(host),
+})
 /** Of a row that another version wrote. */
 const UNREADABLE = {
   amount: null,
@@ -73,17 +102,26 @@ export const checkTerms = (host: HostBase, terms: BudgetTerms): void =>
   })
 
 export const printed = (budget: BudgetView): Readonly<Record<string, string | number>> => {
-  if (budget.problem !== null) {
-    const { name, of, owner, account, problem } = budget
-    return { name, of, owner, account, amount: problem }
-  }
-  const { at_limit, alert_at, shadow, resets, problem: _, ...cells } = budget
+  const { name, of, account } = budget
+  const named = { name, of, owner: ownerText(budget), account: account ?? '' }
+  if (budget.problem !== null) return { ...named, amount: budget.problem }
+  const { amount, per, zone, used, at_limit, alert_at, shadow, resets, source } = budget
   return {
-    ...cells,
+    ...named,
+    amount,
+    per,
+    zone,
+    used,
     resets: resets ?? 'never',
     at_limit: typeof at_limit === 'string' ? at_limit : `use ${at_limit.use}`,
     shadow: shadow ? 'yes' : 'no',
     alert_at: alert_at.join(' '),
+    source,
   }
+}
+/** As options take it: the number of an account, the number and the name of a key or member. */
+const ownerText = ({ of, owner, owner_name: name }: BudgetView): string | number => {
+  if (owner === null) return name ?? ''
+  return of === 'account' || name === null ? owner : `${owner} ${name}`
 }
 export const print = (budget: BudgetView) => ({ rows: [printed(budget)], json: budget })

@@ -223,9 +223,11 @@ t.test('budgets: mistakes are problems at their lines', async t => {
     budgets: string,
     model = '{ to: main/m, price: { input: 1 } }',
     pipeline = '[meter]',
+    route = '{ model: body }',
   ) => {
+    const tags = '{ known: { project: [alpha], feature: any } }'
     const document = parse(
-      `{ pipeline: ${pipeline}, models: { m: ${model} }, budgets: ${budgets} }`,
+      `{ pipeline: ${pipeline}, models: { m: ${model} }, routes: [${route}], tags: ${tags}, budgets: ${budgets} }`,
     )
     const problems: string[] = []
     const report = (where: readonly unknown[], code: string) =>
@@ -250,4 +252,14 @@ t.test('budgets: mistakes are problems at their lines', async t => {
   const model = '{ to: main/m, price: { input: 1 } }'
   t.same(check(of('amount: 5, per: day'), model, '[auth]'), ['BUDGET_UNREACHABLE budgets'])
   t.same(check('{}', model, '[auth]'), [])
+  for (const route of ['', '{ path: GET /x }', '{ model: body, meter: { free: true } }'])
+    t.same(check(of('amount: 5, per: day'), model, '[meter]', route), [
+      'BUDGET_UNREACHABLE budgets.b',
+    ])
+  const priced = '{ model: body, meter: { price: { calls: 1 } } }'
+  t.same(check(of('amount: 5, per: day'), '{ to: main/m, free: true }', '[meter]', priced), [])
+  const ofTag = (tag: string) => check(`{ b: { of: { tag: ${tag} }, amount: 5, per: day } }`)
+  t.same(ofTag('project'), [])
+  for (const tag of ['projct', 'feature', 'constructor'])
+    t.same(ofTag(tag), ['BUDGET_TAG budgets.b.of.tag'])
 })

@@ -1,4 +1,4 @@
-/** The money of an account, for operators: spend by day, statement, credits. */
+/** The money of an account, for operators: budgets, spend by day, statement, credits. */
 import { useState } from 'preact/hooks'
 import type { UsageCell } from '../../../../views.ts'
 import { useData } from '../../loading.ts'
@@ -7,6 +7,7 @@ import { Segments } from '../../parts/segments.tsx'
 import { Statement } from '../../parts/statement.tsx'
 import { Empty, View } from '../../parts/states.tsx'
 import { text } from '../../texts.ts'
+import { Budgets } from '../budgets.tsx'
 import { Charts } from '../overview.tsx'
 
 const PERIODS = [7, 30, 90]
@@ -23,6 +24,7 @@ export const AccountMoney = ({ account, query }: AccountMoneyProps) => {
   const from = new Date(Date.now() - (days - 1) * DAY).toISOString().slice(0, 10)
   return (
     <>
+      <Budgets path={`/api/admin/budgets?account=${account}&limit=100`} />
       <div class="filters">
         <h2>{text('column.used')}</h2>
         <Segments

@@ -1,0 +1,77 @@
+/** Budgets with what they have used: a bar each, and the end of the window. */
+import type { BudgetView } from '../../../views.ts'
+import { formatMoney, formatPercent, formatTime } from '../format.ts'
+import { useData } from '../loading.ts'
+import { View } from '../parts/states.tsx'
+import { useCurrency } from '../parts/values.tsx'
+import { text } from '../texts.ts'
+
+/** The share from which a bar warns. */
+const WARNING = 0.8
+
+/** `path`: of a list of budgets. Without any, nothing is shown. */
+export const Budgets = ({ path }: { path: string }) => {
+  const budgets = useData<{ data: readonly BudgetView[] }>(path)
+  if (budgets.data?.data.length === 0) return null
+  return (
+    <>
+      <h2>{text('budgets')}</h2>
+      <View of={budgets} rows={2}>
+        {({ data }) => (
+          <ul class="budgets">
+            {data.map(budget => (
+              <Budget key={`${budget.of} ${budget.owner} ${budget.name}`} budget={budget} />
+            ))}
+          </ul>
+        )}
+      </View>
+    </>
+  )
+}
+
+const Budget = ({ budget }: { budget: BudgetView }) => {
+  const currency = useCurrency()
+  const { name, problem, used, amount, resets } = budget
+  const title = budget.of === 'account' ? name : `${name} · ${ownerOf(budget)}`
+  if (problem !== null)
+    return (
+      <li class="card">
+        <p>{title}</p>
+        <p class="small error">{problem}</p>
+      </li>
+    )
+  const share = Number(used) / Number(amount)
+  return (
+    <li class="card">
+      <p class="row">
+        <span class="ellipsis" title={title}>
+          {title}
+        </span>
+        {budget.shadow && <span class="small muted">{text('budgets.shadow')}</span>}
+      </p>
+      <progress
+        class={classOf(share)}
+        max={1}
+        value={Math.min(1, share)}
+        aria-label={text('budgets.bar', { name: title })}
+      />
+      <p class="small">
+        {text('budgets.used', {
+          used: formatMoney(used, currency),
+          amount: formatMoney(amount, currency),
+          share: formatPercent(share),
+        })}
+      </p>
+      <p class="small muted">
+        {text(`budgets.per.${budget.per}`)}
+        {resets !== null && ` · ${text('budgets.resets', { time: formatTime(resets) })}`}
+      </p>
+    </li>
+  )
+}
+const classOf = (share: number): string => {
+  if (share >= 1) return 'error'
+  return share >= WARNING ? 'warning' : ''
+}
+const ownerOf = ({ of, owner_name: name, owner }: BudgetView): string =>
+  of === 'tag' ? (name ?? '') : text(`budgets.of.${of}`, { name: name ?? String(owner) })
