@@ -355,6 +355,12 @@ export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'close-mess
 /** The actions of guards on a request and its answer: `pii=masked(2)`. Set by `guard`; final in
  *  `onEnd`. */
 export const GUARDED: Slot<string> = { name: 'guarded' }
+/** Of GUARDED what customers may know: guards with `do: shadow` are left out. Set by `guard`; final
+ *  in the `end` or `fail` of every filter of a `handle`. */
+export const GUARD_VERDICT: Slot<string> = { name: 'guard-verdict' }
+/** A guard blocks the answer: what is charged of it. `input`: the tokens of its prompt. Set by
+ *  `guard` before it refuses the answer; final in the `fail` of every filter of a `handle`. */
+export const BLOCKED: Slot<'charge' | 'input' | 'free'> = { name: 'blocked' }
 /** The guards of the call as they are configured: answers that passed others are not those of this
  *  call. Set by `guard` before the request is forwarded. */
 export const GUARD_VERSION: Slot<string> = { name: 'guard-version' }

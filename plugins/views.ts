@@ -180,6 +180,8 @@ export type ServedFacts = {
   readonly tags: string | null
   /** The rule of the model that chose the target. */
   readonly rule: string | null
+  /** The actions of guards: `pii=masked(2)`. */
+  readonly guard: string | null
   readonly first_content_ms: number | null
   readonly ms: number | null
 }

@@ -124,6 +124,7 @@ const call = {
   zone: nullable(text),
   tags: nullable(text),
   rule: described('The rule of the model that chose the target', nullable(text)),
+  guard: described('What guards did, such as `pii=masked(2)`', nullable(text)),
   first_content_ms: nullable(integer),
   ms: nullable(integer),
 }

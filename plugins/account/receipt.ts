@@ -129,6 +129,7 @@ const failedReceiptOf = (row: Row): Receipt => ({
   zone: null,
   tags: null,
   rule: null,
+  guard: null,
   first_content_ms: null,
   ms: Number(row.ms),
   closed: isoTime(row.at),

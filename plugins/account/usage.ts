@@ -136,6 +136,7 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
     'zone',
     'tags',
     'rule',
+    'guard',
     'first_content_ms',
     'ms',
     ...TOKEN_COLUMNS,

@@ -12,6 +12,10 @@ interface FormatHost extends Partial<Pick<Host, 'formats'>> {
 export const routeFormat = (host: FormatHost): Format | undefined =>
   formatOf(host.route.option('translate'), formatsOf(host).clients)
 
+/** Whether clients of the route open WebSockets of the realtime format. */
+export const isRealtime = (route: Pick<Route, 'option'>): boolean =>
+  route.option('realtime') === true
+
 /** Whether clients of the route ask for embeddings. */
 export const isForEmbeddings = (route: Pick<Route, 'option'>): boolean =>
   route.option('embed') !== undefined

@@ -1,12 +1,6 @@
-/** One guard: its finders, and what it does with a request and an answer. */
-import { errors } from '../../engine/errors.ts'
-import { isFields } from '../../engine/kit.ts'
-import type { Exchange, HostBase, Slot } from '../../engine/plugin.ts'
-import type { Finder } from '../finders/finder.ts'
-import { FINDERS, findAll, openFromAll } from '../finders/index.ts'
-import { patternFinder } from '../finders/patterns.ts'
+/** One guard: its finders and its decider, and what it does with a request and an answer. */
+import type { Exchange, Filter, HostBase, Slot } from '../../engine/plugin.ts'
 import { scan, textsOf } from '../finders/scan.ts'
-import { wordsFinder } from '../finders/words.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { PARTS, PROMPT } from '../formats/hub/slots.ts'
 import {
@@ -16,99 +10,84 @@ import {
   type TextFinder,
   type TextMatch,
 } from '../formats/hub/text.ts'
-import { GUARDED, HIDE_RESTORED, MODEL } from '../slots.ts'
+import { BLOCKED, HIDE_RESTORED } from '../slots.ts'
+import { AnswerTexts, DecidedAnswer } from './decided-answer.ts'
+import type { Decider, Decision } from './decider.ts'
+import { deciderOf } from './deciders.ts'
+import { fault } from './faults.ts'
+import { guardFinderOf } from './guard-finder.ts'
 import { Placeholders } from './placeholders.ts'
-import type { Guard, Side } from './section.ts'
-
-const fault = errors({
-  GUARD_BLOCKED: [
-    400,
-    'The guard "%s" does not allow this %s.',
-    { as: { openai: { code: 'content_filter' } } },
-  ],
-  GUARD_FAILED: [503, 'The guard "%s" could not decide about this request; try again.'],
-  GUARD_OPTION: [500, 'guards.%s.words_file: %s', { expose: true }],
-})
-type Host = Pick<HostBase, 'config' | 'file' | 'log' | 'request' | 'share'>
-
-type Files = Pick<HostBase, 'file'>
-const wordsIn = (name: string, file: string, host: Files): readonly string[] => {
-  const lines = readWords(name, file, host).split('\n')
-  const words = lines.map(line => line.trim()).filter(line => line !== '')
-  if (words.length === 0)
-    throw fault('GUARD_OPTION', [name, `${file} has no words; write one on each line`])
-  return words
-}
-const readWords = (name: string, file: string, host: Files): string => {
-  try {
-    return host.file(file)
-  } catch (error) {
-    throw fault('GUARD_OPTION', [name, `cannot read ${file}: ${(error as Error).message}`])
-  }
-}
-/** Throws for a pattern or a file of words that cannot be read. `name`: of the guard. */
-const findersOf = (name: string, guard: Guard, host: Files): readonly Finder[] => {
-  const { find = [], words = [], words_file: file, patterns = {}, longest } = guard
-  const all = [...words, ...(file === undefined ? [] : wordsIn(name, file, host))]
-  return [
-    ...find.map(kind => FINDERS[kind]),
-    ...(all.length > 0 ? [wordsFinder(all)] : []),
-    ...Object.entries(patterns).map(([label, pattern]) => patternFinder(label, pattern, longest)),
-  ]
-}
-
-/** The action of a guard on one call. */
-const DONE = { block: 'blocked', mask: 'masked', flag: 'flagged', shadow: 'shadow' } as const
+import { RealtimeSession } from './realtime-session.ts'
+import { decidesOn, findsIn, type Guard, type Side } from './section.ts'
+import { addVerdict, DONE } from './verdicts.ts'
 
 export class RouteGuard {
   readonly #name: string
   readonly #guard: Guard
-  readonly #host: Host
+  readonly #host: HostBase
   readonly #finder: TextFinder | undefined
+  readonly #decider: Decider | undefined
   /** Its configuration, with its file of words. */
   readonly text: string
-  constructor(name: string, guard: Guard, host: Host) {
+  constructor(name: string, guard: Guard, host: HostBase) {
     this.#name = name
     this.#guard = guard
     this.#host = host
-    // Once for all routes: a list of words may be long.
-    const { finders, text } = host.share(`guard/${name}`, host.config.hash, () => {
-      const { words_file: file } = guard
-      const lines = file === undefined ? [] : wordsIn(name, file, host)
-      return { finders: findersOf(name, guard, host), text: JSON.stringify([name, guard, lines]) }
-    })
+    this.#decider = deciderOf(name, guard, host)
+    const { finder, text } = guardFinderOf(name, guard, host)
+    this.#finder = finder
     this.text = text
-    if (finders.length > 0)
-      this.#finder = {
-        find: text => findAll(finders, text),
-        openFrom: text => openFromAll(finders, text),
-      }
   }
-  /** Listens to the request and the answer of a call. */
-  attach(exchange: Exchange): void {
-    const reserved = exchange.slots.get(RESERVED) ?? new Set()
-    exchange.slots.set(RESERVED, reserved)
-    const placeholders = new Placeholders(reserved)
-    if (this.#looksAt('request')) this.#attachRequest(exchange, placeholders)
-    const finder = this.#looksAt('answer') ? this.#finder : undefined
-    if (finder) this.#attachAnswer(exchange, finder, placeholders)
-    if (!this.#guard.restore) return
+  /** Listens to the request and the answer of a call. Returns a filter for the answer that only a
+   *  webhook or a model needs. */
+  attach(exchange: Exchange): (() => Filter) | undefined {
     const { slots } = exchange
+    const reserved = slots.get(RESERVED) ?? new Set()
+    slots.set(RESERVED, reserved)
+    const placeholders = new Placeholders(reserved)
+    this.#attachRequest(exchange, placeholders)
+    if (this.#finder && findsIn(this.#guard, 'answer'))
+      this.#attachAnswer(exchange, this.#finder, placeholders)
+    const filter = this.#attachDecider(exchange)
+    if (!this.#guard.restore) return filter
     slots
       .need(PARTS)
       .change(changeMatches(placeholders.finder, text => placeholders.original(text)))
     const hide = (json: string) => placeholders.hide(json)
     slots.set(HIDE_RESTORED, [...(slots.get(HIDE_RESTORED) ?? []), hide])
+    return filter
   }
-  #looksAt(side: Side): boolean {
-    return this.#guard.on.includes(side)
+  /** Listens to a realtime session. */
+  openSession(exchange: Exchange): RealtimeSession {
+    const placeholders = new Placeholders(new Set())
+    // Later events of a response repeat its texts: each text counts once.
+    const counted = new Set<string>()
+    const isNew = (text: string): boolean => counted.size < counted.add(text).size
+    const acts = {
+      request: this.#actOn(exchange, 'request', placeholders, isNew),
+      answer: this.#actOn(exchange, 'answer', placeholders, isNew),
+    }
+    const { restore, do: action } = this.#guard
+    return new RealtimeSession({
+      finderOf: side => (findsIn(this.#guard, side) ? this.#finder : undefined),
+      changes: action === 'mask' || action === 'block',
+      placeholders: restore ? placeholders : undefined,
+      act: side => acts[side],
+      decide: async texts => {
+        if (decidesOn(this.#guard, 'request')) await this.#ask(exchange, 'request', texts)
+      },
+      unreadable: () => fault('GUARD_UNREADABLE', [this.#name]),
+    })
   }
   #attachRequest(exchange: Exchange, placeholders: Placeholders): void {
+    const finds = this.#finder !== undefined && findsIn(this.#guard, 'request')
+    const decides = this.#decider !== undefined && decidesOn(this.#guard, 'request')
+    if (!finds && !decides) return
     const prompts = exchange.slots.need(PROMPT)
     const inspect = async (prompt: Prompt): Promise<Prompt> => {
-      const searched = this.#finder ? await this.#search(exchange, prompt, placeholders) : prompt
+      const searched = finds ? await this.#search(exchange, prompt, placeholders) : prompt
       placeholders.freeze()
-      return this.#guard.webhook === undefined ? searched : await this.#ask(exchange, searched)
+      return decides ? await this.#decide(exchange, searched) : searched
     }
     if (this.#guard.do === 'mask') prompts.change(inspect)
     else prompts.watch(async prompt => void (await inspect(prompt)))
@@ -129,80 +108,79 @@ export class RouteGuard {
     else parts.watch(part => step(part, () => {}))
   }
   /** Notes a match; returns what is in its place, or throws. */
-  #actOn(exchange: Exchange, side: Side, placeholders: Placeholders) {
+  #actOn(
+    exchange: Exchange,
+    side: Side,
+    placeholders: Placeholders,
+    counts: (text: string) => boolean = () => true,
+  ) {
     return (text: string, { label = 'TEXT' }: TextMatch): string => {
       // The client's own text may come back to it.
       if (side === 'answer' && this.#guard.restore && placeholders.knows(text)) return text
-      this.#note(exchange)
-      if (this.#guard.do === 'block') throw this.#refusal(side)
+      if (counts(text)) addVerdict(exchange, this.#name, DONE[this.#guard.do])
+      if (this.#guard.do === 'block') throw this.#refusal(exchange, side)
       return this.#guard.do === 'mask' ? placeholders.of(text, label) : text
     }
   }
-  #refusal(side: Side) {
-    const paid = this.#guard.blocked === 'charge'
+  #refusal({ slots }: Exchange, side: Side) {
+    const { blocked } = this.#guard
+    if (side === 'answer') slots.set(BLOCKED, blocked)
+    const paid = side === 'answer' && blocked !== 'free'
     const headers = { 'x-tollgate-guard': `${this.#name}=blocked` }
-    return fault('GUARD_BLOCKED', [this.#name, side], { paid: side === 'answer' && paid, headers })
+    return fault('GUARD_BLOCKED', [this.#name, side], { paid, headers })
   }
-  #note({ slots }: Exchange, did: string = DONE[this.#guard.do]): void {
-    const verdicts: Verdicts = slots.get(VERDICTS) ?? new Map()
-    const { count = 0 } = verdicts.get(this.#name) ?? {}
-    verdicts.set(this.#name, { did, count: count + 1 })
-    slots.set(VERDICTS, verdicts)
-    slots.set(GUARDED, textOf(verdicts))
-  }
-  /** The prompt as the webhook leaves it. Throws if it blocks the request. */
-  async #ask(exchange: Exchange, prompt: Prompt): Promise<Prompt> {
+  /** The prompt as the decider leaves it. Throws if it blocks the request. */
+  async #decide(exchange: Exchange, prompt: Prompt): Promise<Prompt> {
     const texts = [...textsOf(prompt)]
-    const verdict = await this.#request(exchange, texts)
-    if (verdict === undefined) {
-      if (this.#guard.on_error === 'block') throw fault('GUARD_FAILED', [this.#name])
-      return prompt
-    }
-    if (verdict.action === 'pass') return prompt
-    const isObserver = this.#guard.do === 'flag' || this.#guard.do === 'shadow'
-    const isRefused = !isObserver && (verdict.action === 'block' || this.#guard.do === 'block')
-    this.#note(exchange, isRefused ? DONE.block : DONE[this.#guard.do])
-    if (isRefused) throw this.#refusal('request')
-    if (isObserver) return prompt
-    const replaced = new Map(texts.map((text, index) => [text, verdict.texts[index] ?? text]))
+    const decision = await this.#ask(exchange, 'request', texts)
+    if (decision?.action !== 'mask' || this.#guard.do !== 'mask') return prompt
+    const replaced = new Map(texts.map((text, index) => [text, decision.texts[index] ?? text]))
     return mapPromptText(prompt, text => replaced.get(text) ?? text)
   }
-  /** The decision of the webhook; undefined if it fails. */
-  async #request({ id, slots }: Exchange, texts: readonly string[]) {
-    const { webhook = '', timeout } = this.#guard
-    const model = slots.get(MODEL)?.asked ?? null
-    try {
-      const { status, text } = await this.#host.request(webhook, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ guard: this.#name, request: id, model, texts }),
-        timeout,
+  #attachDecider(exchange: Exchange): (() => Filter) | undefined {
+    if (!this.#decider || !decidesOn(this.#guard, 'answer')) return undefined
+    const texts = new AnswerTexts()
+    exchange.slots.need(PARTS).watch(part => texts.add(part))
+    return () =>
+      new DecidedAnswer({
+        holdsAll: this.#guard.do === 'block',
+        decide: async () => void (await this.#ask(exchange, 'answer', texts.list)),
+        onTooLarge: () => this.#onFailure('answer'),
       })
-      const reply: unknown = status === 200 ? JSON.parse(text) : undefined
-      const action = isFields(reply) ? reply.action : undefined
-      if (!isFields(reply) || !['pass', 'block', 'mask'].includes(String(action)))
-        throw new Error(`it answered ${status} without an action`)
-      const list = Array.isArray(reply.texts) ? reply.texts : []
-      if (action === 'mask' && list.length !== texts.length)
-        throw new Error('its texts are not as many as those sent')
-      return { action: String(action), texts: list.map(String) }
+  }
+  /** The decision, of which the verdict is noted. Undefined: there is none. Throws if the guard
+   *  refuses the request or the answer. */
+  async #ask(
+    exchange: Exchange,
+    side: Side,
+    texts: readonly string[],
+  ): Promise<Decision | undefined> {
+    if (!this.#decider || texts.length === 0) return undefined
+    let decision: Decision
+    try {
+      decision = await this.#decider.decide({ exchange, side, texts })
     } catch (error) {
-      this.#host.log.warn(
-        { guard: this.#name, id },
-        `the webhook of a guard failed: ${(error as Error).message}`,
-      )
+      const { kind } = this.#decider
+      const text = `the ${kind} of a guard failed: ${(error as Error).message}`
+      this.#host.log.warn({ guard: this.#name, id: exchange.id }, text)
+      this.#onFailure(side)
       return undefined
     }
+    const { action, labels } = decision
+    if (action === 'pass') return decision
+    const isObserver = this.#guard.do === 'flag' || this.#guard.do === 'shadow'
+    const isRefused = !isObserver && (action === 'block' || this.#guard.do === 'block')
+    const names = labels.map(label => `${this.#name}/${label}`)
+    for (const name of names.length > 0 ? names : [this.#name])
+      addVerdict(exchange, name, isRefused ? DONE.block : DONE[this.#guard.do])
+    if (isRefused) throw this.#refusal(exchange, side)
+    return decision
+  }
+  /** The decider has failed. */
+  #onFailure(side: Side): void {
+    if (this.#guard.on_error === 'block') throw fault('GUARD_FAILED', [this.#name, side])
   }
 }
 
-type Verdicts = Map<string, { readonly did: string; readonly count: number }>
 /** The placeholders of all guards: none has two meanings. */
 const RESERVED: Slot<Set<string>> = { name: 'guard placeholders' }
-const VERDICTS: Slot<Verdicts> = { name: 'guard verdicts' }
-
-const textOf = (verdicts: Iterable<readonly [string, { did: string; count: number }]>): string =>
-  [...verdicts].map(([name, { did, count }]) => `${name}=${did}(${count})`).join(', ')
-/** The actions of guards that the client may know: guards with `do: shadow` are left out. */
-export const verdictOf = ({ slots }: Pick<Exchange, 'slots'>): string =>
-  textOf([...(slots.get(VERDICTS) ?? [])].filter(([, { did }]) => did !== DONE.shadow))

@@ -3,16 +3,18 @@
 import { createHash } from 'node:crypto'
 import { errors } from '../../engine/errors.ts'
 import type { Json, Plugin } from '../../engine/plugin.ts'
-import { routeFormat } from '../conversion/route-format.ts'
-import { GUARD_VERSION } from '../slots.ts'
-import { RouteGuard, verdictOf } from './guard.ts'
+import { isRealtime, routeFormat } from '../conversion/route-format.ts'
+import { GUARD_VERDICT, GUARD_VERSION } from '../slots.ts'
+import { RouteGuard } from './guard.ts'
+import { CALLS_METRIC, TOKENS_METRIC } from './model-decision.ts'
 import { problemsIn } from './problems.ts'
+import { RealtimeStage } from './realtime-stage.ts'
 import { ROUTE, SECTION } from './section.ts'
 
 const fault = errors({
   GUARD_ROUTE: [
     500,
-    'guards read requests of a wire format: the route needs `translate:`',
+    'guards read requests of a wire format: the route needs `translate:` or `realtime:`',
     { expose: true },
   ],
 })
@@ -21,22 +23,32 @@ export default {
   schema: ROUTE.schema,
   sections: { guards: SECTION.schema },
   after: ['model', 'translate'],
+  // It changes messages of upstreams after their usage is counted.
+  before: ['realtime'],
   check: problemsIn,
+  metrics: {
+    [CALLS_METRIC]: 'Calls of the models of guards, by guard and result: `ok` or `failed`.',
+    [TOKENS_METRIC]: 'Tokens of the models of guards, which you pay, by guard and meter.',
+  },
   setup(options, host) {
-    if (!routeFormat(host)) throw fault('GUARD_ROUTE')
+    const format = routeFormat(host)
+    if (!format && !isRealtime(host.route)) throw fault('GUARD_ROUTE')
     const guards = SECTION.read(host.section('guards'))
     const own = ROUTE.read(options).flatMap(name => {
       const guard = guards[name]
       return guard ? [new RouteGuard(name, guard, host)] : []
     })
+    if (!format) return new RealtimeStage(own)
     const version = versionOf(own.map(({ text }) => text))
     return {
       async handle(exchange, next) {
         exchange.slots.set(GUARD_VERSION, version)
-        for (const guard of own) guard.attach(exchange)
+        const filters = own.flatMap(guard => guard.attach(exchange) ?? [])
         await next()
-        const verdict = verdictOf(exchange)
-        if (verdict !== '') exchange.reply.headers['x-tollgate-guard'] = verdict
+        const { reply, slots } = exchange
+        if (reply.status < 300) for (const filter of filters) reply.through(filter())
+        const verdict = slots.get(GUARD_VERDICT)
+        if (verdict !== undefined) reply.headers['x-tollgate-guard'] = verdict
       },
       describe: () => ({
         headers: { 'x-tollgate-guard': 'What guards have done with the request: `pii=masked(2)`' },

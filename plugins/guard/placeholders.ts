@@ -29,10 +29,10 @@ export class Placeholders {
       return isOpen ? start : text.length
     },
   }
-  /** The request is complete: placeholders that come later stand for texts of the answer, which
-   *  are not restored. */
-  freeze(): void {
-    this.#isFrozen = true
+  /** While the request is complete, new placeholders stand for texts of the answer, which are not
+   *  restored. */
+  freeze(isFrozen = true): void {
+    this.#isFrozen = isFrozen
   }
   /** A placeholder in these texts is the client's own and is not replaced. */
   reserve(texts: Iterable<string>): void {

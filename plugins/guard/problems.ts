@@ -1,14 +1,15 @@
 /** Checks `guards:` and the guards of routes beyond their schemas. */
 import { choicesFor } from '../../engine/config/nearest.ts'
-import { routesIn } from '../../engine/kit.ts'
+import { isFields, routesIn } from '../../engine/kit.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
+import { modelsIn, namesIn, unknownModelIn } from '../catalogue/configured.ts'
 import { patternFinder } from '../finders/patterns.ts'
-import { type Guard, SECTION } from './section.ts'
+import { decidesOn, type Guard, SECTION, SIDES } from './section.ts'
 
 export const problemsIn = (document: Document, report: Report): void => {
   const { guards } = document
   const named = SECTION.read((guards ?? {}) as never)
-  for (const [name, guard] of Object.entries(named)) checkGuard(name, guard, report)
+  for (const [name, guard] of Object.entries(named)) checkGuard(name, guard, document, report)
   for (const [index, route] of routesIn(document)) {
     if (route.guard === undefined) continue
     for (const [position, name] of [route.guard].flat().entries()) {
@@ -21,21 +22,23 @@ export const problemsIn = (document: Document, report: Report): void => {
   }
 }
 
-const checkGuard = (name: string, guard: Guard, report: Report): void => {
+const checkGuard = (name: string, guard: Guard, document: Document, report: Report): void => {
   const problem = (key: string, message: string): void =>
     report(['guards', name, key], 'GUARD_OPTION', message)
-  const { find, words, words_file: file, patterns = {}, webhook, on, on_error: onError } = guard
-  const hasFinders = find ?? words ?? file ?? Object.keys(patterns)[0]
-  if (hasFinders === undefined && webhook === undefined)
+  const { find, words, words_file: file, patterns = {}, webhook, model, on } = guard
+  const hasFinders = (find ?? words ?? file ?? Object.keys(patterns)[0]) !== undefined
+  if (!hasFinders && webhook === undefined && model === undefined)
     report(
       ['guards', name],
       'GUARD_OPTION',
-      'it finds nothing: it needs `find`, `words`, `words_file`, `patterns` or `webhook`',
+      'it finds nothing: it needs `find`, `words`, `words_file`, `patterns`, `webhook` or `model`',
     )
-  if (webhook !== undefined && onError === undefined)
-    problem('webhook', 'say with `on_error: block` or `on_error: pass` what happens if it fails')
-  if (webhook !== undefined && hasFinders === undefined && !on.includes('request'))
-    problem('on', 'a webhook decides about requests only')
+  const decider = webhook === undefined ? 'model' : 'webhook'
+  if ((webhook ?? model) !== undefined && guard.on_error === undefined)
+    problem(decider, 'say with `on_error: block` or `on_error: pass` what happens if it fails')
+  if (webhook !== undefined && !hasFinders && on && !SIDES.some(side => decidesOn(guard, side)))
+    problem('on', 'a webhook cannot mask answers: use `do: block`, `flag` or `shadow`')
+  checkModel(name, guard, document, report)
   if (guard.restore && guard.do !== 'mask') problem('restore', 'only `do: mask` has placeholders')
   for (const [key, pattern] of Object.entries(patterns))
     try {
@@ -44,4 +47,29 @@ const checkGuard = (name: string, guard: Guard, report: Report): void => {
       const message = `the pattern is refused by RE2: ${(error as Error).message}`
       report(['guards', name, 'patterns', key], 'GUARD_OPTION', message)
     }
+}
+
+const checkModel = (name: string, guard: Guard, document: Document, report: Report): void => {
+  const problem = (key: string, message: string, suggestion?: string): void =>
+    report(['guards', name, key], 'GUARD_OPTION', message, suggestion)
+  const { model, prompt, labels, webhook } = guard
+  if (model === undefined) {
+    if (prompt !== undefined) problem('prompt', 'only `model:` reads it')
+    if (labels !== undefined) problem('labels', 'only `model:` reads them')
+    return
+  }
+  if (webhook !== undefined) problem('webhook', 'a guard has a webhook or a model, not both')
+  if (prompt === undefined && labels === undefined)
+    problem('model', 'say by `prompt` or `labels` what it looks for')
+  if (guard.do === 'mask')
+    problem('do', 'a model decides and cannot mask: use `do: block`, `flag` or `shadow`')
+  const raw = isFields(document.guards) ? document.guards[name] : undefined
+  if (isFields(raw) && raw.timeout === undefined)
+    problem('model', 'say with `timeout` how long a request may wait for it')
+  const models = modelsIn(document)
+  const names = namesIn(models)
+  const isKnown = unknownModelIn([model], { section: () => models as never }) === undefined
+  if (names.length > 0 && isKnown) return
+  const { choices, suggestion } = choicesFor(model, 'models', names)
+  problem('model', `no model is named "${model}"${choices}`, suggestion)
 }

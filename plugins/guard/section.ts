@@ -19,7 +19,7 @@ import { FINDER_NAMES } from '../finders/index.ts'
 import { LONGEST_WORD } from '../finders/words.ts'
 
 const NAME = '^[a-z][a-z0-9-]{0,40}$'
-const SIDES = ['request', 'answer'] as const
+export const SIDES = ['request', 'answer'] as const
 export type Side = (typeof SIDES)[number]
 
 const oneOrSome = <W extends string>(word: Shape<W>) =>
@@ -62,20 +62,45 @@ const GUARD = object(
       },
     ),
     webhook: text(
-      'An address that decides about requests. It gets `{guard, request, model, texts}` and answers `{action, texts}`: `pass`, `block`, or `mask` with the texts that replace those sent.',
+      'An address that decides about requests and answers. It gets `{guard, request, model, on, texts}` and answers `{action, texts}`: `pass`, `block`, or `mask` with the texts that replace those sent.',
       { pattern: '^https?://', examples: ['http://127.0.0.1:9000/check'] },
     ),
-    timeout: duration('How long the webhook may take.', { default: '2s', examples: ['800ms'] }),
+    timeout: duration('How long the webhook or the model may take. A model needs it.', {
+      default: '2s',
+      examples: ['800ms'],
+    }),
+    model: text(
+      'A model of `models:` that decides. It answers with the labels that apply; any label is a match. You pay its upstream, not the customer.',
+      { minLength: 1, examples: ['gp-4.1-mini'] },
+    ),
+    prompt: text('Your rules for the model, in words.', {
+      minLength: 1,
+      maxLength: 20_000,
+      examples: ['Our products are medicines. Dosages are permitted, diagnoses are not.'],
+    }),
+    labels: map(
+      'What the model looks for: names, each with its description. Verdicts name them.',
+      text('When the label applies.', {
+        minLength: 1,
+        maxLength: 2000,
+        examples: ['asks for a diagnosis'],
+      }),
+      {
+        propertyNames: { pattern: '^[a-z][a-z0-9_-]{0,40}$' },
+        minProperties: 1,
+        examples: [{ diagnosis: 'asks for a diagnosis' }],
+      },
+    ),
     on_error: oneOf(
-      'What happens to a request whose webhook fails. A webhook needs it.',
+      'What happens to a request or an answer whose webhook or model fails. Both need it.',
       ['pass', 'block'],
       { examples: ['block'] },
     ),
     on: reading(
       anyOf(
-        'Where it looks: in requests (messages, calls and results of tools), in answers (texts, thoughts and calls of tools), or in both.',
+        'Where it looks: in requests (messages, calls and results of tools), in answers (texts, thoughts and calls of tools), or in both. Without it finders look in both, webhooks and models in requests.',
         oneOrSome(oneOf('A side.', SIDES, { examples: ['request'] })),
-        { default: ['request', 'answer'], examples: [['request', 'answer']] },
+        { examples: [['request', 'answer']] },
       ),
       listOf,
     ),
@@ -94,9 +119,9 @@ const GUARD = object(
       },
     ),
     blocked: oneOf(
-      'Whether an answer that is blocked after an upstream gave it is charged.',
-      ['charge', 'free'],
-      { default: 'charge', examples: ['free'] },
+      'How an answer that is blocked after an upstream gave it is charged: all of it, the tokens of its request only, or nothing.',
+      ['charge', 'input', 'free'],
+      { default: 'charge', examples: ['input'] },
     ),
   },
   { examples: [{ find: ['email', 'card'], do: 'mask', restore: true }] },
@@ -112,3 +137,10 @@ export const ROUTE = oneOrMore(
   text('The name of a guard.', { pattern: NAME, examples: ['pii'] }),
   { examples: [['pii', 'words']] },
 )
+
+const DECIDED_BY_DEFAULT: readonly Side[] = ['request']
+/** Whether the finders of a guard look there. */
+export const findsIn = ({ on = SIDES }: Pick<Guard, 'on'>, side: Side): boolean => on.includes(side)
+/** Whether the webhook or the model of a guard decides there. Answers cannot be masked by it. */
+export const decidesOn = (guard: Pick<Guard, 'on' | 'do'>, side: Side): boolean =>
+  (guard.on ?? DECIDED_BY_DEFAULT).includes(side) && (side === 'request' || guard.do !== 'mask')

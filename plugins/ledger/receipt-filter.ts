@@ -24,7 +24,13 @@ export const meterResponse = async (
   call: MeteredCall,
   estimator: UsageEstimator,
 ): Promise<void> => {
-  const isWhole = await isSentWhole(exchange)
+  let isWhole: boolean
+  try {
+    isWhole = await isSentWhole(exchange)
+  } catch (error) {
+    await chargeIfBlocked(call, estimator)
+    throw error
+  }
   if (!isWhole) holdBeforeHead(exchange, call, estimator)
   const Filter = isWhole ? ReceiptFilter : SettlementFilter
   exchange.reply.through(new Filter(exchange, call, estimator))
@@ -44,6 +50,14 @@ const peekWhole = async ({ reply }: Exchange): Promise<boolean> => {
   // With a known length the head leaves together with the body.
   reply.headers['content-length'] = String(first?.length ?? 0)
   return true
+}
+/** Charges an answer that a guard blocked; any other that failed is free. */
+const chargeIfBlocked = (
+  call: MeteredCall,
+  estimator: UsageEstimator,
+): Promise<void> | undefined => {
+  if (!estimator.isOwed || estimator.isFree) return call.release()
+  return call.settle(estimator.finalUsage())
 }
 /** Stores the hold and a checkpoint before the first byte, since the cost is unknown by then. */
 const holdBeforeHead = (
@@ -89,8 +103,9 @@ class ReceiptFilter implements Filter {
     endAfter(this.#call.collectOverage(usage)?.then(charge) ?? charge(), whole, out)
   }
   fail(reason: Fault, out: Out): void {
-    this.#call.release()
-    out.fail(reason)
+    const charge = chargeIfBlocked(this.#call, this.#estimator)
+    if (!charge) return out.fail(reason)
+    void charge.then(() => out.fail(reason))
   }
   #concat(tail: Bytes | undefined): Bytes | undefined {
     if (this.#parts === NO_PARTS) return tail

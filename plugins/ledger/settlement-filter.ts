@@ -32,7 +32,7 @@ export class SettlementFilter implements Filter {
   }
   fail(reason: Parameters<Out['fail']>[0], out: Out): void {
     // A response that failed before its first byte is free.
-    const charge = this.#estimator.hasOutput ? this.#settle() : this.#call.release()
+    const charge = this.#estimator.isOwed ? this.#settle() : this.#call.release()
     if (!charge) return out.fail(reason)
     void charge.then(() => out.fail(reason))
   }

@@ -2,7 +2,16 @@
  *  the upstream reports no counts. */
 import type { Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import { BYTES_PER_TOKEN, estimatePromptTokens } from '../formats/prompt-tokens.ts'
-import { OUTPUT_SO_FAR, type OutputSoFar, UNANSWERED, USAGE, type Usage } from '../slots.ts'
+import { PROMPT_METERS } from '../formats/token-meters.ts'
+import {
+  BLOCKED,
+  type Meters,
+  OUTPUT_SO_FAR,
+  type OutputSoFar,
+  UNANSWERED,
+  USAGE,
+  type Usage,
+} from '../slots.ts'
 
 /** ms between two checkpoints of a stream. */
 const CHECKPOINT_INTERVAL = 250
@@ -79,13 +88,17 @@ export class UsageEstimator {
     this.#hasOutput ||= tail.length > 0
     if (!this.isStream) this.#count(tail)
   }
-  get hasOutput(): boolean {
-    return this.#hasOutput
+  /** Whether a response that fails is charged: the client has a part of it, or a guard blocked it,
+   *  which says what is charged. */
+  get isOwed(): boolean {
+    return this.#hasOutput || this.#exchange.slots.get(BLOCKED) !== undefined
   }
-  /** Whether the call is free: no upstream was called and no usage is known, or none answered. */
+  /** Whether the call is free: no upstream was called and no usage is known, none answered, or a
+   *  guard blocked the answer and charges nothing. */
   get isFree(): boolean {
     const { attempts, slots } = this.#exchange
-    return (attempts === 0 && !this.#usage) || slots.get(UNANSWERED) === true
+    if (slots.get(UNANSWERED) === true || slots.get(BLOCKED) === 'free') return true
+    return attempts === 0 && !this.#usage
   }
   /** The upstream's own counts. Where the stream was cut before they were complete: at least the
    *  delivered output. */
@@ -94,6 +107,10 @@ export class UsageEstimator {
   }
   /** The usage while so many bytes of the response were not passed to `observe` yet. */
   estimate(unobservedBytes: number): Usage {
+    const whole = this.#wholeUsage(unobservedBytes)
+    return this.#exchange.slots.get(BLOCKED) === 'input' ? promptOf(whole) : whole
+  }
+  #wholeUsage(unobservedBytes: number): Usage {
     const usage = this.#usage
     if (usage && (!usage.estimated || usage.isFinalEstimate)) return usage
     const { meters } = this.#usageOf(this.#units + unobservedBytes)
@@ -130,3 +147,12 @@ export class UsageEstimator {
     return chunk[index] ?? this.#lastBytes[index === -1 ? 1 : 0]
   }
 }
+
+/** The part of a usage that is the prompt. */
+const promptOf = ({ meters, parts, ...usage }: Usage): Usage => ({
+  ...usage,
+  meters: promptMetersOf(meters),
+  ...(parts && { parts: parts.map(part => ({ ...part, meters: promptMetersOf(part.meters) })) }),
+})
+const promptMetersOf = (meters: Meters): Meters =>
+  Object.fromEntries(PROMPT_METERS.flatMap(name => (meters[name] ? [[name, meters[name]]] : [])))

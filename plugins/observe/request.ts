@@ -219,8 +219,10 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
 const servedLines = (charge: ChargeView): readonly string[] => {
   const { upstream, target, upstream_key: key, served_model: model, response_id: id } = charge
   if (upstream === null) return []
-  const { tier, speed, geography, zone, tags, rule, cache, first_content_ms: first, ms } = charge
-  const facts = Object.entries({ key, model, tier, speed, geography, zone, tags, rule, id, cache })
+  const { tier, speed, geography, zone, tags, rule, guard, cache } = charge
+  const { first_content_ms: first, ms } = charge
+  const place = { key, model, tier, speed, geography, zone }
+  const facts = Object.entries({ ...place, tags, rule, guard, id, cache })
   const known = facts.filter(([, value]) => value !== null)
   return [
     field(

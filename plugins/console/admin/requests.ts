@@ -156,6 +156,7 @@ const CHARGE = object({
   zone: nullable(text),
   tags: nullable(text),
   rule: nullable(text),
+  guard: nullable(text),
   first_content_ms: nullable(integer),
   ms: nullable(integer),
 })

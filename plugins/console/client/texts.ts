@@ -725,6 +725,7 @@ const TEXTS = {
   'call.zone': ['Zone', '区域'],
   'call.tags': ['Tags', '标签'],
   'call.rule': ['Rule', '规则'],
+  'call.guard': ['Guards', '内容防护'],
   'call.times': ['Times', '耗时'],
   'call.times.of': [
     'first content after {first} ms, complete after {ms} ms',

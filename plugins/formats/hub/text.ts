@@ -59,7 +59,10 @@ const PDF = '%PDF-'
 
 /** The input of a call: names, texts and numbers of its JSON one by one as they are written, so
  *  that neither escapes, quotes, repeated names nor long numbers hide or break anything. */
-const mapInput = ({ input, isFreeText }: Call, map: MapText): string => {
+export const mapInput = (
+  { input, isFreeText }: Pick<Call, 'input' | 'isFreeText'>,
+  map: MapText,
+): string => {
   if (isFreeText) return map(input)
   const mapped = mapTokens(input, map)
   // A call that the model cut has text that is in no token.

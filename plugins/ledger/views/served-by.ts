@@ -1,7 +1,7 @@
 /** The target that served a call: the column `served` of its charge, one JSON text, and how it is
  *  shown. */
 import type { Exchange, HostBase, Json, Row, Target, UpstreamView } from '../../../engine/plugin.ts'
-import { CACHED, RULE, SERVED, type Served, TAGS, type Tags } from '../../slots.ts'
+import { CACHED, GUARD_VERDICT, RULE, SERVED, type Served, TAGS, type Tags } from '../../slots.ts'
 import type { ServedFacts, ServedView } from '../../views.ts'
 import { zonesOf } from '../../zones/rule.ts'
 
@@ -21,6 +21,8 @@ interface ServedBy extends Omit<Served, 'request'> {
   readonly tags?: Tags
   /** The rule that chose the target. */
   readonly rule?: string
+  /** The actions of guards: `pii=masked(2)`. */
+  readonly guard?: string
 }
 const EMPTY: Served = {}
 const NO_CACHE: { readonly request?: string } = {}
@@ -37,8 +39,8 @@ export const servedByOf = (
   const ms = Math.round(performance.now() - startedAt)
   const { request: cache } = slots.get(CACHED) ?? NO_CACHE
   const zone = zoneOf(upstream)
-  const [tags, rule] = [slots.get(TAGS), slots.get(RULE)]
-  const facts = { first, ms, cache, zone, tags, rule }
+  const [tags, rule, guard] = [slots.get(TAGS), slots.get(RULE), slots.get(GUARD_VERDICT)]
+  const facts = { first, ms, cache, zone, tags, rule, guard }
   // The gateway wrote the answer itself, and sent no key.
   if (cache !== undefined) return textOf(target, undefined, EMPTY, facts)
   return textOf(target, key ?? upstream?.key, slots.get(SERVED) ?? EMPTY, facts)
@@ -68,7 +70,10 @@ export const servedByTask = (
 }
 
 type Facts = Partial<
-  Pick<Record<keyof ServedBy, unknown>, 'first' | 'ms' | 'cache' | 'zone' | 'tags' | 'rule'>
+  Pick<
+    Record<keyof ServedBy, unknown>,
+    'first' | 'ms' | 'cache' | 'zone' | 'tags' | 'rule' | 'guard'
+  >
 >
 /** The zones of an upstream; undefined if it has none. */
 const zoneOf = (upstream: UpstreamView | undefined): readonly string[] | undefined => {
@@ -80,7 +85,7 @@ const textOf = (
   { upstream, name: target }: Target,
   key: string | undefined,
   { request, id = request, model, region, attributes }: Served,
-  { first, ms, cache, zone, tags, rule }: Facts,
+  { first, ms, cache, zone, tags, rule, guard }: Facts,
 ): string =>
   JSON.stringify({
     upstream,
@@ -96,6 +101,7 @@ const textOf = (
     zone,
     tags,
     rule,
+    guard,
   } as ServedBy)
 
 const read = ({ served }: Row): ServedBy =>
@@ -104,7 +110,7 @@ const textIn = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
 
 export const servedFacts = (row: Row): ServedFacts => {
-  const { attributes = {}, region, first, ms, zone, tags, rule } = read(row)
+  const { attributes = {}, region, first, ms, zone, tags, rule, guard } = read(row)
   return {
     tier: textIn(attributes.service_tier),
     speed: textIn(attributes.speed),
@@ -112,6 +118,7 @@ export const servedFacts = (row: Row): ServedFacts => {
     zone: zone?.join(', ') ?? null,
     tags: tags ? printTags(tags) : null,
     rule: rule ?? null,
+    guard: guard ?? null,
     first_content_ms: first ?? ms ?? null,
     ms: ms ?? null,
   }
@@ -159,6 +166,7 @@ export const SERVED_COLUMNS = [
   'zone',
   'tags',
   'rule',
+  'guard',
   'first_content_ms',
   'ms',
 ] as const satisfies readonly (keyof ServedView)[]

@@ -126,7 +126,7 @@ t.test('usage as CSV: every row of the filter, in its order, with exact amounts'
   const [head, ...lines] = text.trimEnd().split('\r\n')
   t.equal(
     head,
-    'at,request_id,model,route,key,state,estimated,cost (CNY),refunded (CNY),planned (CNY),tier,speed,geography,zone,tags,rule,first_content_ms,ms,input_tokens,cached_tokens,output_tokens',
+    'at,request_id,model,route,key,state,estimated,cost (CNY),refunded (CNY),planned (CNY),tier,speed,geography,zone,tags,rule,guard,first_content_ms,ms,input_tokens,cached_tokens,output_tokens',
   )
   t.equal(lines.length, 12)
   t.match(

@@ -20,6 +20,7 @@ const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   meter: ['billing', 'ledger'],
   model: ['catalogue'],
   observe: ['calls'],
+  realtime: ['conversion'],
   resources: ['catalogue'],
   tags: ['catalogue', 'tagging'],
   translate: ['conversion'],

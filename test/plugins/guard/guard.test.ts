@@ -272,6 +272,15 @@ t.test('guard: a webhook passes, masks, blocks or fails', async t => {
   reply = { status: 200, body: { action: 'mask', texts: ['Two'] } }
   t.equal((await ask(blocking)).status, 400, 'a guard that blocks does not mask')
   t.same(blocking.prompts, [])
+  const both = await gatewayWith({ do: 'block', on_error: 'block', on: ['request', 'answer'] })
+  both.answerWith('Hel', 'lo')
+  reply = { status: 200, body: { action: 'pass' } }
+  requests.length = 0
+  t.equal((await ask(both)).status, 200)
+  t.match(requests, [
+    { on: 'request', texts: ['One'] },
+    { on: 'answer', texts: ['Hello'] },
+  ])
   const flagging = await gatewayWith({ do: 'flag', on_error: 'pass' })
   flagging.answerWith('Hello')
   for (const action of ['mask', 'block']) {
@@ -302,7 +311,36 @@ t.test('guard: wrong options are problems', async t => {
   t.match(await codesOf({ own: { ...ok, do: 'flag', restore: true } }), /only `do: mask`/)
   t.match(await codesOf({ own: { patterns: { a: '(' }, do: 'flag' } }), /refused by RE2/)
   t.match(await codesOf({ own: { patterns: { a: 'x*' }, do: 'flag' } }), /empty text/)
-  t.match(await codesOf({ own: ok }, {}), /^GUARD_ROUTE .*needs `translate:`/)
+  t.match(await codesOf({ own: ok }, {}), /^GUARD_ROUTE .*needs `translate:` or `realtime:`/)
+  const model = { model: 'm', prompt: 'No.', do: 'block', timeout: '1s', on_error: 'pass' }
+  const modelCodes = (options: object) => {
+    const problems: string[] = []
+    const own = { ...model, ...options }
+    guardPlugin.check(
+      { guards: { own }, models: { m: { to: 'up', free: true } }, routes: [] } as never,
+      (where, code, message) => void problems.push(`${where.join('.')} ${code} ${message}`),
+    )
+    return problems.join()
+  }
+  t.equal(modelCodes({}), '')
+  for (const [options, problem] of [
+    [{ model: 'n' }, /guards.own.model GUARD_OPTION no model is named "n"/],
+    [{ timeout: undefined }, /own.model GUARD_OPTION say with `timeout`/],
+    [{ on_error: undefined }, /own.model GUARD_OPTION say with `on_error/],
+    [{ prompt: undefined }, /own.model GUARD_OPTION say by `prompt` or `labels`/],
+    [{ do: 'mask' }, /own.do GUARD_OPTION a model decides and cannot mask/],
+    [{ webhook: 'http://a' }, /own.webhook GUARD_OPTION a guard has a webhook or a model/],
+    [{ model: undefined, find: 'email' }, /own.prompt GUARD_OPTION only `model:` reads it/],
+    [
+      { model: undefined, prompt: undefined, find: 'email', labels: { a: 'b' } },
+      /own.labels GUARD_OPTION only `model:` reads them/,
+    ],
+  ] as const)
+    t.match(modelCodes(options), problem)
+  t.match(
+    await codesOf({ own: { webhook: 'http://a', do: 'mask', on: 'answer', on_error: 'pass' } }),
+    /cannot mask answers/,
+  )
   const places: string[] = []
   guardPlugin.check(
     { guards: { own: ok }, routes: [{ guard: 'pi' }, { guard: ['own', 'pi'] }] } as never,

@@ -97,7 +97,7 @@ for (const [at, books] of booksByEngine.entries())
       const [head, , , charge, , last = ''] = out.split('\n')
       t.match(
         head,
-        /^at,account,kind,request,amount,planned,key,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,cache,tier,speed,geography,zone,tags,rule,first_content_ms,ms,account_name,key_name,currency$/,
+        /^at,account,kind,request,amount,planned,key,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,cache,tier,speed,geography,zone,tags,rule,guard,first_content_ms,ms,account_name,key_name,currency$/,
       )
       t.match(
         charge,

@@ -66,7 +66,8 @@ const stepsOf = (receipt: Receipt, currency: string): readonly Step[] => {
 const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
   const currency = useCurrency()
   const { model, route, key, state, estimated, task_id, unpriced, settings } = receipt
-  const { tier, speed, geography, zone, tags, rule, first_content_ms: first, ms } = receipt
+  const { tier, speed, geography, zone, tags, rule, guard } = receipt
+  const { first_content_ms: first, ms } = receipt
   const served = [
     [text('call.tier'), tier],
     [text('call.speed'), speed],
@@ -74,6 +75,7 @@ const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
     [text('call.zone'), zone],
     [text('call.tags'), tags],
     [text('call.rule'), rule],
+    [text('call.guard'), guard],
     [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
   ] as const
   return (

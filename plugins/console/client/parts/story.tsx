@@ -312,6 +312,7 @@ const ServedBy = ({ charge }: { charge: ChargeView }) => {
     [text('call.zone'), charge.zone],
     [text('call.tags'), charge.tags],
     [text('call.rule'), charge.rule],
+    [text('call.guard'), charge.guard],
     [text('call.upstream-id'), charge.response_id],
     [text('call.cache'), charge.cache],
     [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],

@@ -37,9 +37,9 @@ t.test('usage estimate: a stream has a token for each event, wherever chunks end
   ]
   for (const chunks of texts) {
     const { estimator, observe, progress } = create()
-    t.notOk(estimator.hasOutput)
+    t.notOk(estimator.isOwed)
     observe(...chunks)
-    t.ok(estimator.hasOutput)
+    t.ok(estimator.isOwed)
     t.equal(outputOf(estimator.finalUsage()), 2, JSON.stringify(chunks))
     t.equal(progress.at(-1), 2)
   }

@@ -213,6 +213,7 @@ t.test('served by: a customer sees nothing that names the provider', async t => 
     attributes: { service_tier: 'flex', speed: 'fast', inference_geo: 'eu', size: '1x1' },
     first: 12,
     rule: 'canary',
+    guard: 'pii=masked(1)',
     ms: 40,
   })
   const facts = {
@@ -222,6 +223,7 @@ t.test('served by: a customer sees nothing that names the provider', async t => 
     zone: null,
     tags: null,
     rule: 'canary',
+    guard: 'pii=masked(1)',
     first_content_ms: 12,
     ms: 40,
   }

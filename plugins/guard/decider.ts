@@ -1,0 +1,22 @@
+/** A service that decides about whole texts, for a guard: a webhook of the operator, or a model. */
+import type { Exchange } from '../../engine/plugin.ts'
+import type { Side } from './section.ts'
+
+export interface Question {
+  readonly exchange: Exchange
+  readonly side: Side
+  readonly texts: readonly string[]
+}
+export interface Decision {
+  readonly action: 'pass' | 'block' | 'mask'
+  /** For `mask`: in place of the texts, in their order. */
+  readonly texts: readonly string[]
+  /** Those that a model chose. */
+  readonly labels: readonly string[]
+}
+export interface Decider {
+  /** For messages: `webhook`. */
+  readonly kind: string
+  /** Rejects if it cannot decide. */
+  decide(question: Question): Promise<Decision>
+}

@@ -1,0 +1,39 @@
+/** A guard whose decisions a webhook of the operator takes. */
+import { isFields } from '../../engine/kit.ts'
+import type { HostBase } from '../../engine/plugin.ts'
+import { MODEL } from '../slots.ts'
+import type { Decider, Decision, Question } from './decider.ts'
+import type { Guard } from './section.ts'
+
+const ACTIONS = ['pass', 'block', 'mask'] as const
+
+export class Webhook implements Decider {
+  readonly kind = 'webhook'
+  readonly #name: string
+  readonly #url: string
+  readonly #timeout: number
+  readonly #host: Pick<HostBase, 'request'>
+  constructor(name: string, { webhook = '', timeout }: Guard, host: Pick<HostBase, 'request'>) {
+    this.#name = name
+    this.#url = webhook
+    this.#timeout = timeout
+    this.#host = host
+  }
+  async decide({ exchange: { id, slots }, side, texts }: Question): Promise<Decision> {
+    const model = slots.get(MODEL)?.asked ?? null
+    const { status, text } = await this.#host.request(this.#url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ guard: this.#name, request: id, model, on: side, texts }),
+      timeout: this.#timeout,
+    })
+    const reply: unknown = status === 200 ? JSON.parse(text) : undefined
+    const action = isFields(reply) ? ACTIONS.find(each => each === reply.action) : undefined
+    if (!isFields(reply) || action === undefined)
+      throw new Error(`it answered ${status} without an action`)
+    const list = Array.isArray(reply.texts) ? reply.texts : []
+    if (action === 'mask' && list.length !== texts.length)
+      throw new Error('its texts are not as many as those sent')
+    return { action, texts: list.map(String), labels: [] }
+  }
+}
