@@ -101,7 +101,7 @@ for (const [at, books] of booksByEngine.entries())
       )
       t.match(
         charge,
-        ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,,flex,,,,,,40,40,ann,,CNY',
+        ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,,flex,,,,,,,40,40,ann,,CNY',
       )
       t.match(charge, /,1,charge,a,-1.5,0,7,m,chat,false,0,\{\},\[\],/)
       t.match(last, ",'=cmd|x,", 'the formula is escaped')

@@ -111,6 +111,6 @@ t.test('served by: the usage CSV of a customer has tier and times', async t => {
     head,
     /,tier,speed,geography,zone,tags,rule,guard,first_content_ms,ms,input_tokens,cached_tokens,output_tokens$/,
   )
-  t.match(first, /,flex,,,,,,\d+,\d+,\d+,\d+,\d+$/)
+  t.match(first, /,flex,,,,,,,\d+,\d+,\d+,\d+,\d+$/)
   t.notMatch(csv.text, /words-of-up|resp-1|words-2026/)
 })
