@@ -11,6 +11,7 @@ export interface Actor {
     | 'admin API'
     | 'own account'
     | 'sign-in'
+    | 'SCIM'
     | 'gateway'
   readonly name: string
   /** The number of its account; undefined for the command line and the socket of the listener. */

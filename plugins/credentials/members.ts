@@ -86,6 +86,17 @@ const REMOVE = sql(
   'remove',
   'UPDATE members SET removed = ?, name = ? WHERE id = ? AND account = ? AND role = ? AND removed IS NULL',
 )
+const REQUIRE = sql('require', 'UPDATE members SET name = name WHERE id = ? AND removed IS NULL')
+const RESTORE = sql(
+  'restore',
+  'UPDATE members SET removed = NULL, name = ?, role = ? WHERE id = ? AND account = ? AND removed = ?',
+)
+/** The identities that ended with the member: their next tokens make new keys. */
+const READMIT = sql(
+  'readmit',
+  `UPDATE api_keys SET digest = 'readmitted:' || CAST(id AS TEXT), change = ${NOW_AT}
+   WHERE member = ? AND revoked = ? AND digest LIKE 'identity:%'`,
+)
 const TOUCH = perTable(
   'touch',
   table => `UPDATE ${table} SET change = ${NOW_AT} WHERE member = ? AND revoked IS NULL`,
@@ -121,6 +132,19 @@ export const FIND_MEMBER = sql(
   'find',
   `${ROWS} AND m.account = ? AND (m.name = ? OR m.id = CAST(? AS BIGINT))`,
 )
+/** The number of a member, as an expression; its parameters: account and name. */
+export const MEMBER_NUMBER = '(SELECT id FROM members WHERE account = ? AND name = ?)'
+/** Removed ones, too. Parameter: the number of a member. */
+export const MEMBER_BY_ID = sql(
+  'by id',
+  'SELECT id, account, name, role, removed FROM members WHERE id = ?',
+)
+/** The member who had a name and was removed last. Parameters: account, name. */
+export const REMOVED_MEMBER = sql(
+  'removed',
+  `SELECT id, account, role, removed FROM members WHERE account = ? AND removed IS NOT NULL
+     AND name = 'removed:' || CAST(id AS TEXT) || ':' || ? ORDER BY removed DESC, id DESC LIMIT 1`,
+)
 /** Parameter: the number of a key. */
 export const MEMBER_OF_KEY = sql('of key', 'SELECT member FROM api_keys WHERE id = ?')
 /** A condition on the number of a key; its parameter, twice: a member, or null for all. */
@@ -150,6 +174,13 @@ export const giveLinkToMember = (digest: string, account: number, name: string):
 interface Changed extends Pick<Member, 'id' | 'role'> {
   readonly account: number
 }
+/** Changes nothing. Rejects with MEMBER_CHANGED if the member was removed. */
+export const requireMember = (id: number): Statement => ({
+  sql: REQUIRE,
+  values: [id],
+  rows: 1,
+  otherwise: 'MEMBER_CHANGED',
+})
 const forAll = (list: readonly Sql[], ...values: Value[]): readonly Statement[] =>
   list.map(each => ({ sql: each, values }))
 /** `before`: the member as it was read. Undefined members stay. Rejects with MEMBER_CHANGED or
@@ -181,6 +212,26 @@ export const removeMember = (
     otherwise: 'MEMBER_CHANGED',
   },
   ...forAll(REVOKE, now, id),
+]
+interface Removed extends Omit<Changed, 'role'> {
+  /** ms since 1970. */
+  readonly removed: number
+}
+/** A removed member comes back with his number and his history. His credentials stay revoked, but
+ *  tokens of an identity provider make new ones. Rejects with MEMBER_CHANGED or MEMBER_EXISTS. */
+export const restoreMember = (
+  { id, account, removed }: Removed,
+  { name, role }: Omit<Member, 'id'>,
+): readonly Statement[] => [
+  change,
+  {
+    sql: RESTORE,
+    values: [name, role, id, account, removed],
+    rows: 1,
+    otherwise: 'MEMBER_CHANGED',
+    violates: { 'members.account': 'MEMBER_EXISTS' },
+  },
+  { sql: READMIT, values: [id, removed] },
 ]
 /** `member`: null for the account itself. Its use and its history stay with the key. */
 export const giveToMember = (

@@ -8,6 +8,7 @@ import { google } from './google.ts'
 import { midjourney } from './midjourney.ts'
 import { newApi } from './new-api.ts'
 import { openai } from './openai.ts'
+import { scim } from './scim.ts'
 import { asUnavailable } from './unavailable.ts'
 import { vidu } from './vidu.ts'
 
@@ -19,6 +20,7 @@ export const dialects = {
   midjourney,
   'new-api': newApi,
   envelope,
+  scim,
 } as const
 export type DialectName = keyof typeof dialects
 

@@ -72,10 +72,12 @@ const verifiedAt = (claims: Claims, claim: string): readonly string[] => {
     throw fault('IDENTITY_CLAIM', [claim, 'is not verified by the provider'])
   return valuesAt(claims, claim)
 }
+/** Operations take the number of a member in place of its name. */
+export const isMemberName = (text: string): boolean => NAME.test(text) && !isNumber(text)
+const isNumber = (text: string): boolean => /^\d{1,15}$/.test(text)
 const memberIn = (claims: Claims, claim: string): string => {
   const name = nameIn(claims, claim)
-  // Operations take the number of a member in place of its name.
-  if (/^\d{1,15}$/.test(name))
+  if (isNumber(name))
     throw fault('IDENTITY_CLAIM', [claim, 'is a short number, which could be that of a member'])
   return name
 }

@@ -7,7 +7,7 @@ import { recordAction } from '../action-log/record.ts'
 import type { Credentials, Entry } from '../credentials/credentials.ts'
 import { refusal } from '../credentials/faults.ts'
 import { ensureAccount } from '../credentials/find.ts'
-import { addMember, FIND_MEMBER } from '../credentials/members.ts'
+import { addMember, FIND_MEMBER, requireMember } from '../credentials/members.ts'
 import { TOKEN_PREFIX } from '../credentials/secret.ts'
 import { addKey, FIND_ACCOUNT } from '../credentials/statements.ts'
 import type { Account } from '../slots.ts'
@@ -71,11 +71,18 @@ export class IdentityKeys {
     const secret = { text: '', digest, prefix: TOKEN_PREFIX, lastFour: subject.slice(-4) }
     const name = `jwt ${subject}`.slice(0, 64)
     const key = { account: account.id, member, name, secret }
-    await this.#createOnce('SECRET_EXISTS', addKey(key, await this.#host.database.now()), {
+    const list = [
+      // He may have been removed since he was found.
+      ...(member === undefined ? [] : [requireMember(member)]),
+      ...addKey(key, await this.#host.database.now()),
+    ]
+    await this.#createOnce('SECRET_EXISTS', list, {
       operation: 'keys create',
       object: `API key of account ${account.id}`,
       after: { name, member: member ?? null, digest },
       subject,
+    }).catch(error => {
+      throw isCode(error, 'MEMBER_CHANGED') ? refusal('AUTH_REVOKED') : error
     })
   }
   async #ensureAccount({ account: name, subject }: Identity): Promise<Account> {

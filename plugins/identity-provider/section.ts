@@ -18,7 +18,7 @@ const CLAIM = text(
   'The claim: its name, or names joined by dots for members of objects. Lists are searched, too.',
   { pattern: '^[^\\s]{1,200}$', examples: ['sub', 'org.id', 'https://example.com/roles'] },
 )
-const NAME = '^[^\\s:][^:]{0,63}$'
+export const ACCOUNT_NAME = '^[^\\s:][^:]{0,63}$'
 
 export const SECTION = object(
   'The identity provider whose tokens (JWT) routes with `auth: jwt` accept: OpenID Connect, or keys by URL or file.',
@@ -45,12 +45,12 @@ export const SECTION = object(
       {
         claim: { ...CLAIM, presence: 'default', fallback: 'sub' },
         prefix: text('What is put before the value.', {
-          pattern: NAME,
+          pattern: ACCOUNT_NAME,
           examples: ['sso-'],
         }),
         map: map(
           'Maps values of the claim to accounts. Other values name no account; the first mapped value of a token counts.',
-          text('The name of the account.', { pattern: NAME, examples: ['acme'] }),
+          text('The name of the account.', { pattern: ACCOUNT_NAME, examples: ['acme'] }),
           { minProperties: 1, examples: [{ 'eng@example.com': 'acme' }] },
         ),
       },

@@ -2,6 +2,7 @@
 import type { HostBase } from '../../engine/plugin.ts'
 import { shareLookups } from '../credentials/lookups.ts'
 import { IdentityKeys } from './identity-keys.ts'
+import { provisioningOf } from './provisioning.ts'
 import { isAddress, sectionOf } from './section.ts'
 import { type ClientSection, SignInClient } from './sign-in-client.ts'
 import { Verifier } from './verifier.ts'
@@ -19,18 +20,20 @@ export const shareProvider = (host: Shared) => {
   const { jwks, client_id } = section
   // Files are read with the configuration, which watches them.
   const text = jwks === undefined || isAddress(jwks) ? '' : host.file(jwks)
-  const version = JSON.stringify([section, text])
+  // Members whom the provider deactivated must not come back by a token.
+  const create = provisioningOf(host) ? 'nothing' : section.create
+  const version = JSON.stringify([section, create, text])
   const { request, log } = host
-  const create = () => {
+  const start = () => {
     const verifier = new Verifier(section, { request, log, file: () => text })
-    const keys = new IdentityKeys(section, credentials, host)
+    const keys = new IdentityKeys({ ...section, create }, credentials, host)
     const client =
       client_id === undefined
         ? undefined
         : new SignInClient(section as ClientSection, { request, log }, verifier.keys)
     return { verifier, keys, client }
   }
-  return { section, limiter, ...host.share('identity/provider', version, create) }
+  return { section, limiter, ...host.share('identity/provider', version, start) }
 }
 
 /** The same with its client; undefined unless the gateway is one. */

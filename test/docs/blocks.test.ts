@@ -111,10 +111,12 @@ const ROUTES = [
   { path: 'POST /v1/rerank', name: 'rerank', model: 'body', translate: 'cohere-rerank' },
   { path: 'POST /ent/v2/text2video', name: 'text2video', model: 'body' },
 ]
-/** The sign-in by an identity provider needs both; pipelines of blocks have no console. */
+/** The sign-in by an identity provider needs two, and provisioning one; pipelines of blocks have no
+ *  console. */
 const CONSOLE = [
   { path: 'GET /api/session/provider', name: 'begin', auth: 'none', console: 'provider' },
   { path: 'GET /api/session/callback', name: 'finish', auth: 'none', console: 'callback' },
+  { path: 'GET /scim/v2/Users', name: 'users', auth: 'none', scim: 'Users' },
 ]
 type Sections = Readonly<Record<string, object>>
 

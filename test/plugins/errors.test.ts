@@ -60,6 +60,7 @@ const TEXTS: Readonly<Record<DialectName, (body: Fields) => unknown>> = {
   midjourney: ({ description }) => description,
   'new-api': ({ message }) => message,
   envelope: ({ message }) => message,
+  scim: ({ detail }) => detail,
 }
 type Fields = Readonly<Record<string, unknown>>
 
@@ -278,7 +279,7 @@ for (const dialect of Object.keys(dialects) as DialectName[])
       ]) {
         const { status, headers, body } = render(dialect, fault)
         t.ok(status >= 400 && status < 600)
-        t.equal(headers['content-type'], 'application/json')
+        t.match(headers['content-type'], /^application\/(scim\+)?json$/)
         t.ok(typeof JSON.parse(Buffer.from(body).toString()) === 'object')
       }
       const refusal = render(dialect, secret)

@@ -104,6 +104,7 @@ const CI_TESTS = [
   'plugins/operator/{budgets,commands,key-imports,plans}.test.ts',
   'plugins/notify/mails.test.ts',
   'plugins/observe/{call-sums,failed-calls,logs}.test.ts',
+  'plugins/scim/provisioning.test.ts',
   'plugins/task/{awaited-keys,callbacks,copies,image-actions,images,late,midjourney}.test.ts',
   'plugins/task/{modes,operators,provider-shapes,providers,refresh,requests}.test.ts',
   'plugins/task/{unknown,usage,videos}.test.ts',

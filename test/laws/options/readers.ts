@@ -22,6 +22,7 @@ const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   observe: ['calls'],
   realtime: ['conversion'],
   resources: ['catalogue'],
+  scim: ['identity-provider'],
   tags: ['catalogue', 'tagging'],
   translate: ['conversion'],
   validate: ['schema'],
