@@ -10,6 +10,7 @@ import { type Fields, isFields } from '../formats/fields.ts'
 import type { CountFacts, Format } from '../formats/format.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
 import { formats, formatsOf } from '../formats/index.ts'
+import { omitNulls } from '../formats/request-edits.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { isPaid } from '../ledger/views/route.ts'
 import { EXPANDED_REQUEST, MODEL } from '../slots.ts'
@@ -89,6 +90,7 @@ class TokenCounter {
     request.headers['content-type'] = 'application/json'
     delete request.headers['content-length']
     request.body = Buffer.from(JSON.stringify(this.#counting.renameModel(body, name)))
+    omitNulls(this.#format, request)
     if (model !== 'body') request.path = model.rename(request.path, name)
   }
   #estimate(attempt: Attempt, body: Fields): void {

@@ -19,7 +19,7 @@ import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import { formats } from '../formats/index.ts'
 import { supportedFormats } from '../formats/supported-formats.ts'
 import { MODEL, SERVED, USAGE } from '../slots.ts'
-import { embeddingFormats } from './formats.ts'
+import { embeddingFormats, omitNulls } from './formats.ts'
 import {
   type ClientRequest,
   checkInlineInputs,
@@ -173,7 +173,7 @@ const writeRequest = async (
   const name = target.name ?? clientRequest.model
   const { traits = {} } = target
   if (targetFormat === client) {
-    const bytes = await exchange.request.bytes()
+    const bytes = omitNulls(await exchange.request.bytes())
     const { path, body } = targetFormat.passThrough(
       { ...clientRequest, bytes },
       prompt,

@@ -36,6 +36,11 @@ export const flagIn = (fields: Fields, key: string, at = key): boolean | undefin
   checkType(fields[key], at, 'a boolean', value => typeof value === 'boolean')
 export const fieldsIn = (fields: Fields, key: string, at = key): Fields | undefined =>
   checkType(fields[key], at, 'an object', isFields)
+/** The members that are not null. */
+export const presentFieldsIn = (fields: Fields, key: string, at = key): Fields | undefined => {
+  const value = fieldsIn(fields, key, at)
+  return value && omitNull(value)
+}
 export const listIn = (fields: Fields, key: string, at = key): readonly Json[] | undefined =>
   checkType(fields[key], at, 'an array', Array.isArray)
 
@@ -88,6 +93,12 @@ export const omitUndefined = (members: { readonly [key: string]: Json | undefine
     if (value !== undefined) result[key] = value
   }
   return result
+}
+/** Omits the members that are null: they count as absent. */
+export const omitNull = (fields: Fields): Fields => {
+  const entries = Object.entries(fields)
+  const present = entries.filter(([, value]) => value !== null)
+  return present.length === entries.length ? fields : Object.fromEntries(present)
 }
 /** Looks up a key from outside in a table; inherited properties such as `constructor` do not
  *  match. */

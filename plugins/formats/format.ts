@@ -5,6 +5,7 @@ import type { Attributes, Meter, Meters, PricedMeters, Usage } from '../slots.ts
 import type { Fields } from './fields.ts'
 import type { AutoCache } from './hub/auto-cache.ts'
 import type { Codec, TargetCodec, TargetFacts, UpstreamError } from './hub/codec.ts'
+import type { NullFacts } from './json/null-members.ts'
 import type { ServedFacts } from './served.ts'
 import type { Framing } from './stream/framing.ts'
 import type { SseEvent } from './stream/sse.ts'
@@ -68,6 +69,9 @@ export interface Format {
     target: TargetFacts,
     contains: (text: string) => boolean,
   ): readonly (readonly [key: string, value: Json])[]
+  /** Which null members of a request its provider takes; the others are left out. Absent: all
+   *  pass. */
+  readonly nulls?: NullFacts
   /** Translation to and from the hub. */
   readonly codec?: Codec
 }

@@ -4,9 +4,10 @@ import type { Attempt, Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
 import type { Format } from './format.ts'
 import type { TargetFacts } from './hub/codec.ts'
-import { setMember } from './json-member.ts'
+import { setMember } from './json/member.ts'
+import { replaceModel } from './json/model-name.ts'
+import { withoutNulls } from './json/null-members.ts'
 import { boundaryOf, partsIn } from './media/multipart.ts'
-import { replaceModel } from './model-name.ts'
 
 /** Replaces the model by the target's name for it. */
 export const renameModel = async (
@@ -58,6 +59,15 @@ export const repairHistory = (
   // The bytes may hold members that the client did not send.
   const current = JSON.parse(asBuffer(bytes).toString()) as Fields
   for (const member of repair(current, target, contains)) setBodyMember(request, current, member)
+}
+
+/** Leaves null members out that the provider of this format refuses. */
+export const omitNulls = ({ nulls }: Pick<Format, 'nulls'>, request: Attempt['request']): void => {
+  if (!nulls || !(request.body instanceof Uint8Array) || isFormBody(request)) return
+  const body = withoutNulls(request.body, nulls)
+  if (body === request.body) return
+  request.body = body
+  delete request.headers['content-length']
 }
 
 /** Whether the body is a form, which has no JSON members. */

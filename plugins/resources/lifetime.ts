@@ -12,8 +12,8 @@ const DURATION = /^(\d{1,10}(?:\.\d{1,9})?)s$/
 /** ms from `now` until the end of the cache that a request asks for; undefined: it names none.
  *  Throws RESOURCE_TTL. */
 export const requestedLifetime = (body: Fields, now: number): number | undefined => {
-  const ttl = body.ttl
-  const expireTime = body.expireTime ?? body.expire_time
+  const ttl = body.ttl ?? undefined
+  const expireTime = body.expireTime ?? body.expire_time ?? undefined
   if (ttl !== undefined) {
     const seconds = typeof ttl === 'string' ? DURATION.exec(ttl)?.[1] : undefined
     if (seconds === undefined)

@@ -2,6 +2,8 @@
  *  the object becomes after the response. */
 import type { Attempt, Headers } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
+import { NULLS } from '../formats/google-gemini/settings.ts'
+import { withoutNulls } from '../formats/json/null-members.ts'
 import { CACHE_STORAGE, MODEL, USAGE } from '../slots.ts'
 import { fault } from './faults.ts'
 import {
@@ -124,7 +126,8 @@ const createCache: Operation = {
     const body = exchange.request.parsed
     if (!isFields(body)) return
     const name = target.name ?? exchange.slots.get(MODEL)?.asked ?? ''
-    request.body = Buffer.from(JSON.stringify({ ...body, model: `models/${name}` }))
+    const bytes = Buffer.from(JSON.stringify({ ...body, model: `models/${name}` }))
+    request.body = withoutNulls(bytes, NULLS)
     delete request.headers['content-length']
   },
   async finish(attempt) {

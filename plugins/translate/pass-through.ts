@@ -13,6 +13,7 @@ import { offersHostedTools } from '../formats/hosted-tools.ts'
 import {
   isFormBody,
   memberOf,
+  omitNulls,
   renameModel,
   repairHistory,
   setBodyMember,
@@ -46,6 +47,7 @@ export class PassThrough {
     const { request, exchange } = attempt
     const body = exchange.slots.get(EXPANDED_REQUEST)?.body ?? exchange.request.outlined
     repairHistory(this.#format, request, body, target)
+    omitNulls(this.#format, request)
     const renaming = this.#renameModel(attempt)
     return renaming ? renaming.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
   }
@@ -126,7 +128,7 @@ export class PassThrough {
     }
     const { outlined } = exchange.request
     const member = (isFields(outlined) && this.#format.modelMember?.(outlined)) || 'model'
-    const namesNone = isFields(outlined) && outlined[member] === undefined
+    const namesNone = isFields(outlined) && (outlined[member] ?? undefined) === undefined
     const name = target.name ?? requestedModel
     if (name === undefined || (name === requestedModel && !namesNone)) return undefined
     if (member !== 'model' && isFields(outlined))

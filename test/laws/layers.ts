@@ -133,6 +133,7 @@ const SHARED_BY_FORMATS: ReadonlySet<string> = new Set([
   'google',
   'hub',
   'images',
+  'json',
   'media',
   'stream',
 ])

@@ -9,9 +9,11 @@ type Step = { readonly schema: LooseObject; readonly key: string }
 export interface Member {
   /** `messages[].content[text].citations`. */
   readonly path: string
-  /** The body with the member at each of its samples, and without it where it is optional. */
+  /** The body with the member at each of its samples; without it, and with null in its place, where
+   *  it is optional. */
   readonly samples: readonly LooseObject[]
   readonly without?: LooseObject
+  readonly withNull?: LooseObject
 }
 type Variant = 0 | 1
 
@@ -112,7 +114,7 @@ export class Members {
     return {
       path,
       samples: values.map(bodyOf),
-      ...(!isRequired && { without: bodyOf(undefined) }),
+      ...(!isRequired && { without: bodyOf(undefined), withNull: bodyOf(null) }),
     }
   }
   /** All values of a closed list, or two samples; each once. */

@@ -119,7 +119,7 @@ const CI_TESTS = [
   'journeys/inside-formats/{sandbox-targets,upstream-keys,video-upload}.test.ts',
   'journeys/money/task-races.test.ts',
   'journeys/shipped/{audio-*,dropped-settings,embedding-settings,ent-errors,file-ids,image*}.test.ts',
-  'journeys/shipped/{openai-videos,refused-requests}.test.ts',
+  'journeys/shipped/{null-members,openai-videos,refused-requests}.test.ts',
   'journeys/stored/{affinity,interactions,item-references}.test.ts',
 ]
 

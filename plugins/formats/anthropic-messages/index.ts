@@ -18,7 +18,7 @@ import {
   repairHistory,
 } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
-import { SETTINGS } from './settings.ts'
+import { NULLS, SETTINGS } from './settings.ts'
 import { toolSupport } from './tools.ts'
 import { metersOf, ownNames, served } from './usage.ts'
 
@@ -93,6 +93,7 @@ export const anthropicMessages: Format = {
   },
   answers,
   repairHistory,
+  nulls: NULLS,
   codec: {
     decodePrompt,
     encodePrompt,

@@ -1,6 +1,16 @@
 /** Names of plain settings. */
 import { shorten } from '../end-user.ts'
 import type { Settings } from '../hub/prompt.ts'
+import { nullFacts } from '../json/null-members.ts'
+
+/** Null members that the types of the provider permit, and members with the client's data. */
+export const NULLS = nullFacts(
+  `allowed_domains blocked_domains cache_control city configs container context country
+ diagnostics display document_title effort eager_input_streaming error format inference_geo
+ max_characters max_content_tokens max_uses page_age previous_message_id region retrieved_at
+ skills speed timezone title transformations url_sources user_id user_location`,
+  'input input_schema schema',
+)
 
 /** Hub name -> field of the body. */
 export const MEMBERS = {

@@ -1,7 +1,7 @@
 /** Converts tools and tool choice. */
 import { subsetOf } from '../closed-schema.ts'
 import { fault } from '../faults.ts'
-import { type Fields, isFields } from '../fields.ts'
+import { type Fields, isFields, omitNull } from '../fields.ts'
 import type { DroppedFields, TargetFacts, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type {
@@ -118,7 +118,7 @@ const readHosted = (
 ): HostedTool => {
   const allowed = textsIn(tool, 'allowed_domains', at)
   const blocked = textsIn(tool, 'blocked_domains', at)
-  const { type: _, ...location } = objectIn(tool, 'user_location', at) ?? {}
+  const { type: _, ...location } = omitNull(objectIn(tool, 'user_location', at) ?? {})
   const maxCalls = numberIn(tool, 'max_uses', at)
   const domains = { ...(allowed && { allowed }), ...(blocked && { blocked }) }
   const path = memberPath(at, clientName)

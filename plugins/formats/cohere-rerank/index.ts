@@ -2,6 +2,7 @@
  *  and results with the index and the relevance of each document. */
 
 import type { Format } from '../format.ts'
+import { NO_NULLS } from '../json/null-members.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { OPENAI_SERVED } from '../served.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
@@ -24,6 +25,7 @@ export const cohereRerank: Format = {
     sums: { input: [], output: [] },
     estimate: rerankEstimate,
   },
+  nulls: NO_NULLS,
   served: OPENAI_SERVED,
   stream: NO_STREAM,
   answers: OPENAI_ERRORS,

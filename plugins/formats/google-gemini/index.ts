@@ -13,7 +13,7 @@ import { toolSupport } from './encode-tools.ts'
 import { answers, carriesContent, errorOf, failedEnd } from './errors.ts'
 import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
-import { SETTINGS } from './settings.ts'
+import { NULLS, SETTINGS } from './settings.ts'
 import { upload } from './upload.ts'
 import { served, usage } from './usage.ts'
 
@@ -56,6 +56,7 @@ export const googleGemini: Format = {
   },
   answers,
   repairHistory,
+  nulls: NULLS,
   codec: {
     decodePrompt,
     encodePrompt,

@@ -101,8 +101,8 @@ export const counting: CountFacts = {
   renameModel: (body, model) =>
     Object.fromEntries(
       Object.entries(body).map(([key, value]) =>
-        REQUEST_MEMBERS.has(key)
-          ? [key, { ...(value as Fields), model: `models/${model}` }]
+        REQUEST_MEMBERS.has(key) && isFields(value)
+          ? [key, { ...value, model: `models/${model}` }]
           : [key, value],
       ),
     ),

@@ -13,9 +13,17 @@ import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import { requestForm } from '../hub/form-request.ts'
 import type { Form, Prompt, Settings } from '../hub/prompt.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
+import { nullFacts } from '../json/null-members.ts'
 import { convertToJsonSchema } from './open-api.ts'
 import { convertToOpenApi } from './schema.ts'
 import type { Traits } from './traits.ts'
+
+/** Null members that the types of the provider permit, and members with the client's data. */
+export const NULLS = nullFacts(
+  '',
+  `args default example labels parametersJsonSchema parameters_json_schema response
+   responseJsonSchema response_json_schema`,
+)
 
 type Read = (object: RequestObject, name: string) => Json | undefined
 const readNumber: Read = (object, name) => object.number(name)

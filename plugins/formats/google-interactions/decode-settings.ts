@@ -4,6 +4,10 @@ import { isFields, lookUp } from '../fields.ts'
 import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Form, Settings, Thinking } from '../hub/prompt.ts'
+import { nullFacts } from '../json/null-members.ts'
+
+/** Null members that the types of the provider permit, and members with the client's data. */
+export const NULLS = nullFacts('', 'arguments parameters response_format result schema')
 
 type Read = (object: RequestObject, name: string) => Json | undefined
 const readNumber: Read = (object, name) => object.number(name)

@@ -4,7 +4,7 @@ import { eventFields, type Format } from '../format.ts'
 import { decodeErrorReply } from '../google/error-reply.ts'
 import { type ServedFacts, servedOf } from '../served.ts'
 import type { SseEvent } from '../stream/sse.ts'
-import { SETTINGS } from './decode-settings.ts'
+import { NULLS, SETTINGS } from './decode-settings.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
@@ -67,6 +67,7 @@ export const googleInteractions: Format = {
   },
   answers,
   sample: { path: '/interactions', body: model => ({ model, input: 'Hello' }) },
+  nulls: NULLS,
   codec: {
     settings: SETTINGS,
     decodePrompt,

@@ -18,7 +18,7 @@ import {
   repairHistory,
 } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
-import { NAMES } from './settings.ts'
+import { NAMES, NULLS } from './settings.ts'
 import { toolSupport } from './tools.ts'
 import { countsIn, metersOfOwn, ownNames } from './usage.ts'
 
@@ -80,6 +80,7 @@ export const openaiChat: Format = {
   },
   answers,
   repairHistory,
+  nulls: NULLS,
   codec: {
     settings: NAMES,
     decodePrompt,

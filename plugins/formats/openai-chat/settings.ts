@@ -10,6 +10,7 @@ import {
   listIn,
   numberIn,
   omitUndefined,
+  presentFieldsIn,
   textIn,
 } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
@@ -17,7 +18,17 @@ import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
 import { objectSchema } from '../hub/root-schema.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
+import { nullFacts } from '../json/null-members.ts'
 import { strictly } from '../openai-strict.ts'
+
+/** Null members that the types of the provider permit, and members with the client's data. */
+export const NULLS = nullFacts(
+  `audio content frequency_penalty logit_bias logprobs max_completion_tokens max_tokens
+ metadata modalities moderation n prediction presence_penalty prompt_cache_key
+ prompt_cache_retention reasoning_effort refusal safety_identifier seed service_tier stop
+ store stream stream_options strict temperature top_logprobs top_p user_location verbosity`,
+  'logit_bias metadata parameters schema',
+)
 
 /** Hub name -> name in this format. */
 export const SETTINGS = {
@@ -84,7 +95,7 @@ const READERS: Readonly<Record<keyof typeof SETTINGS, Reader>> = {
   store: flagIn,
   verbosity: textIn,
   cacheKey: textIn,
-  cacheOptions: fieldsIn,
+  cacheOptions: presentFieldsIn,
   cacheRetention: textIn,
   moderation: fieldsIn,
   modalities: readTexts,

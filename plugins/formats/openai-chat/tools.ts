@@ -9,6 +9,7 @@ import {
   lenientObject,
   listIn,
   lookUp,
+  omitNull,
   omitUndefined,
   requireMember,
   requireObject,
@@ -116,7 +117,7 @@ const readFunction = (declaration: Fields, at: string): Tool => {
 const SEARCH_OPTIONS = 'web_search_options'
 const readSearch = (options: Fields): Tool => {
   const depth = textIn(options, 'search_context_size', 'web_search_options.search_context_size')
-  const location = lenientObject(lenientObject(options, 'user_location'), 'approximate')
+  const location = omitNull(lenientObject(lenientObject(options, 'user_location'), 'approximate'))
   return {
     type: 'hosted',
     tool: 'web_search',

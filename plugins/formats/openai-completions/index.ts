@@ -1,6 +1,7 @@
 /** OpenAI's legacy completions: a text in, a text out. Targets of every chat format answer them. */
 import { type Fields, lenientObjects } from '../fields.ts'
 import { type AnswerFacts, eventFields, type Format } from '../format.ts'
+import { nullFacts } from '../json/null-members.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { OPENAI_SERVED } from '../served.ts'
 import { CHUNKS } from '../stream/openai-chunks.ts'
@@ -25,6 +26,12 @@ const answers: AnswerFacts = {
       ? undefined
       : openaiFailure(body),
 }
+
+const NULLS = nullFacts(
+  `best_of echo frequency_penalty logit_bias logprobs max_tokens n presence_penalty seed stop stream
+   stream_options suffix temperature top_p`,
+  'logit_bias',
+)
 
 export const openaiCompletions: Format = {
   name: 'openai-completions',
@@ -54,6 +61,7 @@ export const openaiCompletions: Format = {
       choicesIn(eventFields(event) ?? {}).some(choice => hasText(choice) || hasEnded(choice)),
   },
   answers,
+  nulls: NULLS,
   codec: {
     settings: NAMES,
     decodePrompt,

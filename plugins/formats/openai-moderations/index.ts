@@ -3,6 +3,7 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields } from '../fields.ts'
 import { type Format, omitZeroMeters } from '../format.ts'
+import { NO_NULLS } from '../json/null-members.ts'
 import { estimatePromptTokens } from '../prompt-tokens.ts'
 import { OPENAI_SERVED } from '../served.ts'
 import { CHAT_NAMES, withOwnNames } from '../stream/count-names.ts'
@@ -46,6 +47,7 @@ export const openaiModerations: Format = {
       },
     }),
   },
+  nulls: NO_NULLS,
   served: OPENAI_SERVED,
   stream: NO_STREAM,
   answers: OPENAI_ERRORS,

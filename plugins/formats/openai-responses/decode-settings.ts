@@ -8,12 +8,29 @@ import {
   flagIn,
   listIn,
   numberIn,
+  presentFieldsIn,
   requireMember,
   textIn,
 } from '../fields.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
+import { nullFacts } from '../json/null-members.ts'
+
+/** Null members that the types of the provider permit, and members with the client's data. */
+export const NULLS = nullFacts(
+  `acknowledged_safety_checks allowed_callers allowed_domains allowed_tools annotations
+ approval_request_id arguments attributes call_id caller city code compact_threshold
+ comparison_response_id content context context_management conversation country
+ encrypted_content environment filters generate_summary headers include input_fidelity
+ input_schema instructions keys max_output_length max_output_tokens max_tool_calls
+ memory_limit message metadata output output_schema outputs parallel_tool_calls param
+ parameters phase policy previous_response_id prompt prompt_cache_key prompt_cache_retention
+ reason region require_approval result results revised_prompt safety_identifier service_tier
+ store stream stream_options strict summary temperature timeout_ms timezone top_logprobs
+ top_p truncation url user_location variables verbosity working_directory`,
+  'attributes headers input_schema metadata output_schema parameters schema variables',
+)
 
 type Reader = (fields: Fields, key: string, at?: string) => Json | undefined
 type Row = readonly [key: string, read: Reader]
@@ -30,7 +47,7 @@ export const PLAIN_SETTINGS: Readonly<Partial<Record<keyof Settings, Row>>> = {
   store: ['store', flagIn],
   background: ['background', flagIn],
   cacheKey: ['prompt_cache_key', textIn],
-  cacheOptions: ['prompt_cache_options', fieldsIn],
+  cacheOptions: ['prompt_cache_options', presentFieldsIn],
   cacheRetention: ['prompt_cache_retention', textIn],
   moderation: ['moderation', fieldsIn],
   user: ['safety_identifier', textIn],

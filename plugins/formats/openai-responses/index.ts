@@ -6,7 +6,7 @@ import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, eventType, type Format } from '../format.ts'
 import { type SseEvent, writeEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
-import { SETTING_NAMES } from './decode-settings.ts'
+import { NULLS, SETTING_NAMES } from './decode-settings.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
@@ -86,6 +86,7 @@ export const openaiResponses = {
   },
   answers,
   repairHistory,
+  nulls: NULLS,
   codec: {
     decodePrompt,
     needsTranslation,

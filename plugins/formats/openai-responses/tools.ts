@@ -9,6 +9,7 @@ import {
   lenientObject,
   listIn,
   numberIn,
+  omitNull,
   omitUndefined,
   requireMember,
   requireObject,
@@ -121,13 +122,15 @@ const readHosted = (tool: Fields, at: string, dropped: DroppedFields): HostedToo
   const filters = fieldsIn(tool, 'filters', `${at}.filters`) ?? {}
   const allowed = textsIn(filters, 'allowed_domains', `${at}.filters.allowed_domains`)
   const blocked = textsIn(filters, 'blocked_domains', `${at}.filters.blocked_domains`)
-  const { type: _, ...location } = fieldsIn(tool, 'user_location', `${at}.user_location`) ?? {}
+  const { type: _, ...location } = omitNull(
+    fieldsIn(tool, 'user_location', `${at}.user_location`) ?? {},
+  )
   const depth = textIn(tool, 'search_context_size', `${at}.search_context_size`)
   const stores = textsIn(tool, 'vector_store_ids', `${at}.vector_store_ids`)
   // A container that the provider creates when needed is what every provider offers.
   const container = isFields(tool.container) && lenientObject(tool, 'container').type === 'auto'
   if (container)
-    for (const key in lenientObject(tool, 'container'))
+    for (const key in omitNull(lenientObject(tool, 'container')))
       if (key !== 'type') dropped.add(`${at}.container.${key}`)
   reportUnknown(
     tool,

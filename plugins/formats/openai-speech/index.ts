@@ -2,6 +2,7 @@
 
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
+import { NO_NULLS } from '../json/null-members.ts'
 import { NOTHING_SERVED } from '../served.ts'
 import { hasAny, OPENAI_ERRORS } from '../unanswered.ts'
 import { about } from './about.ts'
@@ -24,6 +25,7 @@ export const openaiSpeech: Format = {
     sums: { input: ['input_tokens'], output: ['output_tokens'] },
     estimate: speechEstimate,
   },
+  nulls: NO_NULLS,
   served: NOTHING_SERVED,
   stream: streamEndingWith(DONE, fields => hasAny(fields, ['audio', 'delta'])),
   answers: { ...OPENAI_ERRORS, needsBytes: true },

@@ -2,7 +2,7 @@
  *  boundaries, and only at the top level. */
 
 import t from 'tap'
-import { replaceModel } from '../../../../plugins/formats/model-name.ts'
+import { replaceModel } from '../../../../plugins/formats/json/model-name.ts'
 import { FieldExtractor } from '../../../../plugins/formats/stream/field-extractor.ts'
 import { recordings } from '../../../helpers/formats/recordings.ts'
 import fc from '../../../helpers/property.ts'

@@ -1,8 +1,8 @@
 /** Replaces the model name in a JSON body in place; all other bytes stay unchanged. */
-import { asBuffer } from '../../engine/kit.ts'
-import type { Bytes } from '../../engine/plugin.ts'
-import { rewriteMember } from './json-member.ts'
-import { FieldExtractor, type Span } from './stream/field-extractor.ts'
+import { asBuffer } from '../../../engine/kit.ts'
+import type { Bytes } from '../../../engine/plugin.ts'
+import { FieldExtractor, type Span } from '../stream/field-extractor.ts'
+import { rewriteMember } from './member.ts'
 
 const MODEL_KEY = Buffer.from('model')
 /** Bytes at the beginning and at the end of a body where clients write the model. */

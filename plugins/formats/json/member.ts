@@ -1,6 +1,6 @@
 /** Sets a member of a JSON object in its bytes and leaves all other bytes unchanged. */
-import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { Fields } from './fields.ts'
+import type { Bytes, Json } from '../../../engine/plugin.ts'
+import type { Fields } from '../fields.ts'
 
 const CLOSE = 0x7d
 

@@ -1,0 +1,148 @@
+/** Members of a request that are null: they count as absent. A provider that refuses null there
+ *  gets the request without them; all other bytes stay unchanged. */
+import { asBuffer } from '../../../engine/kit.ts'
+import type { Bytes } from '../../../engine/plugin.ts'
+
+/** Which null members a provider takes. */
+export interface NullFacts {
+  /** Names of members whose null its own types permit. */
+  readonly accepted: ReadonlySet<string>
+  /** Names of members whose values are the client's own data, such as arguments and schemas. */
+  readonly data: ReadonlySet<string>
+}
+export const nullFacts = (accepted: string, data: string): NullFacts => ({
+  accepted: namesIn(accepted),
+  data: namesIn(data),
+})
+const namesIn = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/))
+/** A provider whose types permit null nowhere. */
+export const NO_NULLS = nullFacts('', '')
+
+/** The bytes without the null members that the provider refuses; the same bytes if there is none.
+ *  `bytes`: valid JSON. */
+export const withoutNulls = (bytes: Bytes, facts: NullFacts): Bytes => {
+  const text = asBuffer(bytes)
+  if (!NULLS.some(each => text.includes(each))) return bytes
+  const cuts = new Scan(text, facts).cuts()
+  if (cuts.length === 0) return bytes
+  const ends = [...cuts.map(([start]) => start), text.length]
+  return Buffer.concat(ends.map((end, index) => text.subarray(cuts[index - 1]?.[1] ?? 0, end)))
+}
+/** As writers of JSON spell it. */
+const NULLS = [':null', ': null']
+
+/** An object or array that is open. */
+interface Level {
+  readonly isObject: boolean
+  readonly isData: boolean
+  /** The name of the current member, and the position of its first byte. */
+  name: string
+  start: number
+  /** The end of the last member that stays; -1: none does so far. */
+  keptEnd: number
+}
+type Cut = [start: number, end: number]
+
+const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c]
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
+const NULL = Buffer.from('null')
+
+/** One pass over the text. It does not recurse: a request may be deep. */
+class Scan {
+  readonly #text: Buffer
+  readonly #facts: NullFacts
+  readonly #levels: Level[] = []
+  readonly #cuts: Cut[] = []
+
+  constructor(text: Buffer, facts: NullFacts) {
+    this.#text = text
+    this.#facts = facts
+  }
+  cuts(): readonly Cut[] {
+    for (let at = 0; at < this.#text.length; ) at = this.#step(at)
+    return this.#cuts
+  }
+  /** Reads what begins here; returns the position after it. */
+  #step(at: number): number {
+    const byte = this.#text[at] as number
+    const level = this.#levels.at(-1)
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT)
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.#close(at + 1)
+    else if (byte === QUOTE) return this.#string(at)
+    else if (level?.isObject && level.name !== '' && isValue(byte)) return this.#literal(at, level)
+    return at + 1
+  }
+  #open(isObject: boolean): void {
+    const parent = this.#levels.at(-1)
+    const isData =
+      parent !== undefined &&
+      (parent.isData || (parent.isObject && this.#facts.data.has(parent.name)))
+    this.#levels.push({ isObject, isData, name: '', start: 0, keptEnd: -1 })
+  }
+  #close(end: number): void {
+    this.#levels.pop()
+    const parent = this.#levels.at(-1)
+    if (parent?.isObject) keep(parent, end)
+  }
+  #string(start: number): number {
+    const end = stringEnd(this.#text, start)
+    const level = this.#levels.at(-1)
+    if (level?.isObject !== true) return end
+    if (level.name !== '') keep(level, end)
+    else {
+      level.start = start
+      level.name = nameIn(this.#text.subarray(start, end))
+    }
+    return end
+  }
+  #literal(start: number, level: Level): number {
+    let end = start
+    while (isValue(this.#text[end] as number)) end++
+    const isNull = this.#text.subarray(start, end).equals(NULL)
+    if (!isNull || level.isData || this.#facts.accepted.has(level.name)) keep(level, end)
+    else this.#cut(level, end)
+    return end
+  }
+  /** With the comma before the member, or else the one after it. */
+  #cut(level: Level, end: number): void {
+    const last = this.#cuts.at(-1)
+    if (level.keptEnd >= 0) {
+      if (last && last[0] === level.keptEnd) last[1] = end
+      else this.#cuts.push([level.keptEnd, end])
+    } else this.#cuts.push([level.start, this.#afterComma(end)])
+    level.name = ''
+  }
+  #afterComma(end: number): number {
+    let at = end
+    while (!isValue(this.#text[at] as number) && this.#text[at] === 0x20) at++
+    return this.#text[at] === COMMA ? at + 1 : end
+  }
+}
+const keep = (level: Level, end: number): void => {
+  level.keptEnd = end
+  level.name = ''
+}
+/** A byte of a number or of a word. */
+const isValue = (byte: number): boolean =>
+  byte > 0x20 &&
+  byte !== COMMA &&
+  byte !== COLON &&
+  byte !== CLOSE_OBJECT &&
+  byte !== CLOSE_ARRAY &&
+  byte !== OPEN_OBJECT &&
+  byte !== OPEN_ARRAY &&
+  byte !== QUOTE
+const stringEnd = (text: Buffer, start: number): number => {
+  for (let quote = start; ; ) {
+    quote = text.indexOf(QUOTE, quote + 1)
+    if (quote < 0) return text.length
+    let first = quote
+    while (text[first - 1] === BACKSLASH) first--
+    if ((quote - first) % 2 === 0) return quote + 1
+  }
+}
+/** A name may be spelt with escapes. An empty one gets a name that no provider has. */
+const nameIn = (quoted: Buffer): string => {
+  const text = quoted.toString()
+  return (text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1)) || ' '
+}
