@@ -32,6 +32,7 @@ models:
   gp: { to: gp/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   gi: { to: gi/gemini, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
   cl: { to: cl/claude, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
+  tiered: { to: cl/claude, output: 100, price: { input: { by: service_tier, per: 1k, price: { default: 1, priority: 2 } }, output: 1 / 1k } }
   native: { to: cl/claude, output: 100, traits: { threads: true }, price: { input: 1 / 1k, output: 1 / 1k } }
   chat: { to: chat/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
 routes:

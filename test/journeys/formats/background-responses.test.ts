@@ -50,6 +50,26 @@ t.test('background response: a tier without a price is left out, and named', asy
   t.notOk('service_tier' in (await sentBody('gp')), 'the upstream gets none')
 })
 
+t.test('background response: a tier that its target does not carry is in no answer', async t => {
+  await upstream.script('cl', plainReply(messageBody('done')))
+  const { id, service_tier: queuedTier } = await mine.responses.create({
+    model: 'tiered',
+    input: 'Think',
+    background: true,
+    service_tier: 'priority',
+  })
+  t.not(queuedTier, 'priority')
+  t.equal((await until(id, 'completed')).service_tier, 'default')
+  await upstream.script('cl', [{ do: 'body' }, { do: 'close' }])
+  const failed = await mine.responses.create({
+    model: 'tiered',
+    input: 'Think',
+    background: true,
+    service_tier: 'priority',
+  })
+  t.not((await until(failed.id, 'failed')).service_tier, 'priority')
+})
+
 t.test('background response: completes after its client disconnects, and is charged', async t => {
   await upstream.script('cl', plainReply(messageBody('done')))
   const [gate, ...rest] = [
