@@ -221,14 +221,18 @@ export const retryIdleTask = (
 })
 const END_SUBMITTING = sql(
   'end submitting',
-  `UPDATE tasks SET state = 'failed', error = ?, due = NULL, changed = ?, process = NULL
+  `UPDATE tasks SET state = 'failed', error = ?, due = ?, failures = 0, changed = ?, process = NULL
    WHERE id = ? AND state = 'submitting'`,
 )
-/** Fails a task whose submit is under way: its process cannot move it any more. Rejects with
- *  TASK_MOVED. */
-export const endSubmittingTask = (id: string, error: TaskError, now: number): Statement => ({
+/** Fails a task whose submit is under way: its process cannot move it any more. `due`: when the
+ *  upstream is asked for it, if it is. Rejects with TASK_MOVED. */
+export const endSubmittingTask = (
+  id: string,
+  error: TaskError,
+  { now, due }: { readonly now: number; readonly due: number | undefined },
+): Statement => ({
   sql: END_SUBMITTING,
-  values: [JSON.stringify(error), now, id],
+  values: [JSON.stringify(error), due ?? null, now, id],
   rows: 1,
   otherwise: 'TASK_MOVED',
 })

@@ -155,6 +155,8 @@ export class UpstreamTasks implements TaskRoute {
   /** Polls a task that failed by its deadline: the upstream may have finished it later. */
   async #pollLate(mover: Mover): Promise<void> {
     const { find } = this.rule
+    if (find && mover.task.error?.code === TASK_ERRORS.cancelled)
+      return this.#cancelLost(mover, find)
     if (mover.task.upstreamId === undefined && find) {
       const answer = await callUpstream(this.#host, mover.task, find).catch(() => undefined)
       const id = answer && answer.status < 300 ? textAt(answer.json, find.id) : undefined
@@ -164,6 +166,17 @@ export class UpstreamTasks implements TaskRoute {
     }
     const answer = await this.#ask(mover.task).catch(() => undefined)
     return mover.afterLatePoll(answer, this.rule)
+  }
+  /** Cancels at the upstream a task whose customer has cancelled it, and whose submit was lost. */
+  async #cancelLost(mover: Mover, { call, id }: NonNullable<TaskRule['find']>): Promise<void> {
+    const { task } = mover
+    const answer = await callUpstream(this.#host, task, { call }).catch(() => undefined)
+    const upstreamId = answer && answer.status < 300 ? textAt(answer.json, id) : undefined
+    const isCancelled =
+      upstreamId !== undefined &&
+      (await cancelUpstream(this.#host, { ...task, upstreamId }, this.rule))
+    if (isCancelled || task.failures >= FIND_ATTEMPTS) return mover.endLatePolls()
+    return mover.retry(backOff(task, this.rule.poll.first, this.rule.poll.longest))
   }
   /** The answer to a poll, with that to the call for the results if they need one. */
   async #ask(task: Task): Promise<UpstreamAnswer> {

@@ -42,7 +42,7 @@ export const cancelTask = async (
     })
   const task = await keepGoing(claimWhenFree(before, process, host))
   if (!task && rule && before.state === 'submitting')
-    return endSubmitting(before, { host, faults, more })
+    return endSubmitting(before, rule, { host, faults, more })
   if (!task) throw faults.notCancellable(before.state)
   const mover = new Mover(host, task, process, () => false)
   const isCancelled =
@@ -53,7 +53,8 @@ export const cancelTask = async (
     throw faults.notCancellable(task.state)
   }
   const statements = [...closeHold(task, 'failed'), ...more]
-  await keepGoing(mover.move({ state: 'failed', error: CANCELLED }, false, statements))
+  const end = { state: 'failed', error: CANCELLED, ...nextLook(task, rule) } as const
+  await keepGoing(mover.move(end, false, statements))
 }
 const CANCELLED = { code: TASK_ERRORS.cancelled, message: 'the task was cancelled' }
 /** A task that no process works on has not begun, or its submit was lost: the customer's money does
@@ -62,16 +63,27 @@ const ENDS_AT_ONCE: ReadonlySet<Task['state']> = new Set(['accepted', 'submittin
 const mayEnd = ({ state }: Task, rule: TaskRule | undefined): boolean =>
   ENDS_AT_ONCE.has(state) || (state === 'submitted' && rule?.cancel !== undefined)
 
+/** When the upstream is asked for a lost submit, to cancel it there. Empty: it cannot be. */
+const nextLook = (
+  { state, upstreamId }: Task,
+  rule: TaskRule | undefined,
+): { readonly due?: number; readonly failures?: number } => {
+  const isLost = (state === 'submitting' || state === 'unknown') && upstreamId === undefined
+  if (!isLost || !rule?.find || !rule.cancel) return {}
+  return { due: Date.now() + rule.poll.first, failures: 0 }
+}
+
 /** Ends a task whose submit gets no answer. If an answer comes, its process cancels the work. */
 const endSubmitting = async (
   task: Task,
+  rule: TaskRule,
   { host, faults, more = [] }: Omit<Cancel, 'runner'>,
 ): Promise<void> => {
   const now = Date.now()
   const after = { ...task, state: 'failed', error: CANCELLED, changed: now } as const
   try {
     await writeWithRetry(host.database, [
-      endSubmittingTask(task.id, CANCELLED, now),
+      endSubmittingTask(task.id, CANCELLED, { now, due: nextLook(task, rule).due }),
       ...(await announce(task.state, after, host, now)),
       ...forgetRequest(task, after),
       ...closeHold(task, 'failed'),

@@ -61,10 +61,42 @@ for (const engine of ENGINES) {
 
   t.test(`lost submit on ${engine}: is cancelled between two looks for it`, async t => {
     const gateway = await startTasks(t, engine, { ...FINDING, poll: { ...POLL, every: '30s' } })
-    gateway.here.script = ({ method }) => (method === 'POST' ? { cut: true } : { status: 502 })
+    let isAway = true
+    gateway.here.script = ({ method, path }) => {
+      if (method === 'POST') return path.endsWith('/cancel') ? {} : { cut: true }
+      if (isAway) return { status: 502 }
+      return isFinding(path) ? { json: { id: 'up-9' } } : SUCCESS
+    }
     const id = await create(gateway)
     await isIn(gateway, 'submitting')
     t.equal((await cancel(gateway, id)).status, 200)
+    await balances(t, gateway, id, 'failed')
+    isAway = false
+    await gateway.change('UPDATE tasks SET due = 1')
+    await eventually(async () => isCancelled(gateway, 'up-9') || undefined)
+    await eventually(async () => {
+      const [row] = await gateway.rows('SELECT due, process FROM tasks')
+      return row?.due === null && row.process === null ? true : undefined
+    })
+    t.notOk(
+      gateway.requests.some(({ path }) => isPoll(path)),
+      'it is not polled for results',
+    )
+    await balances(t, gateway, id, 'failed')
+  })
+
+  t.test(`lost submit on ${engine}: a cancelled one is looked for five times`, async t => {
+    const gateway = await startTasks(t, engine, FINDING)
+    gateway.here.script = ({ method }) => (method === 'POST' ? { cut: true } : { status: 404 })
+    const id = await create(gateway)
+    await isIn(gateway, 'submitting')
+    t.equal((await cancel(gateway, id)).status, 200)
+    const before = gateway.requests.length
+    await eventually(async () => {
+      const [row] = await gateway.rows('SELECT due, process FROM tasks')
+      return row?.due === null && row.process === null ? true : undefined
+    })
+    t.ok(gateway.requests.length - before <= 5)
     await balances(t, gateway, id, 'failed')
   })
 
