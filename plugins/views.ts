@@ -99,14 +99,34 @@ export type BudgetView = {
 export type PlanView = {
   readonly account: string
   readonly plan: string
-  readonly state: 'active' | 'expired' | 'unknown'
+  readonly state: 'active' | 'expired' | 'unpaid' | 'unknown'
   readonly since: string
   readonly expires: string | null
   readonly amount: string
   readonly used: string
   readonly remaining: string
   readonly resets: string | null
+  /** The price of the next window; null: the plan does not renew itself. */
+  readonly renews: string | null
 }
+/** A plan that customers can buy. */
+export interface PlanOffer {
+  readonly plan: string
+  readonly price: string
+  readonly amount: string
+  readonly per: string
+  readonly zone: string
+  readonly models: readonly string[] | null
+  readonly after: 'wallet' | 'refuse'
+  readonly renew: 'auto' | 'never'
+}
+/** The plan of the caller, and those that it can buy. */
+export interface OwnPlans {
+  readonly current: PlanView | null
+  readonly offers: readonly PlanOffer[]
+}
+/** `paid`: 0 if the account had the plan already. */
+export type BoughtPlan = PlanView & { readonly paid: string }
 export type SignInLinkView = { readonly url: string; readonly expires: string }
 
 type CredentialState = 'active' | 'expired' | 'revoked'

@@ -17,5 +17,5 @@ export const createLedgerContext = (
   const { log, metrics } = host
   const insufficient = insufficientFunds({ ledger, currency, limitField })
   const budgets = sharedBudgets(host, ledger)
-  return { ledger, log, metrics, insufficient, budgets, plans: sharedPlans(host) }
+  return { ledger, log, metrics, insufficient, budgets, plans: sharedPlans(host, ledger) }
 }

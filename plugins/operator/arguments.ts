@@ -1,6 +1,7 @@
 /** Arguments that several operations have. */
 import { integer, ofTypes, reading, required, type Shape, text } from '../../engine/config/shape.ts'
 import { moneyIn } from '../billing/money.ts'
+import { NAME_PATTERN } from '../ledger/budgets/terms.ts'
 import { fault } from './faults.ts'
 import type { Context } from './operation.ts'
 
@@ -9,6 +10,7 @@ export const ANY_ACCOUNT = reading(
   String,
 )
 export const ACCOUNT = required(ANY_ACCOUNT)
+export const PLAN = required(text('The name of a plan in `plans:`.', { pattern: NAME_PATTERN }))
 /** As changes name it. */
 export const objectOf = ({ id }: { readonly id: number }): string => `account ${id}`
 export const ACCOUNT_NAME = text('1 to 64 letters, digits, spaces and . _ @ + -.', {

@@ -121,8 +121,8 @@ export const PLAN_COLUMNS = {
   account: described('The name of the account.', text),
   plan: text,
   state: described(
-    '`unknown`: `plans:` has no plan of this name, so the wallet pays.',
-    oneOf('active', 'expired', 'unknown'),
+    '`unpaid`: it ended, since the balance did not cover its price; `unknown`: `plans:` has no plan of this name.',
+    oneOf('active', 'expired', 'unpaid', 'unknown'),
   ),
   since: time,
   expires: described('When the plan ends; null: never.', nullable(time)),
@@ -130,6 +130,20 @@ export const PLAN_COLUMNS = {
   used: text,
   remaining: text,
   resets: described('When the window ends; null: never.', nullable(time)),
+  renews: described(
+    'The price of the next window; null: it does not renew itself.',
+    nullable(text),
+  ),
+}
+export const PLAN_OFFER = {
+  plan: text,
+  price: described('Units of the currency for each window.', text),
+  amount: described('Units of the currency that it pays in each window.', text),
+  per: oneOf('hour', 'day', 'week', 'month', 'quarter', 'year', 'life'),
+  zone: text,
+  models: described('null: all.', nullable(list(text))),
+  after: oneOf('wallet', 'refuse'),
+  renew: oneOf('auto', 'never'),
 }
 
 export const CODE_COLUMNS = {

@@ -60,4 +60,44 @@ export const PLAN_RULES = [
       detail: `${row.reserved} is reserved, the sum of its leases and kept holds is ${row.total}`,
     }),
   },
+  {
+    name: 'a payment of a plan is a debit of its price',
+    sql: sql(
+      'payments',
+      `SELECT p.credit, p.account, p.price, c.amount FROM plan_payments p
+       LEFT JOIN credits c ON c.id = p.credit AND c.account = p.account AND c.kind = 'debit'
+       WHERE c.id IS NULL OR c.amount <> -p.price LIMIT 100`,
+    ),
+    describe: ({ credit, account, price, amount }: Row) => ({
+      subject: `credit ${credit} of account ${account}`,
+      detail: `the price is ${price}, the debit is ${amount ?? 'missing'}`,
+    }),
+  },
+  {
+    name: 'a window of a plan has the amounts that were paid for it',
+    sql: sql(
+      'paid',
+      `SELECT p.wallet, p.account, l.plan, l.start, l.amount, p.total FROM (
+         SELECT wallet, account, sum(amount) AS total FROM plan_payments GROUP BY wallet, account) p
+       LEFT JOIN plan_windows l ON l.wallet = p.wallet AND l.account = p.account
+       WHERE l.wallet IS NULL OR l.amount < p.total LIMIT 100`,
+    ),
+    describe: ({ wallet, account, amount, total }: Row) => ({
+      subject: `window ${wallet} of account ${account}`,
+      detail: `it has ${amount ?? 'no row'}, and ${total} was paid for`,
+    }),
+  },
+  {
+    name: 'a bought plan has paid for its window',
+    sql: sql(
+      'bought',
+      `SELECT a.account, a.plan, a.paid FROM account_plans a
+       WHERE a.paid IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM plan_payments p WHERE p.wallet = a.paid AND p.account = a.account) LIMIT 100`,
+    ),
+    describe: ({ account, plan, paid }: Row) => ({
+      subject: `plan ${plan} of account ${account}`,
+      detail: `nothing was paid for its window ${paid}`,
+    }),
+  },
 ] as const

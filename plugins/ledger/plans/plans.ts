@@ -1,20 +1,28 @@
 /** The plans of a configuration: finds the window of the plan that pays a call. */
 import { LRUCache } from 'lru-cache'
-import type { Database, Host, Statement } from '../../../engine/plugin.ts'
+import type { Host, Statement } from '../../../engine/plugin.ts'
 import { openWindowAs, walletOfWindow } from '../budgets/open-window.ts'
 import { FOLLOW_INTERVAL } from '../budgets/row-follower.ts'
-import { type Window, windowOf } from '../budgets/window.ts'
-import { assignPlan, PlanRows } from './rows.ts'
+import { windowOf } from '../budgets/window.ts'
+import type { Ledger } from '../ledger.ts'
+import { nameOf, rowOf } from './names.ts'
+import { type Order, type PlanStore, renewDuePlans, renewPlan } from './purchase.ts'
+import { planUnpaid } from './refusal.ts'
+import { assignPlan, type KnownPlan, PlanRows } from './rows.ts'
 import { type Plan, type PlanWindow, plansIn } from './section.ts'
-import { openPlanWindow, type PlanWindowRow } from './tables.ts'
+import { openPlanWindow } from './tables.ts'
 
 type WindowOfCall = PlanWindow | undefined
 
 const MAX_WINDOWS = 100_000
+/** How often a row is read again after its plan was renewed, here or elsewhere. */
+const ATTEMPTS = 3
+/** ms between two searches for bought plans whose window has ended. Calls renew theirs at once. */
+const RENEWAL_INTERVAL = 1_000
 
 export class Plans {
   readonly #plans: ReadonlyMap<string, Plan>
-  readonly #database: Pick<Database, 'read' | 'write'>
+  readonly #store: PlanStore
   readonly #rows: PlanRows
   /** The last window of each account. */
   readonly #windows = new LRUCache<number, PlanWindow>({
@@ -22,17 +30,29 @@ export class Plans {
     sizeCalculation: () => 1,
   })
 
-  constructor(plans: ReadonlyMap<string, Plan>, database: Pick<Database, 'read' | 'write'>) {
+  /** Renewals in progress, by account. */
+  readonly #renewals = new Map<number, Promise<boolean>>()
+
+  constructor(
+    plans: ReadonlyMap<string, Plan>,
+    database: PlanStore['database'],
+    ledger?: PlanStore['ledger'],
+  ) {
     this.#plans = plans
-    this.#database = database
+    this.#store = { database, ...(ledger && { ledger }) }
     this.#rows = new PlanRows(database)
   }
   /** Reads changes of rows, so that calls need not. */
   follow(): Promise<void> {
     return this.#rows.follower.follow()
   }
+  /** Renews the bought plans whose window has ended, also of accounts without calls. */
+  renewDue(signal?: AbortSignal): Promise<void> {
+    return renewDuePlans(this.#store, this.#plans, Date.now(), signal)
+  }
   /** The window that pays a call; undefined: only the wallet pays. `model`: a key of `models:`;
-   *  `at`: the beginning of the call, ms since 1970. A promise only if the store is asked. */
+   *  `at`: the beginning of the call, ms since 1970. A promise only if the store is asked. Throws
+   *  PLAN_UNPAID. */
   windowOf(account: number, model: string, at: number): WindowOfCall | Promise<WindowOfCall> {
     if (this.#plans.size === 0) return undefined
     const refreshed = this.#rows.follower.refresh()
@@ -40,34 +60,73 @@ export class Plans {
       ? refreshed.then(() => this.#find(account, model, at))
       : this.#find(account, model, at)
   }
-  #find(account: number, model: string, at: number): WindowOfCall | Promise<WindowOfCall> {
-    const row = this.#rows.of(account)
+  #find(
+    account: number,
+    model: string,
+    at: number,
+    attempt = 0,
+  ): WindowOfCall | Promise<WindowOfCall> {
+    const row = this.#rows.of(account, at)
     const plan = row && this.#plans.get(row.plan)
-    if (!plan || at >= (row.until ?? Infinity)) return undefined
-    if (plan.models && !plan.models.has(model)) return undefined
+    if (!plan || (plan.models && !plan.models.has(model))) return undefined
+    if (at < (row.until ?? Infinity))
+      return row.paid ? this.#paid(account, plan, row, row.paid) : this.#assigned(account, plan, at)
+    if (row.isUnpaid) return withoutPlan(plan)
+    const { price } = plan
+    if (!row.renews || !plan.renews || price === undefined || attempt === ATTEMPTS) return undefined
+    return this.#renew({ account, plan, price, at }, row.until ?? 0).then(isDone =>
+      isDone ? this.#find(account, model, at, attempt + 1) : withoutPlan(plan),
+    )
+  }
+  #assigned(account: number, plan: Plan, at: number): PlanWindow | Promise<PlanWindow> {
     const known = this.#windows.get(account)
     if (known?.plan === plan && at >= known.start && at < (known.end ?? Infinity)) return known
     return this.#open(account, plan, at)
   }
+  /** Its payment has opened it. */
+  #paid(
+    account: number,
+    plan: Plan,
+    { until: end }: KnownPlan,
+    { wallet, start }: NonNullable<KnownPlan['paid']>,
+  ): PlanWindow {
+    const known = this.#windows.get(account)
+    if (known?.plan === plan && known.wallet === wallet && known.end === end) return known
+    const window = { start, end, wallet, plan }
+    this.#windows.set(account, window)
+    return window
+  }
   async #open(account: number, plan: Plan, at: number): Promise<PlanWindow> {
     const window = windowOf(at, plan.per, plan.zone)
-    const wallet = await openWindowAs(this.#database, nameOf(plan, account, window), wallet =>
-      openPlanWindow(rowOf(plan, account, window, wallet), plan.amount),
+    const row = rowOf(plan, account, window.start)
+    const name = nameOf(plan, account, window.start)
+    const wallet = await openWindowAs(this.#store.database, name, wallet =>
+      openPlanWindow({ ...row, wallet }, plan.amount),
     )
     const opened = { ...window, wallet, plan }
     this.#windows.set(account, opened)
     return opened
   }
+  /** Renews a plan that has ended, once for all calls that wait, and reads its row again. */
+  #renew(order: Order, until: number): Promise<boolean> {
+    const { account } = order
+    const current = this.#renewals.get(account)
+    if (current) return current
+    const renewal = renewPlan(this.#store, order, until)
+      .then(async isDone => {
+        if (isDone) await this.#rows.follower.check()
+        return isDone
+      })
+      .finally(() => this.#renewals.delete(account))
+    this.#renewals.set(account, renewal)
+    return renewal
+  }
 }
 
-const nameOf = ({ name, per }: Plan, account: number, { start }: Window) =>
-  ['plan', name, account, per, start] as const
-const rowOf = (
-  { name, per }: Plan,
-  account: number,
-  { start }: Window,
-  wallet: number,
-): PlanWindowRow => ({ wallet, account, plan: name, period: per, start })
+/** A call whose plan has ended, since nothing paid for its next window. */
+const withoutPlan = (plan: Plan): undefined => {
+  if (plan.after === 'refuse') throw planUnpaid(plan)
+}
 
 /** Gives an account a plan from `since`, ms since 1970, with its first window. */
 export const beginPlan = (
@@ -77,18 +136,26 @@ export const beginPlan = (
   until: number | undefined,
 ): readonly Statement[] => {
   const window = windowOf(since, plan.per, plan.zone)
-  const row = rowOf(plan, account, window, walletOfWindow(nameOf(plan, account, window)))
+  const wallet = walletOfWindow(nameOf(plan, account, window.start))
+  const row = { ...rowOf(plan, account, window.start), wallet }
   return [
     ...assignPlan({ account, plan: plan.name, since, until }),
     ...openPlanWindow(row, plan.amount),
   ]
 }
 
-/** The plans of this configuration, and the job of this process that follows their rows. */
-export const sharedPlans = (host: Host): Plans | undefined => {
+/** The plans of this configuration, the job of this process that follows their rows, and the job of
+ *  one process that renews those of accounts without calls. */
+export const sharedPlans = (host: Host, ledger: Ledger): Plans | undefined => {
   const plans = plansIn(host)
   if (plans.size === 0) return undefined
-  const shared = host.share('plans', host.config.hash, () => new Plans(plans, host.database))
+  const shared = host.share(
+    'plans',
+    host.config.hash,
+    () => new Plans(plans, host.database, ledger),
+  )
   host.job('plans', FOLLOW_INTERVAL, () => shared.follow(), { each: true }).wake()
+  if ([...plans.values()].some(({ price }) => price !== undefined))
+    host.job('plan renewals', RENEWAL_INTERVAL, signal => shared.renewDue(signal))
   return shared
 }

@@ -1,16 +1,24 @@
 /** The refusal of a call that its plan does not cover, and that nothing else may pay. */
 import { errors } from '../../../engine/errors.ts'
 import type { Fault } from '../../../engine/plugin.ts'
+import { printMoney } from '../../billing/money.ts'
 import { describeShortage } from '../budgets/refusal.ts'
-import type { PlanWindow } from './section.ts'
+import type { Plan, PlanWindow } from './section.ts'
 
 const fault = errors({
   PLAN_EXHAUSTED: [
     429,
     'The plan "%s" of this account does not cover this call, which may cost up to %s: %s of %s is used%s.%s',
   ],
+  PLAN_UNPAID: [
+    403,
+    'The plan "%s" of this account has ended: the balance did not cover its price of %s. Add credit and buy a plan, or cancel this one.',
+  ],
 })
 
+/** The plan has ended, and nothing else may pay. */
+export const planUnpaid = ({ name, price = 0n }: Plan): Fault =>
+  fault('PLAN_UNPAID', [name, printMoney(price)], { headers: { 'x-should-retry': 'false' } })
 export const planExhausted = (
   { plan, end }: PlanWindow,
   refused: Parameters<typeof describeShortage>[1],

@@ -9,11 +9,12 @@ const SET = sql(
   'set',
   `INSERT INTO account_plans (account, plan, since, until, change) VALUES (?, ?, ?, ?, ${NUMBER})
    ON CONFLICT (account) DO UPDATE SET plan = excluded.plan, since = excluded.since,
-     until = excluded.until, change = excluded.change`,
+     until = excluded.until, paid = NULL, renews = 0, unpaid = 0, change = excluded.change`,
 )
 const CANCEL = sql(
   'cancel',
-  `UPDATE account_plans SET plan = NULL, until = NULL, change = ${NUMBER}
+  `UPDATE account_plans SET plan = NULL, until = NULL, paid = NULL, renews = 0, unpaid = 0,
+     change = ${NUMBER}
    WHERE account = ? AND plan IS NOT NULL`,
 )
 /** Times in ms since 1970. */
@@ -35,12 +36,15 @@ export const cancelPlan = (account: number): readonly Statement[] => [
   { sql: CANCEL, values: [account], rows: 1, otherwise: 'PLAN_MISSING' },
 ]
 
-// The last window of each: it may have ended.
-const LISTED = `SELECT p.account, p.plan, p.since, p.until, l.start, l.period, l.amount, w.balance, w.used
+// The window that it bought, or the last one: it may have ended.
+const LISTED = `SELECT p.account, p.plan, p.since, p.until, p.paid, p.renews, p.unpaid, p.change,
+    l.start, l.period, l.amount, w.balance, w.used
   FROM account_plans p
   LEFT JOIN plan_windows l ON l.account = p.account AND l.plan = p.plan
-    AND l.start = (SELECT max(o.start) FROM plan_windows o
-      WHERE o.account = p.account AND o.plan = p.plan)
+    AND CASE WHEN p.paid IS NULL
+      THEN l.start = (SELECT max(o.start) FROM plan_windows o
+        WHERE o.account = p.account AND o.plan = p.plan)
+      ELSE l.wallet = p.paid END
   LEFT JOIN wallets w ON w.id = l.wallet
   WHERE p.plan IS NOT NULL`
 /** Parameters: an account or null, twice; the account to start after; row count. */
@@ -59,9 +63,19 @@ export const findPlan = async (
 
 const CHANGED = sql(
   'changed rows',
-  'SELECT account, plan, until, change FROM account_plans WHERE change > ? ORDER BY change',
+  `SELECT p.account, p.plan, p.until, p.renews, p.unpaid, p.change, p.paid, l.start
+   FROM account_plans p LEFT JOIN plan_windows l ON l.wallet = p.paid
+   WHERE p.change > ? ORDER BY p.change`,
 )
-type KnownPlan = Pick<AssignedPlan, 'plan' | 'until'>
+export interface KnownPlan extends Pick<AssignedPlan, 'plan' | 'until'> {
+  /** The window that it bought; undefined: an operator assigned it. */
+  readonly paid: { readonly wallet: number; readonly start: number } | undefined
+  readonly renews: boolean
+  /** It ended, since the balance did not cover its price. */
+  readonly isUnpaid: boolean
+  /** As it was before a renewal. */
+  readonly before: KnownPlan | undefined
+}
 export class PlanRows {
   readonly #database: Pick<Database, 'read'>
   readonly #accounts = new Map<number, KnownPlan>()
@@ -74,16 +88,31 @@ export class PlanRows {
   get isEmpty(): boolean {
     return this.#accounts.size === 0
   }
-  of(account: number): KnownPlan | undefined {
-    return this.#accounts.get(account)
+  /** `at`: the beginning of a call; it belongs to the window of that time. */
+  of(account: number, at: number): KnownPlan | undefined {
+    const known = this.#accounts.get(account)
+    return known?.paid && at < known.paid.start ? known.before : known
   }
   async #read(): Promise<void> {
     for (const row of await this.#database.read(CHANGED, [this.#change])) {
       const [account, change] = [Number(row.account), Number(row.change)]
       this.#change = Math.max(this.#change, change)
-      const until = row.until === null ? undefined : Number(row.until)
       if (row.plan === null) this.#accounts.delete(account)
-      else this.#accounts.set(account, { plan: String(row.plan), until })
+      else this.#accounts.set(account, knownPlanOf(row, this.#accounts.get(account)))
     }
+  }
+}
+const knownPlanOf = (row: Row, before: KnownPlan | undefined): KnownPlan => {
+  const plan = String(row.plan)
+  const paid =
+    row.paid === null ? undefined : { wallet: Number(row.paid), start: Number(row.start) }
+  const isRenewal = paid !== undefined && before?.plan === plan && before.until === paid.start
+  return {
+    plan,
+    until: row.until === null ? undefined : Number(row.until),
+    paid,
+    renews: Number(row.renews) === 1,
+    isUnpaid: Number(row.unpaid) === 1,
+    before: isRenewal ? { ...before, before: undefined } : undefined,
   }
 }

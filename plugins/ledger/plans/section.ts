@@ -1,5 +1,13 @@
 /** The section `plans:`, its problems, and its plans as calls use them. */
-import { list, map, object, oneOf, type RawOf, text } from '../../../engine/config/shape.ts'
+import {
+  list,
+  map,
+  object,
+  ofTypes,
+  oneOf,
+  type RawOf,
+  text,
+} from '../../../engine/config/shape.ts'
 import type { Document, HostBase, Report } from '../../../engine/plugin.ts'
 import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
@@ -24,12 +32,22 @@ const SHAPE = {
     ['wallet', 'refuse'],
     { type: 'string', default: 'wallet', examples: ['refuse'] },
   ),
+  price: ofTypes(
+    'The price of a window, which the wallet pays: above zero. Left out: customers cannot buy the plan.',
+    ['string', 'number'],
+    { minimum: 0, examples: ['15 USD', 15] },
+  ),
+  renew: oneOf(
+    'Whether a bought plan pays for the next window when one ends, or ends with it.',
+    ['auto', 'never'],
+    { type: 'string', default: 'auto', examples: ['never'] },
+  ),
 } as const
 const PLAN = object('A plan: an amount of calls that it pays in each window.', SHAPE, {
   examples: [{ amount: 20, per: 'month' }],
 })
 export const SECTION = map(
-  'Plans by name. An account that an operator assigned to a plan gets its amount in each window; the plan pays before the wallet.',
+  'Plans by name. An account that bought a plan, or that an operator assigned to it, gets its amount in each window; the plan pays before the wallet.',
   PLAN,
   {
     propertyNames: { pattern: NAME_PATTERN },
@@ -47,6 +65,10 @@ export interface Plan {
   /** Keys of `models:`; undefined: all. */
   readonly models: ReadonlySet<string> | undefined
   readonly after: 'wallet' | 'refuse'
+  /** Nanos for each window; undefined: customers cannot buy it. */
+  readonly price: bigint | undefined
+  /** A bought plan pays for the next window, too. */
+  readonly renews: boolean
 }
 /** A window of the plan of one account. */
 export interface PlanWindow extends Window {
@@ -56,9 +78,18 @@ export interface PlanWindow extends Window {
   spentUntil?: number
 }
 
-const amountOf = (value: unknown, where: Where, currency: Currency, report: Report): bigint => {
+interface AmountChecks {
+  readonly currency: Currency
+  readonly report: Report
+  readonly noun?: string
+}
+const amountOf = (
+  value: unknown,
+  where: Where,
+  { currency, report, noun = 'amount' }: AmountChecks,
+): bigint => {
   const amount = amountIn(value, where, currency, report)
-  if (amount === 0n) report(where, 'PLAN_AMOUNT', 'the amount of a plan is above 0')
+  if (amount === 0n) report(where, 'PLAN_AMOUNT', `the ${noun} of a plan is above 0`)
   if (amount > MAX_AMOUNT)
     report(where, 'PLAN_AMOUNT', 'a plan has at most a billion units of the currency')
   return amount
@@ -70,9 +101,18 @@ export const plansIn = (host: Pick<HostBase, 'section'>): ReadonlyMap<string, Pl
   const shape = object(undefined, SHAPE, {})
   return new Map(
     Object.entries(host.section<Section>('plans')).map(([name, raw]) => {
-      const { per, zone, models, after } = shape.read(raw)
-      const amount = amountOf(raw.amount, ['plans', name, 'amount'], currency, () => {})
-      return [name, { name, amount, per, zone, models: models && new Set(models), after }]
+      const { models, renew, ...terms } = shape.read(raw)
+      const nanosIn = (value: unknown) =>
+        amountOf(value, ['plans', name], { currency, report: () => {} })
+      const plan: Plan = {
+        ...terms,
+        name,
+        amount: nanosIn(raw.amount),
+        models: models && new Set(models),
+        price: raw.price === undefined ? undefined : nanosIn(raw.price),
+        renews: renew === 'auto',
+      }
+      return [name, plan]
     }),
   )
 }
@@ -83,10 +123,18 @@ interface PlanChecks {
   readonly report: Report
 }
 export const reportPlans = ({ plans }: Document, checks: PlanChecks): void => {
-  const { currency, isModel, report } = checks
-  for (const [name, { amount, zone, models = [] }] of Object.entries((plans ?? {}) as Section)) {
+  const { isModel, report } = checks
+  for (const [name, raw] of Object.entries((plans ?? {}) as Section)) {
+    const { amount, zone, models = [], price, renew } = raw
     const where = ['plans', name]
-    amountOf(amount, [...where, 'amount'], currency, report)
+    amountOf(amount, [...where, 'amount'], checks)
+    if (price !== undefined) amountOf(price, [...where, 'price'], { ...checks, noun: 'price' })
+    else if (renew !== undefined)
+      report(
+        [...where, 'renew'],
+        'PLAN_PRICE',
+        'only a plan that customers can buy renews itself: add `price`, or remove `renew`',
+      )
     const problem = zoneProblem(zone)
     if (problem) report([...where, 'zone'], 'PLAN_ZONE', problem)
     for (const [at, model] of models.entries())

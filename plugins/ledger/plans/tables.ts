@@ -39,6 +39,23 @@ const TABLES = `
   CREATE TABLE plan_changes (id BIGINT PRIMARY KEY, number BIGINT NOT NULL);
   INSERT INTO plan_changes (id, number) VALUES (1, 0)`
 
+/** `account_plans.paid`: the wallet of the window that the account bought, which ends at `until`;
+ *  null: an operator assigned the plan. `renews` 1: it pays for the next window then; `unpaid` 1:
+ *  it has ended, since the balance did not cover that. `plan_payments`: the debits that paid for a
+ *  window; `amount`: what the window got for it. */
+export const PLAN_PAYMENT_TABLES = `
+  ALTER TABLE account_plans ADD COLUMN paid BIGINT;
+  ALTER TABLE account_plans ADD COLUMN renews BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE account_plans ADD COLUMN unpaid BIGINT NOT NULL DEFAULT 0;
+  CREATE INDEX account_plans_due ON account_plans (until) WHERE renews = 1;
+  CREATE TABLE plan_payments (
+    credit BIGINT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    wallet BIGINT NOT NULL,
+    price BIGINT NOT NULL CHECK (price > 0),
+    amount BIGINT NOT NULL CHECK (amount > 0));
+  CREATE INDEX plan_payments_wallet ON plan_payments (wallet)`
+
 const PLANNED = plannedInSql('NEW')
 const ACCOUNT = walletInSql.account('NEW.account')
 const KEY = walletInSql.key('NEW.key')
@@ -137,17 +154,35 @@ export interface PlanWindowRow {
 }
 /** Creates a window with this amount in nanos; an existing one keeps its own. Rejects with
  *  WALLET_TAKEN if another window has the number. */
-export const openPlanWindow = (
-  { wallet, account, plan, period, start }: PlanWindowRow,
-  amount: bigint,
-): readonly Statement[] => [
-  { sql: OPEN, values: [wallet, account, plan, period, start, amount] },
-  {
-    sql: IS_OWN,
-    values: [wallet, account, plan, period, start],
-    rows: 1,
-    otherwise: 'WALLET_TAKEN',
-  },
-  openWallet(walletOf.account(account), 0n),
-  openWallet(wallet, amount),
-]
+export const openPlanWindow = (row: PlanWindowRow, amount: bigint): readonly Statement[] => {
+  const { wallet, account, plan, period, start } = row
+  return [
+    { sql: OPEN, values: [wallet, account, plan, period, start, amount] },
+    isOwn(row),
+    openWallet(walletOf.account(account), 0n),
+    openWallet(wallet, amount),
+  ]
+}
+const isOwn = ({ wallet, account, plan, period, start }: PlanWindowRow): Statement => ({
+  sql: IS_OWN,
+  values: [wallet, account, plan, period, start],
+  rows: 1,
+  otherwise: 'WALLET_TAKEN',
+})
+
+const ADD_TO_WINDOW = sql(
+  'add to window',
+  `INSERT INTO plan_windows (wallet, account, plan, period, start, amount) VALUES (?, ?, ?, ?, ?, ?)
+   ON CONFLICT (wallet) DO UPDATE SET amount = plan_windows.amount + excluded.amount`,
+)
+const ADD_TO_WALLET = sql('add to wallet', 'UPDATE wallets SET balance = balance + ? WHERE id = ?')
+/** Adds an amount in nanos to a window, which it creates if needed. Rejects with WALLET_TAKEN. */
+export const addToPlanWindow = (row: PlanWindowRow, amount: bigint): readonly Statement[] => {
+  const { wallet, account, plan, period, start } = row
+  return [
+    { sql: ADD_TO_WINDOW, values: [wallet, account, plan, period, start, amount] },
+    isOwn(row),
+    openWallet(wallet, 0n),
+    { sql: ADD_TO_WALLET, values: [amount, wallet], rows: 1 },
+  ]
+}

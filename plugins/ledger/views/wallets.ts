@@ -2,7 +2,7 @@
  *  balance. */
 import type { Database, Migration, Row, Sql, Statement } from '../../../engine/plugin.ts'
 import { MAX_AMOUNT } from '../../billing/money.ts'
-import { addCredit, type Credit, openWallet } from '../statements.ts'
+import { addCredit, type Credit, nanosOf, openWallet, ROOM_IN } from '../statements.ts'
 import { walletOf } from '../wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
@@ -18,6 +18,14 @@ export const readWallet = async (
 ): Promise<Row | undefined> => {
   const [row] = await database.read(WALLET, [walletOf.account(account)])
   return row
+}
+/** Nanos of an account that may be spent now, and `total`: those if nothing were reserved. */
+export const fundsOf = async (
+  database: Pick<Database, 'read'>,
+  account: number,
+): Promise<{ readonly available: bigint; readonly total: bigint }> => {
+  const [row] = await database.read(ROOM_IN, [walletOf.account(account)])
+  return { available: nanosOf(row?.room), total: nanosOf(row?.total) }
 }
 /** Adds funds to the rows of a query on keys: those of the account (`balance`, `used`) and of the
  *  key's quota (`own_balance`, `own_used`). `keys` must select `id` and `account`. */

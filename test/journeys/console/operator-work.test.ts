@@ -1,6 +1,7 @@
 /** The work of an operator in a browser, on a gateway with data of every kind: an account's money
  *  and state, a task in an unknown state, a failed delivery, and calls among other requests. */
 import t from 'tap'
+import { seriousFindings } from '../../helpers/console/accessibility.ts'
 import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
 import { startSample } from '../../helpers/console/sample-gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -237,6 +238,26 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
   /** Three change nothing; the others need what this gateway lacks: a cache, tasks in a state. */
   const WITHOUT_CHANGE =
     /editor\/check|journal\/consent|cache\/purge|(?:upstreams|alerts)\/test|tasks\/(?:retry|cancel)/
+  t.test('plans: a customer buys one, and cancels its renewal', async t => {
+    const own = await openWindow(t, browser, gateway, { as: gateway.customer })
+    await own.open('statements')
+    const plan = own.page.getByRole('region', { name: 'Plan', exact: true })
+    await plan.getByRole('button', { name: 'Buy' }).click()
+    const question = own.page.getByRole('dialog')
+    await question.getByText(/Buy the plan max for 2/).waitFor()
+    await question.getByRole('button', { name: 'Buy' }).click()
+    await plan.getByText('active').waitFor()
+    await own.page
+      .getByRole('row')
+      .filter({ hasText: /plan max until/ })
+      .waitFor()
+    t.same(await seriousFindings(own.page), [])
+    await plan.getByRole('button', { name: 'Cancel the plan' }).click()
+    await question.getByRole('button', { name: 'Cancel the plan' }).click()
+    await plan.getByText('it does not renew itself').waitFor()
+    t.same(own.faults, [])
+  })
+
   t.test('log: has each change of an operator with its actor, before and after', async t => {
     const change = async (path: string, body: object) => {
       const reply = await operator.ask('POST', `/api/admin/${path}`, body)
@@ -263,6 +284,7 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await change('members/update', { ...member, role: 'member' })
     await change('budgets/set', { ...member, name: 'weekly', amount: 5, per: 'week' })
     await change('budgets/remove', { ...member, name: 'weekly' })
+    await change('plans/buy', { account: 'ann', plan: 'max' })
     await change('plans/assign', { account: 'ann', plan: 'pro' })
     await change('plans/cancel', { account: 'ann' })
     await change('webhooks/mail', { account: 'ann', address: 'ann@a.example' })

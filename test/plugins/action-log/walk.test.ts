@@ -46,6 +46,7 @@ const ARGUMENTS: Readonly<Record<string, Arguments>> = {
   'keys revoke': previous => ({ key: previous.key }),
   'budgets set': { name: 'b', account: 'ann', amount: '5', per: 'week' },
   'budgets remove': { name: 'b', account: 'ann' },
+  'plans buy': { account: 'ann', plan: 'paid' },
   'plans assign': { account: 'ann', plan: 'pro' },
   'plans cancel': { account: 'ann' },
   'codes create': { amount: '1', count: 2 },
@@ -125,7 +126,10 @@ for (const { engine, database } of await startBoth(t, []))
     await database.migrate('notify', notify.migrations)
     await accounts.account('root', 'admin')
     const ann = await accounts.account('ann')
-    const plans = { pro: { amount: 1, per: 'month' } }
+    const plans = {
+      pro: { amount: 1, per: 'month' },
+      paid: { amount: 1, per: 'month', price: '0.5' },
+    }
     const section = ((name: string) => (name === 'plans' ? plans : {})) as HostBase['section']
     const host = { ...hostOver(database), section }
     offerParts(host)

@@ -25,6 +25,7 @@ const run = async <T = PlanView>(host: HostBase, name: string, args: object): Pr
 }
 const PLANS = {
   pro: { amount: 0.01, per: 'month', zone: 'Europe/Berlin' },
+  max: { amount: 0.1, per: 'month', price: 60 },
   trial: { amount: 0.001, per: 'life', after: 'refuse' },
 }
 
@@ -98,7 +99,10 @@ for (const engine of ENGINES)
     await t.test('mistakes are named', async t => {
       const assign = (args: object) =>
         run(host, 'plans assign', { account: 'acme', plan: 'pro', ...args })
-      await t.rejects(assign({ plan: 'gold' }), { code: 'PLAN_UNKNOWN', message: /pro, trial/ })
+      await t.rejects(assign({ plan: 'gold' }), {
+        code: 'PLAN_UNKNOWN',
+        message: /pro, max, trial/,
+      })
       await t.rejects(assign({ account: 'nobody' }), { code: 'ACCOUNT_UNKNOWN' })
       await t.rejects(assign({ expires: '2020-01-01' }), { code: 'PLAN_EXPIRY' })
       await t.rejects(run(host, 'plans cancel', { account: 'beta' }), { code: 'PLAN_MISSING' })

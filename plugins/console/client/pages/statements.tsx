@@ -1,4 +1,4 @@
-/** Money of the account: a code to redeem, the statement of a month, credits. */
+/** Money of the account: a code to redeem, the statement of a month, its plan, credits. */
 import { useState } from 'preact/hooks'
 import type { Redeemed } from '../../../views.ts'
 import { formatMoney } from '../format.ts'
@@ -11,6 +11,7 @@ import { Statement } from '../parts/statement.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useCurrency } from '../parts/values.tsx'
 import { text } from '../texts.ts'
+import { OwnPlan } from './own-plan.tsx'
 
 const Statements = ({ place: { query } }: PageProps) => {
   const [isOpen, setOpen] = useState(false)
@@ -24,6 +25,7 @@ const Statements = ({ place: { query } }: PageProps) => {
         </button>
       </PageHead>
       <Statement key={round} query={query} path="/api/statements" />
+      <OwnPlan key={`plan ${round}`} onChange={() => setRound(round => round + 1)} />
       <h2>{text('credits')}</h2>
       <Credits path="/api/credits?limit=100" round={round} />
       {isOpen && (

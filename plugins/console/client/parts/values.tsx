@@ -13,6 +13,12 @@ export const useCurrency = (): string => useContext(SessionContext)?.currency ??
 /** The number of the account that is signed in. */
 export const useOwnAccount = (): number | undefined => useContext(SessionContext)?.account.id
 
+/** Whether the member of the team that is signed in may change its money; accounts may. */
+export const useManages = (): boolean => {
+  const member = useContext(SessionContext)?.member
+  return !member || ['owner', 'admin'].includes(member.role)
+}
+
 /** The title of an upstream; without one, its name. `target`: what it calls the model. */
 export const UpstreamName = ({
   name,

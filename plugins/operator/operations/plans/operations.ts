@@ -1,19 +1,19 @@
 /** Operations on plans of accounts. */
 import { textOf } from '../../../../engine/cli/kit.ts'
-import { object, required, text } from '../../../../engine/config/shape.ts'
+import { flag, object } from '../../../../engine/config/shape.ts'
 import { findAccount } from '../../../credentials/find.ts'
 import { expiryOf } from '../../../credentials/input.ts'
-import { NAME_PATTERN } from '../../../ledger/budgets/terms.ts'
 import { beginPlan } from '../../../ledger/plans/plans.ts'
 import { cancelPlan, findPlan } from '../../../ledger/plans/rows.ts'
 import { plansIn } from '../../../ledger/plans/section.ts'
 import { list as listOf, object as row } from '../../../shapes.ts'
-import { ACCOUNT, ANY_ACCOUNT, CURSOR, LIMIT, objectOf } from '../../arguments.ts'
+import { ACCOUNT, ANY_ACCOUNT, CURSOR, LIMIT, objectOf, PLAN } from '../../arguments.ts'
 import { PLAN_COLUMNS } from '../../columns.ts'
 import { fault, queryFault } from '../../faults.ts'
 import { EXPIRES } from '../../key-settings.ts'
 import { type Operation, operation } from '../../operation.ts'
 import { isoTime, whenCode } from '../../rows.ts'
+import { buy, endWithWindow, plansOwn } from './purchase.ts'
 import { find, LIST, planNamed, print, printAll, viewOf } from './view.ts'
 
 const assign = operation({
@@ -24,7 +24,7 @@ const assign = operation({
     undefined,
     {
       account: ACCOUNT,
-      plan: required(text('The name of a plan in `plans:`.', { pattern: NAME_PATTERN })),
+      plan: PLAN,
       expires: EXPIRES,
     },
     {},
@@ -61,20 +61,42 @@ const assign = operation({
 
 const cancel = operation({
   name: 'plans cancel',
-  summary: 'Ends the plan of an account within a second; what is left of its amount is lost.',
-  scope: 'operator',
-  arguments: object(undefined, { account: ACCOUNT }, {}),
+  summary:
+    'Ends the plan of an account within a second, and what is left of its amount is lost; or at the end of the window that was paid for.',
+  scope: 'both',
+  arguments: object(
+    undefined,
+    {
+      account: ACCOUNT,
+      at_end: flag('It ends with its window; until then it pays.', { default: false }),
+    },
+    {},
+  ),
   result: row(PLAN_COLUMNS),
   command: {
     arguments: 'ACCOUNT',
     example: 'tollgate plans cancel acme',
-    read: ({ positionals: [account = ''] }) => ({ account }),
+    options: {
+      'at-end': { type: 'boolean', summary: 'a bought plan ends with the window it has paid for' },
+    },
+    read: ({ positionals: [account = ''], values }) => ({
+      account,
+      ...(values['at-end'] === true && { at_end: true }),
+    }),
     print,
   },
-  async run(context, { account: nameOrId }) {
-    const { store } = context
-    const account = await findAccount(store, nameOrId)
+  own: [
+    {
+      view: 'cancel-plan',
+      summary: 'Ends the plan of the account with the window that it has paid for.',
+      fixed: { at_end: true },
+    },
+  ],
+  async run(context, { account: nameOrId, at_end: isAtEnd }) {
+    const { store, own } = context
+    const account = await findAccount(store, own === undefined ? nameOrId : String(own))
     const before = await find(context, account.id, account.name)
+    if (isAtEnd && before.state !== 'unpaid') return endWithWindow(context, account, before)
     await store
       .change(cancelPlan(account.id), {
         object: objectOf(account),
@@ -112,4 +134,4 @@ export const plansList = operation({
   },
 })
 
-export const planOperations: readonly Operation[] = [plansList, assign, cancel]
+export const planOperations: readonly Operation[] = [plansList, plansOwn, buy, assign, cancel]

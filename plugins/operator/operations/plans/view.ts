@@ -1,4 +1,4 @@
-/** Plans of accounts as operators see them. */
+/** Plans of accounts as operators and customers see them. */
 import type { HostBase, Row } from '../../../../engine/plugin.ts'
 import { printMoney } from '../../../billing/money.ts'
 import { withAccountNames } from '../../../credentials/statements.ts'
@@ -6,10 +6,29 @@ import { printInstant, windowOf } from '../../../ledger/budgets/window.ts'
 import { findPlan, LIST_PLANS } from '../../../ledger/plans/rows.ts'
 import { type Plan, plansIn } from '../../../ledger/plans/section.ts'
 import { nanosOf } from '../../../ledger/statements.ts'
-import type { PlanView } from '../../../views.ts'
+import type { PlanOffer, PlanView } from '../../../views.ts'
 import { fault } from '../../faults.ts'
 import type { Context } from '../../operation.ts'
 import { isoTime } from '../../rows.ts'
+
+const untilOf = ({ until }: Row): number | undefined => (until === null ? undefined : Number(until))
+/** Whether calls have the plan. */
+export const isActive = (stored: Row, now: number): boolean => now < (untilOf(stored) ?? Infinity)
+/** Nanos of the next window; undefined: the plan does not renew itself. */
+const renewalPriceOf = (plan: Plan | undefined, { renews }: Row): bigint | undefined =>
+  Number(renews) === 1 && plan?.renews ? plan.price : undefined
+const stateOf = (plan: Plan | undefined, stored: Row, now: number): PlanView['state'] => {
+  if (Number(stored.unpaid) === 1) return 'unpaid'
+  // The next call, or a job, renews it.
+  const willRenew = renewalPriceOf(plan, stored) !== undefined
+  if (!isActive(stored, now) && !willRenew) return 'expired'
+  return plan ? 'active' : 'unknown'
+}
+/** The window of `now`: the one that it bought, or that of the calendar. */
+const windowNow = (plan: Plan, stored: Row, now: number) =>
+  stored.paid === null
+    ? windowOf(now, plan.per, plan.zone)
+    : { start: Number(stored.start), end: untilOf(stored) }
 
 /** The amounts are those of the window of `now`, whether a call has opened it or not. */
 export const viewOf = (
@@ -20,26 +39,48 @@ export const viewOf = (
 ): PlanView => {
   const name = String(stored.plan)
   const plan = plans.get(name)
-  const until = stored.until === null ? undefined : Number(stored.until)
-  const hasEnded = until !== undefined && until <= now
-  const window = plan && windowOf(now, plan.per, plan.zone)
-  const isOpened = stored.start === window?.start && stored.period === plan?.per
+  const until = untilOf(stored)
+  const state = stateOf(plan, stored, now)
+  const window = plan && windowNow(plan, stored, now)
+  const isOpened =
+    stored.start === window?.start && (stored.paid !== null || stored.period === plan?.per)
   const amount = isOpened ? nanosOf(stored.amount) : (plan?.amount ?? 0n)
-  const isActive = plan !== undefined && !hasEnded
-  const money = (nanos: bigint) => printMoney(isActive ? nanos : 0n)
-  const resets = isActive && window?.end !== undefined ? printInstant(window.end, plan.zone) : null
+  const price = renewalPriceOf(plan, stored)
+  const money = (nanos: bigint) => printMoney(state === 'active' ? nanos : 0n)
   return {
     account,
     plan: name,
-    state: isActive ? 'active' : hasEnded ? 'expired' : 'unknown',
+    state,
     since: isoTime(stored.since),
     expires: until === undefined ? null : isoTime(until),
     amount: money(amount),
     used: money(isOpened ? nanosOf(stored.used) : 0n),
     remaining: money(isOpened ? nanosOf(stored.balance) : amount),
-    resets,
+    resets:
+      state === 'active' && window?.end !== undefined && plan
+        ? printInstant(window.end, plan.zone)
+        : null,
+    renews: price === undefined ? null : printMoney(price),
   }
 }
+/** The plans that customers can buy. */
+export const offersIn = (plans: ReadonlyMap<string, Plan>): readonly PlanOffer[] =>
+  [...plans.values()].flatMap(({ name, price, amount, per, zone, models, after, renews }) =>
+    price === undefined
+      ? []
+      : [
+          {
+            plan: name,
+            price: printMoney(price),
+            amount: printMoney(amount),
+            per,
+            zone,
+            models: models ? [...models] : null,
+            after,
+            renew: renews ? ('auto' as const) : ('never' as const),
+          },
+        ],
+  )
 export const find = async ({ host, store, now }: Context, id: number, account: string) => {
   const stored = await findPlan(store, id)
   if (!stored) throw fault('PLAN_MISSING', [account])
@@ -52,10 +93,11 @@ export const planNamed = (host: HostBase, name: string): Plan => {
   return plan
 }
 
-const printed = ({ expires, resets, ...cells }: PlanView) => ({
+const printed = ({ expires, resets, renews, ...cells }: PlanView) => ({
   ...cells,
   expires: expires ?? 'never',
   resets: resets ?? 'never',
+  renews: renews === null ? 'no' : `for ${renews}`,
 })
 export const print = (plan: PlanView) => ({ rows: [printed(plan)], json: plan })
 export const printAll = (plans: readonly PlanView[]) => ({ rows: plans.map(printed), json: plans })

@@ -1,0 +1,139 @@
+/** The plan of the account: what it has used, the plans that it can buy, and its end. */
+import { useState } from 'preact/hooks'
+import type { BoughtPlan, OwnPlans, PlanOffer, PlanView } from '../../../views.ts'
+import { formatMoney } from '../format.ts'
+import { clearCache, useData } from '../loading.ts'
+import { OperationDialog } from '../operation-dialog.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
+import { View } from '../parts/states.tsx'
+import { type Column, column, PlainTable } from '../parts/table.tsx'
+import { toast } from '../parts/toast.tsx'
+import { Money, State, Time, useCurrency, useManages } from '../parts/values.tsx'
+import { text, textOr } from '../texts.ts'
+
+type Open = { readonly buys: PlanOffer } | 'cancel'
+
+/** Empty if the gateway has no plans to buy, and the account has none. */
+export const OwnPlan = ({ onChange }: { onChange(): void }) => {
+  const plans = useData<{ readonly data: OwnPlans }>('/api/plans')
+  const manages = useManages()
+  const [open, setOpen] = useState<Open>()
+  const close = () => setOpen(undefined)
+  const onDone = (message: string) => {
+    toast(message)
+    close()
+    clearCache()
+    onChange()
+  }
+  return (
+    <View of={plans} rows={2}>
+      {({ data: { current, offers } }) =>
+        (current || offers.length > 0) && (
+          <section aria-label={text('plan')}>
+            <h2>{text('plan')}</h2>
+            {current && <CurrentPlan of={current} />}
+            {manages && current && canCancel(current) && (
+              <button type="button" class="button" onClick={() => setOpen('cancel')}>
+                {text('plan.cancel')}
+              </button>
+            )}
+            {offers.length > 0 && (
+              <Offers
+                of={offers}
+                canBuy={offer => manages && !isOwned(offer, current)}
+                onBuy={buys => setOpen({ buys })}
+              />
+            )}
+            {open && <PlanDialog open={open} current={current} onClose={close} onDone={onDone} />}
+          </section>
+        )
+      }
+    </View>
+  )
+}
+
+interface DialogProps {
+  readonly open: Open
+  readonly current: PlanView | null
+  onClose(): void
+  onDone(message: string): void
+}
+const PlanDialog = ({ open, current, onClose, onDone }: DialogProps) => {
+  const currency = useCurrency()
+  if (open === 'cancel')
+    return (
+      <OperationDialog<PlanView>
+        of="cancel-plan"
+        title={text('plan.cancel.title', { plan: current?.plan ?? '' })}
+        help={text('plan.cancel.help')}
+        submit={text('plan.cancel')}
+        onClose={onClose}
+        onDone={({ plan }) => onDone(text('plan.cancelled', { plan }))}
+      />
+    )
+  const { plan, price } = open.buys
+  return (
+    <OperationDialog<BoughtPlan>
+      of="buy-plan"
+      fixed={{ plan }}
+      title={text('plan.buy.title', { plan, price: formatMoney(price, currency) })}
+      help={text(current?.state === 'active' ? 'plan.buy.replaces' : 'plan.buy.help')}
+      submit={text('plan.buy')}
+      onClose={onClose}
+      onDone={({ paid }) =>
+        onDone(text('plan.bought', { plan, amount: formatMoney(paid, currency) }))
+      }
+    />
+  )
+}
+
+const canCancel = ({ renews, state }: PlanView): boolean => renews !== null || state === 'unpaid'
+const isOwned = ({ plan }: PlanOffer, current: PlanView | null): boolean =>
+  current?.plan === plan && current.state === 'active' && current.renews !== null
+
+const CurrentPlan = ({ of: plan }: { of: PlanView }) => (
+  <dl class="facts">
+    <dt>{text('plan')}</dt>
+    <dd>
+      {plan.plan} <State state={plan.state} />
+    </dd>
+    <dt>{text('plan.used')}</dt>
+    <dd>
+      <Money amount={plan.used} /> / <Money amount={plan.amount} /> {useCurrency()}
+    </dd>
+    {plan.resets !== null && (
+      <>
+        <dt>{text('plan.resets')}</dt>
+        <dd>
+          <Time at={plan.resets} />
+        </dd>
+      </>
+    )}
+    <dt>{text('plan.renews')}</dt>
+    <dd>{plan.renews === null ? text('plan.renews.no') : <Money amount={plan.renews} />}</dd>
+  </dl>
+)
+
+interface OffersProps {
+  readonly of: readonly PlanOffer[]
+  canBuy(offer: PlanOffer): boolean
+  onBuy(offer: PlanOffer): void
+}
+const Offers = ({ of: offers, canBuy, onBuy }: OffersProps) => {
+  const currency = useCurrency()
+  const columns: readonly Column<PlanOffer>[] = [
+    column(text('plan'), ({ plan }) => plan),
+    column(`${text('plan.price')} (${currency})`, ({ price }) => price, 'money'),
+    column(`${text('plan.amount')} (${currency})`, ({ amount }) => amount, 'money'),
+    {
+      title: text('plan.per'),
+      cell: ({ per }) => textOr(`plan.per.${per}`, per),
+      csv: ({ per }) => per,
+    },
+    actionColumn(
+      ({ plan }) => plan,
+      offer => (canBuy(offer) ? [{ label: text('plan.buy'), run: () => onBuy(offer) }] : []),
+    ),
+  ]
+  return <PlainTable name={text('plan.offers')} rows={offers} columns={columns} />
+}

@@ -1,0 +1,220 @@
+/** Plans that accounts buy: the wallet pays once for each window, whoever renews it, and the books
+ *  balance. */
+import t, { type Test } from 'tap'
+import type { HostBase } from '../../../../engine/plugin.ts'
+import { migrations as actionTables } from '../../../../plugins/action-log/tables.ts'
+import { createAccount } from '../../../../plugins/credentials/statements.ts'
+import { migrations as accountTables } from '../../../../plugins/credentials/tables.ts'
+import { audit } from '../../../../plugins/ledger/audit.ts'
+import { windowOf } from '../../../../plugins/ledger/budgets/window.ts'
+import { Plans } from '../../../../plugins/ledger/plans/plans.ts'
+import { renewDuePlans } from '../../../../plugins/ledger/plans/purchase.ts'
+import { plansIn } from '../../../../plugins/ledger/plans/section.ts'
+import { type Actor, runOperation } from '../../../../plugins/operator/operation.ts'
+import { OPERATIONS } from '../../../../plugins/operator/table.ts'
+import type { BoughtPlan, OwnPlans, PlanView } from '../../../../plugins/views.ts'
+import { openBooks, payerOf } from '../../../helpers/money/ledger.ts'
+import { hostOver } from '../../../helpers/store/accounts.ts'
+import { ENGINES, type Engine } from '../../../helpers/store/store.ts'
+
+const UNIT = 10n ** 9n
+const ZONE = 'Europe/Berlin'
+const PLANS = {
+  pro: { amount: 20, per: 'month', zone: ZONE, price: 15 },
+  max: { amount: 100, per: 'month', zone: ZONE, price: 60, models: ['m'], after: 'refuse' },
+  once: { amount: 5, per: 'month', price: 4, renew: 'never' },
+  gift: { amount: 1, per: 'month' },
+}
+const actor: Actor = { via: 'command line', name: 'root' }
+const sectionOf = (plans: object) =>
+  ((name: string) => (name === 'plans' ? plans : {})) as HostBase['section']
+
+/** Account 1, `acme`, has `money` units. */
+const arrange = async (t: Test, engine: Engine, money: number) => {
+  const books = await openBooks(t, engine)
+  const { database, credit, rows } = books
+  await database.migrate('auth', accountTables)
+  await database.migrate('actions', actionTables)
+  await database.write(createAccount({ name: 'acme', role: 'customer' }, 1))
+  await credit(1, BigInt(money) * UNIT)
+  const hostWith = (plans: object) => ({ ...hostOver(database), section: sectionOf(plans) })
+  const host = hostWith(PLANS)
+  const run = async <T = PlanView>(name: string, args: object, own?: number): Promise<T> => {
+    const operation = OPERATIONS.find(each => each.name === name)
+    if (!operation) throw new Error(`there is no operation ${name}`)
+    const caller = { host, actor, ...(own !== undefined && { own }) }
+    return (await runOperation(operation, { ...args }, caller)).data as T
+  }
+  const gateway = (plans: object = PLANS, ledger?: { returnUnused(): Promise<void> }) =>
+    new Plans(plansIn(hostWith(plans)), database, ledger)
+  const debits = async () =>
+    (await rows("SELECT amount, note FROM credits WHERE kind = 'debit' ORDER BY id")).map(
+      ({ amount, note }) => `${Number(amount) / -1e9} ${String(note).slice(0, 8)}`,
+    )
+  return {
+    ...books,
+    host,
+    run,
+    gateway,
+    debits,
+    buy: (plan: string) => run<BoughtPlan>('plans buy', { plan }, 1),
+    balance: async () => Number((await books.wallet(1)).balance) / 1e9,
+    books: async () => t.same(await audit(database), []),
+  }
+}
+const endOf = ({ expires }: PlanView): number => Date.parse(expires ?? '')
+
+for (const engine of ENGINES)
+  t.test(`plans that accounts buy on ${engine}`, async t => {
+    await t.test('buy: the wallet pays for a window, in which the plan has its amount', async t => {
+      const { run, buy, debits, balance, books } = await arrange(t, engine, 100)
+      const before = await run<OwnPlans>('plans show', {}, 1)
+      t.match(before, { current: null, offers: [{ plan: 'pro', price: '15', renew: 'auto' }] })
+      t.equal(before.offers.length, 3, 'a plan without a price is not offered')
+      const bought = await buy('pro')
+      t.match(bought, { plan: 'pro', state: 'active', paid: '15', remaining: '20', renews: '15' })
+      t.equal(endOf(bought), windowOf(Date.now(), 'month', ZONE).end)
+      t.equal(await balance(), 85)
+      t.match(await buy('pro'), { paid: '0', remaining: '20' }, 'a repetition pays nothing')
+      t.match(await run('plans buy', { account: 'acme', plan: 'pro' }), { paid: '0' })
+      t.same(await debits(), ['15 plan pro'])
+      t.match(await run('plans show', {}, 1), { current: { plan: 'pro', renews: '15' } })
+      await books()
+    })
+
+    await t.test('buy: another plan begins at once, and going back adds to the window', async t => {
+      const { buy, debits, gateway, books } = await arrange(t, engine, 100)
+      await buy('pro')
+      t.match(await buy('max'), { plan: 'max', paid: '60', remaining: '100' })
+      const plans = gateway()
+      t.equal((await plans.windowOf(1, 'm', Date.now()))?.plan.name, 'max')
+      t.equal(await plans.windowOf(1, 'other', Date.now()), undefined)
+      t.match(await buy('pro'), { paid: '15', amount: '40', remaining: '40' })
+      t.same(await debits(), ['15 plan pro', '60 plan max', '15 plan pro'])
+      await books()
+    })
+
+    await t.test('buy: many requests at once pay once', async t => {
+      const { buy, debits, books } = await arrange(t, engine, 100)
+      const answers = await Promise.all(Array.from({ length: 8 }, () => buy('pro')))
+      t.same(answers.map(({ paid }) => paid).sort(), [...Array(7).fill('0'), '15'])
+      t.same(await debits(), ['15 plan pro'])
+      await books()
+    })
+
+    await t.test('buy: mistakes are named, and cost nothing', async t => {
+      const { run, buy, debits, ledger: open } = await arrange(t, engine, 14)
+      await t.rejects(buy('gold'), { code: 'PLAN_UNKNOWN' })
+      await t.rejects(buy('gift'), { code: 'PLAN_NOT_SOLD' })
+      await t.rejects(buy('pro'), { code: 'PLAN_UNAFFORDABLE', message: /costs 15, and 14/ })
+      await t.rejects(run('plans cancel', { at_end: true }, 1), { code: 'PLAN_MISSING' })
+      const ledger = await open()
+      t.equal(await ledger.take(payerOf(1), 11n * UNIT), undefined)
+      await t.rejects(buy('once'), { code: 'PLAN_UNAFFORDABLE', message: /and 3 of/ })
+      ledger.give(payerOf(1), 11n * UNIT, await ledger.process())
+      t.match(await buy('once'), { paid: '4', renews: null }, 'the lease has returned')
+      await t.rejects(run('plans cancel', { at_end: true }, 1), { code: 'PLAN_NO_RENEWAL' })
+      t.same(await debits(), ['4 plan onc'])
+    })
+
+    await t.test('renewal: calls at once on two gateways and the job pay once', async t => {
+      const { buy, run, gateway, debits, balance, database, host, books } = await arrange(
+        t,
+        engine,
+        100,
+      )
+      const end = endOf(await buy('pro'))
+      const gateways = [gateway(), gateway()]
+      const before = await Promise.all(gateways.map(each => each.windowOf(1, 'm', end - 1)))
+      const windows = await Promise.all([
+        ...Array.from({ length: 8 }, (_, at) => gateways[at % 2]?.windowOf(1, 'm', end)),
+        renewDuePlans({ database }, plansIn(host), end),
+      ])
+      const wallets = new Set(windows.slice(0, 8).map(each => each?.wallet))
+      t.equal(wallets.size, 1)
+      t.notOk(wallets.has(before[0]?.wallet), 'it is another window')
+      t.equal(windows[0]?.end, windowOf(end, 'month', ZONE).end)
+      t.same(await debits(), ['15 plan pro', '15 plan pro'])
+      t.equal(await balance(), 70)
+      for (const each of gateways)
+        t.equal((await each.windowOf(1, 'm', end - 1))?.wallet, before[0]?.wallet, 'began before')
+      // Nobody was there for months: the window of now is paid for, not those between.
+      const late = windowOf(windowOf(end + 100 * 86_400_000, 'month', ZONE).start, 'month', ZONE)
+      await renewDuePlans({ database }, plansIn(host), late.start)
+      await renewDuePlans({ database }, plansIn(host), late.start)
+      t.equal((await debits()).length, 3)
+      t.match(await run('plans list', {}), [{ state: 'active', remaining: '20' }])
+      await books()
+    })
+
+    await t.test('renewal: ends the plan once if the balance does not cover it', async t => {
+      const { buy, run, gateway, debits, credit, books } = await arrange(t, engine, 70)
+      const end = endOf(await buy('max'))
+      const gateways = [gateway(), gateway()]
+      const calls = gateways.flatMap(each => [1, 2].map(async () => each.windowOf(1, 'm', end)))
+      for (const { reason } of (await Promise.allSettled(calls)) as PromiseRejectedResult[])
+        t.match(reason, { code: 'PLAN_UNPAID', status: 403, message: /its price of 60/ })
+      t.equal(await gateways[0]?.windowOf(1, 'other', end), undefined, 'the wallet pays')
+      t.match(await run('plans show', {}, 1), { current: { state: 'unpaid', renews: null } })
+      await credit(1, 100n * UNIT)
+      await t.rejects(async () => gateway().windowOf(1, 'm', end), { code: 'PLAN_UNPAID' })
+      t.equal((await debits()).length, 1)
+      await run('plans cancel', { at_end: true }, 1)
+      t.equal(await gateway().windowOf(1, 'm', end), undefined)
+      await books()
+    })
+
+    await t.test('renewal: waits for money that other processes lease', async t => {
+      const { buy, gateway, debits, ledger: open } = await arrange(t, engine, 31)
+      const end = endOf(await buy('pro'))
+      const ledger = await open()
+      t.equal(await ledger.take(payerOf(1), 2n * UNIT), undefined)
+      const busy = gateway()
+      t.equal(await busy.windowOf(1, 'm', end), undefined, 'a call holds it: the wallet pays')
+      const process = await ledger.process()
+      const own = { returnUnused: async () => ledger.give(payerOf(1), 2n * UNIT, process) }
+      let isGiven = false
+      const returning = {
+        async returnUnused() {
+          if (!isGiven) await own.returnUnused()
+          isGiven = true
+        },
+      }
+      t.equal((await gateway(PLANS, returning).windowOf(1, 'm', end))?.plan.name, 'pro')
+      t.equal((await debits()).length, 2)
+    })
+
+    await t.test('cancel: a plan ends with its window, and can be resumed until then', async t => {
+      const { buy, run, gateway, debits, books } = await arrange(t, engine, 100)
+      const end = endOf(await buy('pro'))
+      t.match(await run('plans cancel', { at_end: true }, 1), { state: 'active', renews: null })
+      t.equal((await gateway().windowOf(1, 'm', end - 1))?.plan.name, 'pro')
+      t.equal(await gateway().windowOf(1, 'm', end), undefined)
+      t.match(await buy('pro'), { paid: '0', renews: '15' }, 'it is resumed')
+      t.equal((await gateway().windowOf(1, 'm', end))?.end, windowOf(end, 'month', ZONE).end)
+      await run('plans cancel', { account: 'acme' })
+      t.equal(await gateway().windowOf(1, 'm', end), undefined)
+      t.equal((await debits()).length, 2)
+      await books()
+    })
+
+    await t.test('reload: another calendar applies from the next payment', async t => {
+      const { buy, gateway, debits, database, books } = await arrange(t, engine, 100)
+      const end = endOf(await buy('pro'))
+      const daily = { pro: { ...PLANS.pro, per: 'day', amount: 2 } }
+      const paid = await gateway(daily).windowOf(1, 'm', end - 1)
+      t.equal(paid?.end, end, 'the window that it paid for goes on')
+      // Midnight of Berlin is within a day of New York: the customer gets its rest and a whole one.
+      const west = { pro: { ...PLANS.pro, per: 'day', zone: 'America/New_York' } }
+      const window = await gateway(west).windowOf(1, 'm', end)
+      t.equal(window?.start, end)
+      const first = windowOf(end, 'day', 'America/New_York')
+      t.equal(window?.end, windowOf(first.end ?? 0, 'day', 'America/New_York').end)
+      t.equal((await debits()).length, 2)
+      const unsold = { pro: { ...PLANS.pro, price: undefined } }
+      t.equal(await gateway(unsold).windowOf(1, 'm', window?.end ?? 0), undefined)
+      await renewDuePlans({ database }, plansIn({ section: sectionOf({}) }), window?.end ?? 0)
+      t.equal((await debits()).length, 2, 'nothing is paid for a plan that is not sold any more')
+      await books()
+    })
+  })
