@@ -155,6 +155,7 @@ export type Meter =
   | 'transcription_seconds'
   | 'search_units'
   | 'cache_storage'
+  | 'credits'
   | 'calls'
   | 'cached_call'
 export type Meters = Readonly<Partial<Record<Meter, number>>>

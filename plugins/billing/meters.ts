@@ -8,6 +8,7 @@ const PIECE_METERS = [
   'seconds',
   'search_units',
   'cache_storage',
+  'credits',
   'calls',
 ] as const satisfies readonly Meter[]
 /** Transcripts of what a speaker says in a conversation: another model writes them. */
@@ -128,3 +129,10 @@ export const NO_TOOLS: Meters = Object.fromEntries(TOOL_METERS.map(meter => [met
 /** Tools that upstreams run and bill apart. */
 export const isToolMeter = (meter: Meter): boolean => includesMeter(TOOL_METERS, meter)
 const includesMeter = (list: readonly Meter[], meter: Meter): boolean => list.includes(meter)
+
+/** Whether a price has credits beside other lines. Reported credits then replace what these lines
+ *  say: they bound the hold, and tell customers what to expect. */
+export const creditsReplaceLines = (pricedMeters: {
+  has(meter: Meter): boolean
+  readonly size: number
+}): boolean => pricedMeters.has('credits') && pricedMeters.size > 1

@@ -31,7 +31,7 @@ import {
 } from '../formats/tiers.ts'
 import { type Attributes, EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
-import { NO_TOOLS } from './meters.ts'
+import { creditsReplaceLines, NO_TOOLS } from './meters.ts'
 import type { Fields } from './problems.ts'
 import type { Rule } from './rule.ts'
 import { type Attribute, countOf, type Facts } from './usage.ts'
@@ -189,6 +189,7 @@ export const requestBoundsOf = (
           rule,
         ),
         ...searchUnitBound(fields, rule),
+        ...creditBound(rule),
         transcription_seconds: transcriptBound(rule),
         cache_storage: 0, // only requests that store a cache have any
       },
@@ -312,6 +313,19 @@ const MIN_BYTES_PER_SECOND = 500
 /** A recording that is elsewhere is as long as the provider permits. */
 const namesRecording = ({ url, file_url: fileUrl, file_id: fileId }: Fields): boolean =>
   [url, fileUrl, fileId].some(each => typeof each === 'string' && each !== '')
+/** Seconds of the clip that a request orders, or of its segments together. */
+export const orderedSeconds = (fields: Fields): number | undefined =>
+  countOf(fields.duration) ?? countOf(fields.seconds) ?? segmentSeconds(fields)
+/** A clip through several images: each names the seconds of the segment that leads to it. */
+const segmentSeconds = ({ image_settings: segments }: Fields): number | undefined => {
+  if (!Array.isArray(segments)) return undefined
+  const seconds = segments.map(each =>
+    isFields(each) ? (countOf(each.duration) ?? SEGMENT_SECONDS) : SEGMENT_SECONDS,
+  )
+  return seconds.reduce((sum, each) => sum + each, 0)
+}
+/** Of a segment that names none: platform.vidu.com/docs/multi-frame. */
+const SEGMENT_SECONDS = 5
 /** Seconds of generated media: as requested, and at least `max_calls` if the upstream reports what
  *  it made. A duration of 0 leaves the choice to the provider. Seconds of uploaded audio: the
  *  longest duration that its bytes can encode. */
@@ -320,7 +334,7 @@ const secondBounds = (
   { files, reportsSeconds = false }: SecondSources,
   { pricingMeters, maxCalls }: Rule,
 ): Meters => {
-  const seconds = countOf(fields.duration) ?? countOf(fields.seconds)
+  const seconds = orderedSeconds(fields)
   if (seconds !== undefined)
     return { seconds: reportsSeconds ? Math.max(seconds, maxCalls.get('seconds') ?? 0) : seconds }
   if (files === 0 || !pricingMeters.has('seconds')) return {}
@@ -328,6 +342,10 @@ const secondBounds = (
     seconds: Math.min(Math.ceil(files / MIN_BYTES_PER_SECOND), maxCalls.get('seconds') ?? Infinity),
   }
 }
+
+/** Credits that replace the other lines add nothing to a hold: those lines bound it. */
+const creditBound = ({ pricedMeters }: Rule): Meters =>
+  creditsReplaceLines(pricedMeters) ? { credits: 0 } : {}
 
 /** Seconds of speech that a conversation transcribes before its next charge. */
 const TRANSCRIPT_SECONDS = 60

@@ -1,6 +1,7 @@
 /** The usage that a task is charged for: that which its upstream reports, else the effective
  *  request, since providers of media bill what was ordered, else the hold. Pure. */
-import { charactersIn } from '../billing/request-bounds.ts'
+import { creditsReplaceLines } from '../billing/meters.ts'
+import { charactersIn, orderedSeconds } from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
 import { countOf } from '../billing/usage.ts'
 import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
@@ -12,7 +13,7 @@ import type { Fields, Task } from './task.ts'
 export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): Usage => {
   const { pricingMeters } = thaw(rule)
   const meters: { -readonly [K in keyof Meters]: Meters[K] } = { calls: 1 }
-  const seconds = countOf(body.duration) ?? countOf(body.seconds)
+  const seconds = orderedSeconds(body)
   if (pricingMeters.has('seconds') && seconds !== undefined) meters.seconds = seconds
   if (pricingMeters.has('images')) meters.images = countOf(body.n) ?? 1
   const characters = pricingMeters.has('characters') ? charactersIn(body) : undefined
@@ -35,6 +36,7 @@ const QUANTITIES: readonly (readonly Meter[])[] = [
   ['seconds'],
   ['images'],
   ['characters'],
+  ['credits'],
   [...PROMPT_METERS, ...COMPLETION_METERS],
 ]
 /** The usage that a finished task is charged for. A quantity of the price that neither its upstream
@@ -45,12 +47,15 @@ export const usageAtEnd = (task: Task): KeptUsage | undefined => {
   const ordered = usageOf(task)
   if (!hold || !ordered) return undefined
   const { pricedMeters, maxCalls } = thaw(hold.rule)
-  const counts: { [meter: string]: number } = { ...ordered.meters, ...reported?.meters }
+  const { credits = 0, ...reportedMeters } = reported?.meters ?? {}
+  if (credits > 0 && pricedMeters.has('credits')) return usageOfCredits(credits, pricedMeters)
+  const counts: { [meter: string]: number } = { ...ordered.meters, ...reportedMeters }
   let estimated = false
   let takesHold = false
   for (const group of QUANTITIES) {
     const [priced] = group.filter(meter => pricedMeters.has(meter))
     if (!priced || group.some(meter => counts[meter] !== undefined)) continue
+    if (priced === 'credits' && creditsReplaceLines(pricedMeters)) continue
     const bound = maxCalls.get(priced)
     if (bound === undefined) takesHold = true
     else counts[priced] = bound
@@ -62,6 +67,15 @@ export const usageAtEnd = (task: Task): KeptUsage | undefined => {
   // A value that the price does not know, such as another resolution, does not make it free.
   if (attributes && hasPrice(hold, { ...usage, attributes })) return { ...usage, attributes }
   return hasPrice(hold, usage) ? usage : { ...usage, estimated: true, takesHold: true }
+}
+/** The usage of a task whose provider reports credits: they replace the other lines of the price. A
+ *  line for calls would count 1 without a number. */
+const usageOfCredits = (credits: number, pricedMeters: MeterSet): Usage => {
+  const replaced = pricedMeters.has('calls') ? { calls: 0 } : {}
+  return { meters: { ...replaced, credits }, estimated: false }
+}
+interface MeterSet {
+  has(meter: Meter): boolean
 }
 const hasPrice = (hold: KeptHold, usage: Usage): boolean => {
   const { charged, isComplete } = priceKept(hold, usage)
