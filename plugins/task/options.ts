@@ -104,6 +104,10 @@ const submit = object(
       'Where the request names an earlier task of the account, which it goes on from: the upstream that has that task gets the request, with its own id of the task.',
       '/taskId',
     ),
+    creation: pointer(
+      'Where the request names a result of an earlier task of the account by its `id`: the upstream that has that task gets the request. Another id is refused.',
+      '/video_creation_id',
+    ),
     own_id: pointer('Where the request gets the id of the task.', '/client_request_id'),
     callback: pointer(
       'Where the request gets the address at which the upstream announces a change: the task is polled then.',

@@ -388,6 +388,13 @@ export const FIND_IN_DIALECT = sql(
   'find in dialect',
   `${SELECT} WHERE id = ? AND account = ? AND dialect = ?`,
 )
+/** The latest task of an account in a dialect with a result that holds this text (account, dialect,
+ *  pattern). */
+export const FIND_BY_RESULT = sql(
+  'find by result',
+  `${SELECT} WHERE account = ? AND dialect = ? AND state = 'succeeded' AND results LIKE ?
+   ORDER BY created DESC LIMIT 1`,
+)
 /** For operators (id). */
 export const FIND_ANY = sql('find any', `${SELECT} WHERE id = ?`)
 /** The latest tasks of an account in a dialect (account, from, to, dialect, row count, rows to

@@ -1,13 +1,14 @@
-/** The earlier task that a request goes on from, such as the grid of an image that is enlarged. It
- *  is one of the same account and API, and the upstream that has it gets the request, with its own
- *  id of it. */
+/** The earlier task that a request goes on from, such as the grid of an image that is enlarged, or
+ *  the clip that is extended. It is one of the same account and API, and the upstream that has it
+ *  gets the request, with its own id of it. */
 import { errors } from '../../../engine/errors.ts'
-import type { Exchange, Host, Slot, Target } from '../../../engine/plugin.ts'
+import { isFields } from '../../../engine/kit.ts'
+import type { Exchange, Host, Json, Slot, Target } from '../../../engine/plugin.ts'
 import { ACCOUNT } from '../../slots.ts'
 import { taskDialects } from '../dialects/index.ts'
 import type { TaskRule } from '../options.ts'
 import { readPointer, withPointer } from '../pointer.ts'
-import { FIND_IN_DIALECT } from '../statements.ts'
+import { FIND_BY_RESULT, FIND_IN_DIALECT } from '../statements.ts'
 import { type Fields, isFinal, type Task, taskOf } from '../task.ts'
 import { taskReader, waitForTask } from '../wait.ts'
 
@@ -17,19 +18,42 @@ const fault = errors({
     'the task %s cannot be used: %s',
     { as: { vidu: { type: 'FieldInvalid' }, openai: { code: 'invalid_value' } } },
   ],
+  TASK_CREATION: [
+    400,
+    'invalid field: %s: no finished task of this account has the result %s',
+    { as: { vidu: { type: 'FieldInvalid' }, openai: { code: 'invalid_value' } } },
+  ],
 })
 /** ms that a create waits until its parent has an id of the upstream. */
 const SUBMIT_WAIT = 5_000
 /** The upstream's id of the parent. */
 const PARENT: Slot<string> = { name: 'parent task', keep: true }
 
+interface ParentOptions {
+  readonly rule: TaskRule
+  readonly body: Fields
+}
+type ParentHost = Pick<Host, 'database' | 'membership'>
+
 /** Undefined if requests of the route name none, or this one does not. Rejects with a fault. */
 export const findParent = async (
   exchange: Exchange,
-  host: Pick<Host, 'database' | 'membership'>,
-  { rule, body }: { readonly rule: TaskRule; readonly body: Fields },
+  host: ParentHost,
+  options: ParentOptions,
 ): Promise<Task | undefined> => {
-  const { submit, dialect, upstreams } = rule
+  const { dialect, upstreams } = options.rule
+  const task =
+    (await findNamed(exchange, host, options)) ?? (await findByCreation(exchange, host, options))
+  if (task && upstreams && !upstreams.has(task.target.upstream))
+    throw taskDialects[dialect].faults.notServed()
+  return task
+}
+/** The task whose id the request has. It may not have ended, or not even begun. */
+const findNamed = async (
+  exchange: Exchange,
+  host: ParentHost,
+  { rule: { submit, dialect }, body }: ParentOptions,
+): Promise<Task | undefined> => {
   const id = submit.parent === undefined ? undefined : readPointer(body, submit.parent)
   if (id === undefined || id === null) return undefined
   const { slots, signal } = exchange
@@ -50,10 +74,31 @@ export const findParent = async (
   })
   if (task.state === 'failed') throw fault('TASK_PARENT', [task.id, 'it failed'])
   if (task.upstreamId === undefined) throw fault('TASK_PARENT', [task.id, 'it has not begun'])
-  if (upstreams && !upstreams.has(task.target.upstream)) throw faults.notServed()
   slots.set(PARENT, task.upstreamId)
   return task
 }
+/** Nothing else is searched for. */
+const CREATION_ID = /^[A-Za-z0-9-]{1,64}$/
+/** The task with the result whose id the request has. All accounts share the key of the operator,
+ *  so that the provider would take the id of another customer's result, too. */
+const findByCreation = async (
+  { slots }: Exchange,
+  { database }: ParentHost,
+  { rule: { submit, dialect }, body }: ParentOptions,
+): Promise<Task | undefined> => {
+  const id = submit.creation === undefined ? undefined : readPointer(body, submit.creation)
+  if (submit.creation === undefined || id === undefined || id === null) return undefined
+  const member = submit.creation.slice(1)
+  const text = String(id)
+  const rows = CREATION_ID.test(text)
+    ? await database.read(FIND_BY_RESULT, [slots.need(ACCOUNT).id, dialect, `%"id":"${text}"%`])
+    : []
+  const task = rows.map(taskOf).find(({ results }) => results.some(each => hasId(each, text)))
+  if (!task) throw fault('TASK_CREATION', [member, text.slice(0, 64)], { param: member })
+  return task
+}
+const hasId = (result: Json, id: string): boolean => isFields(result) && result.id === id
+
 /** A task goes on at the address and with the key that have its parent. */
 export const targetBehind = ({ target }: Task, own: Target): Target =>
   target.upstream === own.upstream && target.pin ? { ...own, pin: target.pin } : target
