@@ -325,6 +325,24 @@ const NEW_API_COMPATIBLE: Readonly<Record<string, RouteDescription>> = {
       }),
     ),
   },
+  credits: {
+    summary: 'Shows the remaining credits of the caller, in whole ones',
+    parameters: [query('show_detail', 'Whether packages are listed', oneOf('true', 'false'))],
+    responses: json(
+      object({
+        remains: list(object({ type: text, credit_remain: integer })),
+        packages: list(
+          object({
+            id: text,
+            name: text,
+            type: text,
+            credit_amount: integer,
+            credit_remain: integer,
+          }),
+        ),
+      }),
+    ),
+  },
   spent: {
     summary: 'Shows the total spent, in cents of dollars',
     responses: json(object({ object: constant('list'), total_usage: number })),

@@ -15,7 +15,14 @@ import { pricing } from './pricing.ts'
 import { receipt } from './receipt.ts'
 import type { ViewFactory } from './response.ts'
 import { ownModels, siteStatus } from './site.ts'
-import { balance, dashboardUsage, profile, subscription, tokenUsage } from './status.ts'
+import {
+  balance,
+  dashboardUsage,
+  profile,
+  remainingCredits,
+  subscription,
+  tokenUsage,
+} from './status.ts'
 import { overview, usage, usageEvents } from './usage.ts'
 
 const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
@@ -35,6 +42,7 @@ const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
   'price-sheet': priceSheet,
   subscription,
   spent: dashboardUsage,
+  credits: remainingCredits,
   usage,
   'usage-events': usageEvents,
   overview,

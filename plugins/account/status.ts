@@ -114,6 +114,30 @@ export const subscription: ViewFactory<Host> = host => {
     )
   }
 }
+const CREDIT = 'CREDIT'
+/** `/ent/v2/credits` of Vidu, of the caller's own funds: whole credits, since its clients read
+ *  integers. 0 if the configuration has no rate for credits. The gateway sets no limit of tasks at
+ *  once, so that it names none. */
+export const remainingCredits: ViewFactory<Host> = host => {
+  const rate = configuredCurrency(host).rates.get(CREDIT)
+  const creditsIn = (nanos: bigint): number =>
+    rate === undefined || nanos < 0n ? 0 : Number(nanos / rate)
+  return async exchange => {
+    const { id, name, key } = exchange.slots.need(ACCOUNT)
+    const { database } = host
+    const ofKey = key && (await fundsOfKey(database, id, key.id))
+    const { remaining, used } = ofKey ?? (await fundsOf(database, id))
+    const remains = { type: 'metered', credit_remain: creditsIn(remaining) }
+    const ofPackage = {
+      ...remains,
+      id: String(id),
+      name,
+      credit_amount: creditsIn(remaining + used),
+    }
+    const isDetailed = exchange.request.query.get('show_detail') === 'true'
+    exchange.answer(200, { remains: [remains], packages: isDetailed ? [ofPackage] : [] }, PRIVATE)
+  }
+}
 /** `/v1/dashboard/billing/usage`: the total usage in cents, whatever dates the client sends, since
  *  clients subtract it from the limit. */
 export const dashboardUsage: ViewFactory<Host> = host => {

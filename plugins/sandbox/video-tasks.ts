@@ -26,6 +26,8 @@ const PROCESSED_UNTIL = 3_000
 interface Medium {
   readonly paths: readonly string[]
   readonly file: string
+  /** The reported cost of a task; 0 for media whose price does not depend on it. */
+  readonly credits: number
   /** Whether the answer to its create has the file. */
   readonly isInstant?: true
 }
@@ -34,10 +36,25 @@ const MEDIA: readonly Medium[] = [
   {
     paths: ['text2video', 'img2video', 'reference2video', 'start-end2video'],
     file: 'clip.mp4',
+    credits: 0,
   },
-  { paths: ['reference2image'], file: 'image.png' },
-  { paths: ['text2audio'], file: 'tone.wav' },
-  { paths: ['audio-tts'], file: 'tone.wav', isInstant: true },
+  { paths: ['reference2image'], file: 'image.png', credits: 0 },
+  { paths: ['text2audio'], file: 'tone.wav', credits: 0 },
+  { paths: ['audio-tts'], file: 'tone.wav', credits: 0, isInstant: true },
+  {
+    paths: [
+      'extend',
+      'multiframe',
+      'lip-sync',
+      'upscale-new',
+      'template',
+      'template-story',
+      'trending-replicate',
+    ],
+    file: 'clip.mp4',
+    credits: 20,
+  },
+  { paths: ['timing2audio'], file: 'tone.wav', credits: 10 },
 ]
 
 /** Undefined: this is not a call of the video API. */
@@ -54,17 +71,22 @@ const createAnswer = ({ path, now, fileUrl }: TaskCall): TaskAnswer | undefined 
   const index = MEDIA.findIndex(({ paths }) => paths.includes(name))
   const medium = MEDIA[index]
   if (!medium) return undefined
-  const id = { task_id: `${index + 1}${now}`, created_at: new Date(now).toISOString(), credits: 0 }
+  const { credits } = medium
+  const id = { task_id: `${index + 1}${now}`, credits, created_at: new Date(now).toISOString() }
   return medium.isInstant
     ? { status: 200, json: { ...id, state: 'success', file_url: fileUrl(medium.file) } }
     : { status: 200, json: { ...id, state: 'created' } }
 }
-const queryAnswer = ({ path, fileUrl }: TaskCall, { file }: Medium, age: number): TaskAnswer => {
+const queryAnswer = (
+  { path, fileUrl }: TaskCall,
+  { file, credits }: Medium,
+  age: number,
+): TaskAnswer => {
   const isDone = age >= PROCESSED_UNTIL
   const state = isDone ? 'success' : age < QUEUED_UNTIL ? 'queueing' : 'processing'
   const id = path.split('/').at(-2) ?? ''
   const creations = isDone ? [creationOf(id, file, fileUrl)] : []
-  return { status: 200, json: { id, state, err_code: '', credits: 0, payload: '', creations } }
+  return { status: 200, json: { id, state, err_code: '', credits, payload: '', creations } }
 }
 const creationOf = (id: string, file: string, fileUrl: TaskCall['fileUrl']): Fields => {
   const url = fileUrl(file)

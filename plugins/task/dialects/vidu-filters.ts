@@ -30,6 +30,14 @@ const ENDPOINTS = [
   'reference2image',
   'text2audio',
   'audio-tts',
+  'timing2audio',
+  'extend',
+  'multiframe',
+  'lip-sync',
+  'upscale-new',
+  'template',
+  'template-story',
+  'trending-replicate',
 ] as const
 const FOLDER = '/ent/v2/'
 /** Values of one filter. */

@@ -1,4 +1,5 @@
-/** The images of requests of /ent/v2: in `images`, and in the `images` of each subject. Pure. */
+/** The images of requests of /ent/v2: in `images`, in those of each subject, and the frames of a
+ *  clip through several images. Pure. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { ImagePlaces } from '../../file-store/image-places.ts'
 import type { Fields } from '../task.ts'
@@ -16,9 +17,22 @@ const mapImages = (fields: Fields, at: string, replace: Replace): Fields => {
   return { ...fields, images: images.map(mapImage) }
 }
 
+/** A member that is one image. */
+const mapImage = (fields: Fields, name: string, at: string, replace: Replace): Fields =>
+  typeof fields[name] === 'string' ? { ...fields, [name]: replace(fields[name], at) } : fields
+const mapFrames = (fields: Fields, replace: Replace): Fields => {
+  const mapped = mapImage(fields, 'start_image', 'start_image', replace)
+  const { image_settings: segments } = mapped
+  if (!Array.isArray(segments)) return mapped
+  const mappedSegments = (segments as readonly Fields[]).map((segment, index) =>
+    mapImage(segment, 'key_image', `image_settings[${index}].key_image`, replace),
+  )
+  return { ...mapped, image_settings: mappedSegments }
+}
+
 export const viduImages: ImagePlaces<Fields> = {
   map(body, replace) {
-    const mapped = mapImages(body, 'images', replace)
+    const mapped = mapFrames(mapImages(body, 'images', replace), replace)
     const { subjects } = mapped
     if (!Array.isArray(subjects)) return mapped
     const mappedSubjects = (subjects as readonly Fields[]).map((subject, index) =>

@@ -86,8 +86,82 @@ const ECHOED_BY_TYPE: Readonly<Record<string, typeof ECHOED>> = {
     ['seed', 0],
     ['payload', ''],
   ],
+  timing2audio: [
+    ['duration', 0],
+    ['timing_prompts', []],
+    ['seed', 0],
+    ['payload', ''],
+  ],
+  extend: [
+    ['images', []],
+    ['prompt', ''],
+    ['duration', 0],
+    ['resolution', ''],
+    ['payload', ''],
+  ],
+  multiframe: [
+    ['start_image', ''],
+    ['image_settings', []],
+    ['resolution', ''],
+    ['payload', ''],
+  ],
+  'lip-sync': [['payload', '']],
+  'upscale-new': [
+    ['upscale_resolution', ''],
+    ['payload', ''],
+  ],
+  template: [
+    ['template', ''],
+    ['images', []],
+    ['prompt', ''],
+    ['seed', 0],
+    ['bgm', false],
+    ['payload', ''],
+  ],
+  'template-story': [
+    ['story', ''],
+    ['images', []],
+    ['payload', ''],
+  ],
+  'trending-replicate': [
+    ['images', []],
+    ['prompt', ''],
+    ['aspect_ratio', ''],
+    ['resolution', ''],
+    ['payload', ''],
+  ],
 }
+/** Members that a create echoes if the request has them. */
+const ECHOED_IF_SET = [
+  'bgm',
+  'audio',
+  'audio_type',
+  'subjects',
+  'video_url',
+  'video_creation_id',
+  'audio_url',
+  'text',
+  'speed',
+  'character_id',
+  'voice_id',
+  'volume',
+  'language',
+  'ref_photo_url',
+  'area',
+  'beast',
+  'remove_audio',
+]
 const SPEECH = 'audio-tts'
+/** Creates whose bodies have no seed. */
+const SEEDLESS: ReadonlySet<string> = new Set([
+  SPEECH,
+  'extend',
+  'multiframe',
+  'lip-sync',
+  'upscale-new',
+  'template-story',
+  'trending-replicate',
+])
 
 const create = (task: Task, { credits }: TaskContext): Fields => {
   const type = typeOf(task)
@@ -99,7 +173,7 @@ const create = (task: Task, { credits }: TaskContext): Fields => {
     state: STATES[task.state],
     model: task.model,
     ...echo(task.body, echoed ?? ECHOED),
-    ...optional(task.body, 'bgm', 'audio', 'audio_type', 'subjects'),
+    ...optional(task.body, ...ECHOED_IF_SET),
     created_at: timeOf(task.created),
     credits,
     ...(echoed ? {} : echo(task.body, TAIL)),
@@ -143,9 +217,10 @@ const instant = (query: URLSearchParams, name: string, fallback: number): number
 }
 
 const MAX_SEED = 2_147_483_647
-/** 0 and an absent seed mean a random one, which the client reads in the answer. */
+/** 0 and an absent seed mean a random one, which the client reads in the answer. No create gets a
+ *  seed whose body has none: the provider refuses members that it does not know. */
 const prepare = (body: Fields, path: string, random: number): Fields => {
-  if (path.endsWith(`/${SPEECH}`)) return body
+  if (SEEDLESS.has(path.replace(/^.*\//, ''))) return body
   const seed = Number(body.seed ?? 0)
   return { ...body, seed: seed === 0 ? 1 + Math.floor(random * (MAX_SEED - 1)) : seed }
 }

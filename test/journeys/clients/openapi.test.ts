@@ -85,6 +85,7 @@ const BOUND: readonly (readonly [operation: RegExp, members: RegExp, why: string
   [/ \/api\/user\/(info|self)$/, /^data\.used_quota$/, 'quota units, as line 38'],
   [/ \/api\/token\/balance$/, /^data\.(remaining|used|total)_quota$/, 'lines 46 to 48'],
   [/ \/ent\/v2\//, /(^|\.)credits$/, 'whole credits of tasks'],
+  [/ \/ent\/v2\/credits$/, /\.credit_(amount|remain)$/, 'whole credits, as of tasks'],
   [/ \/api\/keys/, /^data\.((remaining|used)_)?quota$/, 'quota units of keys, as line 38'],
   [/ \/api\/admin\/(keys|accounts\/show)/, /\.quota$/, 'quota units of keys, for operators'],
   [/ \/api\/admin\/accounts\/(credit|debit)$/, /^data\.(credit|debit)$/, 'the number of a row'],

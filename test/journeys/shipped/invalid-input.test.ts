@@ -69,6 +69,23 @@ const ROWS: Readonly<Record<string, Row>> = {
   '/ent/v2/reference2image': PROMPT,
   '/ent/v2/text2audio': PROMPT,
   '/ent/v2/audio-tts': { body: { text: 'hi', voice_setting_voice_id: 'a' }, wrong: { text: 7 } },
+  '/ent/v2/timing2audio': {
+    body: { timing_prompts: [{ from: 0, to: 1, prompt: 'rain' }] },
+    wrong: { timing_prompts: 'rain' },
+  },
+  '/ent/v2/extend': { body: { video_url: IMAGE }, wrong: { prompt: 7 } },
+  '/ent/v2/multiframe': {
+    body: { start_image: IMAGE, image_settings: [{ key_image: IMAGE }, { key_image: IMAGE }] },
+    wrong: { image_settings: IMAGE },
+  },
+  '/ent/v2/upscale-new': { body: { video_url: IMAGE }, wrong: { upscale_resolution: '9K' } },
+  '/ent/v2/lip-sync': { body: { video_url: IMAGE, text: 'hi' }, wrong: { text: 7 } },
+  '/ent/v2/trending-replicate': {
+    body: { video_url: IMAGE, images: [IMAGE] },
+    wrong: { images: IMAGE },
+  },
+  '/ent/v2/template': { body: { template: 'hugging', images: [IMAGE] }, wrong: { images: IMAGE } },
+  '/ent/v2/template-story': { body: { story: 'a', images: [IMAGE] }, wrong: { images: IMAGE } },
   '/mj/submit/imagine': PROMPT,
   '/mj-fast/mj/submit/imagine': PROMPT,
   '/mj-turbo/mj/submit/imagine': PROMPT,

@@ -18,6 +18,8 @@ const BODIES: Readonly<Record<string, object>> = {
   reference2video: { prompt: 'a cat', images: [IMAGE] },
   reference2image: { prompt: 'a cat', images: [IMAGE] },
   text2audio: { prompt: 'rain' },
+  extend: { video_url: IMAGE },
+  timing2audio: { timing_prompts: [{ from: 0, to: 1, prompt: 'rain' }] },
 }
 interface Line {
   readonly meter: string
@@ -35,6 +37,7 @@ const linesOf = (sheet: string, model: string): readonly Line[] =>
 const applies = (condition: string, facts: Facts): boolean => {
   const [, name = '', rest = ''] = /^(\w+) (.*)$/.exec(condition) ?? []
   if (rest === 'other') return true
+  if (rest.startsWith('>= ')) return Number(facts[name]) >= Number(rest.slice(3))
   if (rest.startsWith('> ')) return Number(facts[name]) > Number(rest.slice(2))
   return rest.replace('= ', '').split(' or ').includes(String(facts[name]))
 }
