@@ -7,10 +7,12 @@ import { modelsOf, unknownModelIn } from '../catalogue/configured.ts'
 import { plansIn } from '../ledger/plans/section.ts'
 import { runWhole } from '../operator/command-line.ts'
 import { OPERATIONS } from '../operator/table.ts'
+import { budgetsEntry } from './budgets.ts'
 import { type DeclaredAccount, readDocument } from './document.ts'
-import { type KnownNames, planOf, type Step } from './plan.ts'
+import { type KnownNames, planOf } from './plan.ts'
 import { commandForSecrets, fileForSecrets, type Secrets } from './secrets.ts'
 import { readSource } from './source.ts'
+import type { Step } from './step.ts'
 import { readStored } from './stored.ts'
 
 const fault = errors({
@@ -23,7 +25,7 @@ const fault = errors({
 export const applyCommand: SingleCommand = {
   arguments: 'FILE',
   summary:
-    'Changes accounts, their plans, members and API keys to match a file. Accounts that the file does not name stay.',
+    'Changes accounts, their plans, budgets, members and API keys to match a file. Accounts that the file does not name stay.',
   example: 'tollgate apply accounts.yaml --secrets secrets.jsonl',
   options: {
     'dry-run': {
@@ -33,7 +35,7 @@ export const applyCommand: SingleCommand = {
     prune: {
       type: 'boolean',
       summary:
-        'also remove what the file does not name: keys and members of its accounts, and other accounts of customers',
+        'also remove what the file does not name: keys, members and budgets of its accounts, and other accounts of customers',
     },
     'allow-empty': {
       type: 'boolean',
@@ -59,7 +61,8 @@ export const applyCommand: SingleCommand = {
     refuseDeletions(steps)
     const secrets = secretsIn(values, steps)
     try {
-      for (const step of steps) await take(step, host, secrets)
+      const made: NewKeys = new Map()
+      for (const step of steps) await take(step, host, made, secrets)
     } finally {
       secrets?.close()
     }
@@ -139,14 +142,19 @@ const operationOf = (name: string) => {
   if (!operation) throw new Error(`no operation ${name}`)
   return operation
 }
+/** The numbers of keys that were made, as `Step.newKey` names them. */
+type NewKeys = Map<string, Json>
 const take = async (
-  { operation, args, object }: Step,
+  { operation, args, object, newKey }: Step,
   host: HostBase,
+  made: NewKeys,
   secrets?: Secrets,
 ): Promise<void> => {
-  const row = (await runWhole(operationOf(operation), args, host)) as {
+  const key = newKey === undefined ? {} : { key: made.get(newKey) ?? null }
+  const row = (await runWhole(operationOf(operation), { ...args, ...key }, host)) as {
     readonly [name: string]: Json
   }
+  if (operation === 'keys create') made.set(`${args.account}/${args.name}`, row.id ?? null)
   const member = SECRETS.get(operation)
   if (member === undefined || !secrets) return
   const { id, account, name, [member]: secret } = row
@@ -161,7 +169,7 @@ const take = async (
 }
 
 export const exportAccounts: SingleCommand = {
-  summary: 'Prints accounts, members and API keys as the file that `apply` reads.',
+  summary: 'Prints accounts, members, API keys and budgets as the file that `apply` reads.',
   example: 'tollgate export accounts > accounts.yaml',
   async run(_, host) {
     const stored = await readStored(host, () => true)
@@ -186,18 +194,30 @@ const entryOf = ({
   plan,
   members,
   keys,
+  budgets,
 }: DeclaredAccount): object => ({
   ...(role !== 'customer' && { role }),
   ...(suspended && { suspended }),
   ...(overdraft !== '0' && { overdraft }),
   ...(limits && { limits }),
   ...(plan && { plan }),
-  ...(members.size > 0 && { members: Object.fromEntries(members) }),
+  ...budgetsEntry(budgets, 'account'),
+  ...(members.size > 0 && {
+    members: Object.fromEntries(
+      [...members].map(([name, role]) => {
+        const own = budgetsEntry(budgets, 'member', name)
+        return [name, own.budgets ? { role, ...own } : role]
+      }),
+    ),
+  }),
   ...(keys.size > 0 && {
     keys: Object.fromEntries(
       [...keys].map(([name, settings]) => [
         name,
-        Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null)),
+        {
+          ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null)),
+          ...budgetsEntry(budgets, 'key', name),
+        },
       ]),
     ),
   }),

@@ -3,6 +3,7 @@
 
 import { nearest } from '../../engine/config/nearest.ts'
 import {
+  anyOf,
   flag,
   map,
   object,
@@ -24,6 +25,7 @@ import { MEMBER } from '../operator/operations/members.ts'
 import { isoTime } from '../operator/rows.ts'
 import { validatorOf } from '../schema/compile.ts'
 import type { Limits, MemberView } from '../views.ts'
+import { BUDGETS, type DeclaredBudget, readBudgets } from './budgets.ts'
 import { Mistake, type Path } from './source.ts'
 
 /** The store may have names that operations do not give, such as those of identity providers: the
@@ -33,10 +35,18 @@ const MOST_NAMES = 10_000
 
 const KEY = object(
   'An API key; settings that are left out are removed.',
-  { ...KEY_SETTINGS, member: MEMBER },
+  { ...KEY_SETTINGS, member: MEMBER, budgets: BUDGETS },
   {
     dependentRequired: { quota_period: ['quota'] },
   },
+)
+const MEMBER_ENTRY = anyOf(
+  'A role, or a role and budgets.',
+  [
+    oneOf(undefined, ROLES, { type: 'string' }),
+    object('A member.', { role: required(oneOf('A role.', ROLES, {})), budgets: BUDGETS }, {}),
+  ],
+  {},
 )
 const ACCOUNT = object(
   'An account; settings that are left out are removed.',
@@ -58,12 +68,13 @@ const ACCOUNT = object(
       text('A name in `plans:`; null: none. Left out: the plan stays.', { pattern: NAME_PATTERN }),
     ),
     members: orElse(
-      map('Roles by the names of members.', oneOf('A role.', ROLES, {}), {
+      map('Roles by the names of members.', MEMBER_ENTRY, {
         ...NAMES,
         maxProperties: MOST_NAMES,
       }),
       {},
     ),
+    budgets: BUDGETS,
     keys: orElse(map('API keys by their names.', KEY, { ...NAMES, maxProperties: MOST_NAMES }), {}),
   },
   {},
@@ -89,8 +100,7 @@ export interface KeySettings {
   readonly quota: number | null
   readonly quota_period: 'day' | 'month' | null
 }
-export interface DeclaredAccount
-  extends Omit<ValueOf<typeof ACCOUNT>, 'overdraft' | 'limits' | 'plan' | 'members' | 'keys'> {
+export interface DeclaredAccount extends Pick<ValueOf<typeof ACCOUNT>, 'role' | 'suspended'> {
   /** Units of the currency as a decimal text. */
   readonly overdraft: string
   readonly limits: Limits | null
@@ -98,6 +108,8 @@ export interface DeclaredAccount
   readonly plan?: string | null | undefined
   readonly members: ReadonlyMap<string, MemberView['role']>
   readonly keys: ReadonlyMap<string, KeySettings>
+  /** Of the account, its members and its keys. */
+  readonly budgets: readonly DeclaredBudget[]
 }
 export type Declared = ReadonlyMap<string, DeclaredAccount>
 
@@ -113,14 +125,35 @@ export const readDocument = (document: Json, host: HostBase): Declared => {
         ...account,
         overdraft: moneyOf(account.overdraft, ['accounts', name, 'overdraft']),
         limits: account.limits ?? null,
-        members: new Map(Object.entries(account.members)),
+        members: new Map(
+          Object.entries(account.members).map(([member, entry]) => [member, roleIn(entry)]),
+        ),
         keys: new Map(
           Object.entries(account.keys).map(([key, settings]) => [key, keySettings(settings)]),
         ),
+        budgets: budgetsIn(account, ['accounts', name], host),
       },
     ]),
   )
 }
+type MemberEntry = ValueOf<typeof MEMBER_ENTRY>
+const roleIn = (entry: MemberEntry): MemberView['role'] =>
+  typeof entry === 'object' ? entry.role : entry
+const budgetsIn = (
+  { budgets, members, keys }: ValueOf<typeof ACCOUNT>,
+  path: Path,
+  host: HostBase,
+): readonly DeclaredBudget[] => [
+  ...readBudgets(budgets, { of: 'account' }, path, host),
+  ...Object.entries(members).flatMap(([owner, entry]) =>
+    typeof entry === 'object'
+      ? readBudgets(entry.budgets, { of: 'member', owner }, [...path, 'members', owner], host)
+      : [],
+  ),
+  ...Object.entries(keys).flatMap(([owner, key]) =>
+    readBudgets(key.budgets, { of: 'key', owner }, [...path, 'keys', owner], host),
+  ),
+]
 const moneyOf = (value: unknown, place: Path): string => {
   try {
     return printMoney(moneyIn(value, 'overdraft'))

@@ -4,21 +4,11 @@ import type { Json } from '../../engine/plugin.ts'
 import { ACCOUNT_NAME } from '../operator/arguments.ts'
 import { replacementOf } from '../operator/limits.ts'
 import type { Limits } from '../views.ts'
+import { budgetSteps } from './budgets.ts'
 import type { Declared, DeclaredAccount, KeySettings } from './document.ts'
 import { Mistake, type Path } from './source.ts'
+import type { Step } from './step.ts'
 import type { Stored, StoredAccount } from './stored.ts'
-
-/** An operation with its arguments. */
-export interface Step {
-  readonly operation: string
-  readonly args: { readonly [name: string]: Json }
-  /** The object that changes: `key app of acme`. */
-  readonly object: string
-  readonly before: string
-  readonly after: string
-  /** The operation would refuse it, as `after` says. */
-  readonly isRefused?: boolean
-}
 
 const NONE: StoredAccount = {
   id: 0,
@@ -30,6 +20,7 @@ const NONE: StoredAccount = {
   plan: null,
   members: new Map(),
   keys: new Map(),
+  budgets: [],
   numbers: new Map(),
   ambiguous: [],
 }
@@ -133,6 +124,12 @@ const accountSteps = (
     ),
     ...memberSteps({ name, account }, declared, before, prunes),
     ...keySteps({ name, account }, declared, before, prunes),
+    ...budgetSteps({ name, account, numbers: before.numbers }, declared.budgets, before.budgets, {
+      prunes,
+      stays: budget =>
+        budget.of === 'account' ||
+        declared[budget.of === 'key' ? 'keys' : 'members'].has(budget.owner),
+    }),
   ]
 }
 const stateOf = ({ suspended }: DeclaredAccount): string => (suspended ? 'suspended' : 'active')

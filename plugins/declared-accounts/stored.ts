@@ -4,10 +4,12 @@ import { TOKEN_PREFIX } from '../credentials/secret.ts'
 import { runWhole } from '../operator/command-line.ts'
 import { reasonsToKeep } from '../operator/money.ts'
 import { accountsList } from '../operator/operations/account-reads.ts'
+import { budgetsList } from '../operator/operations/budgets/list.ts'
 import { keysList } from '../operator/operations/key-reads.ts'
 import { membersList } from '../operator/operations/members.ts'
 import { plansList } from '../operator/operations/plans/operations.ts'
-import type { AccountRow, KeyView, MemberView, PlanView } from '../views.ts'
+import type { AccountRow, BudgetView, KeyView, MemberView, PlanView } from '../views.ts'
+import { storedBudgets } from './budgets.ts'
 import type { DeclaredAccount } from './document.ts'
 
 export interface StoredAccount extends DeclaredAccount {
@@ -54,8 +56,13 @@ export const readStored = async (
       : []
     const reasons = mayDelete && !isIncluded ? await reasonsToKeep(host.database, account.id) : []
     const keys = keysByAccount.get(name) ?? []
+    const budgets = isIncluded
+      ? await list<BudgetView>(budgetsList, { account: `${account.id}`, limit: 1_000 })
+      : []
+    const entry = storedAccount(account, members, keys)
     stored.set(name, {
-      ...storedAccount(account, members, keys),
+      ...entry,
+      budgets: storedBudgets(budgets, entry.numbers),
       plan: planNames.get(name) ?? null,
       reasonsToKeep: reasons,
     })
@@ -67,7 +74,7 @@ const storedAccount = (
   { id, role, state, overdraft, limits }: AccountRow,
   members: readonly MemberView[],
   keys: readonly KeyView[],
-): Omit<StoredAccount, 'plan' | 'reasonsToKeep'> => ({
+): Omit<StoredAccount, 'plan' | 'budgets' | 'reasonsToKeep'> => ({
   id,
   role: role === 'admin' ? 'admin' : 'customer',
   suspended: state === 'suspended',

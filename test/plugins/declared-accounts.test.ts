@@ -188,6 +188,67 @@ for (const { engine, database } of await startBoth(t, []))
       },
     )
 
+    await t.test('apply: budgets of accounts, members and keys, also of new keys', async t => {
+      const monthly = { amount: '500', per: 'month', zone: 'Europe/Berlin', alert_at: ['80%'] }
+      const declared = {
+        budgets: { monthly, daily: { amount: '20.5', per: 'day', at_limit: 'warn', shadow: true } },
+        members: {
+          bob: { role: 'owner', budgets: { seat: { amount: '5', per: 'week' } } },
+          eve: 'viewer',
+        },
+        keys: { ci: { budgets: { monthly: { amount: '1', per: 'life' } } }, web: {} },
+      }
+      t.match(await apply({ spender: declared }, '--dry-run'), { exit: 1, out: /budget monthly/ })
+      const { out, exit } = await apply({ spender: declared }, '--secrets', secrets)
+      t.equal(exit, 0)
+      for (const line of [
+        /budget monthly of account spender +none +\{"amount":"500".*"alert_at":\["80%"\]\}/,
+        /budget seat of member bob of spender +none/,
+        /budget monthly of key ci of spender +none +\{"amount":"1","per":"life"\}/,
+      ])
+        t.match(out, line)
+      const unchanged = { exit: 0, out: /^Nothing to change/ }
+      t.match(await apply({ spender: declared }), unchanged)
+      t.same((await exported()).spender, declared)
+      t.match(await apply(await exported(), '--prune'), unchanged)
+      const converted = { ...declared, budgets: { ...declared.budgets, daily: undefined } }
+      converted.budgets.monthly = { ...monthly, amount: 500 as never }
+      t.match(
+        await apply({ spender: converted }),
+        unchanged,
+        'an equal amount, and none is removed',
+      )
+      t.match(await apply({ spender: converted }, '--prune', '--dry-run'), {
+        out: /budget daily of account spender +\{.*"shadow":true\} +removed/,
+      })
+      const changed = {
+        ...declared,
+        budgets: { monthly: { ...monthly, amount: '600' } },
+        members: { bob: 'owner', eve: { role: 'viewer', budgets: declared.members.bob.budgets } },
+        keys: { ci: { budgets: { monthly: { amount: '2', per: 'life' } } } },
+      }
+      const all = await exported()
+      const pruned = await apply({ ...all, spender: changed }, '--prune')
+      t.match(pruned, { exit: 0, out: /budget seat of member bob of spender .*removed/ })
+      t.notMatch(pruned.out, /of key web/, 'budgets of a key that ends go with it')
+      t.same((await exported()).spender, {
+        ...changed,
+        keys: { ci: changed.keys.ci },
+      })
+      for (const [budgets, text] of [
+        [{ m: { amount: 0, per: 'day' } }, /budgets\.m\.amount: .*a budget is above 0/],
+        [{ m: { amount: 5, per: 'day', zone: 'Mars' } }, /:7:9: .*budgets\.m\.zone: /],
+        [{ m: { amount: 5, per: 'decade' } }, /per/],
+        [{ m: { amont: 5, per: 'day' } }, /mean "amount"\?|amount/],
+      ] as const) {
+        const { exit, err } = await apply({ spender: { ...changed, budgets } })
+        t.equal(exit, 2)
+        t.match(err, text)
+      }
+      const { spender: _, ...others } = all
+      t.match(await apply(others, '--prune'), { exit: 0 })
+    })
+
     await t.test('apply: what cannot be done is said before anything changes', async t => {
       const before = await exported()
       for (const [accounts, text] of [

@@ -69,15 +69,21 @@ const UNREADABLE = {
   used: null,
   resets: null,
 }
+const written = ({ amount, per, zone, atLimit, isShadow, alertAt }: Budget) => ({
+  amount: printMoney(amount),
+  per,
+  zone,
+  at_limit: atLimit,
+  shadow: isShadow,
+  alert_at: alertAt.map(share => `${share}%`),
+})
+/** Terms without mistakes as the view of their budget has them. */
+export const writtenTerms = (host: HostBase, terms: BudgetTerms): ReturnType<typeof written> =>
+  written(parseBudget({ name: '', of: 'account' }, JSON.stringify(terms), configuredCurrency(host)))
 const termsOf = (budget: Budget, row: Row, now: number) => {
   const { start, end } = windowOf(now, budget.per, budget.zone)
   return {
-    amount: printMoney(budget.amount),
-    per: budget.per,
-    zone: budget.zone,
-    at_limit: budget.atLimit,
-    shadow: budget.isShadow,
-    alert_at: budget.alertAt.map(share => `${share}%`),
+    ...written(budget),
     used: printMoney(Number(row.start) === start ? nanosOf(row.used) : 0n),
     resets: end === undefined ? null : printInstant(end, budget.zone),
   }
