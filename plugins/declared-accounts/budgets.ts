@@ -4,7 +4,7 @@ import { map, object, orElse, type ValueOf } from '../../engine/config/shape.ts'
 import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { TERMS } from '../ledger/budgets/section.ts'
 import { NAME_PATTERN } from '../ledger/budgets/terms.ts'
-import { checkTerms, rawOf, writtenTerms } from '../operator/operations/budgets/view.ts'
+import { checkTerms, fullTerms, rawOf } from '../operator/operations/budgets/view.ts'
 import type { BudgetView } from '../views.ts'
 import { Mistake, type Path } from './source.ts'
 import type { Step } from './step.ts'
@@ -24,7 +24,7 @@ export type DeclaredBudget = Owner & {
   readonly terms: Terms
   /** The same with every default and the amount in the currency of accounts: equal budgets are
    *  equal texts. Undefined: the row of the store cannot be read. */
-  readonly written: Terms | undefined
+  readonly full: Terms | undefined
 }
 
 /** Throws a Mistake. */
@@ -42,7 +42,7 @@ export const readBudgets = (
       const { param, message } = error as Fault
       throw new Mistake([...path, 'budgets', name, String(param)], message)
     }
-    return { ...owner, name, terms: terms as Terms, written: writtenTerms(host, terms) as Terms }
+    return { ...owner, name, terms: terms as Terms, full: fullTerms(host, terms) as Terms }
   })
 
 /** Those of the store. `numbers`: of the keys of the account, by name. */
@@ -56,7 +56,7 @@ export const storedBudgets = (
     if (source !== 'store' || of === 'tag') return []
     const { amount, per, zone, at_limit, shadow, alert_at } = budget
     const terms = { amount, per, zone, at_limit, shadow, alert_at } as Terms
-    const stored = { name, terms, written: problem === null ? terms : undefined }
+    const stored = { name, terms, full: problem === null ? terms : undefined }
     if (of === 'account') return [{ ...stored, of }]
     const ownerName = of === 'key' ? keys.get(owner ?? 0) : owner_name
     // Of a key that another key of its name hides, or of an identity provider.
@@ -113,7 +113,7 @@ export const budgetSteps = (
 }
 const textOf = (budget: DeclaredBudget | undefined): string => {
   if (!budget) return 'none'
-  return budget.written ? JSON.stringify(shortTerms(budget.written)) : 'cannot be read'
+  return budget.full ? JSON.stringify(shortTerms(budget.full)) : 'cannot be read'
 }
 
 const DEFAULTS: Terms = { zone: 'UTC', at_limit: 'refuse', shadow: false, alert_at: [] }
@@ -134,6 +134,6 @@ export const budgetsEntry = (
   const own = budgets.filter(
     each => each.of === of && (each.of === 'account' || each.owner === owner),
   )
-  const entries = own.flatMap(({ name, written }) => (written ? [[name, shortTerms(written)]] : []))
+  const entries = own.flatMap(({ name, full }) => (full ? [[name, shortTerms(full)]] : []))
   return entries.length > 0 ? { budgets: Object.fromEntries(entries) } : {}
 }

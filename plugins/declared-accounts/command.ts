@@ -61,8 +61,8 @@ export const applyCommand: SingleCommand = {
     refuseDeletions(steps)
     const secrets = secretsIn(values, steps)
     try {
-      const made: NewKeys = new Map()
-      for (const step of steps) await take(step, host, made, secrets)
+      const newKeys: NewKeys = new Map()
+      for (const step of steps) await take(step, host, newKeys, secrets)
     } finally {
       secrets?.close()
     }
@@ -142,19 +142,19 @@ const operationOf = (name: string) => {
   if (!operation) throw new Error(`no operation ${name}`)
   return operation
 }
-/** The numbers of keys that were made, as `Step.newKey` names them. */
+/** The numbers of keys that steps have created, as `Step.newKey` names them. */
 type NewKeys = Map<string, Json>
 const take = async (
   { operation, args, object, newKey }: Step,
   host: HostBase,
-  made: NewKeys,
+  newKeys: NewKeys,
   secrets?: Secrets,
 ): Promise<void> => {
-  const key = newKey === undefined ? {} : { key: made.get(newKey) ?? null }
+  const key = newKey === undefined ? {} : { key: newKeys.get(newKey) ?? null }
   const row = (await runWhole(operationOf(operation), { ...args, ...key }, host)) as {
     readonly [name: string]: Json
   }
-  if (operation === 'keys create') made.set(`${args.account}/${args.name}`, row.id ?? null)
+  if (operation === 'keys create') newKeys.set(`${args.account}/${args.name}`, row.id ?? null)
   const member = SECRETS.get(operation)
   if (member === undefined || !secrets) return
   const { id, account, name, [member]: secret } = row

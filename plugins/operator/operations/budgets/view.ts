@@ -69,7 +69,7 @@ const UNREADABLE = {
   used: null,
   resets: null,
 }
-const written = ({ amount, per, zone, atLimit, isShadow, alertAt }: Budget) => ({
+const fullTermsOf = ({ amount, per, zone, atLimit, isShadow, alertAt }: Budget) => ({
   amount: printMoney(amount),
   per,
   zone,
@@ -78,12 +78,14 @@ const written = ({ amount, per, zone, atLimit, isShadow, alertAt }: Budget) => (
   alert_at: alertAt.map(share => `${share}%`),
 })
 /** Terms without mistakes as the view of their budget has them. */
-export const writtenTerms = (host: HostBase, terms: BudgetTerms): ReturnType<typeof written> =>
-  written(parseBudget({ name: '', of: 'account' }, JSON.stringify(terms), configuredCurrency(host)))
+export const fullTerms = (host: HostBase, terms: BudgetTerms): ReturnType<typeof fullTermsOf> =>
+  fullTermsOf(
+    parseBudget({ name: '', of: 'account' }, JSON.stringify(terms), configuredCurrency(host)),
+  )
 const termsOf = (budget: Budget, row: Row, now: number) => {
   const { start, end } = windowOf(now, budget.per, budget.zone)
   return {
-    ...written(budget),
+    ...fullTermsOf(budget),
     used: printMoney(Number(row.start) === start ? nanosOf(row.used) : 0n),
     resets: end === undefined ? null : printInstant(end, budget.zone),
   }
