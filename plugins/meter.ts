@@ -164,7 +164,8 @@ interface MeterParts {
 }
 type ModelChange = Extract<Awaited<ReturnType<CallAdmission['admit']>>, { readonly model: string }>
 type ModelOrder = Omit<Parameters<CallAdmission['admit']>[1], 'account' | 'request'>
-/** Names the budgets that a call did not fit into. */
+/** The budgets that a call did not fit into, and their header. */
+const WARNED: Slot<string> = { name: 'budget warning' }
 const WARNING = 'x-tollgate-budget-warning'
 
 /** Whether headers of tiers were left out, which another model may price. */
@@ -227,7 +228,12 @@ class Meter implements Stage {
     const price = model && this.#priceOf(model.entry)
     if (!price) return null
     const dropped = exchange.slots.get(UNPRICED_TIERS)?.names
-    return { price: JSON.parse(price.rule.text), ...(dropped && { dropped }) }
+    const budgets = exchange.slots.get(WARNED)
+    return {
+      price: JSON.parse(price.rule.text),
+      ...(dropped && { dropped }),
+      ...(budgets !== undefined && { budgets }),
+    }
   }
   #priceOf(entry: string): Price | undefined {
     return applyOverride(this.#prices.of(entry), this.#override)
@@ -247,6 +253,7 @@ class Meter implements Stage {
     const admission = await this.#admission.admit(exchange, full)
     if ('model' in admission) return this.#changeModel(exchange, next, full, admission)
     const { call, estimator, warning, unpricedTools } = admission
+    if (warning !== undefined) exchange.slots.set(WARNED, warning)
     exchange.slots.set(METERED, order.price.rule.pricedMeters)
     if (exchange.kind === 'websocket') exchange.slots.set(CALL, call)
     else exchange.slots.set(HOLD, call)

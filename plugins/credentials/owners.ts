@@ -1,6 +1,6 @@
 /** Accounts, API keys and members as the owners of rows in other tables, such as windows of
  *  budgets. A row names its owner by `kind` and `owner`, a number. */
-import type { Value } from '../../engine/plugin.ts'
+import type { Sql, Value } from '../../engine/plugin.ts'
 import { withAccountNames } from './statements.ts'
 
 const columnOf = (column: string, of: { readonly account: string; readonly other: string }) =>
@@ -28,4 +28,9 @@ export const OWNERS = `SELECT 'account' AS kind, a.id AS owner FROM accounts a
 export const ownerParameters = (account: number, member: number | undefined): readonly Value[] => {
   const only = member ?? null
   return [account, only, account, only, only, account, only, only]
+}
+/** Of a key that is not revoked. Parameter: its number. */
+export const OWNER_OF_KEY: Sql = {
+  name: 'owner of key',
+  text: 'SELECT account, member FROM api_keys WHERE id = ? AND revoked IS NULL',
 }

@@ -13,6 +13,11 @@ import {
   writeWithRetry,
 } from './write-with-retry.ts'
 
+/** Nanos. */
+export interface Funds {
+  readonly available: bigint
+  readonly total: bigint
+}
 interface WaitingCall {
   readonly amount: bigint
   resolve(isTaken: boolean): void
@@ -60,6 +65,8 @@ export class BudgetLeases {
   readonly #returns = new Set<Promise<void>>()
   /** Counts the names of this process: an operation that began under one is void under the next. */
   generation = 0
+  /** Of wallets that the discarded writes of a trial would have changed. */
+  readonly trialFunds = new Map<number, Funds>()
   readonly #isOpen = (): boolean => !this.#closed
   #closed = false
 
@@ -240,8 +247,9 @@ export class BudgetLeases {
     if (generation === this.generation) this.give(wallet, grantedAmount)
   }
   async #trialGrant(wallet: number, least: bigint): Promise<bigint> {
-    const [row] = await this.#database.read(ROOM_IN, [wallet])
-    return nanosOf(row?.room) >= least ? least : 0n
+    const funds = this.trialFunds.get(wallet)
+    const [row] = funds ? [] : await this.#database.read(ROOM_IN, [wallet])
+    return (funds?.available ?? nanosOf(row?.room)) >= least ? least : 0n
   }
   /** Resolves when the free amount is returned, or its return has failed. */
   #returnFree(wallet: number, lease: Lease): Promise<void> | undefined {

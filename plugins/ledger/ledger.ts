@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Database, Log, Membership, Row, Statement } from '../../engine/plugin.ts'
-import { BudgetLeases } from './budget-leases.ts'
+import { BudgetLeases, type Funds } from './budget-leases.ts'
 import type { BudgetWindow } from './budgets/section.ts'
 import { settleCheckpoints } from './crash-settlement.ts'
 import { isCode } from './faults.ts'
@@ -25,11 +25,6 @@ export interface Payer {
   readonly counted?: readonly BudgetWindow[] | undefined
   /** The plan that pays first, and the part of the hold that it pays; the account has the rest. */
   readonly plan?: PlanPart | undefined
-}
-/** Nanos. */
-export interface Funds {
-  readonly available: bigint
-  readonly total: bigint
 }
 const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 const sumOf = (one: Funds, other: Funds): Funds => ({
@@ -184,6 +179,10 @@ export class Ledger {
   async returnUnused(wallet: number): Promise<void> {
     await this.#leases.returnUnused(wallet)
   }
+  /** For a trial, whose writes are discarded: the funds of a window that it would have opened. */
+  setTrialFunds(wallet: number, funds: Funds): void {
+    this.#leases.trialFunds.set(wallet, funds)
+  }
   /** Whether other processes may wait for the held money: then the hold needs a row. */
   isContended(payer: Payer): boolean {
     return walletsHeld(payer).some(wallet => this.#leases.isContended(wallet))
@@ -283,6 +282,8 @@ export class Ledger {
     this.#knownKeys.set(key, true)
   }
   async #fundsIn(wallet: number): Promise<Funds> {
+    const trial = this.#leases.trialFunds.get(wallet)
+    if (trial) return trial
     const [row] = await this.#database.read(ROOM_IN, [wallet])
     const available = nanosOf(row?.room) + this.#leases.free(wallet)
     return { available, total: nanosOf(row?.total) }

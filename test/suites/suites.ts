@@ -101,7 +101,7 @@ const CI_TESTS = [
   'plugins/ledger/model.property.test.ts',
   'plugins/ledger/{plans/{plans,purchase},quota-kind-single-row,reaped-process}.test.ts',
   'plugins/ledger/views/{served-by,usage-days}.test.ts',
-  'plugins/operator/{budgets,commands,key-imports,plans}.test.ts',
+  'plugins/operator/{budget-lists,budgets,commands,key-imports,plans}.test.ts',
   'plugins/notify/mails.test.ts',
   'plugins/observe/{call-sums,failed-calls,logs}.test.ts',
   'plugins/scim/provisioning.test.ts',

@@ -28,7 +28,7 @@ import type { PlanWindow } from '../plans/section.ts'
 import { isSpent, takeInOrder } from '../plans/take.ts'
 
 /** Output tokens below which a response is of no use. */
-const MIN_OUTPUT = 256
+export const MIN_OUTPUT = 256
 /** Attempts to reserve a part, since other calls may take it at the same time. */
 const ATTEMPTS = 3
 

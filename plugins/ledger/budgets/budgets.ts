@@ -5,12 +5,13 @@ import { configuredCurrency } from '../../billing/currency.ts'
 import type { Account, Tags } from '../../slots.ts'
 import { isCode } from '../faults.ts'
 import type { Ledger } from '../ledger.ts'
+import { nanosOf } from '../statements.ts'
 import { openWindowAs } from './open-window.ts'
 import { KINDS, numberOf, type Owner, ownerOf, windowOwner } from './owner.ts'
 import { FOLLOW_INTERVAL } from './row-follower.ts'
 import { type BudgetRowKey, BudgetRows, type RowSource, type SingleBudget } from './rows.ts'
 import { type Budget, type BudgetWindow, budgetsIn } from './section.ts'
-import { openWindow } from './tables.ts'
+import { openWindow, WINDOW_USE } from './tables.ts'
 import { windowOf } from './window.ts'
 
 type Windows = readonly BudgetWindow[]
@@ -28,7 +29,9 @@ interface Caller {
 
 export interface BudgetStore extends RowSource {
   readonly database: Pick<Database, 'write' | 'read'>
-  readonly ledger: Pick<Ledger, 'returnUnused'>
+  readonly ledger: Pick<Ledger, 'returnUnused' | 'setTrialFunds'>
+  /** Writes are discarded: windows are not opened. */
+  readonly isTrial?: boolean
 }
 
 /** A window to open. `change`: the last change of rows that its budget follows. */
@@ -151,7 +154,14 @@ export class Budgets {
         return openWindow({ ...row, wallet }, budget, change)
       },
     )
+    if (this.#store.isTrial) await this.#findTrialFunds(wallet, budget.amount)
     return { ...window, wallet, budget, owner }
+  }
+  async #findTrialFunds(wallet: number, amount: bigint): Promise<void> {
+    const { database, ledger } = this.#store
+    const [row] = await database.read(WINDOW_USE, [wallet])
+    const total = amount - nanosOf(row?.used)
+    ledger.setTrialFunds(wallet, { available: total - nanosOf(row?.reserved), total })
   }
 }
 const isIn = ({ start, end = Infinity }: BudgetWindow, at: number): boolean =>
@@ -162,7 +172,8 @@ export const sharedBudgets = (host: Host, ledger: Ledger): Budgets => {
   const { database, log } = host
   const budgets = host.share('budgets', host.config.hash, () => {
     const currency = configuredCurrency(host)
-    return new Budgets(budgetsIn(host), { database, log, ledger, currency })
+    const { isTrial } = host.config
+    return new Budgets(budgetsIn(host), { database, log, ledger, currency, isTrial })
   })
   host.job('budgets', FOLLOW_INTERVAL, () => budgets.follow(), { each: true }).wake()
   return budgets

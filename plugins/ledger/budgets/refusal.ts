@@ -2,7 +2,7 @@
 import { errors } from '../../../engine/errors.ts'
 import type { Fault } from '../../../engine/plugin.ts'
 import { printMoney, roundMoney } from '../../billing/money.ts'
-import type { Funds } from '../ledger.ts'
+import type { Funds } from '../budget-leases.ts'
 import { describeOwner } from './owner.ts'
 import type { BudgetWindow } from './section.ts'
 import { printInstant } from './window.ts'

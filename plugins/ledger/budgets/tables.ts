@@ -134,3 +134,5 @@ export const openWindow = (
     ...setAlerts(wallet, amount, alertAt),
   ]
 }
+/** Parameter: the wallet of a window. */
+export const WINDOW_USE = sql('use', 'SELECT used, reserved FROM wallets WHERE id = ?')

@@ -12,11 +12,19 @@ import {
   requestBoundsOf,
   requestFactsOf,
 } from '../../billing/request-bounds.ts'
-import { dearestFactsOf, missingPrices, quote } from '../../billing/worst-case.ts'
-import { isForEmbeddings, openAttributesOf } from '../../conversion/route-format.ts'
+import { coverableTokens, dearestFactsOf, missingPrices, quote } from '../../billing/worst-case.ts'
+import { isForEmbeddings, openAttributesOf, routeFormat } from '../../conversion/route-format.ts'
 import { withoutUnpricedTiers } from '../../conversion/unpriced-tiers.ts'
+import { MIN_OUTPUT } from '../admission/reserver.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
+import {
+  CALLER_OPTIONS,
+  callerIn,
+  describeBudgets,
+  type QuotedCost,
+  quoteBudgets,
+} from './quote-budgets.ts'
 
 /** Access to the configured models, which this folder does not read. */
 export interface Models {
@@ -42,11 +50,13 @@ const USAGE = 'Usage: tollgate quote METHOD PATH --body FILE'
 
 export const quoteCommand = (models: Models): Command => ({
   arguments: 'METHOD PATH',
-  summary: 'Shows the worst-case cost of a call, with the formula.',
+  summary:
+    'Shows the worst-case cost of a call, with the formula, and the budgets that it must fit into.',
   example: 'tollgate quote POST /v1/chat/completions --body request.json',
   options: {
     body: { type: 'string', value: 'FILE', summary: 'the file with the request' },
     at: { type: 'string', value: 'TIME', summary: 'when the call begins: 2030-01-31T23:30+08:00' },
+    ...CALLER_OPTIONS,
   },
   async run({ values, positionals: [method = '', path = ''] }, host) {
     try {
@@ -54,9 +64,18 @@ export const quoteCommand = (models: Models): Command => ({
         throw new QuoteError(EXIT.usage, `a path begins with "/": ${method} /${path}`)
       const match = host.match(method.toUpperCase(), path)
       const at = startOf(textOf(values.at))
-      return match.route
-        ? costOn(match.route, match, values.body, at, models, host)
-        : noRoute(match)
+      const caller = await callerIn(values, host)
+      if (!match.route) return noRoute(match)
+      const { cost, ...result } = costOn(match.route, match, values.body, at, models, host)
+      if (!caller || !cost) return result
+      const budgets = await quoteBudgets(host, caller, at, cost)
+      const { text, json } = result
+      const { currency } = models.prices(host)
+      return {
+        ...result,
+        text: `${text}${describeBudgets(budgets, currency.name)}`,
+        json: { ...json, budgets },
+      }
     } catch (error) {
       if (!(error instanceof QuoteError)) throw error
       process.stderr.write(`${error.message}\n`)
@@ -92,7 +111,7 @@ const costOn = (
   at: number,
   models: Models,
   host: HostBase,
-): CommandResult => {
+): CommandResult & { readonly cost?: QuotedCost } => {
   const prices = models.prices(host)
   const { name: currency } = prices.currency
   const summary = { route: route.name, currency, lacking: [], unpriced: [] }
@@ -117,7 +136,13 @@ const costOn = (
   if (price.rule.free) return nothing(`the model ${entry} is free`)
   // The messages of a WebSocket are unknown: assume the whole context of the model.
   const expandedBody = models.expandBody(route, name, body, host)
-  const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size, at, route)
+  const { cost, ...most } = mostOf(
+    price,
+    expandedBody,
+    isLive ? (price.context ?? 0) : size,
+    at,
+    route,
+  )
   const missing =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
   const freeTools =
@@ -126,6 +151,7 @@ const costOn = (
     text: `${most.most} ${currency} at most: ${most.formula}\n${freeTools}${missing}`,
     json: { ...summary, model: entry, ...most },
     exit: missing === '' ? EXIT.ok : EXIT.runTime,
+    cost,
   }
 }
 
@@ -134,7 +160,8 @@ const mostOf = (price: Price, body: Json, size: number, at: number, route: Route
   const sentBody = price.tierRule === 'pass' ? body : withoutUnpricedTiers(body, price.rule.tiers)
   const open = openAttributesOf({ route })
   const reportsSeconds = open.includes('seconds')
-  const { bounds } = requestBoundsOf(sentBody, size, price, 0, limits, { reportsSeconds })
+  const request = requestBoundsOf(sentBody, size, price, 0, limits, { reportsSeconds })
+  const { bounds } = request
   const facts = requestFactsOf(sentBody, at, price, open)
   const { heldFacts } = dearestFactsOf(facts, namedTiersOf({ body: sentBody }, price.rule), {
     rule: price.rule,
@@ -144,6 +171,13 @@ const mostOf = (price: Price, body: Json, size: number, at: number, route: Route
   const worstCost = quote(price.rule, bounds, heldFacts)
   const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
   return {
+    cost: {
+      nanos: worstCost.nanos,
+      coversPart: (nanos: bigint) =>
+        !request.isLimited &&
+        routeFormat({ route })?.outputLimit !== undefined &&
+        coverableTokens(price.rule, bounds, heldFacts, nanos) >= MIN_OUTPUT,
+    },
     most: printMoney(worstCost.nanos),
     formula: printFormula(worstCost.lines),
     lacking: missingMeters,
