@@ -29,4 +29,5 @@ export const fault = errors({
     },
   ],
   CALL_UNKNOWN: [400, "'%s' answers a tool call that is not in the conversation."],
+  CALL_OPEN: [400, "The tool call '%s' has no result in the conversation."],
 })

@@ -2,6 +2,7 @@
  *  that it cannot run, offers functions in place of free-text tools, and converts names. */
 import { fault } from '../formats/faults.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
+import { checkCalls, checkChoice, withoutRepeatedTools } from '../formats/hub/fit/calls.ts'
 import {
   fitContent,
   fitMediaKinds,
@@ -47,7 +48,10 @@ export const fitPrompt = (wholePrompt: Prompt, goal: Goal): FittedPrompt => {
 /** Values that the client's own provider may take and the target's refuses. */
 const fitValues = (prompt: Prompt, format: string, { facts: target, dropped }: Goal): Prompt => {
   const { thinking, previous, settings } = prompt
-  const fitted = fitMediaKinds(withoutEmptyMedia(prompt, dropped), target.traits.media)
+  const media = fitMediaKinds(withoutEmptyMedia(prompt, dropped), target.traits.media)
+  const fitted = withoutRepeatedTools(media, dropped)
+  checkChoice(fitted, dropped.nameOf('choice'))
+  checkCalls(fitted)
   const isContinued = previous !== undefined && format === 'openai-responses'
   if (!isContinued && isSilent(fitted.turns)) {
     const param = dropped.nameOf('turns')

@@ -40,7 +40,8 @@ const canSend = (tool: Tool, { format, runs }: Support): boolean => {
 const isOffered = (tool: Tool, choice: ToolChoice | undefined): boolean =>
   choice?.type !== 'some' || choice.names.some(name => namesOf(tool).includes(name))
 
-const namesOf = (tool: Tool): readonly string[] =>
+/** The names by which a choice may select the tool. */
+export const namesOf = (tool: Tool): readonly string[] =>
   tool.type === 'hosted' ? [tool.tool, tool.clientName] : [tool.name]
 export const clientNameOf = (tool: Tool): string =>
   tool.type === 'hosted' ? tool.clientName : tool.name

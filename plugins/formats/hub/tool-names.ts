@@ -74,7 +74,8 @@ const validName = (name: ToolName, rule: ToolNameRule): string => {
   const validText = joinedName.replace(rule.invalid, '_') || '_'
   return validText.length <= rule.maxLength ? validText : withDigest(validText, joinedName, rule)
 }
-const joinNames = ({ name, namespace }: ToolName): string => {
+/** The name of a tool with that of its group. */
+export const joinNames = ({ name, namespace }: ToolName): string => {
   if (namespace === undefined) return name
   return namespace.endsWith(SEPARATOR) ? namespace + name : namespace + SEPARATOR + name
 }

@@ -118,6 +118,12 @@ export const fillLastTurn = (turns: readonly Turn[]): readonly Turn[] => {
 }
 const isBlank = ({ content }: Turn): boolean =>
   content.every(each => each.type === 'text' && each.text.trim() === '')
-/** Whether nobody says anything: no turn but blank instructions. */
-export const isSilent = (turns: readonly Turn[]): boolean =>
-  turns.every(turn => turn.role === 'system' && isBlank(turn))
+/** Whether the conversation is empty: no turn but blank instructions, or instructions and thoughts,
+ *  which other providers do not get. */
+export const isSilent = (turns: readonly Turn[]): boolean => {
+  const spoken = turns.filter(
+    ({ content }) => content.length === 0 || content.some(({ type }) => type !== 'thought'),
+  )
+  const hasThoughts = spoken.length < turns.length
+  return spoken.every(turn => turn.role === 'system' && (hasThoughts || isBlank(turn)))
+}

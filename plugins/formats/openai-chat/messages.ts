@@ -52,6 +52,7 @@ export const readMessages = (body: Fields, dropped: DroppedFields): readonly Tur
     const read = lookUp(ROLES, String(message.role))
     if (!read) throw fault('MEMBER_VALUE', [`${at}.role`, 'unknown role'], { param: `${at}.role` })
     const turn = read(message, at, names)
+    const called = message.role === 'assistant' ? unansweredFunction(messages, index) : undefined
     // Audio of an earlier answer: only its provider knows it by this id.
     if (message.role === 'assistant' && isFields(message.audio)) dropped.add(`${at}.audio`)
     const last = turns.at(-1)
@@ -59,8 +60,27 @@ export const readMessages = (body: Fields, dropped: DroppedFields): readonly Tur
     if (last && isResults(last) && isResults(turn))
       turns[turns.length - 1] = { ...last, content: [...last.content, ...turn.content] }
     else turns.push(turn)
+    if (called !== undefined) turns.push({ role: 'user', content: [resultOf(called, called, [])] })
   })
   return turns
+}
+/** The function that the message calls, if no later message has its result: OpenAI takes that of
+ *  `function_call`, and other providers do not. */
+const unansweredFunction = (messages: readonly Json[], index: number): string | undefined => {
+  const name = calledFunction(messages[index])
+  if (name === undefined) return undefined
+  const next = messages
+    .slice(index + 1)
+    .find(
+      each =>
+        calledFunction(each) === name ||
+        (isFields(each) && each.role === 'function' && each.name === name),
+    )
+  return isFields(next) && next.role === 'function' ? undefined : name
+}
+const calledFunction = (message: Json | undefined): string | undefined => {
+  const call = isFields(message) ? message.function_call : undefined
+  return isFields(call) && typeof call.name === 'string' ? call.name : undefined
 }
 const isResults = ({ role, content }: Turn): boolean =>
   role === 'user' && content.length > 0 && content.every(({ type }) => type === 'result')
@@ -95,9 +115,12 @@ const ROLES: Readonly<Record<string, Reader>> = {
     const result = resultOf(id, names.get(id), readContent(message, at))
     return { role: 'user', content: [{ ...result, ...readCacheHint(message, at) }] }
   },
-  function: (message, at) => {
+  function: (message, at, names) => {
     const name = requireMember(textIn(message, 'name', `${at}.name`), `${at}.name`)
-    return { role: 'user', content: [resultOf(name, name, readContent(message, at))] }
+    const content = readContent(message, at)
+    // OpenAI takes a result without its call.
+    if (!names.has(name)) return { role: 'user', name, content }
+    return { role: 'user', content: [resultOf(name, name, content)] }
   },
 }
 const resultOf = (
