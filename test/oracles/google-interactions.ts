@@ -56,6 +56,8 @@ const tools: Rule = ({ body }) => {
     ...choices.filter(name => !names.includes(String(name))).map(name => `${name}: not offered`),
   ]
 }
+/** The SDK's `ImageContentMimeType`. */
+const IMAGES = /^image\/(?:png|jpeg|webp|heic|heif|gif|bmp|tiff)$/
 const MEDIA: ReadonlySet<unknown> = new Set(['image', 'audio', 'document', 'video'])
 const media: Rule = ({ body }) =>
   objectsIn(body.input, 'input').flatMap(([each, path]) => {
@@ -64,6 +66,10 @@ const media: Rule = ({ body }) =>
     return [
       ...when(!data && !uri, `${path}: no data`),
       ...when(data !== undefined && !type, `${path}: no type`),
+      ...when(
+        each.type === 'image' && type !== undefined && !IMAGES.test(asString(type)),
+        `${path}: ${type}`,
+      ),
       ...when(asString(uri).startsWith('http:'), `${path}: a URL without https`),
     ]
   })

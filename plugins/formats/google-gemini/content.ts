@@ -78,7 +78,8 @@ const writeSource = (media: Media): Fields => {
   const { source } = media
   if (source.type === 'data') {
     const mimeType = mimeFor(source.mime)
-    if (REFUSED.has(mimeType) || PACKED.test(mimeType)) throw unsupportedMedia(media, mimeType)
+    const isRefused = mimeType.startsWith('image/') && !IMAGES.has(mimeType)
+    if (isRefused || PACKED.test(mimeType)) throw unsupportedMedia(media, mimeType)
     return { inlineData: { mimeType, data: source.data } }
   }
   if (source.type === 'text') {
@@ -97,13 +98,13 @@ const writeSource = (media: Media): Fields => {
 }
 /** Files of other programs and archives, which Google refuses. */
 const PACKED = /^application\/(?:vnd\.|msword|octet-stream|(?:[\w-]+\+)?(?:g?zip|x-tar|x-7z))/
-/** Images that Google refuses. */
-const REFUSED: ReadonlySet<string> = new Set([
-  'image/gif',
-  'image/bmp',
-  'image/tiff',
-  'image/svg+xml',
-  'image/x-icon',
+/** The images that Google takes (ai.google.dev/gemini-api/docs/image-understanding). */
+const IMAGES: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/webp',
+  'image/heic',
+  'image/heif',
 ])
 /** Media types that Google names differently, or takes as text only. */
 const ALIASES: Readonly<Record<string, string>> = {

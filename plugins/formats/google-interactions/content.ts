@@ -121,7 +121,10 @@ const processingOf = ({ startOffset, endOffset, fps }: Fields): Fields =>
   omitUndefined({ type: 'static', start_offset: startOffset, end_offset: endOffset, fps })
 const addressOf = (media: Media, source: Source): Fields => {
   const { kind } = media
-  if (source.type === 'data') return { type: kind, data: source.data, mime_type: source.mime }
+  if (source.type === 'data') {
+    if (kind === 'image' && !IMAGES.has(source.mime)) throw unsupportedMedia(media, source.mime)
+    return { type: kind, data: source.data, mime_type: source.mime }
+  }
   if (source.type === 'text') {
     const base64 = Buffer.from(source.text).toString('base64')
     return { type: 'document', data: base64, mime_type: 'text/plain' }
@@ -133,6 +136,10 @@ const addressOf = (media: Media, source: Source): Fields => {
   const uri = source.type === 'url' ? source.url : source.file
   return omitUndefined({ type: kind, uri, mime_type: source.mime ?? mimeOfUrl(uri) })
 }
+/** The SDK's `ImageContentMimeType`. */
+const IMAGES: ReadonlySet<string> = new Set(
+  ['png', 'jpeg', 'webp', 'heic', 'heif', 'gif', 'bmp', 'tiff'].map(name => `image/${name}`),
+)
 const unsupportedMedia = ({ at, kind }: Media, what: string): Error =>
   fault('CONTENT_UNSUPPORTED', [at ?? kind, what], at === undefined ? {} : { param: at })
 

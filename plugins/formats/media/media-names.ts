@@ -39,7 +39,6 @@ const NAME_OF: Readonly<Record<string, string>> = Object.fromEntries(
 )
 /** Types that say nothing of the content. */
 const UNKNOWN: ReadonlySet<string> = new Set([
-  '',
   'application/octet-stream',
   'binary/octet-stream',
   'application/unknown',
@@ -51,7 +50,7 @@ const UNKNOWN: ReadonlySet<string> = new Set([
 export const mediaName = (type: string, base64 = ''): string => {
   const [plain = ''] = type.split(';', 1)
   const name = plain.trim().toLowerCase()
-  if (!UNKNOWN.has(name)) return lookUp(NAME_OF, name) ?? name
+  if (!UNKNOWN.has(name) && name.includes('/')) return lookUp(NAME_OF, name) ?? name
   const start = Buffer.from(base64.slice(0, DECISIVE_BYTES * 2), 'base64')
   return mediaTypeOf(start).type
 }

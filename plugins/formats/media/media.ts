@@ -13,10 +13,11 @@ export const parseDataUrl = (url: string): InlineSource | undefined => {
   if (comma < 0) return undefined
   const [mime = '', ...parameters] = url.slice(5, comma).split(';')
   const rest = url.slice(comma + 1)
-  const base64 = parameters.includes('base64')
-    ? rest
-    : Buffer.from(percentDecode(rest)).toString('base64')
-  return { type: 'data', data: base64, mime: mime === '' ? 'text/plain' : mime.toLowerCase() }
+  const isBase64 = parameters.includes('base64')
+  const base64 = isBase64 ? rest : Buffer.from(percentDecode(rest)).toString('base64')
+  // By RFC 2397 a URL without a type is text; clients that write base64 forgot the type.
+  const defaultType = isBase64 ? 'application/octet-stream' : 'text/plain'
+  return { type: 'data', data: base64, mime: mime === '' ? defaultType : mime.toLowerCase() }
 }
 const percentDecode = (text: string): string => {
   try {

@@ -15,6 +15,7 @@ import { type CacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Content, Media, Source, Text } from '../hub/content.ts'
 import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media/media.ts'
+import { checkOpenaiImage, unsupportedMedia } from '../media/openai-image.ts'
 
 /** `content` of a message: text or a list of parts. */
 export const readContent = (message: Fields, at: string): readonly (Text | Media)[] => {
@@ -134,10 +135,6 @@ export const writePart = (content: Content, { dropped, hint }: Writing): Fields 
   if (content.type === 'media') return { ...writeMedia(content), ...hint(content.cache) }
   throw fault('CONTENT_UNSUPPORTED', ['messages', `a ${content.type}`])
 }
-const unsupportedMedia = ({ at, kind, source }: Media) => {
-  const how = source.type === 'data' ? source.mime : `a ${kind} by its ${source.type}`
-  return fault('CONTENT_UNSUPPORTED', [at ?? 'messages', how], { param: at ?? 'messages' })
-}
 const AUDIO_FORMATS: Readonly<Record<string, string>> = {
   'audio/wav': 'wav',
   'audio/x-wav': 'wav',
@@ -148,6 +145,7 @@ const AUDIO_FORMATS: Readonly<Record<string, string>> = {
 const writeMedia = (media: Media): Fields => {
   const { kind, source, detail, name } = media
   if (kind === 'image' && (source.type === 'data' || source.type === 'url')) {
+    checkOpenaiImage(media, 'messages')
     const url = source.type === 'url' ? source.url : dataUrl(source)
     return { type: 'image_url', image_url: omitUndefined({ url, detail }) }
   }
@@ -157,14 +155,14 @@ const writeMedia = (media: Media): Fields => {
       return { type: 'input_audio', input_audio: { data: source.data, format } }
   }
   if (kind === 'document') return writeDocument(media, name)
-  throw unsupportedMedia(media)
+  throw unsupportedMedia(media, 'messages')
 }
 const writeDocument = (media: Media, name: string | undefined): Fields => {
   const { source } = media
   if (source.type === 'text') return { type: 'text', text: source.text }
   if (source.type === 'file' && source.origin === OPENAI_FILES)
     return { type: 'file', file: { file_id: source.file } }
-  if (source.type !== 'data') throw unsupportedMedia(media)
+  if (source.type !== 'data') throw unsupportedMedia(media, 'messages')
   const filename = name ?? source.filename ?? 'document.pdf'
   return { type: 'file', file: { filename, file_data: dataUrl(source) } }
 }

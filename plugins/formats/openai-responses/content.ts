@@ -12,6 +12,7 @@ import {
 import { type CacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { Media, Source, Text } from '../hub/content.ts'
 import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media/media.ts'
+import { checkOpenaiImage, isWebUrl, unsupportedMedia } from '../media/openai-image.ts'
 
 // ---------------------------------------------------------------- read
 
@@ -127,6 +128,7 @@ const MEDIA_NAMES: Readonly<Record<Media['kind'], string>> = {
 }
 const writeImage = (media: Media): Fields => {
   const { source } = media
+  checkOpenaiImage(media, 'input')
   const member =
     source.type === 'url'
       ? { image_url: source.url }
@@ -138,7 +140,10 @@ const writeImage = (media: Media): Fields => {
 const writeDocument = (media: Media): Fields => {
   const { source, name } = media
   if (source.type === 'text') return { type: 'input_text', text: source.text }
-  if (source.type === 'url') return { type: 'input_file', file_url: source.url }
+  if (source.type === 'url') {
+    if (!isWebUrl(source.url)) throw unsupportedMedia(media, 'input')
+    return { type: 'input_file', file_url: source.url }
+  }
   if (source.type === 'file') return { type: 'input_file', file_id: ownFile(media) }
   const { mime, filename } = source
   return omitUndefined({

@@ -62,11 +62,14 @@ const withName = <Part extends Text | Media>(part: Part): Part => {
   const { source } = part
   if (source.type === 'text' || source.mime === undefined) return part
   const mime = mediaName(source.mime, source.type === 'data' ? source.data : '')
-  if (mime === source.mime) return part
-  // A type that said nothing may have been taken for a document.
-  const kind = part.kind === 'document' ? kindOfMime(mime) : part.kind
+  const kind = kindOf(part.kind, mime)
+  if (mime === source.mime && kind === part.kind) return part
   return { ...part, kind, source: { ...source, mime } }
 }
+/** The type of the data decides, whatever kind of part the client has put it into. */
+const kindOf = (kind: Media['kind'], mime: string): Media['kind'] =>
+  kind === 'document' || TELLING_TYPE.test(mime) ? kindOfMime(mime) : kind
+const TELLING_TYPE = /^(?:(?:image|audio|video|text)\/|application\/(?:pdf|json)$)/
 
 /** System turns of most formats hold text alone: their media follow as a turn of the user. */
 export const withoutSystemMedia = (prompt: Prompt): Prompt => {
