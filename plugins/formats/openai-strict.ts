@@ -49,6 +49,10 @@ const close = (schema: Json, walk: Walk): Json => {
   return { ...result, properties: result.properties ?? {}, required: result.required ?? [] }
 }
 
+/** The name of a schema in the characters that OpenAI takes. */
+export const schemaName = (name = 'answer'): string =>
+  name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'answer'
+
 /** A schema and its `strict`, as OpenAI's formats send them. `strict` without a schema that it
  *  accepts is reported as dropped by this name. */
 export const strictly = (

@@ -68,8 +68,11 @@ export class TurnsReader {
   #readPart(part: RequestObject, contents: Content[]): void {
     const signature = part.text('thoughtSignature')
     const payload = signature === undefined ? undefined : decodePayload(NAME, signature)
-    const key = KINDS.find(each => part.has(each))
-    if (key !== undefined) this.#readKind(key, part, payload, contents)
+    const keys = KINDS.filter(each => part.has(each) && (each !== 'text' || part.text(each) !== ''))
+    // Google's types allow one kind of data. The signature of a text with a call is the call's.
+    const last = keys.at(-1) ?? (part.has('text') ? 'text' : undefined)
+    for (const key of keys.slice(0, -1)) this.#readKind(key, part, undefined, contents)
+    if (last !== undefined) this.#readKind(last, part, payload, contents)
     else if (payload) contents.push({ type: 'thought', text: '', payload })
     else throw valueFault(part.path, `expected one of ${KINDS.join(', ')}`)
     part.reportUnread(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
@@ -87,7 +90,11 @@ export class TurnsReader {
     else if (key === 'functionCall')
       contents.push(...contentOfCall(this.#readCall(object, payload)))
     else if (key === 'functionResponse') contents.push(this.#readResult(object))
-    else addHostedCall(contents, key, object, withoutForeign(part.fields, payload))
+    else {
+      // A text beside it has been read as one of its own.
+      const { text: _, ...own } = part.fields
+      addHostedCall(contents, key, object, withoutForeign(own, payload))
+    }
   }
   #readCall(object: RequestObject, payload: OpaquePayload | undefined): Call {
     const name = object.requiredText('name')

@@ -89,6 +89,12 @@ const copyKeyword =
   (schema, value) => {
     schema[word] = value
   }
+/** Google's counts have 64 bits, which its JSON writes as texts. */
+const copyCount =
+  (word: string): Rule =>
+  (schema, value) => {
+    schema[word] = typeof value === 'number' ? String(value) : value
+  }
 const describe = (schema: OpenApi, sentence: string): void => {
   schema.description = schema.description ? `${schema.description} ${sentence}` : sentence
 }
@@ -175,21 +181,15 @@ const RULES: Readonly<Record<string, Rule>> = {
     else describe(schema, `Format: ${value}.`)
   },
   ...Object.fromEntries(
-    [
-      'title',
-      'nullable',
-      'required',
-      'minItems',
-      'maxItems',
-      'minLength',
-      'maxLength',
-      'minimum',
-      'maximum',
-      'pattern',
-      'default',
-      'minProperties',
-      'maxProperties',
-    ].map(word => [word, copyKeyword(word)]),
+    ['title', 'nullable', 'required', 'minimum', 'maximum', 'pattern', 'default'].map(word => [
+      word,
+      copyKeyword(word),
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'].map(
+      word => [word, copyCount(word)],
+    ),
   ),
 }
 /** Keywords that constrain nothing, or that Google implies. */

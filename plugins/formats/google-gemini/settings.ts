@@ -129,6 +129,11 @@ const WRITERS: Readonly<Record<string, Write>> = {
   audio: (value, { dropped }) => {
     if (!isFields(value)) return undefined
     const { voice, ...rest } = value
+    if (isFields(voice)) {
+      // A voice that its client made at another provider.
+      dropped.add('audio')
+      return undefined
+    }
     if (typeof voice !== 'string') return value
     for (const key in rest) if (rest[key] !== 'pcm16') dropped.add(`audio.${key}`)
     return { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } }

@@ -65,11 +65,14 @@ export const writeThinking = (
   // A model with a minimum budget cannot stop, nor can one whose lowest level is above MINIMAL.
   const alwaysThinks = mode === 'level' ? level !== 'MINIMAL' : minBudget > 0
   if (isOff && alwaysThinks) dropped.add('thinking')
-  const amount =
-    mode === 'level'
-      ? { thinkingLevel: level }
-      : { thinkingBudget: budgetOf(thinking, traits, limit) }
-  return omitUndefined({ ...amount, includeThoughts: thinking.show })
+  if (mode === 'level')
+    return omitUndefined({ thinkingLevel: level, includeThoughts: thinking.show })
+  const thinkingBudget = budgetOf(thinking, traits, limit)
+  // Google refuses to show thoughts that there are none of.
+  return omitUndefined({
+    thinkingBudget,
+    includeThoughts: thinkingBudget === 0 ? undefined : thinking.show,
+  })
 }
 const levelOf = ({ mode, effort, budget }: Thinking): string | undefined => {
   if (mode === 'off') return 'MINIMAL'

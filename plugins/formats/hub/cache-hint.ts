@@ -49,7 +49,7 @@ const MIN_TRAILING = 1
 
 /** Leaves at most `most` hints: of the tools and the system prompt the last ones, and of the
  *  conversation the last ones, where the next turn finds what this one has cached. A long time
- *  behind a short one, which providers refuse, becomes short. */
+ *  behind a short one, which providers refuse, becomes short, and so does an unknown one. */
 export const fitHints = (prompt: Prompt, most: number, dropped: DroppedFields): Prompt => {
   const leading = hintsIn([...prompt.tools, ...contentsOf(prompt, true)])
   const trailing = hintsIn(contentsOf(prompt, false))
@@ -60,7 +60,8 @@ export const fitHints = (prompt: Prompt, most: number, dropped: DroppedFields): 
   const fitted = new Map<Cache, Cache>()
   let isShort = false
   for (const hint of [...lastOf(leading, free - atEnd), ...lastOf(trailing, atEnd)]) {
-    fitted.set(hint, isShort && lastsLong(hint) ? { ...hint, ttl: '5m' } : hint)
+    const isChanged = lastsLong(hint) ? isShort : hint.ttl !== undefined
+    fitted.set(hint, isChanged ? { ...hint, ttl: '5m' } : hint)
     isShort ||= !lastsLong(hint)
   }
   const fit = <T extends Tool | Content>(each: T): T => {

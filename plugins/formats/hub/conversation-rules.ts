@@ -101,6 +101,6 @@ export const resumesWithoutThought = ({ turns }: Prompt, origin: string): boolea
     .slice(last + 1)
     .some(({ content }) => content.some(({ type }) => type === 'result'))
   if (last < 0 || !hasResult) return false
-  const first = turns[last]?.content.find(({ type }) => type === 'thought' || type === 'call')
+  const first = turns[last]?.content.find(each => each.type !== 'text' || each.text.trim() !== '')
   return !(first?.type === 'thought' && first.payload?.origin === origin)
 }

@@ -19,7 +19,7 @@ import { objectSchema } from '../hub/root-schema.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
 import { nullFacts } from '../json/null-members.ts'
-import { strictly } from '../openai-strict.ts'
+import { schemaName, strictly } from '../openai-strict.ts'
 
 /** Null members that the types of the provider permit, and members with the client's data. */
 export const NULLS = nullFacts(
@@ -119,6 +119,11 @@ const MAX_STOPS = 4
 const WRITERS: Readonly<Partial<Record<keyof Settings, Writer>>> = {
   user: shortenForOpenai,
   cacheKey: shortenForOpenai,
+  cacheOptions: (value, dropped) => {
+    const { mode, ttl, ...others } = isFields(value) ? value : {}
+    for (const name in others) dropped.add(`prompt_cache_options.${name}`)
+    return omitUndefined({ mode, ttl })
+  },
   stops: (value, dropped) => {
     if (!Array.isArray(value) || value.length <= MAX_STOPS) return value
     dropped.add('stops')
@@ -197,7 +202,8 @@ export const readForm = (body: Fields): Form | undefined => {
 }
 export const writeForm = (form: Form, dropped: DroppedFields): Fields => {
   if (form.type === 'json') return { type: 'json_object' }
-  const { name = 'answer', description } = form
+  const { description } = form
+  const name = schemaName(form.name)
   const { schema, strict } = strictly(objectSchema(form.schema), form.strict, 'form', dropped)
   return { type: 'json_schema', json_schema: omitUndefined({ name, description, schema, strict }) }
 }

@@ -6,7 +6,7 @@ import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
 import { objectSchema } from '../hub/root-schema.ts'
 import { SAMPLING, withoutSampling } from '../hub/sampling.ts'
-import { strictly } from '../openai-strict.ts'
+import { schemaName, strictly } from '../openai-strict.ts'
 import {
   INCLUDE_LOGPROBS,
   INCLUDE_THOUGHTS,
@@ -25,8 +25,7 @@ export const writeSettings = (
   const settings = withoutSampling(prompt.settings, SAMPLING, target, dropped)
   for (const [name, value] of Object.entries(settings) as [keyof Settings, Json][]) {
     const key = (name === 'user' && user) || PLAIN_SETTINGS[name]?.[0]
-    if (name === 'tier' && !TIERS.has(value)) dropped.add(name)
-    else if (key !== undefined) body[key] = VALUE_RULES[name]?.(value) ?? value
+    if (key !== undefined) body[key] = VALUE_RULES[name]?.(value) ?? value
     else if (!(name in SETTING_NAMES) && !isDefault(name, value)) dropped.add(name)
   }
   const { answer, conversation } = prompt.previous ?? {}
@@ -47,7 +46,6 @@ export const writeSettings = (
     reasoning,
   })
 }
-const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast'])
 
 /** The provider rejects smaller token limits. */
 const MIN_TOKENS = 16
@@ -78,7 +76,8 @@ const writeText = (
 }
 const writeForm = (form: Form, dropped: DroppedFields): Fields => {
   if (form.type === 'json') return { type: 'json_object' }
-  const { name = 'answer', description } = form
+  const { description } = form
+  const name = schemaName(form.name)
   const { schema, strict = false } = strictly(
     objectSchema(form.schema),
     form.strict,

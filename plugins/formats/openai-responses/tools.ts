@@ -343,7 +343,11 @@ const writeChoice = (choice: ToolChoice, tools: readonly Tool[]): Json => {
   if (choice.type === 'tool') {
     const { name, namespace, serverTool } = choice
     const member = serverTool === undefined ? {} : { name: serverTool }
-    return omitUndefined({ ...choiceOf(name, tools), ...member, namespace })
+    const selected = choiceOf(name, tools)
+    // No single choice has this name; a list of one does.
+    if (selected.type === 'web_search')
+      return { type: 'allowed_tools', mode: 'required', tools: [selected] }
+    return omitUndefined({ ...selected, ...member, namespace })
   }
   if (choice.type !== 'some') return choice.type
   const { mode, names } = choice

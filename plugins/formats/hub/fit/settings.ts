@@ -1,4 +1,5 @@
 /** Brings settings of another format into the ranges that a target's format takes. Pure. */
+import { usualName } from '../../tiers.ts'
 import type { DroppedFields } from '../codec.ts'
 import type { Settings } from '../prompt.ts'
 
@@ -61,6 +62,7 @@ export const fitSettings = (
     else result[name] = fitted
   }
   fitStops(settings, result, dropped)
+  if (format.startsWith('openai')) fitTier(settings, result, dropped)
   // Every provider demands the switch beside the number.
   if (settings.alternatives !== undefined && settings.logprobs !== true) {
     if (settings.alternatives !== 0) dropped.add('alternatives')
@@ -74,6 +76,24 @@ const within = (value: number, range: Range): number | undefined => {
   const fitted = Math.min(Math.max(whole, least), most)
   return isExact && fitted !== value ? undefined : fitted
 }
+/** A tier of another provider gets OpenAI's name of it; one that OpenAI lacks is left out. */
+const fitTier = ({ tier }: Settings, result: { tier?: unknown }, dropped: DroppedFields): void => {
+  if (tier === undefined || OPENAI_TIERS.has(tier)) return
+  const usual = usualName('service_tier', tier)
+  if (OPENAI_TIERS.has(usual)) result.tier = usual
+  else {
+    dropped.add('tier')
+    delete result.tier
+  }
+}
+const OPENAI_TIERS: ReadonlySet<string> = new Set([
+  'auto',
+  'default',
+  'flex',
+  'scale',
+  'priority',
+  'fast',
+])
 /** An empty text stops nothing, and some providers refuse it. */
 const fitStops = (
   { stops }: Settings,
