@@ -1,6 +1,6 @@
 /** Providers' refusals, as a program: a request is judged by the types of the provider's SDK
  *  and by the rules that types do not say. */
-import { asObject, asString } from '../helpers/formats/loose-json.ts'
+import { asList, asObject, asString, type LooseObject } from '../helpers/formats/loose-json.ts'
 import { createRequestValidator } from '../helpers/formats/sdk-validator.ts'
 import { MESSAGES_RULES } from './anthropic-messages.ts'
 import { CONVERSE_RULES } from './bedrock-converse.ts'
@@ -41,7 +41,13 @@ const typeErrorIn = (format: string, isCompatible: boolean, body: unknown): stri
   const validator =
     validators.get(key) ?? createRequestValidator(format, isCompatible ? COMPATIBLE : [])
   validators.set(key, validator)
-  return validator(body)
+  return validator(format === 'anthropic-messages' ? withoutServers(asObject(body)) : body)
+}
+/** MCP servers are a beta, which the types do not have; the rule `betas` judges its header. */
+const withoutServers = ({ mcp_servers: servers, ...body }: LooseObject): LooseObject => {
+  if (servers === undefined) return body
+  const tools = asList(body.tools).filter(({ type }) => type !== 'mcp_toolset')
+  return { ...body, tools: tools.length > 0 ? tools : undefined }
 }
 
 /** The provider's refusals of a request of this format; an empty list if it takes it. */

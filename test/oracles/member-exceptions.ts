@@ -47,6 +47,14 @@ export const MEMBER_EXCEPTIONS: readonly MemberException[] = [
     reason: 'what belongs together in a history: a call and its result are replayed',
   },
   {
+    member: /^google-gemini contents\[\]\.parts\[\]\.(?:toolResponse|executableCode)\.id ->/,
+    reason: 'the same at generateContent',
+  },
+  {
+    member: /^google-gemini .*fileData\.mimeType ->/,
+    reason: 'the sample is the type that the extension of its URL says',
+  },
+  {
     member: /^google-interactions .*\.search_suggestions ->/,
     reason: 'what a client of a history was to show: the search is replayed',
   },

@@ -25,6 +25,8 @@ const CASES: readonly (readonly [LooseObject, string, LooseObject, string])[] = 
     { inferenceConfig: { maxTokens: 1 } },
     'max_tokens',
   ],
+  [{ service_tier: 'on_demand' }, 'openai-responses/gpt', { service_tier: 'default' }, ''],
+  [{ service_tier: 'batch' }, 'openai-responses/gpt', { service_tier: undefined }, 'service_tier'],
   [{ max_tokens: 9.5 }, CLAUDE, { max_tokens: 9 }, 'max_tokens'],
   [{ stop: ['', 'a'] }, GEMINI, { generationConfig: { stopSequences: ['a'] } }, 'stop'],
   [{ stop: '' }, GEMINI, { generationConfig: undefined }, 'stop'],

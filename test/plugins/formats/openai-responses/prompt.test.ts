@@ -75,7 +75,6 @@ t.test('responses encoder: adjusts values that the provider would reject', async
   t.match(body.safety_identifier, /^[\w-]{43}$/)
   t.equal(body.prompt_cache_key, body.safety_identifier, 'the digest is stable')
   t.same(encodeRequest({ settings: { tier: 'flex' } }).body.service_tier, 'flex')
-  t.same(encodeRequest({ settings: { tier: 'batch' } }).dropped, ['tier'])
   t.notOk('tool_choice' in encodeRequest({ choice: { type: 'required' } }).body)
 })
 t.test('responses encoder: drops sampling settings by trait (edge 27)', async t => {
