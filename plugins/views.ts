@@ -528,6 +528,8 @@ export type AccountStatement = {
 /** The answer to a redeemed code. */
 export type Redeemed = {
   readonly credited: string
+  /** The plan that the account has got. */
+  readonly plan: string | null
   /** The account redeemed it before: nothing changed. */
   readonly repeated: boolean
   readonly balance: string
@@ -546,6 +548,9 @@ export type CreditRow = {
 export type CodeRow = {
   readonly id: string
   readonly amount: string
+  /** The plan that it gives, and for how long; null: none, or without an end. */
+  readonly plan: string | null
+  readonly lasts: string | null
   readonly state: 'open' | 'redeemed' | 'revoked' | 'expired'
   readonly note: string
   readonly created: string
@@ -560,6 +565,8 @@ export type PaymentRow = {
   readonly account: string
   readonly reference: string
   readonly amount: string
+  /** The plan that it paid for; null: it is credit. */
+  readonly plan: string | null
   /** It had been credited before. */
   readonly repeated: boolean
   readonly balance: string

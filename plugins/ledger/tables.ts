@@ -7,7 +7,7 @@ import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { BUDGET_ALERT_TABLES } from './budgets/alert-tables.ts'
 import { BUDGET_ROW_TABLES } from './budgets/rows.ts'
 import { BUDGET_TABLES } from './budgets/tables.ts'
-import { PAYMENT_TABLES } from './payments/tables.ts'
+import { PAYMENT_TABLES, PLAN_CODES } from './payments/tables.ts'
 import { PLAN_PAYMENT_TABLES, planTables } from './plans/tables.ts'
 import { TAG_SUMS } from './views/tag-days.ts'
 import {
@@ -357,4 +357,5 @@ export const migrations: readonly Migration[] = [
   { number: 23, ...planTables({ settled: SETTLED_OR_KEPT, released: RELEASED_KEPT }) },
   { number: 24, ...TAG_SUMS },
   { number: 25, text: PLAN_PAYMENT_TABLES },
+  { number: 26, ...PLAN_CODES },
 ]

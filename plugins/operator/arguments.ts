@@ -10,7 +10,8 @@ export const ANY_ACCOUNT = reading(
   String,
 )
 export const ACCOUNT = required(ANY_ACCOUNT)
-export const PLAN = required(text('The name of a plan in `plans:`.', { pattern: NAME_PATTERN }))
+export const ANY_PLAN = text('The name of a plan in `plans:`.', { pattern: NAME_PATTERN })
+export const PLAN = required(ANY_PLAN)
 /** As changes name it. */
 export const objectOf = ({ id }: { readonly id: number }): string => `account ${id}`
 export const ACCOUNT_NAME = text('1 to 64 letters, digits, spaces and . _ @ + -.', {
@@ -32,11 +33,10 @@ export const LIMIT = integer('How many rows a page has, 1 to 1,000; 100 by defau
 export const CURSOR = text('`next` of the page before.', { maxLength: 256 })
 
 /** The argument `amount`. Reads nanos. */
-export const amount = (description: string) =>
-  required(
-    reading(ofTypes(description, ['string', 'number'], { maxLength: 24 }), value =>
-      moneyIn(value, 'amount'),
-    ),
+export const amount = (description: string) => required(anyAmount(description))
+export const anyAmount = (description: string) =>
+  reading(ofTypes(description, ['string', 'number'], { maxLength: 24 }), value =>
+    moneyIn(value, 'amount'),
   )
 
 export const NOTE = text('The reason, for the ledger.', {

@@ -149,6 +149,8 @@ export const PLAN_OFFER = {
 export const CODE_COLUMNS = {
   id: text,
   amount: MONEY,
+  plan: described('The plan that it gives.', nullable(text)),
+  lasts: described('For how long, such as 30d; null: without an end.', nullable(text)),
   state: oneOf('open', 'redeemed', 'revoked', 'expired'),
   note: text,
   created: time,

@@ -655,6 +655,9 @@ const TEXTS = {
   ],
   'plan.cancelled': ['Plan {plan} is not renewed', '套餐 {plan} 不再续订'],
   'state.unpaid': ['ended: balance too low', '余额不足，已结束'],
+  'redeem.plan': ['You have the plan {plan} now', '您已获得套餐 {plan}'],
+  'codes.lasts': ['How long the plan is given', '套餐时长'],
+  'codes.lasts.help': ['Such as 30d. Empty: without an end.', '例如 30d；留空则无期限。'],
   'page.codes': ['Codes', '充值码'],
   'codes.id': ['Id', '编号'],
   'codes.create': ['Make codes', '生成充值码'],
@@ -663,8 +666,8 @@ const TEXTS = {
   'codes.once': ['Copy them now: they are not shown again.', '请立即复制：之后不再显示。'],
   'codes.empty': ['No codes yet', '还没有充值码'],
   'codes.empty.help': [
-    'A code becomes credit of the customer who redeems it.',
-    '客户兑换后，充值码的金额计入其余额。',
+    'A code becomes credit or a plan of the customer who redeems it.',
+    '客户兑换后，充值码的金额计入其余额，或获得套餐。',
   ],
   'codes.revoke.title': ['Revoke code {id}?', '撤销充值码 {id}？'],
   'codes.revoke.help': [

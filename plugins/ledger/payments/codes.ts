@@ -1,14 +1,15 @@
-/** Codes that become credit once: made by operators, redeemed by customers. A code is stored as a
- *  digest. */
+/** Codes that become credit, or give a plan, once: made by operators, redeemed by customers. A code
+ *  is stored as a digest. */
 import { hash, randomBytes } from 'node:crypto'
 import type { Row, Sql, Statement } from '../../../engine/plugin.ts'
 import { nanosOf } from '../statements.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `codes: ${name}`, text })
-const COLUMNS = 'id, amount, note, created, expires, account, redeemed, revoked'
+const COLUMNS = 'id, amount, plan, lasts, note, created, expires, account, redeemed, revoked'
 const ADD = sql(
   'add',
-  'INSERT INTO codes (id, digest, amount, note, created, expires) VALUES (?, ?, ?, ?, ?, ?)',
+  `INSERT INTO codes (id, digest, amount, plan, lasts, note, created, expires)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 )
 export const FIND_CODE = sql('find', `SELECT ${COLUMNS} FROM codes WHERE digest = ?`)
 export const CODE_OF_ID = sql('of id', `SELECT ${COLUMNS} FROM codes WHERE id = ?`)
@@ -46,6 +47,9 @@ export interface Code {
   readonly id: string
   /** Nanos. */
   readonly amount: bigint
+  /** The plan that it gives, and for how long, such as 30d; absent: without an end. */
+  readonly plan: string | undefined
+  readonly lasts: string | undefined
   readonly note: string
   readonly created: number
   readonly expires: number | undefined
@@ -56,9 +60,12 @@ export interface Code {
 }
 export const codeOf = (row: Row): Code => {
   const numberOf = (value: Row[string] | undefined) => (value == null ? undefined : Number(value))
+  const textOf = (value: Row[string] | undefined) => (value == null ? undefined : String(value))
   return {
     id: String(row.id),
     amount: nanosOf(row.amount),
+    plan: textOf(row.plan),
+    lasts: textOf(row.lasts),
     note: String(row.note),
     created: Number(row.created),
     expires: numberOf(row.expires),
@@ -68,12 +75,22 @@ export const codeOf = (row: Row): Code => {
   }
 }
 
+type NewCode = Omit<Code, 'id' | 'account' | 'redeemed' | 'revoked'>
 export const addCode = (
   digest: string,
-  { amount, note, created, expires }: Pick<Code, 'amount' | 'note' | 'created' | 'expires'>,
+  { amount, plan, lasts, note, created, expires }: NewCode,
 ): Statement => ({
   sql: ADD,
-  values: [idOfCode(digest), digest, amount, note, created, expires ?? null],
+  values: [
+    idOfCode(digest),
+    digest,
+    amount,
+    plan ?? null,
+    lasts ?? null,
+    note,
+    created,
+    expires ?? null,
+  ],
   rows: 1,
 })
 /** Rejects with CODE_SPENT unless the code can be redeemed now. */

@@ -27,6 +27,12 @@ export interface Payment {
 }
 type Write = (list: readonly Statement[]) => Promise<readonly (readonly Row[])[]>
 
+/** Whether a payment with this reference was credited. */
+export const isKnownPayment = async (
+  database: Pick<Database, 'read'>,
+  reference: string,
+): Promise<boolean> => (await database.read(FIND, [reference])).length > 0
+
 /** Resolves to whether it had been credited before. Rejects with PAYMENT_DIFFERS, or like
  *  `creditAccount`. `write` repeats the list while its result is unknown. */
 export const creditPayment = async (

@@ -23,4 +23,32 @@ const CODES = `
     revoked BIGINT,
     CHECK (account IS NULL OR revoked IS NULL))`
 
+/** `plan`: it gives that plan, for the time `lasts`, such as 30d; null: without an end. SQLite
+ *  cannot change a constraint of an existing table: this creates the table again. */
+export const PLAN_CODES = {
+  text: `
+  CREATE TABLE codes_anew (
+    id TEXT PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    amount BIGINT NOT NULL CHECK (amount >= 0),
+    note TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    expires BIGINT,
+    account BIGINT,
+    redeemed BIGINT,
+    revoked BIGINT,
+    plan TEXT,
+    lasts TEXT,
+    CHECK (account IS NULL OR revoked IS NULL),
+    CHECK (amount > 0 OR plan IS NOT NULL));
+  INSERT INTO codes_anew (id, digest, amount, note, created, expires, account, redeemed, revoked)
+    SELECT id, digest, amount, note, created, expires, account, redeemed, revoked FROM codes;
+  DROP TABLE codes;
+  ALTER TABLE codes_anew RENAME TO codes`,
+  postgres: `
+  ALTER TABLE codes DROP CONSTRAINT codes_amount_check;
+  ALTER TABLE codes ADD COLUMN plan TEXT, ADD COLUMN lasts TEXT,
+    ADD CHECK (amount >= 0), ADD CHECK (amount > 0 OR plan IS NOT NULL)`,
+}
+
 export const PAYMENT_TABLES = `${PAYMENTS};${CODES}`

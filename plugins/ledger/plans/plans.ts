@@ -8,7 +8,7 @@ import type { Ledger } from '../ledger.ts'
 import { nameOf, rowOf } from './names.ts'
 import { type Order, type PlanStore, renewDuePlans, renewPlan } from './purchase.ts'
 import { planUnpaid } from './refusal.ts'
-import { assignPlan, type KnownPlan, PlanRows } from './rows.ts'
+import { type AssignedPlan, assignPlan, type KnownPlan, PlanRows } from './rows.ts'
 import { type Plan, type PlanWindow, plansIn } from './section.ts'
 import { openPlanWindow } from './tables.ts'
 
@@ -128,18 +128,18 @@ const withoutPlan = (plan: Plan): undefined => {
   if (plan.after === 'refuse') throw planUnpaid(plan)
 }
 
-/** Gives an account a plan from `since`, ms since 1970, with its first window. */
+/** Gives an account a plan from `since`, ms since 1970, with its first window. `expected`: as of
+ *  `assignPlan`. */
 export const beginPlan = (
   plan: Plan,
-  account: number,
-  since: number,
-  until: number | undefined,
+  { account, since, until }: Omit<AssignedPlan, 'plan'>,
+  expected?: number,
 ): readonly Statement[] => {
   const window = windowOf(since, plan.per, plan.zone)
   const wallet = walletOfWindow(nameOf(plan, account, window.start))
   const row = { ...rowOf(plan, account, window.start), wallet }
   return [
-    ...assignPlan({ account, plan: plan.name, since, until }),
+    ...assignPlan({ account, plan: plan.name, since, until }, expected),
     ...openPlanWindow(row, plan.amount),
   ]
 }

@@ -11,6 +11,7 @@ import { addCredit, openWallet } from '../statements.ts'
 import { walletOf } from '../wallet.ts'
 import { ADMISSION_TIMEOUT, writeWithRetry } from '../write-with-retry.ts'
 import { nameOf, rowOf } from './names.ts'
+import { CHANGE_IN_SQL } from './rows.ts'
 import type { Plan } from './section.ts'
 import { addToPlanWindow } from './tables.ts'
 
@@ -24,7 +25,7 @@ const BUY = sql(
    ON CONFLICT (account) DO UPDATE SET plan = excluded.plan, since = excluded.since,
      until = excluded.until, paid = excluded.paid, renews = excluded.renews, unpaid = 0,
      change = excluded.change
-   WHERE account_plans.change = ?`,
+   WHERE ${CHANGE_IN_SQL} = ?`,
 )
 const OF_PAYER = 'WHERE account = ? AND plan = ? AND until = ? AND renews = 1'
 const RENEW = sql(
@@ -83,7 +84,7 @@ const walletFor = ({ plan, account }: Order, { start }: Window): number =>
   walletOfWindow(nameOf(plan, account, start))
 
 /** Gives the account the plan from now, in place of the one it has, and pays for its window.
- *  `change`: that of the account's row as it was read; undefined: there was none. Rejects with
+ *  `change`: that of the account's row as it was read; undefined: it had no plan. Rejects with
  *  PLAN_CHANGED if it has changed since, or with OVERDRAWN. */
 export const buyPlan = (order: Order, change: number | undefined): readonly Statement[] => {
   const { plan, account, at } = order

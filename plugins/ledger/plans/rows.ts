@@ -17,6 +17,10 @@ const CANCEL = sql(
      change = ${NUMBER}
    WHERE account = ? AND plan IS NOT NULL`,
 )
+/** The change of the account's row: -1 if it has no plan. */
+export const CHANGE_IN_SQL =
+  'CASE WHEN account_plans.plan IS NULL THEN -1 ELSE account_plans.change END'
+const SET_UNCHANGED = sql('set unchanged', `${SET.text} WHERE ${CHANGE_IN_SQL} = ?`)
 /** Times in ms since 1970. */
 export interface AssignedPlan {
   readonly account: number
@@ -25,11 +29,25 @@ export interface AssignedPlan {
   /** Undefined: without an end. */
   readonly until: number | undefined
 }
-/** Takes the place of the plan that the account has. */
-export const assignPlan = ({ account, plan, since, until }: AssignedPlan): readonly Statement[] => [
-  COUNT_CHANGE,
-  { sql: SET, values: [account, plan, since, until ?? null], rows: 1 },
-]
+/** Takes the place of the plan that the account has. `expected`: the change of its row as it was
+ *  read, -1 without a plan; then it rejects with PLAN_CHANGED if the row has changed since. */
+export const assignPlan = (
+  { account, plan, since, until }: AssignedPlan,
+  expected?: number,
+): readonly Statement[] => {
+  const values = [account, plan, since, until ?? null]
+  return [
+    COUNT_CHANGE,
+    expected === undefined
+      ? { sql: SET, values, rows: 1 }
+      : {
+          sql: SET_UNCHANGED,
+          values: [...values, expected],
+          rows: 1,
+          otherwise: 'PLAN_CHANGED',
+        },
+  ]
+}
 /** Rejects with PLAN_MISSING. */
 export const cancelPlan = (account: number): readonly Statement[] => [
   COUNT_CHANGE,

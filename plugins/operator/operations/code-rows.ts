@@ -17,6 +17,7 @@ import type { CodeRow } from '../../views.ts'
 import { fault } from '../faults.ts'
 import type { Context } from '../operation.ts'
 import { isoTime } from '../rows.ts'
+import { planOfCode } from './plans/grants.ts'
 
 const USUAL = 100
 type Reader = Pick<Database, 'read'>
@@ -29,6 +30,8 @@ const stateOf = ({ account, revoked, expires }: Code, now: number): CodeRow['sta
 export const codeRow = (code: Code, now: number): CodeRow => ({
   id: code.id,
   amount: printMoney(code.amount),
+  plan: code.plan ?? null,
+  lasts: code.lasts ?? null,
   state: stateOf(code, now),
   note: code.note,
   created: isoTime(code.created),
@@ -55,16 +58,17 @@ export const findCode = async (database: Reader, id: string): Promise<Code> => {
   return codeOf(code)
 }
 
-/** Adds the amount of a code to the account of the caller; nanos. The same code again, by the same
- *  account, changes nothing: it is `repeated`. Throws CODE_UNKNOWN, CODE_SPENT or CODES_GUESSED. */
+/** Adds the amount of a code to the account of the caller, nanos, and gives it the plan. The same
+ *  code again, by the same account, changes nothing: it is `repeated`. Throws CODE_UNKNOWN,
+ *  CODE_SPENT, CODES_GUESSED, PLAN_OWNED, PLAN_UNKNOWN or PLAN_CHANGED. */
 export const redeem = async (
   context: Context,
   text: string,
-): Promise<{ readonly amount: bigint; readonly repeated: boolean }> => {
+): Promise<Pick<Code, 'amount' | 'plan'> & { readonly repeated: boolean }> => {
   const { store, now, own = 0 } = context
   const code = await lookUp(context, text)
-  const { amount } = code
-  if (code.account === own) return { amount, repeated: true }
+  const { amount, plan } = code
+  if (code.account === own) return { amount, plan, repeated: true }
   if (stateOf(code, now) !== 'open') throw fault('CODE_SPENT')
   const credit = {
     account: own,
@@ -74,17 +78,28 @@ export const redeem = async (
     at: now,
   } as const
   try {
-    await store.change([redeemCode(code.id, own, now), ...creditAccount(credit)], {
+    const statements = [
+      ...(amount > 0n ? creditAccount(credit) : []),
+      ...(plan === undefined ? [] : await planOfCode(context, own, plan, code.lasts)),
+    ]
+    await store.change([redeemCode(code.id, own, now), ...statements], {
       object: `account ${own}`,
       before: null,
-      after: { credited: printMoney(amount), code: code.id },
+      after: {
+        credited: printMoney(amount),
+        code: code.id,
+        ...(plan !== undefined && { plan }),
+      },
     })
-    return { amount, repeated: false }
+    return { amount, plan, repeated: false }
   } catch (error) {
-    if (!isCode(error, 'CODE_SPENT')) throw error
+    if (isCode(error, 'PLAN_CHANGED')) throw fault('PLAN_CHANGED')
+    // Or it has just given the plan that the account has now.
+    if (!isCode(error, 'CODE_SPENT', 'PLAN_OWNED')) throw error
     // Another request was faster: perhaps one of the same account.
-    if ((await findCode(store, code.id)).account !== own) throw fault('CODE_SPENT')
-    return { amount, repeated: true }
+    const { account } = await findCode(store, code.id)
+    if (account === own) return { amount, plan, repeated: true }
+    throw isCode(error, 'PLAN_OWNED') ? error : fault('CODE_SPENT')
   }
 }
 

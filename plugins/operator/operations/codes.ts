@@ -1,4 +1,4 @@
-/** Operations on codes that become credit. */
+/** Operations on codes that become credit, or give a plan. */
 import { countOf, textOf } from '../../../engine/cli/kit.ts'
 import { integer, object, required, text } from '../../../engine/config/shape.ts'
 import { isCode } from '../../../engine/kit.ts'
@@ -11,66 +11,85 @@ import {
   makeCode,
   revokeCode,
 } from '../../ledger/payments/codes.ts'
-import { boolean, list as listOf, object as row, text as word } from '../../shapes.ts'
+import { boolean, list as listOf, nullable, object as row, text as word } from '../../shapes.ts'
 import type { CodeRow, NewCode, Redeemed } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
-import { amount, CURSOR, LIMIT, NOTE, noteBy } from '../arguments.ts'
+import { ANY_PLAN, anyAmount, CURSOR, LIMIT, NOTE, noteBy } from '../arguments.ts'
 import { CODE_COLUMNS, MONEY } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { EXPIRES } from '../key-settings.ts'
 import { type Operation, operation } from '../operation.ts'
 import { isoTime, singleRow } from '../rows.ts'
 import { codeRow, codesPage, findCode, redeem } from './code-rows.ts'
+import { planNamed } from './plans/view.ts'
 
 const MOST = 1_000
+const LASTS = text('How long the plan is given, such as 30d; left out: without an end.', {
+  pattern: '^[1-9][0-9]{0,4}[hd]$',
+})
 const create = operation({
   name: 'codes create',
-  summary: 'Makes codes that customers redeem for credit; they are shown once.',
+  summary: 'Makes codes that customers redeem for credit or a plan; they are shown once.',
   scope: 'operator',
   arguments: object(
     undefined,
     {
-      amount: amount('Units of the currency, above 0, of each code.'),
+      amount: anyAmount('Units of the currency, above 0, of each code; 0 by default with a plan.'),
+      plan: ANY_PLAN,
+      lasts: LASTS,
       count: integer('How many; 1 by default.', { minimum: 1, maximum: MOST }),
       expires: EXPIRES,
       note: NOTE,
     },
-    {},
+    { dependentRequired: { lasts: ['plan'] } },
   ),
   showsSecret: true,
   result: listOf(row({ ...CODE_COLUMNS, code: word })),
   command: {
-    arguments: 'AMOUNT',
+    arguments: '[AMOUNT]',
     example: 'tollgate codes create 10 --count 20 --expires 90d',
     options: {
+      plan: { type: 'string', value: 'PLAN', summary: 'the plan that each code gives' },
+      lasts: {
+        type: 'string',
+        value: 'TIME',
+        summary: 'how long it gives the plan: 30d; without an end by default',
+      },
       count: { type: 'string', value: 'COUNT', summary: 'how many; 1 by default' },
       expires: { type: 'string', value: 'TIME', summary: 'expiry: 30d, a date, or never' },
       note: { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' },
     },
-    async read({ positionals: [units = ''], values, host }) {
+    async read({ positionals: [units], values, host }) {
+      const [plan, lasts] = [textOf(values.plan), textOf(values.lasts)]
       const count = countOf(textOf(values.count), 'count', MOST)
       const expires = expiryOf(textOf(values.expires), await host.database.now())
       return {
-        amount: units,
         note: noteOf(values.note),
+        ...(units !== undefined && { amount: units }),
+        ...(plan !== undefined && { plan }),
+        ...(lasts !== undefined && { lasts }),
         ...(count !== undefined && { count }),
         ...(expires !== undefined && { expires: isoTime(expires) }),
       }
     },
     print: (codes: readonly NewCode[]) => ({
-      rows: codes.map(({ code, amount: units, expires }) => ({
+      rows: codes.map(({ code, amount: units, plan, expires }) => ({
         code,
         amount: units,
+        ...(plan !== null && { plan }),
         expires: expires ?? 'never',
       })),
       json: codes,
     }),
   },
-  async run(context, { amount: nanos, count = 1, expires, note }) {
-    if (nanos <= 0n) throw fault('ADMIN_AMOUNT')
+  async run(context, { amount: value, plan, lasts, count = 1, expires, note }) {
+    if (value === undefined && plan === undefined) throw fault('CODE_WORTH')
+    const nanos = value ?? 0n
+    if (value !== undefined && nanos <= 0n) throw fault('ADMIN_AMOUNT')
     const { store, now } = context
+    if (plan !== undefined) planNamed(context.host, plan)
     if (expires != null && expires <= now) throw fault('EXPIRES_PAST')
-    const facts = { amount: nanos, note: noteBy(context, note), created: now }
+    const facts = { amount: nanos, plan, lasts, note: noteBy(context, note), created: now }
     const codes = Array.from({ length: count }, makeCode).map(code => {
       const digest = digestOfCode(code) ?? ''
       return { code, digest, id: idOfCode(digest) }
@@ -80,7 +99,7 @@ const create = operation({
       {
         object: `codes ${codes.map(({ id }) => id).join(' ')}`,
         before: null,
-        after: { amount: printMoney(nanos), count },
+        after: { amount: printMoney(nanos), count, ...(plan !== undefined && { plan }) },
       },
     )
     const newCodes = codes.map(({ code, id }): NewCode => {
@@ -104,6 +123,8 @@ const list = operation({
     print: (codes: readonly CodeRow[]) => ({
       rows: codes.map(each => ({
         ...each,
+        plan: each.plan ?? '',
+        lasts: each.lasts ?? '',
         expires: each.expires ?? '',
         account: each.account ?? '',
         redeemed: each.redeemed ?? '',
@@ -143,19 +164,19 @@ const revoke = operation({
 
 const redeemOwn = operation({
   name: 'codes redeem',
-  summary: 'Redeems a code for credit.',
+  summary: 'Redeems a code for credit or a plan.',
   scope: 'own',
   arguments: object(
     undefined,
     { code: required(text('The code, in any case, with or without dashes.', { maxLength: 64 })) },
     {},
   ),
-  result: row({ credited: MONEY, repeated: boolean, balance: MONEY }),
+  result: row({ credited: MONEY, plan: nullable(word), repeated: boolean, balance: MONEY }),
   own: [{ view: 'redeem-code' }],
   async run(context, { code }) {
-    const { amount: nanos, repeated } = await redeem(context, code)
+    const { amount: nanos, plan = null, repeated } = await redeem(context, code)
     const { balance } = await accountRowById(context.store, context.own ?? 0)
-    return { data: { credited: printMoney(nanos), repeated, balance } satisfies Redeemed }
+    return { data: { credited: printMoney(nanos), plan, repeated, balance } satisfies Redeemed }
   },
 })
 

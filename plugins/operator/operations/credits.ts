@@ -1,12 +1,13 @@
 /** Operations on credits: payments that are credited by their reference, and the list of them. */
+import { textOf } from '../../../engine/cli/kit.ts'
 import { integer, object, required, text } from '../../../engine/config/shape.ts'
 import type { HostBase, Row } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
-import { noteOf } from '../../credentials/input.ts'
-import { creditPayment } from '../../ledger/payments/payments.ts'
+import { expiryOf, noteOf } from '../../credentials/input.ts'
+import { creditPayment, isKnownPayment } from '../../ledger/payments/payments.ts'
 import { CREDITS_OF, nanosOf } from '../../ledger/statements.ts'
-import { boolean, list as listOf, object as row, text as word } from '../../shapes.ts'
+import { boolean, list as listOf, nullable, object as row, text as word } from '../../shapes.ts'
 import type { CreditRow, PaymentRow } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
 import { ACCOUNT, amount, LIMIT, NOTE, noteBy } from '../arguments.ts'
@@ -14,6 +15,7 @@ import { CREDIT_COLUMNS, MONEY } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation, runOperation } from '../operation.ts'
 import { isoTime, singleRow } from '../rows.ts'
+import { PAID_PLAN, planOfPayment } from './plans/grants.ts'
 
 const REFERENCE = required(
   text('What the payer calls the payment; a payment is credited once.', {
@@ -24,7 +26,8 @@ const REFERENCE = required(
 )
 const pay = operation({
   name: 'credits create',
-  summary: 'Credits a payment once, however often it is reported.',
+  summary:
+    'Credits a payment once, however often it is reported, or gives the plan that it pays for.',
   scope: 'operator',
   arguments: object(
     undefined,
@@ -32,24 +35,47 @@ const pay = operation({
       account: ACCOUNT,
       amount: amount('Units of the currency, above 0.'),
       reference: REFERENCE,
+      ...PAID_PLAN,
       note: NOTE,
     },
     {},
   ),
-  result: row({ account: word, reference: word, amount: MONEY, repeated: boolean, balance: MONEY }),
+  result: row({
+    account: word,
+    reference: word,
+    amount: MONEY,
+    plan: nullable(word),
+    repeated: boolean,
+    balance: MONEY,
+  }),
   command: {
     arguments: 'NAME AMOUNT REFERENCE',
     example: 'tollgate credits create ann 12.50 invoice-17',
-    options: { note: { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' } },
-    read: ({ positionals: [account = '', units = '', reference = ''], values }) => ({
-      account,
-      amount: units,
-      reference,
-      note: noteOf(values.note),
-    }),
-    print: (data: PaymentRow) => singleRow({ ...data, repeated: data.repeated ? 'yes' : 'no' }),
+    options: {
+      note: { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' },
+      plan: { type: 'string', value: 'PLAN', summary: 'the plan that the payment pays for' },
+      expires: {
+        type: 'string',
+        value: 'TIME',
+        summary: 'end of the plan: 30d, or a date; by default that of its window',
+      },
+    },
+    async read({ positionals: [account = '', units = '', reference = ''], values, host }) {
+      const plan = textOf(values.plan)
+      const expires = expiryOf(textOf(values.expires), await host.database.now())
+      return {
+        account,
+        amount: units,
+        reference,
+        note: noteOf(values.note),
+        ...(plan !== undefined && { plan }),
+        ...(expires !== undefined && { expires: isoTime(expires) }),
+      }
+    },
+    print: (data: PaymentRow) =>
+      singleRow({ ...data, plan: data.plan ?? '', repeated: data.repeated ? 'yes' : 'no' }),
   },
-  async run(context, { account: nameOrId, amount: nanos, reference, note }) {
+  async run(context, { account: nameOrId, amount: nanos, reference, note, plan, expires }) {
     if (nanos <= 0n) throw fault('ADMIN_AMOUNT')
     const { store } = context
     const account = await findAccount(store, nameOrId)
@@ -60,16 +86,21 @@ const pay = operation({
       note: noteBy(context, note || reference),
     }
     const units = printMoney(nanos)
+    const until = expires ?? undefined
+    const order = { account: account.id, amount: nanos, until, note: reference }
+    const isNew = plan !== undefined && !(await isKnownPayment(store, reference))
+    const granted = isNew ? await planOfPayment(context, { ...order, plan }) : []
     const change = {
       object: `account ${account.id}`,
       before: null,
-      after: { credited: units, reference },
+      after: { credited: units, reference, ...(plan !== undefined && { plan }) },
     }
     const repeated = await creditPayment(store, payment, statements =>
-      store.change(statements, change),
+      store.change([...statements, ...granted], change),
     )
     const { balance } = await accountRowById(store, account.id)
-    return { data: { account: account.name, reference, amount: units, repeated, balance } }
+    const paid = { account: account.name, reference, amount: units, plan: plan ?? null }
+    return { data: { ...paid, repeated, balance } satisfies PaymentRow }
   },
 })
 
@@ -118,7 +149,8 @@ const creditRow = ({ id, at, kind, amount: nanos, request, note }: Row): CreditR
 export const creditOperations: readonly Operation[] = [pay, list]
 
 /** For plugins that receive payments: credits each reference once. `amount`: units of the currency
- *  as a decimal text; `account`: its name or number. Throws ACCOUNT_UNKNOWN, or PAYMENT_DIFFERS for
+ *  as a decimal text; `account`: its name or number; `plan`: what it pays for, until `expires`, ISO
+ *  8601, or the end of its window. Throws ACCOUNT_UNKNOWN, or PAYMENT_DIFFERS for
  *  a reference that was credited with another account or amount. */
 export const creditOnce = async (
   host: HostBase,
@@ -127,6 +159,8 @@ export const creditOnce = async (
     readonly amount: string
     readonly reference: string
     readonly note: string
+    readonly plan?: string
+    readonly expires?: string
   },
 ): Promise<PaymentRow> => {
   const actor = { via: 'admin API', name: 'plugin' } as const

@@ -34,10 +34,17 @@ const Statements = ({ place: { query } }: PageProps) => {
           title={text('redeem')}
           submit={text('redeem')}
           onClose={() => setOpen(false)}
-          onDone={({ credited, repeated, balance }) => {
+          onDone={({ credited, plan, repeated, balance }) => {
             const amounts = [credited, balance].map(each => formatMoney(each, currency))
             const [amount = '', rest = ''] = amounts
-            toast(text(repeated ? 'redeem.repeated' : 'redeem.done', { amount, balance: rest }))
+            const done = plan === null ? 'redeem.done' : 'redeem.plan'
+            toast(
+              text(repeated ? 'redeem.repeated' : done, {
+                amount,
+                balance: rest,
+                plan: plan ?? '',
+              }),
+            )
             setOpen(false)
             clearCache()
             setRound(round => round + 1)

@@ -49,7 +49,7 @@ const assign = operation({
     const account = await findAccount(store, nameOrId)
     const before = await findPlan(store, account.id)
     const until = expires ?? undefined
-    const list = beginPlan(plan, account.id, now, until)
+    const list = beginPlan(plan, { account: account.id, since: now, until })
     await store.change(list, {
       object: objectOf(account),
       before: before ? { plan: String(before.plan) } : null,

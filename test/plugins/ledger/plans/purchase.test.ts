@@ -12,7 +12,14 @@ import { renewDuePlans } from '../../../../plugins/ledger/plans/purchase.ts'
 import { plansIn } from '../../../../plugins/ledger/plans/section.ts'
 import { type Actor, runOperation } from '../../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../../plugins/operator/table.ts'
-import type { BoughtPlan, OwnPlans, PlanView } from '../../../../plugins/views.ts'
+import type {
+  BoughtPlan,
+  NewCode,
+  OwnPlans,
+  PaymentRow,
+  PlanView,
+  Redeemed,
+} from '../../../../plugins/views.ts'
 import { openBooks, payerOf } from '../../../helpers/money/ledger.ts'
 import { hostOver } from '../../../helpers/store/accounts.ts'
 import { ENGINES, type Engine } from '../../../helpers/store/store.ts'
@@ -195,8 +202,73 @@ for (const engine of ENGINES)
       await run('plans cancel', { account: 'acme' })
       t.equal(await gateway().windowOf(1, 'm', end), undefined)
       t.equal((await debits()).length, 2)
+      t.match(await buy('pro'), { paid: '15' }, 'it is bought again')
       await books()
     })
+
+    await t.test('codes: give a plan once, and the one that an account has for longer', async t => {
+      const { run, buy, database, books, gateway } = await arrange(t, engine, 100)
+      await t.rejects(run('codes create', {}), { code: 'CODE_WORTH' })
+      await t.rejects(run('codes create', { plan: 'gold' }), { code: 'PLAN_UNKNOWN' })
+      const codes = await run<NewCode[]>('codes create', { plan: 'pro', lasts: '30d', count: 3 })
+      t.match(codes, [{ amount: '0', plan: 'pro', lasts: '30d', state: 'open' }])
+      const [first = '', second = '', third = ''] = codes.map(({ code }) => code)
+      const redeem = (code: string, own = 1) => run<Redeemed>('codes redeem', { code }, own)
+      const both = await Promise.all([redeem(first), redeem(first), redeem(first)])
+      t.same(both.map(({ repeated }) => repeated).sort(), [false, true, true])
+      t.match(both[0], { plan: 'pro', credited: '0', balance: '100' })
+      const days = async () => {
+        const [plan] = await run<PlanView[]>('plans list', {})
+        return Math.round((endOf(plan as PlanView) - Date.now()) / 86_400_000)
+      }
+      t.equal(await days(), 30)
+      await database.write(createAccount({ name: 'beta', role: 'customer' }, 1))
+      await t.rejects(redeem(first, 2), { code: 'CODE_SPENT' })
+      await redeem(second)
+      t.equal(await days(), 60)
+      t.equal((await gateway().windowOf(1, 'm', Date.now()))?.plan.name, 'pro')
+      await buy('once')
+      await t.rejects(redeem(third), { code: 'PLAN_OWNED', message: /plan "once"/ })
+      t.match(await run('codes list', {}), [], 'it is not spent')
+      t.match(await redeem(third, 2), { plan: 'pro', repeated: false })
+      const [mixed] = await run<NewCode[]>('codes create', { plan: 'gift', amount: '3' })
+      await run('plans cancel', { account: 'acme' })
+      t.match(await redeem(mixed?.code ?? ''), { plan: 'gift', credited: '3', balance: '99' })
+      t.match(await run('plans show', {}, 1), { current: { plan: 'gift', expires: null } })
+      await books()
+    })
+
+    await t.test(
+      'payments: give or renew a plan once, however often they are reported',
+      async t => {
+        const { run, debits, balance, books } = await arrange(t, engine, 1)
+        const end = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+        const pay = (reference: string, more: object) => {
+          const payment = { account: 'acme', amount: '20', reference, plan: 'pro', ...more }
+          return run<PaymentRow>('credits create', payment)
+        }
+        const [december, january] = [end(30), end(60)]
+        await t.rejects(pay('in_0', { plan: 'gold' }), { code: 'PLAN_UNKNOWN' })
+        await t.rejects(pay('in_0', { expires: end(-1) }), { code: 'PLAN_EXPIRY' })
+        const reports = Array.from({ length: 6 }, () => pay('in_1', { expires: december }))
+        const answers = await Promise.all(reports)
+        t.equal(answers.filter(({ repeated }) => !repeated).length, 1)
+        t.match(answers[0], { plan: 'pro', amount: '20', balance: '1' })
+        t.match(await run('plans show', {}, 1), { current: { expires: december, renews: null } })
+        await pay('in_2', { expires: january })
+        t.match(await pay('in_1', { expires: december }), { repeated: true })
+        await pay('in_0', { expires: end(1) })
+        t.match(await run('plans show', {}, 1), { current: { expires: january } }, 'the later end')
+        await t.rejects(pay('in_1', { amount: '21' }), { code: 'PAYMENT_DIFFERS' })
+        t.same(await debits(), Array(3).fill('20 plan pro'))
+        t.equal(await balance(), 1)
+        await pay('in_3', { plan: 'max' })
+        const { current } = await run<OwnPlans>('plans show', {}, 1)
+        t.match(current, { plan: 'max' })
+        t.equal(current && endOf(current), windowOf(Date.now(), 'month', ZONE).end)
+        await books()
+      },
+    )
 
     await t.test('reload: another calendar applies from the next payment', async t => {
       const { buy, gateway, debits, database, books } = await arrange(t, engine, 100)

@@ -88,6 +88,7 @@ const columnsOf = (
     csv: ({ account }) => account,
     isWide: true,
   },
+  column(text('plan'), ({ plan }) => plan ?? '', undefined, { isWide: true }),
   column(text('column.note'), ({ note }) => note, 'ellipsis', { isWide: true }),
   column(text('column.created'), ({ created }) => created, 'time', { isWide: true }),
   column(text('column.expires'), ({ expires }) => expires, 'time', { isWide: true }),
