@@ -37,6 +37,8 @@ export interface Format {
   /** How its answers say how they were made. */
   readonly served: ServedFacts
   readonly stream: StreamFacts
+  /** How its answers say why they ended. Absent: they do not. */
+  readonly finish?: FinishFacts
   /** Which whole answers with a success status are none. Absent: all are answers. */
   readonly answers?: AnswerFacts
   /** The member of a request that limits the output, with this limit. Absent: the format has no
@@ -91,6 +93,15 @@ export interface CountFacts {
   /** The body with the target's name of the model, where the body contains it. */
   renameModel(body: Fields, model: string): Fields
   encodeCount(tokens: number): Fields
+}
+/** Where whole answers and events say why an answer ended. */
+export interface FinishFacts {
+  /** A member in quotes. */
+  readonly mark: string
+  /** From the mark on: its first group is the reason. */
+  readonly value: RegExp
+  /** The reason of an answer that names none. */
+  readonly otherwise?: string
 }
 /** A member of answers that the gateway may replace. */
 export interface AnswerMember {

@@ -6,6 +6,7 @@ import { object } from '../../engine/config/shape.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Host, HostBase, Json, Plugin } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
+import { routeFormat } from '../conversion/route-format.ts'
 import { Exporter } from './exporter.ts'
 import { Recorder } from './recorder.ts'
 import { type RawSection, receiversOf, SECTION, type Section } from './section.ts'
@@ -35,6 +36,7 @@ export default {
       section,
       exporter: sharedExporter(host, section),
       currency: configuredCurrency(host).name,
+      finish: routeFormat(host)?.finish,
       provider: providersOf(host),
     })
     return {

@@ -1,6 +1,6 @@
 /** Messages of OTLP 1.x in its JSON encoding: spans, histograms and sums. Ids are hexadecimal
  *  digits, times are nanoseconds since 1970 as texts. */
-type Value = string | number | boolean
+type Value = string | number | boolean | readonly string[]
 /** Names need no escapes in JSON. Values that are undefined are left out. */
 export type Attributes = Readonly<Record<string, Value | undefined>>
 
@@ -33,6 +33,7 @@ const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.s
 const LONGEST = 1_024
 const otlpValue = (value: Value): string => {
   if (typeof value === 'string') return `{"stringValue":${quote(value.slice(0, LONGEST))}}`
+  if (typeof value === 'object') return `{"arrayValue":{"values":[${value.map(otlpValue).join()}]}}`
   if (typeof value === 'boolean') return `{"boolValue":${value}}`
   if (Number.isSafeInteger(value)) return `{"intValue":"${value}"}`
   // Protobuf's JSON has these as texts. A client may send 1e999.

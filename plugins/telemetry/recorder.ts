@@ -5,8 +5,11 @@ import { hideSecrets } from '../../engine/observe/secret-text.ts'
 import type { Attempt, Exchange, Fault, Outcome, Slot } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { isForEmbeddings } from '../conversion/route-format.ts'
-import { ACCOUNT, CHARGE, MODEL, SERVED, USAGE } from '../slots.ts'
+import type { FinishFacts } from '../formats/format.ts'
+import { asksForStream } from '../formats/stream-request.ts'
+import { ACCOUNT, CHARGE, GUARD_VERDICT, MODEL, RULE, SERVED, USAGE } from '../slots.ts'
 import type { Exporter } from './exporter.ts'
+import { FinishReasons } from './finish-reasons.ts'
 import type { Attributes, Span } from './otlp.ts'
 import type { Always, Section } from './section.ts'
 import { attributesOfInference, type Inference, outputOf, promptOf } from './semantics.ts'
@@ -17,6 +20,8 @@ interface Try {
   readonly upstream: string
   readonly model: string | undefined
   readonly start: number
+  /** Of its response. */
+  finish?: FinishReasons
   /** Of the failure; an attempt that answered ends with the call. */
   end?: number
   status?: number
@@ -34,6 +39,8 @@ export interface RecorderOptions {
   readonly section: Section
   readonly exporter: Exporter
   readonly currency: string
+  /** Of the client's format; undefined: its answers do not say why they ended. */
+  readonly finish: FinishFacts | undefined
   /** The name of the provider of an upstream. */
   provider(upstream: string): string
 }
@@ -75,11 +82,18 @@ export class Recorder {
     try {
       await next()
       each.status = attempt.reply.status
+      this.#watchFinish(each, attempt)
     } catch (error) {
       each.end = performance.now()
       each.error = (error as Fault).code ?? 'ERROR'
       throw error
     }
+  }
+  #watchFinish(each: Try, { reply }: Attempt): void {
+    const { finish } = this.#options
+    if (!finish || reply.status >= 300) return
+    each.finish = new FinishReasons(finish)
+    reply.through(each.finish)
   }
   /** Sends `tracestate` on, and of `baggage` what the configuration names. */
   #propagate({ exchange, request }: Attempt): void {
@@ -118,7 +132,7 @@ export class Recorder {
     const body = isFields(request.outlined) ? request.outlined : {}
     const served = outcome && slots.get(SERVED)
     const charge = outcome && slots.get(CHARGE)
-    const isStream = outcome !== undefined && body.stream === true
+    const isStream = outcome !== undefined && asksForStream(request)
     const first = outcome?.ms.first
     return {
       operation: isForEmbeddings(route) ? 'embeddings' : 'chat',
@@ -126,6 +140,7 @@ export class Recorder {
       requestModel: each.model ?? slots.get(MODEL)?.entry,
       responseModel: served?.model,
       responseId: served?.id,
+      finishReasons: outcome?.end === 'complete' ? each.finish?.reasons : undefined,
       isStream,
       body,
       meters: outcome && each.error === undefined ? slots.get(USAGE)?.meters : undefined,
@@ -232,6 +247,8 @@ const serverSpan = (exchange: Exchange, outcome: Outcome, listed: readonly strin
       'tollgate.key': account?.key?.id,
       'tollgate.model': slots.get(MODEL)?.entry,
       'tollgate.attempts': outcome.attempts,
+      'tollgate.rule': slots.get(RULE),
+      'tollgate.guard': slots.get(GUARD_VERDICT),
       ...baggage,
     },
     // A refusal of the client's request is not a fault of the server.

@@ -1,6 +1,7 @@
 /** Names of attributes by the semantic conventions for generative AI: version 0.1.0 of their own,
  *  and 1.36.0 of OpenTelemetry, which older dashboards know.
  *  Source: https://github.com/open-telemetry/semantic-conventions-genai */
+import { isFields } from '../../engine/kit.ts'
 import type { Meters } from '../slots.ts'
 import type { Attributes } from './otlp.ts'
 import type { Conventions } from './section.ts'
@@ -13,6 +14,8 @@ export interface Inference {
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined
   readonly responseId: string | undefined
+  /** In the words of the client's format. */
+  readonly finishReasons: readonly string[] | undefined
   readonly isStream: boolean
   readonly body: { readonly [name: string]: unknown }
   readonly meters: Meters | undefined
@@ -30,9 +33,37 @@ export const promptOf = ({
 }: Meters): number => input + cached + cache_write + cache_write_1h
 export const outputOf = ({ output = 0, thinking = 0 }: Meters): number => output + thinking
 
-const numberIn = (body: Inference['body'], ...names: readonly string[]): number | undefined => {
-  const value = names.map(name => body[name]).find(each => typeof each === 'number')
+type Body = Inference['body']
+/** The member of the request or, in Gemini's, of its settings. */
+const memberIn = (body: Body, names: readonly string[]): unknown => {
+  const settings = isFields(body.generationConfig) ? body.generationConfig : {}
+  for (const name of names) {
+    const value = body[name] ?? settings[name]
+    if (value !== undefined && value !== null) return value
+  }
+  return undefined
+}
+const numberIn = (body: Body, ...names: readonly string[]): number | undefined => {
+  const value = memberIn(body, names)
   return typeof value === 'number' ? value : undefined
+}
+const textIn = (body: Body, ...names: readonly string[]): string | undefined => {
+  const value = memberIn(body, names)
+  return typeof value === 'string' ? value : undefined
+}
+/** Of OpenAI's `reasoning`, of Anthropic's `output_config` and of Gemini's `thinkingConfig`. */
+const reasoningOf = (body: Body): string | undefined => {
+  const own = textIn(body, 'reasoning_effort')
+  if (own !== undefined) return own
+  for (const name of ['reasoning', 'output_config', 'thinkingConfig']) {
+    const value = memberIn(body, [name])
+    if (isFields(value)) return textIn(value, 'effort', 'thinkingLevel')
+  }
+  return undefined
+}
+const countOf = (body: Body): number | undefined => {
+  const count = numberIn(body, 'n', 'candidateCount')
+  return count === 1 ? undefined : count
 }
 const requestOf = ({ operation, requestModel, body }: Inference): Attributes => ({
   'gen_ai.operation.name': operation,
@@ -42,13 +73,25 @@ const requestOf = ({ operation, requestModel, body }: Inference): Attributes => 
     'max_completion_tokens',
     'max_output_tokens',
     'max_tokens',
+    'maxOutputTokens',
   ),
   'gen_ai.request.temperature': numberIn(body, 'temperature'),
-  'gen_ai.request.top_p': numberIn(body, 'top_p'),
+  'gen_ai.request.top_p': numberIn(body, 'top_p', 'topP'),
+  'gen_ai.request.top_k': numberIn(body, 'top_k', 'topK'),
+  'gen_ai.request.seed': numberIn(body, 'seed'),
+  'gen_ai.request.choice.count': countOf(body),
+  'gen_ai.request.frequency_penalty': numberIn(body, 'frequency_penalty', 'frequencyPenalty'),
+  'gen_ai.request.presence_penalty': numberIn(body, 'presence_penalty', 'presencePenalty'),
 })
-const responseOf = ({ responseModel, responseId, meters }: Inference): Attributes => ({
+const responseOf = ({
+  responseModel,
+  responseId,
+  finishReasons,
+  meters,
+}: Inference): Attributes => ({
   'gen_ai.response.id': responseId,
   'gen_ai.response.model': responseModel,
+  'gen_ai.response.finish_reasons': finishReasons,
   ...(meters && {
     'gen_ai.usage.input_tokens': promptOf(meters),
     'gen_ai.usage.output_tokens': outputOf(meters),
@@ -61,6 +104,9 @@ const ATTRIBUTES: Readonly<Record<Conventions, (inference: Inference) => Attribu
     ...responseOf(inference),
     'gen_ai.provider.name': inference.provider,
     'gen_ai.request.stream': inference.isStream || undefined,
+    'gen_ai.request.reasoning.level': reasoningOf(inference.body),
+    'gen_ai.request.previous_response.id': textIn(inference.body, 'previous_response_id'),
+    'gen_ai.conversation.id': conversationOf(inference.body),
     'gen_ai.response.time_to_first_chunk': inference.firstChunk,
     'gen_ai.usage.cache_read.input_tokens': inference.meters?.cached,
     'gen_ai.usage.cache_write.input_tokens': writtenOf(inference.meters),
@@ -74,6 +120,11 @@ const ATTRIBUTES: Readonly<Record<Conventions, (inference: Inference) => Attribu
     ...responseOf(inference),
     'gen_ai.system': inference.provider,
   }),
+}
+/** Of a conversation that the provider keeps. */
+const conversationOf = ({ conversation }: Body): string | undefined => {
+  if (typeof conversation === 'string') return conversation
+  return isFields(conversation) ? textIn(conversation, 'id') : undefined
 }
 const writtenOf = (meters: Meters = {}): number | undefined =>
   (meters.cache_write ?? 0) + (meters.cache_write_1h ?? 0) || undefined

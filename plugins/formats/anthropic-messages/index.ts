@@ -80,6 +80,7 @@ export const anthropicMessages: Format = {
     hostedTools: hostedUsage,
   },
   served,
+  finish: { mark: '"stop_reason"', value: /^"stop_reason"\s*:\s*"(\w+)"/ },
   stream: {
     usageMark: 'usage"',
     isCumulative: false, // input is counted at the start, output at the end

@@ -43,6 +43,7 @@ export const googleGemini: Format = {
   },
   usage,
   served,
+  finish: { mark: '"finishReason"', value: /^"finishReason"\s*:\s*"(\w+)"/ },
   stream: {
     usageMark: 'TokenCount"',
     isCumulative: true,

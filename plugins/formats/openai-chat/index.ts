@@ -72,6 +72,7 @@ export const openaiChat: Format = {
     hostedTools: hostedUsage,
   },
   served: OPENAI_SERVED,
+  finish: { mark: '"finish_reason"', value: /^"finish_reason"\s*:\s*"(\w+)"/ },
   stream: {
     ...CHUNKS,
     error: event => errorOf(event),

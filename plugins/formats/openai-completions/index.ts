@@ -54,6 +54,7 @@ export const openaiCompletions: Format = {
     counts: ['input', 'cached', 'output', 'thinking'],
   },
   served: OPENAI_SERVED,
+  finish: { mark: '"finish_reason"', value: /^"finish_reason"\s*:\s*"(\w+)"/ },
   stream: {
     ...CHUNKS,
     error: event => openaiErrorInAnswer(eventFields(event) ?? {}),

@@ -71,6 +71,11 @@ export const openaiResponses = {
     hostedTools: hostedUsage,
   },
   served,
+  finish: {
+    mark: '"incomplete_details"',
+    value: /^"incomplete_details"\s*:\s*\{\s*"reason"\s*:\s*"(\w+)"/,
+    otherwise: 'completed',
+  },
   stream: {
     // Matches the whole response, which the first events and the last event of a stream hold.
     usageMark: 'ponse":',

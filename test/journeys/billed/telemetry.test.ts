@@ -133,7 +133,12 @@ t.test('telemetry: a call with two attempts is one trace with its usage once', a
     tracestate: 'vendor=1',
     baggage: 'team=red;x=1, secret=no',
   }
-  const { response, id } = await postJson(customer.key, '/chat', { ...BODY, stream: true }, headers)
+  const { response, id } = await postJson(
+    customer.key,
+    '/chat',
+    { ...BODY, stream: true, seed: 7, reasoning_effort: 'low' },
+    headers,
+  )
   t.equal(response.status, 200)
   await collector.until(() => collector.spans.length >= 3)
   const [server, ...attempts] = collector.spans.toSorted((a, b) => a.kind - b.kind)
@@ -159,6 +164,9 @@ t.test('telemetry: a call with two attempts is one trace with its usage once', a
     'gen_ai.request.stream': true,
     'gen_ai.response.id': 'resp-1',
     'gen_ai.response.model': 'words-2026',
+    'gen_ai.response.finish_reasons': { values: [{ stringValue: 'stop' }] },
+    'gen_ai.request.seed': '7',
+    'gen_ai.request.reasoning.level': 'low',
     'gen_ai.usage.input_tokens': '10',
     'gen_ai.usage.output_tokens': '5',
     'gen_ai.usage.cache_read.input_tokens': '4',
