@@ -735,6 +735,26 @@ export type PricedModel = {
 // ---------------------------------------------------------------- alerts
 
 /** Answers of the cache in the store. */
+/** Calls of a model and their copies at a target. `first`: of the customers' calls. `agreement`: a
+ *  share, or null if no pair was compared. */
+export type MirrorReportRow = {
+  readonly model: string
+  readonly target: string
+  readonly calls: number
+  readonly first_failed: number
+  readonly failed: number
+  readonly first_ms: number
+  readonly ms: number
+  readonly first_input: number
+  readonly first_output: number
+  readonly input: number
+  readonly output: number
+  readonly first_cost: string
+  readonly cost: string
+  readonly compared: number
+  readonly agreed: number
+  readonly agreement: number | null
+}
 export type CacheRow = { readonly answers: number; readonly bytes: number }
 export type CachePurgeRow = { readonly removed: number }
 

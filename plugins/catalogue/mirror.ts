@@ -4,6 +4,7 @@ import {
   duration,
   list,
   object,
+  ofTypes,
   oneOf,
   parsed,
   type RawOf,
@@ -14,6 +15,7 @@ import {
 import { PRICE } from '../billing/schema.ts'
 
 const ALL = 'all'
+const WINDOWS = ['hour', 'day', 'week', 'month'] as const
 
 export const MIRROR = object(
   'A share of the requests is sent a second time, to another target. The customer neither sees its answer nor pays for it; metrics and the log compare both.',
@@ -49,6 +51,19 @@ export const MIRROR = object(
       default: '60s',
       examples: ['30s'],
     }),
+    budget: object(
+      'What the copies may cost you, by `price`, in windows of the calendar of UTC. None is sent beyond that.',
+      {
+        amount: required(
+          ofTypes('Above zero, by default in the currency of accounts.', ['string', 'number'], {
+            minimum: 0,
+            examples: ['20 EUR'],
+          }),
+        ),
+        per: required(oneOf('The window.', WINDOWS, { examples: ['day'] })),
+      },
+      { examples: [{ amount: '20 EUR', per: 'day' }] },
+    ),
     price: PRICE,
   },
   { examples: [{ to: 'own/qwen3', share: '2%', accounts: ALL }] },

@@ -4,9 +4,12 @@ import type { HostBase, Outgoing, Target } from '../../engine/plugin.ts'
 import { isFields, parseJson } from '../formats/fields.ts'
 import type { TargetFormat } from '../formats/format.ts'
 import type { Answer } from '../formats/hub/answer.ts'
+import { Collector } from '../formats/hub/answer-parts.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { formatsOf } from '../formats/index.ts'
+import { eventsIn, isEventStream } from '../formats/stream/sse.ts'
 import { supportedFormats, translationOrder } from '../formats/supported-formats.ts'
+import { fault } from './faults.ts'
 
 /** Bytes of the response. */
 const LARGEST = 64 * 1024 * 1024
@@ -43,7 +46,10 @@ export const sendPrompt = async (
     traits,
     ...(typeof traits.output === 'number' && { maxOutput: traits.output }),
   }
-  const { path, body, headers } = format.codec.encodePrompt(prompt, facts, IGNORE)
+  // Other framings than events are not read here.
+  const isStream = prompt.stream && format.stream.framing === undefined
+  const request = { ...prompt, stream: isStream }
+  const { path, body, headers } = format.codec.encodePrompt(request, facts, IGNORE)
   const bytes = body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body))
   const reply = await host.send(target.upstream, {
     method: 'POST',
@@ -53,7 +59,28 @@ export const sendPrompt = async (
     ...limits,
   })
   const text = Buffer.from(await reply.bytes(LARGEST)).toString()
-  const fields = reply.status < 300 ? parseJson(text) : undefined
-  const answer = isFields(fields) ? format.codec.decodeAnswer(fields) : undefined
+  const answer = reply.status < 300 ? answerIn(format, text, isEventStream(reply)) : undefined
   return { status: reply.status, text, answer }
+}
+
+/** Throws if a stream reports an error. */
+const answerIn = (
+  { codec, stream }: TargetFormat,
+  text: string,
+  isStream: boolean,
+): Answer | undefined => {
+  if (!isStream) {
+    const fields = parseJson(text)
+    return isFields(fields) ? codec.decodeAnswer(fields) : undefined
+  }
+  const collector = new Collector()
+  const decoder = codec.decodeStream()
+  for (const event of eventsIn(Buffer.from(text))) {
+    if (event.data === undefined) continue
+    if (stream.error(event)) throw fault('UPSTREAM_BROKE_OFF', ['its stream reports an error'])
+    decoder.push(event, part => collector.add(part))
+  }
+  decoder.close(part => collector.add(part))
+  if (!collector.hasEnded) throw fault('UPSTREAM_TRUNCATED')
+  return collector.answer()
 }

@@ -7,7 +7,9 @@ import type { MirrorRule } from '../catalogue/mirror.ts'
 import type { NamedTarget } from '../conversion/send-prompt.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { ACCOUNT, type Account, CHARGE, type Meters, USAGE } from '../slots.ts'
+import type { AnswerFacts, AnswerWatch } from './answer-facts.ts'
 
+type MirrorPeriod = NonNullable<MirrorRule['budget']>['per']
 /** `mirror:` of a model. */
 export interface ModelMirror {
   /** Key in `models:`. */
@@ -16,6 +18,8 @@ export interface ModelMirror {
   readonly target: NamedTarget
   /** Of the operator's own cost. */
   readonly price: Rule | undefined
+  /** The most that copies may cost in a window; nanos. Undefined: there is no limit. */
+  readonly budget: { readonly amount: bigint; readonly per: MirrorPeriod } | undefined
 }
 /** One of the two calls. */
 export interface CallFacts {
@@ -29,6 +33,8 @@ export interface CallFacts {
   readonly usage: Meters | null
   /** Units of the currency: the charge of the customer, and the cost of the operator. */
   readonly cost: string | null
+  /** Of a whole answer. */
+  readonly answer?: AnswerFacts
 }
 export interface Copy {
   readonly own: ModelMirror
@@ -45,21 +51,28 @@ export const copyOf = ({
   prompt,
   exchange,
   outcome,
+  watch,
 }: {
   readonly own: ModelMirror
   readonly prompt: Prompt
   readonly exchange: Exchange
   readonly outcome: Outcome
+  /** Of the answer of the first call. */
+  readonly watch: AnswerWatch
 }): Copy => ({
   own,
   request: exchange.id,
   account: exchange.slots.get(ACCOUNT),
   prompt: withoutPeople(prompt),
   size: sizeOf(prompt, exchange),
-  first: factsOf(exchange, outcome),
+  first: factsOf(exchange, outcome, watch),
 })
 
-const factsOf = ({ slots }: Exchange, { target, status, fault, ms }: Outcome): CallFacts => {
+const factsOf = (
+  { slots }: Exchange,
+  { target, status, fault, ms, end }: Outcome,
+  watch: AnswerWatch,
+): CallFacts => {
   const charge = slots.get(CHARGE)
   return {
     target: `${target?.upstream ?? ''}/${target?.name ?? ''}`,
@@ -68,6 +81,7 @@ const factsOf = ({ slots }: Exchange, { target, status, fault, ms }: Outcome): C
     ms: Math.round(ms.whole),
     usage: slots.get(USAGE)?.meters ?? null,
     cost: charge ? printMoney(charge.nanos) : null,
+    ...(end === 'complete' && status < 300 && { answer: watch.facts }),
   }
 }
 /** Of an unpacked body. */

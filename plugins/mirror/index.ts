@@ -7,11 +7,15 @@ import { compileRule, type Rule } from '../billing/rule.ts'
 import { modelsOf } from '../catalogue/configured.ts'
 import { copiesAccount, MIRROR, type MirrorOptions } from '../catalogue/mirror.ts'
 import { routeFormat } from '../conversion/route-format.ts'
-import { PROMPT } from '../formats/hub/slots.ts'
+import { PARTS, PROMPT } from '../formats/hub/slots.ts'
+import { amountIn } from '../ledger/budgets/terms.ts'
 import { ACCOUNT, CACHED, MODEL } from '../slots.ts'
+import { AnswerWatch } from './answer-facts.ts'
 import { copyOf, type ModelMirror } from './copy.ts'
 import { LOST_METRIC, METRICS, Mirror } from './mirror.ts'
+import { commands, offerToOperators } from './operator-part.ts'
 import { checkModels } from './problems.ts'
+import { migrations } from './tables.ts'
 
 export default {
   schema: object(
@@ -27,7 +31,10 @@ export default {
   before: ['sandbox', 'adapt'],
   check: checkModels,
   metrics: METRICS,
+  migrations,
+  commands,
   setup(_, host: Host): Stage {
+    offerToOperators(host)
     const mirrors = mirrorsOf(host)
     if (mirrors.size === 0 || !routeFormat(host)?.codec) return {}
     return new MirrorStage(sharedMirror(host), mirrors, host)
@@ -42,7 +49,8 @@ const mirrorsOf = (host: HostBase): ReadonlyMap<string, ModelMirror> => {
     const rule = MIRROR.read(mirror)
     const [upstream = '', ...name] = rule.to.split('/')
     const target = { upstream, name: name.join('/') }
-    mirrors.set(model, { model, rule, target, price: priceOf(mirror, host) })
+    const price = priceOf(mirror, host)
+    mirrors.set(model, { model, rule, target, price, budget: budgetOf(mirror, host) })
   }
   return mirrors
 }
@@ -51,6 +59,12 @@ const priceOf = ({ price }: MirrorOptions, host: HostBase): Rule | undefined =>
   price === undefined
     ? undefined
     : compileRule({ price }, { currency: configuredCurrency(host), where: [], report: () => {} })
+
+const budgetOf = ({ budget }: MirrorOptions, host: HostBase): ModelMirror['budget'] =>
+  budget && {
+    amount: amountIn(budget.amount, [], configuredCurrency(host), () => {}),
+    per: budget.per,
+  }
 
 /** One in each process. Another configuration begins with an empty queue: the accounts whose
  *  requests wait may no longer be copied. */
@@ -81,10 +95,12 @@ class MirrorStage implements Stage {
     return false
   }
   #watch(own: ModelMirror, exchange: Exchange): void {
+    const watch = new AnswerWatch()
+    exchange.slots.need(PARTS).watch(part => watch.add(part))
     exchange.slots.need(PROMPT).watch(prompt => {
       exchange.onEnd(outcome => {
         if (outcome.attempts === 0 || exchange.slots.get(CACHED)) return
-        this.#mirror.add(copyOf({ own, prompt, exchange, outcome }))
+        this.#mirror.add(copyOf({ own, prompt, exchange, outcome, watch }))
       })
     })
   }

@@ -3,13 +3,13 @@
 import { largeTurn } from '../../engine/kit.ts'
 import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
-import { price } from '../billing/price.ts'
-import { toExactUsage } from '../billing/usage.ts'
 import { sendingFormat, sendPrompt } from '../conversion/send-prompt.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { isRunByProvider, type Prompt } from '../formats/hub/prompt.ts'
-import { ACCOUNT, type Meters } from '../slots.ts'
+import { ACCOUNT } from '../slots.ts'
+import { factsOfAnswer } from './answer-facts.ts'
 import type { CallFacts, Copy } from './copy.ts'
+import { CostBook, costOf } from './cost-book.ts'
 
 /** Copies that wait, and their bytes; more are dropped and counted. */
 const MAX_WAITING = 200
@@ -24,7 +24,7 @@ const TOKENS = 'mirror_tokens_total'
 const COST = 'mirror_cost_total'
 export const METRICS = {
   [LOST_METRIC]:
-    'Chosen requests that were not sent a second time: the queue was full (`queue`), the target is not permitted (`zone`), the provider would run tools (`tools`) or has to know an earlier response (`stored`), the owner of the call has ended (`owner`), the store cannot tell whether it has (`store`), or the process or its configuration ended (`closed`).',
+    'Chosen requests that were not sent a second time: the queue was full (`queue`), the target is not permitted (`zone`), the provider would run tools (`tools`) or has to know an earlier response (`stored`), the owner of the call has ended (`owner`), the store cannot tell whether it has or what the budget has left (`store`), the budget is used up (`budget`), or the process or its configuration ended (`closed`).',
   [CALLS]:
     'Calls of models with `mirror:` that were sent twice, by side (`first`, `mirror`) and result: `ok`, a status, or the code of a fault.',
   [SECONDS]: 'Times to the whole answer of calls that were sent twice, by side.',
@@ -35,6 +35,7 @@ export const METRICS = {
 
 export class Mirror {
   readonly #host: HostBase
+  readonly #book: CostBook
   readonly #waiting: Copy[] = []
   readonly #closing = new AbortController()
   #size = 0
@@ -42,6 +43,7 @@ export class Mirror {
 
   constructor(host: HostBase) {
     this.#host = host
+    this.#book = new CostBook(host)
     host.membership.leaving.addEventListener('abort', this.#close, { once: true })
   }
   /** Adds the copy of a call that has ended. */
@@ -83,12 +85,17 @@ export class Mirror {
   async #run(copy: Copy): Promise<void> {
     await largeTurn()
     const reason = await this.#ownerRefusal(copy)
-    const mirror = reason === undefined ? await this.#send(copy) : undefined
+    const reservation = reason === undefined ? await this.#book.reserve(copy) : reason
+    const isRefused = typeof reservation === 'string'
+    const mirror = isRefused ? undefined : await this.#send(copy)
     this.#size = Math.max(0, this.#size - copy.size)
     this.#running--
     if (this.#closing.signal.aborted) this.#lose(copy, 'closed')
-    else if (mirror) this.#report(copy, mirror)
-    else if (reason) this.#lose(copy, reason)
+    else if (isRefused) this.#lose(copy, reservation)
+    else if (mirror) {
+      this.#report(copy, mirror)
+      await this.#book.record(copy, mirror, reservation)
+    }
     this.#start()
   }
   /** Why the key or the account of the call may begin no more work, or the store cannot tell. */
@@ -109,11 +116,12 @@ export class Mirror {
       const format = sendingFormat(this.#host, target)
       if (!format) return { ...facts, status: 0, error: 'MIRROR_FORMAT', ms: ms() }
       const limits = { timeout: rule.timeout, signal: this.#closing.signal }
-      const plain = { ...prompt, stream: false }
-      const { status, answer } = await sendPrompt(this.#host, { target, format }, plain, limits)
+      const request = { ...prompt, includeUsage: true }
+      const { status, answer } = await sendPrompt(this.#host, { target, format }, request, limits)
       const usage = answer?.meters ?? null
-      const cost = usage && rule_ ? costOf(usage, rule_, at) : null
-      return { ...facts, status, error: null, ms: ms(), usage, cost }
+      const cost = usage && rule_ ? printMoney(costOf(usage, rule_, at)) : null
+      const own = answer && { answer: factsOfAnswer(answer) }
+      return { ...facts, status, error: null, ms: ms(), usage, cost, ...own }
     } catch (error) {
       const { code = 'ERROR', status = 0 } = error as Partial<Fault>
       return { ...facts, status, error: code, ms: ms() }
@@ -129,19 +137,15 @@ export class Mirror {
         metrics.count(TOKENS, { ...labels, meter }, call.usage?.[meter] ?? 0)
       if (call.cost !== null) metrics.count(COST, labels, Number(call.cost))
     }
-    log.info(
-      { request, account: account?.id ?? null, model, first, mirror },
-      'a call was sent twice',
-    )
+    const sides = { first: withoutAnswer(first), mirror: withoutAnswer(mirror) }
+    log.info({ request, account: account?.id ?? null, model, ...sides }, 'a call was sent twice')
   }
 }
 
+const withoutAnswer = ({ answer, ...facts }: CallFacts) => facts
 /** The provider would run them a second time. */
 const hasProviderTools = ({ tools, agent }: Prompt): boolean =>
   agent !== undefined || tools.some(isRunByProvider)
 
 const resultOf = ({ error, status }: CallFacts): string =>
   error ?? (status < 300 ? 'ok' : String(status))
-
-const costOf = (meters: Meters, rule: NonNullable<Copy['own']['price']>, at: number): string =>
-  printMoney(price(toExactUsage({ meters }), rule, { at }).nanos)

@@ -2,9 +2,11 @@
 import { nearest } from '../../engine/config/nearest.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
-import { compileCurrency } from '../billing/currency.ts'
+import { type Currency, compileCurrency } from '../billing/currency.ts'
+import type { Where } from '../billing/problems.ts'
 import { compileRule } from '../billing/rule.ts'
 import type { BillingOptions } from '../billing/schema.ts'
+import { amountIn } from '../ledger/budgets/terms.ts'
 
 export const checkModels = (document: Document, report: Report): void => {
   const { models, pipeline, upstreams, settings } = document
@@ -12,7 +14,7 @@ export const checkModels = (document: Document, report: Report): void => {
   const currency = isFields(settings) ? settings.currency : undefined
   for (const [name, options] of Object.entries(isFields(models) ? models : {})) {
     if (!isFields(options) || !isFields(options.mirror)) continue
-    const { to, price } = options.mirror
+    const { to, price, budget } = options.mirror
     const where = ['models', name, 'mirror']
     if (Array.isArray(pipeline) && !pipeline.includes('mirror')) {
       const message = 'nothing is copied: `pipeline:` has no `mirror`; add it behind `guard`'
@@ -23,11 +25,23 @@ export const checkModels = (document: Document, report: Report): void => {
       const message = `no upstream is named "${upstream}"`
       report([...where, 'to'], 'MIRROR_OPTION', message, nearest(upstream, known))
     }
+    const context = { currency: compileCurrency(currency, [], () => {}), where, report }
+    if (budget !== undefined) checkBudget(options.mirror, context)
     if (price === undefined) continue
-    compileRule({ price } as BillingOptions, {
-      currency: compileCurrency(currency, [], () => {}),
-      where,
-      report,
-    })
+    compileRule({ price } as BillingOptions, context)
   }
+}
+
+const checkBudget = (
+  { budget, price }: Readonly<Record<string, unknown>>,
+  { currency, where, report }: { currency: Currency; where: Where; report: Report },
+): void => {
+  if (price === undefined) {
+    const message = 'the budget counts nothing: `price` says what a copy costs you'
+    report([...where, 'budget'], 'MIRROR_OPTION', message)
+  }
+  if (!isFields(budget)) return
+  const at = [...where, 'budget', 'amount']
+  if (amountIn(budget.amount, at, currency, report) === 0n)
+    report(at, 'MIRROR_OPTION', 'a budget is above 0')
 }

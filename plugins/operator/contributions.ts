@@ -9,6 +9,7 @@ import type {
   CachePurgeRow,
   CacheRow,
   ConsentRow,
+  MirrorReportRow,
   PausedUpstream,
   TaskRow,
 } from '../views.ts'
@@ -70,6 +71,11 @@ export interface CachePart {
     model: string | undefined,
   ): Promise<CachePurgeRow>
 }
+/** The work of `tollgate mirror`, by the plugin `mirror`. */
+export interface MirrorPart {
+  /** Times in ms since 1970. */
+  report(host: HostBase, from: number, to: number): Promise<readonly MirrorReportRow[]>
+}
 interface OperatorParts {
   /** Absent where no route creates tasks. */
   tasks?: TaskPart
@@ -79,6 +85,8 @@ interface OperatorParts {
   alerts?: AlertPart
   /** Absent where no model uses the cache. */
   cache?: CachePart
+  /** Absent if no model has `mirror:`. */
+  mirror?: MirrorPart
   /** Absent without the section `journal:`. */
   journal?: JournalPart
   /** Asks an upstream for its models with each of its keys. */

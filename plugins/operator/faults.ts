@@ -42,6 +42,7 @@ export const fault = errors({
     409,
     'No alerts are configured: add the section `alerts:`, and `alerts` to `pipeline:`',
   ],
+  ADMIN_NO_MIRROR: [409, 'No model has `mirror:`: write it in an entry of `models:`'],
   ADMIN_NO_CACHE: [409, 'No model uses the cache: write `cache: exact` in an entry of `models:`'],
   ADMIN_NO_JOURNAL: [
     409,

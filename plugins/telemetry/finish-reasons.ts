@@ -12,7 +12,7 @@ const MOST = 8
 export class FinishReasons implements Filter {
   readonly #facts: FinishFacts
   readonly #reasons: string[] = []
-  /** The end of the bytes so far, where a mark may be cut. */
+  /** The end of the bytes so far, if a mark may be cut there. */
   #rest: Buffer = Buffer.alloc(0)
   #hasEnded = false
   constructor(facts: FinishFacts) {

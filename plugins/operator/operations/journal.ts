@@ -11,6 +11,7 @@ import { fault } from '../faults.ts'
 import { type Operation, operation } from '../operation.ts'
 import { singleRow } from '../rows.ts'
 import { cacheOperations } from './cache.ts'
+import { mirrorOperations } from './mirror.ts'
 
 const partOf = (host: HostBase): JournalPart => {
   const { journal } = operatorParts(host)
@@ -71,5 +72,9 @@ const consent = operation({
 
 /** In the order of the help. */
 export const journalOperations: readonly Operation[] = [list, consent]
-/** Those on all texts of calls that the gateway stores. */
-export const storedCallOperations: readonly Operation[] = [...journalOperations, ...cacheOperations]
+/** Those on calls beside their charges: texts that the gateway stores, and copies. */
+export const storedCallOperations: readonly Operation[] = [
+  ...journalOperations,
+  ...cacheOperations,
+  ...mirrorOperations,
+]

@@ -1,13 +1,19 @@
 /** Mirrors: requests of every format that are sent a second time after guards; errors and silence
  *  of the second target; zones, accounts and shares; the customer pays for the first call only. */
 import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { blocksOf } from '../../docs/blocks.ts'
+import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { inMemory } from '../../helpers/in-memory.ts'
 import {
   chargeOf,
+  database,
   gateway,
   postJson,
   prepareCustomer,
@@ -116,7 +122,7 @@ t.test('mirror: copies every format after guards, and the customer pays once', a
       const copy = await copyWith(mark)
       const body = JSON.parse(copy.text)
       t.match(body, { model: 'words-of-own', messages: messages(`I am [EMAIL_1], ${mark}`) }, name)
-      t.not(body.stream, true, name)
+      t.equal(body.stream === true, stream, `${name}: a stream is copied as a stream`)
       t.notMatch(copy.text + JSON.stringify(copy.headers), /ann@|person-7/, name)
       t.notMatch(JSON.stringify(copy.headers), key, name)
       t.match(await chargeOf(id), { state: 'settled', amount: 15_000_000 }, name)
@@ -193,6 +199,81 @@ t.test('mirror: obeys zones, blocked requests, accounts, shares and other models
   await copyWith('the-end')
   const all = copies.map(({ text }) => text).join()
   t.notMatch(all, /zone-us|Falcon|other-model|hosted-tool|no-consent|no-share/)
+})
+
+const configOf = (text: string): string => {
+  const file = join(mkdtempSync(join(inMemory(), 'mirror-')), 'routes.yaml')
+  const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
+  const settings = { data: gateway.data, plugins: [plugins], listen: '127.0.0.1:0' }
+  writeFileSync(file, `settings: ${JSON.stringify(settings)}\n${text}`)
+  return file
+}
+const BUDGET = (amount: string) =>
+  ALL.replace('accounts', `budget: { amount: ${amount}, per: day }, accounts`)
+const usedOf = async (model: string): Promise<number> => {
+  const [row] = await rows(`SELECT sum(used) AS used FROM mirror_budgets WHERE model = '${model}'`)
+  return Number(row?.used ?? 0)
+}
+const clearBooks = () =>
+  database.write(
+    ['mirror_budgets', 'mirror_days'].map(table => ({
+      sql: { name: `test: clear ${table}`, text: `DELETE FROM ${table}` },
+      values: [],
+    })),
+  )
+
+t.test('mirror: a budget of its own ends the copies, and the report has them', async t => {
+  // A copy costs 10 * 2 + 10 * 3 = 50 thousandths; its first call has 5 tokens: 35 are reserved.
+  const { key } = await prepareCustomer(routes(BUDGET('0.1')), 10n ** 12n)
+  await clearBooks()
+  const lostBefore = await metric('mirror_lost_total', 'reason="budget"')
+  for (const [index, used] of [0.05, 0.1].entries()) {
+    await chat(key, `budget-${index}`)
+    await copyWith(`budget-${index}`)
+    t.ok(await eventually(async () => (await usedOf('words')) === used * 1e9), `${used}`)
+  }
+  await chat(key, 'budget-beyond')
+  t.ok(await isCounted(lostBefore, 'mirror_lost_total', 'reason="budget"'))
+  t.notOk(copies.some(({ text }) => text.includes('budget-beyond')))
+  t.equal(await usedOf('words'), 0.1e9)
+
+  const report = async (query = '') =>
+    (await gateway.askAdmin(`/-/admin/mirror/report${query}`)).json()
+  t.match(await report(), [
+    {
+      model: 'words',
+      target: 'own/words-of-own',
+      calls: 2,
+      first_failed: 0,
+      failed: 0,
+      first_output: 10,
+      output: 20,
+      first_cost: '0.03',
+      cost: '0.1',
+      compared: 2,
+      agreed: 2,
+      agreement: 1,
+    },
+  ])
+  t.same(await report('?to=2026-01-01'), [])
+  t.equal((await gateway.askAdmin('/-/admin/mirror/report?from=yesterday')).status, 400)
+  const config = configOf(routes(BUDGET('0.1')))
+  const { code, out } = await withOutput(t, ['mirror', 'report', '--json', '--config', config], {})
+  t.equal(code, 0)
+  t.match(JSON.parse(out), [{ calls: 2, cost: '0.1' }])
+})
+
+t.test('mirror: copies under way at a reload keep what was reserved', async t => {
+  const { key } = await prepareCustomer(routes(BUDGET('10')), 10n ** 12n)
+  await clearBooks()
+  const lostBefore = await metric('mirror_lost_total', 'reason="closed"')
+  await chat(key, 'silence at the reload')
+  await copyWith('silence at the reload')
+  const reserved = await usedOf('words')
+  t.equal(reserved, 0.035e9)
+  await prepareCustomer(routes(BUDGET('11')), 10n ** 12n)
+  t.ok(await isCounted(lostBefore, 'mirror_lost_total', 'reason="closed"'))
+  t.equal(await usedOf('words'), reserved, 'the provider may have done the work')
 })
 
 t.test('docs/rules.md: the example of mirrors copies a request', async t => {

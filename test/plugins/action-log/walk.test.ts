@@ -94,6 +94,7 @@ const offerParts = (host: HostBase): void => {
     },
     batches: { list: nothing, show: nothing, cancel: task },
     journal: { list: nothing, consent: (context: Context) => change(context, 'account 2') },
+    mirror: { report: nothing },
     cache: { show: nothing, purge: (context: Context) => change(context, 'cache') },
     alerts: {
       list: nothing,

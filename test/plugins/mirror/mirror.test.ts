@@ -127,4 +127,21 @@ t.test('mirror: wrong upstreams and prices and a missing stage are problems', as
     /^models\.words\.mirror\.price.* PRICE_CURRENCY/,
   ])
   checkModels({ pipeline: [] } as never, () => t.fail('no model, no problem'))
+  const budgetProblems = (options: object) => {
+    problems.length = 0
+    const models = { words: { mirror: { to: 'own/x', accounts: 'all', ...options } } }
+    checkModels({ upstreams: { own: {} }, pipeline: ['mirror'], models } as never, report as never)
+    return problems
+  }
+  const price = { input: '1 / 1k' }
+  t.same(budgetProblems({ price, budget: { amount: 20, per: 'day' } }), [])
+  t.match(budgetProblems({ budget: { amount: 20, per: 'day' } }), [
+    /^models\.words\.mirror\.budget MIRROR_OPTION the budget counts nothing/,
+  ])
+  t.match(budgetProblems({ price, budget: { amount: 0, per: 'day' } }), [
+    /^models\.words\.mirror\.budget\.amount MIRROR_OPTION a budget is above 0/,
+  ])
+  t.match(budgetProblems({ price, budget: { amount: '20 XYZ', per: 'day' } }), [
+    /^models\.words\.mirror\.budget\.amount PRICE_CURRENCY/,
+  ])
 })

@@ -14,6 +14,7 @@ import { describeConsole } from '../../../plugins/console/about.ts'
 import { ADMIN_ENDPOINTS } from '../../../plugins/console/admin/endpoints.ts'
 import { commands as consoleCommands } from '../../../plugins/console/command.ts'
 import { commands as journalCommands } from '../../../plugins/journal/operator-part.ts'
+import { commands as mirrorCommands } from '../../../plugins/mirror/operator-part.ts'
 import { commands as webhookCommands } from '../../../plugins/notify/commands.ts'
 import { trafficCommand } from '../../../plugins/observe/traffic.ts'
 import { runWhole } from '../../../plugins/operator/command-line.ts'
@@ -30,6 +31,7 @@ const commands = {
   ...alertCommands,
   ...cacheCommands,
   ...journalCommands,
+  ...mirrorCommands,
   ...accountCommands,
   ...batchCommands,
   ...taskCommands,

@@ -1,0 +1,84 @@
+/** The report on copies of models with `mirror:`. The plugin `mirror` does the work. */
+import { textOf } from '../../../engine/cli/kit.ts'
+import { object, text } from '../../../engine/config/shape.ts'
+import { DURATIONS } from '../../../engine/kit.ts'
+import {
+  described,
+  integer,
+  list,
+  nullable,
+  number,
+  object as row,
+  text as word,
+} from '../../shapes.ts'
+import type { MirrorReportRow } from '../../views.ts'
+import { MONEY } from '../columns.ts'
+import { operatorParts } from '../contributions.ts'
+import { fault } from '../faults.ts'
+import { type Operation, operation } from '../operation.ts'
+
+const DAYS = 30
+const DATE = '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$'
+const dateArgument = (description: string) =>
+  text(description, { pattern: DATE, examples: ['2026-11-01'] })
+const timeOf = (date: string | undefined): number | undefined =>
+  date === undefined ? undefined : Date.parse(date)
+
+const report = operation({
+  name: 'mirror report',
+  summary: 'Compares calls with their copies: errors, ms, tokens, cost and how alike they were.',
+  scope: 'operator',
+  reads: true,
+  arguments: object(
+    undefined,
+    {
+      from: dateArgument('The first day (UTC); 30 days ago by default.'),
+      to: dateArgument('The last day (UTC); today by default.'),
+    },
+    {},
+  ),
+  result: list(
+    row({
+      model: word,
+      target: word,
+      calls: described('Calls that were sent twice.', integer),
+      first_failed: described('Calls of customers that failed.', integer),
+      failed: described('Copies that failed.', integer),
+      first_ms: described('The mean time to the whole answer.', integer),
+      ms: described('Of the copies.', integer),
+      first_input: integer,
+      first_output: integer,
+      input: integer,
+      output: integer,
+      first_cost: described('What customers paid.', MONEY),
+      cost: described('What the copies cost the operator.', MONEY),
+      compared: described('Pairs of two whole answers.', integer),
+      agreed: described('Pairs that were alike.', integer),
+      agreement: described('Their share; null: no pair was compared.', nullable(number)),
+    }),
+  ),
+  command: {
+    example: 'tollgate mirror report --from 2026-11-01',
+    options: {
+      from: { type: 'string', value: 'DATE', summary: 'the first day (UTC)' },
+      to: { type: 'string', value: 'DATE', summary: 'the last day (UTC)' },
+    },
+    read: ({ values }) => {
+      const [from, to] = [textOf(values.from), textOf(values.to)]
+      return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+    },
+    print: (rows: readonly MirrorReportRow[]) => ({
+      rows: rows.map(({ agreement, ...each }) => ({ ...each, agreement: agreement ?? '' })),
+      json: rows,
+    }),
+  },
+  async run({ host, now }, { from, to }) {
+    const { mirror } = operatorParts(host)
+    if (!mirror) throw fault('ADMIN_NO_MIRROR')
+    const end = timeOf(to) ?? now
+    const start = timeOf(from) ?? end - DAYS * DURATIONS.d
+    return { data: await mirror.report(host, start, end) }
+  },
+})
+
+export const mirrorOperations: readonly Operation[] = [report]
