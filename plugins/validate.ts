@@ -23,13 +23,18 @@ const FILE = text('A file, relative to this file.', {
 const OPTIONS = anyOf(
   'The JSON Schema of the request body.',
   [
-    reading(FILE, schema => ({ schema, unknown: 'keep' })),
+    reading(FILE, schema => ({ schema, unknown: 'keep', nulls: 'keep' })),
     object(
       'A file, and what happens to members that the schema does not name.',
       {
         schema: required(FILE),
         unknown: oneOf(
           'drop: they are neither read nor sent, and a member that is null counts as absent; keep: they pass.',
+          ['keep', 'drop'],
+          { default: 'keep', examples: ['drop'] },
+        ),
+        nulls: oneOf(
+          'drop: a member that is null counts as absent and is not sent; keep: the schema decides, unless unknown is drop.',
           ['keep', 'drop'],
           { default: 'keep', examples: ['drop'] },
         ),
@@ -45,15 +50,16 @@ export default {
   // A form is validated by its fields.
   after: ['form'],
   setup: (options, host) => {
-    const { schema: path, unknown } = OPTIONS.read(options)
+    const { schema: path, unknown, nulls } = OPTIONS.read(options)
     const validator = fileValidator(path, host)
-    const schema = unknown === 'drop' ? readSchema(path, host) : undefined
+    const known = unknown === 'drop' ? readSchema(path, host) : undefined
+    const isChanging = known !== undefined || nulls === 'drop'
     return {
       describe: () => ({ body: { 'application/json': readSchema(path, host) } }),
       async handle(exchange, next) {
         const { request } = exchange
         refuseOtherTypes(request)
-        if (schema === undefined) {
+        if (!isChanging) {
           const complaint = await validateRequest(validator, request)
           if (complaint) throw complaint
           return next()
@@ -65,17 +71,22 @@ export default {
         if (complaint) throw complaint
         // The bytes of a form are sent unchanged, unless its JSON stands for it.
         const isJsonBody = !isParsed || exchange.slots.get(EXPANDED_REQUEST) !== undefined
-        if (isJsonBody) keepKnown(dropUnknown(schema, body), received, exchange)
+        const sent = known === undefined ? body : dropUnknown(known, body)
+        if (isJsonBody) replaceBody(sent, received, exchange)
         await next()
       },
-      explain: () => ({ schema: path, ...(unknown === 'drop' && { unknown }) }),
+      explain: () => ({
+        schema: path,
+        ...(unknown === 'drop' && { unknown }),
+        ...(nulls === 'drop' && { nulls }),
+      }),
     }
   },
 } satisfies Plugin<RawOf<typeof OPTIONS>>
 
-const keepKnown = (knownBody: Json, body: Json, { request, slots }: Exchange): void => {
-  if (knownBody === body) return
-  const size = jsonSize(knownBody, request)
-  request.setJson(knownBody)
-  slots.set(EXPANDED_REQUEST, { body: knownBody, size, longer: true })
+const replaceBody = (body: Json, received: Json, { request, slots }: Exchange): void => {
+  if (body === received) return
+  const size = jsonSize(body, request)
+  request.setJson(body)
+  slots.set(EXPANDED_REQUEST, { body, size, longer: true })
 }

@@ -55,7 +55,7 @@ export const ofUsage: readonly Mutation[] = [
   },
   {
     bug: 'an answer without an upstream is charged',
-    edits: [edit('plugins/ledger/usage-estimator.ts', '(attempts === 0 && !this.#usage)', 'false')],
+    edits: [edit('plugins/ledger/usage-estimator.ts', 'attempts === 0 && !this.#usage', 'false')],
     tests: [REFUSED],
   },
   {

@@ -38,8 +38,8 @@ t.test('docs/accounts.md: its paths are in the shipped console.yaml', async t =>
   for (const [, path = ''] of mentions) t.ok(paths.has(path), path)
 })
 
-t.test('console.yaml: every account view has a route', async t => {
-  const routes = pageOf('program/config/console.yaml')
+t.test('every account view has a shipped route', async t => {
+  const routes = pageOf('program/config/console.yaml') + pageOf('routes.yaml')
   for (const view of account.schema.enum as string[])
     t.match(routes, new RegExp(`account: ${view}(?![\\w-])`), view)
 })

@@ -188,6 +188,21 @@ t.test('validate: unknown members are dropped where the route says so', async t 
   t.same(stage.explain(), { schema: 'clip.json', unknown: 'drop' })
 })
 
+t.test('validate: null members are left out and unknown ones pass with nulls: drop', async t => {
+  const files = {
+    'clip.json': '{"type":"object","required":["id"],"properties":{"prompt":{"type":"string"}}}',
+  }
+  const stage = validate.setup({ schema: 'clip.json', nulls: 'drop' }, fakeHost({ files }))
+  const exchange = fakeExchange({ body: { id: 1, prompt: null, own: { a: null, b: 2 } } })
+  await stage.handle(exchange, async () => {})
+  t.same(await exchange.request.json(), { id: 1, own: { b: 2 } })
+  const fault = await errorFrom(() =>
+    stage.handle(fakeExchange({ body: { id: null } }), async () => {}),
+  )
+  t.match(fault, { param: 'id' }, 'a required member that is null is missing')
+  t.same(stage.explain(), { schema: 'clip.json', nulls: 'drop' })
+})
+
 t.test('validate: lists in the items of a list are bounded together', async t => {
   const files = {
     'total.json': JSON.stringify({

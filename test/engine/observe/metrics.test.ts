@@ -46,7 +46,8 @@ const KINDS: Readonly<Record<string, string>> = {
 /** The text with the names of metrics in place of its constants for them. */
 const withNames = (text: string): string =>
   [...text.matchAll(/const ([A-Z]\w*) = ('\w+')/g)].reduce(
-    (all, [, constant = '', name = '']) => all.replaceAll(`(${constant},`, `(${name},`),
+    (all, [, constant = '', name = '']) =>
+      all.replace(new RegExp(`\\(\\s*${constant},`, 'g'), `(${name},`),
     text,
   )
 t.test('metrics: docs/metrics.md or docs/webhooks.md lists every metric of a plugin', async t => {

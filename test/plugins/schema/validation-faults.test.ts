@@ -110,7 +110,7 @@ const TABLE: readonly Row[] = [
     /must be 1 while thinking/,
   ],
   ['responses', chat({}), 'UNSUPPORTED_PARAMETER', 'messages', /has moved to 'input'/],
-  ['responses', { model: 'm', input: 7 }, 'INVALID_TYPE', 'input', /a string or an array/],
+  ['responses', { model: 'm', input: 7 }, 'INVALID_TYPE', 'input', /string, null or an array/],
   ['gemini', {}, 'REQUIRED_PARAMETER', 'contents', /contents/],
   ['gemini', { contents: [{}] }, 'REQUIRED_PARAMETER', 'contents[0].parts', /parts/],
   [
