@@ -71,8 +71,8 @@ export default {
         if (complaint) throw complaint
         // The bytes of a form are sent unchanged, unless its JSON stands for it.
         const isJsonBody = !isParsed || exchange.slots.get(EXPANDED_REQUEST) !== undefined
-        const sent = known === undefined ? body : dropUnknown(known, body)
-        if (isJsonBody) replaceBody(sent, received, exchange)
+        const outgoing = known === undefined ? body : dropUnknown(known, body)
+        if (isJsonBody) replaceBody(outgoing, received, exchange)
         await next()
       },
       explain: () => ({

@@ -28,16 +28,16 @@ export const withoutNulls = (bytes: Bytes, facts: NullFacts): Bytes => {
   const ends = [...cuts.map(([start]) => start), text.length]
   return Buffer.concat(ends.map((end, index) => text.subarray(cuts[index - 1]?.[1] ?? 0, end)))
 }
-/** As writers of JSON spell it. */
+/** Serialisers write null members in one of these forms. */
 const NULLS = [':null', ': null']
 
 /** An object or array that is open. */
 interface Level {
   readonly isObject: boolean
   readonly isData: boolean
-  /** The name of the current member, and the position of its first byte. */
-  name: string
+  /** The quotes around the name of the current member; -1: between two members. */
   start: number
+  nameEnd: number
   /** The end of the last member that stays; -1: none does so far. */
   keptEnd: number
 }
@@ -45,13 +45,15 @@ type Cut = [start: number, end: number]
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
-const NULL = Buffer.from('null')
+const N = 0x6e
 
 /** One pass over the text. It does not recurse: a request may be deep. */
 class Scan {
   readonly #text: Buffer
   readonly #facts: NullFacts
-  readonly #levels: Level[] = []
+  /** The levels around the current one. */
+  readonly #outer: (Level | undefined)[] = []
+  #level: Level | undefined
   readonly #cuts: Cut[] = []
 
   constructor(text: Buffer, facts: NullFacts) {
@@ -65,41 +67,47 @@ class Scan {
   /** Reads what begins here; returns the position after it. */
   #step(at: number): number {
     const byte = this.#text[at] as number
-    const level = this.#levels.at(-1)
+    if (byte === QUOTE) return this.#string(at)
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT)
     else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.#close(at + 1)
-    else if (byte === QUOTE) return this.#string(at)
-    else if (level?.isObject && level.name !== '' && isValue(byte)) return this.#literal(at, level)
+    else if (this.#level?.isObject && this.#level.start >= 0 && isValue(byte))
+      return this.#literal(at, this.#level)
     return at + 1
   }
   #open(isObject: boolean): void {
-    const parent = this.#levels.at(-1)
+    const parent = this.#level
     const isData =
       parent !== undefined &&
-      (parent.isData || (parent.isObject && this.#facts.data.has(parent.name)))
-    this.#levels.push({ isObject, isData, name: '', start: 0, keptEnd: -1 })
+      (parent.isData || (parent.isObject && this.#facts.data.has(this.#nameOf(parent))))
+    this.#outer.push(parent)
+    this.#level = { isObject, isData, start: -1, nameEnd: -1, keptEnd: -1 }
   }
   #close(end: number): void {
-    this.#levels.pop()
-    const parent = this.#levels.at(-1)
-    if (parent?.isObject) keep(parent, end)
+    this.#level = this.#outer.pop()
+    if (this.#level?.isObject) keep(this.#level, end)
   }
   #string(start: number): number {
     const end = stringEnd(this.#text, start)
-    const level = this.#levels.at(-1)
+    const level = this.#level
     if (level?.isObject !== true) return end
-    if (level.name !== '') keep(level, end)
+    if (level.start >= 0) keep(level, end)
     else {
       level.start = start
-      level.name = nameIn(this.#text.subarray(start, end))
+      level.nameEnd = end
     }
     return end
+  }
+  /** A name may be spelt with escapes. */
+  #nameOf({ start, nameEnd }: Level): string {
+    const name = this.#text.toString('utf8', start + 1, nameEnd - 1)
+    return name.includes('\\') ? (JSON.parse(`"${name}"`) as string) : name
   }
   #literal(start: number, level: Level): number {
     let end = start
     while (isValue(this.#text[end] as number)) end++
-    const isNull = this.#text.subarray(start, end).equals(NULL)
-    if (!isNull || level.isData || this.#facts.accepted.has(level.name)) keep(level, end)
+    // Of all words and numbers of JSON only null begins with n.
+    const stays = this.#text[start] !== N || level.isData
+    if (stays || this.#facts.accepted.has(this.#nameOf(level))) keep(level, end)
     else this.#cut(level, end)
     return end
   }
@@ -110,17 +118,17 @@ class Scan {
       if (last && last[0] === level.keptEnd) last[1] = end
       else this.#cuts.push([level.keptEnd, end])
     } else this.#cuts.push([level.start, this.#afterComma(end)])
-    level.name = ''
+    level.start = -1
   }
   #afterComma(end: number): number {
     let at = end
-    while (!isValue(this.#text[at] as number) && this.#text[at] === 0x20) at++
+    while ((this.#text[at] as number) <= 0x20) at++
     return this.#text[at] === COMMA ? at + 1 : end
   }
 }
 const keep = (level: Level, end: number): void => {
   level.keptEnd = end
-  level.name = ''
+  level.start = -1
 }
 /** A byte of a number or of a word. */
 const isValue = (byte: number): boolean =>
@@ -132,7 +140,17 @@ const isValue = (byte: number): boolean =>
   byte !== OPEN_OBJECT &&
   byte !== OPEN_ARRAY &&
   byte !== QUOTE
+/** Strings up to this length are read byte by byte, longer ones by the search for quotes. */
+const SHORT = 32
 const stringEnd = (text: Buffer, start: number): number => {
+  const near = Math.min(start + SHORT, text.length)
+  for (let at = start + 1; at < near; at++) {
+    if (text[at] === QUOTE) return at + 1
+    if (text[at] === BACKSLASH) at++
+  }
+  return longStringEnd(text, start)
+}
+const longStringEnd = (text: Buffer, start: number): number => {
   for (let quote = start; ; ) {
     quote = text.indexOf(QUOTE, quote + 1)
     if (quote < 0) return text.length
@@ -140,9 +158,4 @@ const stringEnd = (text: Buffer, start: number): number => {
     while (text[first - 1] === BACKSLASH) first--
     if ((quote - first) % 2 === 0) return quote + 1
   }
-}
-/** A name may be spelt with escapes. An empty one gets a name that no provider has. */
-const nameIn = (quoted: Buffer): string => {
-  const text = quoted.toString()
-  return (text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1)) || ' '
 }

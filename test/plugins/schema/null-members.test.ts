@@ -68,7 +68,7 @@ const problemsIn = (root: LooseObject): readonly string[] => {
 
 /** The schemas of shipped routes, those that documented routes name included. */
 const files = globSync('schemas/**/*.json').filter(each => each !== 'schemas/routes.json')
-/** Routes with `unknown: drop` or `nulls: drop` leave null members out before their schema sees them. */
+/** Routes with `unknown: drop` or `nulls: drop` leave null members out before their schema. */
 const dropping = new Set(
   [readFileSync('routes.yaml', 'utf8'), readFileSync('docs/tasks.md', 'utf8')].flatMap(text =>
     [...text.matchAll(/\{ schema: (schemas\/[\w/-]+\.json), (?:unknown|nulls): drop \}/g)].map(
