@@ -104,6 +104,8 @@ export const CHOOSE_BY_TAGS: Slot<() => void> = { name: 'choose by tags' }
 /** The zones that the route, the account and the key demand. Set by `zone` and `auth` before
  *  `model`. */
 export const DEMANDED_ZONES: Slot<readonly string[]> = { name: 'demanded zones' }
+/** Whether the call demands targets that keep nothing. */
+export const DEMANDED_RETENTION: Slot<'none'> = { name: 'demanded retention' }
 
 /** The values of the tags of a call, by their names in `tags:`. */
 export type Tags = Readonly<Record<string, string>>

@@ -21,7 +21,8 @@ import { conditionsOf } from './catalogue/section.ts'
 import { addDropped } from './conversion/dropped-fields.ts'
 import { routeFormat } from './conversion/route-format.ts'
 import { ACCOUNT, type Account, CHARGE, CHOOSE_BY_TAGS, TAGS, type Tags } from './slots.ts'
-import { knownTagsIn, SECTION, VALUE } from './tagging/section.ts'
+import { knownTagsIn, SECTION, tagPlacesIn, VALUE } from './tagging/section.ts'
+import { type Place, PlaceRules, reportPlace } from './zones/rule.ts'
 
 /** Of a tag, in metrics of a worker. */
 const MOST_VALUES = 100
@@ -45,13 +46,14 @@ export default {
   check(document, report) {
     checkPipeline(document, report)
     checkRules(document, report)
+    checkPlaces(document, report)
   },
   setup(_, host: Host): Stage {
     const raw = host.section<RawOf<typeof SECTION> | undefined>('tags')
     if (!raw?.known) return {}
     const section = SECTION.read(raw)
     const readsBody = section.metadata && routeFormat(host) !== undefined
-    return new TagStage(section, readsBody, new TagMetrics(host))
+    return new TagStage(section, readsBody, new TagMetrics(host), new TagZones(host))
   },
 } satisfies Plugin<object>
 
@@ -73,7 +75,7 @@ function checkRules(document: Document, report: Report): void {
     for (const [index, rule] of rules.entries())
       for (const [tag, values] of Object.entries(conditionsOf(rule).tags)) {
         const at = ['models', model, 'rules', index, 'when', 'tags', tag]
-        const own = known[tag]
+        const own = Object.hasOwn(known, tag) ? known[tag] : undefined
         const wrong = Array.isArray(own)
           ? [values].flat().find(each => !own.includes(each))
           : undefined
@@ -90,6 +92,12 @@ function checkRules(document: Document, report: Report): void {
       }
 }
 
+/** Zones of values that no upstream has: calls with such a tag would be refused. */
+function checkPlaces({ tags, upstreams }: Document, report: Report): void {
+  for (const { tag, index, place } of tagPlacesIn(tags))
+    reportPlace(place, ['tags', 'known', tag, index], upstreams, report)
+}
+
 const NO_ACCOUNT: Partial<Account> = {}
 
 class TagStage implements Stage {
@@ -97,14 +105,16 @@ class TagStage implements Stage {
   readonly #readsBody: boolean
   readonly #values: ReadonlyMap<string, ReadonlySet<string> | RegExp>
   readonly #metrics: TagMetrics
+  readonly #zones: TagZones
 
   /** `readsBody`: bodies of this route have a format and may have tags. */
-  constructor(section: Section, readsBody: boolean, metrics: TagMetrics) {
+  constructor(section: Section, readsBody: boolean, metrics: TagMetrics, zones: TagZones) {
     this.#section = section
+    this.#zones = zones
     this.#metrics = metrics
     this.#readsBody = readsBody
     this.#values = new Map(
-      Object.entries(section.known).map(([name, values]) => [
+      Object.entries(knownTagsIn(section as never)).map(([name, values]) => [
         name,
         values === 'any' ? new RegExp(VALUE) : new Set(values),
       ]),
@@ -133,6 +143,7 @@ class TagStage implements Stage {
     const tags = { ...exchange.slots.get(TAGS), ...collected.tags }
     if (Object.keys(tags).length > 0) {
       exchange.slots.set(TAGS, tags)
+      this.#zones.apply(exchange, tags)
       exchange.onEnd(() => this.#metrics.count(tags, exchange.slots.get(CHARGE)?.nanos ?? 0n))
     }
     exchange.slots.get(CHOOSE_BY_TAGS)?.()
@@ -148,6 +159,26 @@ const nameDropped = async (
 ): Promise<void> => {
   await next()
   addDropped(exchange.reply, names)
+}
+
+/** The places that values of tags demand. */
+class TagZones {
+  /** By `project=beta`. */
+  readonly #places: ReadonlyMap<string, Place>
+  readonly #rules: PlaceRules
+  constructor({ section, upstreams }: Host) {
+    const places = tagPlacesIn(section('tags'))
+    this.#places = new Map(places.map(({ tag, value, place }) => [`${tag}=${value}`, place]))
+    this.#rules = new PlaceRules(upstreams)
+  }
+  /** Throws ZONE_REFUSED. */
+  apply(exchange: Exchange, tags: Tags): void {
+    if (this.#places.size === 0) return
+    for (const [tag, value] of Object.entries(tags)) {
+      const place = this.#places.get(`${tag}=${value}`)
+      if (place) this.#rules.apply(exchange, place, `the tag ${tag}=${value}`)
+    }
+  }
 }
 
 /** Counts calls by tag. Values that clients choose are bounded: the others count as `other`. */

@@ -1,9 +1,10 @@
 /** Checks `guards:` and the guards of routes beyond their schemas. */
 import { choicesFor } from '../../engine/config/nearest.ts'
 import { isFields, routesIn } from '../../engine/kit.ts'
-import type { Document, Report } from '../../engine/plugin.ts'
+import type { Document, Json, Report } from '../../engine/plugin.ts'
 import { modelsIn, namesIn, unknownModelIn } from '../catalogue/configured.ts'
 import { patternFinder } from '../finders/patterns.ts'
+import { describeUnmet, type Place } from '../zones/rule.ts'
 import { decidesOn, type Guard, SECTION, SIDES } from './section.ts'
 
 export const problemsIn = (document: Document, report: Report): void => {
@@ -13,7 +14,14 @@ export const problemsIn = (document: Document, report: Report): void => {
   for (const [index, route] of routesIn(document)) {
     if (route.guard === undefined) continue
     for (const [position, name] of [route.guard].flat().entries()) {
-      if (typeof name !== 'string' || Object.hasOwn(named, name)) continue
+      const guard = typeof name === 'string' && Object.hasOwn(named, name) ? named[name] : undefined
+      const demand =
+        guard && isFields(route.zone) ? unmetBy(guard, route.zone, document) : undefined
+      if (demand !== undefined) {
+        const message = `the route demands ${demand}, so "${name}" would never be asked; set its zone, or use another guard`
+        report(['routes', index, 'guard'], 'GUARD_ZONE', message)
+      }
+      if (typeof name !== 'string' || guard) continue
       const { choices, suggestion } = choicesFor(name, 'guards', Object.keys(named))
       const message = `no guard is named "${name}"${choices}`
       const entry = Array.isArray(route.guard) ? [position] : []
@@ -21,6 +29,24 @@ export const problemsIn = (document: Document, report: Report): void => {
     }
   }
 }
+
+/** The demand of a route that neither the webhook nor the model of a guard satisfies. */
+const unmetBy = (guard: Guard, demand: Place, { models, upstreams }: Document) => {
+  const { webhook, model, zone = [], retention } = guard
+  if (webhook !== undefined) return describeUnmet(demand, { zones: zone, retention })
+  const options = isFields(models) ? models[model ?? ''] : undefined
+  if (!isFields(options) || !isFields(upstreams)) return undefined
+  const unmet = upstreamsIn(options.to).map(name => {
+    const upstream = upstreams[name]
+    if (!isFields(upstream)) return undefined
+    const zones = [upstream.zone ?? []].flat().map(String)
+    return describeUnmet(demand, { zones, retention: upstream.retention })
+  })
+  return unmet.every(each => each !== undefined) ? unmet[0] : undefined
+}
+/** Of the targets of a model: texts, or objects with `to`. */
+const upstreamsIn = (to: Json | undefined): readonly string[] =>
+  [to ?? []].flat().map(each => String(isFields(each) ? each.to : each).split('/', 1)[0] ?? '')
 
 const checkGuard = (name: string, guard: Guard, document: Document, report: Report): void => {
   const problem = (key: string, message: string): void =>
@@ -39,6 +65,9 @@ const checkGuard = (name: string, guard: Guard, document: Document, report: Repo
   if (webhook !== undefined && !hasFinders && on && !SIDES.some(side => decidesOn(guard, side)))
     problem('on', 'a webhook cannot mask answers: use `do: block`, `flag` or `shadow`')
   checkModel(name, guard, document, report)
+  for (const key of ['zone', 'retention'] as const)
+    if (guard[key] !== undefined && webhook === undefined)
+      problem(key, 'only a webhook has it: a model has the zones of its upstreams')
   if (guard.restore && guard.do !== 'mask') problem('restore', 'only `do: mask` has placeholders')
   for (const [key, pattern] of Object.entries(patterns))
     try {

@@ -17,6 +17,7 @@ import {
 } from '../../engine/config/shape.ts'
 import { FINDER_NAMES } from '../finders/index.ts'
 import { LONGEST_WORD } from '../finders/words.ts'
+import { retentionOf, zonesShape } from '../zones/rule.ts'
 
 const NAME = '^[a-z][a-z0-9-]{0,40}$'
 export const SIDES = ['request', 'answer'] as const
@@ -65,6 +66,10 @@ const GUARD = object(
       'An address that decides about requests and answers. It gets `{guard, request, model, on, texts}` and answers `{action, texts}`: `pass`, `block`, or `mask` with the texts that replace those sent.',
       { pattern: '^https?://', examples: ['http://127.0.0.1:9000/check'] },
     ),
+    zone: zonesShape(
+      'The zones where the webhook processes texts: calls that demand another zone are not sent to it.',
+    ),
+    retention: retentionOf('The webhook keeps nothing: calls that demand this are sent to it.'),
     timeout: duration('How long the webhook or the model may take. A model needs it.', {
       default: '2s',
       examples: ['800ms'],

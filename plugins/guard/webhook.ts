@@ -2,6 +2,7 @@
 import { isFields } from '../../engine/kit.ts'
 import type { HostBase } from '../../engine/plugin.ts'
 import { MODEL } from '../slots.ts'
+import { type Placed, unmetDemand } from '../zones/rule.ts'
 import type { Decider, Decision, Question } from './decider.ts'
 import type { Guard } from './section.ts'
 
@@ -12,14 +13,23 @@ export class Webhook implements Decider {
   readonly #name: string
   readonly #url: string
   readonly #timeout: number
+  readonly #placed: Placed
   readonly #host: Pick<HostBase, 'request'>
-  constructor(name: string, { webhook = '', timeout }: Guard, host: Pick<HostBase, 'request'>) {
+  constructor(
+    name: string,
+    { webhook = '', timeout, zone, retention }: Guard,
+    host: Pick<HostBase, 'request'>,
+  ) {
     this.#name = name
+    this.#placed = { zones: zone ?? [], retention }
     this.#url = webhook
     this.#timeout = timeout
     this.#host = host
   }
-  async decide({ exchange: { id, slots }, side, texts }: Question): Promise<Decision> {
+  async decide({ exchange, side, texts }: Question): Promise<Decision> {
+    const { id, slots } = exchange
+    const unmet = unmetDemand(exchange, this.#placed)
+    if (unmet !== undefined) throw new Error(`it is not ${unmet}, which the call demands`)
     const model = slots.get(MODEL)?.asked ?? null
     const { status, text } = await this.#host.request(this.#url, {
       method: 'POST',

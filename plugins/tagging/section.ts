@@ -13,9 +13,28 @@ import {
 import { isFields } from '../../engine/kit.ts'
 import type { HostBase, Json } from '../../engine/plugin.ts'
 import { TAG_NAME, TAG_VALUE } from '../slots.ts'
+import { type Place, retentionOf, zoneName } from '../zones/rule.ts'
 
 const NAME = `^${TAG_NAME}$`
 export const VALUE = `^${TAG_VALUE}$`
+
+const TAG_VALUE_SHAPE = text('A value.', { pattern: VALUE, examples: ['alpha'] })
+const TAG_ENTRY = anyOf(
+  'A value, or a value whose calls must be processed in a zone.',
+  [
+    TAG_VALUE_SHAPE,
+    object(
+      'A value; every target of its calls must satisfy the other members.',
+      {
+        value: required(TAG_VALUE_SHAPE),
+        zone: zoneName('The zone of every target.'),
+        retention: retentionOf('Every target says that it keeps nothing.'),
+      },
+      { minProperties: 2, examples: [{ value: 'beta', zone: 'eu' }] },
+    ),
+  ],
+  {},
+)
 
 export const SECTION = object(
   'Tags of calls, such as a project: usage, receipts and exports show them. The stage `tags` reads them.',
@@ -39,13 +58,10 @@ export const SECTION = object(
         anyOf(
           'Its values.',
           [
-            list('These values.', text('A value.', { pattern: VALUE, examples: ['alpha'] }), {
-              minItems: 1,
-              uniqueItems: true,
-            }),
+            list('These values.', TAG_ENTRY, { minItems: 1, uniqueItems: true }),
             oneOf('Up to 64 letters, digits, dots, hyphens and underscores.', ['any'], {}),
           ],
-          { examples: [['alpha', 'beta'], 'any'] },
+          { examples: [['alpha', { value: 'beta', zone: 'eu' }], 'any'] },
         ),
         {
           propertyNames: { pattern: NAME },
@@ -59,10 +75,41 @@ export const SECTION = object(
   { examples: [{ known: { project: ['alpha', 'beta'], feature: 'any' } }] },
 )
 
-type KnownTags = RawOf<typeof SECTION>['known']
+type RawTags = RawOf<typeof SECTION>['known']
+const rawTagsIn = (section: Json | undefined): RawTags =>
+  isFields(section) && isFields(section.known) ? (section.known as RawTags) : {}
+
+/** The values of each tag; `any`: those of the form of values. */
+export type KnownTags = Readonly<Record<string, readonly string[] | 'any'>>
 /** The tags that calls may have, from the raw section. */
 export const knownTagsIn = (section: Json | undefined): KnownTags =>
-  isFields(section) && isFields(section.known) ? (section.known as KnownTags) : {}
+  Object.fromEntries(
+    Object.entries(rawTagsIn(section)).map(([tag, values]) => [
+      tag,
+      Array.isArray(values) ? values.map(plainValue) : 'any',
+    ]),
+  )
+const plainValue = (entry: string | { readonly value: string }): string =>
+  typeof entry === 'string' ? entry : entry.value
 /** Of a configuration without problems. */
 export const knownTags = ({ section }: Pick<HostBase, 'section'>): KnownTags =>
   knownTagsIn(section('tags'))
+
+/** A value whose calls must be processed in a place. */
+export interface TagPlace {
+  readonly tag: string
+  readonly value: string
+  /** Of the value in its list. */
+  readonly index: number
+  readonly place: Place
+}
+export const tagPlacesIn = (section: Json | undefined): readonly TagPlace[] =>
+  Object.entries(rawTagsIn(section)).flatMap(([tag, values]) =>
+    Array.isArray(values)
+      ? values.flatMap((entry: string | ({ readonly value: string } & Place), index) => {
+          if (typeof entry === 'string') return []
+          const { value, ...place } = entry
+          return [{ tag, value, index, place }]
+        })
+      : [],
+  )

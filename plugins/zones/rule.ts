@@ -1,9 +1,12 @@
 /** Where requests may be processed: what upstreams say about themselves, and rules that a route, an
  *  account or an API key has for every target of a request. */
-import { object, oneOf, type RawOf, text } from '../../engine/config/shape.ts'
+
+import { nearest } from '../../engine/config/nearest.ts'
+import { object, oneOf, oneOrMore, type RawOf, text } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'
-import type { Exchange, HostBase, UpstreamView } from '../../engine/plugin.ts'
-import { type Account, DEMANDED_ZONES, ZONE } from '../slots.ts'
+import { isFields } from '../../engine/kit.ts'
+import type { Exchange, HostBase, Json, Report, UpstreamView } from '../../engine/plugin.ts'
+import { type Account, DEMANDED_RETENTION, DEMANDED_ZONES, ZONE } from '../slots.ts'
 
 const fault = errors({
   ZONE_REFUSED: [403, 'No target of this request is %s, which %s demands.'],
@@ -11,6 +14,8 @@ const fault = errors({
 
 export const zoneName = (description: string) =>
   text(description, { pattern: ZONE, examples: ['eu'] })
+export const zonesShape = (description: string) =>
+  oneOrMore(description, zoneName('A zone.'), { examples: ['eu', ['eu', 'de']], minItems: 1 })
 export const retentionOf = (description: string) =>
   oneOf(description, ['none'], { examples: ['none'] })
 
@@ -24,7 +29,7 @@ export const PLACE = object(
 )
 export type Place = RawOf<typeof PLACE>
 /** Who has the rule, as errors name it. */
-export type PlaceOwner = 'this route' | 'the account' | 'the API key'
+export type PlaceOwner = 'this route' | 'the account' | 'the API key' | `the tag ${string}`
 
 /** The zones of an upstream. */
 export const zonesOf = (upstream: UpstreamView | undefined): readonly string[] => {
@@ -36,9 +41,23 @@ export const placeOf = (upstream: UpstreamView | undefined): readonly string[] =
   ...zonesOf(upstream),
   `retention: ${upstream?.options.retention ?? ''}`,
 ]
-const isPermitted = (upstream: UpstreamView | undefined, { zone, retention }: Place): boolean =>
-  (zone === undefined || zonesOf(upstream).includes(zone)) &&
-  (retention === undefined || upstream?.options.retention === retention)
+/** The place of an upstream, or of a service outside of `upstreams:`, such as a webhook. */
+export interface Placed {
+  readonly zones: readonly string[]
+  readonly retention?: unknown
+}
+const isPermitted = (upstream: UpstreamView | undefined, place: Place): boolean =>
+  describeUnmet(place, {
+    zones: zonesOf(upstream),
+    retention: upstream?.options.retention,
+  }) === undefined
+/** The part of a demand that something does not satisfy: `in the zone "eu"`; undefined: it does. */
+export const describeUnmet = ({ zone, retention }: Place, placed: Placed): string | undefined => {
+  if (zone !== undefined && !placed.zones.includes(zone)) return textOf({ zone })
+  return retention === undefined || placed.retention === retention
+    ? undefined
+    : textOf({ retention })
+}
 
 type Rule = Parameters<Exchange['restrict']>[0]
 type Targets = Exchange['targets']
@@ -59,6 +78,7 @@ export class PlaceRules {
       const zones = exchange.slots.get(DEMANDED_ZONES) ?? []
       exchange.slots.set(DEMANDED_ZONES, [...zones, zone])
     }
+    if (retention !== undefined) exchange.slots.set(DEMANDED_RETENTION, retention)
     const name = `${owner}/${zone ?? ''}/${retention ?? ''}`
     let rule = this.#rules.get(name)
     if (!rule) {
@@ -86,6 +106,31 @@ export class PlaceRules {
     }
   }
 }
+/** The demand of a call that a service does not satisfy; undefined: it may get the texts. */
+export const unmetDemand = ({ slots }: Exchange, placed: Placed): string | undefined => {
+  const retention = slots.get(DEMANDED_RETENTION)
+  const zones = slots.get(DEMANDED_ZONES)
+  const places = [{ retention }, ...(zones ?? []).map(zone => ({ zone }))] as readonly Place[]
+  return places.map(place => describeUnmet(place, placed)).find(each => each !== undefined)
+}
+
+/** Reports a place that no upstream satisfies. */
+export const reportPlace = (
+  { zone, retention }: Place,
+  where: readonly (string | number)[],
+  upstreams: Json | undefined,
+  report: Report,
+): void => {
+  const listed = Object.values(isFields(upstreams) ? upstreams : {}).filter(isFields)
+  const zones = [...new Set(listed.flatMap(({ zone: own = [] }) => [own].flat() as Json[]))].map(
+    String,
+  )
+  if (typeof zone === 'string' && !zones.includes(zone))
+    report([...where, 'zone'], 'ZONE_UNKNOWN', 'no upstream is in this zone', nearest(zone, zones))
+  if (retention === 'none' && !listed.some(each => each.retention === 'none'))
+    report([...where, 'retention'], 'ZONE_UNKNOWN', 'no upstream has `retention: none`')
+}
+
 /** Names of zones come from keys, whose number has no limit. */
 const MOST_RULES = 1_000
 

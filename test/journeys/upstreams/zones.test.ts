@@ -1,5 +1,5 @@
-/** No request leaves the zone that its route, account or API key demands: not by a fallback, in a
- *  batch, in the background, over a WebSocket or as a task. */
+/** No request leaves the zone that its route, account, API key or tag demands: not by a fallback,
+ *  in a batch, in the background, over a WebSocket, as a task or to a guard. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -23,6 +23,7 @@ const answerOf = (path: string, stream: boolean): unknown => {
       data: [{ object: 'embedding', index: 0, embedding: [1] }],
       usage: USAGE,
     }
+  if (path.endsWith('/check')) return { action: 'pass' }
   if (path.includes('/clips'))
     return { id: 'up-1', state: 'success', files: ['https://e.example/1'] }
   if (!stream)
@@ -53,7 +54,12 @@ const PRICE = 'price: { input: 0.01, output: 0.02 }, output: 50, context: 1000'
 const CLIP = `dialect: vidu, submit: { id: /id }, poll: { path: 'GET /clips/{id}', every: 20ms..40ms, state: /state, states: { success: succeeded }, results: /files }`
 const gateway = await startGateway({
   routes: `
-pipeline: [errors, auth, zone, form, model, idempotency, responses, files, batches, meter, task, account, translate, cache, embed, realtime]
+pipeline: [errors, auth, zone, form, model, tags, idempotency, responses, files, batches, meter, task, account, translate, guard, cache, embed, realtime]
+tags: { known: { project: [plain, { value: secret, zone: eu }, { value: silent, retention: none }] } }
+guards:
+  anywhere: { webhook: '${base}/anywhere/check', do: block, on_error: block }
+  european: { webhook: '${base}/european/check', zone: [eu, de], retention: none, do: block, on_error: block }
+  asked: { model: american, prompt: No insults., do: block, on_error: block, timeout: 5s }
 upstreams:
 ${upstream('us', ', formats: [openai-chat]')}
 ${upstream('eu', ', formats: [openai-chat], zone: [eu, de], retention: none')}
@@ -80,6 +86,9 @@ routes:
   - { path: POST /clips, model: body, task: { ${CLIP} }, errors: openai }
   - { path: 'GET /api/usage/{request_id}', account: receipt }
   - { path: POST /eu/chat, model: body, zone: { zone: eu }, translate: openai-chat, errors: openai, rewrite: /v1/chat/completions }
+  - { path: POST /anywhere/chat, model: body, guard: anywhere, translate: openai-chat, errors: openai, rewrite: /v1/chat/completions }
+  - { path: POST /european/chat, model: body, guard: european, translate: openai-chat, errors: openai, rewrite: /v1/chat/completions }
+  - { path: POST /asked/chat, model: body, guard: asked, translate: openai-chat, errors: openai, rewrite: /v1/chat/completions }
   - { path: POST /kept-by-none/chat, model: body, zone: { retention: none }, translate: openai-chat, errors: openai, rewrite: /v1/chat/completions }
 `,
 })
@@ -97,12 +106,14 @@ const createKey = async (t: Test, name: string, ...limits: string[]): Promise<st
   const [secret = ''] = /sk-\w+/.exec(await run(t, 'keys', 'create', name, ...limits)) ?? []
   return secret
 }
-const call = async (key: string, path: string, body?: object | FormData) => {
+type Tags = { readonly 'x-tollgate-tags'?: string }
+const call = async (key: string, path: string, body?: object | FormData, tags: Tags = {}) => {
   const isForm = body instanceof FormData
   const response = await fetch(gateway.url + path, {
     method: body ? 'POST' : 'GET',
     headers: {
       authorization: `Bearer ${key}`,
+      ...tags,
       ...(!isForm && { 'content-type': 'application/json' }),
     },
     ...(body && { body: isForm ? body : JSON.stringify(body) }),
@@ -118,9 +129,9 @@ const chat = (model: string, stream = false) => ({
   temperature: 0,
   messages: MESSAGES,
 })
-const ask = async (key: string, model: string, path = '/v1/chat/completions') => {
+const ask = async (key: string, model: string, path = '/v1/chat/completions', tags?: Tags) => {
   requested = []
-  return call(key, path, chat(model))
+  return call(key, path, chat(model), tags)
 }
 
 t.test('a route: its zone and its retention hold for every target, also a fallback', async t => {
@@ -144,32 +155,29 @@ t.test('a route: its zone and its retention hold for every target, also a fallba
   t.same(requested, ['eu'])
 })
 
-t.test('a key: every kind of call stays in its zone', async t => {
-  const key = await createKey(t, 'keys', '--zone', 'eu')
+const testKinds = async (t: Test, key: string, owner: string, tags: Tags = {}) => {
   for (const stream of [false, true])
     for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/responses']) {
       requested = []
       const body =
         path === '/v1/responses' ? { model: 'both', stream, input: 'Hi' } : chat('both', stream)
-      t.equal((await call(key, path, body)).status, 200, path)
+      t.equal((await call(key, path, body, tags)).status, 200, path)
       t.same(requested, ['eu'], `${path}, stream ${stream}`)
     }
   requested = []
-  t.equal((await call(key, '/v1/embeddings', { model: 'vectors', input: 'a' })).status, 200)
+  const vectors = await call(key, '/v1/embeddings', { model: 'vectors', input: 'a' }, tags)
+  t.equal(vectors.status, 200)
   t.same(requested, ['eu-vectors'])
 
   requested = []
-  const background = await call(key, '/v1/responses', {
-    model: 'both',
-    background: true,
-    input: 'Hi',
-  })
+  const order = { model: 'both', background: true, input: 'Hi' }
+  const background = await call(key, '/v1/responses', order, tags)
   const { id } = JSON.parse(background.text)
   await eventually(async () => /"completed"/.test((await call(key, `/v1/responses/${id}`)).text))
   t.same(requested, ['eu'], 'background')
 
   requested = []
-  const headers = { authorization: `Bearer ${key}` }
+  const headers = { authorization: `Bearer ${key}`, ...tags }
   const client = await openSocket(`${gateway.url}/v1/responses`, [], { headers })
   client.socket.send(JSON.stringify({ type: 'response.create', model: 'both', input: 'Hi' }))
   for (let count = 1; !client.received.join().includes('response.completed'); count++)
@@ -178,7 +186,7 @@ t.test('a key: every kind of call stays in its zone', async t => {
   t.same(requested, ['eu'], 'WebSocket')
 
   requested = []
-  const task = await call(key, '/clips', { model: 'clip' })
+  const task = await call(key, '/clips', { model: 'clip' }, tags)
   t.equal(task.status, 200, task.text)
   await eventually(() => requested.length >= 2)
   t.same(new Set(requested), new Set(['eu']), 'task: its submit and its polls')
@@ -189,8 +197,8 @@ t.test('a key: every kind of call stays in its zone', async t => {
   form.append('purpose', 'batch')
   form.append('file', new Blob([JSON.stringify(line)]), 'a.jsonl')
   const input_file_id = JSON.parse((await call(key, '/v1/files', form)).text).id
-  const order = { input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' }
-  const batch = JSON.parse((await call(key, '/v1/batches', order)).text)
+  const lines = { input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' }
+  const batch = JSON.parse((await call(key, '/v1/batches', lines, tags)).text)
   await eventually(async () =>
     /"status":"completed"/.test((await call(key, `/v1/batches/${batch.id}`)).text),
   )
@@ -202,10 +210,56 @@ t.test('a key: every kind of call stays in its zone', async t => {
     ['/v1/responses', { model: 'american', input: 'Hi' }],
   ] as const) {
     requested = []
-    const refused = await call(key, path, body)
+    const refused = await call(key, path, body, tags)
     t.equal(refused.status, 403, path)
-    t.match(refused.text, /which the API key demands/)
+    t.match(refused.text, new RegExp(`which ${owner} demands`))
     t.same(requested, [])
+  }
+}
+t.test('a key: every kind of call stays in its zone', async t =>
+  testKinds(t, await createKey(t, 'keys', '--zone', 'eu'), 'the API key'),
+)
+
+t.test('a tag: every kind of call with this value stays in its zone', async t => {
+  const key = await createKey(t, 'tags')
+  await testKinds(t, key, 'the tag project=secret', { 'x-tollgate-tags': 'project=secret' })
+  for (const [tags, expected] of [
+    ['project=plain', 'us'],
+    ['', 'us'],
+    ['project=silent', 'eu'],
+  ] as const) {
+    t.equal((await ask(key, 'german', undefined, { 'x-tollgate-tags': tags })).status, 200)
+    t.same(requested, [expected], tags)
+  }
+  await run(t, 'accounts', 'limit', 'tags', '--tags', 'project=secret')
+  await eventually(async () => {
+    await ask(key, 'both')
+    return requested.join() === 'eu'
+  })
+  await ask(key, 'both', undefined, { 'x-tollgate-tags': 'project=plain' })
+  t.same(requested, ['eu'], 'a request cannot replace the tag of its account')
+})
+
+t.test('a guard: texts of a call go to no webhook and no model outside of its zone', async t => {
+  const key = await createKey(t, 'guards')
+  const secret = { 'x-tollgate-tags': 'project=secret' }
+  const silent = { 'x-tollgate-tags': 'project=silent' }
+  t.equal((await ask(key, 'both', '/anywhere/chat')).status, 200)
+  t.same(requested, ['anywhere', 'us'], 'without a demand')
+  for (const [path, tags] of [
+    ['/anywhere/chat', secret],
+    ['/anywhere/chat', silent],
+    ['/asked/chat', secret],
+    ['/asked/chat', silent],
+  ] as const) {
+    const { status, text } = await ask(key, 'both', path, tags)
+    t.ok(status >= 400, path)
+    t.match(text, /guard/)
+    t.same(requested, [], `${path}: neither the guard nor an upstream got it`)
+  }
+  for (const tags of [secret, silent]) {
+    t.equal((await ask(key, 'both', '/european/chat', tags)).status, 200)
+    t.same(requested, ['european', 'eu'])
   }
 })
 
