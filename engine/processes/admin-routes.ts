@@ -1,6 +1,6 @@
 /** The routes of the admin listener. */
 import { ENDPOINTS, type EngineEndpoint } from '../config/admin-endpoints.ts'
-import type { LiveView, Log, Operator, ReloadReport } from '../plugin.ts'
+import type { LiveView, Log, Operator, ReloadCaller, ReloadReport } from '../plugin.ts'
 import type { AdminReply, AdminRoutes } from './admin-listener.ts'
 import type { Exposition } from './metrics-exposition.ts'
 import { createAuthorize, createPluginEndpoints, createWorkerCalls } from './plugin-endpoints.ts'
@@ -49,9 +49,9 @@ const adminRoutes = (options: AdminRoutesOptions, names: () => readonly string[]
       await pool.collect()
       return { status: 200, body: await exposition.text(reloader.serving.metrics) }
     },
-    'POST /-/reload': async (_: URLSearchParams, operator?: Operator) => {
+    'POST /-/reload': async (query: URLSearchParams, operator?: Operator) => {
       logCaller('reload', operator)
-      return reportReply(await reloader.reload())
+      return reportReply(await reloader.reload(callerOf(query, operator)))
     },
     'POST /-/rollback': async (query: URLSearchParams, operator?: Operator) => {
       logCaller('rollback', operator)
@@ -59,10 +59,18 @@ const adminRoutes = (options: AdminRoutesOptions, names: () => readonly string[]
       if (to !== null && !/^[1-9]\d{0,14}$/.test(to)) {
         return { status: 400, body: { error: `"to" must be the number of a version, not "${to}"` } }
       }
-      return reportReply(await reloader.rollback(to === null ? 'previous' : Number(to)))
+      return reportReply(
+        await reloader.rollback(to === null ? 'previous' : Number(to), callerOf(query, operator)),
+      )
     },
   } satisfies Record<EngineEndpoint, AdminRoutes[string]>
 }
+/** Commands use the socket, which only the user of the gateway may open, and name their user. */
+const callerOf = (query: URLSearchParams, operator: Operator | undefined): ReloadCaller => {
+  const name = operator?.name ?? query.get('user') ?? ''
+  return { via: operator ? 'admin listener' : 'command line', name: name.slice(0, MAX_NAME) }
+}
+const MAX_NAME = 100
 /** The routes of the engine and the endpoints of plugins, for `listenAdmin`. */
 export const adminEndpoints = (options: AdminRoutesOptions) => {
   const { pool, reloader } = options

@@ -32,6 +32,8 @@ class Builder {
   #servingParts: EncodedParts | undefined
   /** The version built last. */
   #candidate: LoadedVersion | undefined
+  /** Who asked for it. */
+  #by: Build['by']
   /** The report to the primary about it, if it was new. */
   #built: BuiltVersion | undefined
 
@@ -54,6 +56,7 @@ class Builder {
   async #build(request: Build): Promise<void> {
     const previous = this.#candidate
     this.#candidate = undefined
+    this.#by = request.by
     try {
       renewEnvFile(this.#context.config)
       if (!this.#serving) checkDataFolder(this.#context.config)
@@ -78,7 +81,7 @@ class Builder {
     const texts = Object.fromEntries(files)
     try {
       const entry = { version, hash, time, files: texts, plugins, ...change }
-      history.save({ ...entry, ...(from && { from }) })
+      history.save({ ...entry, ...(from && { from }), ...(this.#by && { by: this.#by }) })
       const { text } = reads
       // A start reads the files, which a rollback leaves unchanged.
       if (from !== undefined || !this.#built) removeStartRecord(config, cacheFolder)

@@ -210,6 +210,11 @@ export interface KeyView {
 }
 
 /** A stored version. */
+/** Who asks for a reload. `command line`: a user of the operating system, as his command says. */
+export interface ReloadCaller {
+  readonly via: 'command line' | 'admin listener'
+  readonly name: string
+}
 export interface VersionView {
   readonly version: number
   readonly hash: string
@@ -217,6 +222,8 @@ export interface VersionView {
   readonly time: string
   /** Number of the version that this rollback restored. */
   readonly from?: number
+  /** Who asked for it; absent: a changed file, a signal, or a start. */
+  readonly by?: ReloadCaller
   /** Its changes: `1 route added`; absent for the first one of a start. */
   readonly change?: string
   readonly isLive: boolean

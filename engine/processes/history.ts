@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, statSync }
 import { basename, dirname, join } from 'node:path'
 import { type Bundle, pathsOf } from '../config/compile/blueprint.ts'
 import { writeAtomically } from '../config/disk.ts'
+import type { ReloadCaller } from '../plugin.ts'
 import { makeFolder } from '../store/make-folder.ts'
 
 export interface HistoryEntry {
@@ -14,6 +15,7 @@ export interface HistoryEntry {
   readonly time: string
   /** Number of the version that this rollback restored. */
   readonly from?: number
+  readonly by?: ReloadCaller
   /** Its changes, from `describeChange`; absent for the first version of a start. */
   readonly change?: string
   /** Texts by file name, relative to the folder of routes.yaml. */

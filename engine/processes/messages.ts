@@ -4,7 +4,7 @@ import type { UpstreamSummary } from '../config/compile/upstream-summary.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Sample } from '../observe/metrics.ts'
-import type { ConfigurationEdit, LiveView, PresentedCredential } from '../plugin.ts'
+import type { ConfigurationEdit, LiveView, PresentedCredential, ReloadCaller } from '../plugin.ts'
 import type { Authorize, PluginRequest } from './admin-listener.ts'
 import type { HealthView } from './gateway/health.ts'
 
@@ -59,6 +59,7 @@ export interface Build {
   /** A content hash that counts as unchanged: files that were rolled back stay inactive until they
    *  are edited or a reload is requested. */
   readonly unless?: string
+  readonly by?: ReloadCaller
 }
 /** Questions that the builder answers without building a version. `live`: number of the live
  *  version. */

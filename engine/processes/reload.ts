@@ -4,7 +4,7 @@ import { DEFAULT_LIMIT } from '../config/problem.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
-import type { ReloadReport } from '../plugin.ts'
+import type { ReloadCaller, ReloadReport } from '../plugin.ts'
 import type { BuilderClient } from './builder-client.ts'
 import type { Build, BuiltVersion } from './messages.ts'
 import type { WorkerPool } from './worker-pool.ts'
@@ -43,8 +43,8 @@ export class Reloader {
     return this.#failure
   }
   /** Loads the files and puts them live if they differ from the live version. */
-  reload(): Promise<ReloadReport> {
-    return this.#enqueue(() => ({}))
+  reload(by?: ReloadCaller): Promise<ReloadReport> {
+    return this.#enqueue(() => (by ? { by } : {}))
   }
   /** Reloads after a file change. Unlike `reload`, it leaves files that were rolled back inactive.
    *  */
@@ -53,8 +53,8 @@ export class Reloader {
     return this.#queuedReload
   }
   /** Puts an earlier version live: the given number, or the one before the live version. */
-  rollback(to: number | 'previous'): Promise<ReloadReport> {
-    return this.#enqueue(() => ({ rollback: to }))
+  rollback(to: number | 'previous', by?: ReloadCaller): Promise<ReloadReport> {
+    return this.#enqueue(() => ({ rollback: to, ...(by && { by }) }))
   }
 
   /** Runs reloads one after another. A queued reload includes the changes made while it waits. */

@@ -2,6 +2,7 @@
  *  */
 
 import { accessSync, constants, existsSync, readFileSync, rmSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { writeAtomically } from '../config/disk.ts'
 import { errors } from '../errors.ts'
@@ -97,10 +98,21 @@ const hasProcess = ({ pid }: RunningGateway): boolean => {
 /** ms. */
 const HEALTH_TIMEOUT = 2_000
 export const requestReload = (running: RunningGateway): Promise<ReloadReport> =>
-  request(running, '/-/reload', { method: 'POST' })
+  request(running, `/-/reload?${new URLSearchParams({ user: userName() })}`, { method: 'POST' })
 /** Rolls back to version `to`, or to the previous version. */
-export const requestRollback = (running: RunningGateway, to?: number): Promise<ReloadReport> =>
-  request(running, `/-/rollback${to === undefined ? '' : `?to=${to}`}`, { method: 'POST' })
+export const requestRollback = (running: RunningGateway, to?: number): Promise<ReloadReport> => {
+  const version = to === undefined ? {} : { to: String(to) }
+  const query = new URLSearchParams({ ...version, user: userName() })
+  return request(running, `/-/rollback?${query}`, { method: 'POST' })
+}
+/** Of the operating system; a container may run as a user without a name. */
+const userName = (): string => {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.() ?? '')
+  }
+}
 export const requestStatus = (running: RunningGateway): Promise<LiveView> =>
   request(running, '/-/config')
 /** Over TCP, which every user of the machine may ask. */

@@ -40,7 +40,7 @@ export const ALL = sql('all', `SELECT ${COLUMNS} FROM actions WHERE seq > ? ORDE
 export const LATEST = sql(
   'latest',
   `SELECT ${COLUMNS} FROM actions
-    WHERE (CAST(? AS TEXT) IS NULL OR operation = ? OR operation LIKE ?)
+    WHERE (CAST(? AS TEXT) IS NULL OR operation = ? OR operation LIKE ? ESCAPE '!')
       AND (CAST(? AS TEXT) IS NULL OR object = ?)
       AND (CAST(? AS TEXT) IS NULL OR actor = ?)
       AND at >= ? AND at < ? AND seq < ? ORDER BY seq DESC LIMIT ?`,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import { isCode } from '../../engine/kit.ts'
 import { hideKeysInPath, hideSecrets } from '../../engine/observe/secret-text.ts'
-import type { ConfigFiles, HostBase, Json, VersionView } from '../../engine/plugin.ts'
+import type { ConfigFiles, HostBase, Json, ReloadCaller, VersionView } from '../../engine/plugin.ts'
 import type { Actor } from './action.ts'
 import { folderId } from './keys.ts'
 import { recordAction } from './record.ts'
@@ -30,7 +30,7 @@ export const recordVersions = async (host: HostBase): Promise<void> => {
 const record = async (
   host: HostBase,
   folder: string,
-  { version, hash, from, change, time }: VersionView,
+  { version, hash, from, change, time, by }: VersionView,
   before: VersionView | undefined,
 ): Promise<void> => {
   const after = {
@@ -48,11 +48,14 @@ const record = async (
     object: `configuration ${version}`,
     before: before ? { version: before.version, hash: before.hash } : null,
     after,
-    actor: GATEWAY,
+    actor: by ? actorOf(by) : GATEWAY,
   }).catch(error => {
     if (!isCode(error, 'ACTION_KNOWN')) throw error
   })
 }
+
+const actorOf = ({ via, name }: ReloadCaller): Actor =>
+  via === 'command line' ? { via, name: via, user: name } : { via, name }
 
 const diffOf = async ({ gateway }: HostBase, from: number, to: number): Promise<Json> => {
   const [files, before, after] = await Promise.all([

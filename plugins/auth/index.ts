@@ -17,6 +17,7 @@ import { migrations } from '../credentials/tables.ts'
 import { PlaceRules } from '../zones/rule.ts'
 import { checkModes } from './check-modes.ts'
 import { authorizeOperator } from './operator.ts'
+import { recordingAuthorizer, recordingRefusals } from './refused-operators.ts'
 import { createAuthStage } from './stage.ts'
 
 const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
@@ -33,7 +34,7 @@ export default {
   // A route without the option must not be open.
   default: 'key',
   check: checkModes,
-  authorizeOperator,
+  authorizeOperator: recordingAuthorizer(authorizeOperator),
   migrations,
   // It owns the log of actions, whose work beside requests starts here.
   needs: ['actions'],
@@ -45,7 +46,7 @@ export default {
     const isRead = host.route.method === 'GET'
     const kinds = new Set(requirement.modes.flatMap(mode => KINDS[mode] ?? []))
     if (kinds.size === 0 && requirement.plugins.length === 0) return {}
-    return createAuthStage({
+    const stage = createAuthStage({
       ...requirement,
       kinds,
       ...shareLookups(host),
@@ -56,6 +57,7 @@ export default {
       url: host.url,
       places: new PlaceRules(host.upstreams),
     })
+    return requirement.role === 'admin' ? recordingRefusals(stage, host) : stage
   },
 } satisfies Plugin<AuthOptions>
 

@@ -11,13 +11,12 @@ import {
   setSessionCookie,
 } from '../credentials/session-cookie.ts'
 import { addSession, FIND, revoke } from '../credentials/statements.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
 import type { SessionView } from '../views.ts'
 import { fault } from './faults.ts'
 import { providerSignOut } from './provider-cookies.ts'
 import { consoleSettings, mayEdit } from './section.ts'
-import { recordRefusedSignIn, writeSignIn } from './sign-in-actions.ts'
+import { recordRefusedSignIn, writeSignIn, writeSignOut } from './sign-in-actions.ts'
 import { SignInLimits } from './sign-in-limits.ts'
 
 type Handle = (exchange: Exchange) => Promise<void>
@@ -159,7 +158,7 @@ export const signOut = (host: Host): Handle => {
   return async exchange => {
     const { session = 0 } = exchange.slots.need(ACCOUNT)
     const list = revoke('session', session, await host.database.now())
-    await writeWithRetry(host.database, list).catch(error => {
+    await writeSignOut(host, exchange, list).catch(error => {
       if (error.code !== 'KEY_UNKNOWN') throw error
     })
     const url = await addressOf(exchange)

@@ -1,7 +1,10 @@
 /** Sign-ins of operators in the log of actions: those that succeed, and those that are refused. */
 import type { Exchange, Host, Row, Statement } from '../../engine/plugin.ts'
 import { recordAction } from '../action-log/record.ts'
+import { recordRefusal } from '../action-log/refusals.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { originOf } from '../operator/operation.ts'
+import { ACCOUNT } from '../slots.ts'
 
 /** Writes the session, with its row in the log if it is an operator's. */
 export const writeSignIn = async (
@@ -14,9 +17,26 @@ export const writeSignIn = async (
   else await recordAction(host, list, actionOf(exchange, 'sign-in accepted', row, {}))
 }
 
-/** Refusals of unknown credentials that a process records in a minute: nobody can fill the log. */
-const MOST = 30
-const MINUTE = 60_000
+/** Ends the session, with its row in the log if it is an operator's. */
+export const writeSignOut = async (
+  host: Host,
+  exchange: Exchange,
+  list: readonly Statement[],
+): Promise<void> => {
+  const account = exchange.slots.need(ACCOUNT)
+  if (account.role !== 'admin') await writeWithRetry(host.database, list)
+  else {
+    const actor = { via: 'sign-in', name: account.name, ...originOf(exchange, account) } as const
+    const object = `session ${account.session}`
+    await recordAction(host, list, {
+      operation: 'sign-out',
+      object,
+      before: null,
+      after: null,
+      actor,
+    })
+  }
+}
 
 /** Records it if the credential is an operator's, or unknown. Never rejects. */
 export const recordRefusedSignIn = async (
@@ -26,20 +46,8 @@ export const recordRefusedSignIn = async (
   reason: string,
 ): Promise<void> => {
   if (row && row.role !== 'admin') return
-  const window = host.share('console/refused sign-ins', '1', () => ({
-    end: 0,
-    count: 0,
-    omitted: 0,
-  }))
-  const now = performance.now()
-  if (now >= window.end) Object.assign(window, { end: now + MINUTE, count: 0 })
-  if (!row && ++window.count > MOST) return void window.omitted++
-  const { omitted } = window
-  window.omitted = 0
-  const after = { reason, ...(omitted > 0 && { omitted }) }
-  await recordAction(host, [], actionOf(exchange, 'sign-in refused', row, after)).catch(error =>
-    host.log.warn({ error }, 'a refused sign-in could not be recorded'),
-  )
+  const { operation, object, actor } = actionOf(exchange, 'sign-in refused', row, {})
+  await recordRefusal(host, { operation, object, actor, reason, isKnown: row !== undefined })
 }
 
 const actionOf = (

@@ -2,6 +2,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Exchange, Host, Json, Plugin, Stage } from '../../engine/plugin.ts'
+import { recordRefusal, strangerOf } from '../action-log/refusals.ts'
 import { shareLookups } from '../credentials/lookups.ts'
 import {
   PROVISIONING,
@@ -43,14 +44,19 @@ export default {
 
 const digest = (value: string): Buffer => hash('sha256', value, 'buffer')
 /** Throws SCIM_TOKEN, or AUTH_GUESSED after many failures. */
-const authorize = (host: Host, { token }: Provisioning): ((exchange: Exchange) => void) => {
+const authorize = (host: Host, { token }: Provisioning) => {
   const digests = token.map(digest)
   const { limiter } = shareLookups(host)
-  return ({ request: { headers, client } }) => {
+  return async (exchange: Exchange): Promise<void> => {
+    const { headers, client } = exchange.request
     const presented = digest(/^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? '')
     if (digests.some(each => timingSafeEqual(each, presented))) return
     const refusal = limiter.countFailure(client.address)
-    throw refusal.status === 429 ? refusal : fault('SCIM_TOKEN')
+    if (refusal.status === 429) throw refusal
+    const reason = 'SCIM_TOKEN'
+    const action = { operation: 'access refused', object: 'SCIM', reason, isKnown: false }
+    await recordRefusal(host, { ...action, actor: strangerOf(exchange, 'SCIM') })
+    throw fault(reason)
   }
 }
 const createHandler = (view: string, host: Host): NonNullable<Stage['handle']> => {
@@ -63,7 +69,7 @@ const createHandler = (view: string, host: Host): NonNullable<Stage['handle']> =
   const kind = Object.hasOwn(VIEWS, view) ? VIEWS[view as keyof typeof VIEWS] : undefined
   const document: Json | undefined = (DOCUMENTS as Readonly<Record<string, Json>>)[view]
   return async exchange => {
-    check(exchange)
+    await check(exchange)
     if (kind) await serve(kind, host, exchange, new Changes(host, rules, exchange))
     else exchange.answer(200, Buffer.from(JSON.stringify(document)), HEADERS)
   }

@@ -129,7 +129,7 @@ const ROUTE = object(
 const WORKER = object({ number: integer, pid: integer, state: text, version: integer })
 const VERSION = object(
   { version: integer, hash: text, time, isLive: boolean, files: listOf(text) },
-  { from: integer, change: text },
+  { from: integer, change: text, by: object({ via: text, name: text }) },
 )
 const STATUS = object({
   url: text,

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import t from 'tap'
@@ -36,6 +37,7 @@ console: { edit: true }
 actions: { publish: { every: 1, webhook: '\${HEADS}', secret: ${SECRET} } }
 routes:
   - { path: GET /api/user/info, auth: key, account: info }
+  - { path: DELETE /api/session, auth: session, console: sign-out, errors: envelope }
 ${OPERATOR_ROUTES}`,
 })
 const operator = await gateway.signIn({ token: gateway.token })
@@ -68,6 +70,15 @@ t.test('sign-in: of an operator is recorded, and those that are refused', async 
   t.match(refused[0], { actor: 'unknown', address: '127.0.0.1', object: 'the console' })
 })
 
+t.test('sign-out: of an operator is recorded, and its session has ended', async t => {
+  const leaving = await gateway.signIn({ token: gateway.token })
+  t.equal((await leaving.ask('DELETE', '/api/session')).status, 200)
+  t.match(await named('sign-out'), [
+    { actor: 'admin', via: 'sign-in', object: /^session \d+$/, address: '127.0.0.1' },
+  ])
+  await eventually(async () => (await leaving.ask('GET', '/api/admin/accounts')).status === 401)
+})
+
 t.test('changes: have the session, the address and the request of the operator', async t => {
   const { headers } = await operator.ask('POST', '/api/admin/accounts', { name: 'ann' })
   const [row] = await named('accounts create')
@@ -91,7 +102,32 @@ t.test('changes: have the session, the address and the request of the operator',
   ])
     t.equal((await actions(`&${filter}`)).length, 1, filter)
   t.equal((await actions('&to=2020-01-01')).length, 0)
+  for (const filter of ['operation=%25', 'operation=accoun_s', 'operation=%2525', 'object=account'])
+    t.same(await actions(`&${filter}`), [], `${filter}: no wildcard`)
   t.match((await operator.ask('GET', '/api/admin/actions?from=yesterday')).body.message, /`from`/)
+})
+
+t.test('refused credentials: at endpoints of operators and at the admin listener', async t => {
+  const before = (await named('access refused')).length
+  const ask = (authorization: string) =>
+    gateway.ask('GET', '/api/admin/accounts', undefined, { authorization })
+  const other = await gateway.customer('mallory')
+  t.equal((await other.ask('GET', '/api/admin/accounts')).status, 403)
+  t.equal((await ask(`Bearer ${gateway.token.slice(0, -4)}AAAA`)).status, 401)
+  t.equal((await ask(`Bearer ${gateway.apiKey}`)).status, 401)
+  t.equal((await gateway.ask('GET', '/api/admin/accounts')).status, 401, 'without a credential')
+  const listener = await fetch(`${gateway.admin}/-/config`, {
+    headers: { authorization: `Bearer ${gateway.token.slice(0, -4)}BBBB` },
+  })
+  t.equal(listener.status, 401)
+  const rows = (await named('access refused')).toReversed().slice(before)
+  t.match(rows, [
+    { via: 'admin API', after: { reason: 'AUTH_ROLE' }, address: '127.0.0.1', request: /^req_/ },
+    { via: 'admin API', actor: 'unknown', after: { reason: 'AUTH_UNKNOWN' } },
+    { via: 'admin API', after: { reason: 'AUTH_KIND' } },
+    { via: 'admin listener', after: { reason: 'AUTH_UNKNOWN' }, address: /127\.0\.0\.1/ },
+  ])
+  t.equal(rows.length, 4)
 })
 
 t.test('prompts and secrets: reading them makes a row before they are shown', async t => {
@@ -158,6 +194,15 @@ t.test('commands: have the user; the log can be verified and exported', async t 
     })
   t.equal((await command('accounts', 'rename', 'ann', 'anna')).code, 0)
   t.match(await named('accounts rename'), [{ via: 'command line', user: /./, address: null }])
+  writeFileSync(file, `${readFileSync(file, 'utf8')}# edited\n`)
+  const reloaded = await command('reload')
+  t.equal(reloaded.code, 0, reloaded.err)
+  t.equal((await command('rollback')).code, 0)
+  const versions = await eventually(async () => {
+    const live = await named('configuration live')
+    return live[0]?.via === 'command line' ? live : undefined
+  })
+  t.match(versions[0], { actor: 'command line', user: userInfo().username, after: { from: /./ } })
   await eventually(() => existsSync(join(gateway.data, 'actions/heads')))
   const verified = await command('actions', 'verify')
   t.match(verified, { code: 0, out: /compared with \d+ published heads\nthe log is intact/ })

@@ -108,7 +108,7 @@ const list = operation({
     const rows = await store.read(LATEST, [
       name,
       name,
-      name === null ? null : `${name} %`,
+      name === null ? null : `${name.replace(/[!%_]/g, '!$&')} %`,
       what,
       what,
       actor,
