@@ -151,6 +151,8 @@ export type KeyView = QuotaSetting & {
 }
 type OwnCredential = {
   readonly id: number
+  /** The name of the member that it belongs to; null: the account itself. */
+  readonly member: string | null
   readonly name: string
   readonly state: CredentialState
   readonly created: string
@@ -239,7 +241,7 @@ export type Latencies = {
   readonly p50_ms: number | null
   readonly p99_ms: number | null
 }
-/** The calls of a day, a model or a key. */
+/** The calls of a day, a model, a key, a member or a tag. */
 export type UsageSum = Amounts &
   TokenSums &
   Latencies & {
@@ -248,6 +250,10 @@ export type UsageSum = Amounts &
     readonly key?: number | null
     readonly name?: string | null
     readonly masked?: string | null
+    /** Null: the account itself. */
+    readonly member?: number | null
+    readonly role?: string | null
+    readonly removed?: boolean
     /** Such as `project=alpha`. */
     readonly tag?: string
     readonly calls: number

@@ -138,7 +138,7 @@ const LATENCIES = Object.fromEntries(
   ]),
 )
 const usage = described(
-  'One row for each call; or with `by` for each day, model or key',
+  'One row for each call; or with `by` for each day, model, key, member or tag',
   object(amounts, {
     ...call,
     planned,
@@ -154,6 +154,9 @@ const usage = described(
     ...LATENCIES,
     name: nullable(text),
     masked: nullable(text),
+    member: described('Null: the account itself', nullable(integer)),
+    role: nullable(text),
+    removed: boolean,
     ...failure,
     omitted: described('Failed calls before this one that are not kept', integer),
   }),
@@ -361,13 +364,14 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
       query(
         'by',
         'What a row sums up; call by default',
-        oneOf('call', 'day', 'model', 'key', 'tag'),
+        oneOf('call', 'day', 'model', 'key', 'member', 'tag'),
       ),
       query('model', 'Only calls of this model, with by=call'),
       query('key', 'Only calls of the key with this number, with by=call', integer),
       query('state', 'Only these, with by=call', oneOf('open', 'settled', 'released')),
       query('tag', 'Only calls with this tag, such as project=alpha, with by=call', text),
       query('rule', 'Only calls that this rule of their model sent, with by=call', text),
+      query('member', 'Only calls with keys of the member with this number', integer),
       query('status', 'Failed calls in place of charges, with by=call', oneOf('failed')),
       query('code', 'Only failed calls with this code, with status=failed'),
       query('sort', 'The order: time, cost or model with by=call, otherwise name, calls or cost'),

@@ -1,4 +1,5 @@
-/** Pages of the usage of an account, by call or summed by day, model, key or tag, in any order. */
+/** Pages of the usage of an account, by call or summed by day, model, key, member or tag, in any
+ *  order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { TOKEN_COLUMNS, tokenColumns, tokensIn } from '../billing/tokens.ts'
@@ -13,7 +14,7 @@ import { maskKey } from '../operator/own-keys.ts'
 import { fault } from './faults.ts'
 import { cursorOf, markOf, type Period } from './input.ts'
 import { isoTime } from './response.ts'
-import { BY_KEY } from './statements.ts'
+import { BY_KEY, BY_MEMBER, presentName } from './statements.ts'
 
 type Fields = { readonly [name: string]: Json }
 export interface Grouping {
@@ -99,6 +100,16 @@ export const GROUPINGS = {
           key: Number(row.name),
           name: row.key_name === null ? null : String(row.key_name),
           masked: row.prefix === null ? null : maskKey(row),
+        },
+  ),
+  member: sumGrouping(BY_MEMBER, row =>
+    row.member_name === null
+      ? { member: null, name: null, role: null, removed: false }
+      : {
+          member: Number(row.name),
+          name: presentName(String(row.member_name)),
+          role: String(row.member_role),
+          removed: row.member_removed !== null,
         },
   ),
   tag: sumGrouping(sumsBy('tag'), ({ name }) => ({ tag: String(name) }), ['name']),
@@ -205,11 +216,11 @@ const valuesOf = (filters: CallFilters, by: By): readonly Value[] => {
   const ofCharges = by === 'call' ? [name, name, value, rule, rule] : []
   return [model, model, key, key, state, state, ...ofCharges]
 }
-/** Of the rows of sums; undefined for lists of calls. Sums of tags have none. */
+/** Of the rows of sums; undefined for lists of calls. Sums of tags and members have none. */
 const latenciesIn = async (database: Pick<Database, 'read'>, query: UsageQuery) => {
   const { by } = query
   if (by === 'call' || by === 'failed') return undefined
-  if (by === 'tag') return () => NO_LATENCIES
+  if (by === 'tag' || by === 'member') return () => NO_LATENCIES
   const latencies = await latenciesBy(database, Date.now(), { ...query, by })
   return ({ name }: Row) => latencies.get(String(name)) ?? NO_LATENCIES
 }

@@ -37,7 +37,7 @@ export const usage: ViewFactory<Host> = host => async exchange => {
   const [filters, sort] = [filtersIn(query, by), sortIn(query, by)]
   const page = {
     account: id,
-    member: onlyMember(member),
+    member: onlyMember(member) ?? chosenMember(query),
     by,
     limit,
     cursor,
@@ -51,6 +51,14 @@ export const usage: ViewFactory<Host> = host => async exchange => {
   const { rows, next } = await usagePage(host.database, page)
   const bounds = { from: isoTime(period.from), to: isoTime(period.to) }
   answerSuccess(exchange, { data: [...rows], ...bounds, next })
+}
+
+/** Who sees the calls of a member only gets his own. Throws USAGE_FILTER. */
+const chosenMember = (query: URLSearchParams): number | undefined => {
+  const member = singleParameter(query, 'member')
+  if (member === undefined) return undefined
+  if (/^[1-9]\d{0,14}$/.test(member)) return Number(member)
+  throw fault('USAGE_FILTER', ['`member` must be the number of a member'])
 }
 
 /** Changes of the calls of the calling account, as they happen. */
@@ -157,6 +165,7 @@ const CSV_COLUMNS: Readonly<Record<By, readonly string[]>> = {
   day: ['day', ...SUM_COLUMNS],
   model: ['model', ...SUM_COLUMNS],
   key: ['key', 'name', 'masked', ...SUM_COLUMNS],
+  member: ['member', 'name', 'role', ...SUM_COLUMNS],
   tag: ['tag', ...SUM_COLUMNS],
 }
 

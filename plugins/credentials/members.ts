@@ -151,6 +151,16 @@ export const MEMBER_OF_KEY = sql('of key', 'SELECT member FROM api_keys WHERE id
 export const ofMember = (key: string): string =>
   `(CAST(? AS BIGINT) IS NULL OR ${key} IN (SELECT id FROM api_keys WHERE member = ?))`
 
+/** The member of a key, as an expression on the number of the key; 0: the account itself. */
+export const memberOfKey = (key: string): string =>
+  `coalesce((SELECT member FROM api_keys WHERE id = ${key}), 0)`
+/** Adds names and roles of members to rows whose `name` is the number of a member. */
+export const withMemberNames = (rows: string, order: string): string =>
+  `SELECT s.*, m.name AS member_name, m.role AS member_role, m.removed AS member_removed
+   FROM (${rows}) s LEFT JOIN members m ON m.id = s.name ORDER BY ${order}`
+/** The name that a removed member had. */
+export const presentName = (name: string): string => name.replace(/^removed:\d+:/, '')
+
 /** The last statement returns the number of the member as `id`. Rejects with MEMBER_EXISTS or
  *  ACCOUNT_UNKNOWN. */
 export const addMember = (

@@ -2,6 +2,8 @@
 import type { Page } from './page.ts'
 
 export const ACCOUNT_PAGES = {
+  team: { key: 'y', icon: 'accounts', group: 'customer', load: () => import('./pages/team.tsx') },
+  member: { under: 'team', load: () => import('./pages/member.tsx') },
   statements: {
     key: 'h',
     icon: 'ledger',

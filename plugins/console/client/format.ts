@@ -114,3 +114,6 @@ export const browserOf = (agent: string): { browser: string; system: string } | 
 /** The middle of a long id is left out. */
 export const shortenId = (id: string): string =>
   id.length <= 18 ? id : `${id.slice(0, 9)}…${id.slice(-6)}`
+
+/** The first day of the present month, UTC: `2030-01-01`. */
+export const monthStart = (): string => `${new Date().toISOString().slice(0, 7)}-01`

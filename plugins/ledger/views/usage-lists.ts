@@ -1,6 +1,6 @@
 /** Lists of an account's usage in any order, page by page: its calls, and sums of them. */
 import type { Sql } from '../../../engine/plugin.ts'
-import { ofMember } from '../../credentials/members.ts'
+import { memberOfKey, ofMember } from '../../credentials/members.ts'
 import { tagsInPostgres } from './served-by.ts'
 import { tagsOfAccount } from './tag-days.ts'
 import { CALL, USAGE_SUMS } from './usage.ts'
@@ -25,6 +25,8 @@ const GROUPS = {
   model: { text: 'u.model', type: 'TEXT' },
   /** Key 0 is usage without a key. */
   key: { text: 'u.key', type: 'BIGINT' },
+  /** Member 0 is usage by keys of the account itself, and without a key. */
+  member: { text: 'u.member', type: 'BIGINT' },
   /** Such as `project=alpha`. */
   tag: { text: 'u.tag', type: 'TEXT' },
 } as const satisfies Readonly<Record<string, SortColumn>>
@@ -91,17 +93,19 @@ const statementsOf = <Sort extends string>(
  *  (see `behind`), filters (model, key and state twice each, the name of a tag twice and its value,
  *  a rule twice, the member of the key twice; null for all), row count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
-/** Of `day` (days since 1970, UTC), `model`, `key` and `tag`. Parameters: `accountValuesIn`, a
- *  member (twice, null for all), the end of the last page, row count. `withNames` adds columns to
- *  the rows of a statement. */
+/** Of `day` (days since 1970, UTC), `model`, `key`, `member` and `tag`. Parameters:
+ *  `accountValuesIn`, a member (twice, null for all), the end of the last page, row count.
+ *  `withNames` adds columns to the rows of a statement. */
 export const sumsBy = (
   group: Group,
   withNames: (text: string, order: string) => string = text => text,
 ): Readonly<Record<string, Sql>> =>
   statementsOf(SUM_SORTS, `sums of each ${group}`, (sort, order, dialect) => {
     const column = { name: 's.name', calls: 's.calls', cost: 's.amount' }[sort]
-    const usage = group === 'tag' ? tagsOfAccount : usageOfAccount
-    const text = sumsText(group, sort, order, usage[dialect])
+    const rows = (group === 'tag' ? tagsOfAccount : usageOfAccount)[dialect]
+    const usage =
+      group === 'member' ? `SELECT v.*, ${memberOfKey('v.key')} AS member FROM (${rows}) v` : rows
+    const text = sumsText(group, sort, order, usage)
     return withNames(text, `${column} ${order}, s.name ${order}`)
   })
 

@@ -1,7 +1,9 @@
 /** `tollgate status`, `reload` and `rollback` with an admin listener: requests, output, exits. */
+
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { askAdmin } from '../../../engine/cli/running.ts'
@@ -58,7 +60,8 @@ t.test('reload: prints the report', async t => {
   const { config, asked: requests } = await startListener(t, { 'POST /-/reload': report })
   t.match(await tollgate(['reload', '-c', config]), { code: 0, out: report.text })
   t.same(JSON.parse((await tollgate(['reload', '--json', '-c', config])).out), report)
-  t.same(requests, ['POST /-/reload', 'POST /-/reload'])
+  const user = encodeURIComponent(userInfo().username)
+  t.same(requests, Array(2).fill(`POST /-/reload?user=${user}`), 'it names its user')
 })
 
 t.test('reload: problems exit 1, also with --json', async t => {
@@ -92,7 +95,9 @@ t.test('rollback: goes to the previous or to a given version', async t => {
   t.match(await tollgate(['rollback', '-c', config]), { code: 0, out: report.text })
   t.match(await tollgate(['rollback', '2', '-c', config]), { code: 0 })
   t.match(await tollgate(['rollback', '#2', '-c', config]), { code: 0 })
-  t.same(requests, ['POST /-/rollback', 'POST /-/rollback?to=2', 'POST /-/rollback?to=2'])
+  const user = `user=${encodeURIComponent(userInfo().username)}`
+  const second = `POST /-/rollback?to=2&${user}`
+  t.same(requests, [`POST /-/rollback?${user}`, second, second])
 })
 
 t.test('rollback: an error of the gateway is printed, and exits 3', async t => {

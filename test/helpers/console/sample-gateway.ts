@@ -111,6 +111,7 @@ export const startSample = async (t: Pick<Test, 'teardown'>): Promise<SampleGate
   const admin = (path: string, body: object) => operator.ask('POST', `/api/admin/${path}`, body)
   const customer = await gateway.customer('ann', 100)
   const newcomer = await gateway.customer('newcomer')
+  await useTeam(customer, admin)
   await useAccounts(gateway, admin)
   const ids = await useAccount(gateway, customer)
   for (const [index, { origin }] of receivers.entries())
@@ -142,9 +143,21 @@ const chatOf = (model: string, content: string) => ({
   messages: [{ role: 'user', content }],
 })
 
+/** Members in each role, one of them with a long name and a budget, and a plan. */
+const useTeam = async (customer: ConsoleClient, admin: Admin): Promise<void> => {
+  for (const [name, role] of [
+    ['wilhelmina.von-hohenzollern-sigmaringen@research.northwind.example', 'member'],
+    ['olga@northwind.example', 'owner'],
+    ['adam@northwind.example', 'admin'],
+    ['vera@northwind.example', 'viewer'],
+  ] as const)
+    await customer.ask('POST', '/api/members', { name: name.slice(0, 64), role })
+  await admin('budgets/set', { account: 'ann', member: 1, name: 'seat', amount: '5', per: 'month' })
+  await admin('plans/assign', { account: 'ann', plan: 'pro' })
+}
 /** Keys, calls, tasks, a file and a batch. */
 const useAccount = async (gateway: ConsoleGateway, client: ConsoleClient) => {
-  const { body: key } = await client.ask('POST', '/api/keys', { name: 'laptop' })
+  const { body: key } = await client.ask('POST', '/api/keys', { name: 'laptop', member: 1 })
   await client.ask('POST', '/api/keys', {
     name: 'ci',
     quota: 500_000,

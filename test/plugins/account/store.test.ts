@@ -100,6 +100,7 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
       { model: 'b', calls: 1 },
     ],
     key: [{ key: 1, name: 'k', calls: 3 }],
+    member: [{ member: null, name: null, role: null, calls: 3 }],
     tag: [{ tag: 'project=p', calls: 3 }],
   }
   for (const [by, rows] of Object.entries(EXPECTED)) {

@@ -50,7 +50,10 @@ const TABLE: readonly (readonly [string, string, unknown, readonly number[]])[] 
   ['GET', '/api/system-tokens', undefined, [200, 200, 200, 200]],
   ['POST', '/api/system-tokens', { name: 'ci' }, [201, 201, 201, 403]],
   ['GET', '/api/usage', undefined, [200, 200, 200, 200]],
+  ['GET', '/api/usage?by=member', undefined, [200, 200, 200, 200]],
   ['GET', '/api/usage/overview', undefined, [200, 200, 200, 200]],
+  ['GET', '/api/plans', undefined, [200, 200, 200, 200]],
+  ['GET', '/api/budgets', undefined, [200, 200, 200, 200]],
   [
     'GET',
     `/api/statements?period=${new Date().toISOString().slice(0, 7)}`,
@@ -106,6 +109,34 @@ t.test('teams: a member sees his own calls and keys, others those of the team', 
   const maxs = calls.find(({ key }) => key === maxKey.id)
   t.equal((await mia.client.ask('GET', `/api/usage/${maxs?.request_id}`)).status, 404)
   t.equal((await vera.client.ask('GET', `/api/usage/${maxs?.request_id}`)).status, 200)
+})
+
+t.test('teams: sums by member, and those of one member', async t => {
+  const sumsOf = async (client: Client, query = '') =>
+    (await client.ask('GET', `/api/usage?by=member${query}`)).body.data.map(sum => ({
+      member: sum.member,
+      name: sum.name,
+      role: sum.role,
+      calls: sum.calls,
+    }))
+  const [miasSum, maxSum] = [
+    { member: mia.id, name: 'mia', role: 'member', calls: 1 },
+    { member: max.id, name: 'max', role: 'member', calls: 1 },
+  ]
+  t.match(await sumsOf(vera.client), [{ member: null, name: null }, miasSum, maxSum])
+  t.same(await sumsOf(olga.client, `&member=${max.id}`), [maxSum])
+  t.same(await sumsOf(mia.client), [miasSum])
+  t.same(await sumsOf(mia.client, `&member=${max.id}`), [miasSum], 'she chooses nobody else')
+  const models = (await adam.client.ask('GET', `/api/usage?by=model&member=${max.id}`)).body.data
+  t.match(models, [{ model: 'gp-4.1', calls: 1 }])
+  const calls = (await adam.client.ask('GET', `/api/usage?by=call&member=${max.id}`)).body.data
+  t.same(
+    calls.map(({ key }) => key),
+    [maxKey.id],
+  )
+  t.equal((await olga.client.ask('GET', '/api/usage?member=max')).status, 400)
+  const csv = await olga.client.ask('GET', '/api/usage?by=member&format=csv')
+  t.match(String(csv.body), /member,name,role,calls/)
 })
 
 t.test('teams: nobody gets rights that he has not', async t => {

@@ -9,17 +9,23 @@ import { text } from '../texts.ts'
 /** The share from which a bar warns. */
 const WARNING = 0.8
 
-/** `path`: of a list of budgets. Without any, nothing is shown. */
-export const Budgets = ({ path }: { path: string }) => {
+interface BudgetsProps {
+  /** Of a list of budgets. */
+  readonly path: string
+  /** The budgets that are shown; by default all. */
+  only?(budget: BudgetView): boolean
+}
+/** Without any, nothing is shown. */
+export const Budgets = ({ path, only = () => true }: BudgetsProps) => {
   const budgets = useData<{ data: readonly BudgetView[] }>(path)
-  if (budgets.data?.data.length === 0) return null
+  if (budgets.data?.data.some(only) === false) return null
   return (
     <>
       <h2>{text('budgets')}</h2>
       <View of={budgets} rows={2}>
         {({ data }) => (
           <ul class="budgets">
-            {data.map(budget => (
+            {data.filter(only).map(budget => (
               <Budget key={`${budget.of} ${budget.owner} ${budget.name}`} budget={budget} />
             ))}
           </ul>

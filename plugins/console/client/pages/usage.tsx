@@ -1,9 +1,10 @@
 /** Usage: every call of the account, filtered, page by page. */
 import { useState } from 'preact/hooks'
-import type { FailedUsage, UsageCall, UsageSum } from '../../../views.ts'
+import type { FailedUsage, MemberView, UsageCall, UsageSum } from '../../../views.ts'
 import { addressOf } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatNumber, shortenId } from '../format.ts'
+import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
 import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
 import { PageHead } from '../parts/page.tsx'
@@ -15,9 +16,11 @@ import { Live, Money, State, StatusCode, Time, useCurrency } from '../parts/valu
 import { go, hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
-const GROUPS = ['call', 'day', 'model', 'key', 'tag'] as const
+const GROUPS = ['call', 'day', 'model', 'key', 'member', 'tag'] as const
 /** The parameters of the address that are parameters of the API. */
-const FILTERS = ['from', 'to', 'model', 'key', 'state'] as const
+const FILTERS = ['from', 'to', 'member', 'model', 'key', 'state'] as const
+/** Those that filter sums, too. */
+const OF_ALL: readonly string[] = ['from', 'to', 'member']
 
 const Usage = ({ place: { query } }: PageProps) => {
   const by = GROUPS.find(each => each === query.get('by')) ?? 'call'
@@ -83,8 +86,7 @@ const requestOf = (query: URLSearchParams, by: (typeof GROUPS)[number]) => {
   const parameters = new URLSearchParams({ by, sort, order, limit: '200' })
   for (const name of FILTERS) {
     const value = query.get(name)
-    const isRange = name === 'from' || name === 'to'
-    if (value && (isRange || by === 'call')) parameters.set(name, value)
+    if (value && (OF_ALL.includes(name) || by === 'call')) parameters.set(name, value)
   }
   if (isFailed) {
     parameters.delete('state')
@@ -125,6 +127,8 @@ const sortOfFailed = (query: URLSearchParams): readonly [sort: 'time', order: 'a
 
 const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolean }) => {
   const keys = useKeyNames()
+  const team = useData<{ data: readonly MemberView[] }>('/api/members?limit=1000')
+  const members = (team.data?.data ?? []).map(({ id, name }) => [String(id), name] as const)
   const day = (name: 'from' | 'to') => (
     <label class="row small">
       {text(name)}
@@ -152,6 +156,7 @@ const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolea
       )}
       {day('from')}
       {day('to')}
+      {members.length > 0 && <Select name="member" query={query} options={members} />}
       {isByCall && (
         <>
           <input
@@ -180,7 +185,7 @@ const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolea
   )
 }
 interface SelectProps {
-  readonly name: 'key' | 'state'
+  readonly name: 'key' | 'member' | 'state'
   readonly query: URLSearchParams
   readonly options: readonly (readonly [value: string, label: string])[]
 }
@@ -331,8 +336,10 @@ const useCallColumns = (): readonly Column<UsageCall>[] => {
   ]
 }
 
-const nameOf = ({ day, model, tag, key, name }: UsageSum): string =>
-  day ?? model ?? tag ?? name ?? (key === null ? text('usage.console') : `#${key}`)
+const nameOf = ({ day, model, tag, key, member, name }: UsageSum): string => {
+  if (member === null) return text('usage.account')
+  return day ?? model ?? tag ?? name ?? (key === null ? text('usage.console') : `#${key}`)
+}
 interface SumsProps {
   readonly list: List
   readonly by: Exclude<(typeof GROUPS)[number], 'call'>

@@ -18,6 +18,8 @@ export const useManages = (): boolean => {
   const member = useContext(SessionContext)?.member
   return !member || ['owner', 'admin'].includes(member.role)
 }
+/** The member of the team that is signed in; null: the account itself. */
+export const useOwnMember = (): SessionView['member'] => useContext(SessionContext)?.member ?? null
 
 /** The title of an upstream; without one, its name. `target`: what it calls the model. */
 export const UpstreamName = ({
