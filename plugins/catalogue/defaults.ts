@@ -13,7 +13,8 @@ import {
 import type { Json } from '../../engine/plugin.ts'
 
 type Scalar = RawOf<typeof SCALAR>
-/** A value, or a table by another member of the body, which may itself have a default above. */
+/** A value, a table by another member of the body, which may itself have a default above, or a text
+ *  of other members. */
 type Default = Defaults[string]
 export type Defaults = RouteDefaults[string]
 /** Route name, or `*` for every other route -> its members. */
@@ -34,9 +35,26 @@ export const applyDefaults = (body: Json, defaults: Defaults): Json | undefined 
 }
 const defaultOf = (rule: Default, members: Readonly<Record<string, Json>>): Scalar | undefined => {
   if (typeof rule !== 'object') return rule
+  if ('of' in rule) return composed(rule.of, members) ?? rule.default
   const key = String(members[rule.by])
   if (Object.hasOwn(rule.value, key)) return rule.value[key]
   return rule.value[beginningOf(key, rule.value)] ?? rule.value.default
+}
+const PLACE = /\{(\w+)\}/g
+/** Undefined if a member is absent, or is neither a text nor a number. One place alone keeps the
+ *  type of its member. */
+const composed = (
+  template: string,
+  members: Readonly<Record<string, Json>>,
+): Scalar | undefined => {
+  const places = [...template.matchAll(PLACE)]
+  const values = places.map(([, name = '']) => members[name])
+  const scalars = values.filter(value => typeof value === 'string' || typeof value === 'number')
+  const [first] = scalars
+  if (scalars.length < places.length || first === undefined) return undefined
+  if (template === places[0]?.[0]) return first
+  let index = 0
+  return template.replace(PLACE, () => String(scalars[index++]))
 }
 /** The longest row of a table that ends in `*` and that the text begins with. */
 const beginningOf = (key: string, table: object): string =>
@@ -51,9 +69,25 @@ export const DEFAULTS = map(
   map(
     'Members and their values.',
     anyOf(
-      'A value, or a table by another member.',
+      'A value, a table by another member, or a text of other members.',
       [
         SCALAR,
+        object(
+          'The value is made of other members of the body.',
+          {
+            of: required(
+              text(
+                'A text with the members in braces. One member alone is the value, with its type.',
+                { pattern: '\\{\\w+\\}', examples: ['{width}x{height}', '{seconds}'] },
+              ),
+            ),
+            default: annotate(SCALAR, {
+              description: 'The value if one of the members is absent; without it there is none.',
+              examples: [5],
+            }),
+          },
+          { examples: [{ of: '{width}x{height}' }] },
+        ),
         object(
           'The value depends on another member of the body.',
           {

@@ -330,6 +330,16 @@ const clips = {
     usual: { to: 'vd/u', defaults: { '*': { size: 'S' }, other: { size: 'M' } } },
     partial: { to: 'vd/p', defaults: { '*': { size: { by: 'kind', value: { a: 'S' } } } } },
     elsewhere: { to: 'vd/e', defaults: { other: { size: 'S' } } },
+    composed: {
+      to: 'vd/c',
+      defaults: {
+        '*': {
+          size: { of: '{width}x{height}' },
+          duration: { of: '{seconds}', default: 5 },
+          resolution: { by: 'size', value: { '1920x1080': '1080p', default: '720p' } },
+        },
+      },
+    },
   },
 } as unknown as Document
 const expandedBody = async (body: Json): Promise<Json | undefined> => {
@@ -363,6 +373,39 @@ t.test('model: adds the defaults of the route if the body lacks them', async t =
     size: 'S',
   })
   t.equal(await expandedBody({ model: 'elsewhere' }), undefined, 'another route')
+})
+
+t.test('model: a default is made of other members', async t => {
+  const model = 'composed'
+  for (const [more, expected] of [
+    [{}, { duration: 5, resolution: '720p' }],
+    [{ width: 1920 }, { width: 1920, duration: 5, resolution: '720p' }],
+    [
+      { width: 1920, height: 1080 },
+      { size: '1920x1080', duration: 5, resolution: '1080p' },
+    ],
+    [
+      { width: 1920, height: null },
+      { duration: 5, resolution: '720p' },
+    ],
+    [
+      { width: '{height}', height: 1 },
+      { size: '{height}x1', resolution: '720p' },
+    ],
+    [{ seconds: 8 }, { duration: 8 }],
+    [{ seconds: '8' }, { duration: '8' }],
+    [{ seconds: { n: 8 } }, { duration: 5 }],
+    [
+      { size: 'own', width: 1920, height: 1080 },
+      { size: 'own', resolution: '720p' },
+    ],
+  ] as const) {
+    const expanded = (await expandedBody({ model, ...more } as Json)) as Readonly<
+      Record<string, Json>
+    >
+    t.match(expanded, expected, JSON.stringify(more))
+    t.equal('size' in expanded, 'size' in expected, JSON.stringify(more))
+  }
 })
 
 t.test('model: validates the body with its defaults', async t => {
