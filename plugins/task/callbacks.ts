@@ -7,6 +7,7 @@ import type { DeliveryQueue } from '../webhooks/queue.ts'
 import { makeEventId } from '../webhooks/statements.ts'
 import { decryptKey, SECRET_NAME } from './callback-key.ts'
 import { creditsOf } from './credits.ts'
+import type { TaskDialect } from './dialects/dialect.ts'
 import { type TaskDialectName, taskDialects } from './dialects/index.ts'
 import { showWhole } from './results/shown.ts'
 import { type Callback, isFinal, numberOfTaskId, type State, type Task } from './task.ts'
@@ -43,7 +44,9 @@ export const announce = async (
   const topic = dialect?.topicOf(state)
   if (topic === undefined || topic === dialect?.topicOf(before)) return []
   const shownTask = await showWhole(task, host, now)
-  const body = JSON.stringify(query(shownTask, { credits: creditsOf(task, host) }))
+  const body = JSON.stringify(
+    dialect?.body?.(shownTask) ?? query(shownTask, { credits: creditsOf(task, host) }),
+  )
   const attempts = isFinal(state) ? CALLBACK_DELAYS.length + 1 : 1
   return [
     { sql: SUPERSEDE, values: [id, topic] },
@@ -53,7 +56,7 @@ export const announce = async (
     },
   ]
 }
-const dialectOf = ({ dialect }: Callback) => taskDialects[dialect as TaskDialectName]
+const dialectOf = ({ dialect }: Callback): TaskDialect => taskDialects[dialect as TaskDialectName]
 /** Deliveries of one receiver wait for each other; see `LANES`. */
 const receiverOf = ({ id, account }: Task, { url }: Callback): string =>
   `${account} ${new URL(url).origin} ${numberOfTaskId(id) % LANES}`

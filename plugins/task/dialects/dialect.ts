@@ -78,6 +78,8 @@ export interface CallbackDialect {
   readonly member: string
   /** The word for a state that is announced. A task announces each word once. */
   topicOf(state: State): string | undefined
+  /** The announcement, if it is not the answer of `query`. */
+  body?(task: Task): Fields
   signatureHeaders(input: SignatureInput): Headers
   /** The URL in `member` cannot be used. */
   fault(problem: string): Fault

@@ -1,8 +1,10 @@
 /** Tasks of new-api's video endpoints: /v1/video/generations and /kling/v1/videos. */
 
+import { errors } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Fields, State, Task } from '../task.ts'
-import type { TaskDialect } from './dialect.ts'
+import type { CallbackDialect, TaskDialect } from './dialect.ts'
+import { hmacHeaders } from './hmac-headers.ts'
 import {
   faults,
   PREFIX,
@@ -28,8 +30,8 @@ const WORDS: Readonly<Record<State, string>> = {
 }
 
 /** A create names an image by one of three members. The upstream gets `image`, `images` and a text
- *  and a number of the seconds. `seconds` alone, `width` and `height` stay: `defaults` of the model
- *  derive what is priced. On Kling's paths `model_name` is the model. */
+ *  and a number of the seconds. `defaults` of the model derive what is priced from `seconds`,
+ *  `width` and `height` alone. On Kling's paths `model_name` is the model. */
 const prepare = (body: Fields): Fields => {
   const { duration, images, model = body.model_name } = body
   const [first] = (images ?? []) as readonly Json[]
@@ -76,29 +78,49 @@ const KLING_WORDS: Readonly<Record<State, string>> = {
   succeeded: 'succeed',
   failed: 'failed',
 }
-/** Kling's answer about a task. */
-const klingOf = (task: Task): Fields => {
-  const { id, request, state, body, created, changed } = task
+/** A task as Kling shows and announces it:
+ *  docs.kkiai.com/Other-Model-APIs/kling-platform-api/async-task-callback-protocol.html */
+const klingTaskOf = (task: Task): Fields => {
+  const { id, state, body, created, changed } = task
   const url = urlOf(task)
   const duration = body.duration === undefined ? '' : String(body.duration)
   return {
-    code: 0,
-    message: 'SUCCEED',
-    request_id: request,
-    data: {
-      task_id: id,
-      task_status: KLING_WORDS[state],
-      task_status_msg: reasonOf(task),
-      task_result: { videos: url === undefined ? [] : [{ id, url, duration }] },
-      created_at: created,
-      updated_at: changed,
-    },
+    task_id: id,
+    task_status: KLING_WORDS[state],
+    task_status_msg: reasonOf(task),
+    task_result: { videos: url === undefined ? [] : [{ id, url, duration }] },
+    created_at: created,
+    updated_at: changed,
   }
 }
+/** Kling's answer about a task. */
+const klingOf = (task: Task): Fields => ({
+  code: 0,
+  message: 'SUCCEED',
+  request_id: task.request,
+  data: klingTaskOf(task),
+})
 const isKling = ({ path }: Task): boolean => path.startsWith('/kling/')
 const show = (task: Task): Fields => {
   const action = task.body.image === undefined ? 'textGenerate' : 'generate'
   return taskMembers(task, action, isKling(task) ? klingOf(task) : videoOf(task))
+}
+
+const MEMBER = 'callback_url'
+const fault = errors({
+  NEW_API_CALLBACK: [400, 'invalid callback_url: %s', { param: MEMBER }],
+})
+/** Only bodies of Kling's paths have the member. A state that the create has shown is not
+ *  announced. */
+const klingCallback: CallbackDialect = {
+  member: MEMBER,
+  topicOf(state) {
+    const word = KLING_WORDS[state]
+    return word === KLING_WORDS.accepted ? undefined : word
+  },
+  body: klingTaskOf,
+  fault: problem => fault('NEW_API_CALLBACK', [problem]),
+  signatureHeaders: hmacHeaders('kling'),
 }
 
 export const newApiVideos: TaskDialect = {
@@ -112,5 +134,6 @@ export const newApiVideos: TaskDialect = {
   list: tasks => successOf(tasks.map(show)),
   page,
   cancelled: task => successOf(show(task)),
+  callback: klingCallback,
   faults,
 }

@@ -1,5 +1,6 @@
 /** Clients of new-api's video endpoints over the routes of docs/tasks.md, and upstreams of three
  *  shapes as a process of their own: bodies, states, charges, refunds, repeats and refusals. */
+import { createHmac } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -13,6 +14,7 @@ import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
 import { creditAdmin } from '../../helpers/money/credit.ts'
+import { AUTHORITY, startReceiver } from '../../helpers/money/receiver.ts'
 import { sql } from '../../helpers/store/store.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -113,7 +115,7 @@ const { clip: klingClip } = documented.models
 const { accepts, defaults, ...clip } = klingClip
 const own = 'video-generations'
 const gateway = await startGateway({
-  env: { WORKERS: '1' },
+  env: { WORKERS: '1', EGRESS_ALLOW: '127.0.0.0/8', NODE_EXTRA_CA_CERTS: AUTHORITY },
   routes: stringify({
     pipeline: ['errors', 'auth', 'validate', 'model', 'idempotency', 'meter', 'task', 'account'],
     upstreams: Object.fromEntries(
@@ -273,8 +275,72 @@ t.test('new-api videos: seconds alone are the duration, and metadata is not sent
     metadata: { duration: 99 },
   })
   await reach(json.id, 'succeeded')
-  t.same((await submits('vidu'))[0], { model: 'provider-clip', prompt: 'a cat', duration: 8 })
+  t.same((await submits('vidu'))[0], {
+    model: 'provider-clip',
+    prompt: 'a cat',
+    duration: 8,
+    resolution: '720p',
+  })
   t.match(await chargesOf(json.id), { amount: 200_000_000 })
+})
+
+t.test('new-api videos: width and height are the size, which is priced and made', async t => {
+  await script('vidu', 'done')
+  await upstream.forget()
+  for (const [more, amount, resolution] of [
+    [{ width: 1920, height: 1080 }, 250_000_000, '1080p'],
+    [{ width: 1280, height: 720 }, 125_000_000, '720p'],
+    [{ width: 1920 }, 125_000_000, '720p'],
+    [{ size: '1080x1920', width: 1280, height: 720 }, 250_000_000, '1080p'],
+  ] as const) {
+    await upstream.forget()
+    const { json } = await order('vidu', more)
+    await reach(json.id, 'succeeded')
+    t.match((await submits('vidu'))[0], { resolution }, JSON.stringify(more))
+    t.match(await chargesOf(json.id), { amount }, JSON.stringify(more))
+  }
+  const refused = { status: 400, json: { code: 'invalid_request' } }
+  t.match(await order('vidu', { width: 640, height: 64 }), refused, 'no such size')
+  t.match(await order('vidu', { duration: undefined, seconds: 7 }), refused, 'no such duration')
+})
+
+t.test("new-api videos: Kling's callback_url gets each state, signed", async t => {
+  await upstream.forget()
+  const receiver = await startReceiver(t)
+  const body = (more: object) => ({
+    body: { model_name: 'kling-v1', prompt: 'a cat', duration: '5', ...more },
+  })
+  await script('vidu', 'running')
+  const callback_url = `${receiver.origin}/kling?order=7`
+  const create = await call('POST', '/kling/v1/videos/text2video', body({ callback_url }))
+  const id = create.json.task_id
+  await receiver.until(1)
+  await script('vidu', 'done')
+  await receiver.until(2)
+  const [first, second] = receiver.received
+  t.match(JSON.parse(first?.body ?? ''), {
+    task_id: id,
+    task_status: 'processing',
+    task_status_msg: '',
+    task_result: { videos: [] },
+  })
+  const done = JSON.parse(second?.body ?? '')
+  t.match(done, { task_id: id, task_status: 'succeed' })
+  t.match(done.task_result.videos, [{ url: CLIP, duration: '5' }])
+  t.match([done.created_at, done.updated_at], [Number, Number])
+  const { date, 'x-request-nonce': nonce, ...headers } = first?.headers ?? {}
+  const text = `POST\n/kling\norder=7\nkling\n${date}\nDate:${date}\nx-request-nonce:${nonce}\n`
+  const signature = createHmac('sha256', key).update(text).digest('base64')
+  t.equal(headers['x-hmac-signature'], signature)
+  t.notOk('callback_url' in ((await submits('vidu'))[0] ?? {}), 'the upstream does not get it')
+  await upstream.forget()
+  for (const url of ['ftp://x.example/', 'http://10.0.0.1/', 'http://169.254.169.254/', 'x'])
+    t.match(
+      await call('POST', '/kling/v1/videos/text2video', body({ callback_url: url })),
+      { status: 400, json: { code: /./, data: null } },
+      url,
+    )
+  t.same(await submits('vidu'), [], 'nothing is sent')
 })
 
 t.test('new-api videos: a repeated create with an Idempotency-Key makes one task', async t => {
@@ -374,7 +440,12 @@ t.test("new-api videos: Kling's paths take its bodies and show its answers", asy
   })
   t.same((await at('image2video')).json, json)
   t.match(await chargesOf(id), { state: 'settled', amount: 125_000_000 })
-  t.same((await submits('vidu'))[0], { model: 'provider-clip', prompt: 'a cat', duration: 5 })
+  t.same((await submits('vidu'))[0], {
+    model: 'provider-clip',
+    prompt: 'a cat',
+    duration: 5,
+    resolution: '720p',
+  })
   await upstream.forget()
   const body = { model: 'kling-v1', image, prompt: 'a cat', duration: 8 }
   const second = await call('POST', '/kling/v1/videos/image2video', { body })
@@ -384,6 +455,7 @@ t.test("new-api videos: Kling's paths take its bodies and show its answers", asy
     images: [image],
     prompt: 'a cat',
     duration: 8,
+    resolution: '720p',
   })
   await script('vidu', 'failed')
   const third = (await call('POST', '/kling/v1/videos/image2video', { body })).json.id
