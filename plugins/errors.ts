@@ -44,7 +44,7 @@ const createStage = (dialect: DialectName, host: Host) => {
       // No other stage knows the hint.
       if (visible.code === 'ROUTE_NOT_FOUND')
         exchange.slots.set(LOG_FIELDS, { message: visible.message })
-      return render(ownDialect, visible, exchange.id)
+      return render(ownDialect, visible, exchange)
     },
     describe: () => ({ error: errorSchema(dialect) }),
     explain: () => ({ dialect }),

@@ -148,7 +148,7 @@ export const answerError = (
   const accountReason = accountFault(log, attempt, { status, text, wait })
   if (accountReason) throw accountReason
   const reason = upstreamFault(target.codec, status, parseJson(text), headers['retry-after'])
-  const { body, ...refusal } = render(dialect, reason, attempt.exchange.id)
+  const { body, ...refusal } = render(dialect, reason, attempt.exchange)
   attempt.answer(refusal.status, body, refusal.headers)
 }
 /** Seconds to wait, by the header or by the body. */

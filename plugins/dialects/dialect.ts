@@ -53,10 +53,10 @@ export interface Dialect {
   /** A ping as a stream event; absent if it is a comment. */
   readonly ping?: string
   /** The body as a stream event; absent in dialects without streams. */
-  event?(body: { readonly [key: string]: Json }): string
+  event?(body: { readonly [key: string]: Json }, request: Pick<Request, 'path'>): string
 }
 
-/** Clients of OpenAI and Anthropic request a stream in the body. */
+/** Clients of OpenAI, of Anthropic and of Google's interactions request a stream in the body. */
 export const isStreamInBody = async (request: Pick<Request, 'json'>): Promise<boolean> => {
   const body = await request.json()
   return typeof body === 'object' && body !== null && 'stream' in body && body.stream === true

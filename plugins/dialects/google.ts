@@ -1,8 +1,8 @@
 /** Errors in Google's dialect: /v1beta. */
 import { retryAfterIn } from '../../engine/kit.ts'
-import type { Json } from '../../engine/plugin.ts'
+import type { Json, Request } from '../../engine/plugin.ts'
 import { fields, integer, list, object, text } from '../shapes.ts'
-import type { Dialect, ErrorView } from './dialect.ts'
+import { type Dialect, type ErrorView, isStreamInBody } from './dialect.ts'
 
 export const google: Dialect = {
   faults: {
@@ -32,10 +32,19 @@ export const google: Dialect = {
   body: (view, { type, status }) => ({
     error: { code: status ?? view.status, message: view.message, status: type, ...details(view) },
   }),
-  // Without `alt=sse` a stream is one JSON list.
-  streams: ({ path, query }) => path.includes(':stream') && query.get('alt') === 'sse',
-  event: body => `data: ${JSON.stringify(body)}\r\n\r\n`,
+  // Without `alt=sse` a stream of generateContent is one JSON list.
+  streams: request =>
+    isInteraction(request)
+      ? isStreamInBody(request)
+      : request.path.includes(':stream') && request.query.get('alt') === 'sse',
+  event: (body, request) => {
+    if (!isInteraction(request)) return `data: ${JSON.stringify(body)}\r\n\r\n`
+    const { code, message } = body.error as { readonly code: number; readonly message: string }
+    const event = { event_type: 'error', error: { code: String(code), message } }
+    return `event: error\ndata: ${JSON.stringify(event)}\n\n`
+  },
 }
+const isInteraction = ({ path }: Pick<Request, 'path'>): boolean => path.endsWith('/interactions')
 
 /** Google's clients read the retry delay from the body, not from the header. */
 const details = ({ headers }: ErrorView): { readonly details?: Json } => {

@@ -1,5 +1,5 @@
 /** Renders faults in the client's dialect: as a response, and as a stream event. */
-import type { Fault, Refusal, Request, Route } from '../../engine/plugin.ts'
+import type { Exchange, Fault, Refusal, Request, Route } from '../../engine/plugin.ts'
 import type { Shape } from '../shapes.ts'
 import { anthropic } from './anthropic.ts'
 import { type Dialect, type ErrorRow, type ErrorView, rowOf } from './dialect.ts'
@@ -32,10 +32,14 @@ export const dialectOf = (route: Pick<Route, 'option'>): DialectName | undefined
 const INTERNAL_MESSAGE = 'The gateway failed to process this request.'
 
 /** `id`: the request id, so that a customer's report leads to the log. */
-export const render = (name: DialectName, fault: Fault, id: string): Refusal => {
+export const render = (
+  name: DialectName,
+  fault: Fault,
+  { id, request }: Pick<Exchange, 'id' | 'request'>,
+): Refusal => {
   const dialect: Dialect = dialects[name]
   const { body, status, headers } = errorResponse(name, fault, id)
-  const event = dialect.event?.(body)
+  const event = dialect.event?.(body, request)
   return {
     status,
     headers,

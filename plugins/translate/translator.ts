@@ -135,7 +135,7 @@ export class Translator {
     await discardBody(attempt.reply)
     const reason = reportedFault(this.#context.log, this.#target.codec, attempt, error)
     if (reason.code !== 'UPSTREAM_REFUSED' || (reason.retryable && !attempt.isLast)) throw reason
-    const { body, status, headers } = render(this.#client.dialect, reason, attempt.exchange.id)
+    const { body, status, headers } = render(this.#client.dialect, reason, attempt.exchange)
     attempt.answer(status, body, headers)
   }
   async #answerError(attempt: Attempt, reply: Reply): Promise<undefined> {

@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { errors } from '../../engine/errors.ts'
 import type { Dialect, ErrorRow } from '../../plugins/dialects/dialect.ts'
 import { type DialectName, dialects, render } from '../../plugins/dialects/index.ts'
+import { fakeExchange } from '../helpers/gateway/fake-exchange.ts'
 import { pageOf } from './blocks.ts'
 import { type ErrorEntry, errorEntries } from './error-tables.ts'
 
@@ -94,7 +95,8 @@ const wordOf = ({ status, type, code }: ErrorRow): string =>
 /** How each dialect writes an error, and its words for each status. */
 const dialectsSection = (): string => {
   const fault = errors({ EXAMPLE: [404, "There is no 'x'."] })('EXAMPLE', [], { param: 'x' })
-  const bodies = NAMES.map(name => `| \`${name}\` | \`${render(name, fault, 'req_1').body}\` |`)
+  const exchange = { ...fakeExchange(), id: 'req_1' }
+  const bodies = NAMES.map(name => `| \`${name}\` | \`${render(name, fault, exchange).body}\` |`)
   const statuses = new Set(NAMES.flatMap(name => Object.keys(dialects[name].statuses).map(Number)))
   const worded = NAMES.filter(name => name !== 'envelope')
   const rows = [...statuses]

@@ -42,6 +42,6 @@ export const passThroughListener = (
     encodeFailure: (reason, last) =>
       stream.encodeFailure
         ? stream.encodeFailure(bodyOf(dialect, reason, id), last)
-        : (render(dialect, reason, id).event ?? Buffer.alloc(0)),
+        : (render(dialect, reason, attempt.exchange).event ?? Buffer.alloc(0)),
   })
 }

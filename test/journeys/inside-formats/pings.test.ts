@@ -27,6 +27,7 @@ routes:
   - { path: POST /v1/responses, ping: 20ms, model: body, translate: openai-responses, errors: openai }
   - { path: POST /v1/messages, ping: 20ms, model: body, translate: anthropic-messages, errors: anthropic }
   - { path: 'POST /v1/models/{model}:streamGenerateContent', ping: 20ms, model: { path: model }, translate: google-gemini, errors: google }
+  - { path: POST /v1beta/interactions, ping: 20ms, model: body, translate: google-interactions, errors: google }
 `,
 })
 t.teardown(() => gateway.stop())
@@ -46,6 +47,11 @@ const CLIENTS: Readonly<Record<string, (model: string) => readonly [string, obje
   'google-gemini': model => [
     `/v1/models/${model}:streamGenerateContent?alt=sse`,
     { contents: [{ role: 'user', parts: [{ text: say }] }] },
+    COMMENT,
+  ],
+  'google-interactions': model => [
+    '/v1beta/interactions',
+    { model, stream: true, input: say },
     COMMENT,
   ],
 }
@@ -109,6 +115,38 @@ for (const [client, requestOf] of Object.entries(CLIENTS))
       )
     }
   })
+
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+const argumentsOf = (text: string): string =>
+  chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] })
+for (const [client, requestOf] of Object.entries(CLIENTS))
+  t.test(`pings: ${client} gets its own between the arguments of a call`, async t => {
+    const [path, body, ping] = requestOf('openai-chat')
+    const { upstream, until, rest } = await call(path, body)
+    const call1 = { id: 'c1', type: 'function', function: { name: 'find', arguments: '{"city":' } }
+    upstream.write(chunk({ role: 'assistant', tool_calls: [{ index: 0, ...call1 }] }))
+    let length = (await until(text => text.endsWith(ping))).length
+    upstream.write(argumentsOf('"Ro'))
+    length = (await until(text => text.length > length && text.endsWith(ping))).length
+    upstream.end(`${argumentsOf('me"}')}${chunk({}, 'tool_calls')}data: [DONE]\n\n`)
+    const events = (await rest()).replaceAll(ping, '')
+    t.match(events.replaceAll(/[^a-zA-Z]/g, ''), /find.*Ro/)
+    t.ok(events.split(/\r?\n\r?\n/).every(isWhole), 'only whole events')
+  })
+
+t.test(
+  'pings: an interaction whose upstream fails behind a ping ends with an error event',
+  async t => {
+    const [path, body] = CLIENTS['google-interactions']?.('openai-chat') ?? ['', {}]
+    const { upstream, until, rest } = await call(path, body)
+    await until(text => text.endsWith(COMMENT))
+    upstream.writeHead(503, { 'content-type': 'application/json' })
+    upstream.end('{"error":{"message":"later"}}')
+    const event = (await rest()).replaceAll(COMMENT, '')
+    t.match(event, /^event: error\ndata: \{"event_type":"error","error":\{"code":"502"/)
+  },
+)
 
 t.test('pings: none before a stream that is a JSON list', async t => {
   const list = '/v1/models/google-gemini:streamGenerateContent'
