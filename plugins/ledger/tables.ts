@@ -8,7 +8,7 @@ import { BUDGET_ALERT_TABLES } from './budgets/alert-tables.ts'
 import { BUDGET_ROW_TABLES } from './budgets/rows.ts'
 import { BUDGET_TABLES } from './budgets/tables.ts'
 import { PAYMENT_TABLES, PLAN_CODES } from './payments/tables.ts'
-import { PLAN_PAYMENT_TABLES, planTables } from './plans/tables.ts'
+import { PLAN_PAYMENT_TABLES, planTables, ROLLOVER_COLUMNS } from './plans/tables.ts'
 import { TAG_SUMS } from './views/tag-days.ts'
 import {
   BACKFILL,
@@ -358,4 +358,5 @@ export const migrations: readonly Migration[] = [
   { number: 24, ...TAG_SUMS },
   { number: 25, text: PLAN_PAYMENT_TABLES },
   { number: 26, ...PLAN_CODES },
+  { number: 27, text: ROLLOVER_COLUMNS },
 ]

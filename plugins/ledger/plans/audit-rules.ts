@@ -27,16 +27,16 @@ export const PLAN_RULES = [
     }),
   },
   {
-    name: 'balance of a plan = its amount less what it has used, and at least what is reserved',
+    name: 'balance of a plan = its amount less what it has used and moved, and at least what is reserved',
     sql: sql(
       'balance',
-      `SELECT l.plan, l.account, l.start, l.amount, w.balance, w.used, w.reserved
+      `SELECT l.plan, l.account, l.start, l.amount, l.moved, w.balance, w.used, w.reserved
        FROM plan_windows l LEFT JOIN wallets w ON w.id = l.wallet
-       WHERE w.id IS NULL OR w.balance <> l.amount - w.used OR w.balance < w.reserved LIMIT 100`,
+       WHERE w.id IS NULL OR w.balance <> l.amount - w.used - l.moved OR w.balance < w.reserved LIMIT 100`,
     ),
     describe: (row: Row) => ({
       subject: subjectOf(row),
-      detail: `of ${row.amount} it has used ${row.used}; ${row.balance} is left, ${row.reserved} is reserved`,
+      detail: `of ${row.amount} it has used ${row.used} and moved ${row.moved}; ${row.balance} is left, ${row.reserved} is reserved`,
     }),
   },
   {
@@ -58,6 +58,23 @@ export const PLAN_RULES = [
     describe: (row: Row) => ({
       subject: subjectOf(row),
       detail: `${row.reserved} is reserved, the sum of its leases and kept holds is ${row.total}`,
+    }),
+  },
+  {
+    name: 'the rest that a window of a plan carries = the rest that the window before has moved',
+    sql: sql(
+      'carried',
+      `SELECT l.plan, l.account, l.start, l.carried, s.moved FROM plan_windows l
+       LEFT JOIN plan_windows s ON s.wallet = l.source AND s.account = l.account
+       WHERE l.carried <> 0 AND (s.wallet IS NULL OR s.moved <> l.carried)
+       UNION ALL
+       SELECT s.plan, s.account, s.start, 0 AS carried, s.moved FROM plan_windows s
+       WHERE s.moved <> 0 AND NOT EXISTS (
+         SELECT 1 FROM plan_windows n WHERE n.account = s.account AND n.source = s.wallet) LIMIT 100`,
+    ),
+    describe: (row: Row) => ({
+      subject: subjectOf(row),
+      detail: `it carries ${row.carried}, the window before has moved ${row.moved ?? 'nothing'}`,
     }),
   },
   {

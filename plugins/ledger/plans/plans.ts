@@ -10,7 +10,7 @@ import { type Order, type PlanStore, renewDuePlans, renewPlan } from './purchase
 import { planUnpaid } from './refusal.ts'
 import { type AssignedPlan, assignPlan, type KnownPlan, PlanRows } from './rows.ts'
 import { type Plan, type PlanWindow, plansIn } from './section.ts'
-import { openPlanWindow } from './tables.ts'
+import { carryRest, openPlanWindow, type PlanWindowRow } from './tables.ts'
 
 type WindowOfCall = PlanWindow | undefined
 
@@ -70,39 +70,64 @@ export class Plans {
     const plan = row && this.#plans.get(row.plan)
     if (!plan || (plan.models && !plan.models.has(model))) return undefined
     if (at < (row.until ?? Infinity))
-      return row.paid ? this.#paid(account, plan, row, row.paid) : this.#assigned(account, plan, at)
+      return row.paid
+        ? this.#paid(account, plan, row, row.paid)
+        : this.#assigned(account, plan, row, at)
     if (row.isUnpaid) return withoutPlan(plan)
     const { price } = plan
     if (!row.renews || !plan.renews || price === undefined || attempt === ATTEMPTS) return undefined
-    return this.#renew({ account, plan, price, at }, row.until ?? 0).then(isDone =>
+    const source = row.paid && { source: row.paid.wallet }
+    return this.#renew({ account, plan, price, at, ...source }, row.until ?? 0).then(isDone =>
       isDone ? this.#find(account, model, at, attempt + 1) : withoutPlan(plan),
     )
   }
-  #assigned(account: number, plan: Plan, at: number): PlanWindow | Promise<PlanWindow> {
+  #assigned(
+    account: number,
+    plan: Plan,
+    { since }: KnownPlan,
+    at: number,
+  ): PlanWindow | Promise<PlanWindow> {
     const known = this.#windows.get(account)
     if (known?.plan === plan && at >= known.start && at < (known.end ?? Infinity)) return known
-    return this.#open(account, plan, at)
+    return this.#open(account, plan, since, at)
   }
   /** Its payment has opened it. */
   #paid(
     account: number,
     plan: Plan,
-    { until: end }: KnownPlan,
+    { until: end, before }: KnownPlan,
     { wallet, start }: NonNullable<KnownPlan['paid']>,
   ): PlanWindow {
     const known = this.#windows.get(account)
     if (known?.plan === plan && known.wallet === wallet && known.end === end) return known
     const window = { start, end, wallet, plan }
     this.#windows.set(account, window)
+    // The payment has moved the rest; what this process leased of it follows.
+    if (before?.paid && plan.rollover !== undefined)
+      void this.#carry(before.paid.wallet, wallet, plan.rollover)
     return window
   }
-  async #open(account: number, plan: Plan, at: number): Promise<PlanWindow> {
+  async #carry(source: number, wallet: number, most: bigint): Promise<void> {
+    const { database, ledger } = this.#store
+    await ledger?.returnUnused(source)
+    await database.write(carryRest(source, wallet, most)).catch(() => {})
+  }
+  async #open(account: number, plan: Plan, since: number, at: number): Promise<PlanWindow> {
     const window = windowOf(at, plan.per, plan.zone)
     const row = rowOf(plan, account, window.start)
     const name = nameOf(plan, account, window.start)
-    const wallet = await openWindowAs(this.#store.database, name, wallet =>
-      openPlanWindow({ ...row, wallet }, plan.amount),
-    )
+    const before = since < window.start ? rowBefore(plan, account, window.start) : undefined
+    if (before) await this.#store.ledger?.returnUnused(before.wallet)
+    const wallet = await openWindowAs(this.#store.database, name, wallet => [
+      ...openPlanWindow({ ...row, wallet }, plan.amount),
+      ...(before && plan.rollover !== undefined
+        ? [
+            // Nothing was used of a window without a call.
+            ...openPlanWindow(before, plan.amount),
+            ...carryRest(before.wallet, wallet, plan.rollover),
+          ]
+        : []),
+    ])
     const opened = { ...window, wallet, plan }
     this.#windows.set(account, opened)
     return opened
@@ -121,6 +146,14 @@ export class Plans {
     this.#renewals.set(account, renewal)
     return renewal
   }
+}
+
+/** The window before one that begins at `start`. Undefined: nothing of it moves. */
+const rowBefore = (plan: Plan, account: number, start: number): PlanWindowRow | undefined => {
+  if (plan.rollover === undefined || plan.per === 'life') return undefined
+  const before = windowOf(start - 1, plan.per, plan.zone)
+  const wallet = walletOfWindow(nameOf(plan, account, before.start))
+  return { ...rowOf(plan, account, before.start), wallet }
 }
 
 /** A call whose plan has ended, since nothing paid for its next window. */

@@ -13,7 +13,7 @@ import { ADMISSION_TIMEOUT, writeWithRetry } from '../write-with-retry.ts'
 import { nameOf, rowOf } from './names.ts'
 import { CHANGE_IN_SQL } from './rows.ts'
 import type { Plan } from './section.ts'
-import { addToPlanWindow } from './tables.ts'
+import { addToPlanWindow, carryRest } from './tables.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `plans: ${name}`, text })
 const { count: COUNT_CHANGE, number: NUMBER } = changesOf('plan')
@@ -49,7 +49,7 @@ const ADD_PAYMENT = sql(
 )
 const DUE = sql(
   'due',
-  `SELECT account, plan, until FROM account_plans
+  `SELECT account, plan, until, paid FROM account_plans
    WHERE renews = 1 AND until <= ? AND account > ? ORDER BY account LIMIT ?`,
 )
 const PAGE = 500
@@ -62,6 +62,8 @@ export interface Order {
   readonly account: number
   /** ms since 1970. */
   readonly at: number
+  /** The wallet of the window that a renewal follows. */
+  readonly source?: number
 }
 
 /** Pays for a window of the plan from the wallet. Another payment in the same window adds to it.
@@ -127,7 +129,7 @@ const windowAfter = ({ per, zone }: Plan, until: number, at: number): Window => 
   return { start: until, end: windowOf(window.end, per, zone).end }
 }
 const renewStatements = (order: Order, until: number): readonly Statement[] => {
-  const { plan, account, at } = order
+  const { plan, account, at, source } = order
   const window = windowAfter(plan, until, at)
   const wallet = walletFor(order, window)
   return [
@@ -139,6 +141,9 @@ const renewStatements = (order: Order, until: number): readonly Statement[] => {
       otherwise: 'PLAN_CHANGED',
     },
     ...payWindow(order, window, wallet),
+    ...(source !== undefined && plan.rollover !== undefined && window.start === until
+      ? carryRest(source, wallet, plan.rollover)
+      : []),
   ]
 }
 const endUnpaid = ({ plan, price, account }: Order, until: number): readonly Statement[] => [
@@ -171,6 +176,7 @@ export const renewPlan = async (
   const write = (list: readonly Statement[]) => writeWithRetry(database, list, ADMISSION_TIMEOUT)
   for (let remainingAttempts = attempts; ; ) {
     await ledger?.returnUnused(walletOf.account(order.account))
+    if (order.source !== undefined) await ledger?.returnUnused(order.source)
     try {
       await write(renewStatements(order, until))
       return true
@@ -209,11 +215,11 @@ export const renewDuePlans = async (
 }
 const orderOf = (
   plans: ReadonlyMap<string, Plan>,
-  { account, plan: name }: Row,
+  { account, plan: name, paid }: Row,
   at: number,
 ): Order | undefined => {
   const plan = plans.get(String(name))
   return plan?.price === undefined || !plan.renews
     ? undefined
-    : { plan, price: plan.price, account: Number(account), at }
+    : { plan, price: plan.price, account: Number(account), at, source: Number(paid) }
 }

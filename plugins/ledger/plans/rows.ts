@@ -81,11 +81,11 @@ export const findPlan = async (
 
 const CHANGED = sql(
   'changed rows',
-  `SELECT p.account, p.plan, p.until, p.renews, p.unpaid, p.change, p.paid, l.start
+  `SELECT p.account, p.plan, p.since, p.until, p.renews, p.unpaid, p.change, p.paid, l.start
    FROM account_plans p LEFT JOIN plan_windows l ON l.wallet = p.paid
    WHERE p.change > ? ORDER BY p.change`,
 )
-export interface KnownPlan extends Pick<AssignedPlan, 'plan' | 'until'> {
+export interface KnownPlan extends Omit<AssignedPlan, 'account'> {
   /** The window that it bought; undefined: an operator assigned it. */
   readonly paid: { readonly wallet: number; readonly start: number } | undefined
   readonly renews: boolean
@@ -127,6 +127,7 @@ const knownPlanOf = (row: Row, before: KnownPlan | undefined): KnownPlan => {
   const isRenewal = paid !== undefined && before?.plan === plan && before.until === paid.start
   return {
     plan,
+    since: Number(row.since),
     until: row.until === null ? undefined : Number(row.until),
     paid,
     renews: Number(row.renews) === 1,

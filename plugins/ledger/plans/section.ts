@@ -37,6 +37,11 @@ const SHAPE = {
     ['string', 'number'],
     { minimum: 0, examples: ['15 USD', 15] },
   ),
+  rollover: ofTypes(
+    'The most of an unused rest that moves to the next window: a share of the amount, or an amount. Left out: the rest is lost.',
+    ['string', 'number'],
+    { minimum: 0, examples: ['100%', 5] },
+  ),
   renew: oneOf(
     'Whether a bought plan pays for the next window when one ends, or ends with it.',
     ['auto', 'never'],
@@ -67,6 +72,8 @@ export interface Plan {
   readonly after: 'wallet' | 'refuse'
   /** Nanos for each window; undefined: customers cannot buy it. */
   readonly price: bigint | undefined
+  /** Nanos of an unused rest that move to the next window, at most; undefined: none. */
+  readonly rollover: bigint | undefined
   /** A bought plan pays for the next window, too. */
   readonly renews: boolean
 }
@@ -78,6 +85,21 @@ export interface PlanWindow extends Window {
   spentUntil?: number
 }
 
+const SHARE = /^(100|[1-9][0-9]?)%$/
+/** `amount`: that of the plan. */
+const rolloverOf = (
+  value: unknown,
+  amount: bigint,
+  where: Where,
+  { currency, report }: AmountChecks,
+): bigint => {
+  const share = typeof value === 'string' ? SHARE.exec(value)?.[1] : undefined
+  if (share !== undefined) return (amount * BigInt(share)) / 100n
+  const most = amountIn(value, where, currency, report)
+  if (most === 0n || most > amount)
+    report(where, 'PLAN_ROLLOVER', 'at most the amount of the plan moves, and more than nothing')
+  return most
+}
 interface AmountChecks {
   readonly currency: Currency
   readonly report: Report
@@ -101,16 +123,21 @@ export const plansIn = (host: Pick<HostBase, 'section'>): ReadonlyMap<string, Pl
   const shape = object(undefined, SHAPE, {})
   return new Map(
     Object.entries(host.section<Section>('plans')).map(([name, raw]) => {
-      const { models, renew, ...terms } = shape.read(raw)
+      const { models, renew, rollover, ...terms } = shape.read(raw)
       const nanosIn = (value: unknown) =>
         amountOf(value, ['plans', name], { currency, report: () => {} })
+      const amount = nanosIn(raw.amount)
       const plan: Plan = {
         ...terms,
         name,
-        amount: nanosIn(raw.amount),
+        amount,
         models: models && new Set(models),
         price: raw.price === undefined ? undefined : nanosIn(raw.price),
         renews: renew === 'auto',
+        rollover:
+          rollover === undefined
+            ? undefined
+            : rolloverOf(rollover, amount, [], { currency, report: () => {} }),
       }
       return [name, plan]
     }),
@@ -125,9 +152,12 @@ interface PlanChecks {
 export const reportPlans = ({ plans }: Document, checks: PlanChecks): void => {
   const { isModel, report } = checks
   for (const [name, raw] of Object.entries((plans ?? {}) as Section)) {
-    const { amount, zone, models = [], price, renew } = raw
+    const { amount, per, zone, models = [], price, renew, rollover } = raw
     const where = ['plans', name]
-    amountOf(amount, [...where, 'amount'], checks)
+    const nanos = amountOf(amount, [...where, 'amount'], checks)
+    if (rollover !== undefined && per === 'life')
+      report([...where, 'rollover'], 'PLAN_ROLLOVER', 'a plan for life has no next window')
+    else if (rollover !== undefined) rolloverOf(rollover, nanos, [...where, 'rollover'], checks)
     if (price !== undefined) amountOf(price, [...where, 'price'], { ...checks, noun: 'price' })
     else if (renew !== undefined)
       report(

@@ -3,7 +3,7 @@
  *  other. A charge with a plan takes the part that the plan holds from there, and the rest from the
  *  account. */
 import type { Sql, Statement } from '../../../engine/plugin.ts'
-import { openWallet } from '../statements.ts'
+import { lockOf, openWallet } from '../statements.ts'
 import { PLANNED_COLUMN, sumPlanned } from '../views/usage-days.ts'
 import { walletInSql, walletOf } from '../wallet.ts'
 import { plannedInSql } from './part.ts'
@@ -55,6 +55,13 @@ export const PLAN_PAYMENT_TABLES = `
     price BIGINT NOT NULL CHECK (price > 0),
     amount BIGINT NOT NULL CHECK (amount > 0));
   CREATE INDEX plan_payments_wallet ON plan_payments (wallet)`
+
+/** `carried`: the part of the amount that came from the window `source`; `moved`: what this window
+ *  has given to the next one. */
+export const ROLLOVER_COLUMNS = `
+  ALTER TABLE plan_windows ADD COLUMN carried BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE plan_windows ADD COLUMN source BIGINT;
+  ALTER TABLE plan_windows ADD COLUMN moved BIGINT NOT NULL DEFAULT 0`
 
 const PLANNED = plannedInSql('NEW')
 const ACCOUNT = walletInSql.account('NEW.account')
@@ -184,5 +191,50 @@ export const addToPlanWindow = (row: PlanWindowRow, amount: bigint): readonly St
     isOwn(row),
     openWallet(wallet, 0n),
     { sql: ADD_TO_WALLET, values: [amount, wallet], rows: 1 },
+  ]
+}
+
+// ---------------------------------------------------------------- rollover
+
+const REST = 'balance - reserved'
+const ROOM = `CAST(? AS BIGINT) - coalesce((SELECT carried FROM plan_windows WHERE wallet = ?), 0)`
+/** `granted` is the amount that moves, for the next statements of the list. */
+const FIND_REST = sql(
+  'find rest',
+  `UPDATE wallets SET granted = CASE WHEN ${REST} <= 0 OR ${ROOM} <= 0 THEN 0
+     WHEN ${REST} < ${ROOM} THEN ${REST} ELSE ${ROOM} END WHERE id = ?`,
+)
+const MOVING = 'coalesce((SELECT s.granted FROM wallets s WHERE s.id = ?), 0)'
+const CARRY_TO_WALLET = sql(
+  'carry',
+  `UPDATE wallets SET balance = balance + ${MOVING} WHERE id = ?`,
+)
+const CARRY_TO_WINDOW = sql(
+  'carry to window',
+  `UPDATE plan_windows SET carried = carried + ${MOVING}, amount = amount + ${MOVING}, source = ?
+   WHERE wallet = ?`,
+)
+const MOVE_FROM_WINDOW = sql(
+  'move from window',
+  `UPDATE plan_windows SET moved = moved + ${MOVING} WHERE wallet = ?`,
+)
+const MOVE_FROM_WALLET = sql(
+  'move from wallet',
+  'UPDATE wallets SET balance = balance - granted, granted = 0 WHERE id = ?',
+)
+/** Moves the unused rest of the window `source` to `wallet`, up to `most` nanos in all. What calls
+ *  hold of it stays. Repeated, it moves what has returned since. */
+export const carryRest = (source: number, wallet: number, most: bigint): readonly Statement[] => {
+  const room = [most, wallet] as const
+  return [
+    {
+      sql: FIND_REST,
+      values: [...room, ...room, ...room, source],
+      locks: [source, wallet].map(lockOf),
+    },
+    { sql: CARRY_TO_WALLET, values: [source, wallet] },
+    { sql: CARRY_TO_WINDOW, values: [source, source, source, wallet] },
+    { sql: MOVE_FROM_WINDOW, values: [source, source] },
+    { sql: MOVE_FROM_WALLET, values: [source] },
   ]
 }

@@ -30,6 +30,16 @@ const windowNow = (plan: Plan, stored: Row, now: number) =>
     ? windowOf(now, plan.per, plan.zone)
     : { start: Number(stored.start), end: untilOf(stored) }
 
+/** The amount of the window of `now` before a call opens it: with the rest that will move there. */
+const amountBefore = (plan: Plan, stored: Row, now: number): bigint => {
+  const { amount, rollover, per, zone } = plan
+  const { start } = windowOf(now, per, zone)
+  if (rollover === undefined || Number(stored.since) >= start) return amount
+  const isBefore = stored.start === windowOf(start - 1, per, zone).start
+  const rest = isBefore ? nanosOf(stored.balance) : amount
+  return amount + (rest < rollover ? rest : rollover)
+}
+
 /** The amounts are those of the window of `now`, whether a call has opened it or not. */
 export const viewOf = (
   plans: ReadonlyMap<string, Plan>,
@@ -44,7 +54,7 @@ export const viewOf = (
   const window = plan && windowNow(plan, stored, now)
   const isOpened =
     stored.start === window?.start && (stored.paid !== null || stored.period === plan?.per)
-  const amount = isOpened ? nanosOf(stored.amount) : (plan?.amount ?? 0n)
+  const amount = isOpened ? nanosOf(stored.amount) : plan ? amountBefore(plan, stored, now) : 0n
   const price = renewalPriceOf(plan, stored)
   const money = (nanos: bigint) => printMoney(state === 'active' ? nanos : 0n)
   return {
