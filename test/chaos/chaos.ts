@@ -21,6 +21,7 @@ import type { ClientMessage } from './client.ts'
 import { createReplicas } from './failover/replicas.ts'
 import { createTree, KINDS, type Tree } from './gateway-tree.ts'
 import { createPayers, readLedger, readReports } from './ledger-report.ts'
+import { arrangePlans, PLANS } from './plans/payers.ts'
 import { STORES, type StoreName, type StoreSetup } from './stores.ts'
 import { startSink } from './webhook-sink.ts'
 
@@ -67,7 +68,7 @@ pipeline: [errors, auth, model, meter, translate, account, notify]
 upstreams: { up: { url: 'http://127.0.0.1:${port}', connections: 1000 } }
 models:
   tokens: { to: up, price: { input: 0, output: 2.00 / 1k }, output: 1000 }
-budgets:
+${PLANS}budgets:
   hour: { of: account, amount: 1000000, per: hour, zone: Asia/Kolkata }
   year: { of: account, amount: 100000000, per: year }
   seat: { of: key, amount: 1000000, per: life }
@@ -105,6 +106,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const key = await eventually(() => /\b(sk-[A-Za-z0-9]{20,})/.exec(tree.output())?.[1])
     const database = await store.open(tree.data)
     const { small, token } = await createPayers(database, 2 * kills + 4, PRICE, sink.urlOf)
+    await arrangePlans(database, kills + 2)
     await database.close()
     // A short run has few calls, and very few on a busy machine.
     const interval = kills < 20 ? 3 : 20
@@ -124,7 +126,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     await tree.stop()
     report('the gateway has ended')
     const calls = await readLog<UpstreamCall>(upstream, 'log')
-    const { findings, ...books } = await readLedger(store, tree.data)
+    const { findings, ...books } = await readLedger(store, tree.data, report)
     await tree.start()
     await eventually(() => (hasAllEvents(books.balances, sink.log) ? true : undefined)).catch(
       () => {},

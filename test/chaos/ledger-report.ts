@@ -7,6 +7,7 @@ import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { settleCheckpoints } from '../../plugins/ledger/crash-settlement.ts'
+import { plannedInSql } from '../../plugins/ledger/plans/part.ts'
 import { releaseProcess } from '../../plugins/ledger/processes.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { openEndpoint } from '../../plugins/webhooks/statements.ts'
@@ -16,6 +17,7 @@ import { SECRET } from '../helpers/money/webhooks.ts'
 import { reapAll } from '../helpers/store/membership.ts'
 import { sql, statement } from '../helpers/store/store.ts'
 import type { Balance, LedgerRow, Reports, Violation } from './checker.ts'
+import { planViolations } from './plans/payers.ts'
 import type { StoreSetup } from './stores.ts'
 
 const LARGE_CREDIT = 10n ** 18n
@@ -79,7 +81,11 @@ export interface LedgerReport {
   readonly findings: readonly Violation[]
 }
 /** Reads the ledger after all processes ended: reaps them first, so that no hold may be left. */
-export const readLedger = async (store: StoreSetup, data: string): Promise<LedgerReport> => {
+export const readLedger = async (
+  store: StoreSetup,
+  data: string,
+  report: (line: string) => void,
+): Promise<LedgerReport> => {
   const { database, close } = await store.openLast(data)
   await reapAll(database, [
     {
@@ -94,8 +100,12 @@ export const readLedger = async (store: StoreSetup, data: string): Promise<Ledge
   )
   const balanceRows = await rowsOf(
     database,
-    `SELECT w.id / 2 AS account, w.balance, w.reserved, c.given, c.refunded, s.threshold FROM wallets w
-     JOIN (SELECT account, sum(amount) AS given, sum(CASE WHEN kind = 'refund' THEN amount ELSE 0 END) AS refunded
+    // Plans pay parts of the charges.
+    `SELECT w.id / 2 AS account, w.balance, w.reserved, c.given + coalesce(p.planned, 0) AS given,
+       c.refunded, s.threshold FROM wallets w
+     LEFT JOIN (SELECT account, sum(${plannedInSql('charges')}) AS planned FROM charges
+       GROUP BY account) p ON p.account * 2 = w.id
+     JOIN (SELECT account, sum(amount - planned) AS given, sum(CASE WHEN kind = 'refund' THEN amount ELSE 0 END) AS refunded
        FROM credits GROUP BY account) c ON c.account * 2 = w.id
      LEFT JOIN notification_settings s ON s.account * 2 = w.id`,
   )
@@ -106,6 +116,7 @@ export const readLedger = async (store: StoreSetup, data: string): Promise<Ledge
   )
   if (Number(budgets?.used) === 0)
     findings.push({ rule: 'budgets', subject: 'ledger', detail: 'no window was charged' })
+  const plans = await planViolations(database, report)
   const corruption = await store.corruptionIn(database)
   await close()
   return {
@@ -113,6 +124,7 @@ export const readLedger = async (store: StoreSetup, data: string): Promise<Ledge
     balances: balanceRows.map(balanceOf),
     findings: [
       ...findings.map(({ rule, subject, detail }) => ({ invariant: rule, subject, detail })),
+      ...plans,
       ...(corruption === undefined
         ? []
         : [{ invariant: 'I11', subject: 'store', detail: corruption }]),

@@ -32,10 +32,10 @@ const arrange = async (t: Test, engine: Engine, plan: object) => {
   const ledger = await open()
   const gateway = (own: Ledger = ledger) => new Plans(plans, database, own)
   let calls = 0
-  /** A call that holds `held` units of the window. `end`: charges so many, or releases. */
-  const begin = async (window: PlanWindow | undefined, held: number, own: Ledger = ledger) => {
+  /** A call that holds `most` units of the window. `end`: charges so many, or releases. */
+  const begin = async (window: PlanWindow | undefined, most: number, own: Ledger = ledger) => {
     if (!window) throw new Error('there is no window')
-    const heldAmount = BigInt(held) * UNIT
+    const heldAmount = BigInt(most) * UNIT
     const planned = { ...payerOf(1), plan: { window, amount: heldAmount } }
     const { payer, shortage } = await takeInOrder(own, planned, heldAmount)
     t.equal(shortage, undefined)
