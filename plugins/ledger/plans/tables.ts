@@ -222,8 +222,8 @@ const MOVE_FROM_WALLET = sql(
   'move from wallet',
   'UPDATE wallets SET balance = balance - granted, granted = 0 WHERE id = ?',
 )
-/** Moves the unused rest of the window `source` to `wallet`, up to `most` nanos in all. Amounts that
- *  calls hold stay. Repeated, it moves what has returned since. */
+/** Moves the unused rest of the window `source` to `wallet`, up to `most` nanos in all. Amounts
+ *  that calls hold stay. Repeated, it moves what has returned since. */
 export const carryRest = (source: number, wallet: number, most: bigint): readonly Statement[] => {
   const room = [most, wallet] as const
   return [
