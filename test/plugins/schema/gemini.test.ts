@@ -65,6 +65,7 @@ t.test('Gemini schema: accepts client requests and unknown fields', t => {
   for (const body of [
     gemini({ systemInstruction: 'be brief' }),
     gemini({ system_instruction: { parts: { text: 'x' } }, tools: null, new_field: [1] }),
+    gemini({ generationConfig: { thinkingConfig: null } }),
     gemini({ generationConfig: { thinkingConfig: { thinkingLevel: 'HIGH' }, fresh: {} } }),
     gemini({ tools: [{ googleMaps: {} }, { function_declarations: [{ name: 'f' }] }] }),
   ])
