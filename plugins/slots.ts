@@ -361,9 +361,12 @@ export const GUARDED: Slot<string> = { name: 'guarded' }
 /** Of GUARDED what customers may know: guards with `do: shadow` are left out. Set by `guard`; final
  *  in the `end` or `fail` of every filter of a `handle`. */
 export const GUARD_VERDICT: Slot<string> = { name: 'guard-verdict' }
-/** A guard blocks the answer: what is charged of it. `input`: the tokens of its prompt. Set by
- *  `guard` before it refuses the answer; final in the `fail` of every filter of a `handle`. */
+/** A guard blocks the answer: what is charged of one that was withheld whole. `input`: the tokens of
+ *  its prompt. Set by `guard` before it refuses the answer; final in the `fail` of every filter of a `handle`. */
 export const BLOCKED: Slot<'charge' | 'input' | 'free'> = { name: 'blocked' }
+/** The guards let a part of the answer pass that has content: bytes that leave from now on may have
+ *  it. Set by `guard` while the answer arrives, if one of its guards may charge less. */
+export const CONTENT_PASSED: Slot<true> = { name: 'content-passed' }
 /** The guards of the call as they are configured: answers that passed others are not those of this
  *  call. Set by `guard` before the request is forwarded. */
 export const GUARD_VERSION: Slot<string> = { name: 'guard-version' }

@@ -50,7 +50,7 @@ export class DecidedAnswer implements Filter {
     )
   }
   fail(reason: Fault, out: Out): void {
-    // Nobody has read what is held back.
+    // The decider has not read the bytes that are held back.
     if (!this.#isEnded) this.#refuse(reason, out)
   }
   #release(out: Out): void {

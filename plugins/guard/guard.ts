@@ -19,7 +19,7 @@ import { guardFinderOf } from './guard-finder.ts'
 import { Placeholders } from './placeholders.ts'
 import { RealtimeSession } from './realtime-session.ts'
 import { decidesOn, findsIn, type Guard, type Side } from './section.ts'
-import { addVerdict, DONE } from './verdicts.ts'
+import { addVerdict, VERDICT_WORDS } from './verdicts.ts'
 
 export class RouteGuard {
   readonly #name: string
@@ -37,6 +37,10 @@ export class RouteGuard {
     const { finder, text } = guardFinderOf(name, guard, host)
     this.#finder = finder
     this.text = text
+  }
+  /** Whether an answer that it blocks may cost less than the upstream counted. */
+  get mayChargeLess(): boolean {
+    return this.#guard.do === 'block' && this.#guard.blocked !== 'charge'
   }
   /** Listens to the request and the answer of a call. Returns a filter for the answer that only a
    *  webhook or a model needs. */
@@ -117,7 +121,7 @@ export class RouteGuard {
     return (text: string, { label = 'TEXT' }: TextMatch): string => {
       // The client's own text may come back to it.
       if (side === 'answer' && this.#guard.restore && placeholders.knows(text)) return text
-      if (counts(text)) addVerdict(exchange, this.#name, DONE[this.#guard.do])
+      if (counts(text)) addVerdict(exchange, this.#name, VERDICT_WORDS[this.#guard.do])
       if (this.#guard.do === 'block') throw this.#refusal(exchange, side)
       return this.#guard.do === 'mask' ? placeholders.of(text, label) : text
     }
@@ -172,7 +176,7 @@ export class RouteGuard {
     const isRefused = !isObserver && (action === 'block' || this.#guard.do === 'block')
     const names = labels.map(label => `${this.#name}/${label}`)
     for (const name of names.length > 0 ? names : [this.#name])
-      addVerdict(exchange, name, isRefused ? DONE.block : DONE[this.#guard.do])
+      addVerdict(exchange, name, isRefused ? VERDICT_WORDS.block : VERDICT_WORDS[this.#guard.do])
     if (isRefused) throw this.#refusal(exchange, side)
     return decision
   }

@@ -5,6 +5,7 @@ import { errors } from '../../engine/errors.ts'
 import type { Json, Plugin } from '../../engine/plugin.ts'
 import { isRealtime, routeFormat } from '../conversion/route-format.ts'
 import { GUARD_VERDICT, GUARD_VERSION } from '../slots.ts'
+import { noteContent } from './answer-content.ts'
 import { RouteGuard } from './guard.ts'
 import { CALLS_METRIC, TOKENS_METRIC } from './model-decision.ts'
 import { problemsIn } from './problems.ts'
@@ -44,6 +45,7 @@ export default {
       async handle(exchange, next) {
         exchange.slots.set(GUARD_VERSION, version)
         const filters = own.flatMap(guard => guard.attach(exchange) ?? [])
+        if (own.some(guard => guard.mayChargeLess)) noteContent(exchange)
         await next()
         const { reply, slots } = exchange
         if (reply.status < 300) for (const filter of filters) reply.through(filter())

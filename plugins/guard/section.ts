@@ -124,7 +124,7 @@ const GUARD = object(
       },
     ),
     blocked: oneOf(
-      'How an answer that is blocked after an upstream gave it is charged: all of it, the tokens of its request only, or nothing.',
+      'How an answer that is blocked and of which the client got nothing is charged: all of it, the tokens of its request only, or nothing. If the client has a part of it, all of it is charged.',
       ['charge', 'input', 'free'],
       { default: 'charge', examples: ['input'] },
     ),

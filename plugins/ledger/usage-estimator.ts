@@ -5,6 +5,7 @@ import { BYTES_PER_TOKEN, estimatePromptTokens } from '../formats/prompt-tokens.
 import { PROMPT_METERS } from '../formats/token-meters.ts'
 import {
   BLOCKED,
+  CONTENT_PASSED,
   type Meters,
   OUTPUT_SO_FAR,
   type OutputSoFar,
@@ -38,6 +39,8 @@ export class UsageEstimator {
   readonly #call: CheckpointTarget
   #input = 0
   #hasOutput = false
+  /** Whether the client has content that guards let pass, and not only the head of a stream. */
+  #hasContent = false
   /** Where no format reads the response: bytes of a plain body; events of a stream, each of which
    *  ends in a blank line. */
   #units = 0
@@ -67,6 +70,7 @@ export class UsageEstimator {
   observe(chunk: Bytes): void {
     const first = !this.#hasOutput
     this.#hasOutput ||= chunk.length > 0
+    this.#hasContent ||= chunk.length > 0 && this.#exchange.slots.get(CONTENT_PASSED) === true
     const outputSoFar = this.#outputSoFar
     if (!outputSoFar) this.#count(chunk)
     if (this.isFree) return
@@ -93,11 +97,16 @@ export class UsageEstimator {
   get isOwed(): boolean {
     return this.#hasOutput || this.#exchange.slots.get(BLOCKED) !== undefined
   }
+  /** The charge of an answer that a guard withheld whole. One of which the client has a part is
+   *  charged like any answer that breaks off: else a text that ends in a forbidden word is free. */
+  get #blocked(): 'charge' | 'input' | 'free' | undefined {
+    return this.#hasContent ? undefined : this.#exchange.slots.get(BLOCKED)
+  }
   /** Whether the call is free: no upstream was called and no usage is known, none answered, or a
-   *  guard blocked the answer and charges nothing. */
+   *  guard withheld the answer and charges nothing. */
   get isFree(): boolean {
     const { attempts, slots } = this.#exchange
-    if (slots.get(UNANSWERED) === true || slots.get(BLOCKED) === 'free') return true
+    if (slots.get(UNANSWERED) === true || this.#blocked === 'free') return true
     return attempts === 0 && !this.#usage
   }
   /** The upstream's own counts. Where the stream was cut before they were complete: at least the
@@ -108,7 +117,7 @@ export class UsageEstimator {
   /** The usage while so many bytes of the response were not passed to `observe` yet. */
   estimate(unobservedBytes: number): Usage {
     const whole = this.#wholeUsage(unobservedBytes)
-    return this.#exchange.slots.get(BLOCKED) === 'input' ? promptOf(whole) : whole
+    return this.#blocked === 'input' ? promptOf(whole) : whole
   }
   #wholeUsage(unobservedBytes: number): Usage {
     const usage = this.#usage

@@ -1,6 +1,5 @@
-/** Guards and money: what a blocked answer is charged, plain and streamed, in every place where the
- *  verdict is shown; guards that ask a model, which the operator pays; stored files; wrong
- *  options. */
+/** Guards in a gateway with money: every place where the verdict is shown; guards that ask a model,
+ *  which the operator pays; stored files; realtime sessions. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,8 +15,6 @@ const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 const ANSWER = ['The first ten words are fine, and then comes a fal', 'con', ' at last.']
 /** The answer of the model that decides: its text, or a status. */
 let verdict: string | number = '{"labels":[]}'
-/** Resolves when the client has the first event. */
-let firstEvent: PromiseWithResolvers<void> | undefined
 const questions: { readonly messages: readonly { readonly content: string }[] }[] = []
 const bodies: string[] = []
 const upstream = createServer(async (request, response) => {
@@ -37,10 +34,7 @@ const upstream = createServer(async (request, response) => {
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
-  for (const content of ANSWER) {
-    send({ ...facts, choices: [{ index: 0, delta: { content } }] })
-    await firstEvent?.promise
-  }
+  for (const content of ANSWER) send({ ...facts, choices: [{ index: 0, delta: { content } }] })
   send({ ...facts, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
   send({ ...facts, choices: [], usage: USAGE })
   return response.end('data: [DONE]\n\n')
@@ -62,9 +56,6 @@ const URL = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 
 const DECIDER = "model: decider, labels: { weapons: 'asks for weapons', other: 'is off topic' }"
 const GUARDS = {
-  charge: '{ words: [falcon], on: answer, do: block }',
-  input: '{ words: [falcon], on: answer, do: block, blocked: input }',
-  free: '{ words: [falcon], on: answer, do: block, blocked: free }',
   pii: '{ find: [email], do: mask }',
   restore: '{ find: [email], do: mask, restore: true }',
   words: '{ words: [falcon], do: block }',
@@ -114,61 +105,6 @@ const settledCharge = (id: string | null) =>
     const [row] = await rows(`SELECT * FROM charges WHERE request = '${id}'`)
     return row && row.state !== 'open' && row
   })
-
-t.test('guards: a blocked answer is charged as the guard says', async t => {
-  const { key } = await start()
-  for (const stream of [false, true])
-    for (const end of Object.keys(CHATS))
-      for (const part of ['charge', 'input', 'free']) {
-        const name = `${part}, ${end}${stream ? ', streamed' : ''}`
-        const { id, response, text } = await postJson(key, `/${part}/v1/${end}`, bodyOf(stream))
-        if (!stream) t.equal(response.status, 400, name)
-        t.match(text, 'does not allow this answer', name)
-        t.notMatch(text, /falcon/, name)
-        if (part === 'free') {
-          const [row] = await eventually(async () => {
-            const charges = await rows(`SELECT * FROM charges WHERE request = '${id}'`)
-            return charges[0]?.state !== 'open' && charges
-          })
-          t.equal(row?.amount ?? 0, 0, name)
-          continue
-        }
-        const charge = await settledCharge(id)
-        const usage = JSON.parse(String(charge.usage))
-        t.ok(usage.input > 0, name)
-        t.equal(usage.output > 0, part === 'charge', name)
-        t.match(JSON.parse(String(charge.served)), { guard: `${part}=blocked(1)` }, name)
-        if (stream) continue
-        t.equal(Number(charge.amount) / 1e6, part === 'charge' ? 15 : 10, name)
-      }
-})
-
-t.test('guards: an answer is charged so if it is blocked after its first event, too', async t => {
-  const { key } = await start()
-  t.teardown(() => {
-    firstEvent = undefined
-  })
-  for (const part of ['charge', 'input', 'free']) {
-    firstEvent = Promise.withResolvers()
-    const response = await fetch(`${gateway.url}/${part}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(bodyOf(true)),
-    })
-    let text = ''
-    const decoder = new TextDecoder()
-    for await (const chunk of response.body ?? []) {
-      text += decoder.decode(chunk, { stream: true })
-      if (text.includes('first ten')) firstEvent.resolve()
-    }
-    t.equal(response.status, 200, part)
-    t.match(text, 'does not allow this answer', part)
-    const charge = await settledCharge(response.headers.get('x-request-id'))
-    t.equal(charge.state, part === 'free' ? 'released' : 'settled', part)
-    const usage = JSON.parse(String(charge.usage ?? '{}'))
-    t.equal(usage.output > 0, part === 'charge', part)
-  }
-})
 
 t.test('guards: the verdict is in usage, receipt, CSV and the command', async t => {
   const { key } = await start()
