@@ -11,39 +11,30 @@ export interface AnswerQuestion {
   readonly holdsAll: boolean
   /** Rejects if the client must not get the answer. */
   decide(): Promise<void>
-  /** The answer is too large to be held back: throws if the client must not get it. */
-  onTooLarge(): void
+  /** The fault of an answer that is too large to be held back. */
+  tooLarge(): Fault
 }
 
 export class DecidedAnswer implements Filter {
   readonly #question: AnswerQuestion
   #chunks: Bytes[] = []
   #size = 0
-  #holds: boolean
   #isEnded = false
   constructor(question: AnswerQuestion) {
     this.#question = question
-    this.#holds = question.holdsAll
   }
   write(chunk: Bytes, out: Out): void {
     if (this.#isEnded) return
-    if (!this.#holds) return out.write(chunk)
+    if (!this.#question.holdsAll) return out.write(chunk)
     this.#chunks.push(chunk)
     this.#size += chunk.length
-    if (this.#size <= LARGEST) return
-    try {
-      this.#question.onTooLarge()
-    } catch (error) {
-      return this.#refuse(asFault(error), out)
-    }
-    this.#holds = false
-    this.#release(out)
+    if (this.#size > LARGEST) this.#refuse(this.#question.tooLarge(), out)
   }
   end(tail: Bytes | undefined, out: Out): void {
     if (this.#isEnded) return
     this.#question.decide().then(
       () => {
-        this.#release(out)
+        for (const each of this.#chunks.splice(0)) out.write(each)
         out.end(tail)
       },
       error => this.#refuse(asFault(error), out),
@@ -52,9 +43,6 @@ export class DecidedAnswer implements Filter {
   fail(reason: Fault, out: Out): void {
     // The decider has not read the bytes that are held back.
     if (!this.#isEnded) this.#refuse(reason, out)
-  }
-  #release(out: Out): void {
-    for (const chunk of this.#chunks.splice(0)) out.write(chunk)
   }
   #refuse(reason: Fault, out: Out): void {
     this.#isEnded = true

@@ -14,9 +14,11 @@ export interface Decision {
   /** Those that a model chose. */
   readonly labels: readonly string[]
 }
+/** The texts are more than the decider can read, or are refused by it: another try changes nothing. */
+export class UnreadableTexts extends Error {}
 export interface Decider {
   /** For messages: `webhook`. */
   readonly kind: string
-  /** Rejects if it cannot decide. */
+  /** Rejects if it cannot decide; with `UnreadableTexts` if the texts are the reason. */
   decide(question: Question): Promise<Decision>
 }

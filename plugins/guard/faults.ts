@@ -8,6 +8,10 @@ export const fault = errors({
     { as: { openai: { code: 'content_filter' } } },
   ],
   GUARD_FAILED: [503, 'The guard "%s" could not decide about this %s; try again.'],
+  GUARD_TOO_LARGE: [
+    400,
+    'The guard "%s" does not allow this %s: it is longer than the guard reads.',
+  ],
   GUARD_UNREADABLE: [400, 'The guard "%s" can read events that are JSON objects only.'],
   GUARD_OPTION: [500, 'guards.%s.words_file: %s', { expose: true }],
 })

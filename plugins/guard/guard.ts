@@ -1,5 +1,5 @@
 /** One guard: its finders and its decider, and what it does with a request and an answer. */
-import type { Exchange, Filter, HostBase, Slot } from '../../engine/plugin.ts'
+import type { Exchange, Fault, Filter, HostBase, Slot } from '../../engine/plugin.ts'
 import { scan, textsOf } from '../finders/scan.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { PARTS, PROMPT } from '../formats/hub/slots.ts'
@@ -12,7 +12,7 @@ import {
 } from '../formats/hub/text.ts'
 import { BLOCKED, HIDE_RESTORED } from '../slots.ts'
 import { AnswerTexts, DecidedAnswer } from './decided-answer.ts'
-import type { Decider, Decision } from './decider.ts'
+import { type Decider, type Decision, UnreadableTexts } from './decider.ts'
 import { deciderOf } from './deciders.ts'
 import { fault } from './faults.ts'
 import { guardFinderOf } from './guard-finder.ts'
@@ -20,6 +20,8 @@ import { Placeholders } from './placeholders.ts'
 import { RealtimeSession } from './realtime-session.ts'
 import { decidesOn, findsIn, type Guard, type Side } from './section.ts'
 import { addVerdict, VERDICT_WORDS } from './verdicts.ts'
+
+type Refusal = 'GUARD_BLOCKED' | 'GUARD_TOO_LARGE'
 
 export class RouteGuard {
   readonly #name: string
@@ -46,9 +48,7 @@ export class RouteGuard {
    *  webhook or a model needs. */
   attach(exchange: Exchange): (() => Filter) | undefined {
     const { slots } = exchange
-    const reserved = slots.get(RESERVED) ?? new Set()
-    slots.set(RESERVED, reserved)
-    const placeholders = new Placeholders(reserved)
+    const placeholders = placeholdersFor(exchange)
     this.#attachRequest(exchange, placeholders)
     if (this.#finder && findsIn(this.#guard, 'answer'))
       this.#attachAnswer(exchange, this.#finder, placeholders)
@@ -63,7 +63,7 @@ export class RouteGuard {
   }
   /** Listens to a realtime session. */
   openSession(exchange: Exchange): RealtimeSession {
-    const placeholders = new Placeholders(new Set())
+    const placeholders = placeholdersFor(exchange)
     // Later events of a response repeat its texts: each text counts once.
     const counted = new Set<string>()
     const isNew = (text: string): boolean => counted.size < counted.add(text).size
@@ -77,9 +77,8 @@ export class RouteGuard {
       changes: action === 'mask' || action === 'block',
       placeholders: restore ? placeholders : undefined,
       act: side => acts[side],
-      decide: async texts => {
-        if (decidesOn(this.#guard, 'request')) await this.#ask(exchange, 'request', texts)
-      },
+      decide: async texts =>
+        decidesOn(this.#guard, 'request') ? this.#replacement(exchange, texts) : undefined,
       unreadable: () => fault('GUARD_UNREADABLE', [this.#name]),
     })
   }
@@ -126,20 +125,29 @@ export class RouteGuard {
       return this.#guard.do === 'mask' ? placeholders.of(text, label) : text
     }
   }
-  #refusal({ slots }: Exchange, side: Side) {
+  #refusal({ slots }: Exchange, side: Side, code: Refusal = 'GUARD_BLOCKED'): Fault {
     const { blocked } = this.#guard
     if (side === 'answer') slots.set(BLOCKED, blocked)
     const paid = side === 'answer' && blocked !== 'free'
     const headers = { 'x-tollgate-guard': `${this.#name}=blocked` }
-    return fault('GUARD_BLOCKED', [this.#name, side], { paid, headers })
+    return fault(code, [this.#name, side], { paid, headers })
   }
   /** The prompt as the decider leaves it. Throws if it blocks the request. */
   async #decide(exchange: Exchange, prompt: Prompt): Promise<Prompt> {
-    const texts = [...textsOf(prompt)]
-    const decision = await this.#ask(exchange, 'request', texts)
-    if (decision?.action !== 'mask' || this.#guard.do !== 'mask') return prompt
-    const replaced = new Map(texts.map((text, index) => [text, decision.texts[index] ?? text]))
-    return mapPromptText(prompt, text => replaced.get(text) ?? text)
+    const replace = await this.#replacement(exchange, textsOf(prompt))
+    return replace ? mapPromptText(prompt, replace) : prompt
+  }
+  /** By what the decider replaces texts of a request; undefined: they stay. Throws if it blocks the
+   *  request. */
+  async #replacement(
+    exchange: Exchange,
+    texts: ReadonlySet<string>,
+  ): Promise<((text: string) => string) | undefined> {
+    const list = [...texts]
+    const decision = await this.#ask(exchange, 'request', list)
+    if (decision?.action !== 'mask' || this.#guard.do !== 'mask') return undefined
+    const replaced = new Map(list.map((text, index) => [text, decision.texts[index] ?? text]))
+    return text => replaced.get(text) ?? text
   }
   #attachDecider(exchange: Exchange): (() => Filter) | undefined {
     if (!this.#decider || !decidesOn(this.#guard, 'answer')) return undefined
@@ -149,7 +157,7 @@ export class RouteGuard {
       new DecidedAnswer({
         holdsAll: this.#guard.do === 'block',
         decide: async () => void (await this.#ask(exchange, 'answer', texts.list)),
-        onTooLarge: () => this.#onFailure('answer'),
+        tooLarge: () => this.#tooLarge(exchange, 'answer'),
       })
   }
   /** The decision, of which the verdict is noted. Undefined: there is none. Throws if the guard
@@ -162,23 +170,39 @@ export class RouteGuard {
     if (!this.#decider || texts.length === 0) return undefined
     let decision: Decision
     try {
+      this.#checkSize(texts)
       decision = await this.#decider.decide({ exchange, side, texts })
     } catch (error) {
       const { kind } = this.#decider
       const text = `the ${kind} of a guard failed: ${(error as Error).message}`
       this.#host.log.warn({ guard: this.#name, id: exchange.id }, text)
+      if (error instanceof UnreadableTexts && !this.#isObserver)
+        throw this.#tooLarge(exchange, side)
       this.#onFailure(side)
       return undefined
     }
     const { action, labels } = decision
     if (action === 'pass') return decision
-    const isObserver = this.#guard.do === 'flag' || this.#guard.do === 'shadow'
-    const isRefused = !isObserver && (action === 'block' || this.#guard.do === 'block')
+    const isRefused = !this.#isObserver && (action === 'block' || this.#guard.do === 'block')
     const names = labels.map(label => `${this.#name}/${label}`)
     for (const name of names.length > 0 ? names : [this.#name])
       addVerdict(exchange, name, isRefused ? VERDICT_WORDS.block : VERDICT_WORDS[this.#guard.do])
     if (isRefused) throw this.#refusal(exchange, side)
     return decision
+  }
+  /** Whether it only reports. */
+  get #isObserver(): boolean {
+    return this.#guard.do === 'flag' || this.#guard.do === 'shadow'
+  }
+  #checkSize(texts: readonly string[]): void {
+    const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+    const { max_bytes: limit } = this.#guard
+    if (size > limit) throw new UnreadableTexts(`${size} bytes of text are above max_bytes`)
+  }
+  /** Refuses texts that the decider cannot read: else padding would pass a guard. */
+  #tooLarge(exchange: Exchange, side: Side): Fault {
+    addVerdict(exchange, this.#name, VERDICT_WORDS.block)
+    return this.#refusal(exchange, side, 'GUARD_TOO_LARGE')
   }
   /** The decider has failed. */
   #onFailure(side: Side): void {
@@ -188,3 +212,8 @@ export class RouteGuard {
 
 /** The placeholders of all guards: none has two meanings. */
 const RESERVED: Slot<Set<string>> = { name: 'guard placeholders' }
+const placeholdersFor = ({ slots }: Exchange): Placeholders => {
+  const reserved = slots.get(RESERVED) ?? new Set()
+  slots.set(RESERVED, reserved)
+  return new Placeholders(reserved)
+}

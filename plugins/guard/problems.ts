@@ -21,6 +21,10 @@ export const problemsIn = (document: Document, report: Report): void => {
         const message = `the route demands ${demand}, so "${name}" would never be asked; set its zone, or use another guard`
         report(['routes', index, 'guard'], 'GUARD_ZONE', message)
       }
+      if (guard && route.realtime === true && cannotDecide(guard)) {
+        const message = `"${name}" cannot decide about answers of realtime sessions: use a guard with \`on: request\`, or one with finders`
+        report(['routes', index, 'guard'], 'GUARD_REALTIME', message)
+      }
       if (typeof name !== 'string' || guard) continue
       const { choices, suggestion } = choicesFor(name, 'guards', Object.keys(named))
       const message = `no guard is named "${name}"${choices}`
@@ -29,6 +33,10 @@ export const problemsIn = (document: Document, report: Report): void => {
     }
   }
 }
+
+/** Whether a webhook or a model shall decide about answers, which realtime sessions do not wait for. */
+const cannotDecide = (guard: Guard): boolean =>
+  (guard.webhook ?? guard.model) !== undefined && decidesOn(guard, 'answer')
 
 /** The demand of a route that neither the webhook nor the model of a guard satisfies. */
 const unmetBy = (guard: Guard, demand: Place, { models, upstreams }: Document) => {
@@ -68,6 +76,9 @@ const checkGuard = (name: string, guard: Guard, document: Document, report: Repo
   for (const key of ['zone', 'retention'] as const)
     if (guard[key] !== undefined && webhook === undefined)
       problem(key, 'only a webhook has it: a model has the zones of its upstreams')
+  const raw = isFields(document.guards) ? document.guards[name] : undefined
+  if (isFields(raw) && raw.max_bytes !== undefined && webhook === undefined && model === undefined)
+    problem('max_bytes', 'only a webhook or a model has it: finders read texts of any length')
   if (guard.restore && guard.do !== 'mask') problem('restore', 'only `do: mask` has placeholders')
   for (const [key, pattern] of Object.entries(patterns))
     try {

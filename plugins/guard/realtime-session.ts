@@ -11,7 +11,15 @@ import {
   type TextFinder,
 } from '../formats/hub/text.ts'
 import type { Placeholders } from './placeholders.ts'
-import { completedBlockOf, type Delta, deltaOf, isInput, mapEventTexts } from './realtime-events.ts'
+import {
+  completedBlockOf,
+  type Delta,
+  deltaOf,
+  isInput,
+  isOfResponse,
+  mapEventTexts,
+  textsOfEvent,
+} from './realtime-events.ts'
 import type { Side } from './section.ts'
 
 type Send = (message: Message) => void
@@ -25,8 +33,8 @@ export interface SessionRules {
   readonly placeholders: Placeholders | undefined
   /** Notes a match; returns what is in its place, or throws. */
   act(side: Side): Replace
-  /** Rejects if the client's texts must not be sent. */
-  decide(texts: readonly string[]): Promise<void>
+  /** What replaces the client's texts; undefined: they stay. Rejects if they must not be sent. */
+  decide(texts: ReadonlySet<string>): Promise<((text: string) => string) | undefined>
   unreadable(): Fault
 }
 interface Block {
@@ -48,20 +56,16 @@ export class RealtimeSession {
     const finder = this.#rules.finderOf('request')
     const event = parseJson(Buffer.from(message.payload).toString())
     if (!isFields(event)) throw this.#rules.unreadable()
-    const texts: string[] = []
-    mapEventTexts(event, text => {
-      texts.push(text)
-      return text
-    })
     placeholders?.freeze(false)
-    placeholders?.reserve(texts)
+    placeholders?.reserve(textsOfEvent(event))
     const act = this.#rules.act('request')
     const searched = finder
       ? mapEventTexts(event, text => replaceMatches(text, finder, act))
       : event
-    await this.#rules.decide(texts)
+    const replace = await this.#rules.decide(textsOfEvent(searched))
+    const decided = replace ? mapEventTexts(searched, replace) : searched
     // Written again, so that a member that is there twice has one meaning for both sides.
-    return messageOf(message, changes ? searched : event)
+    return messageOf(message, changes ? decided : event)
   }
   /** Sends what the client gets in place of an upstream's message. Throws the refusal. */
   onUpstream(message: Message, out: Send): void {
@@ -70,9 +74,7 @@ export class RealtimeSession {
     this.#rules.placeholders?.freeze()
     const delta = deltaOf(event)
     if (delta) return this.#onDelta(delta, event, message, out)
-    if (event.type === 'response.done')
-      for (const block of [...this.#blocks.keys()]) this.#finish(block, message, out)
-    else this.#finish(completedBlockOf(event), message, out)
+    for (const block of this.#completedBy(event)) this.#finish(block, message, out)
     const changed = mapEventTexts(event, text => this.#mapWhole(text, event))
     const isSame = JSON.stringify(changed) === JSON.stringify(event)
     out(isSame ? message : messageOf(message, changed))
@@ -84,6 +86,13 @@ export class RealtimeSession {
     if (!this.#isChanging) return out(message)
     if (text === delta.text) return out(message)
     if (text !== '') out(messageOf(message, withDelta(event, text)))
+  }
+  /** The names of the texts that an event completes. */
+  #completedBy(event: Fields): readonly string[] {
+    if (event.type !== 'response.done') return [completedBlockOf(event)]
+    return [...this.#blocks].flatMap(([name, block]) =>
+      isOfResponse(block.event, event) ? [name] : [],
+    )
   }
   /** Sends the rest of a text. */
   #finish(name: string, message: Message, out: Send): void {

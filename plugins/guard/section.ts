@@ -12,6 +12,7 @@ import {
   reading,
   required,
   type Shape,
+  size,
   text,
   type ValueOf,
 } from '../../engine/config/shape.ts'
@@ -74,6 +75,10 @@ const GUARD = object(
       default: '2s',
       examples: ['800ms'],
     }),
+    max_bytes: size(
+      'Most bytes of text that the webhook or the model gets in one question. A longer request or answer is not sent to it: `do: block` and `mask` refuse it, whatever `on_error` says; with `flag` and `shadow` it counts as a failure.',
+      { default: '256KiB', examples: ['64KiB'] },
+    ),
     model: text(
       'A model of `models:` that decides. It answers with the labels that apply; any label is a match. You pay its upstream, not the customer.',
       { minLength: 1, examples: ['gp-4.1-mini'] },

@@ -281,6 +281,26 @@ t.test('guard: a webhook passes, masks, blocks or fails', async t => {
     { on: 'request', texts: ['One'] },
     { on: 'answer', texts: ['Hello'] },
   ])
+  requests.length = 0
+  const bounded = await gatewayWith({ do: 'block', on_error: 'pass', max_bytes: '2B' })
+  bounded.answerWith('Hello')
+  const tooLong = await ask(bounded)
+  t.equal(tooLong.status, 400, 'padding passes no guard, whatever on_error says')
+  t.match(tooLong.text, 'it is longer than the guard reads')
+  t.same([bounded.prompts, requests], [[], []])
+  const ofAnswers = await gatewayWith({
+    do: 'block',
+    on_error: 'pass',
+    on: 'answer',
+    max_bytes: '4B',
+  })
+  ofAnswers.answerWith('Hel', 'lo')
+  for (const stream of [false, true]) {
+    const { text } = await ofAnswers.ask('openai-chat', 'openai-chat', 'One', stream)
+    t.match(text, 'does not allow this answer: it is longer')
+    t.notMatch(text, 'Hel')
+  }
+  t.same(requests, [])
   const flagging = await gatewayWith({ do: 'flag', on_error: 'pass' })
   flagging.answerWith('Hello')
   for (const action of ['mask', 'block']) {
@@ -341,6 +361,15 @@ t.test('guard: wrong options are problems', async t => {
     await codesOf({ own: { webhook: 'http://a', do: 'mask', on: 'answer', on_error: 'pass' } }),
     /cannot mask answers/,
   )
+  const webhook = { webhook: 'http://a', do: 'block', on_error: 'pass' }
+  const live = { realtime: true, path: 'WS /v1/realtime' }
+  t.match(
+    await codesOf({ own: { ...webhook, on: ['request', 'answer'] } }, live),
+    /GUARD_REALTIME "own" cannot decide about answers of realtime sessions/,
+  )
+  t.equal(await codesOf({ own: { ...webhook, on: 'answer' } }), '')
+  t.equal(await codesOf({ own: webhook }, live), '')
+  t.match(await codesOf({ own: { find: 'email', do: 'flag', max_bytes: '1KiB' } }), /any length/)
   const places: string[] = []
   guardPlugin.check(
     { guards: { own: ok }, routes: [{ guard: 'pi' }, { guard: ['own', 'pi'] }] } as never,

@@ -61,6 +61,7 @@ const GUARDS = {
   words: '{ words: [falcon], do: block }',
   silent: '{ words: [first], do: shadow }',
   ask: `{ ${DECIDER}, do: block, timeout: 5s, on_error: block }`,
+  lenient: `{ ${DECIDER}, do: block, timeout: 5s, on_error: pass }`,
   flag: `{ ${DECIDER}, on: [request, answer], do: flag, timeout: 5s, on_error: pass }`,
   whole: `{ model: decider, prompt: 'No birds.', on: answer, do: block, blocked: input, timeout: 5s, on_error: block }`,
 }
@@ -91,7 +92,6 @@ ${Object.entries({
     ),
   )
   .join('\n')}
-  - { path: POST /eu/v1/chat/completions, auth: key, zone: { zone: eu }, model: body, translate: openai-chat, guard: ask, rewrite: /v1/chat/completions }
   - { path: WS /v1/realtime, auth: key, model: { query: model }, realtime: true, guard: [restore, words, ask], errors: openai }
   - { path: POST /v1/files, auth: key, files: upload, body: { limit: 1025MiB } }
   - { path: GET /api/usage, auth: key, account: usage }
@@ -152,9 +152,15 @@ t.test('guards: a model decides about requests; the operator pays it', async t =
       const { response } = await ask(`/${path}/v1/chat/completions`)
       t.equal(response.status, path === 'ask' ? 503 : 200, `${path}: ${wrong}`)
     }
-  verdict = '{"labels":[]}'
-  t.equal((await ask('/eu/v1/chat/completions')).response.status, 503, 'it is in another zone')
-
+  for (const [status, expected] of [
+    [503, 200],
+    [400, 400],
+    [413, 400],
+  ] as const) {
+    verdict = status
+    const { response } = await ask('/lenient/v1/chat/completions')
+    t.equal(response.status, expected, `${status}: texts that a model refuses pass no guard`)
+  }
   verdict = '{"labels":["weapons","other"]}'
   for (const stream of [false, true]) {
     const { id } = await postJson(key, '/flag/v1/messages', bodyOf(stream))
