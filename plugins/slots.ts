@@ -361,8 +361,9 @@ export const GUARDED: Slot<string> = { name: 'guarded' }
 /** Of GUARDED what customers may know: guards with `do: shadow` are left out. Set by `guard`; final
  *  in the `end` or `fail` of every filter of a `handle`. */
 export const GUARD_VERDICT: Slot<string> = { name: 'guard-verdict' }
-/** A guard blocks the answer: what is charged of one that was withheld whole. `input`: the tokens of
- *  its prompt. Set by `guard` before it refuses the answer; final in the `fail` of every filter of a `handle`. */
+/** A guard blocks the answer: what is charged if it was withheld whole. `input`: the tokens of its
+ *  prompt. Set by `guard` before it refuses the answer; final in the `fail` of every filter of a
+ *  `handle`. */
 export const BLOCKED: Slot<'charge' | 'input' | 'free'> = { name: 'blocked' }
 /** The guards let a part of the answer pass that has content: bytes that leave from now on may have
  *  it. Set by `guard` while the answer arrives, if one of its guards may charge less. */

@@ -14,7 +14,7 @@ export interface Decision {
   /** Those that a model chose. */
   readonly labels: readonly string[]
 }
-/** The texts are more than the decider can read, or are refused by it: another try changes nothing. */
+/** The decider refuses the texts, or they are more than it reads: another try changes nothing. */
 export class UnreadableTexts extends Error {}
 export interface Decider {
   /** For messages: `webhook`. */

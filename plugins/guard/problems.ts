@@ -34,7 +34,7 @@ export const problemsIn = (document: Document, report: Report): void => {
   }
 }
 
-/** Whether a webhook or a model shall decide about answers, which realtime sessions do not wait for. */
+/** Whether a webhook or a model shall decide about answers: realtime sessions wait for neither. */
 const cannotDecide = (guard: Guard): boolean =>
   (guard.webhook ?? guard.model) !== undefined && decidesOn(guard, 'answer')
 

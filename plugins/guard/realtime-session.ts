@@ -33,7 +33,8 @@ export interface SessionRules {
   readonly placeholders: Placeholders | undefined
   /** Notes a match; returns what is in its place, or throws. */
   act(side: Side): Replace
-  /** What replaces the client's texts; undefined: they stay. Rejects if they must not be sent. */
+  /** Resolves to what replaces the client's texts; undefined: they stay. Rejects if they must not
+   *  be sent. */
   decide(texts: ReadonlySet<string>): Promise<((text: string) => string) | undefined>
   unreadable(): Fault
 }

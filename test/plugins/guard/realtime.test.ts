@@ -44,13 +44,13 @@ const start = (
   }
   /** Resolves to what the upstream gets of an event of the client, or the client in its place. */
   const send = async (event: object): Promise<Record<string, unknown>> => {
-    let sent: Message | undefined
+    let forwarded: Message | undefined
     const out = (message: Message) => {
-      sent = message
+      forwarded = message
     }
     const message = { from: 'client', text: true, payload: Buffer.from(JSON.stringify(event)) }
     await stage.message?.(message as Message, out, exchange as unknown as Exchange)
-    return JSON.parse(Buffer.from((sent ?? message).payload).toString())
+    return JSON.parse(Buffer.from((forwarded ?? message).payload).toString())
   }
   return { pass, send, cuts }
 }
@@ -131,9 +131,9 @@ t.test('realtime guard: a webhook masks what the finders left, which it gets mas
     questions.push(texts)
     return { action: 'mask', texts: texts.map(text => text.replace('secret', '***')) }
   })
-  const sent = await send(sayingOf('I am ann@example.com, the word is secret'))
+  const forwarded = await send(sayingOf('I am ann@example.com, the word is secret'))
   t.same(questions, [['I am [EMAIL_1], the word is secret']])
-  t.same(sent, sayingOf('I am [EMAIL_1], the word is ***'))
+  t.same(forwarded, sayingOf('I am [EMAIL_1], the word is ***'))
   const flagging = start({ own: { ...own, do: 'flag' } }, texts => ({ action: 'mask', texts }))
   t.same(await flagging.send(sayingOf('a@b.org')), sayingOf('a@b.org'), 'it only reports')
 })
