@@ -16,6 +16,12 @@ export interface Decision {
 }
 /** The decider refuses the texts, or they are more than it reads: another try changes nothing. */
 export class UnreadableTexts extends Error {}
+/** Statuses by which webhooks and providers refuse texts: too long, or filtered. */
+const REFUSING: ReadonlySet<number> = new Set([400, 413, 422])
+/** Throws `UnreadableTexts` for such a status. */
+export const checkStatus = (status: number): void => {
+  if (REFUSING.has(status)) throw new UnreadableTexts(`it answered ${status}`)
+}
 export interface Decider {
   /** For messages: `webhook`. */
   readonly kind: string

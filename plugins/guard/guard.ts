@@ -42,7 +42,9 @@ export class RouteGuard {
   }
   /** Whether an answer that it blocks may cost less than the upstream counted. */
   get mayChargeLess(): boolean {
-    return this.#guard.do === 'block' && this.#guard.blocked !== 'charge'
+    if (this.#guard.do !== 'block' || this.#guard.blocked === 'charge') return false
+    const finds = this.#finder !== undefined && findsIn(this.#guard, 'answer')
+    return finds || (this.#decider !== undefined && decidesOn(this.#guard, 'answer'))
   }
   /** Listens to the request and the answer of a call. Returns a filter for the answer that only a
    *  webhook or a model needs. */

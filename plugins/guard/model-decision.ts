@@ -6,7 +6,7 @@ import { catalogueOf } from '../catalogue/configured.ts'
 import { type NamedTarget, sendingFormat, sendPrompt } from '../conversion/send-prompt.ts'
 import type { Answer } from '../formats/hub/answer.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
-import { type Decider, type Decision, type Question, UnreadableTexts } from './decider.ts'
+import { checkStatus, type Decider, type Decision, type Question } from './decider.ts'
 import type { Guard } from './section.ts'
 
 export const CALLS_METRIC = 'guard_model_calls_total'
@@ -16,8 +16,6 @@ export const TOKENS_METRIC = 'guard_model_tokens_total'
 const VIOLATION = 'violation'
 /** Tokens of the answer: a list of labels, and what a model thinks before it. */
 const LONGEST_ANSWER = 4_000
-/** Statuses by which providers refuse texts: beyond the context, or filtered. */
-const REFUSED: ReadonlySet<number> = new Set([400, 413, 422])
 
 export class ModelDecider implements Decider {
   readonly kind = 'model'
@@ -58,7 +56,7 @@ export class ModelDecider implements Decider {
       timeout: this.#guard.timeout,
       signal: exchange.signal,
     })
-    if (REFUSED.has(status)) throw new UnreadableTexts(`its upstream answered ${status}`)
+    checkStatus(status)
     if (!answer) throw new Error(`its upstream answered ${status}`)
     for (const meter of ['input', 'output'] as const)
       this.#host.metrics.count(

@@ -3,7 +3,7 @@ import { isFields } from '../../engine/kit.ts'
 import type { HostBase } from '../../engine/plugin.ts'
 import { MODEL } from '../slots.ts'
 import { type Placed, unmetDemand } from '../zones/rule.ts'
-import type { Decider, Decision, Question } from './decider.ts'
+import { checkStatus, type Decider, type Decision, type Question } from './decider.ts'
 import type { Guard } from './section.ts'
 
 const ACTIONS = ['pass', 'block', 'mask'] as const
@@ -37,6 +37,7 @@ export class Webhook implements Decider {
       body: JSON.stringify({ guard: this.#name, request: id, model, on: side, texts }),
       timeout: this.#timeout,
     })
+    checkStatus(status)
     const reply: unknown = status === 200 ? JSON.parse(text) : undefined
     const action = isFields(reply) ? ACTIONS.find(each => each === reply.action) : undefined
     if (!isFields(reply) || action === undefined)

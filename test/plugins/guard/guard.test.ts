@@ -263,6 +263,11 @@ t.test('guard: a webhook passes, masks, blocks or fails', async t => {
     reply = wrong
     t.equal((await ask(masking)).status, 200, JSON.stringify(wrong))
   }
+  for (const status of [400, 413, 422]) {
+    reply = { status, body: {} }
+    t.equal((await ask(masking)).status, 400, `${status}: it refuses the texts`)
+  }
+  reply = { status: 500, body: {} }
   const blocking = await gatewayWith({ do: 'block', on_error: 'block' })
   t.equal((await ask(blocking)).status, 503, 'it failed, and must decide')
   reply = { status: 200, body: { action: 'block' } }
