@@ -472,6 +472,8 @@ export type RequestStory = {
   /** Of a call that failed. */
   readonly failed: FailedCallView | null
   readonly key_name: string | null
+  /** In the tool that shows traces; null: `console.traces` is not set. */
+  readonly trace_url: string | null
   /** Latest first: a late charge of a task is one more. */
   readonly charges: readonly ChargeView[]
   readonly task: { readonly [name: string]: Json } | null

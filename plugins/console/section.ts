@@ -6,6 +6,7 @@ import {
   object,
   orElse,
   type RawOf,
+  text,
   type ValueOf,
 } from '../../engine/config/shape.ts'
 import type { HostBase } from '../../engine/plugin.ts'
@@ -27,6 +28,13 @@ export const SECTION = object(
         { examples: [false] },
       ),
       true,
+    ),
+    traces: text(
+      'The address of a trace in the tool that shows traces; {trace} is its id. The story of a request links it.',
+      {
+        pattern: '^https?://[^\\s]*\\{trace\\}[^\\s]*$',
+        examples: ['https://jaeger.example.com/trace/{trace}'],
+      },
     ),
     edit: flag(
       'Whether operators may change the configuration in the console, in the editor and in forms. By default they may if the gateway listens on loopback only, without another public_url.',

@@ -8,7 +8,7 @@ import { GUARD_VERDICT, GUARD_VERSION } from '../slots.ts'
 import { noteContent } from './answer-content.ts'
 import { RouteGuard } from './guard.ts'
 import { CALLS_METRIC, TOKENS_METRIC } from './model-decision.ts'
-import { problemsIn } from './problems.ts'
+import { adviseOnGuards, problemsIn } from './problems.ts'
 import { RealtimeStage } from './realtime-stage.ts'
 import { ROUTE, SECTION } from './section.ts'
 
@@ -27,6 +27,7 @@ export default {
   // It changes messages of upstreams after their usage is counted.
   before: ['realtime'],
   check: problemsIn,
+  lint: adviseOnGuards,
   metrics: {
     [CALLS_METRIC]: 'Calls of the models of guards, by guard and result: `ok` or `failed`.',
     [TOKENS_METRIC]: 'Tokens of the models of guards, which you pay, by guard and meter.',

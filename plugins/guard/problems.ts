@@ -1,7 +1,7 @@
 /** Checks `guards:` and the guards of routes beyond their schemas. */
 import { choicesFor } from '../../engine/config/nearest.ts'
 import { isFields, routesIn } from '../../engine/kit.ts'
-import type { Document, Json, Report } from '../../engine/plugin.ts'
+import type { Advise, Document, Json, Report } from '../../engine/plugin.ts'
 import { modelsIn, namesIn, unknownModelIn } from '../catalogue/configured.ts'
 import { patternFinder } from '../finders/patterns.ts'
 import { describeUnmet, type Place } from '../zones/rule.ts'
@@ -55,6 +55,21 @@ const unmetBy = (guard: Guard, demand: Place, { models, upstreams }: Document) =
 /** Of the targets of a model: texts, or objects with `to`. */
 const upstreamsIn = (to: Json | undefined): readonly string[] =>
   [to ?? []].flat().map(each => String(isFields(each) ? each.to : each).split('/', 1)[0] ?? '')
+
+/** Advice on guards that no route names. */
+export const adviseOnGuards = (document: Document, advise: Advise): void => {
+  const { guards } = document
+  if (!isFields(guards)) return
+  const named = new Set(routesIn(document).flatMap(([, { guard }]) => [guard].flat()))
+  for (const name of Object.keys(guards))
+    if (!named.has(name))
+      advise(
+        ['guards', name],
+        'warning',
+        'GUARD_UNUSED',
+        `the guard "${name}" reads nothing: no route names it; add \`guard: ${name}\` to a route`,
+      )
+}
 
 const checkGuard = (name: string, guard: Guard, document: Document, report: Report): void => {
   const problem = (key: string, message: string): void =>

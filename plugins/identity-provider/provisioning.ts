@@ -20,7 +20,11 @@ export const PROVISIONING = object(
     token: required(
       oneOrMore(
         'The bearer token of the provider, or several, of which each is accepted.',
-        text('One token.', { minLength: 16, examples: ['${SCIM_TOKEN}'] }),
+        text('One token.', {
+          minLength: 16,
+          format: 'password',
+          examples: ['${SCIM_TOKEN}'],
+        }),
         { minItems: 1, examples: ['${SCIM_TOKEN}'] },
       ),
     ),

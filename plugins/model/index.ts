@@ -30,7 +30,7 @@ import {
   shapeFor,
 } from './listing.ts'
 import { type BodyRules, prepareBody } from './prepare-body.ts'
-import { problemsIn } from './problems.ts'
+import { adviseOnRules, problemsIn } from './problems.ts'
 import { explainRules, RuleRouter, setTargets } from './rule-router.ts'
 
 const fault = errors({
@@ -104,6 +104,8 @@ const OPTIONS = anyOf(
 )
 export type Options = RawOf<typeof OPTIONS>
 
+const review = priceReview(modelsIn)
+
 export default {
   hints: HINTS,
   schema: OPTIONS.schema,
@@ -113,7 +115,11 @@ export default {
   check: problemsIn,
   commands,
   metrics: { rules_total: 'Requests whose targets a rule of their model chose.' },
-  ...priceReview(modelsIn),
+  ...review,
+  lint(document, advise) {
+    review.lint(document, advise)
+    adviseOnRules(modelsIn(document), advise)
+  },
   setup(options, host) {
     const catalogue = catalogueOf(host)
     if (catalogue.discovers) discoverModels(host)

@@ -263,3 +263,5 @@ const sharedSchemas = (memo: Schemas['memo']): Schemas => {
     memo,
   }
 }
+
+export { adviseOnRules } from './rule-problems.ts'

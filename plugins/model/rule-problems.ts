@@ -1,7 +1,7 @@
 /** Problems of the rules of a model that no schema can see. */
 import { choicesFor, nearest } from '../../engine/config/nearest.ts'
 import { isFields } from '../../engine/kit.ts'
-import type { Report } from '../../engine/plugin.ts'
+import type { Advise, Report } from '../../engine/plugin.ts'
 import { problemReporter } from '../billing/problems.ts'
 import { fallbacksOf } from '../catalogue/catalogue.ts'
 import {
@@ -44,6 +44,21 @@ export const checkRules = (
     const each = compiled[index]
     if (each && checkUpstreams(each, where, upstreams, report) && leavesNone(each, options))
       report([...where, 'only'], 'MODEL_RULE', '`only` leaves no target: every request is refused')
+  }
+}
+
+/** Advice on rules behind one that holds for every request. */
+export const adviseOnRules = (
+  models: Readonly<Record<string, ModelOptions>>,
+  advise: Advise,
+): void => {
+  for (const [name, options] of Object.entries(models)) {
+    const rules = options.rules ?? []
+    const last = rules.findIndex(({ when, share }) => when === undefined && share === undefined)
+    if (last < 0 || last === rules.length - 1) continue
+    const first = nameOfRule(rules[last] ?? {}, last)
+    const message = `no request gets to this rule: "${first}" before it holds for all; give that one \`when\` or \`share\`, or move it to the end`
+    advise(['models', name, 'rules', last + 1], 'warning', 'RULE_UNREACHED', message)
   }
 }
 

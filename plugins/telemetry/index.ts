@@ -28,6 +28,11 @@ export default {
     telemetry_dropped_total:
       'Spans that a receiver of telemetry rejected, or for which its queue had no place.',
   },
+  lint({ telemetry, pipeline }, advise) {
+    if (!isFields(telemetry) || (Array.isArray(pipeline) && pipeline.includes('telemetry'))) return
+    const message = 'nothing is sent: `pipeline:` has no `telemetry`; add it before `observe`'
+    advise(['telemetry'], 'warning', 'TELEMETRY_UNUSED', message)
+  },
   setup(_, host: Host) {
     const raw = host.section<Partial<RawSection>>('telemetry')
     if (raw.to === undefined) return {}

@@ -20,6 +20,7 @@ import {
   time,
 } from '../../shapes.ts'
 import { fault } from '../faults.ts'
+import { consoleSettings } from '../section.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -66,6 +67,13 @@ const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> 
   return { data: rows, next }
 }
 
+/** Null without `console.traces`, or without a line of the request. */
+const traceUrl = (host: HostBase, trace: unknown): string | null => {
+  const { traces } = consoleSettings(host)
+  if (traces === undefined || typeof trace !== 'string') return null
+  return traces.replaceAll('{trace}', encodeURIComponent(trace))
+}
+
 /** The id is in the query, since clients choose some ids. */
 const story = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const { record, charges, failed } = await requestDetails(host, query.get('id') ?? '')
@@ -78,6 +86,7 @@ const story = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult>
       request: record ?? null,
       failed: failed ? asJson(failed) : null,
       key_name: key ? String(key.name) : null,
+      trace_url: traceUrl(host, record?.trace),
       charges: JSON.parse(JSON.stringify(charges)) as Json,
       // A task whose results have expired is deleted.
       task: task && tasks ? await tasks.show(host, task).catch(() => null) : null,
@@ -175,6 +184,7 @@ export const requestEndpoints: AdminEndpoints = {
       request: nullable(RECORD),
       failed: nullable(FAILED_CALL),
       key_name: nullable(text),
+      trace_url: nullable(text),
       charges: listOf(CHARGE),
       task: nullable(TASK_VIEW),
     }),

@@ -749,6 +749,7 @@ const TEXTS = {
   'call.version': ['Configuration', '配置版本'],
   'call.client-id': ['Client request id', '客户端请求 ID'],
   'call.trace': ['Trace', '追踪'],
+  'call.trace.open': ['Open the trace', '打开追踪'],
   'call.process': ['Process', '进程'],
   'call.attempt': ['Attempt {n}', '第 {n} 次尝试'],
   'call.first-byte': ['First byte', '首字节'],

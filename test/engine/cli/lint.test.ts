@@ -120,6 +120,31 @@ t.test('lint: shows place, severity and frame, also for GitHub', async t => {
   t.match(github.out, /^::warning file=.*line=6,.*title=PUBLIC_ADMIN/)
 })
 
+t.test('lint: names guards, rules and telemetry that have no effect', async t => {
+  const rule = '{ name: canary, share: 5%, to: up/b }'
+  const yaml = GOOD.replace(
+    '[auth, model, meter, translate]',
+    '[telemetry, auth, model, meter, translate, guard]',
+  )
+    .replace('translate: openai-chat }', 'translate: openai-chat, guard: used }')
+    .replace('output: 1 / 1M } }', `output: 1 / 1M }, rules: [${rule}, { name: all, to: up/c }] }`)
+    .concat('guards:\n  used: { find: [email], do: flag }\n')
+    .concat("telemetry: { to: 'http://127.0.0.1:4318' }\n")
+  t.same(await lint(t, yaml), { code: 0, findings: [] })
+  const bad = yaml
+    .replace('telemetry, ', '')
+    .replace(', guard: used', '')
+    .replace('share: 5%, ', '')
+  t.match(await lint(t, bad), {
+    code: 1,
+    findings: [
+      '20 warning RULE_UNREACHED',
+      '22 warning GUARD_UNUSED',
+      '23 warning TELEMETRY_UNUSED',
+    ],
+  })
+})
+
 t.test('lint: the shipped configuration needs no advice', async t => {
   const result = await tollgate(['lint', '-c', `${ROOT}routes.yaml`], {
     TOLLGATE_DATA: usedFolder(`${t.testdir({})}/data`),

@@ -50,7 +50,7 @@ const shippedRoutes = (receiver: string) => {
       .filter(line => /^ {2}(?:public_url|egress_allow|files|batch|currency):/.test(line))
       .map(line => line.trim())
       .join('\n'),
-    routes: `console: { edit: true }\n${alertsTo(receiver)}${rest.replace('models/*.yaml', `models/*.yaml, ${NOTE}`)}`,
+    routes: `console: { edit: true, traces: 'https://traces.example/{trace}' }\n${alertsTo(receiver)}${rest.replace('models/*.yaml', `models/*.yaml, ${NOTE}`)}`,
   }
 }
 

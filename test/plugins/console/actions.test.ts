@@ -32,8 +32,8 @@ const gateway = await startConsole(t, {
   files: { ...SESSION_SCHEMA },
   env: { HEADS: `http://127.0.0.1:${port}/heads` },
   routes: `
-pipeline: [errors, auth, validate, meter, account, console]
-console: { edit: true }
+pipeline: [errors, observe, auth, validate, meter, account, console]
+console: { edit: true, traces: 'https://traces.example/t/{trace}?from=tollgate' }
 actions: { publish: { every: 1, webhook: '\${HEADS}', secret: ${SECRET} } }
 routes:
   - { path: GET /api/user/info, auth: key, account: info }
@@ -149,6 +149,17 @@ t.test('calls: make no row', async t => {
     t.equal(reply.status, 200)
   }
   t.equal((await actions()).length, before)
+})
+
+t.test('story: links the trace of a request', async t => {
+  const authorization = `Bearer ${gateway.apiKey}`
+  const reply = await fetch(`${gateway.url}/api/user/info`, { headers: { authorization } })
+  const id = reply.headers.get('x-request-id')
+  const story = await eventually(async () => {
+    const { body } = await operator.ask('GET', `/api/admin/requests/story?id=${id}`)
+    return body.data?.request ? body.data : undefined
+  })
+  t.match(story.trace_url, /^https:\/\/traces\.example\/t\/[0-9a-f]{32}\?from=tollgate$/)
 })
 
 t.test('configuration: each version that goes live is a row with its changes', async t => {

@@ -68,6 +68,7 @@ t.test('story: log line, charge and formula of one request; an unknown id is 404
   t.match(data, {
     request: { id, account_name: 'ann', version: 1, first_byte: Number },
     key_name: 'calls',
+    trace_url: null,
     charges: [{ request: id, state: 'settled', formula: /input x/, hold: /./ }],
     task: null,
   })

@@ -52,7 +52,13 @@ const StoryView = ({ story, onChange }: { story: RequestStory; onChange(): void 
     <>
       {!request && <p class="notice">{text('call.no-line')}</p>}
       <div class="two">
-        <What request={request} keyName={story.key_name} charge={charge} failed={failed} />
+        <What
+          request={request}
+          keyName={story.key_name}
+          traceUrl={story.trace_url}
+          charge={charge}
+          failed={failed}
+        />
         <TimeLine steps={inOrder(stepsOf(story, useCurrency()))} />
       </div>
       {failed ? (
@@ -148,10 +154,12 @@ type Fact = readonly [name: string, value: preact.ComponentChildren]
 const What = ({
   request,
   keyName,
+  traceUrl,
   charge,
   failed,
 }: {
   keyName: string | null
+  traceUrl: string | null
   request: RequestLine | null
   charge?: ChargeView | undefined
   failed: FailedCallView | null
@@ -190,7 +198,7 @@ const What = ({
       ),
     ],
     [text('call.client-id'), request?.request_id],
-    [text('call.trace'), request?.trace && <Id id={request.trace} />],
+    [text('call.trace'), request?.trace && <Trace id={request.trace} url={traceUrl} />],
     [text('call.process'), request?.process],
   ]
   return (
@@ -298,6 +306,18 @@ const inOrder = (steps: readonly Step[]): readonly Step[] => {
     })
 }
 
+/** `url`: in the tool that shows traces. */
+const Trace = ({ id, url }: { id: string; url: string | null }) => (
+  <span class="row">
+    <Id id={id} />
+    {url !== null && (
+      <a href={url} target="_blank" rel="noreferrer">
+        {text('call.trace.open')}
+      </a>
+    )}
+  </span>
+)
+
 /** The ledger's record of who served the call: it stays when the log line is gone. */
 const ServedBy = ({ charge }: { charge: ChargeView }) => {
   const { upstream, target, ms, first_content_ms: first } = charge
@@ -314,7 +334,7 @@ const ServedBy = ({ charge }: { charge: ChargeView }) => {
     [text('call.rule'), charge.rule],
     [text('call.guard'), charge.guard],
     [text('call.upstream-id'), charge.response_id],
-    [text('call.cache'), charge.cache],
+    [text('call.cache'), charge.cache && <a href={hrefOf('call', charge.cache)}>{charge.cache}</a>],
     [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
   ]
   return (
