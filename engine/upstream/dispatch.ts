@@ -214,7 +214,9 @@ class CandidateChoice implements Choice {
     if (attempt.hasNewCredential && canResend(call)) this.#again = candidate
     if (this.#again) return
     if ((reason.refusesKey || reason.status === 429) && this.#useNextKey(attempt)) return
-    if (!this.#canTryAnother && attempt.hasFailed && this.#useNextKey(attempt)) return
+    // Each try may take `first_content`: one more key before the next target, all of the last.
+    const mayTryKey = !this.#canTryAnother || this.failedKeys.length === 0
+    if (attempt.hasFailed && mayTryKey && this.#useNextKey(attempt)) return
     if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw error
     this.#lastError = error
   }
