@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { isCode } from '../../engine/kit.ts'
 import type { Bytes, Database, Exchange, HostBase } from '../../engine/plugin.ts'
 import { makeFolder } from '../../engine/store/make-folder.ts'
+import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { COMMIT_FAULTS } from '../slots.ts'
 import { Undo } from '../undo/undo.ts'
@@ -59,13 +60,13 @@ const openBlobs = (host: HostBase, settings: FileSettings): BlobStore => {
 
 export class FileStore {
   readonly settings: FileSettings
-  readonly #host: Pick<HostBase, 'secret' | 'membership'>
+  readonly #host: Pick<HostBase, 'secret' | 'membership' | 'share'>
   readonly #database: Pick<Database, 'read' | 'write' | 'pages'>
   readonly #blobs: BlobStore
   #secret: Promise<Bytes> | undefined
 
   constructor(
-    host: Pick<HostBase, 'database' | 'secret' | 'membership'>,
+    host: Pick<HostBase, 'database' | 'secret' | 'membership' | 'share'>,
     settings: FileSettings,
     blobs: BlobStore,
   ) {
@@ -128,7 +129,7 @@ export class FileStore {
     return stored
   }
   /** Makes the bytes durable; the row is written with the request that uploads them. Throws
-   *  FILE_QUOTA, and leaves nothing then. */
+   *  FILE_QUOTA, or why its owner lost access while the bytes came, and leaves nothing then. */
   async saveWith(
     exchange: Exchange,
     writer: FileWriter,
@@ -138,6 +139,8 @@ export class FileStore {
     const removeBytes = (): void => void this.#removeBytes(stored.id)
     try {
       await this.checkQuota(file.account, stored.bytes)
+      const refusal = await refusalOfOwner(this.#host, exchange.slots.toJson())
+      if (refusal) throw refusal
     } catch (error) {
       removeBytes()
       throw error

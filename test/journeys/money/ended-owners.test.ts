@@ -2,6 +2,7 @@
  *  or deleted, no further batch line, task or background response starts. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import t from 'tap'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
@@ -91,7 +92,7 @@ const createOwner = async (t: Test, name: string) => {
     })
     return (await response.json()) as Fields
   }
-  return { name, id, call }
+  return { name, id, secret, call }
 }
 type Owner = Awaited<ReturnType<typeof createOwner>>
 
@@ -213,6 +214,70 @@ for (const [end, endOwner, code] of ENDS.filter(([, , code]) => code !== 'auth_s
     t.match(response, { error: { code } })
     t.equal(upstream.asked.length, 1, 'it is not sent again')
     upstream.open()
+  })
+
+/** The gateway closes a connection after an answer that its client did not wait for. */
+const ignoreClosed = (error: Error): string => {
+  if (error instanceof TypeError) return 'closed'
+  throw error
+}
+/** A request whose body goes on when `rest` resolves. */
+const slowForm = ({ secret }: Owner, path: string, fields: object, rest: Promise<void>) => {
+  const boundary = 'slow'
+  const heads = Object.entries(fields).map(
+    ([name, value]) =>
+      `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  )
+  const name = path.endsWith('/parts') ? 'data' : 'file'
+  const file = `--${boundary}\r\ncontent-disposition: form-data; name="${name}"; filename="a.txt"\r\n\r\nGood `
+  const body = async function* () {
+    yield Buffer.from(heads.join('') + file)
+    const end = rest.then(() => true)
+    // A body that is silent for long is given up.
+    while (!(await Promise.race([end, pause(1_000)]))) yield Buffer.from(' ')
+    yield Buffer.from(`day.\r\n--${boundary}--\r\n`)
+  }
+  return fetch(gateway.url + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${secret}`,
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+    },
+    body: ReadableStream.from(body()),
+    duplex: 'half',
+  } as RequestInit)
+}
+for (const [end, endOwner, code] of ENDS)
+  t.test(`owner: ${end}, stores no file and no part, and begins none at a provider`, async t => {
+    const owner = await createOwner(t, `uploads-${end.replaceAll(' ', '-')}`)
+    closeGate()
+    upstream.open()
+    const part = new FormData()
+    part.append('data', new Blob(['Good ']), 'a')
+    const about = { bytes: 10, filename: 'a.txt', mime_type: 'text/plain', purpose: 'user_data' }
+    const { id } = await owner.call('POST', '/v1/uploads', about)
+    const { id: partId } = await owner.call('POST', `/v1/uploads/${id}/parts`, part)
+    t.match(partId, /^part_/)
+    const rest = Promise.withResolvers<void>()
+    const started = [
+      slowForm(owner, '/v1/files', { purpose: 'user_data' }, rest.promise),
+      slowForm(owner, `/v1/uploads/${id}/parts`, {}, rest.promise),
+    ].map(each => each.then(response => response.text()).catch(ignoreClosed))
+    await endOwner(t, owner)
+    for (const [method, path, body] of [
+      ['POST', `/v1/uploads/${id}/parts`, part],
+      ['POST', `/v1/uploads/${id}/complete`, { part_ids: [partId] }],
+      ['POST', '/v1beta/cachedContents', { model: 'models/gx-2.5-pro', contents: [] }],
+      ['POST', '/upload/v1beta/files', {}],
+    ] as const)
+      await eventually(async () => {
+        const text = JSON.stringify(await owner.call(method, path, body))
+        return text.includes('"error"') ? true : undefined
+      })
+    rest.resolve()
+    for (const text of await Promise.all(started))
+      t.match(text, new RegExp(`${MESSAGES[code]}|API key|closed`), 'an upload that was under way')
+    t.same(upstream.asked, [])
   })
 
 t.test('batches: operators list and cancel those of an account', async t => {
