@@ -26,7 +26,7 @@ const fileIn = (data: string): string => join(data, 'run.json')
 
 export const writeRunFile = (data: string, running: RunningGateway): void => {
   makeFolder(data)
-  writeAtomically(fileIn(data), `${JSON.stringify(running)}\n`)
+  writeAtomically(fileIn(data), `${JSON.stringify(running)}\n`, 0o600)
 }
 /** Removes run.json unless it belongs to another process. */
 export const removeRunFile = (data: string, pid: number): void => {

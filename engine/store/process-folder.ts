@@ -54,7 +54,10 @@ export class ProcessFolder {
       const server = createServer(connection => connection.destroy()).unref()
       await new Promise<void>((resolve, reject) => {
         server.on('error', reject)
+        // `listen` binds at once: the socket has its mode from the first instant.
+        const mask = process.umask(0o177)
         server.listen(socket, resolve)
+        process.umask(mask)
       })
       this.#server = server
       this.#ownKey = key
