@@ -4,8 +4,9 @@
  *  list ──every second──▶ one transaction ──▶ rows, removed when they are old or too many
  *  Rows that the store does not take are lost, as are those of the last second of a killed
  *  process. */
+import type { Host } from '../../engine/plugin.ts'
 import { BackgroundWrites, type Parts } from './background-writes.ts'
-import type { FailedCallRules } from './section.ts'
+import { type FailedCallRules, failedCallRules } from './section.ts'
 import { addFailedCall, type FailedCall, removeFailedCalls } from './statements.ts'
 
 /** Rows that wait for the store; further ones are lost. */
@@ -19,6 +20,18 @@ interface Budget {
   remaining: bigint
   /** Failed calls that are not kept since the last one that is. */
   omitted: number
+}
+
+/** Those of this process. The plugin `observe` writes them to the store. */
+export const failedCallsOf = (
+  host: Pick<Host, 'share' | 'config' | 'section'> & Parts,
+): FailedCalls => {
+  const { database, log, metrics } = host
+  return host.share<FailedCalls>(
+    'failed calls',
+    host.config.hash,
+    previous => new FailedCalls({ database, log, metrics }, failedCallRules(host), previous),
+  )
 }
 
 export class FailedCalls {

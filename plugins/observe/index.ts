@@ -17,8 +17,8 @@ import type {
 import { printMoney } from '../billing/money.ts'
 import { tokensIn } from '../billing/tokens.ts'
 import { CallSums } from '../calls/call-sums.ts'
-import { FailedCalls } from '../calls/failed-calls.ts'
-import { failedCallRules, SECTION } from '../calls/section.ts'
+import { type FailedCalls, failedCallsOf } from '../calls/failed-calls.ts'
+import { SECTION } from '../calls/section.ts'
 import { migrations } from '../calls/tables.ts'
 import { hasModelStage } from '../catalogue/configured.ts'
 import {
@@ -76,12 +76,7 @@ const REMOVE_INTERVAL = 60_000
 
 /** The failed calls of this process, and the jobs that write and remove them. */
 const keptFailures = (host: Host): FailedCalls => {
-  const { database, log, metrics } = host
-  const calls = host.share<FailedCalls>(
-    'failed calls',
-    host.config.hash,
-    previous => new FailedCalls({ database, log, metrics }, failedCallRules(host), previous),
-  )
+  const calls = failedCallsOf(host)
   host.job('failed calls', WRITE_INTERVAL, () => calls.flush(), { each: true })
   host.job('old failed calls', REMOVE_INTERVAL, () => calls.remove(Date.now()))
   return calls

@@ -9,6 +9,7 @@ import { admitWaiting } from './modes/admission.ts'
 import { Mover } from './moves.ts'
 import { delayedTasks } from './new-task.ts'
 import type { TaskRule } from './options.ts'
+import { reportFailure } from './results/failure.ts'
 import { ResultRefresher, type ResultSource } from './results/refresh.ts'
 import { ANY_DUE, claimDue, OWNED, readClaimed } from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
@@ -128,10 +129,15 @@ export class TaskRunner {
   }
   /** Makes the next step of a task that this process has claimed. */
   async #step(host: Host, task: Task, isAdopted: boolean): Promise<void> {
-    const route = this.#routes.get(task.route)
     const process = await host.membership.name()
     const { signal } = this.#closing
     const mover = new Mover(host, task, process, () => !signal.aborted)
+    await this.#moveOn(host, mover, isAdopted)
+    reportFailure(host, task, mover.task)
+  }
+  async #moveOn(host: Host, mover: Mover, isAdopted: boolean): Promise<void> {
+    const { task } = mover
+    const route = this.#routes.get(task.route)
     // Its upstream may be paused, which only a claim sees.
     if (isAdopted && task.state === 'accepted')
       return mover.move({ state: task.state, due: Date.now() })
@@ -139,7 +145,7 @@ export class TaskRunner {
       const refusal = await refusalOfOwner(host, task.slots)
       if (refusal) return mover.fail({ code: TASK_ERRORS.cancelled, message: refusal.message })
     }
-    if (route) return route.step(mover, signal)
+    if (route) return route.step(mover, this.#closing.signal)
     if (task.state === 'failed') return mover.endLatePolls()
     // Its route is gone from the configuration: an operator may bring it back until the deadline.
     if (Date.now() < task.deadline) return mover.retry(60_000)
