@@ -63,8 +63,12 @@ export interface ChaosOptions {
 
 /** 2.00 / 1k: nanos per word. */
 const PRICE = 2_000_000n
+/** Values of the tag `project`: each has a budget for some of the calls that name it. */
+const PROJECTS = Array.from({ length: 200 }, (_, index) => `p${index}`)
 const routesTo = (port: number): string => `
-pipeline: [errors, auth, model, meter, translate, account, notify]
+pipeline: [errors, auth, model, tags, meter, translate, account, notify, alerts]
+tags: { known: { project: [${PROJECTS.join(', ')}] } }
+alerts: { to: [{ kind: slack, url: 'http://127.0.0.1:9/alerts' }], every: 500ms }
 upstreams: { up: { url: 'http://127.0.0.1:${port}', connections: 1000 } }
 models:
   tokens: { to: up, price: { input: 0, output: 2.00 / 1k }, output: 1000 }
@@ -72,6 +76,8 @@ ${PLANS}budgets:
   hour: { of: account, amount: 1000000, per: hour, zone: Asia/Kolkata }
   year: { of: account, amount: 100000000, per: year }
   seat: { of: key, amount: 1000000, per: life }
+  tight: { of: { tag: project }, amount: 3, per: life, alert_at: [50%, 100%] }
+  soft: { of: { tag: project }, amount: 1, per: life, at_limit: warn, alert_at: [100%] }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat }
   - { path: 'GET /api/usage', auth: system-token, account: usage }

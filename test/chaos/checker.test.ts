@@ -101,6 +101,8 @@ t.test('chaos checker: finds no violation in valid logs', async t => {
   t.same(violationsIn(withRefusal(503, { refunded: 20n })), [], 'refused and refunded')
   const unreachedCall = { ...withRefusal(503), upstream: [], ledger: [] }
   t.same(violationsIn(withBalances(unreachedCall)), [], 'refused before the upstream call')
+  const overBudget = { ...withRefusal(429), upstream: [], ledger: [] }
+  t.same(violationsIn(withBalances(overBudget)), [], 'refused by a budget')
 })
 
 const INVALID_LOGS: Readonly<Record<string, readonly [string, Logs]>> = {
@@ -179,6 +181,10 @@ const INVALID_LOGS: Readonly<Record<string, readonly [string, Logs]>> = {
   'a refusal with an uncollected amount': [
     'refused',
     withRefusal(503, { amount: 0n, uncollected: 2n }),
+  ],
+  'a refusal by a budget after the upstream call': [
+    'refused',
+    withRefusal(429, { state: 'released', amount: 0n }),
   ],
   'a refusal with another status than 503': [
     'refused',

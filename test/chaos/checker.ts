@@ -192,10 +192,11 @@ const ofCut = ({
   const payment = `charged ${chargedAmount / price} (${row?.state})`
   return ['I8', `the client ${how} ${client.received} words, ${payment}`]
 }
-/** The upstream never fails and accounts have enough, so only an unavailable store refuses;
- *  undelivered calls are free. */
-const ofRefused = ({ client: { status }, rows: [row] }: CallRecords): Breach => {
-  if (status !== 503) return ['refused', `with ${status}, not with 503`]
+/** The upstream never fails and accounts have enough, so only an unavailable store and full budgets
+ *  refuse; undelivered calls are free. */
+const ofRefused = ({ client: { status }, calls, rows: [row] }: CallRecords): Breach => {
+  if (status !== 503 && status !== 429) return ['refused', `with ${status}, not with 503 or 429`]
+  if (status === 429 && calls.length > 0) return ['refused', 'by a budget, after its upstream call']
   const chargedAmount = row?.state === 'settled' ? row.amount + row.uncollected - row.refunded : 0n
   return chargedAmount === 0n ? undefined : ['refused', `${chargedAmount} stays charged`]
 }

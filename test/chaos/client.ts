@@ -13,6 +13,9 @@ interface Target {
   readonly small: readonly string[]
 }
 
+/** Tags that the configuration knows. */
+const PROJECT_COUNT = 200
+
 /** One call in `interval` uses a small key. */
 const [seed = '1', concurrency = '12', interval = '20'] = process.argv.slice(2)
 const chance = createChance(Number(seed))
@@ -42,6 +45,7 @@ const read = (
   const arrivals: number[] = []
   call.arrivals = arrivals
   call.status = response.statusCode ?? 0
+  answerCount++
   response.setEncoding('utf8').on('data', (part: string) => {
     text += part
     call.received = call.stream ? wordsIn(text) : 0
@@ -59,6 +63,11 @@ const read = (
   })
   response.on('error', done)
 }
+/** More calls of one project than its budget covers. */
+const CALLS_OF_PROJECT = 60
+let answerCount = 0
+const currentProject = (): string =>
+  `p${Math.floor(answerCount / CALLS_OF_PROJECT) % PROJECT_COUNT}`
 const ask = ({ url, key: usual, small }: Target): Promise<void> => {
   const smallKey =
     log.length % Number(interval) === 0 ? (returnedKeys.pop() ?? small[usedCount++]) : undefined
@@ -77,7 +86,11 @@ const ask = ({ url, key: usual, small }: Target): Promise<void> => {
   }
   log.push(call)
   const body = { model: 'tokens', messages: [], user: call.client, max_tokens: 60, stream }
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    ...(smallKey === undefined && { 'x-tollgate-tags': `project=${currentProject()}` }),
+  }
   const options = { method: 'POST', agent, headers }
   return new Promise(done => {
     const outgoing = request(`${url}/v1/chat/completions`, options, response =>

@@ -116,6 +116,7 @@ export const readLedger = async (
   )
   if (Number(budgets?.used) === 0)
     findings.push({ rule: 'budgets', subject: 'ledger', detail: 'no window was charged' })
+  findings.push(...(await budgetFindings(database)))
   const plans = await planViolations(database, report)
   const corruption = await store.corruptionIn(database)
   await close()
@@ -131,6 +132,41 @@ export const readLedger = async (
     ],
   }
 }
+const OVERDRAWN = `SELECT b.budget, b.kind FROM budget_windows b JOIN wallets w ON w.id = b.wallet
+  WHERE b.budget = 'tight' AND w.balance < 0`
+const UNNOTICED = `SELECT b.budget, b.kind FROM budget_alerts a
+  JOIN budget_windows b ON b.wallet = a.wallet JOIN wallets w ON w.id = a.wallet
+  WHERE a.reached IS NULL AND w.used >= a.threshold`
+const MARKED_SHARES = 'SELECT count(*) AS shares FROM budget_alerts WHERE sent IS NOT NULL'
+const MESSAGES = "SELECT object, text FROM alert_messages WHERE rule = 'budget'"
+/** Budgets that passed their amount, and shares that were missed or not sent once. */
+const budgetFindings = async (database: OpenDatabase) => {
+  const rule = 'budgets'
+  const named = async (text: string, detail: string) =>
+    (await rowsOf(database, text)).map(({ budget, kind }) => ({
+      rule,
+      subject: `${budget} of ${kind}`,
+      detail,
+    }))
+  const messages = await rowsOf(database, MESSAGES)
+  const shares = messages.map(({ object, text }) => `${object} ${/\d+%/.exec(String(text))?.[0]}`)
+  const [row] = await rowsOf(database, MARKED_SHARES)
+  const isOnce = new Set(shares).size === shares.length && Number(row?.shares) === shares.length
+  return [
+    ...(await named(OVERDRAWN, 'it passed its amount')),
+    ...(await named(UNNOTICED, 'a share was reached and not noticed')),
+    ...(isOnce
+      ? []
+      : [
+          {
+            rule,
+            subject: 'alerts',
+            detail: `${shares.length} messages of ${row?.shares} shares`,
+          },
+        ]),
+  ]
+}
+
 const rowOf = (row: Row): LedgerRow => ({
   request: String(row.request),
   account: Number(row.account),
