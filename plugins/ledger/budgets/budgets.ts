@@ -30,7 +30,7 @@ interface Caller {
 export interface BudgetStore extends RowSource {
   readonly database: Pick<Database, 'write' | 'read'>
   readonly ledger: Pick<Ledger, 'returnUnused' | 'setTrialFunds'>
-  /** Writes are discarded: windows are not opened. */
+  /** Writes may be discarded: then windows are not opened. */
   readonly isTrial?: boolean
 }
 
@@ -161,6 +161,7 @@ export class Budgets {
     const { database, ledger } = this.#store
     const [row] = await database.read(WINDOW_USE, [wallet])
     const total = amount - nanosOf(row?.used)
+    if (row && nanosOf(row.balance) === total) return // the window is as it would be opened
     ledger.setTrialFunds(wallet, { available: total - nanosOf(row?.reserved), total })
   }
 }

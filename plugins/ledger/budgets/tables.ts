@@ -135,4 +135,4 @@ export const openWindow = (
   ]
 }
 /** Parameter: the wallet of a window. */
-export const WINDOW_USE = sql('use', 'SELECT used, reserved FROM wallets WHERE id = ?')
+export const WINDOW_USE = sql('use', 'SELECT used, reserved, balance FROM wallets WHERE id = ?')
