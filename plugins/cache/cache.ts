@@ -9,6 +9,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { HostBase } from '../../engine/plugin.ts'
 import type { Entry } from './entry.ts'
+import { type Leader, leaderStatements } from './leader-tables.ts'
+import { Leaders, type LeaderTimes, type Lease } from './leaders.ts'
 import { Memory } from './memory.ts'
 import type { Exact } from './section.ts'
 import {
@@ -26,6 +28,9 @@ import {
 /** Answers that wait until the store has them; more are only in memory. */
 const MAX_UNWRITTEN = 100
 const PAGE = 500
+/** ms in the store of a leader without an answer, and of one that died. */
+const UNSTORABLE_KEPT = 2_000
+const LEADER_KEPT = 3_600_000
 
 /** The end of a leader: an entry, an answer that cannot be stored, or a failure. */
 type FlightEnd = Entry | 'unstorable' | 'failed'
@@ -40,18 +45,30 @@ export interface Lookup {
   readonly flight?: Flight
 }
 
+/** `deadline`: a time of `performance.now()`. */
+interface Search {
+  readonly key: string
+  readonly oldest: number
+  readonly deadline: number
+  readonly signal: AbortSignal
+}
+
 export class Cache {
   readonly #host: Pick<HostBase, 'database' | 'log'>
   readonly #options: Exact
   readonly #memory: Memory
   readonly #flights = new Map<string, Flight>()
+  /** Undefined: each process decides for its own requests. */
+  readonly #leaders: Leaders | undefined
+  readonly #leases = new Map<string, Lease>()
   #unwritten = 0
   #purges: number | undefined
 
-  constructor(host: Pick<HostBase, 'database' | 'log'>, options: Exact) {
+  constructor(host: Pick<HostBase, 'database' | 'log'>, options: Exact, times?: LeaderTimes) {
     this.#host = host
     this.#options = options
     this.#memory = new Memory(options.memory)
+    if (options.leader === 'store') this.#leaders = new Leaders(host, times)
   }
   /** Rejects with the reason of `signal`. `oldest`: ms since 1970 of the oldest answer that the
    *  client takes. */
@@ -65,11 +82,61 @@ export class Cache {
         this.#recent(key, oldest)
       if (entry) return { entry }
       const running = this.#flights.get(key)
-      if (!running) return { flight: this.lead(key) }
+      if (!running) return this.#lead({ key, oldest, deadline, signal })
       const how = await this.#await(running, deadline - performance.now(), signal)
       if (typeof how === 'object' && how.at >= oldest) return { entry: how }
       if (how !== 'failed') return {}
     }
+  }
+  /** Leads in this process, and in all of them if the store lets it. */
+  async #lead(search: Search): Promise<Lookup> {
+    const flight = this.lead(search.key)
+    if (!this.#leaders) return { flight }
+    try {
+      return await this.#leadForAll(this.#leaders, flight, search)
+    } catch (error) {
+      // Its client has left: another request of this process leads.
+      if (search.signal.aborted) flight.end('failed')
+      search.signal.throwIfAborted()
+      this.#host.log.warn({ error: (error as Error).message }, 'the cache cannot choose a leader')
+      return { flight }
+    }
+  }
+  async #leadForAll(
+    leaders: Leaders,
+    flight: Flight,
+    { key, oldest, deadline, signal }: Search,
+  ): Promise<Lookup> {
+    const { stale, look } = leaders.times
+    let known: Leader | undefined
+    let changedAt = performance.now()
+    for (;;) {
+      const isDead = known !== undefined && performance.now() - changedAt >= stale
+      const lease =
+        isDead && known ? await leaders.replace(key, known) : (known ?? (await leaders.take(key)))
+      if (lease && 'take' in lease) return { flight: this.#leased(key, flight, lease) }
+      const leader = await leaders.look(key)
+      const entry = await this.#read(key, oldest)
+      if (entry) flight.end(entry)
+      if (entry) return { entry }
+      if (leader?.isStorable === false) flight.end('unstorable')
+      if (leader?.isStorable === false) return {}
+      if (leader?.owner !== known?.owner || leader?.beat !== known?.beat)
+        changedAt = performance.now()
+      known = leader
+      // It waits no longer, and leads in this process only.
+      if (performance.now() >= deadline) return { flight }
+      if (leader) await pause(look, undefined, { signal })
+    }
+  }
+  /** A flight whose end is that of the lease. */
+  #leased(key: string, flight: Flight, lease: Lease): Flight {
+    this.#leases.set(key, lease)
+    void flight.done.then(how => {
+      if (this.#leases.get(key) === lease) this.#leases.delete(key)
+      lease.end(how === 'unstorable' ? how : 'failed')
+    })
+    return flight
   }
   /** Leads without a look for an answer. */
   lead(key: string): Flight {
@@ -121,8 +188,10 @@ export class Cache {
     if (this.#unwritten >= MAX_UNWRITTEN) return
     this.#unwritten++
     const statement = addEntry({ ...entry, expires: entry.at + this.#options.ttl })
+    // In one list: whoever sees no leader sees the answer.
+    const end = this.#leases.get(entry.id)?.take()
     this.#host.database
-      .write([statement])
+      .write(end ? [statement, end] : [statement])
       .catch(error =>
         this.#host.log.warn({ error: (error as Error).message }, 'an answer is not in the cache'),
       )
@@ -139,7 +208,11 @@ export class Cache {
   /** Removes what has expired from the store, and then the oldest beyond its bytes. */
   async sweep(signal: AbortSignal): Promise<void> {
     const { database } = this.#host
-    await database.write([removeExpired(await database.now(), PAGE)])
+    const now = await database.now()
+    await database.write([
+      removeExpired(now, PAGE),
+      leaderStatements.removeOld(now - UNSTORABLE_KEPT, now - LEADER_KEPT),
+    ])
     for (;;) {
       const [size] = await database.read(SIZE, [])
       let excess = Number(size?.bytes ?? 0) - this.#options.store

@@ -37,8 +37,13 @@ export const SECTION = object(
           'Whether answers of requests are stored whose temperature is not 0, too.',
           { default: false, examples: [true] },
         ),
+        leader: oneOf(
+          'Who decides which of equal requests at once is sent: `process`, each process for its own requests; `store`, the store for those of all processes and machines, at one write for each request that is sent.',
+          ['process', 'store'],
+          { default: 'process', examples: ['store'] },
+        ),
         wait: duration(
-          'How long an equal request waits for the answer of the first one, in the same process; then it is sent, too.',
+          'How long an equal request waits for the answer of the first one; then it is sent, too.',
           { pattern: '^([1-9][0-9]{0,4}ms|[1-4]?[0-9]s)$', default: '30s', examples: ['30s'] },
         ),
       },

@@ -2,6 +2,7 @@
  *  1970. */
 import type { Migration, Row, Sql, Statement } from '../../engine/plugin.ts'
 import type { Entry } from './entry.ts'
+import { LEADERS } from './leader-tables.ts'
 
 const TABLES = `
   CREATE TABLE cached_answers (
@@ -16,7 +17,7 @@ const TABLES = `
   CREATE INDEX cached_answers_at ON cached_answers (at);
   CREATE TABLE cache_purges (id BIGINT PRIMARY KEY, purges BIGINT NOT NULL);
   INSERT INTO cache_purges (id, purges) VALUES (1, 0)`
-export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]
+export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }, LEADERS]
 
 export const FIND: Sql = {
   name: 'cache: find',

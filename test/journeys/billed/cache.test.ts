@@ -257,6 +257,25 @@ t.test('cache: equal requests at once are sent once, also if the first one leave
   for (const { response } of await Promise.all(others)) t.equal(response.status, 200)
 })
 
+t.test('cache: the store decides for all workers, where the configuration says so', async t => {
+  const { key } = await prepareCustomer(routes('{ exact: { leader: store } }'), 1_000n * UNIT)
+  const list = hold()
+  const body = chat('At once, in all workers', { stream: true })
+  const calls = Array.from({ length: 12 }, () => postJson(key, '/v1/chat/completions', body))
+  await eventually(() => list.length >= 1)
+  const leaders = await eventually(async () => {
+    const leading = await rows('SELECT id FROM cache_leaders')
+    return leading.length > 0 && leading
+  })
+  t.equal(leaders.length, 1)
+  release()
+  const results = (await Promise.all(calls)).map(each => resultOf(each) ?? '')
+  t.equal(results.filter(each => each === 'miss').length, 1)
+  t.equal(results.filter(each => each.startsWith('hit')).length, 11)
+  t.equal(list.length, 1, 'one request was sent')
+  t.same(await rows('SELECT id FROM cache_leaders'), [])
+})
+
 t.test('cache: cache-control of requests', async t => {
   const { key } = await prepareCustomer(routes(), 1_000n * UNIT)
   const ask = (text: string, control: string) =>
