@@ -4,7 +4,8 @@ import { isFields } from '../../engine/kit.ts'
 import type { HostBase } from '../../engine/plugin.ts'
 import { listFiles } from '../../engine/request-log/files.ts'
 import { linesBackwards } from '../../engine/request-log/lines.ts'
-import { folderOf } from './journal.ts'
+import { linesOfBucket } from './bucket-writer.ts'
+import { bucketOf, folderOf } from './journal.ts'
 import type { JournalRecord } from './record.ts'
 import type { Section } from './section.ts'
 
@@ -12,7 +13,7 @@ const fault = errors({
   JOURNAL_ABSENT: [409, 'No journal is configured: add the section `journal:`'],
   JOURNAL_UNKNOWN: [
     404,
-    'The journal of this machine has no call "%s": it was not chosen, its account has not consented, or it was removed',
+    'The journal has no call "%s": it was not chosen, its account has not consented, or it was removed',
   ],
 })
 
@@ -24,11 +25,18 @@ export const findRecord = async (
 ): Promise<JournalRecord> => {
   if (!section) throw fault('JOURNAL_ABSENT')
   const start = `{"id":${JSON.stringify(id)},`
-  for (const { path } of listFiles(folderOf(host, section)).toReversed())
-    for await (const line of linesBackwards(path))
-      if (line.startsWith(start)) {
-        const record: unknown = JSON.parse(line)
-        if (isFields(record)) return record as unknown as JournalRecord
-      }
+  for await (const line of linesOf(host, section))
+    if (line.startsWith(start)) {
+      const record: unknown = JSON.parse(line)
+      if (isFields(record)) return record as unknown as JournalRecord
+    }
   throw fault('JOURNAL_UNKNOWN', [id])
+}
+
+/** The latest first. */
+async function* linesOf(host: Pick<HostBase, 'folder'>, section: Section): AsyncGenerator<string> {
+  const bucket = bucketOf(section)
+  if (bucket) return yield* linesOfBucket(bucket)
+  for (const { path } of listFiles(folderOf(host, section)).toReversed())
+    yield* linesBackwards(path)
 }

@@ -7,7 +7,8 @@ import type { Format } from '../formats/format.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import { PARTS, PROMPT } from '../formats/hub/slots.ts'
 import { ACCOUNT, MODEL } from '../slots.ts'
-import { Journal, LOSS_METRIC } from './journal.ts'
+import { sweepBucket } from './bucket-writer.ts'
+import { bucketOf, Journal, LOSS_METRIC } from './journal.ts'
 import { commands, offerToOperators, sectionOf } from './operator-part.ts'
 import { checkSection } from './problems.ts'
 import { CallRecord } from './record.ts'
@@ -16,6 +17,8 @@ import { migrations } from './tables.ts'
 
 /** ms between two reads of consents. */
 const INTERVAL = 1_000
+/** ms between two removals of old objects of a bucket. */
+const SWEEP_INTERVAL = 600_000
 
 export default {
   schema: object(
@@ -33,7 +36,7 @@ export default {
   check: checkSection,
   metrics: {
     [LOSS_METRIC]:
-      'Calls that are not in the journal: the queue was full (`queue`), the disk too slow (`dropped`) or failed (`failed`), or the call could not be read (`unreadable`).',
+      'Calls that are not in the journal: the queue was full (`queue`), the disk or the bucket too slow (`dropped`) or failed (`failed`), or the call could not be read (`unreadable`).',
   },
   setup(_, host: Host): Stage {
     offerToOperators(host)
@@ -50,6 +53,11 @@ const sharedJournal = (host: HostBase, section: Section): Journal => {
   const version = JSON.stringify(section)
   const journal = host.share('journal', version, () => new Journal(host, section))
   host.job('journal', INTERVAL, () => journal.readConsents(), { each: true })
+  const bucket = bucketOf(section)
+  if (bucket)
+    host.job('journal bucket', SWEEP_INTERVAL, signal =>
+      sweepBucket(bucket, section, Date.now(), signal),
+    )
   return journal
 }
 

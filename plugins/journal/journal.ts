@@ -5,6 +5,9 @@ import { largeTurn } from '../../engine/kit.ts'
 import type { HostBase, Outcome } from '../../engine/plugin.ts'
 import { RequestWriter } from '../../engine/request-log/writer.ts'
 import { makeFolder } from '../../engine/store/make-folder.ts'
+import type { BlobStore } from '../file-store/blob-store.ts'
+import { parseS3Address, S3Store } from '../file-store/s3-store.ts'
+import { BucketWriter } from './bucket-writer.ts'
 import type { CallRecord } from './record.ts'
 import { Redaction } from './redaction.ts'
 import type { Section } from './section.ts'
@@ -29,10 +32,31 @@ export const folderOf = (host: Pick<HostBase, 'folder'>, { to }: Section): strin
   return path
 }
 
+/** Undefined: the journal is in a folder of this machine. */
+export const bucketOf = ({ to, access_key, secret_key }: Section): BlobStore | undefined =>
+  to.startsWith(S3)
+    ? new S3Store(parseS3Address(to), { accessKey: access_key ?? '', secretKey: secret_key ?? '' })
+    : undefined
+const S3 = 's3://'
+const writerOf = (host: HostBase, section: Section): RequestWriter | BucketWriter => {
+  const { log, metrics } = host
+  const store = bucketOf(section)
+  if (store) return new BucketWriter({ store, log, metrics, lossMetric: LOSS_METRIC })
+  return new RequestWriter({
+    folder: folderOf(host, section),
+    bounds: { size: section.size, age: section.keep },
+    log,
+    metrics,
+    name: 'journal',
+    lossMetric: LOSS_METRIC,
+  })
+}
+
 export class Journal {
   readonly #section: Section
   readonly #host: Pick<HostBase, 'database' | 'log' | 'metrics'>
-  readonly #writer: RequestWriter
+  readonly #writer: RequestWriter | BucketWriter
+  readonly #leaving: AbortSignal
   readonly #redaction: Redaction
   readonly #waiting: Waiting[] = []
   #size = 0
@@ -40,21 +64,19 @@ export class Journal {
   #consents: ReadonlySet<number> = new Set()
 
   constructor(host: HostBase, section: Section) {
-    const { log, metrics } = host
     this.#host = host
+    this.#leaving = host.membership.leaving
     this.#section = section
     this.#redaction = new Redaction(section.redact)
-    this.#writer = new RequestWriter({
-      folder: folderOf(host, section),
-      bounds: { size: section.size, age: section.keep },
-      log,
-      metrics,
-      name: 'journal',
-      lossMetric: LOSS_METRIC,
-    })
+    this.#writer = writerOf(host, section)
+    host.membership.leaving.addEventListener('abort', this.#flush, { once: true })
     process.on('exit', this.#writeNow)
   }
   readonly #writeNow = (): void => this.#writer.writeNow()
+  /** A process that ends finishes its streams first: the bucket has time. */
+  readonly #flush = (): void => {
+    if ('flush' in this.#writer) this.#writer.flush()
+  }
   /** Whether calls of the account may be written. */
   mayWrite(account: number | undefined): boolean {
     if (this.#section.consent === 'all') return true
@@ -94,6 +116,7 @@ export class Journal {
   }
   async close(): Promise<void> {
     process.off('exit', this.#writeNow)
+    this.#leaving.removeEventListener('abort', this.#flush)
     await this.#writer.close()
   }
 }

@@ -11,6 +11,7 @@ export const checkSection = (document: Document, report: Report): void => {
       'JOURNAL_OPTION',
       'no call is written: `pipeline:` has no `journal`; add it behind `guard`',
     )
+  checkBucket(journal, report)
   const rules = Array.isArray(journal.rules) ? journal.rules.filter(isFields) : []
   const routeNames = routesIn(document).flatMap(([, { name }]) =>
     typeof name === 'string' ? [name] : [],
@@ -31,6 +32,18 @@ export const checkSection = (document: Document, report: Report): void => {
       ),
     )
   }
+}
+const checkBucket = (
+  { to, access_key, secret_key }: Readonly<Record<string, unknown>>,
+  report: Report,
+): void => {
+  const isBucket = typeof to === 'string' && to.startsWith('s3://')
+  if (isBucket && (!access_key || !secret_key))
+    report(['journal', 'to'], 'JOURNAL_OPTION', 'a bucket needs `access_key` and `secret_key`')
+  if (!isBucket && (access_key ?? secret_key) !== undefined)
+    report(['journal', 'to'], 'JOURNAL_OPTION', 'only a bucket (`s3://`) has keys')
+  if (isBucket && /^s3:\/\/[^?]*[\s{}]/.test(to))
+    report(['journal', 'to'], 'JOURNAL_OPTION', 'write it as s3://BUCKET/PREFIX?region=R')
 }
 /** Names with `*` fit what comes later. */
 const checkNames = (

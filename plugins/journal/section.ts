@@ -47,9 +47,18 @@ export const SECTION = object(
   'Requests and answers, written as JSON lines after guards have changed them.',
   {
     to: text(
-      'The folder: `file:NAME` in the data folder, or `file:/PATH`. Every machine writes its own.',
-      { pattern: '^file:[^\\x00]+$', default: 'file:journal', examples: ['file:journal'] },
+      'The folder: `file:NAME` in the data folder, or `file:/PATH`; every machine writes its own. Or a bucket for all: `s3://BUCKET/PREFIX?endpoint=URL&region=R`.',
+      {
+        pattern: '^(file:[^\\x00]+|s3://.+)$',
+        default: 'file:journal',
+        examples: ['file:journal', 's3://logs/journal?region=eu-central-1'],
+      },
     ),
+    access_key: text('Access key id for a bucket.', { examples: ['${AWS_ACCESS_KEY_ID}'] }),
+    secret_key: text('Secret access key for a bucket.', {
+      format: 'password',
+      examples: ['${AWS_SECRET_ACCESS_KEY}'],
+    }),
     share: share('The part of calls that is written.', { default: '100%', examples: ['5%'] }),
     rules: list('Shares of some calls: the first rule that fits counts.', RULE, {
       default: [],
@@ -65,10 +74,13 @@ export const SECTION = object(
       pattern: '^[1-9][0-9]{0,3}(m|h|d)$',
       examples: ['3d'],
     }),
-    size: size('Bytes of all records on a machine: beyond them the oldest are removed.', {
-      default: '1GiB',
-      examples: ['1GiB'],
-    }),
+    size: size(
+      'Bytes of all records on a machine, or in the bucket: beyond them the oldest are removed.',
+      {
+        default: '1GiB',
+        examples: ['1GiB'],
+      },
+    ),
     largest: size('Bytes of a record. A larger one has neither request nor answer.', {
       default: '256KiB',
       examples: ['256KiB'],

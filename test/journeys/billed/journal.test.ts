@@ -21,6 +21,7 @@ import {
   prepareCustomer,
   rows,
 } from '../../helpers/money/billing-gateway.ts'
+import { startS3 } from '../../plugins/files/s3-server.ts'
 
 const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 const ANSWER = ['Write to [EMA', 'IL_1] or to ', 'eve@evil.test.']
@@ -256,6 +257,23 @@ t.test('replay: sends a call again to another target, and charges nobody', async
     t.equal(result.code, code, argv.join(' '))
     t.match(result.out + result.err, message)
   }
+})
+
+t.test('journal: in a bucket, for all machines', async t => {
+  const s3 = await startS3(t)
+  const { store: to, ...keys } = s3.settings
+  const text = routes(JSON.stringify({ to, ...keys, consent: 'all' }))
+  const { key } = await prepareCustomer(text, 10n ** 12n)
+  const { id } = await postJson(key, '/v1/chat/completions', {
+    model: 'words',
+    messages: MESSAGES('I am ann@example.com'),
+  })
+  await eventually(() => [...s3.objects.values()].some(({ bytes }) => bytes.includes(id)))
+  const config = configOf(text)
+  const { code, out, err } = await withOutput(t, ['journal', 'show', id, '--config', config], {})
+  t.equal(code, 0, err)
+  t.match(JSON.parse(out), { id, status: 200, model: 'words' })
+  t.match(out, 'I am [EMAIL]')
 })
 
 t.test('docs/journal.md: its example writes a call', async t => {
