@@ -111,7 +111,7 @@ const CI_TESTS = [
   'plugins/translate/{cut-texts,fit-history}.test.ts',
   'plugins/webhooks/{endpoint-slots,outbox}.test.ts',
   'journeys/accounts/{identity,provider-sign-in}.test.ts',
-  'journeys/billed/served/tiers.test.ts',
+  'journeys/billed/served/{guards,tiers}.test.ts',
   'journeys/billed/compressed-tasks.test.ts',
   'journeys/billed/{cache,huge-events,journal,mirror,rules,socket-targets,tags,telemetry}.test.ts',
   'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
