@@ -3,11 +3,12 @@ import { LRUCache } from 'lru-cache'
 import type { Host, Statement } from '../../../engine/plugin.ts'
 import { openWindowAs, walletOfWindow } from '../budgets/open-window.ts'
 import { FOLLOW_INTERVAL } from '../budgets/row-follower.ts'
+import { WINDOW_USE } from '../budgets/tables.ts'
 import { windowOf } from '../budgets/window.ts'
 import type { Ledger } from '../ledger.ts'
 import { nameOf, rowOf } from './names.ts'
 import { type Order, type PlanStore, renewDuePlans, renewPlan } from './purchase.ts'
-import { planUnpaid } from './refusal.ts'
+import { planUnpaid, renewalWaits } from './refusal.ts'
 import { type AssignedPlan, assignPlan, type KnownPlan, PlanRows } from './rows.ts'
 import { type Plan, type PlanWindow, plansIn } from './section.ts'
 import { carryRest, openPlanWindow, type PlanWindowRow } from './tables.ts'
@@ -24,6 +25,7 @@ export class Plans {
   readonly #plans: ReadonlyMap<string, Plan>
   readonly #store: PlanStore
   readonly #rows: PlanRows
+  readonly #isTrial: boolean
   /** The last window of each account. */
   readonly #windows = new LRUCache<number, PlanWindow>({
     maxSize: MAX_WINDOWS,
@@ -33,12 +35,15 @@ export class Plans {
   /** Renewals in progress, by account. */
   readonly #renewals = new Map<number, Promise<boolean>>()
 
+  /** `isTrial`: writes are discarded, and only one request follows. */
   constructor(
     plans: ReadonlyMap<string, Plan>,
     database: PlanStore['database'],
     ledger?: PlanStore['ledger'],
+    isTrial = false,
   ) {
     this.#plans = plans
+    this.#isTrial = isTrial
     this.#store = { database, ...(ledger && { ledger }) }
     this.#rows = new PlanRows(database)
   }
@@ -78,7 +83,7 @@ export class Plans {
     if (!row.renews || !plan.renews || price === undefined || attempt === ATTEMPTS) return undefined
     const source = row.paid && { source: row.paid.wallet }
     return this.#renew({ account, plan, price, at, ...source }, row.until ?? 0).then(isDone =>
-      isDone ? this.#find(account, model, at, attempt + 1) : withoutPlan(plan),
+      isDone ? this.#find(account, model, at, attempt + 1) : withoutRenewal(plan),
     )
   }
   #assigned(
@@ -128,21 +133,32 @@ export class Plans {
           ]
         : []),
     ])
+    if (this.#isTrial) await this.#findTrialFunds(wallet, plan.amount)
     const opened = { ...window, wallet, plan }
     this.#windows.set(account, opened)
     return opened
+  }
+  async #findTrialFunds(wallet: number, amount: bigint): Promise<void> {
+    const { database, ledger } = this.#store
+    const isOpen = (await database.read(WINDOW_USE, [wallet])).length > 0
+    if (!isOpen) ledger?.setTrialFunds?.(wallet, { available: amount, total: amount })
   }
   /** Renews a plan that has ended, once for all calls that wait, and reads its row again. */
   #renew(order: Order, until: number): Promise<boolean> {
     const { account } = order
     const current = this.#renewals.get(account)
     if (current) return current
-    const renewal = renewPlan(this.#store, order, until)
-      .then(async isDone => {
-        if (isDone) await this.#rows.follower.check()
-        return isDone
-      })
-      .finally(() => this.#renewals.delete(account))
+    const renewal = renewPlan(this.#store, order, until).then(async isDone => {
+      if (isDone) await this.#rows.follower.check()
+      return isDone
+    })
+    const forget = () => this.#renewals.delete(account)
+    // Calls of the next second have the same answer.
+    const forgetLater = (isDone: boolean) => {
+      if (isDone) forget()
+      else setTimeout(forget, RENEWAL_INTERVAL).unref()
+    }
+    void renewal.then(forgetLater, forget)
     this.#renewals.set(account, renewal)
     return renewal
   }
@@ -159,6 +175,10 @@ const rowBefore = (plan: Plan, account: number, start: number): PlanWindowRow | 
 /** A call whose plan has ended, since nothing paid for its next window. */
 const withoutPlan = (plan: Plan): undefined => {
   if (plan.after === 'refuse') throw planUnpaid(plan)
+}
+/** A call whose plan cannot pay for its next window yet, since other calls hold the money. */
+const withoutRenewal = (plan: Plan): undefined => {
+  if (plan.after === 'refuse') throw renewalWaits(plan)
 }
 
 /** Gives an account a plan from `since`, ms since 1970, with its first window. `expected`: as of
@@ -185,7 +205,7 @@ export const sharedPlans = (host: Host, ledger: Ledger): Plans | undefined => {
   const shared = host.share(
     'plans',
     host.config.hash,
-    () => new Plans(plans, host.database, ledger),
+    () => new Plans(plans, host.database, ledger, host.config.isTrial),
   )
   host.job('plans', FOLLOW_INTERVAL, () => shared.follow(), { each: true }).wake()
   if ([...plans.values()].some(({ price }) => price !== undefined))

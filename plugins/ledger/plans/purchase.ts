@@ -50,7 +50,9 @@ const ADD_PAYMENT = sql(
 const DUE = sql(
   'due',
   `SELECT account, plan, until, paid FROM account_plans
-   WHERE renews = 1 AND until <= ? AND account > ? ORDER BY account LIMIT ?`,
+   WHERE renews = 1 AND until <= ? AND account > ?
+     AND account NOT IN (SELECT id FROM accounts WHERE suspended IS NOT NULL)
+   ORDER BY account LIMIT ?`,
 )
 const PAGE = 500
 
@@ -159,7 +161,7 @@ const endUnpaid = ({ plan, price, account }: Order, until: number): readonly Sta
 export interface PlanStore {
   readonly database: Pick<Database, 'read' | 'write'>
   /** Returns the money that this process leases and no call holds. */
-  readonly ledger?: Pick<Ledger, 'returnUnused'>
+  readonly ledger?: Pick<Ledger, 'returnUnused'> & Partial<Pick<Ledger, 'setTrialFunds'>>
 }
 /** How often a payment is tried while calls hold the money, and the pause in between, ms. */
 export const PAYMENT_ATTEMPTS = 20
@@ -194,7 +196,8 @@ export const renewPlan = async (
     await pause(PAYMENT_PAUSE)
   }
 }
-/** Renews the plans whose window has ended, also of accounts without calls. `now`: ms. */
+/** Renews the plans whose window has ended, also of accounts without calls. Suspended and deleted
+ *  accounts do not pay. `now`: ms. */
 export const renewDuePlans = async (
   store: PlanStore,
   plans: ReadonlyMap<string, Plan>,

@@ -14,8 +14,15 @@ const fault = errors({
     403,
     'The plan "%s" of this account has ended: the balance did not cover its price of %s. Add credit and buy a plan, or cancel this one.',
   ],
+  PLAN_RENEWAL: [
+    429,
+    'The plan "%s" of this account renews itself for %s, which other calls hold at the moment. Try again.',
+  ],
 })
 
+/** Other calls hold the money for the next window. */
+export const renewalWaits = ({ name, price = 0n }: Plan): Fault =>
+  fault('PLAN_RENEWAL', [name, printMoney(price)], { headers: { 'retry-after': '1' } })
 /** The plan has ended, and nothing else may pay. */
 export const planUnpaid = ({ name, price = 0n }: Plan): Fault =>
   fault('PLAN_UNPAID', [name, printMoney(price)], { headers: { 'x-should-retry': 'false' } })

@@ -15,7 +15,7 @@ const CANCEL = sql(
   'cancel',
   `UPDATE account_plans SET plan = NULL, until = NULL, paid = NULL, renews = 0, unpaid = 0,
      change = ${NUMBER}
-   WHERE account = ? AND plan IS NOT NULL`,
+   WHERE account = ? AND plan IS NOT NULL AND change = ?`,
 )
 /** The change of the account's row: -1 if it has no plan. */
 export const CHANGE_IN_SQL =
@@ -48,10 +48,10 @@ export const assignPlan = (
         },
   ]
 }
-/** Rejects with PLAN_MISSING. */
-export const cancelPlan = (account: number): readonly Statement[] => [
+/** `expected`: the change of its row as it was read. Rejects with PLAN_CHANGED. */
+export const cancelPlan = (account: number, expected: number): readonly Statement[] => [
   COUNT_CHANGE,
-  { sql: CANCEL, values: [account], rows: 1, otherwise: 'PLAN_MISSING' },
+  { sql: CANCEL, values: [account, expected], rows: 1, otherwise: 'PLAN_CHANGED' },
 ]
 
 // The window that it bought, or the last one: it may have ended.

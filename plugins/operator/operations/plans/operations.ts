@@ -93,17 +93,20 @@ const cancel = operation({
     },
   ],
   async run(context, { account: nameOrId, at_end: isAtEnd }) {
-    const { store, own } = context
+    const { store, host, own, now } = context
     const account = await findAccount(store, own === undefined ? nameOrId : String(own))
-    const before = await find(context, account.id, account.name)
+    const stored = await findPlan(store, account.id)
+    if (!stored) throw fault('PLAN_MISSING', [account.name])
+    const before = viewOf(plansIn(host), stored, account.name, now)
     if (isAtEnd && before.state !== 'unpaid') return endWithWindow(context, account, before)
+    // A plan that the account buys meanwhile stays: it has paid for it.
     await store
-      .change(cancelPlan(account.id), {
+      .change(cancelPlan(account.id, Number(stored.change)), {
         object: objectOf(account),
         before: { plan: before.plan },
         after: null,
       })
-      .catch(whenCode('PLAN_MISSING', () => fault('PLAN_MISSING', [account.name])))
+      .catch(whenCode('PLAN_CHANGED', () => fault('PLAN_CHANGED')))
     return { data: before }
   },
 })

@@ -13,7 +13,7 @@ import {
 } from '../../../../plugins/ledger/kept-hold.ts'
 import { heldPlanOf } from '../../../../plugins/ledger/plans/part.ts'
 import { Plans } from '../../../../plugins/ledger/plans/plans.ts'
-import { assignPlan, cancelPlan } from '../../../../plugins/ledger/plans/rows.ts'
+import { assignPlan, cancelPlan, findPlan } from '../../../../plugins/ledger/plans/rows.ts'
 import { plansIn } from '../../../../plugins/ledger/plans/section.ts'
 import { takeInOrder } from '../../../../plugins/ledger/plans/take.ts'
 import { addCredit, extendCharge, openCharge } from '../../../../plugins/ledger/statements.ts'
@@ -299,10 +299,11 @@ t.test('plan: begins and ends at the second of its calendar, also for calls at o
   )
   t.equal(windows.length, 7)
   for (const { amount, balance } of windows) t.equal(amount, balance)
-  await database.write(cancelPlan(2))
+  const change = Number((await findPlan(database, 2))?.change)
+  await database.write(cancelPlan(2, change))
   for (const plans of gateways) await plans.follow()
   t.equal(await startsAt(2, '2028-01-01T00:00:01-05:00'), undefined)
-  await t.rejects(database.write(cancelPlan(2)), { code: 'PLAN_MISSING' })
+  await t.rejects(database.write(cancelPlan(2, change)), { code: 'PLAN_CHANGED' })
   t.same(await audit(database), [])
 })
 

@@ -9,6 +9,7 @@ import { audit } from '../../../../plugins/ledger/audit.ts'
 import { windowOf } from '../../../../plugins/ledger/budgets/window.ts'
 import { Plans } from '../../../../plugins/ledger/plans/plans.ts'
 import { renewDuePlans } from '../../../../plugins/ledger/plans/purchase.ts'
+import { cancelPlan, findPlan } from '../../../../plugins/ledger/plans/rows.ts'
 import { plansIn } from '../../../../plugins/ledger/plans/section.ts'
 import { type Actor, runOperation } from '../../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../../plugins/operator/table.ts'
@@ -155,7 +156,7 @@ for (const engine of ENGINES)
     })
 
     await t.test('renewal: ends the plan once if the balance does not cover it', async t => {
-      const { buy, run, gateway, debits, credit, books } = await arrange(t, engine, 70)
+      const { buy, run, gateway, debits, credit, database, books } = await arrange(t, engine, 70)
       const end = endOf(await buy('max'))
       const gateways = [gateway(), gateway()]
       const calls = gateways.flatMap(each => [1, 2].map(async () => each.windowOf(1, 'm', end)))
@@ -166,8 +167,31 @@ for (const engine of ENGINES)
       await credit(1, 100n * UNIT)
       await t.rejects(async () => gateway().windowOf(1, 'm', end), { code: 'PLAN_UNPAID' })
       t.equal((await debits()).length, 1)
+      const unpaid = await findPlan(database, 1)
       await run('plans cancel', { at_end: true }, 1)
       t.equal(await gateway().windowOf(1, 'm', end), undefined)
+      t.match(await buy('max'), { paid: '60' }, 'it is bought again')
+      await t.rejects(database.write(cancelPlan(1, Number(unpaid?.change))), {
+        code: 'PLAN_CHANGED',
+      })
+      t.match(await run('plans show', {}, 1), { current: { plan: 'max', state: 'active' } })
+      await books()
+    })
+
+    await t.test('renewal: suspended and deleted accounts do not pay', async t => {
+      const { buy, run, gateway, debits, database, host, books } = await arrange(t, engine, 100)
+      const end = endOf(await buy('pro'))
+      const renew = () => renewDuePlans({ database }, plansIn(host), end)
+      await run('accounts suspend', { account: 'acme' })
+      await renew()
+      t.equal((await debits()).length, 1)
+      await run('accounts resume', { account: 'acme' })
+      await renew()
+      t.equal((await debits()).length, 2)
+      t.equal((await gateway().windowOf(1, 'm', end))?.plan.name, 'pro')
+      await run('accounts delete', { account: 'acme', force: true })
+      await renewDuePlans({ database }, plansIn(host), windowOf(end, 'month', ZONE).end ?? 0)
+      t.equal((await debits()).length, 2)
       await books()
     })
 
@@ -187,8 +211,31 @@ for (const engine of ENGINES)
           isGiven = true
         },
       }
+      t.equal(await busy.windowOf(1, 'm', end), undefined, 'the next call does not wait')
+      const strict = gateway({ ...PLANS, pro: { ...PLANS.pro, after: 'refuse' } })
+      await t.rejects(async () => strict.windowOf(1, 'm', end), {
+        code: 'PLAN_RENEWAL',
+        status: 429,
+        headers: { 'retry-after': '1' },
+      })
       t.equal((await gateway(PLANS, returning).windowOf(1, 'm', end))?.plan.name, 'pro')
       t.equal((await debits()).length, 2)
+    })
+
+    await t.test('trial: a window that no call has opened has its whole amount', async t => {
+      const { run, host, database } = await arrange(t, engine, 100)
+      await run('plans assign', { account: 'acme', plan: 'gift' })
+      const funds: unknown[] = []
+      const ledger = {
+        returnUnused: async () => {},
+        setTrialFunds: (_: number, each: unknown) => void funds.push(each),
+      }
+      const discarding = { read: database.read.bind(database), write: async () => [] }
+      const trial = new Plans(plansIn(host), discarding, ledger, true)
+      await trial.windowOf(1, 'm', Date.now())
+      t.same(funds, [], 'the store has this one')
+      await trial.windowOf(1, 'm', windowOf(Date.now(), 'month', 'UTC').end ?? 0)
+      t.same(funds, [{ available: UNIT, total: UNIT }])
     })
 
     await t.test('cancel: a plan ends with its window, and can be resumed until then', async t => {
