@@ -179,7 +179,12 @@ export const exportAccounts: SingleCommand = {
           `The account ${name} has several keys named "${ambiguous[0]}": rename all but one with tollgate keys update ID --name NAME`,
         )
     const document = {
-      accounts: Object.fromEntries([...stored].map(([name, account]) => [name, entryOf(account)])),
+      accounts: Object.fromEntries(
+        [...stored].map(([name, { isPlanLimited, plan, ...account }]) => [
+          name,
+          entryOf({ ...account, plan: isPlanLimited ? null : plan }),
+        ]),
+      ),
     }
     const { stringify } = await import('yaml')
     return { text: stringify(document).trimEnd(), json: document }

@@ -18,6 +18,7 @@ const NONE: StoredAccount = {
   overdraft: '0',
   limits: null,
   plan: null,
+  isPlanLimited: false,
   members: new Map(),
   keys: new Map(),
   budgets: [],

@@ -16,6 +16,8 @@ export interface StoredAccount extends DeclaredAccount {
   readonly id: number
   /** Null: none, or it has ended. */
   readonly plan: string | null
+  /** The plan has an end, or the account has bought it: a file with it would give it for ever. */
+  readonly isPlanLimited: boolean
   /** Why it cannot be deleted; read where that is asked. */
   readonly reasonsToKeep: readonly string[]
   /** The numbers of the keys that are not revoked, by name. */
@@ -44,8 +46,8 @@ export const readStored = async (
     keys.filter(({ state, key }) => state !== 'revoked' && !key.startsWith(TOKEN_PREFIX)),
     ({ account }) => account,
   )
-  const planNames = new Map(
-    plans.filter(({ state }) => state !== 'expired').map(each => [each.account, each.plan]),
+  const currentPlans = new Map(
+    plans.filter(({ state }) => state !== 'expired').map(each => [each.account, each]),
   )
   const stored = new Map<string, StoredAccount>()
   for (const account of accounts) {
@@ -60,10 +62,12 @@ export const readStored = async (
       ? await list<BudgetView>(budgetsList, { account: `${account.id}`, limit: 1_000 })
       : []
     const entry = storedAccount(account, members, keys)
+    const plan = currentPlans.get(name)
     stored.set(name, {
       ...entry,
       budgets: storedBudgets(budgets, entry.numbers),
-      plan: planNames.get(name) ?? null,
+      plan: plan?.plan ?? null,
+      isPlanLimited: plan !== undefined && plan.expires !== null,
       reasonsToKeep: reasons,
     })
   }
@@ -74,7 +78,7 @@ const storedAccount = (
   { id, role, state, overdraft, limits }: AccountRow,
   members: readonly MemberView[],
   keys: readonly KeyView[],
-): Omit<StoredAccount, 'plan' | 'budgets' | 'reasonsToKeep'> => ({
+): Omit<StoredAccount, 'plan' | 'isPlanLimited' | 'budgets' | 'reasonsToKeep'> => ({
   id,
   role: role === 'admin' ? 'admin' : 'customer',
   suspended: state === 'suspended',

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
 import type { HostBase } from '../../engine/plugin.ts'
+import { moneyCommands } from '../../plugins/account/money-commands.ts'
 import { findAccount } from '../../plugins/credentials/find.ts'
 import { addMember } from '../../plugins/credentials/members.ts'
 import { applyCommand, exportAccounts } from '../../plugins/declared-accounts/command.ts'
@@ -106,6 +107,11 @@ for (const { engine, database } of await startBoth(t, []))
         out: /account acme +pro +none/,
       })
       t.match(await apply({ acme: { ...ACME, plan: null } }), { out: /^Nothing to change/ })
+      const plans = (...argv: string[]) => runCommand(t, 'plans', moneyCommands, host, argv)
+      await plans('assign', 'acme', 'pro', '--expires', '2090-01-31')
+      t.notOk('plan' in (await exported()).acme, 'the file would give it without an end')
+      t.match(await apply(await exported()), { out: /^Nothing to change/ })
+      await plans('cancel', 'acme')
     })
 
     await t.test('apply: replaces limits, so that those that the file omits end', async t => {
