@@ -374,6 +374,8 @@ export const renameAccount = (id: number, name: string): readonly Statement[] =>
 export const isDeletedName = (name: string): boolean => /^deleted:\d+:/.test(name)
 /** The condition for accounts that were not deleted; `a`: the table of accounts. */
 export const NOT_DELETED = "a.name NOT LIKE 'deleted:%'"
+/** The accounts that may not spend: those that were deleted are among them. */
+export const SUSPENDED_ACCOUNTS = 'SELECT id FROM accounts WHERE suspended IS NOT NULL'
 /** Revokes all credentials of an account, suspends it and frees its name. Its rows stay: the ledger
  *  refers to its number, which no later account may get. */
 export const deleteAccount = (id: number, name: string, now: number): readonly Statement[] => [

@@ -2,6 +2,7 @@
  *  the next one when it ends. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, Row, Sql, Statement } from '../../../engine/plugin.ts'
+import { SUSPENDED_ACCOUNTS } from '../../credentials/statements.ts'
 import { walletOfWindow } from '../budgets/open-window.ts'
 import { changesOf } from '../budgets/row-follower.ts'
 import { printInstant, type Window, windowOf } from '../budgets/window.ts'
@@ -51,7 +52,7 @@ const DUE = sql(
   'due',
   `SELECT account, plan, until, paid FROM account_plans
    WHERE renews = 1 AND until <= ? AND account > ?
-     AND account NOT IN (SELECT id FROM accounts WHERE suspended IS NOT NULL)
+     AND account NOT IN (${SUSPENDED_ACCOUNTS})
    ORDER BY account LIMIT ?`,
 )
 const PAGE = 500
