@@ -82,7 +82,7 @@ export class UsageEstimator {
     }
     this.#call.reportProgress(outputSoFar?.tokens ?? this.#units)
     const now = performance.now()
-    if (now - this.#checkpointedAt < CHECKPOINT_INTERVAL) return
+    if (this.#checkpointedAt > 0 && now - this.#checkpointedAt < CHECKPOINT_INTERVAL) return
     this.#checkpointedAt = now
     const usage = this.#usage
     this.#call.checkpoint(usage?.isFinalEstimate ? usage : this.#usageOf(this.#units))
