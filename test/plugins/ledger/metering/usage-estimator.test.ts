@@ -3,7 +3,13 @@
 import t from 'tap'
 import type { Exchange } from '../../../../engine/plugin.ts'
 import { UsageEstimator } from '../../../../plugins/ledger/usage-estimator.ts'
-import { OUTPUT_SO_FAR, USAGE, type Usage } from '../../../../plugins/slots.ts'
+import {
+  BLOCKED,
+  CONTENT_PASSED,
+  OUTPUT_SO_FAR,
+  USAGE,
+  type Usage,
+} from '../../../../plugins/slots.ts'
 
 const create = ({ isStream = true, attempts = 1, size = 40 } = {}) => {
   const values = new Map<object, unknown>()
@@ -109,4 +115,23 @@ t.test('usage estimate: without an upstream and without usage the call is free',
   set(USAGE, { meters: {}, estimated: false })
   t.notOk(estimator.isFree)
   t.notOk(create().estimator.isFree)
+})
+
+t.test('usage estimate: a blocked answer is reduced only if all content was withheld', async t => {
+  for (const part of ['charge', 'input', 'free'] as const) {
+    const withheld = create()
+    withheld.observe('data: head\n\n')
+    // Content passed the guards, and its bytes were never sent.
+    withheld.set(CONTENT_PASSED, true)
+    withheld.set(BLOCKED, part)
+    t.ok(withheld.estimator.isOwed, part)
+    t.equal(withheld.estimator.isFree, part === 'free', part)
+    t.equal(outputOf(withheld.estimator.finalUsage()), part === 'input' ? undefined : 1, part)
+    const delivered = create()
+    delivered.set(CONTENT_PASSED, true)
+    delivered.observe('data: head\n\n', 'data: text\n\n')
+    delivered.set(BLOCKED, part)
+    t.notOk(delivered.estimator.isFree, part)
+    t.equal(outputOf(delivered.estimator.finalUsage()), 2, part)
+  }
 })
