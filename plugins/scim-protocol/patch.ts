@@ -115,6 +115,9 @@ const change = (
     const added = isRemoval ? {} : readValue(attributes, name, { [path.part]: value ?? null })
     return { ...resource, [name]: { ...others, ...(added as object) } }
   }
+  // A user without `active` would be active.
+  if (isRemoval && kind === 'boolean')
+    throw fault('SCIM_VALUE', [`${name} can be replaced, not removed`])
   if (isRemoval) return without(resource, name)
   const read = readValue(attributes, name, value ?? null)
   // Parts that a replacement does not name stay (RFC 7644 §3.5.2.3).

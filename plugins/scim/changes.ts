@@ -9,7 +9,7 @@ import { recordAction } from '../action-log/record.ts'
 import type { Provisioning } from '../identity-provider/provisioning.ts'
 import { type Resource, textAt } from '../scim-protocol/attributes.ts'
 import { fault } from '../scim-protocol/faults.ts'
-import { memberOf, movesTo, placeOf, type User } from './membership.ts'
+import { currentPlace, memberOf, membershipStatements, placeOf, type User } from './membership.ts'
 import { advance, BY_ID, COUNT, type Kind, listValues, OTHERS, versionOf } from './tables.ts'
 
 export interface Stored extends User {
@@ -103,9 +103,11 @@ export class Changes {
     const externalId = textAt(resource, 'externalId') ?? null
     return { id, kind, key, externalId, attributes: JSON.stringify(resource) }
   }
-  /** The place that a user gets by the names of its groups, and the statements that give it. */
+  /** The place of a user before and after, by the names of its groups, and the statements that
+   *  change it. */
   async place(user: User, groups: readonly string[], now: number) {
-    const place = placeOf(this.rules, user.resource, groups)
-    return { place, list: await movesTo(this, user, place, now) }
+    const after = placeOf(this.rules, user.resource, groups)
+    const before = await currentPlace(this.database, user)
+    return { before, after, list: await membershipStatements(this, user, after, now) }
   }
 }

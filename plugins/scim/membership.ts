@@ -45,6 +45,16 @@ interface Stored {
   /** ms since 1970. */
   readonly removed: number | null
 }
+/** The place of a user at the moment; undefined: it is a member of no team. */
+export const currentPlace = async (
+  database: Pick<Database, 'read'>,
+  { member }: User,
+): Promise<Place | undefined> => {
+  const stored = await memberOf(database, member)
+  if (stored?.removed !== null) return undefined
+  const [account] = await database.read(FIND_ACCOUNT, ['', stored.account])
+  return { account: String(account?.name ?? ''), name: stored.name, role: stored.role }
+}
 const storedIn = (row: Row | undefined): Stored | undefined =>
   row && {
     id: Number(row.id),
@@ -87,7 +97,7 @@ export const placeOf = (
 }
 
 /** The statements that give the user its place. Throws SCIM_…. */
-export const movesTo = async (
+export const membershipStatements = async (
   store: Store,
   user: User,
   place: Place | undefined,
@@ -114,7 +124,9 @@ export const movesTo = async (
   const link = linkToMember(user.id, account, name)
   if (known) return [...leave, ...changesOf(rules, known, place), link]
   const removed = await removedMember(database, user, stored, { account, name })
-  const role = rules.roles || !removed ? place.role : removed.role
+  // A new user with the name of an earlier member gets its number, not its rights.
+  const isReturning = removed !== undefined && removed.id === stored?.id
+  const role = isReturning && !rules.roles ? removed.role : place.role
   const enter = removed
     ? restoreMember({ ...removed, account }, { name, role })
     : addMember(account, { name, role }, now)

@@ -12,6 +12,7 @@ import {
 import { fault } from '../scim-protocol/faults.ts'
 import { patch } from '../scim-protocol/patch.ts'
 import type { Changes, Stored } from './changes.ts'
+import type { Place } from './membership.ts'
 import { addRow, deleteRow, join, type Kind, leave, setRow } from './tables.ts'
 
 const ATTRIBUTES = { user: USER, group: GROUP } as const
@@ -20,6 +21,7 @@ type Next = Pick<Stored, 'id' | 'kind' | 'resource' | 'member'>
 /** The effect of a change: the row, the entry of the log of actions, and further statements. */
 interface Effect {
   readonly stored: Resource
+  readonly before: Json
   readonly after: Json
   readonly list: readonly Statement[]
 }
@@ -44,8 +46,13 @@ const effectOnUser = async (
 ): Promise<Effect> => {
   const stored = after ?? { ...resource, active: false }
   const groups = (await changes.others('user', id)).map(each => each.name)
-  const { place, list } = await changes.place({ id, member, resource: stored }, groups, now)
-  return { stored, after: after ? { ...userLog(after), ...place } : null, list }
+  const place = await changes.place({ id, member, resource: stored }, groups, now)
+  return {
+    stored,
+    before: { ...userLog(resource), ...place.before },
+    after: after ? { ...userLog(after), ...place.after } : null,
+    list: place.list,
+  }
 }
 
 /** Throws SCIM_VALUE. */
@@ -55,9 +62,11 @@ const usersIn = (resource: Resource): readonly number[] => {
   if (wrong !== undefined) throw fault('SCIM_VALUE', [`There is no user with the id "${wrong}"`])
   return [...new Set(values.map(Number))]
 }
-const groupLog = (resource: Resource): Json => ({
+/** `members`: those whose team, name or role changes with the group. */
+const groupLog = (resource: Resource, members: readonly Json[]): Json => ({
   displayName: textAt(resource, 'displayName') ?? '',
   users: usersIn(resource),
+  ...(members.length > 0 && { members }),
 })
 const effectOnGroup = async (
   changes: Changes,
@@ -65,27 +74,50 @@ const effectOnGroup = async (
   after: Resource | undefined,
   now: number,
 ): Promise<Effect> => {
-  const [were, are] = [new Set(usersIn(before)), new Set(usersIn(after ?? {}))]
-  const [earlier, name] = [before, after ?? {}].map(each => textAt(each, 'displayName'))
-  const [joining, leaving] = [[...are.difference(were)], [...were.difference(are)]]
+  const [earlierUsers, users] = [new Set(usersIn(before)), new Set(usersIn(after ?? {}))]
+  const [earlierName, name] = [before, after ?? {}].map(each => textAt(each, 'displayName'))
+  const joining = [...users.difference(earlierUsers)]
+  const leaving = [...earlierUsers.difference(users)]
   const { accounts = {}, roles = {} } = changes.rules
-  const isMapped = [earlier, name].some(
+  const isMapped = [earlierName, name].some(
     each => each !== undefined && (Object.hasOwn(accounts, each) || Object.hasOwn(roles, each)),
+  )
+  const affected = new Set(
+    earlierName === name ? [...joining, ...leaving] : earlierUsers.union(users),
   )
   const list: Statement[] = [
     ...leaving.map(each => leave(id, each)),
     ...joining.map(each => join(id, each)),
   ]
-  for (const each of earlier === name ? [...joining, ...leaving] : were.union(are)) {
+  const [places, earlierPlaces, laterPlaces] = [new Set<string>(), [] as Json[], [] as Json[]]
+  for (const each of affected) {
     const user = await changes.find('user', each)
     if (!isMapped) continue
     const groups = (await changes.others('user', each)).filter(group => group.id !== id)
     const names = groups.map(group => group.name)
-    if (are.has(each) && name !== undefined) names.push(name)
-    list.push(...(await changes.place(user, names, now)).list)
+    if (users.has(each) && name !== undefined) names.push(name)
+    const place = await changes.place(user, names, now)
+    list.push(...place.list)
+    if (place.list.length > 0) {
+      earlierPlaces.push({ user: each, ...place.before })
+      laterPlaces.push({ user: each, ...place.after })
+    }
+    refuseTwice(places, place.after)
   }
   const { members: _, ...stored } = after ?? before
-  return { stored, after: after ? groupLog(after) : null, list }
+  return {
+    stored,
+    before: groupLog(before, earlierPlaces),
+    after: after ? groupLog(after, laterPlaces) : null,
+    list,
+  }
+}
+/** Two users of one change may have the same name of a member. */
+const refuseTwice = (places: Set<string>, place: Place | undefined): void => {
+  if (!place) return
+  const key = JSON.stringify([place.account, place.name])
+  if (places.has(key)) throw fault('SCIM_EXISTS', ['user', 'name of the member', place.name])
+  places.add(key)
 }
 
 /** Resolves to the id. */
@@ -96,8 +128,8 @@ export const create = async (changes: Changes, kind: Kind, body: Json): Promise<
   await changes.run(async (version, now) => {
     // No number is used twice.
     id = version + 1
-    const before = { id, kind, member: null, resource: {} }
-    const { stored, after, list } = await effectOf(changes, before, resource, now)
+    const empty = { id, kind, member: null, resource: {} }
+    const { stored, after, list } = await effectOf(changes, empty, resource, now)
     const content = await changes.content(kind, id, stored)
     const action = { operation: `scim create-${kind}`, object: `SCIM ${kind} ${id}` }
     return { ...action, before: null, after, list: [addRow(content, now), ...list] }
@@ -119,19 +151,18 @@ const change = (
   next: (before: Resource) => Resource | undefined,
 ): Promise<void> =>
   changes.run(async (_, now) => {
-    const before = await readWhole(changes, kind, id)
-    const { resource } = before
+    const current = await readWhole(changes, kind, id)
+    const { resource } = current
     const target = next(resource)
-    const { stored, after, list } = await effectOf(changes, before, target, now)
-    const log = kind === 'user' ? userLog(resource) : groupLog(resource)
-    const action = { object: `SCIM ${kind} ${id}`, before: log, after }
+    const { stored, before, after, list } = await effectOf(changes, current, target, now)
+    const action = { object: `SCIM ${kind} ${id}`, before, after }
     if (!target)
       return {
         ...action,
         operation: `scim delete-${kind}`,
-        list: [...list, ...deleteRow(before.id)],
+        list: [...list, ...deleteRow(current.id)],
       }
-    const content = await changes.content(kind, before.id, stored)
+    const content = await changes.content(kind, current.id, stored)
     const { members: _members, ...others } = resource
     if (list.length === 0 && content.attributes === JSON.stringify(others)) return undefined
     const operation = `scim update-${kind}`

@@ -304,6 +304,13 @@ for (const engine of ENGINES)
       const rename = { op: 'replace', path: 'displayName', value: 'Eve' }
       t.equal((await scim('PATCH', `Users/${body.id}`, patchBody(rename))).body.active, false)
       t.notOk((await members()).some(each => each.name === 'eve@x.test'))
+      for (const Operations of [
+        { op: 'remove', path: 'active' },
+        { op: 'add', path: 'active', value: null },
+      ]) {
+        const removal = await scim('PATCH', `Users/${body.id}`, patchBody(Operations))
+        t.match(removal, { status: 400, body: { scimType: 'invalidValue' } })
+      }
       const sameName = { op: 'replace', path: 'userName', value: 'BOB@x.test' }
       const reply = await scim('PATCH', `Users/${body.id}`, patchBody(sameName))
       t.match(reply, { status: 409, body: { scimType: 'uniqueness' } })
@@ -340,6 +347,13 @@ for (const engine of ENGINES)
         address: '127.0.0.1',
         before: null,
         after: { userName: 'eve@x.test', active: true, account: 'acme', role: 'member' },
+      })
+      const groupChange = rows.find(each =>
+        JSON.stringify(each.before ?? '').includes('"displayName":"Readers"'),
+      )
+      t.match(groupChange, {
+        before: { members: [{ account: 'acme', name: 'bob@x.test', role: 'viewer' }] },
+        after: { displayName: 'Others', members: [{ account: 'acme', role: 'member' }] },
       })
       t.notMatch(JSON.stringify(rows), /1mz050nq/)
       const refused = await admin('GET', 'actions?operation=access%20refused')
