@@ -62,6 +62,7 @@ const TABLE: readonly (readonly [string, string, unknown, readonly number[]])[] 
   ],
   ['POST', '/api/codes/redeem', { code: '00000-00000-00000-00000' }, [404, 404, 403, 403]],
   ['GET', '/api/plans', undefined, [200, 200, 200, 200]],
+  ['GET', '/api/budgets', undefined, [200, 200, 200, 200]],
   ['POST', '/api/plans/buy', { plan: 'none' }, [400, 400, 403, 403]],
   ['POST', '/api/plans/cancel', {}, [404, 404, 403, 403]],
   ['PUT', '/api/journal', { consents: true }, [409, 409, 403, 403]],
