@@ -69,7 +69,7 @@ export class Journal {
     this.#section = section
     this.#redaction = new Redaction(section.redact)
     this.#writer = writerOf(host, section)
-    host.membership.leaving.addEventListener('abort', this.#flush, { once: true })
+    this.#leaving.addEventListener('abort', this.#flush, { once: true })
     process.on('exit', this.#writeNow)
   }
   readonly #writeNow = (): void => this.#writer.writeNow()

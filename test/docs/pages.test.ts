@@ -70,7 +70,8 @@ t.test('operation-forms.json: is made from the table of operations', async t => 
   const forms = operationForms()
   t.equal(pageOf('plugins/console/client/operation-forms.json'), forms, 'npm run docs writes it')
   t.match(JSON.parse(forms), {
-    'codes create': 'POST /api/admin/codes amount*=text count=number expires?=text note=text',
+    'codes create':
+      'POST /api/admin/codes amount=text plan=text lasts=text count=number expires?=text note=text',
     'revoke-session': 'DELETE /api/sessions/{id}',
   })
 })

@@ -23,6 +23,7 @@ const startJournal = (section: object) => {
   const host = {
     folder: () => folder,
     log: SILENT_LOG,
+    membership: { leaving: new AbortController().signal },
     metrics: {
       count: (_: string, { reason }: { readonly reason: string }) => void losses.push(reason),
     },
