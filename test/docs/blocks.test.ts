@@ -29,7 +29,7 @@ const TESTS: readonly (readonly [page: string, languages: string, test: string])
   ['docs/limits.md', 'sh', 'docs/limits'],
   ['docs/openapi.md', 'sh', 'docs/guide-commands'],
   ['docs/operate.md', 'sh', 'docs/operate'],
-  ['docs/plans.md', 'sh', 'plugins/operator/plans'],
+  ['docs/plans.md', 'json sh', 'plugins/operator/plans'],
   ['docs/plugins.md', 'sh ts yaml', 'docs/plugins'],
   ['docs/prices.md', 'sh yaml', 'docs/prices-page'],
   ['docs/start.md', 'sh ts yaml', 'docs/start'],

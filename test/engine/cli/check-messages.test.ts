@@ -181,7 +181,7 @@ routes:
     [line, message, suggestion].filter(each => each !== undefined).join(' '),
   )
   t.match(lines, [
-    /^7 tags\.known\.project cannot be alpha; it is one of any, or a list such as \["alpha","beta"\]$/,
+    /^7 tags\.known\.project cannot be alpha; it is one of any, or a list such as \["alpha",\{"value":"beta","zone":"eu"\}\]$/,
     /^10 alerts\.to\[0\] needs the key "to"$/,
     /^10 unknown key "url" in alerts\.to\[0\]$/,
     /^11 alerts\.to\[1\] needs the key "url"$/,

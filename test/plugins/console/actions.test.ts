@@ -211,7 +211,9 @@ t.test('commands: have the user; the log can be verified and exported', async t 
   t.equal((await command('rollback')).code, 0)
   const versions = await eventually(async () => {
     const live = await named('configuration live')
-    return live[0]?.via === 'command line' ? live : undefined
+    // The reload has a row before it.
+    const isRollback = JSON.stringify(live[0]?.after).includes('"from"')
+    return isRollback && live[0]?.via === 'command line' ? live : undefined
   })
   t.match(versions[0], { actor: 'command line', user: userInfo().username, after: { from: /./ } })
   await eventually(() => existsSync(join(gateway.data, 'actions/heads')))

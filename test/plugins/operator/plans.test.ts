@@ -10,7 +10,7 @@ import { RECEIPT } from '../../../plugins/ledger/views/usage.ts'
 import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { PlanView } from '../../../plugins/views.ts'
-import { sessionOf } from '../../docs/blocks.ts'
+import { blockOf, sessionOf } from '../../docs/blocks.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { arrangeBudgets } from '../../helpers/money/budgets.ts'
@@ -118,5 +118,13 @@ for (const engine of ENGINES)
         const [, , ...words] = line.split(' ')
         t.match(await runCommand(t, 'plans', commands, host, words), { exit: 0 }, line)
       }
+    })
+
+    await t.test('docs/plans.md: its payment gives a plan', async t => {
+      const payment = JSON.parse(blockOf('docs/plans.md', 'json'))
+      await database.write(createAccount({ name: payment.account, role: 'customer' }, 1))
+      t.match(await run(host, 'credits create', payment), { plan: payment.plan })
+      const [plan] = await run<PlanView[]>(host, 'plans list', { account: payment.account })
+      t.match(plan, { plan: payment.plan, expires: new RegExp(`^${payment.expires}`) })
     })
   })
