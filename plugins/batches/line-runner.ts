@@ -12,6 +12,7 @@ import { isFields } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { PRICE_FACTOR } from '../slots.ts'
 import { type Batch, batchOf, type Line, lineOf, MESSAGES } from './batch.ts'
+import { type EndedLine, failureOfFault, failureOfReply, reportLine } from './line-calls.ts'
 import { answerOutcome, errorOutcome, parseBody } from './outcome.ts'
 import type { BatchSettings } from './settings.ts'
 import { ANY_DUE, claimLines, FIND_ANY, finishLine, OWNED, retryLine } from './statements.ts'
@@ -29,9 +30,16 @@ const MAX_ANSWER = 16 * 1024 * 1024
  *  would be so again. */
 const SHORTAGES: ReadonlySet<string> = new Set(['INSUFFICIENT', 'KEY_EXHAUSTED'])
 const TOO_LARGE = 'REPLY_TOO_LARGE'
+/** Of a line that was sent `MAX_ATTEMPTS` times without an answer. */
+const NO_ANSWER: Failure = {
+  status: 500,
+  code: 'server_error',
+  message: `The answer was lost ${MAX_ATTEMPTS} times.`,
+}
 /** Statuses of a busy upstream, or of a limit of the account: they count as no attempt. */
 const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 503])
 
+type Failure = NonNullable<EndedLine['failure']>
 interface Refusal {
   readonly status: number
   readonly body: Json
@@ -39,6 +47,7 @@ interface Refusal {
   readonly wait: number
   /** Of a fault. */
   readonly code?: string
+  readonly failure: Failure
   /** Whether the fault says when to retry: other calls hold the money that the line lacks. */
   readonly mayPass?: boolean
 }
@@ -119,6 +128,8 @@ class LineCall {
   readonly #batch: Batch
   readonly #line: Line
   readonly #process: string
+  readonly #started = Date.now()
+  #exchange: Exchange | undefined
 
   constructor(host: Host, batch: Batch, line: Line, process: string) {
     this.#host = host
@@ -129,31 +140,27 @@ class LineCall {
   async run(settings: BatchSettings): Promise<void> {
     const { attempts, waits } = this.#line
     if (attempts - waits > MAX_ATTEMPTS)
-      return this.#finish(
-        errorOutcome(this.#line, 'server_error', `The answer was lost ${MAX_ATTEMPTS} times.`),
-        false,
-      )
+      return this.#fail(errorOutcome(this.#line, NO_ANSWER.code, NO_ANSWER.message), NO_ANSWER)
     // The batch is cancelled within a second: see `BatchMover`.
     if (await refusalOfOwner(this.#host, this.#batch.slots))
       return this.#retry({ ...this.#line, waits: waits + 1 }, OWNER_PAUSE)
     const refusal = await this.#send(settings)
-    if (!refusal) return
+    if (!refusal) return this.#report()
     const { status, body, wait, code } = refusal
     if (BUSY_STATUSES.has(status)) return this.#retry({ ...this.#line, waits: waits + 1 }, wait)
     if (code !== undefined && SHORTAGES.has(code) && refusal.mayPass)
       return this.#retry({ ...this.#line, waits: waits + 1 }, FIRST_PAUSE)
     if (status >= 500 && code !== TOO_LARGE && attempts - waits < MAX_ATTEMPTS)
       return this.#retry(this.#line, wait)
-    return this.#finish(
-      answerOutcome(this.#line, { status, request: this.#requestId, body }),
-      false,
-    )
+    const answer = { status, request: this.#requestId, body }
+    return this.#fail(answerOutcome(this.#line, answer), refusal.failure)
   }
   /** Undefined: the outcome is stored, together with the charge. */
   async #send({ factor }: BatchSettings): Promise<Refusal | undefined> {
     const { slots, endpoint, route } = this.#batch
     let hasOutcome = false
     const handle = async (exchange: Exchange, next: () => Promise<void>): Promise<void> => {
+      this.#exchange = exchange
       exchange.slots.set(PRICE_FACTOR, factor)
       await next()
       const { reply, writes } = exchange
@@ -191,7 +198,12 @@ class LineCall {
       })
       const bytes = await reply.bytes(MAX_ANSWER)
       if (hasOutcome) return undefined
-      return { status: reply.status, body: parseBody(bytes), wait: this.#pause(reply.headers) }
+      return {
+        status: reply.status,
+        body: parseBody(bytes),
+        wait: this.#pause(reply.headers),
+        failure: failureOfReply(this.#exchange, reply.status, bytes),
+      }
     } catch (error) {
       const fault = asFault(error)
       if (isCode(error, 'LINE_MOVED', 'STORE_UNKNOWN')) throw error
@@ -199,7 +211,8 @@ class LineCall {
       const body = bodyOf((route && dialectOf(route)) ?? 'openai', fault, this.#requestId)
       const { code, status, headers = {} } = fault
       const mayPass = headers['retry-after'] !== undefined
-      return { code, status, body, wait: this.#pause(headers), mayPass }
+      const failure = failureOfFault(fault)
+      return { code, status, body, wait: this.#pause(headers), mayPass, failure }
     }
   }
   /** The body of the line in the input file, and the headers of a file that the gateway wrote. */
@@ -227,8 +240,13 @@ class LineCall {
     const pause = FIRST_PAUSE * 2 ** Math.min(5, this.#line.attempts)
     return Math.min(LONGEST_PAUSE, Math.max(retryAfter, pause)) * (0.9 + Math.random() * 0.2)
   }
-  async #finish(outcome: string, isOk: boolean): Promise<void> {
-    await writeWithRetry(this.#host.database, finishLine(this.#line, this.#process, outcome, isOk))
+  async #fail(outcome: string, failure: Failure): Promise<void> {
+    await writeWithRetry(this.#host.database, finishLine(this.#line, this.#process, outcome, false))
+    this.#report(failure)
+  }
+  #report(failure?: Failure): void {
+    const [batch, started, exchange] = [this.#batch, this.#started, this.#exchange]
+    reportLine(this.#host, { batch, request: this.#requestId, started, exchange, failure })
   }
   async #retry(line: Line, wait: number): Promise<void> {
     const due = Math.round(Date.now() + wait)

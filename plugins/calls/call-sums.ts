@@ -3,6 +3,7 @@
  *  call ──▶ sums in memory ──every two seconds──▶ one transaction ──▶ rows, removed with age
  *  Sums that the store does not take are lost, as are those of the last seconds of a killed
  *  process: money is in the ledger. */
+import type { Host } from '../../engine/plugin.ts'
 import { BackgroundWrites, type Parts } from './background-writes.ts'
 import { addTime, emptyHistogram } from './histogram.ts'
 import { addSums, addTimes, removeOldSums, SPANS } from './sum-statements.ts'
@@ -33,6 +34,12 @@ export interface EndedCall {
   /** ms to the first content and in all; absent for a call that failed, or has no usage. */
   readonly times?: { readonly first: number; readonly whole: number } | undefined
 }
+/** Those of this process. The plugin `observe` writes them to the store. */
+export const callSumsOf = (host: Pick<Host, 'share'> & Parts): CallSums => {
+  const { database, log, metrics } = host
+  return host.share('call sums', '2', () => new CallSums({ database, log, metrics }))
+}
+
 const newTimes = () => ({ first: emptyHistogram(), whole: emptyHistogram() })
 type NewTimes = ReturnType<typeof newTimes>
 type Own = NewTimes & { day: number; account: number; key: number; model: string }
@@ -63,6 +70,13 @@ export class CallSums {
     for (const span of Object.values(SPANS)) this.#addToAll(call, span)
     if (call.times && call.account > 0) this.#addToOwn(call, call.times)
   }
+  /** Counts a call as failed that was added before: its work failed after its answer. */
+  addLateFailure({ at, entry, upstream }: Pick<EndedCall, 'at' | 'entry' | 'upstream'>): void {
+    for (const span of Object.values(SPANS)) {
+      const sums = this.#sumsOf({ at, entry, upstream }, span)
+      if (sums) sums.failed++
+    }
+  }
   async flush(): Promise<void> {
     // In the order of their keys: processes that update the same rows wait, and do not deadlock.
     const [own, all] = [ordered(this.#own), ordered(this.#all)]
@@ -78,10 +92,10 @@ export class CallSums {
   close(): Promise<void> {
     return this.flush()
   }
-  #addToAll(call: EndedCall, span: number): void {
+  #sumsOf(call: Pick<EndedCall, 'at' | 'entry' | 'upstream'>, span: number): All | undefined {
     const { entry: model, upstream } = call
     const at = Math.floor(call.at / span) * span
-    const sums = this.#rowOf(this.#all, `${span} ${at} ${upstream} ${model}`, () => ({
+    return this.#rowOf(this.#all, `${span} ${at} ${upstream} ${model}`, () => ({
       ...newTimes(),
       span,
       at,
@@ -94,6 +108,9 @@ export class CallSums {
       cached: 0,
       output: 0,
     }))
+  }
+  #addToAll(call: EndedCall, span: number): void {
+    const sums = this.#sumsOf(call, span)
     if (!sums) return
     sums.calls++
     if (call.isFailed) sums.failed++

@@ -1,14 +1,19 @@
 /** The record of a call that failed: its maker, its client's error and its attempts. */
 import type { Exchange, Outcome } from '../../engine/plugin.ts'
+import { boundText, messageIn } from '../calls/error-message.ts'
 import type { FailedCall } from '../calls/statements.ts'
 import { CHARGE, STREAM_ERROR_TEXT, STREAM_ERRORED, UNANSWERED } from '../slots.ts'
 import type { Failure, Try } from '../views.ts'
-import { boundText, isFailed, messageIn, TRIES } from './tries.ts'
+import { isFailed, TRIES } from './tries.ts'
 
 /** The most attempts of a row: the first of them, and the last. */
 const MAX_TRIES = 12
 /** Bytes of the names in a row. */
 const MAX_NAME = 200
+
+/** The message in the log line of a 404. Those of others may quote content. */
+export const loggedMessageOf = ({ fault }: Outcome): string | undefined =>
+  fault?.status === 404 && fault.expose ? boundText(fault.message) : undefined
 
 /** Undefined: the call did not fail. `fields`: those of its log line. */
 export const failedCallOf = (

@@ -16,7 +16,7 @@ import type {
 } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { tokensIn } from '../billing/tokens.ts'
-import { CallSums } from '../calls/call-sums.ts'
+import { type CallSums, callSumsOf } from '../calls/call-sums.ts'
 import { type FailedCalls, failedCallsOf } from '../calls/failed-calls.ts'
 import { SECTION } from '../calls/section.ts'
 import { migrations } from '../calls/tables.ts'
@@ -33,19 +33,11 @@ import {
   UNREACHABLE,
   USAGE,
 } from '../slots.ts'
-import { failedCallOf } from './failure.ts'
+import { failedCallOf, loggedMessageOf } from './failure.ts'
 import { logsCommand } from './logs.ts'
 import { requestCommand } from './request.ts'
 import { trafficCommand } from './traffic.ts'
-import {
-  addTry,
-  boundText,
-  isFailed,
-  messageOf,
-  messageOfReply,
-  type RunningTry,
-  TRIES,
-} from './tries.ts'
+import { addTry, isFailed, messageOf, messageOfReply, type RunningTry, TRIES } from './tries.ts'
 
 export default {
   schema: object(
@@ -84,8 +76,7 @@ const keptFailures = (host: Host): FailedCalls => {
 const SUM_INTERVAL = 2_000
 /** The sums of this process, and the jobs that write and remove them. */
 const keptSums = (host: Host): CallSums => {
-  const { database, log, metrics } = host
-  const sums = host.share('call sums', '1', () => new CallSums({ database, log, metrics }))
+  const sums = callSumsOf(host)
   host.job('call sums', SUM_INTERVAL, () => sums.flush(), { each: true })
   host.job('old call sums', REMOVE_INTERVAL, () => sums.remove(Date.now()))
   return sums
@@ -131,10 +122,8 @@ class Observer implements Stage {
     const isCall = this.#namesModel || exchange.targets.length > 0
     const fields = fieldsOf(exchange)
     if (!isCall && isOfConsole(slots)) fields.console = true
-    const { fault } = outcome
-    // The messages of others may quote content.
-    if (fault?.status === 404 && fault.expose)
-      fields.message = slots.get(LOG_FIELDS)?.message ?? boundText(fault.message)
+    const message = loggedMessageOf(outcome)
+    if (message !== undefined) fields.message = slots.get(LOG_FIELDS)?.message ?? message
     fields.version = this.#version
     if (ms.first !== undefined) fields.first_byte = round(ms.first)
     slots.set(LOG_FIELDS, fields)

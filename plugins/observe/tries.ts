@@ -1,8 +1,6 @@
 /** The attempts of a call: where each was sent, how it ended, and what the upstream said. */
-import { hideSecrets } from '../../engine/observe/secret-text.ts'
 import type { Attempt, Bytes, Fault, Headers, Reply, Slot } from '../../engine/plugin.ts'
-import { isFields, parseJson } from '../formats/fields.ts'
-import { decodeErrorReply } from '../formats/openai-error-reply.ts'
+import { boundText, messageIn } from '../calls/error-message.ts'
 import { requestIdIn } from '../formats/served.ts'
 import type { Try } from '../views.ts'
 
@@ -54,29 +52,8 @@ const causeOf = (error: unknown): string | undefined => {
 
 // ---------------------------------------------------------------- what the upstream said
 
-/** Bytes of a message that are kept. */
-const MAX_MESSAGE = 512
 /** ms for which a failed reply waits for the first bytes of its body. */
 const PATIENCE = 100
-
-/** A text from outside without secrets and control characters, as UTF-8 of bounded length. */
-export const boundText = (text: string, bytes = MAX_MESSAGE): string => {
-  // A secret that is cut would no longer be recognised.
-  const plain = hideSecrets(text.slice(0, bytes * 4)).replace(/\p{Cc}+/gu, ' ')
-  return Buffer.from(plain.trim())
-    .subarray(0, bytes)
-    .toString()
-    .replace(/\uFFFD+$/, '')
-}
-
-/** The message of an upstream's error, in any of the usual shapes; otherwise its text. */
-export const messageIn = (text: string): string => {
-  const body = parseJson(text)
-  const fields = Array.isArray(body) ? body[0] : body
-  const { message } = decodeErrorReply(0, isFields(fields) ? fields : {})
-  return boundText(message === NO_MESSAGE ? text : message)
-}
-const NO_MESSAGE = decodeErrorReply(0, undefined).message
 
 /** Of the fault that ended an attempt. A cause that is a text is what the upstream said, which is
  *  not for customers. */

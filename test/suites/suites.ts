@@ -87,7 +87,7 @@ const CI_TESTS = [
   'plugins/action-log/{processes,tampering,walk}.test.ts',
   'plugins/adapt/presets.test.ts',
   'plugins/alerts/{outbox,rules}.test.ts',
-  'plugins/batches/lines.test.ts',
+  'plugins/batches/{failed-lines,lines}.test.ts',
   'plugins/console/{actions,admin,app-files,attacks,configuration-forms,editor,huge-numbers}.test.ts',
   'plugins/console/{live,sign-in,snippets}.test.ts',
   'plugins/credentials/{role,work-owner}.test.ts',

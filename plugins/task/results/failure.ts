@@ -1,13 +1,16 @@
-/** A task that fails is a failed call of its customer, as one that is answered at once. */
+/** A task that fails is a failed call of its customer, as one that is answered at once, and counts
+ *  as failed in the sums of calls, which have its create. */
 import type { Host } from '../../../engine/plugin.ts'
+import { callSumsOf } from '../../calls/call-sums.ts'
+import { boundText } from '../../calls/error-message.ts'
 import { failedCallsOf } from '../../calls/failed-calls.ts'
+import { MODEL, type Model } from '../../slots.ts'
 import { TASK_ERRORS, type Task } from '../task.ts'
 
 /** The status of a call whose upstream fails it: the create of a task was answered before. */
 const UPSTREAM_FAILED = 502
-/** Characters in a row of a failed call. */
+/** Bytes of the names in a row of a failed call. */
 const MAX_NAME = 200
-const MAX_MESSAGE = 500
 
 /** `before`, `task`: at the begin and at the end of a step. One that its customer cancelled did not
  *  fail. */
@@ -22,12 +25,15 @@ export const reportFailure = (host: Host, before: Task, task: Task): void => {
     account,
     key,
     route,
-    model: task.model.slice(0, MAX_NAME),
+    model: boundText(task.model, MAX_NAME),
     status: error.status ?? UPSTREAM_FAILED,
-    code: error.code.slice(0, MAX_NAME),
-    message: error.message.slice(0, MAX_MESSAGE),
+    code: boundText(error.code, MAX_NAME),
+    message: boundText(error.message),
     ms: now - created,
     cost: 0n,
     attempts: [],
   })
+  const model = task.slots[MODEL.name] as Model | undefined
+  const { upstream } = task.target
+  if (model) callSumsOf(host).addLateFailure({ at: now, entry: model.entry, upstream })
 }

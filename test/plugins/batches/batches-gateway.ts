@@ -38,6 +38,7 @@ export const startBatches = async (t: Test, engine: Engine = 'sqlite', batch: ob
       view('POST /v1/uploads', 'files', 'create-upload'),
       view('POST /v1/uploads/{upload_id}/cancel', 'files', 'cancel-upload'),
       view('POST /v1/batches/{id}/cancel', 'batches', 'cancel'),
+      { path: 'GET /api/usage', account: 'usage' },
     ],
   })
   const upload = async (lines: readonly object[]): Promise<string> => {

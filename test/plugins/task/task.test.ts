@@ -43,6 +43,13 @@ t.test('task: is released whole when the upstream fails it', async t => {
   t.match(done, { err_code: 'Moderation', creations: [], credits: 0 })
   t.equal(await gateway.spent(), 0n)
   t.same(await gateway.findings(), [])
+  const failed = await eventually(async () => {
+    const [row] = await gateway.rows(
+      'SELECT CAST(sum(failed) AS BIGINT) AS failed FROM call_sums WHERE span > 4000000',
+    )
+    return Number(row?.failed) || undefined
+  })
+  t.equal(failed, 1, 'it counts in the sums of its day')
 })
 
 t.test('task: hides the key of its upstream in reasons and results', async t => {
