@@ -107,14 +107,15 @@ const schemaOf = (labels: readonly string[]) => ({
 })
 
 /** The JSON object in a text: models without structured output put it into a block of code. */
-const OBJECT = /\{[\s\S]*\}/
+const objectIn = (text: string): string =>
+  text.slice(Math.max(0, text.indexOf('{')), text.lastIndexOf('}') + 1)
 
 /** Throws unless the answer is a verdict. */
-const labelsIn = ({ choices }: Answer, known: readonly string[]): readonly string[] => {
+export const labelsIn = ({ choices }: Answer, known: readonly string[]): readonly string[] => {
   const { content = [], stop } = choices[0] ?? {}
   const text = content.map(each => (each.type === 'text' ? each.text : '')).join('')
-  const [json] = OBJECT.exec(text) ?? []
-  if (json === undefined)
+  const json = objectIn(text)
+  if (!json.startsWith('{'))
     throw new Error(`its answer has no JSON object (it ended with "${stop?.reason ?? 'nothing'}")`)
   let value: unknown
   try {

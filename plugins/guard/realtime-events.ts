@@ -9,6 +9,9 @@ const TEXTS: ReadonlySet<string> = new Set([
   'transcript',
   'instructions',
   'output',
+  // Of an item and of a response: a text in place of a list.
+  'content',
+  'input',
   // Of a transcription.
   'prompt',
 ])

@@ -9,6 +9,7 @@ import type { Part } from '../../../plugins/formats/hub/answer.ts'
 import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
 import { changeMatches, mapPromptText, replaceMatches } from '../../../plugins/formats/hub/text.ts'
 import guardPlugin from '../../../plugins/guard/index.ts'
+import { labelsIn } from '../../../plugins/guard/model-decision.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { fakeHost, type HostOptions } from '../../../program/exports/testing.ts'
 import { arrange, CLIENTS, ownCodec, textIn } from '../../helpers/formats/listening-gateway.ts'
@@ -397,4 +398,17 @@ t.test('guard: wrong options are problems', async t => {
   const host = hostWith('falcon\n\nproject x\n')
   for (const options of ['own', ['own'], 'own']) guardPlugin.setup(options, host)
   t.same(host.createdKeys, ['guard/own'], 'a list of words is compiled once for all routes')
+})
+
+t.test('guard: the verdict of a model is the JSON object in its text', async t => {
+  const read = (text: string) =>
+    labelsIn(
+      { choices: [{ content: [{ type: 'text', text }], stop: { reason: 'end' } }] } as never,
+      ['a'],
+    )
+  t.same(read('Sure: ```{"labels":["a"]}```'), ['a'])
+  // A search that is quadratic would take an hour.
+  for (const text of ['', 'no', '}{', 'a}', '{'.repeat(1_000_000)])
+    t.throws(() => read(text), /has no JSON object/, text.slice(0, 9))
+  t.throws(() => read('{"labels":}'), /is not JSON/)
 })

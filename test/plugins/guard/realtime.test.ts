@@ -191,6 +191,25 @@ t.test('realtime guard: variables and prompts of transcriptions are searched', a
   t.same(await send(event('ask bob@example.org')), event('ask [EMAIL_1]'))
 })
 
+t.test('realtime guard: contents and inputs that are texts are searched', async t => {
+  const { send, pass } = start({ own: { find: 'email', do: 'mask' } })
+  const item = (text: string) => ({
+    type: 'conversation.item.create',
+    item: { type: 'message', role: 'user', content: text },
+  })
+  t.same(await send(item('ask bob@example.org')), item('ask [EMAIL_1]'))
+  const response = (text: string) => ({
+    type: 'response.create',
+    response: { input: text },
+  })
+  t.same(await send(response('ask bob@example.org')), response('ask [EMAIL_1]'))
+  const done = (text: string) => ({
+    type: 'conversation.item.done',
+    item: { type: 'message', role: 'assistant', content: text },
+  })
+  t.same(pass('upstream', [done('ask bob@example.org')]), [done('ask [EMAIL_1]')])
+})
+
 t.test('realtime guard: texts above max_bytes are not sent to a webhook', async t => {
   let count = 0
   const pass = () => {
