@@ -5,7 +5,7 @@ import type { Json } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 
 /** An entry of `emails` or `members`. */
-type Item = Readonly<Record<string, string | boolean>>
+export type Item = Readonly<Record<string, string | boolean>>
 type Value = string | boolean | Readonly<Record<string, string>> | readonly Item[]
 /** A user or a group with canonical names. */
 export type Resource = Readonly<Record<string, Value>>

@@ -4,6 +4,7 @@ import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { type Attributes, itemsAt, type Resource, readValue, sameName } from './attributes.ts'
 import { fault } from './faults.ts'
+import { ItemList } from './item-list.ts'
 
 const CORE = String.raw`(?:urn:ietf:params:scim:schemas:core:2\.0:\w+:)?`
 const COMPARISON = String.raw`(\w+) +eq +("(?:[^"\\]|\\.)*"|true|false)`
@@ -62,6 +63,7 @@ const readPath = (text: string, attributes: Attributes): Path | undefined => {
   }
 }
 
+type WithPath<P> = Omit<Operation, 'path'> & { readonly path: P }
 interface Operation {
   readonly op: 'add' | 'replace' | 'remove'
   readonly path: string | undefined
@@ -84,32 +86,45 @@ const operationsIn = (body: Json): readonly Operation[] => {
   })
 }
 
+/** The lists that the operations of a body have changed so far, by attribute. */
+type Lists = Map<string, ItemList>
+
 /** The resource after the operations of a PATCH body. Throws SCIM_…. */
-export const patch = (resource: Resource, body: Json, attributes: Attributes): Resource =>
-  operationsIn(body).reduce((result, { op, path, value }) => {
-    if (path !== undefined) return change(result, { op, path, value }, attributes)
+export const patch = (resource: Resource, body: Json, attributes: Attributes): Resource => {
+  const lists: Lists = new Map()
+  const apply = (result: Resource, operation: WithPath<string>): Resource => {
+    const path = readPath(operation.path, attributes)
+    if (!path) return result
+    if (operation.op !== 'remove' && operation.value === undefined)
+      throw fault('SCIM_VALUE', [`The ${operation.op} of ${path.name} has no value`])
+    if (attributes[path.name]?.kind !== 'list')
+      return change(result, { ...operation, path }, attributes)
+    const list = lists.get(path.name) ?? new ItemList(itemsAt(result, path.name))
+    lists.set(path.name, list)
+    changeList(list, { ...operation, path }, attributes)
+    return result
+  }
+  const result = operationsIn(body).reduce((before, { op, path, value }) => {
+    if (path !== undefined) return apply(before, { op, path, value })
     if (op === 'remove') throw fault('SCIM_TARGET')
     if (!isFields(value)) throw fault('SCIM_VALUE', ['Without `path`, `value` must be an object'])
     return Object.entries(value).reduce(
-      (each, [name, inner]) => change(each, { op, path: name, value: inner }, attributes),
-      result,
+      (each, [name, inner]) => apply(each, { op, path: name, value: inner }),
+      before,
     )
   }, resource)
+  const changed = [...lists].map(([name, { items }]) => [name, items] as const)
+  return { ...result, ...Object.fromEntries(changed) }
+}
 
 const change = (
   resource: Resource,
-  { op, path: text, value }: Operation & { readonly path: string },
+  { op, path, value }: WithPath<Path>,
   attributes: Attributes,
 ): Resource => {
-  const path = readPath(text, attributes)
-  if (!path) return resource
   const { name } = path
   const { kind } = attributes[name] ?? {}
-  if (op !== 'remove' && value === undefined)
-    throw fault('SCIM_VALUE', [`The ${op} of ${name} has no value`])
   const isRemoval = op === 'remove' || value === null
-  if (kind === 'list')
-    return { ...resource, [name]: changeList(resource, { op, path, value }, attributes) }
   if (path.part !== undefined) {
     const { [path.part]: _, ...others } = objectAt(resource, name)
     const added = isRemoval ? {} : readValue(attributes, name, { [path.part]: value ?? null })
@@ -130,33 +145,33 @@ const objectAt = (resource: Resource, name: string): Readonly<Record<string, str
   (resource[name] ?? {}) as Readonly<Record<string, string>>
 
 const changeList = (
-  resource: Resource,
-  { op, path, value }: Omit<Operation, 'path'> & { readonly path: Path },
+  list: ItemList,
+  { op, path, value }: WithPath<Path>,
   attributes: Attributes,
-): ReturnType<typeof itemsAt> => {
+): void => {
   const { name, part, match } = path
-  const items = itemsAt(resource, name)
   const read = (raw: Json | undefined) =>
     readValue(attributes, name, raw ?? []) as ReturnType<typeof itemsAt>
   if (!match) {
-    if (op === 'replace') return read(value)
-    const values = new Set(read(value).map(each => each.value))
-    const others = items.filter(each => !values.has(each.value))
-    if (op === 'add') return [...others, ...read(value)]
-    // Without a value all items are removed.
-    return value === undefined || value === null ? [] : others
+    const items = read(value)
+    if (op === 'add') list.add(items)
+    // A removal without a value removes all items: `items` is empty.
+    else if (op === 'replace' || value === undefined || value === null) list.replaceAll(items)
+    else list.remove(items)
+    return
   }
-  const isMatch = (item: (typeof items)[number]): boolean =>
-    String(item[match.part] ?? '').toLowerCase() === match.value.toLowerCase()
-  if (op === 'remove' && part === undefined) return items.filter(each => !isMatch(each))
+  const { part: matched, value: text } = match
+  if (op === 'remove' && part === undefined) {
+    list.changeMatches(matched, text, () => undefined)
+    return
+  }
   const [added = {}] =
     op === 'remove' ? [] : read(part === undefined ? value : { [part]: value ?? null })
-  const next = items.map(item => {
-    if (!isMatch(item)) return item
+  const isFound = list.changeMatches(matched, text, item => {
     const { [part ?? '']: _, ...others } = item
     return { ...others, ...added }
   })
   // Entra ID sets the first work address so.
-  if (op === 'remove' || items.some(isMatch)) return next
-  return [...items, ...read({ [match.part]: match.value }).map(each => ({ ...each, ...added }))]
+  if (op !== 'remove' && !isFound)
+    list.append(read({ [matched]: text }).map(each => ({ ...each, ...added })))
 }

@@ -25,6 +25,39 @@ const user: Resource = {
 const apply = (operations: Json, resource: Resource = user, attributes: Attributes = USER) =>
   patch(resource, { schemas: [OP], Operations: operations }, attributes)
 
+t.test('SCIM patch: an operation reads only the members that it names', async t => {
+  let reads = 0
+  const counting = {
+    get value() {
+      reads++
+      return 'first'
+    },
+  }
+  const ids = Array.from({ length: 600 }, (_, index) => `${index}`)
+  const added = ids.map(value => ({ op: 'add', path: 'members', value: [{ value }] }))
+  const removed = ids.slice(0, 400).map(id => ({ op: 'remove', path: `members[value eq "${id}"]` }))
+  const group = { displayName: 'All', members: [counting] as never }
+  const { members } = apply([...added, ...removed], group, GROUP)
+  t.ok(reads < 5, `${reads} reads of another member`)
+  t.same(members, [{ value: 'first' }, ...ids.slice(400).map(value => ({ value }))])
+})
+
+t.test('SCIM patch: items keep their order, and values have no case', async t => {
+  const changed = apply([
+    { op: 'add', path: 'emails', value: [{ value: 'b@x.test', type: 'home' }] },
+    { op: 'replace', path: 'emails[type eq "WORK"].value', value: 'c@x.test' },
+    { op: 'add', path: 'emails', value: [{ value: 'd@x.test' }, { type: 'other' }] },
+    { op: 'remove', path: 'emails', value: [{ value: 'D@x.test' }] },
+    { op: 'replace', path: 'emails[value eq "B@x.test"].type', value: 'other' },
+  ])
+  t.same(changed.emails, [
+    { value: 'c@x.test', type: 'work', primary: true },
+    { value: 'b@x.test', type: 'other' },
+    { type: 'other' },
+  ])
+  t.same(apply([{ op: 'remove', path: 'emails' }]).emails, [])
+})
+
 t.test('SCIM patch: users as Entra ID changes them', async t => {
   const changed = apply([
     { op: 'Replace', path: 'emails[type eq "work"].value', value: 'new@x.test' },
