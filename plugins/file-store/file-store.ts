@@ -50,7 +50,7 @@ const openBlobs = (host: HostBase, settings: FileSettings): BlobStore => {
   if (store.startsWith('s3:')) {
     if (accessKey === '' || secretKey === '')
       throw new Error('settings.files.store is a bucket: set access_key and secret_key beside it')
-    return new S3Store(parseS3Address(store), { accessKey, secretKey })
+    return new S3Store(parseS3Address(store, 'settings.files.store'), { accessKey, secretKey })
   }
   const path = store.replace(/^file:/, '')
   if (path === '') return new DirectoryStore(host.folder('files'), minFree)

@@ -32,16 +32,19 @@ const TIMEOUT = 60_000
 /** ms that a multipart upload may take: S3 tells when it began, not when it was last touched. */
 const MAX_UPLOAD_TIME = 24 * 3_600_000
 
-/** Parses `s3://BUCKET/PREFIX?endpoint=URL&region=R`. Throws an error for people. */
-export const parseS3Address = (text: string): S3Address => {
+const S3_FORM = 's3://BUCKET/PREFIX?endpoint=URL&region=R'
+/** Parses `s3://BUCKET/PREFIX?endpoint=URL&region=R`. Throws an error for people.
+ *  `setting`: the name of the option that has the address. */
+export const parseS3Address = (text: string, setting: string): S3Address => {
+  if (!URL.canParse(text)) throw new Error(`${setting} must be ${S3_FORM}`)
   const { protocol, hostname, pathname, searchParams } = new URL(text)
   const unknown = [...searchParams.keys()].find(name => name !== 'endpoint' && name !== 'region')
   if (protocol !== 's3:' || hostname === '' || unknown !== undefined)
-    throw new Error(`settings.files.store must be s3://BUCKET/PREFIX?endpoint=URL&region=R`)
+    throw new Error(`${setting} must be ${S3_FORM}`)
   const region = searchParams.get('region') ?? DEFAULT_REGION
   const endpoint = searchParams.get('endpoint') ?? `https://s3.${region}.amazonaws.com`
   if (!URL.canParse(endpoint) || !/^https?:/.test(endpoint))
-    throw new Error('the endpoint of settings.files.store must be an http(s) URL')
+    throw new Error(`the endpoint of ${setting} must be an http(s) URL`)
   const prefix = pathname.replace(/^\/+|\/+$/g, '')
   return {
     bucket: `${endpoint.replace(/\/+$/, '')}/${hostname}`,

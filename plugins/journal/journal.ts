@@ -35,7 +35,10 @@ export const folderOf = (host: Pick<HostBase, 'folder'>, { to }: Section): strin
 /** Undefined: the journal is in a folder of this machine. */
 export const bucketOf = ({ to, access_key, secret_key }: Section): BlobStore | undefined =>
   to.startsWith(S3)
-    ? new S3Store(parseS3Address(to), { accessKey: access_key ?? '', secretKey: secret_key ?? '' })
+    ? new S3Store(parseS3Address(to, 'journal.to'), {
+        accessKey: access_key ?? '',
+        secretKey: secret_key ?? '',
+      })
     : undefined
 const S3 = 's3://'
 const writerOf = (host: HostBase, section: Section): RequestWriter | BucketWriter => {

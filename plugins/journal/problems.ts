@@ -1,6 +1,7 @@
 /** Problems of the section `journal:` that its schema cannot see. */
 import { isFields, routesIn } from '../../engine/kit.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
+import { parseS3Address } from '../file-store/s3-store.ts'
 
 export const checkSection = (document: Document, report: Report): void => {
   const { journal, pipeline, models } = document
@@ -42,8 +43,18 @@ const checkBucket = (
     report(['journal', 'to'], 'JOURNAL_OPTION', 'a bucket needs `access_key` and `secret_key`')
   if (!isBucket && (access_key ?? secret_key) !== undefined)
     report(['journal', 'to'], 'JOURNAL_OPTION', 'only a bucket (`s3://`) has keys')
-  if (isBucket && /^s3:\/\/[^?]*[\s{}]/.test(to))
-    report(['journal', 'to'], 'JOURNAL_OPTION', 'write it as s3://BUCKET/PREFIX?region=R')
+  const fault = isBucket ? faultOfBucket(to) : undefined
+  if (fault !== undefined) report(['journal', 'to'], 'JOURNAL_OPTION', fault)
+}
+/** Undefined: its address can be read. */
+const faultOfBucket = (to: string): string | undefined => {
+  if (/^s3:\/\/[^?]*[\s{}]/.test(to)) return 'write it as s3://BUCKET/PREFIX?region=R'
+  try {
+    parseS3Address(to, 'journal.to')
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 /** Names with `*` fit what comes later. */
 const checkNames = (

@@ -124,17 +124,20 @@ t.test('S3 store: a file that is gone, and wrong keys, are errors of the operato
 })
 
 t.test('S3 store: addresses', t => {
-  t.same(parseS3Address('s3://b'), {
+  t.same(parseS3Address('s3://b', 'settings.files.store'), {
     bucket: 'https://s3.us-east-1.amazonaws.com/b',
     prefix: '',
     region: 'us-east-1',
   })
-  t.same(parseS3Address('s3://b/x/y/?region=r&endpoint=http://10.0.0.1:9000/'), {
-    bucket: 'http://10.0.0.1:9000/b',
-    prefix: 'x/y/',
-    region: 'r',
-  })
+  t.same(
+    parseS3Address('s3://b/x/y/?region=r&endpoint=http://10.0.0.1:9000/', 'settings.files.store'),
+    {
+      bucket: 'http://10.0.0.1:9000/b',
+      prefix: 'x/y/',
+      region: 'r',
+    },
+  )
   for (const text of ['s3:///x', 's3://b?key=x', 's3://b?endpoint=ftp://x', 's3://b?endpoint=x'])
-    t.throws(() => parseS3Address(text), /settings\.files\.store/, text)
+    t.throws(() => parseS3Address(text, 'settings.files.store'), /settings\.files\.store/, text)
   t.end()
 })

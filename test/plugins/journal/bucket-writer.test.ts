@@ -12,7 +12,10 @@ import { startS3 } from '../files/s3-server.ts'
 const start = async (t: Test) => {
   const s3 = await startS3(t)
   const { store: to, access_key, secret_key } = s3.settings
-  const store = new S3Store(parseS3Address(to), { accessKey: access_key, secretKey: secret_key })
+  const store = new S3Store(parseS3Address(to, 'to'), {
+    accessKey: access_key,
+    secretKey: secret_key,
+  })
   const losses: Record<string, number> = {}
   const metrics = {
     count: (_: string, { reason = '' }: Readonly<Record<string, string>>, by = 1) => {
@@ -98,4 +101,13 @@ t.test('journal in a bucket: wrong options are problems', async t => {
   t.match(problemsOf({ to: 's3://logs' }), [/journal\.to JOURNAL_OPTION a bucket needs/])
   t.match(problemsOf({ to: 'file:journal', ...keys }), [/only a bucket/])
   t.match(problemsOf({ to: 's3://lo gs', ...keys }), [/write it as s3:/])
+  for (const to of ['s3://b/p?endpont=x', 's3:///p', 's3://b:x/p', 's3://'])
+    t.same(
+      problemsOf({ to, ...keys }),
+      ['journal.to JOURNAL_OPTION journal.to must be s3://BUCKET/PREFIX?endpoint=URL&region=R'],
+      to,
+    )
+  t.match(problemsOf({ to: 's3://b?endpoint=ftp://x', ...keys }), [
+    /^journal\.to JOURNAL_OPTION the endpoint of journal\.to must be an http\(s\) URL$/,
+  ])
 })
