@@ -94,14 +94,16 @@ export interface CountFacts {
   renameModel(body: Fields, model: string): Fields
   encodeCount(tokens: number): Fields
 }
-/** Where whole answers and events say why an answer ended. */
-export interface FinishFacts {
+export interface FinishMark {
   /** A member in quotes. */
   readonly mark: string
   /** From the mark on: its first group is the reason. */
   readonly value: RegExp
-  /** The reason of an answer that names none. */
-  readonly otherwise?: string
+}
+/** The place of the reason why an answer ended, in whole answers and events. */
+export interface FinishFacts extends FinishMark {
+  /** The place of the reason of an answer that has none there. */
+  readonly otherwise?: FinishMark
 }
 /** A member of answers that the gateway may replace. */
 export interface AnswerMember {

@@ -1,17 +1,19 @@
 /** Finds why the answers of a response ended, as its bytes pass: in the words of the client's
- *  format. Text of a model cannot be taken for it: quotes within a text are escaped. */
+ *  format. Texts cannot be taken for it, since their quotes are escaped; members of a call's arguments
+ *  can, and change telemetry only. */
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
-import type { FinishFacts } from '../formats/format.ts'
+import type { FinishFacts, FinishMark } from '../formats/format.ts'
 
 /** Bytes behind the mark that may hold the value. */
-const WINDOW = 96
+const WINDOW = 160
 /** Reasons of one response: it may have several answers. */
 const MOST = 8
 
 export class FinishReasons implements Filter {
   readonly #facts: FinishFacts
   readonly #reasons: string[] = []
+  #otherwise: string | undefined
   /** The end of the bytes so far, if a mark may be cut there. */
   #rest: Buffer = Buffer.alloc(0)
   #hasEnded = false
@@ -20,9 +22,8 @@ export class FinishReasons implements Filter {
   }
   /** Undefined: the response names none. */
   get reasons(): readonly string[] | undefined {
-    const { otherwise } = this.#facts
     if (this.#reasons.length > 0) return this.#reasons
-    return this.#hasEnded && otherwise !== undefined ? [otherwise] : undefined
+    return this.#hasEnded && this.#otherwise !== undefined ? [this.#otherwise] : undefined
   }
   write(chunk: Bytes, out: Out): void {
     this.#search(asBuffer(chunk))
@@ -40,19 +41,22 @@ export class FinishReasons implements Filter {
   #search(chunk: Buffer): void {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     const complete = Math.max(0, bytes.length - WINDOW)
+    this.#take(bytes, complete)
     // A mark that begins later may have its value in the next bytes.
-    const next = this.#take(bytes, complete)
-    this.#rest = Buffer.from(bytes.subarray(Math.max(next, complete)))
+    this.#rest = Buffer.from(bytes.subarray(complete))
   }
-  /** Takes the values of marks that begin before `end`. Returns where the next one may begin. */
-  #take(bytes: Buffer, end: number): number {
-    const { mark, value } = this.#facts
-    let next = 0
-    for (let at = bytes.indexOf(mark); at >= 0 && at < end; at = bytes.indexOf(mark, next)) {
-      next = at + mark.length
-      const [, reason] = value.exec(bytes.toString('latin1', at, at + WINDOW)) ?? []
-      if (reason !== undefined && this.#reasons.length < MOST) this.#reasons.push(reason)
-    }
-    return next
+  /** Takes the values of marks that begin before `end`. */
+  #take(bytes: Buffer, end: number): void {
+    const { otherwise } = this.#facts
+    for (const reason of valuesIn(bytes, end, this.#facts))
+      if (this.#reasons.length < MOST) this.#reasons.push(reason)
+    if (otherwise) for (const reason of valuesIn(bytes, end, otherwise)) this.#otherwise = reason
+  }
+}
+function* valuesIn(bytes: Buffer, end: number, { mark, value }: FinishMark): Generator<string> {
+  for (let at = bytes.indexOf(mark); at >= 0 && at < end; ) {
+    const [, reason] = value.exec(bytes.toString('latin1', at, at + WINDOW)) ?? []
+    if (reason !== undefined) yield reason
+    at = bytes.indexOf(mark, at + mark.length)
   }
 }

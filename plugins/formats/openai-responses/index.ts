@@ -74,7 +74,11 @@ export const openaiResponses = {
   finish: {
     mark: '"incomplete_details"',
     value: /^"incomplete_details"\s*:\s*\{\s*"reason"\s*:\s*"(\w+)"/,
-    otherwise: 'completed',
+    // The status of the response, not those of its items, once it has ended.
+    otherwise: {
+      mark: '"object"',
+      value: /^"object"\s*:\s*"response"[^{}[\]]*?"status"\s*:\s*"(completed|failed|cancelled)"/,
+    },
   },
   stream: {
     // Matches the whole response, which the first events and the last event of a stream hold.

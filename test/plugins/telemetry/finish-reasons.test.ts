@@ -72,3 +72,38 @@ t.test('finish reasons: several answers have several, a cut one has none', async
   const facts = formatOf('openai-responses').finish
   t.equal(facts && new FinishReasons(facts).reasons, undefined)
 })
+
+t.test(
+  'finish reasons: a response that has not completed is not reported as completed',
+  async t => {
+    const item = { type: 'web_search_call', status: 'completed' }
+    for (const [status, expected] of [
+      ['completed', ['completed']],
+      ['failed', ['failed']],
+      ['cancelled', ['cancelled']],
+      ['queued', undefined],
+      ['in_progress', undefined],
+    ] as const) {
+      const response = (now: string, output: readonly object[]) => ({
+        id: 'r',
+        object: 'response',
+        created_at: 1_741_476_777,
+        completed_at: 1_741_476_778,
+        status: now,
+        error: null,
+        incomplete_details: null,
+        output,
+      })
+      const whole = response(status, [item])
+      t.same(reasonsIn('openai-responses', [Buffer.from(JSON.stringify(whole))]), expected, status)
+      const pretty = Buffer.from(JSON.stringify(whole, undefined, 2))
+      t.same(reasonsIn('openai-responses', [pretty]), expected, `${status}, in lines`)
+      const events = [
+        { type: 'response.created', response: response('queued', []) },
+        { type: 'response.output_item.done', item },
+        { type: `response.${status}`, response: whole },
+      ].map(event => Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
+      t.same(reasonsIn('openai-responses', events), expected, `${status}, streamed`)
+    }
+  },
+)
