@@ -10,7 +10,7 @@ import { ensureAccount } from '../credentials/find.ts'
 import { addMember, FIND_MEMBER, requireMember } from '../credentials/members.ts'
 import { TOKEN_PREFIX } from '../credentials/secret.ts'
 import { addKey, FIND_ACCOUNT } from '../credentials/statements.ts'
-import type { Account } from '../slots.ts'
+import type { Account, MemberRole } from '../slots.ts'
 import type { Identity } from './claims.ts'
 import { fault } from './faults.ts'
 import type { Section } from './section.ts'
@@ -21,6 +21,9 @@ interface Creation extends Pick<Action, 'operation' | 'object' | 'after'> {
 }
 type Rules = Pick<Section, 'create' | 'operators'>
 type Host = Pick<HostBase, 'database' | 'section' | 'folder' | 'share'>
+
+/** The role of members that tokens without a role create. */
+const FIRST_ROLE: MemberRole = 'member'
 
 export class IdentityKeys {
   readonly #rules: Rules
@@ -72,7 +75,7 @@ export class IdentityKeys {
     const name = `jwt ${subject}`.slice(0, 64)
     const key = { account: account.id, member, name, secret }
     const list = [
-      // He may have been removed since he was found.
+      // The member may have been removed since the lookup.
       ...(member === undefined ? [] : [requireMember(member)]),
       ...addKey(key, await this.#host.database.now()),
     ]
@@ -101,7 +104,7 @@ export class IdentityKeys {
   }
   async #ensureMember(
     account: number,
-    { member, role = 'member', subject }: Identity,
+    { member, role = FIRST_ROLE, subject }: Identity,
   ): Promise<number | undefined> {
     if (member === undefined) return undefined
     const known = await this.#findMember(account, member)
