@@ -209,12 +209,12 @@ export interface KeyView {
   readonly limited: readonly string[]
 }
 
-/** A stored version. */
-/** Who asks for a reload. `command line`: a user of the operating system, as his command says. */
+/** The caller of a reload. `command line`: a user of the operating system, named by its command. */
 export interface ReloadCaller {
   readonly via: 'command line' | 'admin listener'
   readonly name: string
 }
+/** A stored version. */
 export interface VersionView {
   readonly version: number
   readonly hash: string

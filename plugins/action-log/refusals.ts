@@ -3,7 +3,8 @@ import type { Exchange, HostBase } from '../../engine/plugin.ts'
 import type { Action, Actor } from './action.ts'
 import { recordAction } from './record.ts'
 
-/** Refusals of unknown credentials that a process records in a minute: nobody can fill the log. */
+/** Refusals of unknown credentials that a process records in a minute, so that unknown callers
+ *  cannot fill the log. */
 const MOST = 30
 const MINUTE = 60_000
 

@@ -209,7 +209,7 @@ export const updateMember = (
   },
   ...forAll(TOUCH, id),
 ]
-/** His credentials end with him; his rows stay. Rejects with MEMBER_CHANGED. */
+/** The credentials of the member are revoked; the rows stay. Rejects with MEMBER_CHANGED. */
 export const removeMember = (
   { id, account, role, name }: Changed & Pick<Member, 'name'>,
   now: number,
@@ -227,7 +227,7 @@ interface Removed extends Omit<Changed, 'role'> {
   /** ms since 1970. */
   readonly removed: number
 }
-/** A removed member comes back with his number and his history. His credentials stay revoked, but
+/** A removed member comes back with its number and history. Its credentials stay revoked, but
  *  tokens of an identity provider make new ones. Rejects with MEMBER_CHANGED or MEMBER_EXISTS. */
 export const restoreMember = (
   { id, account, removed }: Removed,

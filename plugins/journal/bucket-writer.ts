@@ -22,7 +22,8 @@ const BATCH = 1024 * 1024
 const MAX_BUFFER = 8 * 1024 * 1024
 /** Bytes in the search for a record. */
 const LARGEST = 64 * 1024 * 1024
-const PAGE = 1_000
+/** Objects that a sweep and a search list, up to one page more. */
+const MAX_OBJECTS = 1_000_000
 
 export class BucketWriter {
   readonly #options: BucketWriterOptions
@@ -111,7 +112,7 @@ const blobsOf = async (store: BlobStore) => {
   const all = []
   for await (const page of store.pages()) {
     all.push(...page.filter(({ name }) => name.endsWith('.jsonl')))
-    if (all.length > PAGE * PAGE) break
+    if (all.length > MAX_OBJECTS) break
   }
   return all
 }

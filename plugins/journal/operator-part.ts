@@ -57,7 +57,7 @@ export const commands: Readonly<Record<string, Command>> = {
     subcommands: {
       ...subcommandsOf(journalOperations, offerToOperators),
       show: {
-        summary: 'Shows a call of the journal of this machine, as JSON.',
+        summary: 'Shows a call of the journal, as JSON.',
         example: 'tollgate journal show req_01a0fbb03e31c86bb0a76a4f90aa3fd4',
         arguments: 'ID',
         async run({ positionals: [id = ''] }, host) {

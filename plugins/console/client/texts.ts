@@ -1083,7 +1083,7 @@ const TEXTS = {
     '随后显示的链接可在 24 小时内登录控制台一次。',
   ],
   'team.role.help': [
-    'An owner may do everything; an admin all but what concerns owners; a member calls models and sees what is his; a viewer only reads.',
+    'An owner may do everything; an admin all but what concerns owners; a member calls models and sees only the own calls and keys; a viewer only reads.',
     '所有者可执行一切操作；管理员除所有者相关外均可；成员可调用模型并查看自己的内容；只读成员仅可查看。',
   ],
   'team.link.title': ['Sign-in link of {name}', '{name} 的登录链接'],
@@ -1103,7 +1103,7 @@ const TEXTS = {
   'team.removed': ['{name} was removed', '已移除 {name}'],
   'team.empty': ['No members yet', '暂无成员'],
   'team.empty.help': [
-    'Members share the balance of the account. Each has keys and a role of his own.',
+    'Members share the balance of the account. Each has its own keys and role.',
     '成员共享账户余额，各自拥有密钥和角色。',
   ],
   'team.you': ['you', '你'],
@@ -1124,7 +1124,7 @@ const TEXTS = {
   ],
   'team.no-keys': ['No keys', '暂无密钥'],
   'team.no-keys.help': [
-    'The member creates them at API keys, or an owner gives him one.',
+    'The member creates them at API keys, or an owner creates one for the member.',
     '成员可在“API 密钥”中创建，或由所有者分配。',
   ],
   'team.unknown': ['The team has no such member.', '团队中没有该成员。'],

@@ -1,6 +1,6 @@
 /** The plans of a configuration: finds the window of the plan that pays a call. */
 import { LRUCache } from 'lru-cache'
-import type { Host, Statement } from '../../../engine/plugin.ts'
+import type { Fault, Host, Statement } from '../../../engine/plugin.ts'
 import { openWindowAs, walletOfWindow } from '../budgets/open-window.ts'
 import { FOLLOW_INTERVAL } from '../budgets/row-follower.ts'
 import { WINDOW_USE } from '../budgets/tables.ts'
@@ -78,12 +78,12 @@ export class Plans {
       return row.paid
         ? this.#paid(account, plan, row, row.paid)
         : this.#assigned(account, plan, row, at)
-    if (row.isUnpaid) return withoutPlan(plan)
+    if (row.isUnpaid) return balanceOrRefuse(plan, planUnpaid)
     const { price } = plan
     if (!row.renews || !plan.renews || price === undefined || attempt === ATTEMPTS) return undefined
     const source = row.paid && { source: row.paid.wallet }
     return this.#renew({ account, plan, price, at, ...source }, row.until ?? 0).then(isDone =>
-      isDone ? this.#find(account, model, at, attempt + 1) : withoutRenewal(plan),
+      isDone ? this.#find(account, model, at, attempt + 1) : balanceOrRefuse(plan, renewalWaits),
     )
   }
   #assigned(
@@ -172,13 +172,10 @@ const rowBefore = (plan: Plan, account: number, start: number): PlanWindowRow | 
   return { ...rowOf(plan, account, before.start), wallet }
 }
 
-/** A call whose plan has ended, since nothing paid for its next window. */
-const withoutPlan = (plan: Plan): undefined => {
-  if (plan.after === 'refuse') throw planUnpaid(plan)
-}
-/** A call whose plan cannot pay for its next window yet, since other calls hold the money. */
-const withoutRenewal = (plan: Plan): undefined => {
-  if (plan.after === 'refuse') throw renewalWaits(plan)
+/** A call whose plan does not pay for it: the balance pays, unless the plan has `after: refuse`.
+ *  Throws `error`. */
+const balanceOrRefuse = (plan: Plan, error: (plan: Plan) => Fault): undefined => {
+  if (plan.after === 'refuse') throw error(plan)
 }
 
 /** Gives an account a plan from `since`, ms since 1970, with its first window. `expected`: as of

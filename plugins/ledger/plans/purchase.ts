@@ -155,7 +155,7 @@ const endUnpaid = ({ plan, price, account }: Order, until: number): readonly Sta
     sql: END_UNPAID,
     values: [account, plan.name, until, walletOf.account(account), price],
     rows: 1,
-    otherwise: 'PLAN_COVERED',
+    otherwise: 'BALANCE_SUFFICES',
   },
 ]
 
@@ -191,7 +191,7 @@ export const renewPlan = async (
       await write(endUnpaid(order, until))
       return true
     } catch (error) {
-      if (!isCode(error, 'PLAN_COVERED')) throw error
+      if (!isCode(error, 'BALANCE_SUFFICES')) throw error
     }
     if (--remainingAttempts === 0) return false
     await pause(PAYMENT_PAUSE)

@@ -1,4 +1,4 @@
-/** A member of the team: role, spend by model, keys and budgets. Everyone has a page of his own;
+/** A member of the team: role, spend by model, keys and budgets. Each member has a page;
  *  owners, admins and viewers see those of all. */
 import type { MemberView, OwnKey, UsageSum } from '../../../views.ts'
 import { formatMoney, formatNumber, formatTime, monthStart } from '../format.ts'
