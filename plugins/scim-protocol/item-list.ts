@@ -1,5 +1,5 @@
-/** The items of an attribute while a PATCH changes them, by their `value` without case: one body may
- *  have many operations on many members. */
+/** The items of an attribute while a PATCH changes them, by their `value` without case: one body
+ *  may have many operations on many members. */
 import type { Item } from './attributes.ts'
 
 const keyOf = (value: Item[string] | undefined): string => String(value ?? '').toLowerCase()
@@ -35,8 +35,8 @@ export class ItemList {
   remove(items: readonly Item[]): void {
     for (const item of items) this.#items.delete(keyOf(item.value))
   }
-  /** Changes those whose `part` has the value, without case; false: there are none. `next`: the item
-   *  that follows; undefined removes it. */
+  /** Changes those whose `part` has the value, without case; false: there are none. `next`: the
+   *  item that follows; undefined removes it. */
   changeMatches(part: string, value: string, next: (item: Item) => Item | undefined): boolean {
     const text = keyOf(value)
     let [isFound, isMoved] = [false, false]

@@ -1,6 +1,6 @@
 /** Finds why the answers of a response ended, as its bytes pass: in the words of the client's
- *  format. Texts cannot be taken for it, since their quotes are escaped; members of a call's arguments
- *  can, and change telemetry only. */
+ *  format. Texts cannot be taken for it, since their quotes are escaped; members of a call's
+ *  arguments can, and change telemetry only. */
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import type { FinishFacts, FinishMark } from '../formats/format.ts'
