@@ -55,6 +55,9 @@ export const addUpload = (upload: UploadRow): Statement => ({
   ],
   rows: 1,
 })
+const WITHDRAW = sql('withdraw upload', 'DELETE FROM uploads WHERE id = ?')
+/** For a client that was told that its upload was not created. */
+export const withdrawUpload = (id: string): Statement => ({ sql: WITHDRAW, values: [id] })
 const END = sql(
   'end upload',
   "UPDATE uploads SET state = ?, file = ? WHERE id = ? AND state = 'pending'",

@@ -11,6 +11,7 @@ import {
   makeUploadId,
   reopenUpload,
   type UploadRow,
+  withdrawUpload,
 } from '../file-store/upload-rows.ts'
 import type { Fields } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
@@ -52,6 +53,7 @@ const create: View = async (exchange, host) => {
     created,
     expires: created + LIFETIME,
   }
+  Undo.of(exchange).add({ undo: [withdrawUpload(upload.id)] })
   exchange.writes.add(addUpload(upload))
   exchange.answer(200, uploadView(upload))
 }
