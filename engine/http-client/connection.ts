@@ -18,6 +18,8 @@ export interface ResponseHandler extends ResponseParts {
 /** The connection of one request, as its handler uses it. */
 export interface ResponseConnection {
   readonly paused: boolean
+  /** Whether the request was not written whole: the upstream cannot have all of it. */
+  readonly isRequestCut?: boolean
   pause(): void
   resume(): void
   /** Ends the request. Its handler is not called any more. */
@@ -38,7 +40,7 @@ export class Connection implements ResponseConnection {
   readonly #parser = new ResponseParser()
   #socket: Socket | undefined
   #handler: ResponseHandler | undefined
-  /** A streamed body is still being sent. */
+  /** A streamed body, or one of many bytes, is still being sent. */
   #sending = false
   paused = false
   #closed = false
@@ -49,6 +51,9 @@ export class Connection implements ResponseConnection {
   /** How long the upstream says that it keeps an idle connection, ms. */
   get keepAliveMs(): number | undefined {
     return this.#parser.keepAliveMs
+  }
+  get isRequestCut(): boolean {
+    return this.#sending
   }
   attach(socket: Socket): void {
     // Bytes may have closed the connection before its socket was handed over.
@@ -69,8 +74,11 @@ export class Connection implements ResponseConnection {
       socket.write(text + asBuffer(body).toString('latin1'), 'latin1')
     else {
       socket.cork()
+      this.#sending = true
       socket.write(text, 'latin1')
-      socket.write(body)
+      socket.write(body, error => {
+        if (!error) this.#sending = false
+      })
       socket.uncork()
     }
   }

@@ -28,6 +28,7 @@ export const targetFault = errors({
     { retryable: true, headers: { 'retry-after': '1' } },
   ],
   TARGET_BROKE: [502, 'The upstream %s broke off before it answered.'],
+  TARGET_CLOSED: [502, 'The upstream %s closed the connection before it had the whole request.'],
   TARGET_CUT: [502, 'The upstream %s broke off in the middle of its answer.'],
   TARGET_TIMEOUT: [504, 'The upstream %s did not answer within %d ms.'],
   TARGET_STALLED: [504, 'The upstream %s fell silent for %d ms in the middle of its answer.'],
@@ -228,7 +229,8 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
     if (this.#hasHead) return targetFault('TARGET_CUT', [upstream], { cause })
     // Without a connection nothing was sent: the one case in which any request may be sent again.
     if (!this.#connection) return targetFault('TARGET_UNREACHABLE', [upstream], { cause })
-    return targetFault('TARGET_BROKE', [upstream], { cause, retryable: idempotent })
+    const code = this.#connection.isRequestCut ? 'TARGET_CLOSED' : 'TARGET_BROKE'
+    return targetFault(code, [upstream], { cause, retryable: idempotent })
   }
 }
 /** The fault of a body that the client did not finish, or that a stage refused. */

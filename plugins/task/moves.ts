@@ -15,6 +15,7 @@ import { type Copy, TASK_ERRORS, type Task, type TaskError, UNKNOWN_ERROR } from
 import {
   errorOf,
   finishedResults,
+  hasError,
   holdsResult,
   idIn,
   isRefusal,
@@ -27,9 +28,11 @@ import {
 import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 import { usageAtEnd } from './usage.ts'
 
-/** Faults after which the upstream surely did nothing: nothing was sent, or a limit refused it. */
+/** Faults after which the upstream surely did nothing: it did not get the whole request, or a limit
+ *  refused it. */
 export const NOT_SENT: ReadonlySet<string> = new Set([
   'TARGET_UNREACHABLE',
+  'TARGET_CLOSED',
   'TARGET_BUSY',
   'UPSTREAM_LIMITED',
 ])
@@ -147,7 +150,8 @@ export class Mover {
     rule: TaskRule,
     ids: Pick<Move, 'upstreamId'> = {},
   ): Promise<void> {
-    if (rule.poll.needsResult && !holdsResult(results, rule)) return this.#failEmpty(ids)
+    if (rule.poll.needsResult && !holdsResult(results, rule))
+      return this.#failEmpty(answer, rule, ids)
     const reported = reportedUsage(answer, rule, this.task.reported)
     const more = { ...ids, ...(reported && { reported }) }
     if (!rule.copies || sourcesIn(results).length === 0) return this.finish({ ...more, results })
@@ -155,12 +159,15 @@ export class Mover {
     return this.move({ ...more, state, results, failures: 0, copyDue: Date.now() })
   }
   /** The upstream has made nothing that the customer could use. */
-  #failEmpty(ids: Pick<Move, 'upstreamId'>): Promise<void> {
+  #failEmpty(
+    { json }: UpstreamAnswer,
+    rule: TaskRule,
+    ids: Pick<Move, 'upstreamId'>,
+  ): Promise<void> {
     if (this.task.state === 'failed') return this.endLatePolls()
-    const error = {
-      code: TASK_ERRORS.internal,
-      message: 'the upstream finished the task without a result',
-    }
+    const error = hasError(json, rule)
+      ? errorOf(json, rule)
+      : { code: TASK_ERRORS.internal, message: 'the upstream finished the task without a result' }
     return this.#end('failed', { ...ids, error })
   }
   /** Records the copy of one file, together with its row; this process goes on with the others. */

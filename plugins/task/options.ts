@@ -60,12 +60,15 @@ const dialect = required(
   }),
 )
 const SUBMIT = {
-  path: text('Path at the upstream, if not the path of the request.', {
-    pattern: '^/',
-    examples: ['/v1/videos'],
-  }),
+  path: text(
+    'Path at the upstream, if not the path of the request; `{model}` is its name of the model.',
+    {
+      pattern: '^/',
+      examples: ['/v1/videos'],
+    },
+  ),
   body: map(
-    'The body at the upstream, if not the request: its members, and the places of their values in the request.',
+    'The body at the upstream, if not the request: its members, or the places of inner ones such as /instances/0/prompt, and the places of their values in the request.',
     anyOf(
       'A place, or a list of places that makes a list of the values that are there.',
       [

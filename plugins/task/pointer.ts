@@ -6,12 +6,17 @@ export const POINTER = '^(?:/(?:[^~/]|~[01])*)*$'
 export const HEADER = 'header:'
 export const ID_PLACE = `${POINTER}|^${HEADER}[A-Za-z][A-Za-z0-9-]*$`
 
-/** A copy with a value at this place; missing objects on the way are made. */
+/** A copy with a value at this place; missing objects on the way are made, and for the key 0
+ *  lists. */
 export const withPointer = (json: Json | undefined, pointer: string, value: Json): Json => {
   const [key, ...rest] = pointer.split('/').slice(1).map(unescapePart)
   if (key === undefined) return value
-  const members = isObject(json) ? json : {}
   const inner = rest.map(part => `/${escapePart(part)}`).join('')
+  if (key === '0' && (json === undefined || Array.isArray(json))) {
+    const [first, ...others] = (json ?? []) as readonly Json[]
+    return [withPointer(first, inner, value), ...others]
+  }
+  const members = isObject(json) ? json : {}
   return { ...members, [key]: withPointer(members[key], inner, value) }
 }
 const isObject = (json: Json | undefined): json is { readonly [name: string]: Json } =>
@@ -30,17 +35,19 @@ export const readPointer = (json: Json | undefined, pointer: string): Json | und
   return value
 }
 
-/** Name of a member -> where its value is; a list of places makes a list of values. */
+/** Name of a member, or the place of an inner one -> where its value is; a list of places makes a
+ *  list of values. */
 export type MemberPlaces = Readonly<Record<string, string | readonly string[]>>
 /** An object of the values at these places. A member without a value is left out, and so is a list
  *  without values. */
 export const membersAt = (json: Json, places: MemberPlaces): { readonly [name: string]: Json } => {
-  const members: Record<string, Json> = {}
+  let members: Json = {}
   for (const [name, place] of Object.entries(places)) {
     const value = typeof place === 'string' ? readPointer(json, place) : listAt(json, place)
-    if (value !== undefined) members[name] = value
+    const target = name.startsWith('/') ? name : `/${escapePart(name)}`
+    if (value !== undefined) members = withPointer(members, target, value)
   }
-  return members
+  return members as { readonly [name: string]: Json }
 }
 const listAt = (json: Json, places: readonly string[]): readonly Json[] | undefined => {
   const list = places.flatMap(place => readPointer(json, place) ?? [])

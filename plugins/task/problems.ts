@@ -11,7 +11,11 @@ interface RouteEntry {
     readonly call?: object
     readonly upstreams?: readonly string[]
     readonly results?: string
-    readonly submit?: { readonly callback?: string }
+    readonly submit?: {
+      readonly callback?: string
+      readonly path?: string
+      readonly with?: { readonly [member: string]: { readonly path?: string } }
+    }
     readonly find?: { readonly path?: string }
     readonly poll?: { readonly path?: string; readonly results_path?: string }
     readonly cancel?: { readonly path?: string }
@@ -38,6 +42,7 @@ export const checkRoutes = (document: Document, report: Report): void => {
       report(where, 'UNKNOWN_UPSTREAM', message, suggestion)
     }
     checkPaths(task ?? {}, ['routes', index, 'task'], report)
+    checkSubmitPaths(task ?? {}, ['routes', index, 'task'], report)
     if (task?.submit?.callback !== undefined && !takesNotices(document.routes))
       report(
         ['routes', index, 'task', 'submit', 'callback'],
@@ -48,6 +53,23 @@ export const checkRoutes = (document: Document, report: Report): void => {
     const message =
       'no route serves the copies: add { path: GET /files/{name}, auth: none, files: signed }'
     report(['routes', index, 'task', 'results'], 'RESULTS_UNSERVED', message)
+  }
+}
+
+/** Only the model is known before the submit. */
+const checkSubmitPaths = (
+  { submit }: NonNullable<RouteEntry['task']>,
+  where: readonly (string | number)[],
+  report: Report,
+): void => {
+  const others = Object.entries(submit?.with ?? {}).map(
+    ([member, { path }]) => [['submit', 'with', member, 'path'], path] as const,
+  )
+  for (const [place, path] of [[['submit', 'path'], submit?.path] as const, ...others]) {
+    const wrong = path?.match(/\{[^}]*\}/g)?.find(each => each !== '{model}')
+    if (wrong === undefined) continue
+    const message = `this path has the placeholder ${wrong}; only {model} is replaced in it`
+    report([...where, ...place], 'TASK_PATH', message, '{model}')
   }
 }
 

@@ -137,6 +137,11 @@ export const finishedResults = (
 /** Characters of an error's code and text that are kept. */
 const [CODE_LIMIT, TEXT_LIMIT] = [200, 4_000]
 
+/** Whether the answer has an error where the route says. */
+export const hasError = (json: Json | undefined, { poll }: Pick<TaskRule, 'poll'>): boolean =>
+  [poll.error.code, poll.error.message].some(
+    place => place !== undefined && textAt(json, place) !== undefined,
+  )
 export const errorOf = (json: Json | undefined, { poll }: TaskRule): TaskError => {
   const { code = '/reason', message = '/message' } = poll.error
   const upstreamCode = textIn(json, code, '/reason', '/error/code', '/description')

@@ -52,6 +52,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [5, 'errors inside a 200 have more names than error: parts of keys are removed there, too'],
   [10, 'answers of 1 KiB are searched for every part of a key, whatever their members: 1 us'],
   [17, 'a copy of a request goes only to a target that the rules of the request permit'],
+  [10, 'a submit is repeated whose connection broke before it was written whole'],
   [40, 'headers of every reply are searched for encoded credentials, in 0.5 us'],
   [2, 'an attempt without content is made once more with another key before the next target'],
   [33, 'an answer in an unknown coding is a failed attempt while another target is left'],

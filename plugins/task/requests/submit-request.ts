@@ -32,7 +32,7 @@ export const submitRequest = (
   const members = rule.body ? membersAt(request, rule.body) : request
   const named = 'model' in members && target.name !== undefined
   return {
-    path: rule.path ?? path,
+    path: rule.path?.replaceAll('{model}', encodeURIComponent(target.name ?? '')) ?? path,
     members: named ? { ...members, model: target.name ?? '' } : members,
   }
 }

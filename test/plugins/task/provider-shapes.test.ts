@@ -1,5 +1,5 @@
-/** Upstreams with the task shapes of Kling, Runway, Luma and Suno, by YAML alone, for clients of
- *  /v1/videos: create, poll, result, failure and price. The YAML is that of docs/tasks.md. */
+/** Upstreams with the task shapes of Kling, Runway, Luma, Suno and Veo, by YAML alone, for clients
+ *  of /v1/videos: create, poll, result, failure and price. The YAML is that of docs/tasks.md. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -17,6 +17,8 @@ const URL_OF_CLIP = 'https://files.example/clip.mp4'
 interface Provider {
   readonly create: Json
   readonly submit: string
+  /** The body of the submit, if it is not flat. */
+  readonly body?: Json
   readonly poll: string
   readonly success: Json
   /** The upstream finished, and made nothing. */
@@ -28,6 +30,14 @@ interface Provider {
 const kling = (members: object) => ({ code: 0, data: { task_id: 'up-1', ...members } }) as Json
 const suno = (members: object) =>
   ({ code: 'success', data: { task_id: 'up-1', ...members } }) as Json
+const veo = (members: object) => ({ name: 'models/viduclip/operations/up-1', ...members }) as Json
+/** As the documentation says: the seconds as a number. */
+const CLIP = {
+  to: 'vd/viduclip',
+  price: { seconds: 0.025 },
+  max_calls: { seconds: 16 },
+  defaults: { '*': { duration: { by: 'seconds', value: { 4: 4, 6: 6, default: 8 } } } },
+}
 const PROVIDERS: Readonly<Record<string, Provider>> = {
   kling: {
     submit: '/v1/videos/text2video',
@@ -68,6 +78,21 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     empty: suno({ status: 'SUCCESS', data: [{ id: 'x', status: 'SUCCESS', audio_url: '' }] }),
     failure: suno({ status: 'FAILURE', fail_reason: 'no people' }),
   },
+  veo: {
+    submit: '/v1beta/models/viduclip:predictLongRunning',
+    body: { instances: [{ prompt: 'a cat' }], parameters: { durationSeconds: 4 } },
+    create: veo({}),
+    poll: '/v1beta/models/viduclip/operations/up-1',
+    success: veo({
+      done: true,
+      response: { generateVideoResponse: { generatedSamples: [{ video: { uri: URL_OF_CLIP } }] } },
+    }),
+    empty: veo({ done: true, response: { generateVideoResponse: { raiMediaFilteredCount: 1 } } }),
+    failure: veo({
+      done: true,
+      error: { code: 3, status: 'INVALID_ARGUMENT', message: 'no people' },
+    }),
+  },
 }
 
 for (const [name, provider] of Object.entries(PROVIDERS))
@@ -82,7 +107,7 @@ for (const [name, provider] of Object.entries(PROVIDERS))
         errors: 'openai',
       },
     ]
-    const gateway = await startTasks(t, 'sqlite', {}, {}, routes)
+    const gateway = await startTasks(t, 'sqlite', {}, {}, routes, { clip: CLIP })
     let answer = provider.success
     gateway.here.script = ({ method }) => ({ json: method === 'POST' ? provider.create : answer })
     const call = async (method: string, path: string, body?: object) => {
@@ -126,6 +151,7 @@ for (const [name, provider] of Object.entries(PROVIDERS))
     const [submit, ...polls] = gateway.requests
     t.equal(submit?.path, provider.submit)
     t.match(polls[0], { method: 'GET', path: provider.poll })
-    t.ok(Object.values(submit?.body ?? {}).includes('a cat'))
+    if (provider.body !== undefined) t.same(submit?.body, provider.body)
+    t.match(JSON.stringify(submit?.body), '"a cat"')
     t.same(await gateway.findings(), [])
   })

@@ -258,6 +258,7 @@ for (const [title, absent, submits] of [
 t.test('tasks: tollgate check reports paths that do not name the task', async t => {
   const problems: string[] = []
   const paths = {
+    submit: { id: '/id', path: '/{model}:run', with: { image: { path: '/{modle}:run' } } },
     find: { path: 'GET /tasks?client={id}', id: '/id' },
     poll: { path: 'GET /tasks', results_path: 'GET /tasks/{job}' },
     cancel: { path: 'POST /tasks/{id}/cancel' },
@@ -270,6 +271,7 @@ t.test('tasks: tollgate check reports paths that do not name the task', async t 
     'find.path TASK_PATH this path has the placeholder {id}; write {task} where the id of the task is',
     'poll.path TASK_PATH this path names no task; write {id} or {task} where the id of the task is',
     'poll.results_path TASK_PATH this path has the placeholder {job}; write {id} or {task} where the id of the task is',
+    'submit.with.image.path TASK_PATH this path has the placeholder {modle}; only {model} is replaced in it',
   ])
 })
 

@@ -108,8 +108,16 @@ export const startTasks = async (
   const folder = temporaryFolder(t)
   const database = await store.open()
   const requests: UpstreamRequest[] = []
-  const here = { script: statesOf('queueing', 'processing', 'success') as Script }
+  const here = {
+    script: statesOf('queueing', 'processing', 'success') as Script,
+    /** Connections that break before the body of their request is read. */
+    earlyCuts: 0,
+  }
   const url = await startHttpUpstream(t, (request, response) => {
+    if (here.earlyCuts > 0) {
+      here.earlyCuts--
+      return void response.destroy()
+    }
     const chunks: Buffer[] = []
     request.on('data', chunk => chunks.push(chunk))
     request.on('end', async () => {

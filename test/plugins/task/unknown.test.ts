@@ -43,6 +43,17 @@ for (const engine of ENGINES) {
     t.same(await gateway.findings(), [])
   })
 
+  t.test(`submit on ${engine}: one that broke before it was written whole is repeated`, async t => {
+    const gateway = await startTasks(t, engine)
+    gateway.here.earlyCuts = 2
+    const { json } = await gateway.create({ prompt: 'a cat '.repeat(1_000_000) })
+    await gateway.reach(String(json.task_id), 'success')
+    t.equal(gateway.here.earlyCuts, 0)
+    t.equal(gateway.requests.filter(({ method }) => method === 'POST').length, 1)
+    t.equal(await gateway.spent(), PRICE)
+    t.same(await gateway.findings(), [])
+  })
+
   t.test(`unknown task on ${engine}: its customer cancels it at once`, async t => {
     const gateway = await startTasks(t, engine)
     gateway.here.script = () => ({ status: 502 })
