@@ -573,7 +573,7 @@ export type PaymentRow = {
   readonly account: string
   readonly reference: string
   readonly amount: string
-  /** The plan that it paid for; null: it is credit. */
+  /** The plan that this report gave; null: it is credit, or was reported before. */
   readonly plan: string | null
   /** It had been credited before. */
   readonly repeated: boolean

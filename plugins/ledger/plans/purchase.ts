@@ -225,5 +225,11 @@ const orderOf = (
   const plan = plans.get(String(name))
   return plan?.price === undefined || !plan.renews
     ? undefined
-    : { plan, price: plan.price, account: Number(account), at, source: Number(paid) }
+    : {
+        plan,
+        price: plan.price,
+        account: Number(account),
+        at,
+        ...(paid !== null && { source: Number(paid) }),
+      }
 }

@@ -48,6 +48,26 @@ export const assignPlan = (
         },
   ]
 }
+const EXTEND = sql(
+  'extend',
+  `UPDATE account_plans SET until = ?, paid = NULL, unpaid = 0, change = ${NUMBER}
+   WHERE account = ? AND plan IS NOT NULL AND change = ?`,
+)
+/** Moves the end of the plan that the account has, whose windows and renewal stay. `until`: ms since
+ *  1970; undefined: without an end. `expected`: as of `cancelPlan`. Rejects with PLAN_CHANGED. */
+export const extendPlan = (
+  account: number,
+  until: number | undefined,
+  expected: number,
+): readonly Statement[] => [
+  COUNT_CHANGE,
+  {
+    sql: EXTEND,
+    values: [until ?? null, account, expected],
+    rows: 1,
+    otherwise: 'PLAN_CHANGED',
+  },
+]
 /** `expected`: the change of its row as it was read. Rejects with PLAN_CHANGED. */
 export const cancelPlan = (account: number, expected: number): readonly Statement[] => [
   COUNT_CHANGE,

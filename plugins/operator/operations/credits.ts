@@ -1,11 +1,12 @@
 /** Operations on credits: payments that are credited by their reference, and the list of them. */
 import { textOf } from '../../../engine/cli/kit.ts'
 import { integer, object, required, text } from '../../../engine/config/shape.ts'
+import { isCode } from '../../../engine/kit.ts'
 import type { HostBase, Row } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { expiryOf, noteOf } from '../../credentials/input.ts'
-import { creditPayment, isKnownPayment } from '../../ledger/payments/payments.ts'
+import { creditPayment, isKnownPayment, type Payment } from '../../ledger/payments/payments.ts'
 import { CREDITS_OF, nanosOf } from '../../ledger/statements.ts'
 import { boolean, list as listOf, nullable, object as row, text as word } from '../../shapes.ts'
 import type { CreditRow, PaymentRow } from '../../views.ts'
@@ -13,9 +14,9 @@ import { accountRowById } from '../accounts.ts'
 import { ACCOUNT, amount, LIMIT, NOTE, noteBy } from '../arguments.ts'
 import { CREDIT_COLUMNS, MONEY } from '../columns.ts'
 import { fault } from '../faults.ts'
-import { type Operation, operation, runOperation } from '../operation.ts'
+import { type Context, type Operation, operation, runOperation } from '../operation.ts'
 import { isoTime, singleRow } from '../rows.ts'
-import { PAID_PLAN, planOfPayment } from './plans/grants.ts'
+import { PAID_PLAN, type PlanPayment, planOfPayment } from './plans/grants.ts'
 
 const REFERENCE = required(
   text('What the payer calls the payment; a payment is credited once.', {
@@ -85,24 +86,44 @@ const pay = operation({
       reference,
       note: noteBy(context, note || reference),
     }
-    const units = printMoney(nanos)
-    const until = expires ?? undefined
-    const order = { account: account.id, amount: nanos, until, note: reference }
-    const isNew = plan !== undefined && !(await isKnownPayment(store, reference))
-    const granted = isNew ? await planOfPayment(context, { ...order, plan }) : []
-    const change = {
-      object: `account ${account.id}`,
-      before: null,
-      after: { credited: units, reference, ...(plan !== undefined && { plan }) },
-    }
-    const repeated = await creditPayment(store, payment, statements =>
-      store.change([...statements, ...granted], change),
-    )
+    const credit = { account: account.id, amount: nanos, note: reference }
+    const order = plan === undefined ? undefined : { ...credit, plan, until: expires ?? undefined }
+    const { repeated, given } = await payOnce(context, payment, order)
     const { balance } = await accountRowById(store, account.id)
-    const paid = { account: account.name, reference, amount: units, plan: plan ?? null }
-    return { data: { ...paid, repeated, balance } satisfies PaymentRow }
+    const paid = { account: account.name, reference, amount: printMoney(nanos) }
+    return { data: { ...paid, plan: given, repeated, balance } satisfies PaymentRow }
   },
 })
+/** How often the plan of the account is read again after another change. */
+const ATTEMPTS = 3
+/** `given`: the plan that this report gave; null: the money is credit, or was credited before.
+ *  Throws PLAN_CHANGED. */
+const payOnce = async (
+  context: Context,
+  payment: Payment,
+  order: PlanPayment | undefined,
+): Promise<{ readonly repeated: boolean; readonly given: string | null }> => {
+  const { store } = context
+  const { account, amount: nanos, reference } = payment
+  for (let remainingAttempts = ATTEMPTS; ; ) {
+    const isNew = order && !(await isKnownPayment(store, reference))
+    const paid = isNew ? await planOfPayment(context, order) : undefined
+    const change = {
+      object: `account ${account}`,
+      before: paid?.before ?? null,
+      after: { credited: printMoney(nanos), reference, ...paid?.after },
+    }
+    try {
+      const repeated = await creditPayment(store, payment, list =>
+        store.change([...list, ...(paid?.list ?? [])], change),
+      )
+      return { repeated, given: repeated ? null : (paid?.after.plan ?? null) }
+    } catch (error) {
+      if (!isCode(error, 'PLAN_CHANGED')) throw error
+      if (--remainingAttempts === 0) throw fault('PLAN_CHANGED')
+    }
+  }
+}
 
 const USUAL = 100
 const list = operation({
@@ -150,7 +171,8 @@ export const creditOperations: readonly Operation[] = [pay, list]
 
 /** For plugins that receive payments: credits each reference once. `amount`: units of the currency
  *  as a decimal text; `account`: its name or number; `plan`: what it pays for, until `expires`, ISO
- *  8601, or the end of its window. Throws ACCOUNT_UNKNOWN, or PAYMENT_DIFFERS for
+ *  8601, or the end of its window. The answer has the plan that this report gave; null: the money
+ *  is credit, or the payment was reported before. Throws ACCOUNT_UNKNOWN, or PAYMENT_DIFFERS for
  *  a reference that was credited with another account or amount. */
 export const creditOnce = async (
   host: HostBase,

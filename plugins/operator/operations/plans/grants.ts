@@ -1,15 +1,17 @@
 /** Plans that codes and payments give to an account, in the transaction that uses them up. */
 import { amountIn, DURATIONS } from '../../../../engine/kit.ts'
-import type { Statement } from '../../../../engine/plugin.ts'
+import type { Row, Statement } from '../../../../engine/plugin.ts'
 import { windowOf } from '../../../ledger/budgets/window.ts'
 import { beginPlan } from '../../../ledger/plans/plans.ts'
-import { findPlan } from '../../../ledger/plans/rows.ts'
+import { extendPlan, findPlan } from '../../../ledger/plans/rows.ts'
+import { plansIn } from '../../../ledger/plans/section.ts'
 import { addCredit } from '../../../ledger/statements.ts'
 import { ANY_PLAN } from '../../arguments.ts'
 import { fault } from '../../faults.ts'
 import { EXPIRES } from '../../key-settings.ts'
 import type { Context } from '../../operation.ts'
-import { isActive, planNamed } from './view.ts'
+import { isoTime } from '../../rows.ts'
+import { factsOf, isOwned, type PlanFacts, planNamed } from './view.ts'
 
 /** An account without a plan gets it; one that has it with an end has it for longer. Throws
  *  PLAN_OWNED or PLAN_UNKNOWN; the list rejects with PLAN_CHANGED. `lasts`: 30d; undefined: without
@@ -22,18 +24,20 @@ export const planOfCode = async (
 ): Promise<readonly Statement[]> => {
   const plan = planNamed(host, name)
   const stored = await findPlan(store, account)
-  const owned = stored && (isActive(stored, now) || Number(stored.renews) === 1)
+  const owned = stored && isOwned(stored, now)
   const canExtend = owned && stored.plan === name && stored.paid === null && stored.until !== null
   if (owned && !(canExtend && lasts !== undefined)) throw fault('PLAN_OWNED', [String(stored.plan)])
   const start = canExtend ? Number(stored.until) : now
   const until = lasts === undefined ? undefined : start + amountIn(lasts, DURATIONS)
-  const change = stored ? Number(stored.change) : -1
-  return beginPlan(plan, { account, since: now, until }, change)
+  return canExtend
+    ? extendPlan(account, until, Number(stored.change))
+    : beginPlan(plan, { account, since: now, until }, changeOf(stored))
 }
+const changeOf = (stored: Row | undefined): number => (stored ? Number(stored.change) : -1)
 
 /** Arguments of a payment that pays for a plan. */
 export const PAID_PLAN = { plan: ANY_PLAN, expires: EXPIRES } as const
-interface PlanPayment {
+export interface PlanPayment {
   readonly account: number
   readonly plan: string
   /** Nanos that were paid. */
@@ -42,21 +46,38 @@ interface PlanPayment {
   readonly until: number | undefined
   readonly note: string
 }
-/** The payment pays for the plan: a debit takes what the credit before it adds. An end that the
- *  same plan has is kept if it is later, since payments may be reported in any order. Throws
- *  PLAN_UNKNOWN or PLAN_EXPIRY. */
+interface PaidPlan {
+  readonly list: readonly Statement[]
+  /** As the log of actions has them. */
+  readonly before: PlanFacts | null
+  readonly after: Pick<PlanFacts, 'plan' | 'expires'>
+}
+/** The payment pays for the plan: a debit takes what the credit before it adds. The plan that the
+ *  account has goes on until the later end, and renews itself as before. Undefined: the payment
+ *  gives nothing and stays credit, since there is no such plan, its end has passed, or the account
+ *  has the plan for as long anyway. The list rejects with PLAN_CHANGED. */
 export const planOfPayment = async (
   { host, store, now }: Context,
   { account, plan: name, amount, until, note }: PlanPayment,
-): Promise<readonly Statement[]> => {
-  const plan = planNamed(host, name)
-  if (until !== undefined && until <= now) throw fault('PLAN_EXPIRY')
+): Promise<PaidPlan | undefined> => {
+  const plan = plansIn(host).get(name)
+  const end = until ?? (plan && windowOf(now, plan.per, plan.zone).end)
+  if (!plan || (end !== undefined && end <= now)) return undefined
   const stored = await findPlan(store, account)
-  const end = until ?? windowOf(now, plan.per, plan.zone).end
-  const before = stored?.plan === name && stored.until !== null ? Number(stored.until) : 0
+  const goesOn = stored?.plan === name && isOwned(stored, now)
+  if (goesOn && isWithin(end, stored)) return undefined
   const debit = { account, kind: 'debit', amount: -amount, at: now } as const
-  return [
-    addCredit({ ...debit, note: `plan ${name}: ${note}` }),
-    ...beginPlan(plan, { account, since: now, until: end && Math.max(end, before) }),
-  ]
+  return {
+    list: [
+      addCredit({ ...debit, note: `plan ${name}: ${note}` }),
+      ...(goesOn
+        ? extendPlan(account, end, Number(stored.change))
+        : beginPlan(plan, { account, since: now, until: end }, changeOf(stored))),
+    ],
+    before: stored ? factsOf(stored) : null,
+    after: { plan: name, expires: end === undefined ? null : isoTime(end) },
+  }
 }
+/** Whether the plan lasts until this end anyway. */
+const isWithin = (end: number | undefined, { until }: Row): boolean =>
+  until === null || (end !== undefined && end <= Number(until))

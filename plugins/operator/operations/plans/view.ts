@@ -14,6 +14,24 @@ import { isoTime } from '../../rows.ts'
 const untilOf = ({ until }: Row): number | undefined => (until === null ? undefined : Number(until))
 /** Whether calls have the plan. */
 export const isActive = (stored: Row, now: number): boolean => now < (untilOf(stored) ?? Infinity)
+/** Whether calls have the plan, or a renewal of it is due. */
+export const isOwned = (stored: Row, now: number): boolean =>
+  isActive(stored, now) || Number(stored.renews) === 1
+/** A plan of an account as the log of actions has it. */
+export interface PlanFacts extends Record<string, string | boolean | null> {
+  readonly plan: string
+  readonly expires: string | null
+  /** Whether the account bought it. */
+  readonly paid: boolean
+}
+export const factsOf = (stored: Row): PlanFacts => {
+  const until = untilOf(stored)
+  return {
+    plan: String(stored.plan),
+    expires: until === undefined ? null : isoTime(until),
+    paid: stored.paid !== null,
+  }
+}
 /** Nanos of the next window; undefined: the plan does not renew itself. */
 const renewalPriceOf = (plan: Plan | undefined, { renews }: Row): bigint | undefined =>
   Number(renews) === 1 && plan?.renews ? plan.price : undefined

@@ -295,27 +295,76 @@ for (const engine of ENGINES)
           return run<PaymentRow>('credits create', payment)
         }
         const [december, january] = [end(30), end(60)]
-        await t.rejects(pay('in_0', { plan: 'gold' }), { code: 'PLAN_UNKNOWN' })
-        await t.rejects(pay('in_0', { expires: end(-1) }), { code: 'PLAN_EXPIRY' })
         const reports = Array.from({ length: 6 }, () => pay('in_1', { expires: december }))
         const answers = await Promise.all(reports)
         t.equal(answers.filter(({ repeated }) => !repeated).length, 1)
-        t.match(answers[0], { plan: 'pro', amount: '20', balance: '1' })
+        t.equal(answers.filter(({ plan }) => plan === 'pro').length, 1)
+        t.match(answers[0], { amount: '20', balance: '1' })
         t.match(await run('plans show', {}, 1), { current: { expires: december, renews: null } })
         await pay('in_2', { expires: january })
-        t.match(await pay('in_1', { expires: december }), { repeated: true })
-        await pay('in_0', { expires: end(1) })
+        t.match(await pay('in_1', { expires: december }), { repeated: true, plan: null })
+        t.match(await pay('in_1', { plan: 'max' }), { repeated: true, plan: null })
+        t.match(await pay('in_0', { expires: end(1) }), { plan: null, balance: '21' })
         t.match(await run('plans show', {}, 1), { current: { expires: january } }, 'the later end')
         await t.rejects(pay('in_1', { amount: '21' }), { code: 'PAYMENT_DIFFERS' })
-        t.same(await debits(), Array(3).fill('20 plan pro'))
-        t.equal(await balance(), 1)
-        await pay('in_3', { plan: 'max' })
+        t.same(await debits(), Array(2).fill('20 plan pro'))
+        t.equal(await balance(), 21)
+        t.match(await pay('in_3', { plan: 'max' }), { plan: 'max' })
         const { current } = await run<OwnPlans>('plans show', {}, 1)
         t.match(current, { plan: 'max' })
         t.equal(current && endOf(current), windowOf(Date.now(), 'month', ZONE).end)
         await books()
       },
     )
+
+    await t.test('payments: at once, the later end counts, and none is lost', async t => {
+      const { run, debits, balance, books } = await arrange(t, engine, 1)
+      const ends = [60, 30].map(days => new Date(Date.now() + days * 86_400_000))
+      await Promise.all(
+        ends.map((end, at) => {
+          const more = { reference: `in_${at}`, plan: 'pro', expires: end.toISOString() }
+          return run('credits create', { account: 'acme', amount: '20', ...more })
+        }),
+      )
+      const { current } = await run<OwnPlans>('plans show', {}, 1)
+      t.equal(current?.expires, ends[0]?.toISOString())
+      // Each payment is a plan's, or credit.
+      t.equal((await balance()) + 20 * (await debits()).length, 41)
+      await books()
+    })
+
+    await t.test('payments: what gives no plan stays credit', async t => {
+      const { run, buy, gateway, debits, balance, books } = await arrange(t, engine, 60)
+      const after = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+      let count = 0
+      const pay = (more: object) =>
+        run<PaymentRow>('credits create', {
+          ...{ account: 'acme', amount: '20', reference: `in_${++count}`, plan: 'pro' },
+          ...more,
+        })
+      const own = async () => (await run<OwnPlans>('plans show', {}, 1)).current
+      t.match(await pay({ plan: 'gold' }), { plan: null, balance: '80' }, 'no such plan')
+      t.match(await pay({ expires: after(-1) }), { plan: null, balance: '100' }, 'it has passed')
+      t.equal(await own(), null)
+      await run('plans assign', { account: 'acme', plan: 'pro' })
+      t.match(await pay({ expires: after(30) }), { plan: null, balance: '120' })
+      t.match(await own(), { expires: null }, 'a plan without an end keeps none')
+      await run('plans cancel', { account: 'acme' })
+      t.match(await pay({}), { plan: 'pro', balance: '120' })
+      t.match(await pay({}), { plan: null, balance: '140' }, 'again in the same window')
+      await run('plans cancel', { account: 'acme' })
+      const bought = await buy('pro')
+      t.match(await pay({}), { plan: null, balance: '145' }, 'it is bought until then')
+      t.match(await own(), { renews: '15', amount: bought.amount })
+      const later = windowOf(endOf(bought), 'month', ZONE).end ?? 0
+      const paid = await pay({ expires: new Date(later).toISOString() })
+      t.match(paid, { plan: 'pro', balance: '145' })
+      t.match(await own(), { renews: '15', amount: bought.amount }, 'it renews itself as before')
+      t.equal((await gateway().windowOf(1, 'm', later))?.start, later)
+      t.same(await debits(), ['20 plan pro', '15 plan pro', '20 plan pro', '15 plan pro'])
+      t.equal(await balance(), 130)
+      await books()
+    })
 
     await t.test('reload: another calendar applies from the next payment', async t => {
       const { buy, gateway, debits, database, books } = await arrange(t, engine, 100)

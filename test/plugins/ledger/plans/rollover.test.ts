@@ -12,6 +12,8 @@ import { assignPlan, findPlan } from '../../../../plugins/ledger/plans/rows.ts'
 import { type PlanWindow, plansIn } from '../../../../plugins/ledger/plans/section.ts'
 import { takeInOrder } from '../../../../plugins/ledger/plans/take.ts'
 import { openCharge, releaseCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
+import type { Context } from '../../../../plugins/operator/operation.ts'
+import { planOfCode, planOfPayment } from '../../../../plugins/operator/operations/plans/grants.ts'
 import { viewOf } from '../../../../plugins/operator/operations/plans/view.ts'
 import { eventually } from '../../../helpers/gateway/primary.ts'
 import { HELD_CALL, openBooks, payerOf } from '../../../helpers/money/ledger.ts'
@@ -28,7 +30,8 @@ const arrange = async (t: Test, engine: Engine, plan: object) => {
   await credit(1, 1_000n * UNIT)
   const section = ((name: string) =>
     name === 'plans' ? { pro: { amount: 20, per: 'month', zone: ZONE, ...plan } } : {}) as never
-  const plans = plansIn({ section } as Pick<HostBase, 'section'>)
+  const host = { section } as Pick<HostBase, 'section'>
+  const plans = plansIn(host)
   const ledger = await open()
   const gateway = (own: Ledger = ledger) => new Plans(plans, database, own)
   let calls = 0
@@ -70,7 +73,20 @@ const arrange = async (t: Test, engine: Engine, plan: object) => {
   const assign = (since: number) =>
     database.write(assignPlan({ account: 1, plan: 'pro', since, until: undefined }))
   const books = async () => t.same(await audit(database), [])
-  return { database, plans, ledger, open, gateway, begin, spend, windows, view, assign, books }
+  return {
+    host,
+    database,
+    plans,
+    ledger,
+    open,
+    gateway,
+    begin,
+    spend,
+    windows,
+    view,
+    assign,
+    books,
+  }
 }
 
 for (const engine of ENGINES)
@@ -137,6 +153,27 @@ for (const engine of ENGINES)
         await Promise.all([books(), next.books()])
       },
     )
+
+    await t.test('rest: moves after a payment or a code in the new window, too', async t => {
+      const payment = { account: 1, plan: 'pro', amount: UNIT, until: APRIL, note: 'in_1' }
+      const grants = {
+        payment: async (context: Context) => (await planOfPayment(context, payment))?.list,
+        code: (context: Context) => planOfCode(context, 1, 'pro', '30d'),
+      }
+      for (const [name, grant] of Object.entries(grants)) {
+        const { host, database, gateway, windows, books } = await arrange(t, engine, {
+          rollover: '100%',
+        })
+        const until = MARCH + 86_400_000
+        await database.write(assignPlan({ account: 1, plan: 'pro', since: FEBRUARY, until }))
+        await gateway().windowOf(1, 'm', FEBRUARY)
+        const context = { host, store: database, now: MARCH + 1 } as unknown as Context
+        await database.write((await grant(context)) ?? [])
+        await gateway().windowOf(1, 'm', until)
+        t.match(await windows(), [{ moved: 20 }, { amount: 40, carried: 20 }], name)
+        await books()
+      }
+    })
 
     await t.test('renewal: the payment moves the rest, and leases of gateways follow', async t => {
       const { database, plans, open, gateway, begin, windows, books } = await arrange(t, engine, {
