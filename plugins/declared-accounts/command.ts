@@ -180,9 +180,9 @@ export const exportAccounts: SingleCommand = {
         )
     const document = {
       accounts: Object.fromEntries(
-        [...stored].map(([name, { isPlanLimited, plan, ...account }]) => [
+        [...stored].map(([name, { planLimit, plan, ...account }]) => [
           name,
-          entryOf({ ...account, plan: isPlanLimited ? null : plan }),
+          entryOf({ ...account, plan: planLimit === undefined ? plan : null }),
         ]),
       ),
     }

@@ -18,7 +18,7 @@ const NONE: StoredAccount = {
   overdraft: '0',
   limits: null,
   plan: null,
-  isPlanLimited: false,
+  planLimit: undefined,
   members: new Map(),
   keys: new Map(),
   budgets: [],
@@ -97,7 +97,7 @@ const accountSteps = (
   const object = `account ${name}`
   // Operations take a number in place of a name of any length.
   const account = stored ? `${stored.id}` : name
-  const { role, limits, overdraft, suspended, plan = before.plan } = declared
+  const { role, limits, overdraft, suspended, plan } = declared
   const change = (operation: string, args: Step['args'], from: unknown, to: unknown) =>
     isSame(from, to)
       ? []
@@ -117,12 +117,7 @@ const accountSteps = (
       stateOf(before),
       stateOf(declared),
     ),
-    ...change(
-      plan === null ? 'plans cancel' : 'plans assign',
-      plan === null ? {} : { plan },
-      before.plan,
-      plan,
-    ),
+    ...(plan === undefined ? [] : change(...operationFor(plan), planIn(before), plan)),
     ...memberSteps({ name, account }, declared, before, prunes),
     ...keySteps({ name, account }, declared, before, prunes),
     ...budgetSteps({ name, account, numbers: before.numbers }, declared.budgets, before.budgets, {
@@ -133,6 +128,11 @@ const accountSteps = (
     }),
   ]
 }
+const operationFor = (plan: string | null): readonly [string, Step['args']] =>
+  plan === null ? ['plans cancel', {}] : ['plans assign', { plan }]
+/** A plan with a limit is not the one of a file, which has none. */
+const planIn = ({ plan, planLimit }: StoredAccount): string | null =>
+  plan !== null && planLimit !== undefined ? `${plan} ${planLimit}` : plan
 const stateOf = ({ suspended }: DeclaredAccount): string => (suspended ? 'suspended' : 'active')
 
 /** `account`: as operations name it. */

@@ -16,8 +16,9 @@ export interface StoredAccount extends DeclaredAccount {
   readonly id: number
   /** Null: none, or it has ended. */
   readonly plan: string | null
-  /** The plan has an end, or the account has bought it: a file with it would give it for ever. */
-  readonly isPlanLimited: boolean
+  /** `unpaid` or `until …`: the plan has an end, as one that the account bought. The plan of a file
+   *  has none. */
+  readonly planLimit: string | undefined
   /** Why it cannot be deleted; read where that is asked. */
   readonly reasonsToKeep: readonly string[]
   /** The numbers of the keys that are not revoked, by name. */
@@ -67,18 +68,22 @@ export const readStored = async (
       ...entry,
       budgets: storedBudgets(budgets, entry.numbers),
       plan: plan?.plan ?? null,
-      isPlanLimited: plan !== undefined && plan.expires !== null,
+      planLimit: plan && planLimitOf(plan),
       reasonsToKeep: reasons,
     })
   }
   return stored
 }
 
+const planLimitOf = ({ state, expires }: PlanView): string | undefined => {
+  if (state === 'unpaid') return 'unpaid'
+  return expires === null ? undefined : `until ${expires}`
+}
 const storedAccount = (
   { id, role, state, overdraft, limits }: AccountRow,
   members: readonly MemberView[],
   keys: readonly KeyView[],
-): Omit<StoredAccount, 'plan' | 'isPlanLimited' | 'budgets' | 'reasonsToKeep'> => ({
+): Omit<StoredAccount, 'plan' | 'planLimit' | 'budgets' | 'reasonsToKeep'> => ({
   id,
   role: role === 'admin' ? 'admin' : 'customer',
   suspended: state === 'suspended',

@@ -67,7 +67,7 @@ export const fault = errors({
   PLAN_CHANGED: [409, 'The plan of the account was changed at the same time. Repeat the request'],
   PLAN_OWNED: [
     409,
-    'The account has the plan "%s" already: cancel it first. The code stays valid',
+    'The account has the plan "%s". The code stays valid: redeem it when that plan has ended, or ask your operator',
     { param: 'code' },
   ],
   PLAN_NO_RENEWAL: [409, 'The plan "%s" does not renew itself; it ends %s'],

@@ -126,7 +126,7 @@ t.test('stripe-checkout: a payment becomes credit once', async t => {
   const before = await balance()
   const out = await runReadme('stripe-checkout', gateway, key)
   t.match(out, /^200 \{"received":true\}\n200 \{"received":true\}\n401 /)
-  t.equal(out.match(/200 \{"received":true\}/g)?.length, 4, 'the plan is not credit')
+  t.equal(out.match(/200 \{"received":true\}/g)?.length, 5, 'the plan is not credit')
   t.equal(Math.round((await balance()) * 100), Math.round(before * 100) + 1250)
 })
 

@@ -14,7 +14,7 @@ import { blockOf } from '../docs/blocks.ts'
 import { runCommand } from '../helpers/gateway/command-line.ts'
 import { hostOver, openAccountsIn } from '../helpers/store/accounts.ts'
 import { makeLedger } from '../helpers/store/membership.ts'
-import { startBoth } from '../helpers/store/store.ts'
+import { sql, startBoth } from '../helpers/store/store.ts'
 
 const COMMANDS = {
   apply: applyCommand,
@@ -111,6 +111,13 @@ for (const { engine, database } of await startBoth(t, []))
       await plans('assign', 'acme', 'pro', '--expires', '2090-01-31')
       t.notOk('plan' in (await exported()).acme, 'the file would give it without an end')
       t.match(await apply(await exported()), { out: /^Nothing to change/ })
+      const declaresPro = { acme: { ...ACME, plan: 'pro' } }
+      t.match(await apply(declaresPro), { out: /account acme +pro until 2090-01-31\S+ +pro/ })
+      t.match(await apply(declaresPro), { out: /^Nothing to change/ })
+      const unpaid = 'UPDATE account_plans SET until = 1, unpaid = 1'
+      await database.write([{ sql: sql('unpaid', unpaid), values: [] }])
+      t.match(await apply(declaresPro), { out: /account acme +pro unpaid +pro/ })
+      t.match(await plans('list', 'acme'), { out: /active/ })
       await plans('cancel', 'acme')
     })
 

@@ -37,7 +37,8 @@ const paymentIn = (type: string, object: any) => {
   const { id: reference, amount_paid: cents, lines } = object
   const details = object.parent?.subscription_details ?? object.subscription_details
   const { account, plan } = details?.metadata ?? {}
-  if (!plan) return undefined
+  // Nothing was paid in a trial period: there is nothing to credit.
+  if (!plan || cents === 0) return undefined
   const expires = new Date(lines.data[0].period.end * 1_000).toISOString()
   return { reference, account, cents, plan, expires }
 }

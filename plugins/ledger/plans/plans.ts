@@ -6,12 +6,12 @@ import { FOLLOW_INTERVAL } from '../budgets/row-follower.ts'
 import { WINDOW_USE } from '../budgets/tables.ts'
 import { windowOf } from '../budgets/window.ts'
 import type { Ledger } from '../ledger.ts'
-import { nameOf, rowOf } from './names.ts'
-import { type Order, type PlanStore, renewDuePlans, renewPlan } from './purchase.ts'
+import { followsCalendar, nameOf, rowOf } from './names.ts'
+import { type PlanPurchase, type PlanStore, renewDuePlans, renewPlan } from './purchase.ts'
 import { planUnpaid, renewalWaits } from './refusal.ts'
 import { type AssignedPlan, assignPlan, type KnownPlan, PlanRows } from './rows.ts'
 import { type Plan, type PlanWindow, plansIn } from './section.ts'
-import { carryRest, openPlanWindow, type PlanWindowRow } from './tables.ts'
+import { carryRest, hasSource, lastWindow, openPlanWindow, type PlanWindowRow } from './tables.ts'
 
 type WindowOfCall = PlanWindow | undefined
 
@@ -52,8 +52,9 @@ export class Plans {
     return this.#rows.follower.follow()
   }
   /** Renews the bought plans whose window has ended, also of accounts without calls. */
-  renewDue(signal?: AbortSignal): Promise<void> {
-    return renewDuePlans(this.#store, this.#plans, Date.now(), signal)
+  async renewDue(signal?: AbortSignal): Promise<void> {
+    const now = await this.#store.database.now()
+    return renewDuePlans(this.#store, this.#plans, now, signal)
   }
   /** The window that pays a call; undefined: only the wallet pays. `model`: a key of `models:`;
    *  `at`: the beginning of the call, ms since 1970. A promise only if the store is asked. Throws
@@ -80,7 +81,8 @@ export class Plans {
         : this.#assigned(account, plan, row, at)
     if (row.isUnpaid) return balanceOrRefuse(plan, planUnpaid)
     const { price } = plan
-    if (!row.renews || !plan.renews || price === undefined || attempt === ATTEMPTS) return undefined
+    if (!row.renews || !plan.renews || price === undefined) return undefined
+    if (attempt === ATTEMPTS) return balanceOrRefuse(plan, renewalWaits)
     const source = row.paid && { source: row.paid.wallet }
     return this.#renew({ account, plan, price, at, ...source }, row.until ?? 0).then(isDone =>
       isDone ? this.#find(account, model, at, attempt + 1) : balanceOrRefuse(plan, renewalWaits),
@@ -107,25 +109,28 @@ export class Plans {
     if (known?.plan === plan && known.wallet === wallet && known.end === end) return known
     const window = { start, end, wallet, plan }
     this.#windows.set(account, window)
-    // The payment has moved the rest; what this process leased of it follows.
+    // A renewal has moved the rest; what this process leased of it follows.
     if (before?.paid && plan.rollover !== undefined)
-      void this.#carry(before.paid.wallet, wallet, plan.rollover)
+      void this.#carry(before.paid.wallet, wallet, plan.rollover).catch(() => {})
     return window
   }
   async #carry(source: number, wallet: number, most: bigint): Promise<void> {
     const { database, ledger } = this.#store
+    if (!(await hasSource(database, wallet, source))) return
     await ledger?.returnUnused(source)
-    await database.write(carryRest(source, wallet, most)).catch(() => {})
+    await database.write(carryRest(source, wallet, most))
   }
   async #open(account: number, plan: Plan, since: number, at: number): Promise<PlanWindow> {
     const window = windowOf(at, plan.per, plan.zone)
     const row = rowOf(plan, account, window.start)
     const name = nameOf(plan, account, window.start)
     const before = since < window.start ? rowBefore(plan, account, window.start) : undefined
-    if (before) await this.#store.ledger?.returnUnused(before.wallet)
+    const isSameCalendar =
+      before && followsCalendar(plan, await lastWindow(this.#store.database, row))
+    if (isSameCalendar) await this.#store.ledger?.returnUnused(before.wallet)
     const wallet = await openWindowAs(this.#store.database, name, wallet => [
       ...openPlanWindow({ ...row, wallet }, plan.amount),
-      ...(before && plan.rollover !== undefined
+      ...(isSameCalendar && plan.rollover !== undefined
         ? [
             // Nothing was used of a window without a call.
             ...openPlanWindow(before, plan.amount),
@@ -144,7 +149,7 @@ export class Plans {
     if (!isOpen) ledger?.setTrialFunds?.(wallet, { available: amount, total: amount })
   }
   /** Renews a plan that has ended, once for all calls that wait, and reads its row again. */
-  #renew(order: Order, until: number): Promise<boolean> {
+  #renew(order: PlanPurchase, until: number): Promise<boolean> {
     const { account } = order
     const current = this.#renewals.get(account)
     if (current) return current

@@ -58,7 +58,7 @@ const DUE = sql(
 const PAGE = 500
 
 /** A plan with a price, for one account. */
-export interface Order {
+export interface PlanPurchase {
   readonly plan: Plan
   /** Nanos. */
   readonly price: bigint
@@ -72,7 +72,7 @@ export interface Order {
 /** Pays for a window of the plan from the wallet. Another payment in the same window adds to it.
  *  Rejects with OVERDRAWN or WALLET_TAKEN. */
 const payWindow = (
-  { plan, price, account, at }: Order,
+  { plan, price, account, at }: PlanPurchase,
   { start, end }: Window,
   wallet: number,
 ): readonly Statement[] => {
@@ -85,13 +85,13 @@ const payWindow = (
     { sql: ADD_PAYMENT, values: [account, account, wallet, price, plan.amount], rows: 1 },
   ]
 }
-const walletFor = ({ plan, account }: Order, { start }: Window): number =>
+const walletFor = ({ plan, account }: PlanPurchase, { start }: Window): number =>
   walletOfWindow(nameOf(plan, account, start))
 
 /** Gives the account the plan from now, in place of the one it has, and pays for its window.
  *  `change`: that of the account's row as it was read; undefined: it had no plan. Rejects with
  *  PLAN_CHANGED if it has changed since, or with OVERDRAWN. */
-export const buyPlan = (order: Order, change: number | undefined): readonly Statement[] => {
+export const buyPlan = (order: PlanPurchase, change: number | undefined): readonly Statement[] => {
   const { plan, account, at } = order
   const window = windowOf(at, plan.per, plan.zone)
   const wallet = walletFor(order, window)
@@ -131,7 +131,7 @@ const windowAfter = ({ per, zone }: Plan, until: number, at: number): Window => 
   if (window.start >= until || window.end === undefined) return window
   return { start: until, end: windowOf(window.end, per, zone).end }
 }
-const renewStatements = (order: Order, until: number): readonly Statement[] => {
+const renewStatements = (order: PlanPurchase, until: number): readonly Statement[] => {
   const { plan, account, at, source } = order
   const window = windowAfter(plan, until, at)
   const wallet = walletFor(order, window)
@@ -149,7 +149,7 @@ const renewStatements = (order: Order, until: number): readonly Statement[] => {
       : []),
   ]
 }
-const endUnpaid = ({ plan, price, account }: Order, until: number): readonly Statement[] => [
+const endUnpaid = ({ plan, price, account }: PlanPurchase, until: number): readonly Statement[] => [
   COUNT_CHANGE,
   {
     sql: END_UNPAID,
@@ -160,7 +160,7 @@ const endUnpaid = ({ plan, price, account }: Order, until: number): readonly Sta
 ]
 
 export interface PlanStore {
-  readonly database: Pick<Database, 'read' | 'write'>
+  readonly database: Pick<Database, 'read' | 'write' | 'now'>
   /** Returns the money that this process leases and no call holds. */
   readonly ledger?: Pick<Ledger, 'returnUnused'> & Partial<Pick<Ledger, 'setTrialFunds'>>
 }
@@ -172,7 +172,7 @@ export const PAYMENT_PAUSE = 50
  *  False: calls in progress hold the money. Also true if another process was faster. */
 export const renewPlan = async (
   { database, ledger }: PlanStore,
-  order: Order,
+  order: PlanPurchase,
   until: number,
   attempts = PAYMENT_ATTEMPTS,
 ): Promise<boolean> => {
@@ -198,13 +198,15 @@ export const renewPlan = async (
   }
 }
 /** Renews the plans whose window has ended, also of accounts without calls. Suspended and deleted
- *  accounts do not pay. `now`: ms. */
+ *  accounts do not pay. The error of one account stops no other: it
+ *  rejects with all at the end. `now`: ms. */
 export const renewDuePlans = async (
   store: PlanStore,
   plans: ReadonlyMap<string, Plan>,
   now: number,
   signal?: AbortSignal,
 ): Promise<void> => {
+  const failures: string[] = []
   let last = 0
   for (let rows: readonly Row[] | undefined; rows === undefined || rows.length === PAGE; ) {
     rows = await store.database.read(DUE, [now, last, PAGE])
@@ -212,16 +214,21 @@ export const renewDuePlans = async (
       if (signal?.aborted) return
       last = Number(row.account)
       const order = orderOf(plans, row, now)
+      if (!order) continue
       // The next run tries again.
-      if (order) await renewPlan(store, order, Number(row.until), 1)
+      await renewPlan(store, order, Number(row.until), 1).catch(
+        (error: Error) => void failures.push(`account ${last}: ${error.message}`),
+      )
     }
   }
+  if (failures.length > 0)
+    throw new Error(`${failures.length} plans were not renewed: ${failures.slice(0, 5).join('; ')}`)
 }
 const orderOf = (
   plans: ReadonlyMap<string, Plan>,
   { account, plan: name, paid }: Row,
   at: number,
-): Order | undefined => {
+): PlanPurchase | undefined => {
   const plan = plans.get(String(name))
   return plan?.price === undefined || !plan.renews
     ? undefined

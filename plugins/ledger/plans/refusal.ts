@@ -16,7 +16,7 @@ const fault = errors({
   ],
   PLAN_RENEWAL: [
     429,
-    'The plan "%s" of this account renews itself for %s, which other calls hold at the moment. Try again.',
+    'The plan "%s" must be renewed for %s, and calls in progress hold that money. Try again in a second.',
   ],
 })
 

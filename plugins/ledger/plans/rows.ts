@@ -53,8 +53,9 @@ const EXTEND = sql(
   `UPDATE account_plans SET until = ?, paid = NULL, unpaid = 0, change = ${NUMBER}
    WHERE account = ? AND plan IS NOT NULL AND change = ?`,
 )
-/** Moves the end of the plan that the account has, whose windows and renewal stay. `until`: ms since
- *  1970; undefined: without an end. `expected`: as of `cancelPlan`. Rejects with PLAN_CHANGED. */
+/** Moves the end of the plan that the account has, whose windows and renewal stay. `until`: ms
+ *  since 1970; undefined: without an end. `expected`: as of `cancelPlan`. Rejects with
+ *  PLAN_CHANGED. */
 export const extendPlan = (
   account: number,
   until: number | undefined,

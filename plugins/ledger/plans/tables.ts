@@ -2,7 +2,7 @@
  *  which has the amount of the plan as its balance: leases, holds and reaping treat it like any
  *  other. A charge with a plan takes the part that the plan holds from there, and the rest from the
  *  account. */
-import type { Sql, Statement } from '../../../engine/plugin.ts'
+import type { Database, Row, Sql, Statement } from '../../../engine/plugin.ts'
 import { lockOf, openWallet } from '../statements.ts'
 import { PLANNED_COLUMN, sumPlanned } from '../views/usage-days.ts'
 import { walletInSql, walletOf } from '../wallet.ts'
@@ -195,6 +195,25 @@ export const addToPlanWindow = (row: PlanWindowRow, amount: bigint): readonly St
 }
 
 // ---------------------------------------------------------------- rollover
+
+const LAST = sql(
+  'last window',
+  `SELECT period, start FROM plan_windows
+   WHERE account = ? AND plan = ? AND NOT (period = ? AND start = ?) ORDER BY start DESC LIMIT 1`,
+)
+/** The last window that the account has of the plan, except this one. */
+export const lastWindow = async (
+  database: Pick<Database, 'read'>,
+  { account, plan, period, start }: Omit<PlanWindowRow, 'wallet'>,
+): Promise<Row | undefined> => (await database.read(LAST, [account, plan, period, start]))[0]
+
+const HAS_SOURCE = sql('has source', 'SELECT 1 FROM plan_windows WHERE wallet = ? AND source = ?')
+/** Whether the window has got the rest of the window `source`. */
+export const hasSource = async (
+  database: Pick<Database, 'read'>,
+  wallet: number,
+  source: number,
+): Promise<boolean> => (await database.read(HAS_SOURCE, [wallet, source])).length > 0
 
 const REST = 'balance - reserved'
 const ROOM = `CAST(? AS BIGINT) - coalesce((SELECT carried FROM plan_windows WHERE wallet = ?), 0)`

@@ -99,7 +99,12 @@ const create = operation({
       {
         object: `codes ${codes.map(({ id }) => id).join(' ')}`,
         before: null,
-        after: { amount: printMoney(nanos), count, ...(plan !== undefined && { plan }) },
+        after: {
+          amount: printMoney(nanos),
+          count,
+          expires: expires == null ? null : isoTime(expires),
+          ...(plan !== undefined && { plan, lasts: lasts ?? null }),
+        },
       },
     )
     const newCodes = codes.map(({ code, id }): NewCode => {

@@ -1,12 +1,10 @@
 /** Operations on credits: payments that are credited by their reference, and the list of them. */
 import { textOf } from '../../../engine/cli/kit.ts'
 import { integer, object, required, text } from '../../../engine/config/shape.ts'
-import { isCode } from '../../../engine/kit.ts'
 import type { HostBase, Row } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { expiryOf, noteOf } from '../../credentials/input.ts'
-import { creditPayment, isKnownPayment, type Payment } from '../../ledger/payments/payments.ts'
 import { CREDITS_OF, nanosOf } from '../../ledger/statements.ts'
 import { boolean, list as listOf, nullable, object as row, text as word } from '../../shapes.ts'
 import type { CreditRow, PaymentRow } from '../../views.ts'
@@ -14,9 +12,10 @@ import { accountRowById } from '../accounts.ts'
 import { ACCOUNT, amount, LIMIT, NOTE, noteBy } from '../arguments.ts'
 import { CREDIT_COLUMNS, MONEY } from '../columns.ts'
 import { fault } from '../faults.ts'
-import { type Context, type Operation, operation, runOperation } from '../operation.ts'
+import { type Operation, operation, runOperation } from '../operation.ts'
 import { isoTime, singleRow } from '../rows.ts'
-import { PAID_PLAN, type PlanPayment, planOfPayment } from './plans/grants.ts'
+import { PAID_PLAN } from './plans/grants.ts'
+import { payOnce } from './plans/pay-once.ts'
 
 const REFERENCE = required(
   text('What the payer calls the payment; a payment is credited once.', {
@@ -88,42 +87,12 @@ const pay = operation({
     }
     const credit = { account: account.id, amount: nanos, note: reference }
     const order = plan === undefined ? undefined : { ...credit, plan, until: expires ?? undefined }
-    const { repeated, given } = await payOnce(context, payment, order)
+    const result = await payOnce(context, payment, order)
     const { balance } = await accountRowById(store, account.id)
     const paid = { account: account.name, reference, amount: printMoney(nanos) }
-    return { data: { ...paid, plan: given, repeated, balance } satisfies PaymentRow }
+    return { data: { ...paid, ...result, balance } satisfies PaymentRow }
   },
 })
-/** How often the plan of the account is read again after another change. */
-const ATTEMPTS = 3
-/** `given`: the plan that this report gave; null: the money is credit, or was credited before.
- *  Throws PLAN_CHANGED. */
-const payOnce = async (
-  context: Context,
-  payment: Payment,
-  order: PlanPayment | undefined,
-): Promise<{ readonly repeated: boolean; readonly given: string | null }> => {
-  const { store } = context
-  const { account, amount: nanos, reference } = payment
-  for (let remainingAttempts = ATTEMPTS; ; ) {
-    const isNew = order && !(await isKnownPayment(store, reference))
-    const paid = isNew ? await planOfPayment(context, order) : undefined
-    const change = {
-      object: `account ${account}`,
-      before: paid?.before ?? null,
-      after: { credited: printMoney(nanos), reference, ...paid?.after },
-    }
-    try {
-      const repeated = await creditPayment(store, payment, list =>
-        store.change([...list, ...(paid?.list ?? [])], change),
-      )
-      return { repeated, given: repeated ? null : (paid?.after.plan ?? null) }
-    } catch (error) {
-      if (!isCode(error, 'PLAN_CHANGED')) throw error
-      if (--remainingAttempts === 0) throw fault('PLAN_CHANGED')
-    }
-  }
-}
 
 const USUAL = 100
 const list = operation({

@@ -14,7 +14,7 @@ import { EXPIRES } from '../../key-settings.ts'
 import { type Operation, operation } from '../../operation.ts'
 import { isoTime, whenCode } from '../../rows.ts'
 import { buy, endWithWindow, plansOwn } from './purchase.ts'
-import { find, LIST, planNamed, print, printAll, viewOf } from './view.ts'
+import { factsOf, find, LIST, planNamed, print, printAll, viewOf } from './view.ts'
 
 const assign = operation({
   name: 'plans assign',
@@ -52,8 +52,8 @@ const assign = operation({
     const list = beginPlan(plan, { account: account.id, since: now, until })
     await store.change(list, {
       object: objectOf(account),
-      before: before ? { plan: String(before.plan) } : null,
-      after: { plan: name, ...(until !== undefined && { expires: isoTime(until) }) },
+      before: before ? factsOf(before) : null,
+      after: { plan: name, expires: until === undefined ? null : isoTime(until), paid: false },
     })
     return { data: await find(context, account.id, account.name) }
   },
@@ -103,7 +103,7 @@ const cancel = operation({
     await store
       .change(cancelPlan(account.id, Number(stored.change)), {
         object: objectOf(account),
-        before: { plan: before.plan },
+        before: factsOf(stored),
         after: null,
       })
       .catch(whenCode('PLAN_CHANGED', () => fault('PLAN_CHANGED')))

@@ -3,6 +3,7 @@ import type { HostBase, Row } from '../../../../engine/plugin.ts'
 import { printMoney } from '../../../billing/money.ts'
 import { withAccountNames } from '../../../credentials/statements.ts'
 import { printInstant, windowOf } from '../../../ledger/budgets/window.ts'
+import { followsCalendar } from '../../../ledger/plans/names.ts'
 import { findPlan, LIST_PLANS } from '../../../ledger/plans/rows.ts'
 import { type Plan, plansIn } from '../../../ledger/plans/section.ts'
 import { nanosOf } from '../../../ledger/statements.ts'
@@ -53,6 +54,7 @@ const amountBefore = (plan: Plan, stored: Row, now: number): bigint => {
   const { amount, rollover, per, zone } = plan
   const { start } = windowOf(now, per, zone)
   if (rollover === undefined || Number(stored.since) >= start) return amount
+  if (stored.start !== null && !followsCalendar(plan, stored)) return amount
   const isBefore = stored.start === windowOf(start - 1, per, zone).start
   const rest = isBefore ? nanosOf(stored.balance) : amount
   return amount + (rest < rollover ? rest : rollover)
@@ -121,13 +123,13 @@ export const planNamed = (host: HostBase, name: string): Plan => {
   return plan
 }
 
-const printed = ({ expires, resets, renews, ...cells }: PlanView) => ({
+const cellsOf = ({ expires, resets, renews, ...cells }: PlanView) => ({
   ...cells,
   expires: expires ?? 'never',
   resets: resets ?? 'never',
   renews: renews === null ? 'no' : `for ${renews}`,
 })
-export const print = (plan: PlanView) => ({ rows: [printed(plan)], json: plan })
-export const printAll = (plans: readonly PlanView[]) => ({ rows: plans.map(printed), json: plans })
+export const print = (plan: PlanView) => ({ rows: [cellsOf(plan)], json: plan })
+export const printAll = (plans: readonly PlanView[]) => ({ rows: plans.map(cellsOf), json: plans })
 /** As `LIST_PLANS`. */
 export const LIST = { name: 'plans: list', text: withAccountNames(LIST_PLANS, 'account') }

@@ -1,7 +1,7 @@
 /** Plans that accounts buy: the wallet pays once for each window, whoever renews it, and the books
  *  balance. */
 import t, { type Test } from 'tap'
-import type { HostBase } from '../../../../engine/plugin.ts'
+import type { HostBase, Statement } from '../../../../engine/plugin.ts'
 import { migrations as actionTables } from '../../../../plugins/action-log/tables.ts'
 import { createAccount } from '../../../../plugins/credentials/statements.ts'
 import { migrations as accountTables } from '../../../../plugins/credentials/tables.ts'
@@ -222,6 +222,41 @@ for (const engine of ENGINES)
       t.equal((await debits()).length, 2)
     })
 
+    await t.test('renewal: the job follows the clock of the store, for every account', async t => {
+      const { buy, run, host, debits, database, books } = await arrange(t, engine, 100)
+      await database.write(createAccount({ name: 'beta', role: 'customer' }, 1))
+      await run('accounts credit', { account: 'beta', amount: '40' })
+      const end = endOf(await buy('pro'))
+      await run('plans buy', { account: 'beta', plan: 'pro' })
+      let failures = 0
+      const store = {
+        read: database.read.bind(database),
+        now: async () => end,
+        write: async (list: readonly Statement[]) => {
+          const renewal = list.find(({ sql }) => sql.name === 'plans: renew')
+          if (renewal?.values?.[2] === 1 && ++failures > 0) throw new Error('account 1 fails')
+          return database.write(list)
+        },
+      }
+      const job = new Plans(plansIn(host), store)
+      await t.rejects(job.renewDue(), { message: /account 1: account 1 fails/ })
+      t.equal(failures, 1)
+      t.same(await debits(), Array(3).fill('15 plan pro'), 'the other account has paid')
+      await books()
+    })
+
+    await t.test('renewal: a row that stays due never lets the balance pay', async t => {
+      const { buy, host, database } = await arrange(t, engine, 200)
+      const end = endOf(await buy('max'))
+      const discarding = {
+        read: database.read.bind(database),
+        now: () => database.now(),
+        write: async () => [],
+      }
+      const plans = new Plans(plansIn(host), discarding)
+      await t.rejects(async () => plans.windowOf(1, 'm', end), { code: 'PLAN_RENEWAL' })
+    })
+
     await t.test('trial: a window that no call has opened has its whole amount', async t => {
       const { run, host, database } = await arrange(t, engine, 100)
       await run('plans assign', { account: 'acme', plan: 'gift' })
@@ -230,7 +265,11 @@ for (const engine of ENGINES)
         returnUnused: async () => {},
         setTrialFunds: (_: number, each: unknown) => void funds.push(each),
       }
-      const discarding = { read: database.read.bind(database), write: async () => [] }
+      const discarding = {
+        read: database.read.bind(database),
+        now: () => database.now(),
+        write: async () => [],
+      }
       const trial = new Plans(plansIn(host), discarding, ledger, true)
       await trial.windowOf(1, 'm', Date.now())
       t.same(funds, [], 'the store has this one')
@@ -339,7 +378,10 @@ for (const engine of ENGINES)
       let count = 0
       const pay = (more: object) =>
         run<PaymentRow>('credits create', {
-          ...{ account: 'acme', amount: '20', reference: `in_${++count}`, plan: 'pro' },
+          account: 'acme',
+          amount: '20',
+          reference: `in_${++count}`,
+          plan: 'pro',
           ...more,
         })
       const own = async () => (await run<OwnPlans>('plans show', {}, 1)).current
@@ -352,13 +394,25 @@ for (const engine of ENGINES)
       await run('plans cancel', { account: 'acme' })
       t.match(await pay({}), { plan: 'pro', balance: '120' })
       t.match(await pay({}), { plan: null, balance: '140' }, 'again in the same window')
+      const [gift] = await run<PlanView[]>('plans list', {})
       await run('plans cancel', { account: 'acme' })
+      const logged = { plan: 'pro', expires: gift?.expires, paid: false }
+      t.match(await run('actions list', { limit: 1 }), [{ before: logged, after: null }])
+      await run('codes create', { plan: 'pro', lasts: '30d', expires: after(9) })
+      t.match(await run('actions list', { limit: 1 }), [{ after: { lasts: '30d', expires: /Z$/ } }])
       const bought = await buy('pro')
       t.match(await pay({}), { plan: null, balance: '145' }, 'it is bought until then')
       t.match(await own(), { renews: '15', amount: bought.amount })
       const later = windowOf(endOf(bought), 'month', ZONE).end ?? 0
       const paid = await pay({ expires: new Date(later).toISOString() })
       t.match(paid, { plan: 'pro', balance: '145' })
+      t.match(await run('actions list', { limit: 1 }), [
+        {
+          operation: 'credits create',
+          before: { plan: 'pro', expires: bought.expires, paid: true },
+          after: { plan: 'pro', expires: new Date(later).toISOString(), credited: '20' },
+        },
+      ])
       t.match(await own(), { renews: '15', amount: bought.amount }, 'it renews itself as before')
       t.equal((await gateway().windowOf(1, 'm', later))?.start, later)
       t.same(await debits(), ['20 plan pro', '15 plan pro', '20 plan pro', '15 plan pro'])

@@ -1,7 +1,7 @@
 /** The unused rest of a plan's window moves to the next one: once, up to its bound, and never what
  *  calls hold. */
 import t, { type Test } from 'tap'
-import type { HostBase } from '../../../../engine/plugin.ts'
+import type { Database, HostBase, Statement } from '../../../../engine/plugin.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { windowOf } from '../../../../plugins/ledger/budgets/window.ts'
 import type { Ledger } from '../../../../plugins/ledger/ledger.ts'
@@ -9,7 +9,7 @@ import { heldPlanOf } from '../../../../plugins/ledger/plans/part.ts'
 import { Plans } from '../../../../plugins/ledger/plans/plans.ts'
 import { buyPlan } from '../../../../plugins/ledger/plans/purchase.ts'
 import { assignPlan, findPlan } from '../../../../plugins/ledger/plans/rows.ts'
-import { type PlanWindow, plansIn } from '../../../../plugins/ledger/plans/section.ts'
+import { type Plan, type PlanWindow, plansIn } from '../../../../plugins/ledger/plans/section.ts'
 import { takeInOrder } from '../../../../plugins/ledger/plans/take.ts'
 import { openCharge, releaseCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
 import type { Context } from '../../../../plugins/operator/operation.ts'
@@ -173,6 +173,80 @@ for (const engine of ENGINES)
         t.match(await windows(), [{ moved: 20 }, { amount: 40, carried: 20 }], name)
         await books()
       }
+    })
+
+    await t.test('rest: a change of the calendar invents no window before', async t => {
+      const { database, gateway, plans, ledger, windows, assign, books } = await arrange(
+        t,
+        engine,
+        { rollover: '100%' },
+      )
+      await assign(FEBRUARY)
+      await gateway().windowOf(1, 'm', MARCH)
+      const pro = plans.get('pro')
+      if (!pro) throw new Error('there is a plan')
+      t.equal((await windows()).length, 2)
+      const other = (more: Partial<Plan>) =>
+        new Plans(new Map([['pro', { ...pro, ...more }]]), database, ledger)
+      const zone = 'UTC'
+      await other({ zone }).windowOf(1, 'm', MARCH + 86_400_000)
+      t.match(await windows(), [
+        { moved: 20 },
+        { amount: 40, moved: 0 },
+        { amount: 20, carried: 0 },
+      ])
+      const stored = await findPlan(database, 1)
+      if (!stored) throw new Error('the account has a plan')
+      const day = { ...pro, zone, per: 'day' } as const
+      const now = MARCH + 5 * 86_400_000
+      t.match(viewOf(new Map([['pro', day]]), stored, 'acme', now), { amount: '20' })
+      await other(day).windowOf(1, 'm', now)
+      t.match((await windows())[3], { amount: 20, carried: 0 }, 'a day of the month')
+      await other(day).windowOf(1, 'm', now + 86_400_000)
+      t.match(
+        (await windows())[4],
+        { amount: 40, carried: 20 },
+        'the next day of the same calendar',
+      )
+      await books()
+    })
+
+    await t.test('rest: a purchase after the plan has ended moves none', async t => {
+      const { database, plans, ledger, begin, windows, books } = await arrange(t, engine, {
+        price: 3,
+        renew: 'never',
+        rollover: '100%',
+      })
+      const plan = plans.get('pro')
+      if (!plan) throw new Error('there is a plan')
+      const order = { plan, price: 3n * UNIT, account: 1 }
+      await database.write(buyPlan({ ...order, at: FEBRUARY }, undefined))
+      const decided = Promise.withResolvers<void>()
+      /** Once the gateway knows that no rest moves, or has moved it. */
+      const decides = async <T>(result: Promise<T>, names: readonly string[]): Promise<T> => {
+        const value = await result
+        if (names.some(name => /has source|find rest/.test(name))) decided.resolve()
+        return value
+      }
+      const watched = {
+        now: () => database.now(),
+        read: (...[sql, values]: Parameters<Database['read']>) =>
+          decides(database.read(sql, values), [sql.name]),
+        write: (list: readonly Statement[]) =>
+          decides(
+            database.write(list),
+            list.map(({ sql }) => sql.name),
+          ),
+      }
+      const own = new Plans(plans, watched, ledger)
+      await (await begin(await own.windowOf(1, 'm', FEBRUARY), 1))(1)
+      const stored = await findPlan(database, 1)
+      await database.write(buyPlan({ ...order, at: MARCH + 1 }, Number(stored?.change)))
+      await own.follow()
+      await own.windowOf(1, 'm', MARCH + 2)
+      await decided.promise
+      t.match(await windows(), [{ moved: 0 }, { amount: 20, carried: 0 }])
+      await books()
     })
 
     await t.test('renewal: the payment moves the rest, and leases of gateways follow', async t => {
