@@ -139,6 +139,8 @@ export interface RequestContext {
   readonly targets?: readonly Pick<Target, 'name'>[]
   /** Whether an upstream reports the seconds that it made, which may be more than requested. */
   readonly reportsSeconds?: boolean | undefined
+  /** Absent: the usual one. */
+  readonly order?: SecondsOrder | undefined
 }
 
 /** `size`: bytes of the body; `files`: bytes of them that are form files; `format`: that of the
@@ -185,7 +187,11 @@ export const requestBoundsOf = (
         ...pieceBounds(copies, characterBound(fields, size), rule),
         ...secondBounds(
           fields,
-          { files: namesRecording(fields) ? 0 : files, reportsSeconds: known.reportsSeconds },
+          {
+            files: namesRecording(fields) ? 0 : files,
+            reportsSeconds: known.reportsSeconds,
+            order: known.order,
+          },
           rule,
         ),
         ...searchUnitBound(fields, rule),
@@ -219,11 +225,15 @@ export const storageBoundsOf = (
 
 /** Bounds of the pieces that have a price: image models count no characters, speech models no
  *  images. */
-const pieceBounds = (images: number, characters: number, { pricingMeters }: Rule): Meters => ({
-  ...(pricingMeters.has('images') && { images }),
+const pieceBounds = (copies: number, characters: number, { pricingMeters }: Rule): Meters => ({
+  ...(pricingMeters.has('images') && { images: wholeImages(copies) }),
   ...(pricingMeters.has('characters') && { characters }),
 })
 
+/** No provider makes less than one image. */
+const wholeImages = (images: number): number => Math.max(1, Math.ceil(images))
+/** The images that a request orders. */
+export const imagesIn = ({ n }: Fields): number => wholeImages(countOf(n) ?? 1)
 /** The characters of `text`, if a request has one. */
 export const charactersIn = ({ text }: Fields): number | undefined =>
   typeof text === 'string' ? [...text].length : undefined
@@ -304,7 +314,7 @@ const searchUnitBound = (fields: Fields, { pricingMeters }: Rule): Meters => {
   return { search_units: Math.max(1, Math.ceil(pieces / DOCUMENTS_PER_UNIT)) }
 }
 
-interface SecondSources extends Pick<RequestContext, 'reportsSeconds'> {
+interface SecondSources extends Pick<RequestContext, 'reportsSeconds' | 'order'> {
   /** Bytes of uploaded files. */
   readonly files: number
 }
@@ -313,14 +323,44 @@ const MIN_BYTES_PER_SECOND = 500
 /** A recording that is elsewhere is as long as the provider permits. */
 const namesRecording = ({ url, file_url: fileUrl, file_id: fileId }: Fields): boolean =>
   [url, fileUrl, fileId].some(each => typeof each === 'string' && each !== '')
-/** Seconds of the clip that a request orders, or of its segments together. */
-export const orderedSeconds = (fields: Fields): number | undefined =>
-  countOf(fields.duration) ?? countOf(fields.seconds) ?? segmentSeconds(fields)
+/** How requests of a route order the seconds of a clip. */
+export interface SecondsOrder {
+  /** The members that may name them: the longest counts. */
+  readonly members: readonly string[]
+  /** Whether the target gets these members. If not, it may make more than they say. */
+  readonly areSent: boolean
+  /** Whether the target makes a clip of the segments in `image_settings`. */
+  readonly hasSegments: boolean
+}
+export const SECONDS_MEMBERS: readonly string[] = ['duration', 'seconds']
+export const USUAL_ORDER: SecondsOrder = {
+  members: SECONDS_MEMBERS,
+  areSent: true,
+  hasSegments: false,
+}
+/** Seconds of the clip that a request orders, or of its segments together. Undefined: the provider
+ *  chooses. */
+export const orderedSeconds = (
+  fields: Fields,
+  { members, areSent, hasSegments }: SecondsOrder,
+  { maxCalls }: Pick<Rule, 'maxCalls'>,
+): number | undefined => {
+  const named = members.map(name => secondsOf(fields[name]))
+  const counts = hasSegments ? [...named, segmentSeconds(fields)] : named
+  const seconds = counts.filter(each => each !== undefined)
+  if (seconds.length === 0) return undefined
+  return Math.max(...seconds, areSent ? 0 : (maxCalls.get('seconds') ?? 0))
+}
+/** Providers take whole seconds: with less than one they make a clip of their usual length. */
+const secondsOf = (value: unknown): number | undefined => {
+  const seconds = countOf(value)
+  return seconds !== undefined && seconds >= 1 ? seconds : undefined
+}
 /** A clip through several images: each names the seconds of the segment that leads to it. */
 const segmentSeconds = ({ image_settings: segments }: Fields): number | undefined => {
-  if (!Array.isArray(segments)) return undefined
+  if (!Array.isArray(segments) || segments.length === 0) return undefined
   const seconds = segments.map(each =>
-    isFields(each) ? (countOf(each.duration) ?? SEGMENT_SECONDS) : SEGMENT_SECONDS,
+    isFields(each) ? (secondsOf(each.duration) ?? SEGMENT_SECONDS) : SEGMENT_SECONDS,
   )
   return seconds.reduce((sum, each) => sum + each, 0)
 }
@@ -331,10 +371,11 @@ const SEGMENT_SECONDS = 5
  *  longest duration that its bytes can encode. */
 const secondBounds = (
   fields: Fields,
-  { files, reportsSeconds = false }: SecondSources,
-  { pricingMeters, maxCalls }: Rule,
+  { files, reportsSeconds = false, order = USUAL_ORDER }: SecondSources,
+  rule: Rule,
 ): Meters => {
-  const seconds = orderedSeconds(fields)
+  const { pricingMeters, maxCalls } = rule
+  const seconds = orderedSeconds(fields, order, rule)
   if (seconds !== undefined)
     return { seconds: reportsSeconds ? Math.max(seconds, maxCalls.get('seconds') ?? 0) : seconds }
   if (files === 0 || !pricingMeters.has('seconds')) return {}

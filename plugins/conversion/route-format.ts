@@ -1,12 +1,15 @@
 /** The client format of a route, for plugins that read requests. */
-import type { Host, Route } from '../../engine/plugin.ts'
+
+import { isFields } from '../../engine/kit.ts'
+import type { Host, Json, Route } from '../../engine/plugin.ts'
+import { SECONDS_MEMBERS, type SecondsOrder, USUAL_ORDER } from '../billing/request-bounds.ts'
 import type { Format } from '../formats/format.ts'
 import { formatOf, formatsOf } from '../formats/index.ts'
 
 export { ToolKeeping } from './tool-keeping.ts'
 
 interface FormatHost extends Partial<Pick<Host, 'formats'>> {
-  readonly route: Pick<Route, 'option'>
+  readonly route: Pick<Route, 'option'> & { readonly path?: string }
 }
 /** Undefined if the route names none: its bytes pass unread. */
 export const routeFormat = (host: FormatHost): Format | undefined =>
@@ -41,4 +44,36 @@ export const openAttributesOf = (host: FormatHost): readonly string[] => {
 }
 interface ReportingOptions {
   readonly poll?: { readonly usage?: Readonly<Record<string, string>> }
+}
+
+/** How requests of a route order the seconds of a clip. A transcription orders none. */
+export const secondsOrderOf = (host: FormatHost): SecondsOrder => {
+  const { route } = host
+  if (routeFormat(host)?.name === 'openai-transcription') return { ...USUAL_ORDER, members: [] }
+  const { dialect, submit = {} } = (route.option('task') as OrderingOptions | undefined) ?? {}
+  const ways = [submit, ...Object.values(submit.with ?? {})]
+  const isOfSegments =
+    dialect === 'vidu' &&
+    ways.some(({ path = route.path, body }) => !body && path?.endsWith('/multiframe'))
+  const sent = ways.flatMap(({ body }) => (body ? membersIn(body) : SECONDS_MEMBERS))
+  const members = SECONDS_MEMBERS.filter(name => sent.includes(name))
+  return {
+    members: members.length > 0 ? members : SECONDS_MEMBERS,
+    areSent: members.length > 0,
+    hasSegments: isOfSegments || sent.includes('image_settings'),
+  }
+}
+/** The members of the request that the body at the upstream names: `/seconds`. */
+const membersIn = (places: Json): readonly string[] => {
+  if (typeof places === 'string') return places.startsWith('/') ? [places.split('/')[1] ?? ''] : []
+  if (Array.isArray(places)) return places.flatMap(membersIn)
+  return isFields(places) ? Object.values(places).flatMap(each => membersIn(each as Json)) : []
+}
+interface Submit {
+  readonly path?: string
+  readonly body?: Json
+}
+interface OrderingOptions {
+  readonly dialect?: string
+  readonly submit?: Submit & { readonly with?: Readonly<Record<string, Submit>> }
 }

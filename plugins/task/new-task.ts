@@ -1,6 +1,7 @@
 /** A new task, and the statements that store it together with its hold. */
 import { LOG_DETAILS } from '../../engine/kit.ts'
 import type { Database, Exchange, Fault, Host, Job, Target } from '../../engine/plugin.ts'
+import { secondsOrderOf } from '../conversion/route-format.ts'
 import { servedByTask } from '../ledger/views/served-by.ts'
 import { linkCharge } from '../ledger/views/task-charges.ts'
 import { writeWhileAway } from '../ledger/write-with-retry.ts'
@@ -67,7 +68,7 @@ export const newTask = (
     body,
     isCut: false,
     parts: 0,
-    meters: hold && usageOfRequest(body, hold).meters,
+    meters: hold && usageOfRequest(body, hold, secondsOrderOf({ route })).meters,
     reported: undefined,
     slots: slots.toJson(),
     target,

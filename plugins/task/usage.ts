@@ -1,21 +1,31 @@
 /** The usage that a task is charged for: that which its upstream reports, else the effective
  *  request, since providers of media bill what was ordered, else the hold. Pure. */
 import { creditsReplaceLines } from '../billing/meters.ts'
-import { charactersIn, orderedSeconds } from '../billing/request-bounds.ts'
+import {
+  charactersIn,
+  imagesIn,
+  orderedSeconds,
+  type SecondsOrder,
+  USUAL_ORDER,
+} from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
-import { countOf } from '../billing/usage.ts'
 import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
 import { type KeptUsage, priceKept } from '../ledger/kept-hold.ts'
 import type { KeptHold, Meter, Meters, Usage } from '../slots.ts'
 import type { Fields, Task } from './task.ts'
 
 /** The paid quantities of the request that the frozen price has lines for. */
-export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): Usage => {
-  const { pricingMeters } = thaw(rule)
+export const usageOfRequest = (
+  body: Fields,
+  { rule: frozen }: Pick<KeptHold, 'rule'>,
+  order: SecondsOrder = USUAL_ORDER,
+): Usage => {
+  const rule = thaw(frozen)
+  const { pricingMeters } = rule
   const meters: { -readonly [K in keyof Meters]: Meters[K] } = { calls: 1 }
-  const seconds = orderedSeconds(body)
+  const seconds = orderedSeconds(body, order, rule)
   if (pricingMeters.has('seconds') && seconds !== undefined) meters.seconds = seconds
-  if (pricingMeters.has('images')) meters.images = countOf(body.n) ?? 1
+  if (pricingMeters.has('images')) meters.images = imagesIn(body)
   const characters = pricingMeters.has('characters') ? charactersIn(body) : undefined
   if (characters !== undefined) meters.characters = characters
   return { meters, estimated: false }

@@ -18,6 +18,7 @@ import {
   isForEmbeddings,
   openAttributesOf,
   routeFormat,
+  secondsOrderOf,
   ToolKeeping,
 } from '../../conversion/route-format.ts'
 import { TierGate } from '../../conversion/tier-gate.ts'
@@ -76,6 +77,7 @@ export class CallAdmission {
   /** How requests of the route bound their usage. */
   readonly #limits: Parameters<typeof requestBoundsOf>[4]
   readonly #openAttributes: readonly string[]
+  readonly #order: ReturnType<typeof secondsOrderOf>
   constructor(host: Host, ledger: Ledger, { currency }: Prices) {
     this.#ledger = ledger
     this.#version = host.config.version
@@ -85,6 +87,7 @@ export class CallAdmission {
     this.#toolKeeping = new ToolKeeping(host, format)
     this.#limits = isForEmbeddings(host.route) ? embeddingBounds : format
     this.#openAttributes = openAttributesOf(host)
+    this.#order = secondsOrderOf(host)
     this.#isJson = format?.codec !== undefined
     this.#context = createLedgerContext(host, ledger, currency.name, format?.limitField)
     this.#reserver = new Reserver(this.#context, format?.outputLimit !== undefined)
@@ -118,6 +121,7 @@ export class CallAdmission {
       targets: exchange.targets,
       getsTools: () => this.#toolKeeping.reachesTarget(exchange, body),
       reportsSeconds: this.#openAttributes.includes('seconds'),
+      order: this.#order,
     })
     const bounds = storage ? storageBoundsOf(usual, storage) : usual
     const needsTranslation = this.#toolKeeping.needsTranslation(exchange)

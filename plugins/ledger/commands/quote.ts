@@ -13,7 +13,12 @@ import {
   requestFactsOf,
 } from '../../billing/request-bounds.ts'
 import { coverableTokens, dearestFactsOf, missingPrices, quote } from '../../billing/worst-case.ts'
-import { isForEmbeddings, openAttributesOf, routeFormat } from '../../conversion/route-format.ts'
+import {
+  isForEmbeddings,
+  openAttributesOf,
+  routeFormat,
+  secondsOrderOf,
+} from '../../conversion/route-format.ts'
 import { withoutUnpricedTiers } from '../../conversion/unpriced-tiers.ts'
 import { MIN_OUTPUT } from '../admission/reserver.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
@@ -160,7 +165,10 @@ const mostOf = (price: Price, body: Json, size: number, at: number, route: Route
   const sentBody = price.tierRule === 'pass' ? body : withoutUnpricedTiers(body, price.rule.tiers)
   const open = openAttributesOf({ route })
   const reportsSeconds = open.includes('seconds')
-  const request = requestBoundsOf(sentBody, size, price, 0, limits, { reportsSeconds })
+  const request = requestBoundsOf(sentBody, size, price, 0, limits, {
+    reportsSeconds,
+    order: secondsOrderOf({ route }),
+  })
   const { bounds } = request
   const facts = requestFactsOf(sentBody, at, price, open)
   const { heldFacts } = dearestFactsOf(facts, namedTiersOf({ body: sentBody }, price.rule), {

@@ -2,7 +2,13 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
-import { factsOf, heldFactsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
+import {
+  factsOf,
+  heldFactsOf,
+  requestBoundsOf,
+  type SecondsOrder,
+  USUAL_ORDER,
+} from '../../../plugins/billing/request-bounds.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
 import { worstCase } from '../../../plugins/billing/worst-case.ts'
 
@@ -43,6 +49,31 @@ t.test('request bounds: bytes of a file bound no recording that is elsewhere', a
   t.equal(seconds({ url: '' }, 5_000), 10)
   for (const name of ['url', 'file_url', 'file_id'])
     t.equal(seconds({ [name]: 'https://e.com/a.mp3' }, 5_000), undefined, name)
+})
+
+t.test('request bounds: segments count only if they are ordered, and never less', async t => {
+  const seconds = (body: Json, order?: SecondsOrder): number | undefined =>
+    requestBoundsOf(body, 100, capacityOf({ seconds: 1 }), 0, undefined, { order }).bounds.meters
+      ?.seconds
+  const segments = { ...USUAL_ORDER, hasSegments: true }
+  const three = { image_settings: [{ duration: 3 }, { duration: 0.001 }, {}] }
+  t.equal(seconds(three), undefined)
+  t.equal(seconds(three, segments), 13)
+  t.equal(seconds({ image_settings: [] }, segments), undefined)
+  t.equal(seconds({ ...three, duration: 1 }, segments), 13)
+  for (const duration of [0, 0.5, -1, null])
+    t.equal(seconds({ duration }), undefined, String(duration))
+  t.equal(seconds({ duration: 1, seconds: '8' }), 8, 'the longer one')
+  t.equal(seconds({ duration: 1 }, { ...USUAL_ORDER, members: [] }), undefined)
+})
+
+t.test('request bounds: no request orders less than an image', async t => {
+  for (const [n, images] of [
+    [0, 1],
+    [0.001, 1],
+    [3, 3],
+  ] as const)
+    t.equal(requestBoundsOf({ n }, 9, capacityOf({ images: 1 })).bounds.meters?.images, images)
 })
 
 t.test('request bounds: a stored prompt as the model of a target fills the context', async t => {

@@ -122,31 +122,46 @@ for (const [name, provider] of Object.entries(PROVIDERS))
       })
       return (await response.json()) as { readonly [name: string]: Json }
     }
-    const run = async () => {
+    const run = async (members: object = { seconds: '4' }) => {
       const { id } = await call('POST', '/v1/videos', {
         model: 'clip',
         prompt: 'a cat',
-        seconds: '4',
+        ...members,
       })
       return eventually(async () => {
         const video = await call('GET', `/v1/videos/${id}`)
         return ['completed', 'failed'].includes(String(video.status)) ? video : undefined
       })
     }
+    // Suno gets no seconds: the longest clip is charged.
+    const price = name === 'suno' ? 400_000_000n : 100_000_000n
     t.match(await run(), { status: 'completed', progress: 100, error: null })
-    t.equal(await gateway.spent(), 100_000_000n, 'four seconds at 0.025')
+    t.equal(await gateway.spent(), price, 'four seconds at 0.025')
     const [row] = await gateway.rows('SELECT results FROM tasks')
     t.match(String(row?.results), URL_OF_CLIP)
     answer = provider.failure
     t.match(await run(), { status: 'failed', error: { message: /no people/ } })
-    t.equal(await gateway.spent(), 100_000_000n, 'a failure costs nothing')
+    t.equal(await gateway.spent(), price, 'a failure costs nothing')
     answer = provider.empty
     t.match(await run(), { status: 'failed' }, 'a success without a result')
-    t.equal(await gateway.spent(), 100_000_000n, 'it costs nothing')
+    t.equal(await gateway.spent(), price, 'it costs nothing')
     if (provider.short !== undefined) {
       answer = provider.short
       t.match(await run(), { status: 'completed' })
       t.equal(await gateway.spent(), 150_000_000n, 'two seconds of the four')
+    }
+    if (['runway', 'luma'].includes(name)) {
+      answer = provider.success
+      const before = await gateway.spent()
+      const segments = { duration: 0.001, image_settings: [{ duration: 0.001 }] }
+      t.match(await run({ seconds: '4', ...segments }), { status: 'completed' })
+      t.equal((await gateway.spent()) - before, 100_000_000n, 'only `seconds` is sent')
+      for (const members of [{ image_settings: [] }, segments, { seconds: '0.001' }]) {
+        const earlier = await gateway.spent()
+        t.match(await run(members), { status: 'completed' })
+        const charged = (await gateway.spent()) - earlier
+        t.equal(charged, 400_000_000n, `the provider chooses: ${JSON.stringify(members)}`)
+      }
     }
     const [submit, ...polls] = gateway.requests
     t.equal(submit?.path, provider.submit)
