@@ -46,6 +46,7 @@ export default {
   check(document, report) {
     checkPipeline(document, report)
     checkRules(document, report)
+    checkValues(document, report)
     checkPlaces(document, report)
   },
   setup(_, host: Host): Stage {
@@ -90,6 +91,15 @@ function checkRules(document: Document, report: Report): void {
             nearest(wrong, own as readonly string[]),
           )
       }
+}
+
+/** Only one of several places of a value would count. */
+function checkValues({ tags }: Document, report: Report): void {
+  for (const [tag, values] of Object.entries(knownTagsIn(tags)))
+    if (Array.isArray(values))
+      for (const [index, value] of values.entries())
+        if (values.indexOf(value) < index)
+          report(['tags', 'known', tag, index], 'TAGS_OPTION', 'the value is listed twice')
 }
 
 /** Zones of values that no upstream has: calls with such a tag would be refused. */
