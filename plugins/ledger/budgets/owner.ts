@@ -22,9 +22,12 @@ export const numberOf = (of: OwnerKind, account: Account): number | undefined =>
 
 /** A number, or the value of a tag. */
 export type Owner = number | string
+/** A tag may have the name of a member of every object. */
+export const tagOf = (tags: Tags | undefined, tag: string): string | undefined =>
+  tags && Object.hasOwn(tags, tag) ? tags[tag] : undefined
 /** Undefined: a budget of these owners does not apply to the call. */
 export const ownerOf = (of: Owners, account: Account, tags: Tags | undefined): Owner | undefined =>
-  typeof of === 'object' ? tags?.[of.tag] : NUMBERS[of](account)
+  typeof of === 'object' ? tagOf(tags, of.tag) : NUMBERS[of](account)
 
 const TAG = 'tag '
 /** As windows name their owner. A value of a tag is a kind of its own: it has no number. */
@@ -38,7 +41,8 @@ export const tagIn = (kind: string): string | undefined =>
 /** The kinds of windows of these owners. */
 export const kindsOf = (of: Owners, host: Pick<HostBase, 'section'>): readonly string[] => {
   if (typeof of === 'string') return [of]
-  const values = knownTags(host)[of.tag]
+  const known = knownTags(host)
+  const values = Object.hasOwn(known, of.tag) ? known[of.tag] : undefined
   return Array.isArray(values) ? values.map(value => windowOwner(of, value).kind) : []
 }
 /** Whether the windows of these owners have this kind. */

@@ -8,7 +8,7 @@ import { FIND_MEMBER } from '../../credentials/members.ts'
 import { OWNER_OF_KEY } from '../../credentials/owners.ts'
 import { TAG_LIST, type Tags } from '../../slots.ts'
 import { listBudgets } from '../budgets/list.ts'
-import { type OwnerKind, tagIn, windowOwner } from '../budgets/owner.ts'
+import { type OwnerKind, tagIn, tagOf, windowOwner } from '../budgets/owner.ts'
 import { type Budget, budgetsIn, parseBudget } from '../budgets/section.ts'
 import { printInstant, windowOf } from '../budgets/window.ts'
 import { nanosOf } from '../statements.ts'
@@ -57,6 +57,8 @@ export const callerIn = async (values: Values, host: HostBase): Promise<Caller |
   }
   if (name !== undefined && key !== undefined)
     throw new UsageError('--account and --key exclude each other: a key has an account')
+  if (memberName !== undefined && key !== undefined)
+    throw new UsageError('--member and --key exclude each other: a key has a member or none')
   const account =
     key === undefined
       ? { ...(await memberOf(name ?? '', memberName, host)), key: undefined }
@@ -112,7 +114,7 @@ export const quoteBudgets = async (
   })
   const tagged = configured.flatMap(budget => {
     const { of, name } = budget
-    const value = typeof of === 'object' ? caller.tags[of.tag] : undefined
+    const value = typeof of === 'object' ? tagOf(caller.tags, of.tag) : undefined
     if (value === undefined) return []
     const { kind } = windowOwner(of, value)
     const row = windows.find(each => each.kind === kind && each.name === name)
