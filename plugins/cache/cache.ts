@@ -28,9 +28,10 @@ import {
 /** Answers that wait until the store has them; more are only in memory. */
 const MAX_UNWRITTEN = 100
 const PAGE = 500
-/** ms in the store of a leader without an answer, and of one that died. */
+/** ms in the store of a leader without an answer, and of one that died: a living one renews its
+ *  row every two seconds. */
 const UNSTORABLE_KEPT = 2_000
-const LEADER_KEPT = 3_600_000
+const LEADER_KEPT = 60_000
 
 /** The end of a leader: an entry, an answer that cannot be stored, or a failure. */
 type FlightEnd = Entry | 'unstorable' | 'failed'
@@ -114,7 +115,13 @@ export class Cache {
       const isDead = known !== undefined && performance.now() - changedAt >= stale
       const lease =
         isDead && known ? await leaders.replace(key, known) : (known ?? (await leaders.take(key)))
-      if (lease && 'take' in lease) return { flight: this.#leased(key, flight, lease) }
+      if (lease && 'take' in lease) {
+        const leased = this.#leased(key, flight, lease)
+        // An earlier leader may have stored its answer since the last look.
+        const stored = await this.#read(key, oldest)
+        if (stored) leased.end(stored)
+        return stored ? { entry: stored } : { flight: leased }
+      }
       const leader = await leaders.look(key)
       const entry = await this.#read(key, oldest)
       if (entry) flight.end(entry)
