@@ -388,12 +388,12 @@ export const FIND_IN_DIALECT = sql(
   'find in dialect',
   `${SELECT} WHERE id = ? AND account = ? AND dialect = ?`,
 )
-/** The latest task of an account in a dialect with a result that holds this text (account, dialect,
- *  pattern). */
+/** The latest tasks of an account in a dialect with results that hold this text, perhaps in another
+ *  place (account, dialect, pattern). */
 export const FIND_BY_RESULT = sql(
   'find by result',
   `${SELECT} WHERE account = ? AND dialect = ? AND state = 'succeeded' AND results LIKE ?
-   ORDER BY created DESC LIMIT 1`,
+   ORDER BY created DESC LIMIT 10`,
 )
 /** For operators (id). */
 export const FIND_ANY = sql('find any', `${SELECT} WHERE id = ?`)

@@ -12,8 +12,8 @@ const UPSTREAM_FAILED = 502
 /** Bytes of the names in a row of a failed call. */
 const MAX_NAME = 200
 
-/** `before`, `task`: at the begin and at the end of a step. One that its customer cancelled did not
- *  fail. */
+/** `before`, `task`: at the beginning and at the end of a step. One that its customer
+ *  cancelled did not fail. */
 export const reportFailure = (host: Host, before: Task, task: Task): void => {
   const { state, error, isCall, request, account, key = null, route, created } = task
   if (state !== 'failed' || before.state === 'failed' || !error || isCall) return
