@@ -22,6 +22,7 @@ import {
   mediaReferencesIn,
   namesPrompt,
 } from '../formats/media-references.ts'
+import { type SecondsOrder, USUAL_ORDER } from '../formats/seconds-order.ts'
 import {
   headerTiersOf,
   OPEN,
@@ -323,21 +324,6 @@ const MIN_BYTES_PER_SECOND = 500
 /** A recording that is elsewhere is as long as the provider permits. */
 const namesRecording = ({ url, file_url: fileUrl, file_id: fileId }: Fields): boolean =>
   [url, fileUrl, fileId].some(each => typeof each === 'string' && each !== '')
-/** How requests of a route order the seconds of a clip. */
-export interface SecondsOrder {
-  /** The members that may name them: the longest counts. */
-  readonly members: readonly string[]
-  /** Whether the target gets these members. If not, it may make more than they say. */
-  readonly areSent: boolean
-  /** Whether the target makes a clip of the segments in `image_settings`. */
-  readonly hasSegments: boolean
-}
-export const SECONDS_MEMBERS: readonly string[] = ['duration', 'seconds']
-export const USUAL_ORDER: SecondsOrder = {
-  members: SECONDS_MEMBERS,
-  areSent: true,
-  hasSegments: false,
-}
 /** Seconds of the clip that a request orders, or of its segments together. Undefined: the provider
  *  chooses. */
 export const orderedSeconds = (

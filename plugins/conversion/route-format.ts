@@ -2,9 +2,9 @@
 
 import { isFields } from '../../engine/kit.ts'
 import type { Host, Json, Route } from '../../engine/plugin.ts'
-import { SECONDS_MEMBERS, type SecondsOrder, USUAL_ORDER } from '../billing/request-bounds.ts'
 import type { Format } from '../formats/format.ts'
 import { formatOf, formatsOf } from '../formats/index.ts'
+import { SECONDS_MEMBERS, type SecondsOrder, USUAL_ORDER } from '../formats/seconds-order.ts'
 
 export { ToolKeeping } from './tool-keeping.ts'
 
@@ -46,21 +46,24 @@ interface ReportingOptions {
   readonly poll?: { readonly usage?: Readonly<Record<string, string>> }
 }
 
+/** The plugin whose routes say which members of a request the upstream gets. */
+const [ORDERING_PLUGIN] = REPORTING_PLUGINS
 /** How requests of a route order the seconds of a clip. A transcription orders none. */
 export const secondsOrderOf = (host: FormatHost): SecondsOrder => {
   const { route } = host
   if (routeFormat(host)?.name === 'openai-transcription') return { ...USUAL_ORDER, members: [] }
-  const { dialect, submit = {} } = (route.option('task') as OrderingOptions | undefined) ?? {}
+  const { dialect, submit = {} } =
+    (route.option(ORDERING_PLUGIN) as OrderingOptions | undefined) ?? {}
   const ways = [submit, ...Object.values(submit.with ?? {})]
   const isOfSegments =
     dialect === 'vidu' &&
     ways.some(({ path = route.path, body }) => !body && path?.endsWith('/multiframe'))
-  const sent = ways.flatMap(({ body }) => (body ? membersIn(body) : SECONDS_MEMBERS))
-  const members = SECONDS_MEMBERS.filter(name => sent.includes(name))
+  const names = ways.flatMap(({ body }) => (body ? membersIn(body) : SECONDS_MEMBERS))
+  const members = SECONDS_MEMBERS.filter(name => names.includes(name))
   return {
     members: members.length > 0 ? members : SECONDS_MEMBERS,
     areSent: members.length > 0,
-    hasSegments: isOfSegments || sent.includes('image_settings'),
+    hasSegments: isOfSegments || names.includes('image_settings'),
   }
 }
 /** The members of the request that the body at the upstream names: `/seconds`. */

@@ -1,14 +1,9 @@
 /** The usage that a task is charged for: that which its upstream reports, else the effective
  *  request, since providers of media bill what was ordered, else the hold. Pure. */
 import { creditsReplaceLines } from '../billing/meters.ts'
-import {
-  charactersIn,
-  imagesIn,
-  orderedSeconds,
-  type SecondsOrder,
-  USUAL_ORDER,
-} from '../billing/request-bounds.ts'
+import { charactersIn, imagesIn, orderedSeconds } from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
+import { type SecondsOrder, USUAL_ORDER } from '../formats/seconds-order.ts'
 import { COMPLETION_METERS, PROMPT_METERS } from '../formats/token-meters.ts'
 import { type KeptUsage, priceKept } from '../ledger/kept-hold.ts'
 import type { KeptHold, Meter, Meters, Usage } from '../slots.ts'

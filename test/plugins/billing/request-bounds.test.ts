@@ -2,15 +2,10 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
-import {
-  factsOf,
-  heldFactsOf,
-  requestBoundsOf,
-  type SecondsOrder,
-  USUAL_ORDER,
-} from '../../../plugins/billing/request-bounds.ts'
+import { factsOf, heldFactsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
 import { worstCase } from '../../../plugins/billing/worst-case.ts'
+import { type SecondsOrder, USUAL_ORDER } from '../../../plugins/formats/seconds-order.ts'
 
 const report = (): void => {}
 const currency = compileCurrency({ name: 'USD' }, [], report)
