@@ -1,7 +1,7 @@
 /** Changes of an account's rows as server-sent events. One read per second and account serves all
  *  streams of a process; without streams nothing is read. */
 import type { Exchange, Host, HostBase, Row, Sql } from '../../engine/plugin.ts'
-import { ACCOUNT } from '../slots.ts'
+import { ACCOUNT, type Account } from '../slots.ts'
 
 /** ms between two reads, between two comments that keep the connection open, and until a stream
  *  ends: the client connects again, and its credential is checked again. */
@@ -65,22 +65,27 @@ const textOf = (row: Row): string => Object.values(row).map(String).join('\t')
 /** A handler that streams the changed rows of the calling account, such as
  *  `data: { "at": 1767225600000, "rows": [{ "id": "…", "state": "running" }] }`. The first event
  *  has no rows: from then on changes are reported. `sql`: its parameters are the account and the
- *  number of rows, newest first; each row has an `id`. `rowOf` makes the public form of a row. */
+ *  number of rows, newest first; each row has an `id`. `isSeen`: whether the caller
+ *  sees a row. `rowOf` makes the public form of a row. */
 export const accountEvents = (
   host: Host,
   sql: Sql,
   rowOf: (row: Row) => { readonly id: string; readonly [name: string]: string | number },
+  isSeen: (row: Row, account: Account) => boolean = () => true,
 ): ((exchange: Exchange) => Promise<void>) => {
   const watches = host.share(`account-events/${sql.name}`, '1', () => new Watches(host, sql))
   return async exchange => {
-    const { id } = exchange.slots.need(ACCOUNT)
+    const account = exchange.slots.need(ACCOUNT)
     const queue: string[] = [eventOf([])]
     let wake = () => {}
     const push = (text: string) => {
       queue.push(text)
       wake()
     }
-    const remove = await watches.add(id, changed => push(eventOf(changed.map(rowOf))))
+    const remove = await watches.add(account.id, changed => {
+      const rows = changed.filter(row => isSeen(row, account))
+      if (rows.length > 0) push(eventOf(rows.map(rowOf)))
+    })
     const { leaving } = host.membership
     const ping = setInterval(() => push(COMMENT.toString()), PING)
     const end = AbortSignal.any([exchange.signal, leaving, AbortSignal.timeout(LIFE)])

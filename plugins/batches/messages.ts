@@ -1,6 +1,7 @@
 /** The endpoints over batches of messages: create, show, list, cancel, results, delete. The
  *  requests become a stored file, which the batch reads as it reads those of customers. */
 import type { Bytes, Exchange, HostBase } from '../../engine/plugin.ts'
+import { ownWorkValues } from '../credentials/members.ts'
 import { integerIn } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../formats/fields.ts'
@@ -88,14 +89,15 @@ const show: View = async (exchange, host) => {
 }
 const list: View = async (exchange, host) => {
   const { query } = exchange.request
-  const account = exchange.slots.need(ACCOUNT).id
+  const account = exchange.slots.need(ACCOUNT)
   const limit = integerIn('limit', query.get('limit') ?? String(LIMIT.usual), 1, LIMIT.largest)
   const before = query.get('before_id')
   const id = before ?? query.get('after_id')
   const last = id ? await findMessages(id, exchange, host) : undefined
   const position = [last?.created ?? Number.MAX_SAFE_INTEGER, last?.id ?? '']
   const page = before ? PAGE_BEFORE : PAGE
-  const rows = await host.database.read(page, [account, 1, ...position, limit + 1])
+  const own = ownWorkValues(account)
+  const rows = await host.database.read(page, [account.id, 1, ...own, ...position, limit + 1])
   const views = rows.slice(0, limit).map(row => viewOf(batchOf(row), host))
   if (before) views.reverse()
   exchange.answer(200, {

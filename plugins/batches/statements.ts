@@ -2,6 +2,7 @@
  *  move of a line names the process that works on it. Pure. */
 import type { Fault, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { isOfMember, overWork } from '../credentials/members.ts'
 import { withAccountNames } from '../credentials/statements.ts'
 import {
   type Batch,
@@ -95,22 +96,28 @@ export const cancelBatch = (batch: Batch, now: number, reason?: Fault): Statemen
   return moveBatch(batch, { state, ending: 'cancelled', errors }, now)
 }
 
-/** A batch of an account (id, account). */
-export const FIND = sql('find', 'SELECT * FROM batches WHERE id = ? AND account = ?')
+/** Over batches that the caller sees. */
+const ofCaller = (name: string, text: (condition: string) => string): Sql =>
+  overWork(`batches: ${name}`, member => text(isOfMember(member)))
+/** A batch of an account (id, account, member twice). */
+export const FIND = ofCaller(
+  'find',
+  own => `SELECT * FROM batches WHERE id = ? AND account = ? AND ${own}`,
+)
 /** For the runner (id). */
 export const FIND_ANY = sql('find any', 'SELECT * FROM batches WHERE id = ?')
 const OF_MESSAGES = `CASE WHEN endpoint = '${MESSAGES}' THEN 1 ELSE 0 END = ?`
-/** Batches of an account behind a position, newest first (account, 1: of messages, created, id, row
- *  count). */
-export const PAGE = sql(
+/** Batches of an account behind a position, newest first (account, 1: of messages, member twice,
+ *  created, id, row count). */
+export const PAGE = ofCaller(
   'page',
-  `SELECT * FROM batches WHERE account = ? AND ${OF_MESSAGES} AND (created, id) < (?, ?)
+  own => `SELECT * FROM batches WHERE account = ? AND ${OF_MESSAGES} AND ${own} AND (created, id) < (?, ?)
    ORDER BY created DESC, id DESC LIMIT ?`,
 )
 /** Those before a position, oldest first (as `PAGE`). */
-export const PAGE_BEFORE = sql(
+export const PAGE_BEFORE = ofCaller(
   'page before',
-  `SELECT * FROM batches WHERE account = ? AND ${OF_MESSAGES} AND (created, id) > (?, ?)
+  own => `SELECT * FROM batches WHERE account = ? AND ${OF_MESSAGES} AND ${own} AND (created, id) > (?, ?)
    ORDER BY created, id LIMIT ?`,
 )
 /** The latest batches (account or null, account, state or null, state, row count). */
@@ -128,9 +135,9 @@ export const FIND_NAMED = sql(
   withAccountNames('SELECT * FROM batches WHERE id = ?', 'account'),
 )
 /** Reads whether batches of an account have changed (account, row count). */
-export const STATES = sql(
-  'states',
-  `SELECT id, state, completed, failed, total FROM batches WHERE account = ?
+export const STATES = overWork(
+  'batches: states',
+  member => `SELECT id, state, completed, failed, total, ${member} AS member FROM batches WHERE account = ?
    ORDER BY created DESC, id DESC LIMIT ?`,
 )
 /** Unfinished batches, oldest first. */

@@ -2,6 +2,7 @@
 import { isCode } from '../../engine/kit.ts'
 import type { Exchange, Host, HostBase, Json, Statement } from '../../engine/plugin.ts'
 import { accountEvents } from '../account-events/account-events.ts'
+import { ownWorkValues, seesWork } from '../credentials/members.ts'
 import { integerIn, listPage } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import type { Fields } from '../formats/fields.ts'
@@ -115,7 +116,8 @@ export const findBatch = async (
   ofMessages = false,
 ): Promise<Batch> => {
   const id = ofMessages ? batchIdOf(named) : named
-  const [row] = await host.database.read(FIND, [id, slots.need(ACCOUNT).id])
+  const account = slots.need(ACCOUNT)
+  const [row] = await host.database.read(FIND, [id, account.id, ...ownWorkValues(account)])
   if (!row || (row.endpoint === MESSAGES) !== ofMessages)
     throw fault('BATCH_UNKNOWN', [named.slice(0, 100)])
   return batchOf(row)
@@ -127,12 +129,13 @@ const show: View = async (exchange, host) => {
 }
 const list: View = async (exchange, host) => {
   const { query } = exchange.request
-  const account = exchange.slots.need(ACCOUNT).id
+  const account = exchange.slots.need(ACCOUNT)
   const limit = integerIn('limit', query.get('limit') ?? String(LIMIT.usual), 1, LIMIT.largest)
   const after = query.get('after')
   const last = after ? await findBatch(after, exchange, host) : undefined
   const position = [last?.created ?? Number.MAX_SAFE_INTEGER, last?.id ?? '']
-  const rows = await host.database.read(PAGE, [account, 0, ...position, limit + 1])
+  const own = ownWorkValues(account)
+  const rows = await host.database.read(PAGE, [account.id, 0, ...own, ...position, limit + 1])
   const views = rows.slice(0, limit).map(row => batchView(batchOf(row)))
   exchange.answer(200, listPage(views, rows.length > limit))
 }
@@ -165,12 +168,17 @@ const cancel: View = async (exchange, host) => {
 
 /** Changes of the batches of the calling account, as they happen. */
 export const batchEvents = (host: Host): ((exchange: Exchange) => Promise<void>) =>
-  accountEvents(host, STATES, ({ id, state, completed, failed, total }) => ({
-    id: String(id),
-    status: String(state),
-    completed: Number(completed),
-    failed: Number(failed),
-    total: Number(total),
-  }))
+  accountEvents(
+    host,
+    STATES,
+    ({ id, state, completed, failed, total }) => ({
+      id: String(id),
+      status: String(state),
+      completed: Number(completed),
+      failed: Number(failed),
+      total: Number(total),
+    }),
+    seesWork,
+  )
 
 export const VIEWS: Readonly<Record<string, View>> = { create, show, list, cancel }

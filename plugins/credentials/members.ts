@@ -151,6 +151,33 @@ export const MEMBER_OF_KEY = sql('of key', 'SELECT member FROM api_keys WHERE id
 export const ofMember = (key: string): string =>
   `(CAST(? AS BIGINT) IS NULL OR ${key} IN (SELECT id FROM api_keys WHERE member = ?))`
 
+const workText = (idIn: (name: 'key' | 'member') => string): string =>
+  `(CASE WHEN ${idIn('key')} IS NULL THEN ${idIn('member')}
+      ELSE (SELECT member FROM api_keys WHERE id = ${idIn('key')}) END)`
+const MEMBER_OF_WORK = {
+  sqlite: workText(name => `json_extract(slots, '$.account.${name}.id')`),
+  postgres: workText(name => `CAST(CAST(slots AS json) #>> '{account,${name},id}' AS BIGINT)`),
+} as const
+/** A statement over work that stores the slots of its create: tasks and batches. `text` gets the
+ *  member of a row, as an expression: of its key, or of the session that created it. */
+export const overWork = (name: string, text: (member: string) => string): Sql => ({
+  name,
+  text: text(MEMBER_OF_WORK.sqlite),
+  postgres: text(MEMBER_OF_WORK.postgres),
+})
+/** A condition on the member of work; its parameter, twice: a member, or null for all. */
+export const isOfMember = (member: string): string => `(CAST(? AS BIGINT) IS NULL OR ${member} = ?)`
+/** Whether the caller sees this work. `row`: with the number of its `member`. */
+export const seesWork = (row: Row, { member }: Pick<Account, 'member'>): boolean => {
+  const only = onlyMember(member)
+  return only === undefined || Number(row.member) === only
+}
+/** The values of `isOfMember`, for those whose work the caller sees. */
+export const ownWorkValues = ({ member }: Pick<Account, 'member'>): readonly [Value, Value] => {
+  const only = onlyMember(member) ?? null
+  return [only, only]
+}
+
 /** The member of a key, as an expression on the number of the key; 0: the account itself. */
 export const memberOfKey = (key: string): string =>
   `coalesce((SELECT member FROM api_keys WHERE id = ${key}), 0)`

@@ -1,6 +1,7 @@
 /** Statements over tasks. A move names the state that it leaves and the process that makes it. */
 import type { Database, Json, Row, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { isOfMember, overWork } from '../credentials/members.ts'
 import { addRequest, type StoredRequest, TASK_COLUMNS, TASKS } from './requests/statements.ts'
 import type { Copy, ReportedUsage, State, Task, TaskError } from './task.ts'
 
@@ -358,6 +359,9 @@ export const makeUnknownDue = (route: string, before: number, now: number): Stat
 
 // ---------------------------------------------------------------- queries
 
+/** Over tasks that the caller sees. */
+const ofCaller = (name: string, text: (condition: string) => string): Sql =>
+  overWork(`tasks: ${name}`, member => text(isOfMember(member)))
 const SELECT = `SELECT ${TASK_COLUMNS} FROM ${TASKS}`
 
 const CLAIMED = sql(
@@ -378,61 +382,64 @@ export const readClaimed = async (
 export const OWNED = sql('owned', `${SELECT} WHERE process = ? AND copy_due IS NULL`)
 /** A task of an account (id, account). */
 export const FIND = sql('find', `${SELECT} WHERE id = ? AND account = ?`)
-/** A call of an account that ran as a task (id, account, path). */
-export const FIND_CALL = sql(
+/** A call of an account that ran as a task (id, account, path, member twice). */
+export const FIND_CALL = ofCaller(
   'find call',
-  `${SELECT} WHERE id = ? AND account = ? AND path = ? AND is_call = 1`,
+  own => `${SELECT} WHERE id = ? AND account = ? AND path = ? AND is_call = 1 AND ${own}`,
 )
-/** A task of an account in a dialect (id, account, dialect). */
-export const FIND_IN_DIALECT = sql(
+/** A task of an account in a dialect (id, account, dialect, member twice). */
+export const FIND_IN_DIALECT = ofCaller(
   'find in dialect',
-  `${SELECT} WHERE id = ? AND account = ? AND dialect = ?`,
+  own => `${SELECT} WHERE id = ? AND account = ? AND dialect = ? AND ${own}`,
 )
 /** The latest tasks of an account in a dialect with results that hold this text, perhaps in another
- *  place (account, dialect, pattern). */
-export const FIND_BY_RESULT = sql(
+ *  place (account, dialect, pattern, member twice). */
+export const FIND_BY_RESULT = ofCaller(
   'find by result',
-  `${SELECT} WHERE account = ? AND dialect = ? AND state = 'succeeded' AND results LIKE ?
+  own => `${SELECT} WHERE account = ? AND dialect = ? AND state = 'succeeded' AND results LIKE ?
+     AND ${own}
    ORDER BY created DESC LIMIT 10`,
 )
 /** For operators (id). */
 export const FIND_ANY = sql('find any', `${SELECT} WHERE id = ?`)
-/** The latest tasks of an account in a dialect (account, from, to, dialect, row count, rows to
- *  skip). */
-export const LIST = sql(
+/** The latest tasks of an account in a dialect (account, from, to, dialect, member twice, row
+ *  count, rows to skip). */
+export const LIST = ofCaller(
   'list',
-  `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
+  own => `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ? AND ${own}
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
 )
 const isIn = (value: string): string =>
   `AND (CAST(? AS TEXT) IS NULL OR ${value} IN (SELECT value FROM json_each(?)))`
-const FILTERED_TEXT = `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
+const filteredText = (own: string): string =>
+  `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ? AND ${own}
    ${isIn('id')} ${isIn('state')} ${isIn('model')} ${isIn('path')}
    ${isIn("json_extract(coalesce(r.summary, tasks.body), '$.resolution')")}
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`
 /** The tasks of LIST whose id, state, model, path and resolution are in the lists of a client. Each
  *  list is a parameter twice: as JSON, or null without this filter. They precede the row count. */
-export const FILTERED = sql(
-  'filtered',
-  FILTERED_TEXT,
-  FILTERED_TEXT.replaceAll('value FROM json_each(?)', 'json_array_elements_text(CAST(? AS json))')
+const FILTERED_TEXTS = ofCaller('filtered', filteredText)
+export const FILTERED: Sql = {
+  ...FILTERED_TEXTS,
+  postgres: String(FILTERED_TEXTS.postgres)
+    .replaceAll('value FROM json_each(?)', 'json_array_elements_text(CAST(? AS json))')
     .replace('json_extract(', '(CAST(')
     .replace(", '$.resolution')", " AS json)->>'resolution')"),
-)
+}
 const page = (order: 'asc' | 'desc', before: '<' | '>'): Sql =>
-  sql(
+  ofCaller(
     `page ${order}`,
-    `${SELECT} WHERE account = ? AND dialect = ? AND created ${before}= ?
+    own => `${SELECT} WHERE account = ? AND dialect = ? AND ${own} AND created ${before}= ?
        AND (CAST(? AS TEXT) IS NULL OR id ${before} ?)
      ORDER BY created ${order}, id ${order} LIMIT ?`,
   )
 /** Tasks of an account in a dialect that follow another one, by its time and its id (account,
- *  dialect, time, twice the id or null, row count). */
+ *  dialect, member twice, time, twice the id or null, row count). */
 export const PAGES = { asc: page('asc', '>'), desc: page('desc', '<') } as const
 /** The same of those that are not finished. */
-export const QUEUE = sql(
+export const QUEUE = ofCaller(
   'queue',
-  `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
+  own => `${SELECT} WHERE account = ? AND created >= ? AND created < ? AND dialect = ? AND ${own}
      AND state NOT IN ('succeeded', 'failed')
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
 )

@@ -2,12 +2,11 @@
 import { errors } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Host, Row, Stage } from '../../engine/plugin.ts'
 import { sandboxHeaderOf } from '../conversion/sandbox-header.ts'
-import { ACCOUNT } from '../slots.ts'
 import { creditsOf } from './credits.ts'
 import type { CursorPage, Page, TaskDialect } from './dialects/dialect.ts'
 import { type TaskDialectName, taskDialects } from './dialects/index.ts'
 import { cancelTask } from './endpoints/cancel-task.ts'
-import { findTask } from './endpoints/find-task.ts'
+import { type Caller, callerOf, findTask } from './endpoints/find-task.ts'
 import type { ViewName, ViewOptions } from './options.ts'
 import { showListed, showWhole } from './results/shown.ts'
 import type { TaskRunner } from './runner.ts'
@@ -81,10 +80,10 @@ export class ViewStage implements Stage {
     const search =
       request.method === 'POST' ? searchOf((await request.json()) as Fields) : request.query
     const page = this.#dialect.page(search, Date.now())
-    const account = exchange.slots.need(ACCOUNT).id
+    const caller = callerOf(exchange)
     const rows = await ('order' in page
-      ? this.#rowsAfter(page, account)
-      : this.#rowsOfPage(page, account))
+      ? this.#rowsAfter(page, caller)
+      : this.#rowsOfPage(page, caller))
     const pageRows = rows.slice(0, page.size)
     const tasks = await showListed(pageRows.map(taskOf), this.#host)
     const following = 'order' in page ? (tasks.at(-1)?.id ?? '') : String(page.number + 1)
@@ -95,8 +94,11 @@ export class ViewStage implements Stage {
     )
   }
   /** Reads one row more than the page has: it says whether another page follows. */
-  #rowsOfPage({ from, to, size, number, filters }: Page, account: number): Promise<readonly Row[]> {
-    const start = [account, from, to, this.#name]
+  #rowsOfPage(
+    { from, to, size, number, filters }: Page,
+    { account, own }: Caller,
+  ): Promise<readonly Row[]> {
+    const start = [account, from, to, this.#name, ...own]
     const end = [size + 1, number * size]
     const { database } = this.#host
     if (!filters) return database.read(this.#view === 'queue' ? QUEUE : LIST, [...start, ...end])
@@ -107,10 +109,14 @@ export class ViewStage implements Stage {
     })
     return database.read(FILTERED, [...start, ...lists, ...end])
   }
-  #rowsAfter({ order, after, size }: CursorPage, account: number): Promise<readonly Row[]> {
+  #rowsAfter(
+    { order, after, size }: CursorPage,
+    { account, own }: Caller,
+  ): Promise<readonly Row[]> {
     const start = order === 'asc' ? 0 : Number.MAX_SAFE_INTEGER
     const time = after === undefined ? start : timeOfTaskId(after)
-    const values = [account, this.#name, time, after ?? null, after ?? null, size + 1]
+    const position = [time, after ?? null, after ?? null]
+    const values = [account, this.#name, ...own, ...position, size + 1]
     return this.#host.database.read(PAGES[order], values)
   }
   async #cancel(exchange: Exchange): Promise<void> {

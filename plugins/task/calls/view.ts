@@ -1,6 +1,7 @@
 /** Answers with the result of a call that ran as a task, or with how far it is. */
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Exchange, Host, Stage } from '../../../engine/plugin.ts'
+import { ownWorkValues } from '../../credentials/members.ts'
 import { ACCOUNT } from '../../slots.ts'
 import { FIND_CALL } from '../statements.ts'
 import { isFinal, type State, type Task, taskOf } from '../task.ts'
@@ -21,7 +22,8 @@ export class ReplyStage implements Stage {
     const { id = '' } = params
     // The route that created it has the same path without the id.
     const path = request.path.slice(0, request.path.lastIndexOf('/'))
-    const values = [id, slots.need(ACCOUNT).id, path]
+    const account = slots.need(ACCOUNT)
+    const values = [id, account.id, path, ...ownWorkValues(account)]
     const [row] = await this.#host.database.read(FIND_CALL, values)
     if (!row) throw fault('TASK_OF_CALL_UNKNOWN', [id])
     answerWithTask(exchange, taskOf(row), request.path)

@@ -2,7 +2,13 @@
 import { errors } from '../../../engine/errors.ts'
 import type { Exchange, Host, Json, Sql, Stage } from '../../../engine/plugin.ts'
 import { accountEvents } from '../../account-events/account-events.ts'
-import { accountFor } from '../../credentials/members.ts'
+import {
+  accountFor,
+  isOfMember,
+  overWork,
+  ownWorkValues,
+  seesWork,
+} from '../../credentials/members.ts'
 import { checkPathId } from '../../dialects/path-id.ts'
 import { mediaTypeOf } from '../../formats/media/media-type.ts'
 import type { OwnTask } from '../../views.ts'
@@ -23,29 +29,34 @@ const fault = errors({
   TASK_NO_FILE: [404, 'The task %s has no such file'],
   TASK_NOT_CANCELLABLE: [409, 'The task is %s and cannot be cancelled any more'],
 })
-const sql = (name: string, text: string): Sql => ({ name: `tasks: ${name}`, text })
-const FIND = sql('of account', `SELECT ${TASK_COLUMNS} FROM ${TASKS} WHERE id = ? AND account = ?`)
+const ofCaller = (name: string, text: (condition: string) => string): Sql =>
+  overWork(`tasks: ${name}`, member => text(isOfMember(member)))
+const FIND = ofCaller(
+  'of account',
+  own => `SELECT ${TASK_COLUMNS} FROM ${TASKS} WHERE id = ? AND account = ? AND ${own}`,
+)
 const FILTERS: Readonly<Record<string, string>> = {
   '': '1 = 1',
   open: "state NOT IN ('succeeded', 'failed')",
   succeeded: "state = 'succeeded'",
   failed: "state = 'failed'",
 }
-/** Latest first. Parameters: account, the end of the last page (created, created, id), rows. */
+/** Latest first. Parameters: account, member twice, the end of the last page (created, created,
+ *  id), rows. */
 const LISTS: Readonly<Record<string, Sql>> = Object.fromEntries(
   Object.entries(FILTERS).map(([state, filter]) => [
     state,
-    sql(
+    ofCaller(
       `list of account ${state}`,
-      `SELECT ${TASK_COLUMNS} FROM ${TASKS} WHERE account = ? AND ${filter}
+      own => `SELECT ${TASK_COLUMNS} FROM ${TASKS} WHERE account = ? AND ${own} AND ${filter}
          AND (created < ? OR (created = ? AND id < ?))
        ORDER BY created DESC, id DESC LIMIT ?`,
     ),
   ]),
 )
-const STATES = sql(
-  'states of account',
-  `SELECT id, state, progress, changed FROM tasks WHERE account = ?
+const STATES = overWork(
+  'tasks: states of account',
+  member => `SELECT id, state, progress, changed, ${member} AS member FROM tasks WHERE account = ?
    ORDER BY created DESC, id DESC LIMIT ?`,
 )
 const PAGE = 50
@@ -62,11 +73,16 @@ export class AccountTasksStage implements Stage {
     this.#host = host
     this.#runner = runner
     this.#view = view
-    this.#sendEvents = accountEvents(host, STATES, ({ id, state, progress }) => ({
-      id: String(id),
-      state: String(state),
-      progress: Number(progress),
-    }))
+    this.#sendEvents = accountEvents(
+      host,
+      STATES,
+      ({ id, state, progress }) => ({
+        id: String(id),
+        state: String(state),
+        progress: Number(progress),
+      }),
+      seesWork,
+    )
   }
   async handle(exchange: Exchange): Promise<void> {
     if (this.#view === 'account-events') return this.#sendEvents(exchange)
@@ -86,7 +102,9 @@ export class AccountTasksStage implements Stage {
     const [, time = '', id = ''] = cursor === null ? [] : (CURSOR.exec(cursor) ?? [])
     if (cursor !== null && id === '') throw fault('TASK_CURSOR')
     const created = cursor === null ? Number.MAX_SAFE_INTEGER : Number(time)
-    const values = [accountFor(exchange, 'read').id, created, created, id, PAGE + 1]
+    const account = accountFor(exchange, 'read')
+    const position = [created, created, id]
+    const values = [account.id, ...ownWorkValues(account), ...position, PAGE + 1]
     const rows = await this.#host.database.read(list, values)
     const page = rows.slice(0, PAGE)
     const last = page.at(-1)
@@ -134,7 +152,8 @@ export class AccountTasksStage implements Stage {
     const { params } = exchange
     const id = checkPathId(params.id ?? '')
     const isId = /^[\w-]{1,64}$/.test(id)
-    const values = [id, accountFor(exchange, 'read').id]
+    const account = accountFor(exchange, 'read')
+    const values = [id, account.id, ...ownWorkValues(account)]
     const [row] = isId ? await this.#host.database.read(FIND, values) : []
     if (!row) throw fault('TASK_UNKNOWN', [id.slice(0, 64)])
     return taskOf(row)

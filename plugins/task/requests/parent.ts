@@ -4,6 +4,7 @@
 import { errors } from '../../../engine/errors.ts'
 import { isFields } from '../../../engine/kit.ts'
 import type { Exchange, Host, Json, Slot, Target } from '../../../engine/plugin.ts'
+import { ownWorkValues } from '../../credentials/members.ts'
 import { ACCOUNT } from '../../slots.ts'
 import { taskDialects } from '../dialects/index.ts'
 import type { TaskRule } from '../options.ts'
@@ -58,11 +59,9 @@ const findNamed = async (
   if (id === undefined || id === null) return undefined
   const { slots, signal } = exchange
   const { faults } = taskDialects[dialect]
-  const [row] = await host.database.read(FIND_IN_DIALECT, [
-    String(id),
-    slots.need(ACCOUNT).id,
-    dialect,
-  ])
+  const account = slots.need(ACCOUNT)
+  const values = [String(id), account.id, dialect, ...ownWorkValues(account)]
+  const [row] = await host.database.read(FIND_IN_DIALECT, values)
   if (!row) throw faults.notFound(String(id))
   const stored = taskOf(row)
   const task = await waitForTask(stored, {
@@ -90,9 +89,9 @@ const findByCreation = async (
   if (submit.creation === undefined || id === undefined || id === null) return undefined
   const member = submit.creation.slice(1)
   const text = String(id)
-  const rows = CREATION_ID.test(text)
-    ? await database.read(FIND_BY_RESULT, [slots.need(ACCOUNT).id, dialect, `%"id":"${text}"%`])
-    : []
+  const account = slots.need(ACCOUNT)
+  const values = [account.id, dialect, `%"id":"${text}"%`, ...ownWorkValues(account)]
+  const rows = CREATION_ID.test(text) ? await database.read(FIND_BY_RESULT, values) : []
   const task = rows.map(taskOf).find(({ results }) => results.some(each => hasId(each, text)))
   if (!task) throw fault('TASK_CREATION', [member, text.slice(0, 64)], { param: member })
   return task

@@ -140,6 +140,44 @@ t.test('teams: sums by member, and those of one member', async t => {
   t.match(String(csv.body), /member,name,role,calls/)
 })
 
+t.test('teams: a member sees and cancels his own tasks and batches only', async t => {
+  const ask = (key: unknown, method: string, path: string, body?: object) =>
+    gateway.ask(method, path, body, { authorization: `Bearer ${key}` })
+  const idsIn = (body: unknown): readonly string[] =>
+    ((body as { data: readonly { id: string }[] }).data ?? []).map(({ id }) => id)
+  const create = async (key: unknown) => {
+    const task = await ask(key, 'POST', '/ent/v2/text2video', { model: 'vdq3', prompt: 'a' })
+    t.equal(task.status, 200, JSON.stringify(task.body))
+    const params = { model: 'cl-4-8', max_tokens: 5, messages: [{ role: 'user', content: 'a' }] }
+    const requests = [{ custom_id: 'a', params }]
+    const batch = await ask(key, 'POST', '/v1/messages/batches', { requests })
+    t.equal(batch.status, 200, JSON.stringify(batch.body))
+    return {
+      task: String((task.body as never as { task_id: unknown }).task_id),
+      batch: String((batch.body as never as { id: unknown }).id),
+    }
+  }
+  const [hers, his] = [await create(miasKey.key), await create(maxKey.key)]
+  const batches = async (key: unknown) =>
+    idsIn((await ask(key, 'GET', '/v1/messages/batches')).body)
+  const tasks = async (client: Client) => idsIn((await client.ask('GET', '/api/tasks')).body)
+  t.same(await batches(miasKey.key), [hers.batch])
+  t.same(await tasks(mia.client), [hers.task])
+  t.same(await tasks(max.client), [his.task])
+  for (const client of [olga.client, adam.client, vera.client])
+    t.same(new Set(await tasks(client)), new Set([hers.task, his.task]), 'all of the team')
+  const statuses = async (key: unknown, { task, batch }: typeof his) => [
+    (await ask(key, 'GET', `/ent/v2/tasks/${task}/creations`)).status,
+    (await ask(key, 'POST', `/ent/v2/tasks/${task}/cancel`, {})).status,
+    (await ask(key, 'GET', `/v1/messages/batches/${batch}`)).status,
+    (await ask(key, 'POST', `/v1/messages/batches/${batch}/cancel`, {})).status,
+  ]
+  t.same(await statuses(miasKey.key, his), [404, 404, 404, 404])
+  t.equal((await mia.client.ask('GET', `/api/tasks/${his.task}`)).status, 404)
+  t.equal((await olga.client.ask('GET', `/api/tasks/${his.task}`)).status, 200)
+  t.equal((await statuses(maxKey.key, his))[2], 200)
+})
+
 t.test('teams: nobody gets rights that he has not', async t => {
   const { body } = await owner.ask('POST', '/api/system-tokens', { name: 'root' })
   const rotate = (client: Client) =>
