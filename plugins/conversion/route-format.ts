@@ -9,7 +9,7 @@ import { SECONDS_MEMBERS, type SecondsOrder, USUAL_ORDER } from '../formats/seco
 export { ToolKeeping } from './tool-keeping.ts'
 
 interface FormatHost extends Partial<Pick<Host, 'formats'>> {
-  readonly route: Pick<Route, 'option'> & { readonly path?: string }
+  readonly route: Pick<Route, 'option'> & Partial<Pick<Route, 'pattern'>>
 }
 /** Undefined if the route names none: its bytes pass unread. */
 export const routeFormat = (host: FormatHost): Format | undefined =>
@@ -57,7 +57,7 @@ export const secondsOrderOf = (host: FormatHost): SecondsOrder => {
   const ways = [submit, ...Object.values(submit.with ?? {})]
   const isOfSegments =
     dialect === 'vidu' &&
-    ways.some(({ path = route.path, body }) => !body && path?.endsWith('/multiframe'))
+    ways.some(({ path = route.pattern, body }) => !body && path?.endsWith('/multiframe'))
   const names = ways.flatMap(({ body }) => (body ? membersIn(body) : SECONDS_MEMBERS))
   const members = SECONDS_MEMBERS.filter(name => names.includes(name))
   return {
