@@ -66,7 +66,7 @@ t.test(
   async t => {
     const trouble = await startFaultyGateway(t, failing?.folder)
     await trouble.until(isServed, 20)
-    failing?.fail()
+    await failing?.fail(await trouble.writer())
     checkRefusals(t, await trouble.until(isRefused, 20))
     t.equal((await trouble.askFree()).status, 200, 'free calls are served')
     await eventually(async () => (await trouble.ready()) === 503)
