@@ -139,6 +139,9 @@ export const MEMBER_BY_ID = sql(
   'by id',
   'SELECT id, account, name, role, removed FROM members WHERE id = ?',
 )
+/** A condition: the team has not removed the member. `number`: an expression. */
+export const isPresent = (number: string): string =>
+  `EXISTS (SELECT 1 FROM members p WHERE p.id = ${number} AND p.removed IS NULL)`
 /** The member who had a name and was removed last. Parameters: account, name. */
 export const REMOVED_MEMBER = sql(
   'removed',

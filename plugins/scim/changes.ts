@@ -10,7 +10,17 @@ import type { Provisioning } from '../identity-provider/provisioning.ts'
 import { type Resource, textAt } from '../scim-protocol/attributes.ts'
 import { fault } from '../scim-protocol/faults.ts'
 import { currentPlace, memberOf, membershipStatements, placeOf, type User } from './membership.ts'
-import { advance, BY_ID, COUNT, type Kind, listValues, OTHERS, versionOf } from './tables.ts'
+import {
+  advance,
+  BY_ID,
+  COUNT,
+  GROUPS_OF_USERS,
+  type Kind,
+  listValues,
+  OTHERS,
+  USERS,
+  versionOf,
+} from './tables.ts'
 
 export interface Stored extends User {
   readonly kind: Kind
@@ -26,6 +36,24 @@ const MOST_ATTEMPTS = 30
 const LONGEST_PAUSE = 20
 
 export const NAMES = { user: 'userName', group: 'displayName' } as const
+
+const resourceIn = (row: Row) => JSON.parse(String(row.attributes)) as Resource
+const nameIn = (row: Row, attribute: string) => ({
+  id: Number(row.id),
+  name: textAt(resourceIn(row), attribute) ?? '',
+})
+/** `isRemoved`: the user is not active. */
+const storedIn = (kind: Kind, row: Row, isRemoved: boolean): Stored => {
+  const resource = resourceIn(row)
+  return {
+    kind,
+    id: Number(row.id),
+    created: Number(row.created),
+    changed: Number(row.changed),
+    member: row.member == null ? null : Number(row.member),
+    resource: isRemoved ? { ...resource, active: false } : resource,
+  }
+}
 
 export class Changes {
   readonly #host: Host
@@ -71,26 +99,34 @@ export class Changes {
   }
   /** A user whom the team has removed is not active. */
   async stored(kind: Kind, row: Row): Promise<Stored> {
-    const resource = JSON.parse(String(row.attributes)) as Resource
     const member = row.member == null ? null : Number(row.member)
     const isRemoved = member !== null && (await memberOf(this.database, member))?.removed !== null
-    return {
-      kind,
-      id: Number(row.id),
-      created: Number(row.created),
-      changed: Number(row.changed),
-      member,
-      resource: isRemoved ? { ...resource, active: false } : resource,
-    }
+    return storedIn(kind, row, isRemoved)
+  }
+  /** The users with these numbers. Throws SCIM_UNKNOWN. */
+  async findUsers(ids: readonly number[]): Promise<readonly Stored[]> {
+    const rows = ids.length === 0 ? [] : await this.database.read(USERS, [JSON.stringify(ids)])
+    const rowsById = new Map(rows.map(row => [Number(row.id), row]))
+    return ids.map(id => {
+      const row = rowsById.get(id)
+      if (!row) throw fault('SCIM_UNKNOWN', ['user', String(id)])
+      return storedIn('user', row, Number(row.is_removed) === 1)
+    })
+  }
+  /** The groups of each of the users, with their names. */
+  async groupsOf(ids: readonly number[]) {
+    const rows =
+      ids.length === 0 ? [] : await this.database.read(GROUPS_OF_USERS, [JSON.stringify(ids)])
+    return Map.groupBy(
+      rows.map(row => ({ ...nameIn(row, NAMES.group), user: Number(row.user_id) })),
+      each => each.user,
+    )
   }
   /** The groups of a user, or the users of a group, with their names. */
   async others(kind: Kind, id: number) {
     const name = kind === 'user' ? NAMES.group : NAMES.user
     const rows = await this.database.read(OTHERS[kind], [id])
-    return rows.map(row => {
-      const resource = JSON.parse(String(row.attributes)) as Resource
-      return { id: Number(row.id), name: textAt(resource, name) ?? '' }
-    })
+    return rows.map(row => nameIn(row, name))
   }
   /** The row of a resource. Throws SCIM_VALUE, or SCIM_EXISTS if another has its name. */
   async content(kind: Kind, id: number, resource: Resource) {

@@ -82,25 +82,23 @@ const effectOnGroup = async (
   const isMapped = [earlierName, name].some(
     each => each !== undefined && (Object.hasOwn(accounts, each) || Object.hasOwn(roles, each)),
   )
-  const affected = new Set(
-    earlierName === name ? [...joining, ...leaving] : earlierUsers.union(users),
-  )
+  const affected = earlierName === name ? [...joining, ...leaving] : [...earlierUsers.union(users)]
+  const affectedUsers = await changes.findUsers(affected)
+  const groupsOfUsers = isMapped ? await changes.groupsOf(affected) : undefined
   const list: Statement[] = [
     ...leaving.map(each => leave(id, each)),
     ...joining.map(each => join(id, each)),
   ]
   const [places, earlierPlaces, laterPlaces] = [new Set<string>(), [] as Json[], [] as Json[]]
-  for (const each of affected) {
-    const user = await changes.find('user', each)
-    if (!isMapped) continue
-    const groups = (await changes.others('user', each)).filter(group => group.id !== id)
+  for (const user of groupsOfUsers ? affectedUsers : []) {
+    const groups = groupsOfUsers?.get(user.id)?.filter(group => group.id !== id) ?? []
     const names = groups.map(group => group.name)
-    if (users.has(each) && name !== undefined) names.push(name)
+    if (users.has(user.id) && name !== undefined) names.push(name)
     const place = await changes.place(user, names, now)
     list.push(...place.list)
     if (place.list.length > 0) {
-      earlierPlaces.push({ user: each, ...place.before })
-      laterPlaces.push({ user: each, ...place.after })
+      earlierPlaces.push({ user: user.id, ...place.before })
+      laterPlaces.push({ user: user.id, ...place.after })
     }
     refuseTwice(places, place.after)
   }

@@ -1,7 +1,7 @@
 /** The tables of provisioned users and groups, and their statements. Each change raises
  *  `scim_state.version`: a change that was computed from an earlier version is refused. */
 import type { Database, Migration, Sql, Statement, Value } from '../../engine/plugin.ts'
-import { MEMBER_NUMBER } from '../credentials/members.ts'
+import { isPresent, MEMBER_NUMBER } from '../credentials/members.ts'
 
 export const migrations: readonly Migration[] = [
   {
@@ -69,6 +69,25 @@ export const OTHERS = {
   user: others('user_id', 'group_id'),
   group: others('group_id', 'user_id'),
 } as const
+const forUsers = (name: string, text: (ids: string) => string): Sql => ({
+  ...sql(name, text('SELECT value FROM json_each(?)')),
+  postgres: text('SELECT CAST(json_array_elements_text(CAST(? AS JSON)) AS BIGINT)'),
+})
+/** Users by their numbers (JSON list). `is_removed`: 1 if the team has removed the member. */
+export const USERS = forUsers(
+  'users',
+  ids => `SELECT ${COLUMNS},
+       CASE WHEN r.member IS NULL OR ${isPresent('r.member')} THEN 0 ELSE 1 END AS is_removed
+     FROM scim_resources r
+     WHERE r.kind = 'user' AND r.id IN (${ids})`,
+)
+/** The groups of users (JSON list of their numbers). */
+export const GROUPS_OF_USERS = forUsers(
+  'groups of users',
+  ids => `SELECT m.user_id, r.id, r.attributes
+     FROM scim_group_users m JOIN scim_resources r ON r.id = m.group_id
+     WHERE m.user_id IN (${ids}) ORDER BY r.id`,
+)
 const VERSION = sql('version', 'SELECT version FROM scim_state WHERE id = 1')
 const ADVANCE = sql('advance', 'UPDATE scim_state SET version = ? WHERE id = 1 AND version = ?')
 const ADD = sql(

@@ -8,7 +8,7 @@ import { createAccount } from '../../../plugins/credentials/statements.ts'
 import { migrations as accountTables } from '../../../plugins/credentials/tables.ts'
 import { Changes } from '../../../plugins/scim/changes.ts'
 import { membershipStatements } from '../../../plugins/scim/membership.ts'
-import { create } from '../../../plugins/scim/resources.ts'
+import { create, remove } from '../../../plugins/scim/resources.ts'
 import { addRow, migrations } from '../../../plugins/scim/tables.ts'
 import { fakeExchange } from '../../helpers/gateway/fake-exchange.ts'
 import { hostOver } from '../../helpers/store/accounts.ts'
@@ -22,13 +22,13 @@ for (const { engine, database } of await startBoth(t, accountTables))
   t.test(`members of users without roles on ${engine}`, async t => {
     await database.migrate('scim', migrations)
     await database.write(createAccount({ name: 'acme', role: 'customer' }, 1))
-    const row = { id: 9, kind: 'user', key: 'bob', externalId: null, attributes: '{}' } as const
+    const row = { id: 900, kind: 'user', key: 'bob', externalId: null, attributes: '{}' } as const
     await database.write([addRow(row, 1), ...addMember(1, { name: 'bob', role: 'owner' }, 1)])
     const removed = () => database.write(removeMember(OWNER, 2))
     /** The role after a user that was this member, or none, has entered. */
     const enter = async (member: number | null) => {
       const store = { database, rules: RULES, record: async () => {} } as never
-      const user = { id: 9, resource: { userName: 'bob' }, member }
+      const user = { id: 900, resource: { userName: 'bob' }, member }
       await database.write(await membershipStatements(store, user, PLACE, 3))
       return (await database.read(MEMBER_BY_ID, [1]))[0]
     }
@@ -51,4 +51,33 @@ for (const { engine, database } of await startBoth(t, accountTables))
       status: 409,
     })
     await create(changes, 'group', { displayName: 'Lab', members: members.slice(1) })
+
+    let reads = 0
+    const counted = {
+      read: (...input: Parameters<typeof database.read>) => {
+        reads++
+        return database.read(...input)
+      },
+      write: (...input: Parameters<typeof database.write>) => database.write(...input),
+      now: () => database.now(),
+    } as typeof database
+    const counting = new Changes(hostOver(counted) as never, rules as never, fakeExchange({}))
+    /** Reads by which a group of so many users begins and ends. */
+    const readsOf = async (displayName: string, count: number) => {
+      const ids: number[] = []
+      for (let index = 0; index < count; index++) {
+        const userName = `${displayName}-${index}`
+        ids.push(
+          await create(changes, 'user', { userName, emails: [{ value: `${userName}@x.test` }] }),
+        )
+      }
+      reads = 0
+      const list = ids.map(id => ({ value: String(id) }))
+      const group = await create(counting, 'group', { displayName, members: list })
+      await remove(counting, 'group', String(group))
+      return reads
+    }
+    t.equal(await readsOf('many', 12), await readsOf('few', 2), 'one read for all users')
+    const unknown = { displayName: 'odd', members: [{ value: '99999' }] }
+    await t.rejects(create(counting, 'group', unknown), { code: 'SCIM_UNKNOWN' })
   })
