@@ -69,7 +69,7 @@ class MessageList {
     const messages = this.#messages
     if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [textBlock('.')] })
     this.#prefill(mayPrefill)
-    return messages.map(({ role, content }) => ({ role, content }))
+    return messages.map(({ role, content }) => ({ role, content: resultsFirst(role, content) }))
   }
   /** A system turn in mid-conversation: a turn of its own if the model supports it, else marked
    *  text in a user message. */
@@ -98,8 +98,8 @@ class MessageList {
     if (blocks.length === 0) return
     if (role === 'assistant') this.#writeSystem()
     const last = this.#messages.at(-1)
-    if (last?.role !== role) this.#messages.push({ role, content: resultsFirst(role, blocks) })
-    else last.content.splice(0, Infinity, ...resultsFirst(role, [...last.content, ...blocks]))
+    if (last?.role === role) for (const block of blocks) last.content.push(block)
+    else this.#messages.push({ role, content: [...blocks] })
   }
   /** A prefilled start of the answer, which not every model supports. */
   #prefill(mayPrefill: boolean): void {
@@ -118,8 +118,8 @@ class MessageList {
 }
 
 /** Tool results precede other content of a user message. */
-const resultsFirst = (role: Turn['role'], blocks: readonly Fields[]): Fields[] => {
-  if (role !== 'user') return [...blocks]
+const resultsFirst = (role: Turn['role'], blocks: readonly Fields[]): readonly Fields[] => {
+  if (role !== 'user') return blocks
   const isResult = ({ type }: Fields): boolean => type === 'tool_result'
   return [...blocks.filter(isResult), ...blocks.filter(block => !isResult(block))]
 }

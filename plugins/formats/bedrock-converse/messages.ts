@@ -67,7 +67,7 @@ class MessageList {
     if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [{ text: '.' }] })
     this.#prefill(mayPrefill)
     for (const { content } of messages) if (isDocumentAlone(content)) content.push({ text: '.' })
-    return messages.map(({ role, content }) => ({ role, content }))
+    return messages.map(({ role, content }) => ({ role, content: resultsFirst(content) }))
   }
   #blocks(content: readonly Content[]): readonly Fields[] {
     return writeBlocks(content, this.#context)
@@ -75,8 +75,8 @@ class MessageList {
   #append(role: Turn['role'], blocks: readonly Fields[]): void {
     if (blocks.length === 0) return
     const last = this.#messages.at(-1)
-    if (last?.role !== role) this.#messages.push({ role, content: resultsFirst(blocks) })
-    else last.content.splice(0, Infinity, ...resultsFirst([...last.content, ...blocks]))
+    if (last?.role === role) for (const block of blocks) last.content.push(block)
+    else this.#messages.push({ role, content: [...blocks] })
   }
   /** A prefilled start of the answer, which not every model supports. */
   #prefill(mayPrefill: boolean): void {

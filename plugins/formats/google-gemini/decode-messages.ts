@@ -22,6 +22,7 @@ import { contentOfCall } from './answer/call-signatures.ts'
 import { readFile, readInline } from './content.ts'
 import { codeOf, HOSTED_TOOLS } from './hosted-tools.ts'
 import { NAME } from './name.ts'
+import { OpenCalls } from './open-calls.ts'
 
 const ROLES: Readonly<Record<string, Turn['role']>> = {
   user: 'user',
@@ -32,14 +33,20 @@ const ROLES: Readonly<Record<string, Turn['role']>> = {
 
 /** Reads contents in order, and pairs calls without ids with results that name only their tool. */
 export class TurnsReader {
-  readonly turns: Turn[] = []
+  readonly #turns: OpenTurn[] = []
   readonly #dropped: DroppedFields
-  /** Calls without a result so far. */
-  #openCalls: Call[] = []
+  readonly #openCalls = new OpenCalls()
   #calls = 0
 
   constructor(dropped: DroppedFields) {
     this.#dropped = dropped
+  }
+  /** Results are before other content of a user's turn. */
+  get turns(): readonly Turn[] {
+    return this.#turns.map(({ role, results, rest }) => ({
+      role,
+      content: [...results, ...rest.list],
+    }))
   }
   read(content: RequestObject): void {
     const role = lookUp(ROLES, (content.text('role') || 'user').toLowerCase())
@@ -52,18 +59,13 @@ export class TurnsReader {
   /** Merges a stream that a client stored piece by piece into one turn, and consecutive results
    *  likewise. */
   #add({ role, content }: Turn): void {
-    const last = this.turns.at(-1)
+    const last = this.#turns.at(-1)
     const isMerged = last?.role === role && (role === 'assistant' || content.some(isResult))
-    if (isMerged) this.turns.pop()
-    const mergedContent = isMerged ? [...last.content, ...content] : content
-    const resultsFirst = [
-      ...mergedContent.filter(isResult),
-      ...mergedContent.filter(each => !isResult(each)),
-    ]
-    this.turns.push({
-      role,
-      content: joinPieces(role === 'assistant' ? mergedContent : resultsFirst),
-    })
+    const turn = isMerged ? last : { role, results: [], rest: new JoinedPieces() }
+    if (!isMerged) this.#turns.push(turn)
+    for (const each of content)
+      if (role !== 'assistant' && each.type === 'result') turn.results.push(each)
+      else turn.rest.add(each)
   }
   #readPart(part: RequestObject, contents: Content[]): void {
     const signature = part.text('thoughtSignature')
@@ -110,17 +112,16 @@ export class TurnsReader {
       input: JSON.stringify(args),
       ...(payload && { payload }),
     }
-    this.#openCalls.push(call)
+    this.#openCalls.add(call)
     return call
   }
   #readResult(object: RequestObject): Result {
     const name = object.requiredText('name')
     const clientId = object.text('id')
     const call = clientId
-      ? this.#openCalls.find(({ id }) => id === decodeCallId(clientId))
-      : this.#openCalls.find(each => each.name === name)
+      ? this.#openCalls.take('id', decodeCallId(clientId))
+      : this.#openCalls.take('name', name)
     if (!clientId && !call) throw fault('CALL_UNKNOWN', [object.path], { param: object.path })
-    this.#openCalls = this.#openCalls.filter(each => each !== call)
     const value = object.value('response') ?? {}
     if (!isFields(value)) throw valueFault(object.pathOf('response'), 'expected an object')
     const { text, hasFailed } = unwrapResponse(value)
@@ -167,29 +168,47 @@ const readText = (part: RequestObject, payload: OpaquePayload | undefined): Text
   )
 }
 
-/** A thought that a client sent back itself comes with the signature of its call, too. */
-const isRepeatedThought = (content: Content, earlier: readonly Content[]): boolean =>
-  content.type === 'thought' &&
-  content.payload !== undefined &&
-  earlier.some(each => each.type === 'thought' && each.payload?.data === content.payload?.data)
-
+/** A turn to which further contents may be added. */
+interface OpenTurn {
+  readonly role: Turn['role']
+  readonly results: Result[]
+  readonly rest: JoinedPieces
+}
 /** Joins the pieces of a thought, whose signature is that of the whole. A signature from the end of
  *  a stream, in a part without text, belongs to the preceding text. */
-const joinPieces = (contents: readonly Content[]): readonly Content[] => {
-  const result: Content[] = []
-  for (const content of contents) {
-    if (isRepeatedThought(content, result)) continue
-    const last = result.at(-1)
+class JoinedPieces {
+  readonly list: Content[] = []
+  /** Of the thoughts so far. */
+  readonly #signatures = new Set<string>()
+
+  add(content: Content): void {
+    if (this.#isRepeatedThought(content)) return
+    const last = this.list.at(-1)
     if (content.type === 'thought' && last?.type === 'thought' && !last.payload)
-      result[result.length - 1] = { ...content, text: last.text + content.text }
+      this.#replaceLast({ ...content, text: last.text + content.text })
     else if ((content.type !== 'text' && content.type !== 'thought') || content.text !== '')
-      result.push(content)
-    else if (!content.payload) continue
+      this.#push(content)
+    else if (!content.payload) return
     else if (last?.type === content.type && !last.payload)
-      result[result.length - 1] = { ...last, payload: content.payload }
-    else result.push({ type: 'thought', text: '', payload: content.payload })
+      this.#replaceLast({ ...last, payload: content.payload })
+    else this.#push({ type: 'thought', text: '', payload: content.payload })
   }
-  return result
+  /** A thought that a client sent back itself comes with the signature of its call, too. */
+  #isRepeatedThought(content: Content): boolean {
+    return (
+      content.type === 'thought' &&
+      content.payload !== undefined &&
+      this.#signatures.has(content.payload.data)
+    )
+  }
+  #replaceLast(content: Content): void {
+    this.list.pop()
+    this.#push(content)
+  }
+  #push(content: Content): void {
+    this.list.push(content)
+    if (content.type === 'thought' && content.payload) this.#signatures.add(content.payload.data)
+  }
 }
 
 // ---------------------------------------------------------------- hosted calls

@@ -11,50 +11,65 @@ interface OpenTurn extends Turn {
  *  Consecutive assistant turns with calls become one turn. */
 export const pairResults = (turns: readonly Turn[]): readonly Turn[] => {
   if (turns.every((turn, index) => isAnswered(turn, turns[index + 1]))) return turns
-  const ordered: Turn[] = []
-  /** Id of a call without a result so far -> the turn behind it. */
-  const openTurns = new Map<string, OpenTurn>()
+  const order = new TurnOrder()
   for (const turn of turns) {
-    if (turn.role === 'assistant') addAssistant(turn, ordered, openTurns)
-    else addOther(turn, ordered, openTurns)
+    if (turn.role === 'assistant') order.addAssistant(turn)
+    else order.addOther(turn)
   }
-  return ordered.filter(turn => turn.content.length > 0 || turns.includes(turn))
+  const own = new Set(turns)
+  return order.turns.filter(turn => turn.content.length > 0 || own.has(turn))
 }
 
 const callsOf = ({ role, content }: Turn) =>
   role === 'assistant' ? content.filter(each => each.type === 'call') : []
-const isAnswered = (turn: Turn, next: Turn | undefined): boolean =>
-  callsOf(turn).every(({ id }) =>
-    next?.content.some(each => each.type === 'result' && each.id === id),
-  )
-
-const addAssistant = (turn: Turn, ordered: Turn[], openTurns: Map<string, OpenTurn>): void => {
+const isAnswered = (turn: Turn, next: Turn | undefined): boolean => {
   const calls = callsOf(turn)
-  if (calls.length === 0) return void ordered.push(turn)
-  const results = ordered.at(-1)
-  const isDirectlyBehind =
-    results?.content.length === 0 && [...openTurns.values()].includes(results as OpenTurn)
-  const earlier = isDirectlyBehind ? ordered.splice(-2)[0] : undefined
-  ordered.push(earlier ? { ...earlier, content: [...earlier.content, ...turn.content] } : turn)
-  const open: OpenTurn = isDirectlyBehind ? (results as OpenTurn) : { role: 'user', content: [] }
-  for (const { id } of calls) openTurns.set(id, open)
-  ordered.push(open)
+  if (calls.length === 0) return true
+  const results = next?.content.filter(each => each.type === 'result') ?? []
+  const ids = new Set(results.map(({ id }) => id))
+  return calls.every(({ id }) => ids.has(id))
 }
-const addOther = (turn: Turn, ordered: Turn[], openTurns: Map<string, OpenTurn>): void => {
-  const rest: Content[] = []
-  let behind: OpenTurn | undefined
-  for (const each of turn.content) {
-    const open = each.type === 'result' ? openTurns.get(each.id) : undefined
-    if (each.type === 'result' && open) {
-      open.content.push(each)
-      openTurns.delete(each.id)
-      behind = open
-    } else rest.push(each)
+
+class TurnOrder {
+  readonly turns: Turn[] = []
+  /** Id of a call without a result so far -> the turn behind it. */
+  readonly #openTurns = new Map<string, OpenTurn>()
+  /** The last turn with calls, and the turn behind it. */
+  #calls: OpenTurn | undefined
+  #results: OpenTurn | undefined
+
+  addAssistant(turn: Turn): void {
+    const calls = callsOf(turn)
+    if (calls.length === 0) return void this.turns.push(turn)
+    const last = this.#results
+    const isDirectlyBehind = last?.content.length === 0 && last === this.turns.at(-1)
+    const results: OpenTurn = isDirectlyBehind ? last : { role: 'user', content: [] }
+    for (const { id } of calls) this.#openTurns.set(id, results)
+    if (isDirectlyBehind && this.#calls) return pushAll(this.#calls.content, turn.content)
+    this.#calls = { ...turn, content: [...turn.content] }
+    this.#results = results
+    this.turns.push(this.#calls, results)
   }
-  if (!behind) return void ordered.push(turn)
-  if (rest.length === 0) return
-  if (behind === ordered.at(-1) && turn.name === undefined) behind.content.push(...rest)
-  else ordered.push({ ...turn, content: rest })
+  addOther(turn: Turn): void {
+    const rest: Content[] = []
+    let behind: OpenTurn | undefined
+    for (const each of turn.content) {
+      const open = each.type === 'result' ? this.#openTurns.get(each.id) : undefined
+      if (each.type === 'result' && open) {
+        open.content.push(each)
+        this.#openTurns.delete(each.id)
+        behind = open
+      } else rest.push(each)
+    }
+    if (!behind) return void this.turns.push(turn)
+    if (rest.length === 0) return
+    if (behind === this.turns.at(-1) && turn.name === undefined) pushAll(behind.content, rest)
+    else this.turns.push({ ...turn, content: rest })
+  }
+}
+/** A call with spread arguments fails for a long list. */
+const pushAll = (list: Content[], added: readonly Content[]): void => {
+  for (const each of added) list.push(each)
 }
 
 /** Gives a call whose id an earlier call has an id of its own, and its result likewise. Some
@@ -62,46 +77,76 @@ const addOther = (turn: Turn, ordered: Turn[], openTurns: Map<string, OpenTurn>)
 export const separateCalls = (turns: readonly Turn[]): readonly Turn[] => {
   const ids = turns.flatMap(({ content }) => content.map(idOf))
   if (new Set(ids).size === ids.length) return turns
-  /** Id of the client -> ids of its calls without a result so far, or of the last one. */
-  const open = new Map<string, string[]>()
-  const [used, resolved] = [new Set<string>(), new Set<string>()]
+  const calls = new Map<string, NumberedCalls>()
+  const freeId = idsInUse()
+  const resolved = new Set<string>()
   const separate = (each: Content): Content => {
     if (each.type === 'call') {
-      const id = freeId(each.id, used)
-      used.add(id)
-      const waiting = (open.get(each.id) ?? []).filter(other => !resolved.has(other))
-      open.set(each.id, [...waiting, id])
+      const id = freeId(each.id)
+      const numbered = calls.get(each.id)
+      if (numbered) numbered.ids.push(id)
+      else calls.set(each.id, { ids: [id], next: 0 })
       return { ...each, id }
     }
     if (each.type !== 'result') return each
-    const ids = open.get(each.id) ?? []
-    const id = ids.find(other => !resolved.has(other)) ?? ids.at(-1) ?? each.id
+    const id = nextId(calls.get(each.id), resolved) ?? each.id
     resolved.add(id)
     return { ...each, id }
   }
   return joinResults(turns.map(turn => ({ ...turn, content: turn.content.map(separate) })))
 }
+/** The calls that have one id of the client. */
+interface NumberedCalls {
+  readonly ids: string[]
+  /** The position of the first call that may lack a result. */
+  next: number
+}
+/** Of the first call without a result, or else of the last one. */
+const nextId = (
+  calls: NumberedCalls | undefined,
+  resolved: ReadonlySet<string>,
+): string | undefined => {
+  if (!calls) return undefined
+  const { ids } = calls
+  while (calls.next < ids.length && resolved.has(ids[calls.next] ?? '')) calls.next++
+  return ids[calls.next] ?? ids.at(-1)
+}
 /** Distinct for each call, and the same for all results of a call. */
 const idOf = (content: Content): unknown =>
   content.type === 'call' || content.type === 'result' ? `${content.type} ${content.id}` : content
-const freeId = (id: string, used: ReadonlySet<string>): string => {
-  let free = id
-  for (let number = 2; used.has(free); number++) free = `${id}_${number}`
-  return free
+/** Gives each call an id that no earlier one has. */
+const idsInUse = (): ((id: string) => string) => {
+  const used = new Set<string>()
+  /** Id of the client -> the last number behind it. */
+  const numbers = new Map<string, number>()
+  return id => {
+    let free = id
+    while (used.has(free)) {
+      const number = (numbers.get(id) ?? 1) + 1
+      numbers.set(id, number)
+      free = `${id}_${number}`
+    }
+    used.add(free)
+    return free
+  }
 }
 /** The first result of a call gets the content of the further ones. */
 const joinResults = (turns: readonly Turn[]): readonly Turn[] => {
   const results = new Map<string, Result[]>()
   for (const { content } of turns)
-    for (const each of content)
-      if (each.type === 'result') results.set(each.id, [...(results.get(each.id) ?? []), each])
+    for (const each of content) {
+      if (each.type !== 'result') continue
+      const earlier = results.get(each.id)
+      if (earlier) earlier.push(each)
+      else results.set(each.id, [each])
+    }
   const join = (each: Content): readonly Content[] => {
     if (each.type !== 'result') return [each]
-    const [first, ...others] = results.get(each.id) ?? []
-    if (each !== first) return []
-    if (others.length === 0) return [each]
+    const all = results.get(each.id) ?? []
+    if (each !== all[0]) return []
+    if (all.length === 1) return [each]
     const { value: _, ...rest } = each
-    return [{ ...rest, content: [each, ...others].flatMap(({ content }) => content) }]
+    return [{ ...rest, content: all.flatMap(({ content }) => content) }]
   }
   return turns
     .map(turn => ({ ...turn, content: turn.content.flatMap(join) }))

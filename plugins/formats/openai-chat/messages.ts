@@ -43,40 +43,54 @@ import {
 type Names = Map<string, string>
 
 export const readMessages = (body: Fields, dropped: DroppedFields): readonly Turn[] => {
-  const turns: Turn[] = []
+  const turns = new TurnList()
   const names: Names = new Map()
   const messages = requireMember(listIn(body, 'messages'), 'messages')
+  const unanswered = unansweredFunctions(messages)
   messages.forEach((each, index) => {
     const at = `messages[${index}]`
     const message = requireObject(each, at)
     const read = lookUp(ROLES, String(message.role))
     if (!read) throw fault('MEMBER_VALUE', [`${at}.role`, 'unknown role'], { param: `${at}.role` })
-    const turn = read(message, at, names)
-    const called = message.role === 'assistant' ? unansweredFunction(messages, index) : undefined
+    turns.add(read(message, at, names))
     // Audio of an earlier answer: only its provider knows it by this id.
     if (message.role === 'assistant' && isFields(message.audio)) dropped.add(`${at}.audio`)
-    const last = turns.at(-1)
-    // Results of parallel calls form one turn.
-    if (last && isResults(last) && isResults(turn))
-      turns[turns.length - 1] = { ...last, content: [...last.content, ...turn.content] }
-    else turns.push(turn)
-    if (called !== undefined) turns.push({ role: 'user', content: [resultOf(called, called, [])] })
+    const called = message.role === 'assistant' ? unanswered.get(index) : undefined
+    if (called !== undefined) turns.add({ role: 'user', content: [resultOf(called, called, [])] })
   })
-  return turns
+  return turns.turns
 }
-/** The function that the message calls, if no later message has its result: OpenAI takes that of
- *  `function_call`, and other providers do not. */
-const unansweredFunction = (messages: readonly Json[], index: number): string | undefined => {
-  const name = calledFunction(messages[index])
-  if (name === undefined) return undefined
-  const next = messages
-    .slice(index + 1)
-    .find(
-      each =>
-        calledFunction(each) === name ||
-        (isFields(each) && each.role === 'function' && each.name === name),
-    )
-  return isFields(next) && next.role === 'function' ? undefined : name
+/** Results of parallel calls form one turn. */
+class TurnList {
+  readonly turns: Turn[] = []
+  /** The content of the last turn, if it has nothing but results. */
+  #results: Content[] | undefined
+
+  add(turn: Turn): void {
+    const hasResults = isResults(turn)
+    if (hasResults && this.#results) {
+      for (const each of turn.content) this.#results.push(each)
+      return
+    }
+    const content = [...turn.content]
+    this.turns.push({ ...turn, content })
+    this.#results = hasResults ? content : undefined
+  }
+}
+/** Index of a message -> the function that it calls, if no later message has its result: OpenAI
+ *  takes that of `function_call`, and other providers do not. */
+const unansweredFunctions = (messages: readonly Json[]): ReadonlyMap<number, string> => {
+  const unanswered = new Map<number, string>()
+  /** Names of functions whose next message, seen from the current one, is a result. */
+  const answered = new Set<string>()
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index]
+    const called = calledFunction(message)
+    if (called !== undefined && !answered.delete(called)) unanswered.set(index, called)
+    if (isFields(message) && message.role === 'function' && typeof message.name === 'string')
+      answered.add(message.name)
+  }
+  return unanswered
 }
 const calledFunction = (message: Json | undefined): string | undefined => {
   const call = isFields(message) ? message.function_call : undefined

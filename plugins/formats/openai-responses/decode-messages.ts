@@ -19,6 +19,9 @@ interface DecodedItem {
   readonly role: Role
   readonly content: readonly Content[]
 }
+interface OpenTurn extends DecodedItem {
+  readonly content: Content[]
+}
 /** `names`: tool names by the ids of the calls so far. */
 type Read = (item: Fields, at: string, names: Map<string, string>) => DecodedItem
 
@@ -28,19 +31,18 @@ export const readItems = (input: Json | undefined, path = 'input'): readonly Tur
   if (typeof input === 'string') return [{ role: 'user', content: [{ type: 'text', text: input }] }]
   if (!Array.isArray(input))
     throw fault('MEMBER_TYPE', [path, 'a string or an array'], { param: path })
-  const turns: DecodedItem[] = []
+  const turns: OpenTurn[] = []
   const names = new Map<string, string>()
   let previousType: string | undefined
   input.forEach((value: Json, index) => {
     const at = `${path}[${index}]`
     const item = requireObject(value, at)
     const type = typeOf(item, at)
-    const decodedItem = (READERS[type] ?? readHostedCall)(item, at, names)
+    const { role, content } = (READERS[type] ?? readHostedCall)(item, at, names)
     const last = turns.at(-1)
     const isSeparate = type === 'message' && previousType === type
-    if (last && last.role === decodedItem.role && !isSeparate)
-      turns[turns.length - 1] = { ...last, content: [...last.content, ...decodedItem.content] }
-    else turns.push(decodedItem)
+    if (last?.role === role && !isSeparate) for (const each of content) last.content.push(each)
+    else turns.push({ role, content: [...content] })
     previousType = type
   })
   return turns.map(turn => (turn.role === 'user' ? resultsFirst(turn) : turn))
