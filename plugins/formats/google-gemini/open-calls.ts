@@ -10,7 +10,7 @@ type Key = 'id' | 'name'
 
 export class OpenCalls {
   readonly #queues = { id: new Map<string, Queue>(), name: new Map<string, Queue>() }
-  readonly #answered = new Set<Call>()
+  readonly #withResult = new Set<Call>()
 
   add(call: Call): void {
     for (const key of ['id', 'name'] as const) {
@@ -24,8 +24,8 @@ export class OpenCalls {
     const queue = this.#queues[key].get(value)
     if (!queue) return undefined
     let call = queue.calls[queue.next]
-    while (call && this.#answered.has(call)) call = queue.calls[++queue.next]
-    if (call) this.#answered.add(call)
+    while (call && this.#withResult.has(call)) call = queue.calls[++queue.next]
+    if (call) this.#withResult.add(call)
     return call
   }
 }

@@ -82,13 +82,13 @@ class TurnList {
 const unansweredFunctions = (messages: readonly Json[]): ReadonlyMap<number, string> => {
   const unanswered = new Map<number, string>()
   /** Names of functions whose next message, seen from the current one, is a result. */
-  const answered = new Set<string>()
+  const withResult = new Set<string>()
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]
     const called = calledFunction(message)
-    if (called !== undefined && !answered.delete(called)) unanswered.set(index, called)
+    if (called !== undefined && !withResult.delete(called)) unanswered.set(index, called)
     if (isFields(message) && message.role === 'function' && typeof message.name === 'string')
-      answered.add(message.name)
+      withResult.add(message.name)
   }
   return unanswered
 }
