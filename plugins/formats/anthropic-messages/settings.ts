@@ -9,7 +9,7 @@ export const NULLS = nullFacts(
  diagnostics display document_title effort eager_input_streaming error format inference_geo
  max_characters max_content_tokens max_uses page_age previous_message_id region retrieved_at
  skills speed timezone title transformations url_sources user_id user_location`,
-  'input input_schema schema',
+  'input input_examples input_schema schema',
 )
 
 /** Hub name -> field of the body. */

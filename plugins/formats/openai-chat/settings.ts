@@ -27,7 +27,7 @@ export const NULLS = nullFacts(
  metadata modalities moderation n prediction presence_penalty prompt_cache_key
  prompt_cache_retention reasoning_effort refusal safety_identifier seed service_tier stop
  store stream stream_options strict temperature top_logprobs top_p user_location verbosity`,
-  'logit_bias metadata parameters schema',
+  'chat_template_kwargs guided_json json logit_bias metadata parameters reasoning_details schema',
 )
 
 /** Hub name -> name in this format. */

@@ -29,7 +29,7 @@ export const NULLS = nullFacts(
  reason region require_approval result results revised_prompt safety_identifier service_tier
  store stream stream_options strict summary temperature timeout_ms timezone top_logprobs
  top_p truncation url user_location variables verbosity working_directory`,
-  'attributes headers input_schema metadata output_schema parameters schema variables',
+  'arguments attributes headers input_schema metadata output_schema parameters schema variables',
 )
 
 type Reader = (fields: Fields, key: string, at?: string) => Json | undefined

@@ -1,5 +1,6 @@
 /** Null members are cut out of the bytes of a request, and nothing else changes. */
 import t from 'tap'
+import { formats } from '../../../../plugins/formats/index.ts'
 import { nullFacts, withoutNulls } from '../../../../plugins/formats/json/null-members.ts'
 
 const FACTS = nullFacts('passed', 'data')
@@ -73,5 +74,17 @@ t.test('null members: texts of any length, with quotes and white space anywhere'
 t.test('null members: a deep request takes time in proportion to its size', t => {
   const depth = 200_000
   t.equal(cut(`${'['.repeat(depth)}{"a":null}${']'.repeat(depth)}`).length, 2 * depth + 2)
+  t.end()
+})
+t.test('null members: the data of a client stay unchanged', t => {
+  for (const [format, members] of [
+    ['anthropic-messages', 'input input_examples input_schema'],
+    ['openai-chat', 'chat_template_kwargs guided_json json reasoning_details parameters'],
+    ['openai-responses', 'arguments parameters'],
+  ] as const)
+    for (const member of members.split(' ')) {
+      const text = `{"${member}":{"a":null,"b":[{"c":null}]}}`
+      t.equal(cut(text, formats.get(format)?.nulls), text, `${format}: ${member}`)
+    }
   t.end()
 })
