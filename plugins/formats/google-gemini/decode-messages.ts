@@ -103,7 +103,8 @@ export class TurnsReader {
     const args = object.value('args') ?? {}
     if (!isFields(args)) throw valueFault(object.pathOf('args'), 'expected an object')
     const number = this.#calls++
-    const id = decodeCallId(object.text('id') || `call_${number}`)
+    const clientId = object.text('id')
+    const id = decodeCallId(clientId || `call_${number}`)
     object.reportUnread(this.#dropped)
     const call: Call = {
       type: 'call',
@@ -112,14 +113,15 @@ export class TurnsReader {
       input: JSON.stringify(args),
       ...(payload && { payload }),
     }
-    this.#openCalls.add(call)
+    this.#openCalls.add(call, !clientId)
     return call
   }
   #readResult(object: RequestObject): Result {
     const name = object.requiredText('name')
     const clientId = object.text('id')
     const call = clientId
-      ? this.#openCalls.take('id', decodeCallId(clientId))
+      ? (this.#openCalls.take('id', decodeCallId(clientId)) ??
+        this.#openCalls.take('nameWithoutId', name))
       : this.#openCalls.take('name', name)
     if (!clientId && !call) throw fault('CALL_UNKNOWN', [object.path], { param: object.path })
     const value = object.value('response') ?? {}

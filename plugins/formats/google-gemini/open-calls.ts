@@ -6,18 +6,27 @@ interface Queue {
   readonly calls: Call[]
   next: number
 }
-type Key = 'id' | 'name'
+/** `nameWithoutId`: the name of a call to which the client gave no id. Its result may have one, as
+ *  Google takes it. */
+type Key = 'id' | 'name' | 'nameWithoutId'
 
 export class OpenCalls {
-  readonly #queues = { id: new Map<string, Queue>(), name: new Map<string, Queue>() }
+  readonly #queues: Readonly<Record<Key, Map<string, Queue>>> = {
+    id: new Map(),
+    name: new Map(),
+    nameWithoutId: new Map(),
+  }
   readonly #withResult = new Set<Call>()
 
-  add(call: Call): void {
-    for (const key of ['id', 'name'] as const) {
-      const queue = this.#queues[key].get(call[key])
-      if (queue) queue.calls.push(call)
-      else this.#queues[key].set(call[key], { calls: [call], next: 0 })
-    }
+  add(call: Call, isWithoutId: boolean): void {
+    this.#addTo('id', call.id, call)
+    this.#addTo('name', call.name, call)
+    if (isWithoutId) this.#addTo('nameWithoutId', call.name, call)
+  }
+  #addTo(key: Key, value: string, call: Call): void {
+    const queue = this.#queues[key].get(value)
+    if (queue) queue.calls.push(call)
+    else this.#queues[key].set(value, { calls: [call], next: 0 })
   }
   /** The first such call, which has a result from then on. */
   take(key: Key, value: string): Call | undefined {

@@ -68,7 +68,7 @@ export const writeThinking = (
   if (mode === 'level')
     return omitUndefined({ thinkingLevel: level, includeThoughts: thinking.show })
   const thinkingBudget = budgetOf(thinking, traits, limit)
-  // Google refuses to show thoughts that there are none of.
+  // Google refuses `includeThoughts` with a budget of 0.
   return omitUndefined({
     thinkingBudget,
     includeThoughts: thinkingBudget === 0 ? undefined : thinking.show,

@@ -129,6 +129,27 @@ t.test('Gemini decoder: pairs calls without ids and results by name, in order', 
   t.match(back?.content[0], { name: 'f', value: { b: 1 }, content: [{ text: '{"b":1}' }] })
   t.end()
 })
+t.test('Gemini decoder: pairs a call without an id and a result with one by name', t => {
+  const call = (a: number, id?: string) => ({
+    functionCall: { name: 'f', args: { a }, ...(id && { id }) },
+  })
+  const answer = (b: number, id: string) => ({
+    functionResponse: { name: 'f', id, response: { b } },
+  })
+  const { prompt } = decodePrompt(NAME, {
+    contents: [
+      ...HI,
+      { role: 'model', parts: [call(1, 'own'), call(2), call(3)] },
+      { role: 'user', parts: [answer(2, 'mine'), answer(1, 'own'), answer(3, 'other')] },
+    ],
+  })
+  const idsOf = (index: number): readonly string[] =>
+    prompt.turns[index]?.content.map(each => ('id' in each && each.id) || '') ?? []
+  const [first, second, third] = idsOf(1)
+  t.same(idsOf(2), [second, first, third])
+  t.equal(first, 'own')
+  t.end()
+})
 t.test('Gemini decoder: unwraps tool results by Google’s conventions', t => {
   const decodeResult = (response: Json) => {
     const { prompt } = decodePrompt(NAME, {
