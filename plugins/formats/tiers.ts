@@ -7,6 +7,15 @@ import { isFields, type Fields as JsonFields } from './fields.ts'
 /** A request or an answer that leaves a choice to the provider names this value. */
 export const OPEN = 'auto'
 export const STANDARD = 'default'
+/** Those that a request to OpenAI may name. */
+export const OPENAI_TIERS: ReadonlySet<string> = new Set([
+  'auto',
+  'default',
+  'flex',
+  'scale',
+  'priority',
+  'fast',
+])
 
 /** Attribute -> other names of its values. */
 const NAMES: Readonly<Record<string, ReadonlyMap<string, string>>> = {

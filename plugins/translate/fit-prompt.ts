@@ -46,20 +46,21 @@ export const fitPrompt = (wholePrompt: Prompt, goal: Goal): FittedPrompt => {
 }
 
 /** Values that the client's own provider may take and the target's refuses. */
-const fitValues = (prompt: Prompt, format: string, { facts: target, dropped }: Goal): Prompt => {
+const fitValues = (prompt: Prompt, format: string, goal: Goal): Prompt => {
+  const { codec, facts: target, dropped } = goal
   const { thinking, previous, settings } = prompt
   const media = fitMediaKinds(withoutEmptyMedia(prompt, dropped), target.traits.media)
   const fitted = withoutRepeatedTools(media, dropped)
   checkChoice(fitted, dropped.nameOf('choice'))
-  checkCalls(fitted)
-  const isContinued = previous !== undefined && format === 'openai-responses'
+  const isContinued = previous !== undefined && codec.continuesAnswers === true
+  checkCalls(fitted, isContinued)
   if (!isContinued && isSilent(fitted.turns)) {
     const param = dropped.nameOf('turns')
     throw fault('MEMBER_VALUE', [param, 'there is no message with content'], { param })
   }
   return {
     ...fitted,
-    settings: fitSettings(settings, format, dropped),
+    settings: fitSettings(settings, { format, tiers: codec.tiers }, dropped),
     ...(thinking && { thinking: fitThinking(thinking, target, dropped) }),
   }
 }

@@ -25,6 +25,11 @@ export interface TargetCodec {
   /** True if upstreams of this format run hosted tools (web search, code). For a request with
    *  hosted tools, a target that supports several formats is called in this one. */
   readonly runsHostedTools?: boolean
+  /** True if a request of this format may continue an earlier answer that its upstream stores. */
+  readonly continuesAnswers?: boolean
+  /** The names of the service tiers that requests of this format take; others get their usual name,
+   *  or are left out. Absent: the encoder knows. */
+  readonly tiers?: ReadonlySet<string>
   /** True if system turns of this format hold media. */
   readonly takesSystemMedia?: boolean
   /** Whether upstreams of this format open a URL that serves no media: a page of a video. Such a

@@ -6,6 +6,7 @@ import { imageFormatIn } from '../images/image-prompt.ts'
 import { OPENAI_SERVED } from '../served.ts'
 import { CHUNKS } from '../stream/openai-chunks.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
+import { OPENAI_TIERS } from '../tiers.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
@@ -96,5 +97,6 @@ export const openaiChat: Format = {
     expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     losesSignatures: true,
     tools: toolSupport,
+    tiers: OPENAI_TIERS,
   },
 }

@@ -17,6 +17,8 @@ import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
 import { nullFacts } from '../json/null-members.ts'
 
+export { OPENAI_TIERS } from '../tiers.ts'
+
 /** Null members that the types of the provider permit, and members with the client's data. */
 export const NULLS = nullFacts(
   `acknowledged_safety_checks allowed_callers allowed_domains allowed_tools annotations

@@ -6,7 +6,7 @@ import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, eventType, type Format } from '../format.ts'
 import { type SseEvent, writeEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
-import { NULLS, SETTING_NAMES } from './decode-settings.ts'
+import { NULLS, OPENAI_TIERS, SETTING_NAMES } from './decode-settings.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
@@ -107,6 +107,8 @@ export const openaiResponses = {
     decodeError,
     settings: { ...SETTING_NAMES, ...TOOL_FIELD_NAMES },
     tools: toolSupport,
+    tiers: OPENAI_TIERS,
+    continuesAnswers: true,
     takesSystemMedia: true,
     runsHostedTools: true,
   },

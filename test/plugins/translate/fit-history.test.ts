@@ -218,3 +218,32 @@ t.test('choices of several tools: offered alone to providers without such a choi
   const openai = await send(request, targetOf('openai-chat/gpt-5'))
   t.match(openai.upstreamBody?.tool_choice, { type: 'allowed_tools' })
 })
+
+t.test(
+  'the result of a call in an earlier answer: only a target of responses knows it',
+  async t => {
+    const output = { type: 'function_call_output', call_id: 'c0', output: 'ok' }
+    for (const earlier of [{ previous_response_id: 'resp_1' }, { conversation: 'conv_1' }])
+      for (const target of targetsOf('openai-chat', 'anthropic-messages', 'google-gemini')) {
+        const body = { ...earlier, input: [output] }
+        const { upstreamBody, refusal } = await send(
+          { client: 'openai-responses', name: '', body },
+          target,
+        )
+        t.equal(upstreamBody, undefined, target.title)
+        t.match(refusal, /'c0' answers a tool call that is not in the conversation/, target.title)
+      }
+  },
+)
+t.test('tools: one of a namespace beside one with the joined name', async t => {
+  const tool = (name: string) => ({ type: 'function', name, parameters: PARAMETERS })
+  const group = { type: 'namespace', name: 'ns', description: 'd', tools: [tool('f')] }
+  for (const target of targetsOf('openai-chat', 'anthropic-messages', 'google-gemini')) {
+    const body = { input: 'hi', tools: [group, tool('ns__f')] }
+    const request = { client: 'openai-responses', name: '', body } as const
+    const { upstreamBody, refusal } = await send(request, target)
+    t.equal(refusal, undefined, target.title)
+    const names = JSON.stringify(upstreamBody).match(/"name":"ns__f[^"]*"/g) ?? []
+    t.equal(new Set(names).size, 2, target.title)
+  }
+})

@@ -7,16 +7,16 @@ import { namesOf } from '../offered-tools.ts'
 import type { Prompt, Tool } from '../prompt.ts'
 import { joinNames } from '../tool-names.ts'
 
-/** Each result comes after its call, as `pairResults` puts them. Calls of an earlier answer are not
- *  in the request. */
-export const checkCalls = ({ turns, previous }: Pick<Prompt, 'turns' | 'previous'>): void => {
+/** Each result comes after its call, as `pairResults` puts them. `isContinued`: the target knows
+ *  the calls of an earlier answer, which are not in the request. */
+export const checkCalls = ({ turns }: Pick<Prompt, 'turns'>, isContinued: boolean): void => {
   const open = new Set<string>()
   const closed = new Set<string>()
   for (const { content } of turns)
     for (const each of content) {
       if (each.type === 'call') open.add(each.id)
       if (each.type !== 'result') continue
-      const isKnown = open.delete(each.id) || closed.has(each.id) || previous !== undefined
+      const isKnown = open.delete(each.id) || closed.has(each.id) || isContinued
       if (!isKnown) throw fault('CALL_UNKNOWN', [each.id])
       closed.add(each.id)
     }
@@ -42,7 +42,8 @@ export const withoutRepeatedTools = (prompt: Prompt, dropped: DroppedFields): Pr
 const keyOf = (tool: Tool): string => {
   if (tool.type === 'hosted') return `hosted ${tool.tool}`
   if (tool.type === 'mcp') return `mcp ${tool.name}`
-  return `own ${fullNameOf(tool)}`
+  const namespace = 'namespace' in tool ? tool.namespace?.name : undefined
+  return `own ${JSON.stringify([tool.name, namespace])}`
 }
 const fullNameOf = (tool: Exclude<Tool, { readonly type: 'hosted' }>): string =>
   'namespace' in tool && tool.namespace
@@ -54,10 +55,10 @@ const fullNameOf = (tool: Exclude<Tool, { readonly type: 'hosted' }>): string =>
 export const checkChoice = ({ choice, tools }: Prompt, param: string): void => {
   const names =
     choice?.type === 'tool' ? [choice.name] : choice?.type === 'some' ? choice.names : []
-  const known = tools.flatMap(tool =>
-    tool.type === 'hosted' ? namesOf(tool) : [tool.name, fullNameOf(tool)],
+  const known = new Set(
+    tools.flatMap(tool => (tool.type === 'hosted' ? namesOf(tool) : [tool.name, fullNameOf(tool)])),
   )
-  const unknown = names.find(name => !known.includes(name))
+  const unknown = names.find(name => !known.has(name))
   if (unknown !== undefined)
     throw fault('MEMBER_VALUE', [param, `'${unknown}' is not a tool of the request`], { param })
 }

@@ -46,10 +46,11 @@ const RANGES: Readonly<Record<string, Ranges>> = {
   'google-interactions': GOOGLE,
 }
 
-/** Reports each value that changes. */
+/** Reports each value that changes. `tiers`: those that the target's format names; absent: its
+ *  encoder knows. */
 export const fitSettings = (
   settings: Settings,
-  format: string,
+  { format, tiers }: { format: string; tiers: ReadonlySet<string> | undefined },
   dropped: DroppedFields,
 ): Settings => {
   const result: { -readonly [Name in keyof Settings]: unknown } = { ...settings }
@@ -62,7 +63,7 @@ export const fitSettings = (
     else result[name] = fitted
   }
   fitStops(settings, result, dropped)
-  if (format.startsWith('openai')) fitTier(settings, result, dropped)
+  if (tiers) fitTier(settings, result, tiers, dropped)
   // Every provider demands the switch beside the number.
   if (settings.alternatives !== undefined && settings.logprobs !== true) {
     if (settings.alternatives !== 0) dropped.add('alternatives')
@@ -76,24 +77,21 @@ const within = (value: number, range: Range): number | undefined => {
   const fitted = Math.min(Math.max(whole, least), most)
   return isExact && fitted !== value ? undefined : fitted
 }
-/** A tier of another provider gets OpenAI's name of it; one that OpenAI lacks is left out. */
-const fitTier = ({ tier }: Settings, result: { tier?: unknown }, dropped: DroppedFields): void => {
-  if (tier === undefined || OPENAI_TIERS.has(tier)) return
+/** A tier of another provider gets its usual name; one that the target lacks is left out. */
+const fitTier = (
+  { tier }: Settings,
+  result: { tier?: unknown },
+  tiers: ReadonlySet<string>,
+  dropped: DroppedFields,
+): void => {
+  if (tier === undefined || tiers.has(tier)) return
   const usual = usualName('service_tier', tier)
-  if (OPENAI_TIERS.has(usual)) result.tier = usual
+  if (tiers.has(usual)) result.tier = usual
   else {
     dropped.add('tier')
     delete result.tier
   }
 }
-const OPENAI_TIERS: ReadonlySet<string> = new Set([
-  'auto',
-  'default',
-  'flex',
-  'scale',
-  'priority',
-  'fast',
-])
 /** An empty text stops nothing, and some providers refuse it. */
 const fitStops = (
   { stops }: Settings,
