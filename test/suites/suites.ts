@@ -23,11 +23,13 @@ const COMMANDS = [
   'engine/cli/{completion,import/{new-api,litellm-command},move,restore,setup,test-cases}.test.ts',
 ]
 /** Tests of money and of crashing stores, which take longest: they run on both databases. */
-const LEDGER = ['plugins/ledger/{,archive/,metering/,views/}*.test.ts']
+const LEDGER = ['plugins/ledger/**/*.test.ts']
 const MONEY = ['plugins/{account,credentials,idempotency,identity,notify,webhooks}/*.test.ts']
 /** Tests that mostly wait for polls. */
 const TASKS = ['plugins/task/*.test.ts']
-const TASK_ENDPOINTS = ['plugins/task/{calls,copies,midjourney,modes,videos}.test.ts']
+const TASK_ENDPOINTS = [
+  'plugins/task/{calls,copies,midjourney,modes,provider-shapes,unknown,videos}.test.ts',
+]
 const FILES = ['plugins/{batches,files,file-store,resources}/*.test.ts']
 const PRICES = ['plugins/{billing,limit}/*.test.ts']
 /** Tests of formats and of translations between them. */
