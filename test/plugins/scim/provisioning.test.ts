@@ -7,8 +7,6 @@ import { startPostgres } from '../../helpers/store/postgres.ts'
 import { ENGINES, type Engine } from '../../helpers/store/store.ts'
 import { AUDIENCE, forge, makeKeys } from '../identity/provider.ts'
 
-t.setTimeout(300_000)
-
 const KEYS = makeKeys('first')
 const TOKEN = 'scim-token-of-this-test-0001'
 const ROUTES = `
