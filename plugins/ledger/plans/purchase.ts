@@ -89,9 +89,9 @@ const walletFor = ({ plan, account }: PlanPurchase, { start }: Window): number =
   walletOfWindow(nameOf(plan, account, start))
 
 /** Gives the account the plan from now, in place of the one it has, and pays for its window.
- *  `change`: that of the account's row as it was read; undefined: it had no plan. Rejects with
- *  PLAN_CHANGED if it has changed since, or with OVERDRAWN. */
-export const buyPlan = (order: PlanPurchase, change: number | undefined): readonly Statement[] => {
+ *  `change`: that of the account's row as it was read, -1 without a plan. Rejects with PLAN_CHANGED
+ *  if it has changed since, or with OVERDRAWN. */
+export const buyPlan = (order: PlanPurchase, change: number): readonly Statement[] => {
   const { plan, account, at } = order
   const window = windowOf(at, plan.per, plan.zone)
   const wallet = walletFor(order, window)
@@ -100,7 +100,7 @@ export const buyPlan = (order: PlanPurchase, change: number | undefined): readon
     COUNT_CHANGE,
     {
       sql: BUY,
-      values: [account, plan.name, at, window.end ?? null, wallet, renews, change ?? -1],
+      values: [account, plan.name, at, window.end ?? null, wallet, renews, change],
       rows: 1,
       otherwise: 'PLAN_CHANGED',
     },
@@ -198,8 +198,8 @@ export const renewPlan = async (
   }
 }
 /** Renews the plans whose window has ended, also of accounts without calls. Suspended and deleted
- *  accounts do not pay. The error of one account stops no other: it
- *  rejects with all at the end. `now`: ms. */
+ *  accounts do not pay. An error at one account does not stop the others; the promise rejects with
+ *  all errors at the end. `now`: ms. */
 export const renewDuePlans = async (
   store: PlanStore,
   plans: ReadonlyMap<string, Plan>,

@@ -20,6 +20,8 @@ const CANCEL = sql(
 /** The change of the account's row: -1 if it has no plan. */
 export const CHANGE_IN_SQL =
   'CASE WHEN account_plans.plan IS NULL THEN -1 ELSE account_plans.change END'
+/** The same of a row that was read; undefined: no plan. */
+export const changeOf = (stored: Row | undefined): number => (stored ? Number(stored.change) : -1)
 const SET_UNCHANGED = sql('set unchanged', `${SET.text} WHERE ${CHANGE_IN_SQL} = ?`)
 /** Times in ms since 1970. */
 export interface AssignedPlan {

@@ -42,7 +42,7 @@ export const arrangePlans = async (database: OpenDatabase, count: number): Promi
     await database.write([
       openWallet(account * 2, 0n),
       addCredit({ account, kind: 'credit', amount, note: 'chaos', at: now }),
-      ...buyPlan({ plan: BOUGHT, price: PRICE, account, at: now }, undefined),
+      ...buyPlan({ plan: BOUGHT, price: PRICE, account, at: now }, -1),
       statement('chaos: end of a window', 'UPDATE account_plans SET until = ? WHERE account = ?', [
         now + 1_000 + index * STEP,
         account,

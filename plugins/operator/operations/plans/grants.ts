@@ -3,7 +3,7 @@ import { amountIn, DURATIONS } from '../../../../engine/kit.ts'
 import type { Row, Statement } from '../../../../engine/plugin.ts'
 import { windowOf } from '../../../ledger/budgets/window.ts'
 import { beginPlan } from '../../../ledger/plans/plans.ts'
-import { extendPlan, findPlan } from '../../../ledger/plans/rows.ts'
+import { changeOf, extendPlan, findPlan } from '../../../ledger/plans/rows.ts'
 import { plansIn } from '../../../ledger/plans/section.ts'
 import { addCredit } from '../../../ledger/statements.ts'
 import { ANY_PLAN } from '../../arguments.ts'
@@ -33,7 +33,6 @@ export const planOfCode = async (
     ? extendPlan(account, until, Number(stored.change))
     : beginPlan(plan, { account, since: now, until }, changeOf(stored))
 }
-const changeOf = (stored: Row | undefined): number => (stored ? Number(stored.change) : -1)
 
 /** Arguments of a payment that pays for a plan. */
 export const PAID_PLAN = { plan: ANY_PLAN, expires: EXPIRES } as const

@@ -98,7 +98,7 @@ const cancel = operation({
     const stored = await findPlan(store, account.id)
     if (!stored) throw fault('PLAN_MISSING', [account.name])
     const before = viewOf(plansIn(host), stored, account.name, now)
-    if (isAtEnd && before.state !== 'unpaid') return endWithWindow(context, account, before)
+    if (isAtEnd && before.state !== 'unpaid') return endWithWindow(context, account, stored)
     // A plan that the account buys meanwhile stays: it has paid for it.
     await store
       .change(cancelPlan(account.id, Number(stored.change)), {

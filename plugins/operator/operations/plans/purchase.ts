@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { object } from '../../../../engine/config/shape.ts'
 import { isCode } from '../../../../engine/kit.ts'
+import type { Row } from '../../../../engine/plugin.ts'
 import { printMoney } from '../../../billing/money.ts'
 import { findAccount, type NamedAccount } from '../../../credentials/find.ts'
 import {
@@ -10,7 +11,7 @@ import {
   PAYMENT_PAUSE,
   setRenewal,
 } from '../../../ledger/plans/purchase.ts'
-import { findPlan } from '../../../ledger/plans/rows.ts'
+import { changeOf, findPlan } from '../../../ledger/plans/rows.ts'
 import { type Plan, plansIn } from '../../../ledger/plans/section.ts'
 import { fundsOf } from '../../../ledger/views/wallets.ts'
 import { list as listOf, nullable, object as row } from '../../../shapes.ts'
@@ -19,7 +20,8 @@ import { ACCOUNT, objectOf, PLAN } from '../../arguments.ts'
 import { MONEY, PLAN_COLUMNS, PLAN_OFFER } from '../../columns.ts'
 import { fault } from '../../faults.ts'
 import { type Context, operation } from '../../operation.ts'
-import { find, isActive, offersIn, planNamed, print, viewOf } from './view.ts'
+import { whenCode } from '../../rows.ts'
+import { factsOf, find, isActive, offersIn, planNamed, print, viewOf } from './view.ts'
 
 /** How often the row is read again after another change. */
 const ATTEMPTS = 3
@@ -82,14 +84,13 @@ const pay = async (context: Context, account: NamedAccount, plan: Plan): Promise
   let [payments, changes] = [PAYMENT_ATTEMPTS, ATTEMPTS]
   for (;;) {
     const stored = await findPlan(store, account.id)
-    const change = stored && Number(stored.change)
+    const change = changeOf(stored)
     const isBought = stored?.plan === name && stored.paid !== null && isActive(stored, now)
     const renewsAlready = Number(stored?.renews) === 1
     if (isBought && (renewsAlready || !renews || stored.until === null)) return 0n
-    const [list, paid] =
-      isBought && change !== undefined
-        ? [setRenewal(account.id, true, change), 0n]
-        : [buyPlan({ plan, price, account: account.id, at: now }, change), price]
+    const [list, paid] = isBought
+      ? [setRenewal(account.id, true, change), 0n]
+      : [buyPlan({ plan, price, account: account.id, at: now }, change), price]
     try {
       await store.change(list, {
         object: objectOf(account),
@@ -110,25 +111,21 @@ const pay = async (context: Context, account: NamedAccount, plan: Plan): Promise
   }
 }
 
-/** A bought plan ends with the window that it has paid for. Throws PLAN_NO_RENEWAL or
- *  PLAN_CHANGED. */
+/** A bought plan ends with the window that it has paid for. `stored`: its row as it was read.
+ *  Throws PLAN_NO_RENEWAL or PLAN_CHANGED. */
 export const endWithWindow = async (
   context: Context,
   account: NamedAccount,
-  before: PlanView,
+  stored: Row,
 ): Promise<{ readonly data: PlanView }> => {
-  const { store } = context
-  const stored = await findPlan(store, account.id)
-  if (!stored || Number(stored.renews) !== 1)
-    throw fault('PLAN_NO_RENEWAL', [before.plan, before.expires ?? 'never'])
-  await store
+  const { plan, expires } = factsOf(stored)
+  if (Number(stored.renews) !== 1) throw fault('PLAN_NO_RENEWAL', [plan, expires ?? 'never'])
+  await context.store
     .change(setRenewal(account.id, false, Number(stored.change)), {
       object: objectOf(account),
-      before: { plan: before.plan, renews: true },
-      after: { plan: before.plan, renews: false },
+      before: { plan, renews: true },
+      after: { plan, renews: false },
     })
-    .catch(error => {
-      throw isCode(error, 'PLAN_CHANGED') ? fault('PLAN_CHANGED') : error
-    })
+    .catch(whenCode('PLAN_CHANGED', () => fault('PLAN_CHANGED')))
   return { data: await find(context, account.id, account.name) }
 }

@@ -220,7 +220,7 @@ for (const engine of ENGINES)
       const plan = plans.get('pro')
       if (!plan) throw new Error('there is a plan')
       const order = { plan, price: 3n * UNIT, account: 1 }
-      await database.write(buyPlan({ ...order, at: FEBRUARY }, undefined))
+      await database.write(buyPlan({ ...order, at: FEBRUARY }, -1))
       const decided = Promise.withResolvers<void>()
       /** Once the gateway knows that no rest moves, or has moved it. */
       const decides = async <T>(result: Promise<T>, names: readonly string[]): Promise<T> => {
@@ -257,7 +257,7 @@ for (const engine of ENGINES)
       const plan = plans.get('pro')
       if (!plan) throw new Error('there is a plan')
       const order = { plan, price: 3n * UNIT, account: 1, at: FEBRUARY }
-      await database.write(buyPlan(order, undefined))
+      await database.write(buyPlan(order, -1))
       const [own, foreign] = [await open(), await open()]
       const [one, other] = [gateway(own), gateway(foreign)]
       // Both gateways lease a part of the window.
