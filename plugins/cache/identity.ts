@@ -1,7 +1,7 @@
 /** The identity of a request: the request as its upstream gets it, in the hub, so that all formats
  *  of clients share one entry; and requests that are never answered from the cache. Pure. */
 import { createHash } from 'node:crypto'
-import { isFields } from '../formats/fields.ts'
+import { canonicalJson, isFields } from '../formats/fields.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import { isRunByProvider, type Prompt } from '../formats/hub/prompt.ts'
 
@@ -93,7 +93,7 @@ export const identityOf = (prompt: Prompt, scope: Scope): string => {
     store: _store,
     ...others
   } = settings
-  const text = canonical({
+  const text = canonicalJson({
     scope,
     rest: {
       ...rest,
@@ -111,11 +111,4 @@ const withoutHint = <T extends object>(value: T): object => {
   return 'content' in others && Array.isArray(others.content)
     ? { ...others, content: others.content.map(withoutHint) }
     : others
-}
-
-/** JSON with the members of objects in order. */
-const canonical = (value: unknown): string => JSON.stringify(value, sorted)
-const sorted = (_: string, value: unknown): unknown => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
 }

@@ -1,6 +1,7 @@
 /** The steps that make the accounts of the store those of a file. Pure. */
 import { nearest } from '../../engine/config/nearest.ts'
 import type { Json } from '../../engine/plugin.ts'
+import { canonicalJson } from '../formats/fields.ts'
 import { ACCOUNT_NAME } from '../operator/arguments.ts'
 import { replacementOf } from '../operator/limits.ts'
 import type { Limits } from '../views.ts'
@@ -288,13 +289,7 @@ const stepOf = (
   [before, after]: Change,
 ): Step => ({ operation, args, object, before, after })
 
-/** Members in one order. */
-const canonical = (value: unknown): unknown =>
-  value !== null && typeof value === 'object' && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value
-const isSame = (a: unknown, b: unknown): boolean =>
-  JSON.stringify(canonical(a)) === JSON.stringify(canonical(b))
+const isSame = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b)
 const textOf = (value: unknown): string =>
   value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value)
 

@@ -24,6 +24,13 @@ export const lenientObject = (fields: Fields, key: string): Fields => {
 }
 const EMPTY: Fields = Object.freeze({})
 
+/** JSON with the members of objects in order: equal values are equal texts. */
+export const canonicalJson = (value: unknown): string => JSON.stringify(value, withSortedMembers)
+const withSortedMembers = (_: string, value: unknown): unknown =>
+  isFields(value)
+    ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+    : value
+
 // ---------------------------------------------------------------- clients
 // `at`: the path of the field, for error messages.
 

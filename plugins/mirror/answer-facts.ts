@@ -1,6 +1,7 @@
 /** Two answers to one prompt, compared by their shape: the calls of tools and the length of the
  *  text. Neither is stored. */
 import { createHash } from 'node:crypto'
+import { canonicalJson } from '../formats/fields.ts'
 import type { Answer } from '../formats/hub/answer.ts'
 import { Collector } from '../formats/hub/answer-parts.ts'
 
@@ -45,20 +46,11 @@ export const areAlike = (one: AnswerFacts, other: AnswerFacts): boolean => {
   return longer <= shorter * ALIKE
 }
 
-/** JSON with the members of its objects in order; other text unchanged. */
+/** Text that is not JSON is unchanged. */
 const canonical = (json: string): string => {
   try {
-    return JSON.stringify(sorted(JSON.parse(json)))
+    return canonicalJson(JSON.parse(json))
   } catch {
     return json
   }
-}
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, member]) => [name, sorted(member)]),
-  )
 }
