@@ -2,7 +2,7 @@
  *  move of a line names the process that works on it. Pure. */
 import type { Fault, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
-import { isOfMember, overWork } from '../credentials/members.ts'
+import { overWork, workOfCaller } from '../credentials/members.ts'
 import { withAccountNames } from '../credentials/statements.ts'
 import {
   type Batch,
@@ -97,8 +97,7 @@ export const cancelBatch = (batch: Batch, now: number, reason?: Fault): Statemen
 }
 
 /** Over batches that the caller sees. */
-const ofCaller = (name: string, text: (condition: string) => string): Sql =>
-  overWork(`batches: ${name}`, member => text(isOfMember(member)))
+const ofCaller = workOfCaller('batches')
 /** A batch of an account (id, account, member twice). */
 export const FIND = ofCaller(
   'find',

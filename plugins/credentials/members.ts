@@ -168,14 +168,18 @@ export const overWork = (name: string, text: (member: string) => string): Sql =>
   text: text(MEMBER_OF_WORK.sqlite),
   postgres: text(MEMBER_OF_WORK.postgres),
 })
-/** A condition on the member of work; its parameter, twice: a member, or null for all. */
-export const isOfMember = (member: string): string => `(CAST(? AS BIGINT) IS NULL OR ${member} = ?)`
+/** The same for queries of a caller. `text` gets a condition on the member; its parameter, twice: a
+ *  member, or null for all. */
+export const workOfCaller =
+  (kind: 'tasks' | 'batches') =>
+  (name: string, text: (condition: string) => string): Sql =>
+    overWork(`${kind}: ${name}`, member => text(`(CAST(? AS BIGINT) IS NULL OR ${member} = ?)`))
 /** Whether the caller sees this work. `row`: with the number of its `member`. */
 export const seesWork = (row: Row, { member }: Pick<Account, 'member'>): boolean => {
   const only = onlyMember(member)
   return only === undefined || Number(row.member) === only
 }
-/** The values of `isOfMember`, for those whose work the caller sees. */
+/** The values of the condition of `workOfCaller`, for those whose work the caller sees. */
 export const ownWorkValues = ({ member }: Pick<Account, 'member'>): readonly [Value, Value] => {
   const only = onlyMember(member) ?? null
   return [only, only]

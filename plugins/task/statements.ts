@@ -1,7 +1,7 @@
 /** Statements over tasks. A move names the state that it leaves and the process that makes it. */
 import type { Database, Json, Row, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
-import { isOfMember, overWork } from '../credentials/members.ts'
+import { workOfCaller } from '../credentials/members.ts'
 import { addRequest, type StoredRequest, TASK_COLUMNS, TASKS } from './requests/statements.ts'
 import type { Copy, ReportedUsage, State, Task, TaskError } from './task.ts'
 
@@ -360,8 +360,7 @@ export const makeUnknownDue = (route: string, before: number, now: number): Stat
 // ---------------------------------------------------------------- queries
 
 /** Over tasks that the caller sees. */
-const ofCaller = (name: string, text: (condition: string) => string): Sql =>
-  overWork(`tasks: ${name}`, member => text(isOfMember(member)))
+const ofCaller = workOfCaller('tasks')
 const SELECT = `SELECT ${TASK_COLUMNS} FROM ${TASKS}`
 
 const CLAIMED = sql(

@@ -4,10 +4,10 @@ import type { Exchange, Host, Json, Sql, Stage } from '../../../engine/plugin.ts
 import { accountEvents } from '../../account-events/account-events.ts'
 import {
   accountFor,
-  isOfMember,
   overWork,
   ownWorkValues,
   seesWork,
+  workOfCaller,
 } from '../../credentials/members.ts'
 import { checkPathId } from '../../dialects/path-id.ts'
 import { mediaTypeOf } from '../../formats/media/media-type.ts'
@@ -29,8 +29,7 @@ const fault = errors({
   TASK_NO_FILE: [404, 'The task %s has no such file'],
   TASK_NOT_CANCELLABLE: [409, 'The task is %s and cannot be cancelled any more'],
 })
-const ofCaller = (name: string, text: (condition: string) => string): Sql =>
-  overWork(`tasks: ${name}`, member => text(isOfMember(member)))
+const ofCaller = workOfCaller('tasks')
 const FIND = ofCaller(
   'of account',
   own => `SELECT ${TASK_COLUMNS} FROM ${TASKS} WHERE id = ? AND account = ? AND ${own}`,
