@@ -1,5 +1,6 @@
 /** The operator's cost of copies in the store: it is reserved in the window of the budget before a
  *  copy is sent, so that a process that is killed has not spent more than the budget knows. */
+import { isCode } from '../../engine/kit.ts'
 import type { HostBase } from '../../engine/plugin.ts'
 import { parseMoney } from '../billing/money.ts'
 import { price } from '../billing/price.ts'
@@ -38,7 +39,7 @@ export class CostBook {
       await this.#host.database.write(reserve(window, amount, budget.amount))
       return { window, amount }
     } catch (error) {
-      return (error as { readonly code?: unknown }).code === 'MIRROR_SPENT' ? 'budget' : 'store'
+      return isCode(error, 'MIRROR_SPENT') ? 'budget' : 'store'
     }
   }
   /** Writes what the copy was. Never rejects. */
@@ -65,9 +66,8 @@ const hasFailed = ({ error, status }: CallFacts): boolean => error !== null || s
 
 const sumsOf = (first: CallFacts, mirror: CallFacts) => {
   const areWhole = !hasFailed(first) && !hasFailed(mirror)
-  const isCompared = areWhole && first.answer !== undefined && mirror.answer !== undefined
-  const isAgreed =
-    isCompared && first.answer && mirror.answer && areAlike(first.answer, mirror.answer)
+  const alike =
+    areWhole && first.answer && mirror.answer ? areAlike(first.answer, mirror.answer) : undefined
   return {
     calls: 1,
     first_failed: hasFailed(first) ? 1 : 0,
@@ -80,7 +80,7 @@ const sumsOf = (first: CallFacts, mirror: CallFacts) => {
     output: mirror.usage?.output ?? 0,
     first_cost: nanosOf(first),
     cost: nanosOf(mirror),
-    compared: isCompared ? 1 : 0,
-    agreed: isAgreed ? 1 : 0,
+    compared: alike === undefined ? 0 : 1,
+    agreed: alike ? 1 : 0,
   }
 }

@@ -1,6 +1,6 @@
 /** The operator's cost of copies, and how they compare: sums of a day for each model and target,
  *  and the used part of windows of budgets. No charge of a customer. Money in nanos. */
-import type { Migration, Row, Sql, Statement } from '../../engine/plugin.ts'
+import type { Database, Migration, Row, Sql, Statement } from '../../engine/plugin.ts'
 
 /** Sums of a day. `first`: of the customers' calls that were copied. `compared`: pairs of two whole
  *  answers; `agreed`: those that were alike. */
@@ -99,7 +99,7 @@ const REPORT: Sql = {
 }
 /** Days since 1970, both inclusive. */
 export const readReport = (
-  database: { read(sql: Sql, values: readonly number[]): Promise<readonly Row[]> },
+  database: Pick<Database, 'read'>,
   from: number,
   to: number,
 ): Promise<readonly Row[]> => database.read(REPORT, [from, to])
