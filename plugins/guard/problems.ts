@@ -71,6 +71,11 @@ export const adviseOnGuards = (document: Document, advise: Advise): void => {
       )
 }
 
+/** Whether the document has this option of a guard, not only its default. */
+const isWritten = ({ guards }: Document, name: string, key: keyof Guard): boolean => {
+  const guard = isFields(guards) ? guards[name] : undefined
+  return isFields(guard) && guard[key] !== undefined
+}
 const checkGuard = (name: string, guard: Guard, document: Document, report: Report): void => {
   const problem = (key: string, message: string): void =>
     report(['guards', name, key], 'GUARD_OPTION', message)
@@ -91,8 +96,7 @@ const checkGuard = (name: string, guard: Guard, document: Document, report: Repo
   for (const key of ['zone', 'retention'] as const)
     if (guard[key] !== undefined && webhook === undefined)
       problem(key, 'only a webhook has it: a model has the zones of its upstreams')
-  const raw = isFields(document.guards) ? document.guards[name] : undefined
-  if (isFields(raw) && raw.max_bytes !== undefined && webhook === undefined && model === undefined)
+  if (isWritten(document, name, 'max_bytes') && webhook === undefined && model === undefined)
     problem('max_bytes', 'only a webhook or a model has it: finders read texts of any length')
   if (guard.restore && guard.do !== 'mask') problem('restore', 'only `do: mask` has placeholders')
   for (const [key, pattern] of Object.entries(patterns))
@@ -118,8 +122,7 @@ const checkModel = (name: string, guard: Guard, document: Document, report: Repo
     problem('model', 'say by `prompt` or `labels` what it looks for')
   if (guard.do === 'mask')
     problem('do', 'a model decides and cannot mask: use `do: block`, `flag` or `shadow`')
-  const raw = isFields(document.guards) ? document.guards[name] : undefined
-  if (isFields(raw) && raw.timeout === undefined)
+  if (!isWritten(document, name, 'timeout'))
     problem('model', 'say with `timeout` how long a request may wait for it')
   const models = modelsIn(document)
   const names = namesIn(models)

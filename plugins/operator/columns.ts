@@ -1,6 +1,7 @@
 /** JSON Schemas of the rows that operations return: those of plugins/views.ts. */
 import { ROLES } from '../credentials/members.ts'
 import { SCOPES } from '../credentials/scopes.ts'
+import { PERIODS } from '../ledger/budgets/window.ts'
 import {
   any,
   boolean,
@@ -104,7 +105,7 @@ export const BUDGET_COLUMNS = {
     oneOf('configuration', 'store'),
   ),
   amount: nullable(MONEY),
-  per: nullable(oneOf('hour', 'day', 'week', 'month', 'quarter', 'year', 'life')),
+  per: nullable(oneOf(...PERIODS)),
   zone: nullable(text),
   at_limit: described('`refuse`, `warn`, or the model that calls go to.', any),
   shadow: nullable(boolean),
@@ -139,7 +140,7 @@ export const PLAN_OFFER = {
   plan: text,
   price: described('Units of the currency for each window.', text),
   amount: described('Units of the currency that it pays in each window.', text),
-  per: oneOf('hour', 'day', 'week', 'month', 'quarter', 'year', 'life'),
+  per: oneOf(...PERIODS),
   zone: text,
   models: described('null: all.', nullable(list(text))),
   after: oneOf('wallet', 'refuse'),
