@@ -116,12 +116,12 @@ const textOf = (budget: DeclaredBudget | undefined): string => {
   return budget.full ? JSON.stringify(shortTerms(budget.full)) : 'cannot be read'
 }
 
-const DEFAULTS: Terms = { zone: 'UTC', at_limit: 'refuse', shadow: false, alert_at: [] }
 /** Without terms that have their default. */
 const shortTerms = (terms: Terms): object =>
   Object.fromEntries(
     Object.entries(terms).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(DEFAULTS[name]),
+      ([name, value]) =>
+        JSON.stringify(value) !== JSON.stringify(TERMS[name as keyof typeof TERMS].fallback),
     ),
   )
 /** The `budgets:` of an owner in the file; nothing if it has none. One that cannot be read is left
