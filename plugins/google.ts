@@ -1,6 +1,5 @@
 /** `auth: { google: … }`: access tokens of a Google service account, by its key file or from the
  *  metadata server of the machine. */
-
 import { createPrivateKey, createSign, type KeyObject } from 'node:crypto'
 import { json, text } from '../engine/config/shape.ts'
 import type { AuthHost, Document, Plugin, Report } from '../engine/plugin.ts'

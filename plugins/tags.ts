@@ -1,6 +1,5 @@
 /** Plugin `tags`: reads the tags of a call from its headers and its body, for its charge, its task
  *  and the lines of its batch. Without the section `tags:` it costs nothing. */
-
 import { nearest } from '../engine/config/nearest.ts'
 import { object, type RawOf, type ValueOf } from '../engine/config/shape.ts'
 import { isFields } from '../engine/kit.ts'

@@ -1,5 +1,4 @@
 /** Endpoints of the admin listener: those of the engine, and the form of those that plugins add. */
-
 import type { AdminRequest, GatewayView, Json, Operator, PresentedCredential } from '../plugin.ts'
 
 /** The endpoints that the plugins of a version add to the admin listener. */

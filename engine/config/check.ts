@@ -1,6 +1,5 @@
 /** Checks a configuration against the assembled schema, the rules of the engine and the checks of
  *  every plugin. */
-
 import type { ErrorObject } from 'ajv'
 import type { CheckHostOf, Document, HostBase, Json } from '../plugin.ts'
 import { readAttachments } from './attachments.ts'

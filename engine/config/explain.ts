@@ -1,6 +1,5 @@
 /** Explains one request without sending it: its route, the outcome of each stage, the targets and
  *  the upstream request. */
-
 import { bufferedRequest } from '../egress/resumed-call.ts'
 import { asFault } from '../errors.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'

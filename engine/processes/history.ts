@@ -1,6 +1,5 @@
 /** Stored versions that went live: the texts of their files and the names of their bundles, never
  *  the value of a variable. */
-
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type Bundle, pathsOf } from '../config/compile/blueprint.ts'

@@ -1,6 +1,5 @@
 /** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener.
  *  */
-
 import { accessSync, constants, existsSync, readFileSync, rmSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'

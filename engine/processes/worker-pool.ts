@@ -1,6 +1,5 @@
 /** The worker pool: forks, watches and replaces workers, and publishes a version to all of them or
  *  to none. */
-
 import type { GatewayMetrics } from '../observe/metrics.ts'
 import type { Log } from '../plugin.ts'
 import type { AllowanceOwner } from '../quota/counter-owner.ts'

@@ -1,6 +1,5 @@
 /** Counter owner: grants units of shared counters to the workers of a machine, and revokes unused
  *  units. */
-
 import { monotonic } from '../store/clock.ts'
 import type {
   Channel,

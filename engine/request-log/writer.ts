@@ -3,7 +3,6 @@
  *
  *  buffer ──every 250 ms, or 64 KiB──▶ one write ──full or old──▶ next file, oldest files removed
  *  A write that fails is counted and its lines are lost; the next one is tried with a new file. */
-
 import { rmSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'

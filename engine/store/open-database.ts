@@ -1,5 +1,4 @@
 /** Options and interface of an open store, the same for SQLite and PostgreSQL. */
-
 import type { Database, Migration, Owed, Statement } from '../plugin.ts'
 import type { ProcessFolder } from './process-folder.ts'
 import type { OnMigration } from './sqlite/migration-log.ts'

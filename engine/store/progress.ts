@@ -1,6 +1,5 @@
 /** Progress counts of the exchanges of a process, in a file that survives a crash. Each update is
  *  one small write into the page cache, 1.5 us without a message; only a power cut loses it. */
-
 import {
   closeSync,
   openSync,

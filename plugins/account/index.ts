@@ -1,6 +1,5 @@
 /** Plugin `account`: answers with balance, usage, keys or prices of the calling account. The option
  *  selects the view. */
-
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { withholdReply } from '../operator/operation.ts'

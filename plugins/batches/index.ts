@@ -1,5 +1,4 @@
 /** Plugin `batches`: runs files of requests. `batches:` on a route selects the operation. */
-
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { withKnownParameters } from '../schema/known-parameters.ts'

@@ -1,7 +1,6 @@
 /** Fast path of `price` for rules by plain counts: sums in numbers below 2^53 and joins receipts
  *  from prepared texts. Returns undefined where it might be inexact; then `price` computes the
  *  charge. Pure. */
-
 import { isTierName, STANDARD, usualName } from '../formats/tiers.ts'
 import type { Meter, Meters } from '../slots.ts'
 import type { Condition } from './condition.ts'

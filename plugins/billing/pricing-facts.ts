@@ -1,5 +1,4 @@
 /** The facts of a call that its price depends on: exact at its end, ranges before it runs. Pure. */
-
 import { isTier, OPEN, STANDARD, usualName } from '../formats/tiers.ts'
 import type { Attributes, Meter } from '../slots.ts'
 import { isSum, SUMS } from './meters.ts'

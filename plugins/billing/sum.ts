@@ -1,5 +1,4 @@
 /** Exact sums of a charge: amounts in parts, receipt lines, and one rounding at the end. Pure. */
-
 import { isTier, STANDARD, usualName } from '../formats/tiers.ts'
 import type { Meter } from '../slots.ts'
 import { printDecimal } from './decimal.ts'

@@ -1,5 +1,4 @@
 /** Plugin `console`: the page at /console and its files, sign-in, the endpoints of operators. */
-
 import { oneOf } from '../../engine/config/shape.ts'
 import { isFields, routesIn } from '../../engine/kit.ts'
 import type { Document, Exchange, Host, Plugin, Report, Stage } from '../../engine/plugin.ts'

@@ -1,5 +1,4 @@
 /** The section `console:` of routes.yaml. */
-
 import {
   duration,
   flag,

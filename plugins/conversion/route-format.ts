@@ -1,5 +1,4 @@
 /** The client format of a route, for plugins that read requests. */
-
 import { isFields } from '../../engine/kit.ts'
 import type { Host, Json, Route } from '../../engine/plugin.ts'
 import type { Format } from '../formats/format.ts'

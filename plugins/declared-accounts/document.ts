@@ -1,6 +1,5 @@
 /** The file of `tollgate apply` and `tollgate export accounts`: accounts with their members and
  *  keys, by name. It has no secrets and no balances. */
-
 import { nearest } from '../../engine/config/nearest.ts'
 import {
   anyOf,

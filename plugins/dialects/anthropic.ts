@@ -1,5 +1,4 @@
 /** Errors in Anthropic's dialect: /v1/messages. */
-
 import { constant, fields, object, text } from '../shapes.ts'
 import { type Dialect, isStreamInBody } from './dialect.ts'
 

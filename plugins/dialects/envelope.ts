@@ -1,5 +1,4 @@
 /** Errors of the account endpoints: /api. */
-
 import { constant, object, text } from '../shapes.ts'
 import type { Dialect } from './dialect.ts'
 

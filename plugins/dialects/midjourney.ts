@@ -1,5 +1,4 @@
 /** Errors of the image task endpoints: /mj. Clients read the number in `code`. */
-
 import { integer, object, text } from '../shapes.ts'
 import type { Dialect } from './dialect.ts'
 

@@ -1,6 +1,5 @@
 /** Errors of the task endpoints of new-api: `code` and `message` as its tasks have them, and
  *  `error` as its authentication has it. */
-
 import { constant, nullable, object, text } from '../shapes.ts'
 import type { Dialect, ErrorRow } from './dialect.ts'
 import { openai } from './openai.ts'

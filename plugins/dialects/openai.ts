@@ -1,5 +1,4 @@
 /** Errors in OpenAI's dialect: /v1 except messages. */
-
 import { nullable, object, text } from '../shapes.ts'
 import { type Dialect, type ErrorRow, isStreamInBody } from './dialect.ts'
 

@@ -1,6 +1,5 @@
 /** Errors of the provisioning endpoints: /scim/v2 (RFC 7644 §3.12). `type` of a row is its
  *  `scimType`; empty: none. */
-
 import { list, object, text } from '../shapes.ts'
 import type { Dialect } from './dialect.ts'
 

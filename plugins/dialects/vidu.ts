@@ -1,5 +1,4 @@
 /** Errors of the video task endpoints: /ent/v2. Clients read `reason` and show `message`. */
-
 import { integer, object, text } from '../shapes.ts'
 import { bareId } from '../slots.ts'
 import type { Dialect } from './dialect.ts'

@@ -1,6 +1,5 @@
 /** OpenAI's embedding format, with its extension for images: `input` is a text, a list of texts,
  *  token ids, or objects like the parts of a message. */
-
 import type { Json } from '../../engine/plugin.ts'
 import { fault } from '../formats/faults.ts'
 import {

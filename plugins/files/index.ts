@@ -1,6 +1,5 @@
 /** Plugin `files`: stores files of accounts, for requests and batches. `files:` on a route selects
  *  the operation; all other routes may name files in their requests. */
-
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { routeFormat } from '../conversion/route-format.ts'

@@ -1,6 +1,5 @@
 /** Uploads: reads the form while it arrives, and writes its file to the store. Memory does not grow
  *  with the file, and a refused or broken upload leaves nothing. */
-
 import { basename, extname } from 'node:path'
 import type { Bytes, Exchange, Stage } from '../../engine/plugin.ts'
 import { integerIn } from '../dialects/openai-query.ts'

@@ -1,5 +1,4 @@
 /** All wire formats by name. To add one, add a folder and a line here. */
-
 import type { HostBase, Json } from '../../engine/plugin.ts'
 import { anthropicMessages } from './anthropic-messages/index.ts'
 import { bedrockConverse } from './bedrock-converse/index.ts'

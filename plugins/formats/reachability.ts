@@ -1,6 +1,5 @@
 /** Decides whether a route's client format can be served by a target. Routing and model lists share
  *  this rule. */
-
 import type { HostBase } from '../../engine/plugin.ts'
 import type { Format, TargetFormat } from './format.ts'
 import type { Codec } from './hub/codec.ts'

@@ -1,6 +1,5 @@
 /** The tables of the ledger, in nanos and ms. Triggers update the wallets in the statement that
  *  closes a charge, so that no code path can omit it. */
-
 import { DURATIONS } from '../../engine/kit.ts'
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'

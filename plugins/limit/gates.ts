@@ -1,6 +1,5 @@
 /** The kinds of limits: concurrency, tokens, requests. A gate takes units from an allowance and
  *  returns the unused ones at the end of the exchange. */
-
 import { type Rate, rateOf } from '../../engine/config/shape.ts'
 import type { Allowance, Fault, HostBase } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'

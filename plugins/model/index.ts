@@ -1,7 +1,6 @@
 /** Plugin `model`: finds the targets of the requested model, checks that the key may use the model,
  *  adds the model's defaults to the body and validates it by the model's schema. Owns the `models:`
  *  section. */
-
 import { nearest } from '../../engine/config/nearest.ts'
 import { anyOf, object, oneOf, type RawOf, required, text } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'

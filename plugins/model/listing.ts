@@ -1,5 +1,4 @@
 /** Model lists in the shape of each client dialect. Pure. */
-
 import type { Json, Request, RouteDescription } from '../../engine/plugin.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
 import { clientDialect } from '../dialects/client-dialect.ts'

@@ -1,6 +1,5 @@
 /** Plugin `notify`: low-balance webhooks and mails with settings, a test delivery and the sending
  *  jobs. */
-
 import { oneOf, type RawOf } from '../../engine/config/shape.ts'
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
 import { accountFor } from '../credentials/members.ts'

@@ -1,7 +1,6 @@
 /** Plugin `openapi`: documents that are derived from the running configuration: OpenAPI 3.1, and
  *  llms.txt. Each is built once for a configuration and a kind of reader, when it is first asked
  *  for: only operators see the calls of operators. */
-
 import { createHash } from 'node:crypto'
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Bytes, Exchange, Headers, Host, HostBase, Plugin } from '../../engine/plugin.ts'

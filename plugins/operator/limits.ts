@@ -1,5 +1,4 @@
 /** Limits of an account or a key, as arguments of operations and as options of commands. */
-
 import { textOf } from '../../engine/cli/kit.ts'
 import { integer, object, RATE, text } from '../../engine/config/shape.ts'
 import { isCode } from '../../engine/kit.ts'

@@ -1,7 +1,6 @@
 /** Plugin `responses`: stores responses for their account, so that a client can continue one
  *  without sending its history, whatever upstream answers next. `responses:` on a route selects the
  *  operation. */
-
 import { duration, object, oneOf, type RawOf, schemasOf, size } from '../../engine/config/shape.ts'
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { ABOUT } from './about.ts'

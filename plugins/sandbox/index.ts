@@ -1,7 +1,6 @@
 /** Plugin `sandbox`: answers for upstreams with `url: 'sandbox:'`, so that a new user can try
  *  the gateway without an API key. Marks every answer with a header, and never answers for a real
  *  upstream. */
-
 import { setTimeout as pause } from 'node:timers/promises'
 import { object, type RawOf, text } from '../../engine/config/shape.ts'
 import type {

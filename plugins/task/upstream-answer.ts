@@ -1,5 +1,4 @@
 /** Reads an upstream's answers about a task: the state, the results and the error. Pure. */
-
 import type { Json } from '../../engine/plugin.ts'
 import { isMeter } from '../billing/meters.ts'
 import { countOf } from '../billing/usage.ts'

@@ -1,6 +1,5 @@
 /** Plugin `telemetry`: sends traces and metrics of calls to receivers of OpenTelemetry. Without
  *  the section `telemetry:` it costs nothing. */
-
 import { randomUUID } from 'node:crypto'
 import { object } from '../../engine/config/shape.ts'
 import { isFields } from '../../engine/kit.ts'

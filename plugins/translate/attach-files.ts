@@ -1,5 +1,4 @@
 /** Replaces the stored files that a prompt names by their data. */
-
 import type { Prompt } from '../formats/hub/prompt.ts'
 import { mapMedia, referenceIn } from '../formats/hub/prompt-media.ts'
 import { kindOfMime } from '../formats/media/media.ts'

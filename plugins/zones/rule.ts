@@ -1,6 +1,5 @@
 /** Where requests may be processed: what upstreams say about themselves, and rules that a route, an
  *  account or an API key has for every target of a request. */
-
 import { nearest } from '../../engine/config/nearest.ts'
 import { object, oneOf, oneOrMore, type RawOf, text } from '../../engine/config/shape.ts'
 import { errors } from '../../engine/errors.ts'

@@ -1,5 +1,4 @@
 /** `tollgate completion SHELL`: prints a script that completes commands, options and files. */
-
 import {
   COMMON_OPTIONS,
   type Command,

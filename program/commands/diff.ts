@@ -1,5 +1,4 @@
 /** `tollgate diff`: what a change of the configuration does, money first. */
-
 import { configOf, type SingleCommand, type Terminal } from '../../engine/cli/command.ts'
 import { columns, EXIT } from '../../engine/cli/kit.ts'
 import { type Change, changesBetween } from '../../engine/cli/review/changes.ts'

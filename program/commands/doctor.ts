@@ -1,5 +1,4 @@
 /** `tollgate doctor`: checks the environment of the gateway, and says what to do. */
-
 import { configOf, type SingleCommand } from '../../engine/cli/command.ts'
 import { diagnose, type Finding } from '../../engine/cli/doctor/diagnosis.ts'
 import { gatherFacts } from '../../engine/cli/doctor/facts.ts'

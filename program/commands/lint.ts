@@ -1,5 +1,4 @@
 /** `tollgate lint`: prints advice on a configuration without problems. */
-
 import { configOf, type SingleCommand } from '../../engine/cli/command.ts'
 import { withCache } from '../../engine/cli/command-cache.ts'
 import { unmovedDatabase } from '../../engine/cli/databases.ts'

@@ -1,5 +1,4 @@
 /** Medians and tables of the bench. Pure. */
-
 import { type AgentRounds, agentFigures } from './agents/report.ts'
 import type { Outcome } from './load.ts'
 import {

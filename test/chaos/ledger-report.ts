@@ -1,5 +1,4 @@
 /** Accounts that pay for a chaos run, and the ledger, balances and reports after it. */
-
 import type { Row } from '../../engine/plugin.ts'
 import { findRunning } from '../../engine/processes/running-gateway.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'

@@ -1,6 +1,5 @@
 /** Deletes the variables from this process's environment that an operator may have exported for a
  *  gateway. Helpers that start a process import this file first. */
-
 import { fileURLToPath } from 'node:url'
 
 /** Variables that a gateway, its store, its files and its upstreams read. */

@@ -1,6 +1,5 @@
 /** Advice on a configuration without problems: the rules of the engine and of plugins, as problems
  *  with a severity, without those that the file or the operator ignores. */
-
 import type { Problem } from '../../config/problem.ts'
 import type { Reading } from '../../config/read.ts'
 import type { Plugins } from '../../config/schema.ts'

@@ -1,5 +1,4 @@
 /** Opens a store with current tables, and audits it with every command of the group `audit`. */
-
 import { openDatabase } from '../../store/database.ts'
 import { createLazyDatabase } from '../../store/lazy-database.ts'
 import type { Command, Terminal } from '../command.ts'

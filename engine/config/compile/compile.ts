@@ -1,6 +1,5 @@
 /** Compiles a document to a snapshot: upstreams, plugin tables, then every route. Reports all
  *  faults at once. */
-
 import { resumeCall } from '../../egress/resumed-call.ts'
 import { errors } from '../../errors.ts'
 import type { Plugin } from '../../plugin.ts'

@@ -1,5 +1,4 @@
 /** Compiles the forward ring of calls without a route: `host.send`. */
-
 import { DIRECT_ROUTE } from '../../egress/direct-send.ts'
 import type { Json, Route } from '../../plugin.ts'
 import { compose } from '../../request/pipeline.ts'

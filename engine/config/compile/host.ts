@@ -1,6 +1,5 @@
 /** Creates what the engine offers to plugins: the host of a route, and its base for commands, admin
  *  endpoints and the first start. */
-
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { serveInside } from '../../egress/inside-request.ts'

@@ -1,5 +1,4 @@
 /** A source of configuration files that records what is read from it. */
-
 import type { Source } from '../../config/read.ts'
 import { readSettings } from '../../config/settings.ts'
 import type { Inputs } from './start-record.ts'

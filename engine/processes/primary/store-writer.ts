@@ -1,5 +1,4 @@
 /** The writer process of an embedded store, as the primary starts, watches and stops it. */
-
 import type { Log } from '../../plugin.ts'
 import { forkWriter, isPostgres, locate } from '../../store/database.ts'
 import {

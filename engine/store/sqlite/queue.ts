@@ -1,6 +1,5 @@
 /** The writer's queue of statement lists that are not committed yet, each applied as a whole or not
  *  at all, and the on-crash statements of its clients. */
-
 import type { EncodedStatement } from '../values.ts'
 import { createGroupCommit, type List, type Outcome } from './group-commit.ts'
 import type { Sqlite } from './sqlite.ts'

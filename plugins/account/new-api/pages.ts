@@ -1,5 +1,4 @@
 /** Pages of new-api's lists: numbered from 1, at most a hundred rows each. */
-
 import { fault } from '../faults.ts'
 import { singleParameter } from '../input.ts'
 

@@ -1,6 +1,5 @@
 /** The form of the endpoints of operators. One table of them serves `/api/admin/*` and the admin
  *  listener. */
-
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { queryFault } from '../../operator/faults.ts'
 import type { Actor } from '../../operator/operation.ts'

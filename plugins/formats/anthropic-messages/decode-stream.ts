@@ -1,5 +1,4 @@
 /** Decodes an upstream's stream event by event. */
-
 import { fault } from '../faults.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, eventType } from '../format.ts'

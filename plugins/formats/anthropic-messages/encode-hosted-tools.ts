@@ -1,5 +1,4 @@
 /** Encodes another provider's hosted call in the blocks of this format's own tools. */
-
 import type { Fields } from '../fields.ts'
 import { isFields } from '../fields.ts'
 import type { Citation, HostedCall } from '../hub/content.ts'

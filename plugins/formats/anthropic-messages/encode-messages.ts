@@ -1,6 +1,5 @@
 /** Arranges turns as this format requires: system first, alternating roles, tool results before
  *  other content. */
-
 import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'

@@ -1,5 +1,4 @@
 /** Anthropic messages: named events, usage at the start and near the end, `message_stop` last. */
-
 import { isFields, lenientObject } from '../fields.ts'
 import { eventFields, eventType, type Format } from '../format.ts'
 import { imageFormatIn } from '../images/image-prompt.ts'

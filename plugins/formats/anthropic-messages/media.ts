@@ -1,5 +1,4 @@
 /** Converts images and documents. */
-
 import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
 import type { Media, Source, Text } from '../hub/content.ts'

@@ -1,5 +1,4 @@
 /** Maps stop reasons in both directions. */
-
 import { type Fields, lenientObject } from '../fields.ts'
 import type { Stop } from '../hub/answer.ts'
 import type { Content } from '../hub/content.ts'

@@ -1,5 +1,4 @@
 /** Converts the thinking settings, and resolves their conflicts with other settings. */
-
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObjects } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'

@@ -1,6 +1,5 @@
 /** Reranking, as Cohere and Jina have it and compatible servers offer it: a query and documents,
  *  and results with the index and the relevance of each document. */
-
 import type { Format } from '../format.ts'
 import { NO_NULLS } from '../json/null-members.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'

@@ -1,5 +1,4 @@
 /** Decodes an upstream's stream event by event. */
-
 import { eventFields } from '../format.ts'
 import type { StreamDecoder } from '../hub/codec.ts'
 import type { SseEvent } from '../stream/sse.ts'

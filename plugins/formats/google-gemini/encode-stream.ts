@@ -1,7 +1,6 @@
 /** Encodes a stream for a client: each event is an answer with the new content, the last one has
  *  the finish reason and usage. With `alt=sse` they are events, otherwise the elements of one JSON
  *  array. */
-
 import type { Meters } from '../../slots.ts'
 import { fault } from '../faults.ts'
 import { type Fields, omitUndefined } from '../fields.ts'

@@ -1,5 +1,4 @@
 /** Encodes tools for an upstream: all functions in one entry, each hosted tool in its own. */
-
 import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'
 import { dropCache } from '../hub/cache-hint.ts'

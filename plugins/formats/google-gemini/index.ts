@@ -1,6 +1,5 @@
 /** Google generateContent: the model in the path, whole answers as events, and no terminator except
  *  the finish reason of the last one. */
-
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'

@@ -1,5 +1,4 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. */
-
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'

@@ -1,5 +1,4 @@
 /** Decodes an upstream's whole answer, and encodes one for a client. */
-
 import { type Fields, lenientObjects, omitUndefined } from '../fields.ts'
 import type { Answer, Choice, Part } from '../hub/answer.ts'
 import { Collector } from '../hub/answer-parts.ts'

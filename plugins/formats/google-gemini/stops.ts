@@ -1,5 +1,4 @@
 /** Maps stop reasons in both directions. */
-
 import { lookUp } from '../fields.ts'
 import type { Stop } from '../hub/answer.ts'
 

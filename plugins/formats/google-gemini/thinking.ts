@@ -1,5 +1,4 @@
 /** Converts the thinking settings: a token budget on some models, a level on others. */
-
 import { type Fields, lookUp, omitUndefined } from '../fields.ts'
 import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields } from '../hub/codec.ts'

@@ -1,5 +1,4 @@
 /** Reads the steps of an upstream's answer, whole or piece by piece, to blocks of the hub. */
-
 import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 import { beginPart } from '../google/begin-part.ts'
 import { GOOGLE } from '../google/origin.ts'

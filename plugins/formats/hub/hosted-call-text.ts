@@ -1,6 +1,5 @@
 /** Describes a hosted tool call as text, for providers other than the one that ran it and for
  *  clients whose format has no member for it. */
-
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { isFields, lenientText } from '../fields.ts'

@@ -1,6 +1,5 @@
 /** Settings with two names in OpenAI's formats: records which name the client used, and which of
  *  two values is dropped. */
-
 import type { Fields } from '../fields.ts'
 import type { DroppedFields } from './codec.ts'
 import type { Prompt, Settings } from './prompt.ts'

@@ -1,5 +1,4 @@
 /** Reduces a conversation to one image request: a description and the source images. Pure. */
-
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'

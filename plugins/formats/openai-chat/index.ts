@@ -1,6 +1,5 @@
 /** OpenAI chat completions: events without names, `data: [DONE]` at the end, usage in the last
  *  chunk before it. */
-
 import type { Format } from '../format.ts'
 import { imageFormatIn } from '../images/image-prompt.ts'
 import { OPENAI_SERVED } from '../served.ts'

@@ -1,7 +1,6 @@
 /** Thoughts in a format without a field for them: `reasoning_content` (used by many upstreams) for
  *  the text, and `reasoning_details` for payloads. Both are also read from a client's assistant
  *  messages. */
-
 import { type Fields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 import type { Content, OpaquePayload, Text, Thought } from '../hub/content.ts'
 import { decodePayload, encodePayload } from '../hub/opaque-payload.ts'

@@ -1,6 +1,5 @@
 /** OpenAI's image endpoints: for targets that generate images, and for clients of those
  *  endpoints. */
-
 import type { Json } from '../../../engine/plugin.ts'
 import { count, type Fields, isFields, lenientObject, lenientObjects } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'

@@ -1,5 +1,4 @@
 /** Encodes images for clients of the image endpoints, as a whole answer or as stream events. */
-
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { Answer } from '../hub/answer.ts'
 import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'

@@ -1,5 +1,4 @@
 /** Encodes an image request for a target: JSON for generation, a form with files for edits. */
-
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, ImageGeneration, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import type { Media } from '../hub/content.ts'

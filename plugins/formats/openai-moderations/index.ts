@@ -1,5 +1,4 @@
 /** OpenAI's moderation endpoint: whether texts and images break its rules. No answer has usage. */
-
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields } from '../fields.ts'
 import { type Format, omitZeroMeters } from '../format.ts'

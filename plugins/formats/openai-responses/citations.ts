@@ -1,6 +1,5 @@
 /** Converts citations to and from text annotations. Offsets are the upstream's and count characters
  *  of its text. */
-
 import { count, type Fields, lenientText } from '../fields.ts'
 import type { Citation } from '../hub/content.ts'
 

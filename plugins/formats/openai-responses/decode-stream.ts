@@ -1,6 +1,5 @@
 /** Decodes an upstream's stream event by event. A late event completes an item and never repeats
  *  it. If an upstream omits the events between the first and the last, the last one is decoded. */
-
 import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 import { eventFields } from '../format.ts'
 import type { Part } from '../hub/answer.ts'

@@ -1,6 +1,5 @@
 /** OpenAI responses: named and numbered events; the last one carries the whole response with its
  *  usage. No `[DONE]`. */
-
 import type { Bytes } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, eventType, type Format } from '../format.ts'

@@ -1,5 +1,4 @@
 /** Maps stop reasons to and from the status of a response and its details. */
-
 import { type Fields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 import type { Stop } from '../hub/answer.ts'
 import type { Content } from '../hub/content.ts'

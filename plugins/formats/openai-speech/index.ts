@@ -1,5 +1,4 @@
 /** OpenAI's text-to-speech endpoint: audio passes through unchanged, also in a stream of events. */
-
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
 import { NO_NULLS } from '../json/null-members.ts'

@@ -1,6 +1,5 @@
 /** OpenAI's speech-to-text endpoints: forms pass up unchanged, and transcripts pass down in the
  *  format that the client requested. */
-
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import { lenientObject } from '../fields.ts'
 import type { Format } from '../format.ts'

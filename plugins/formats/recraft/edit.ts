@@ -1,5 +1,4 @@
 /** Encodes image edits as forms: of the whole image, or of the area that a mask selects. */
-
 import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
 import type { DroppedFields, UpstreamRequest } from '../hub/codec.ts'

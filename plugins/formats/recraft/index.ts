@@ -1,6 +1,5 @@
 /** Recraft, for targets only: raster and vector images from a text or an image, at most six per
  *  call. Its clients expect bare URLs. */
-
 import { type Fields, lookUp } from '../fields.ts'
 import type { TargetFormat } from '../format.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'

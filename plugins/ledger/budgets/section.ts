@@ -1,5 +1,4 @@
 /** The section `budgets:`, its problems, and its budgets as calls use them. */
-
 import { nearest } from '../../../engine/config/nearest.ts'
 import {
   anyOf,

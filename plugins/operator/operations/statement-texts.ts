@@ -1,6 +1,5 @@
 /** A statement as a text: CSV, a page to print, and CSV in the columns of FOCUS 1.2 (FinOps Open
  *  Cost and Usage Specification). */
-
 import { TOKEN_COLUMNS } from '../../billing/tokens.ts'
 import { csvHead, csvRows } from '../../ledger/views/csv.ts'
 import { STATEMENT_SUMS } from '../../ledger/views/statement-sums.ts'

@@ -1,6 +1,5 @@
 /** A route `WS /v1/responses`: opens a WebSocket whose events are served like requests to the
  *  route `POST` of the same path. */
-
 import type { Exchange, Host, Json, Stage } from '../../../engine/plugin.ts'
 import {
   isKeyProtocol,

@@ -1,5 +1,4 @@
 /** How tasks look to the clients of one API. */
-
 import type { Fault, Headers, Json, Target } from '../../../engine/plugin.ts'
 import type { ImagePlaces } from '../../file-store/image-places.ts'
 import type { Fields, State, Task } from '../task.ts'

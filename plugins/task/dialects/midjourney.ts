@@ -1,5 +1,4 @@
 /** Tasks of the image endpoints: /mj. Bodies are those of midjourney-proxy. */
-
 import { errors } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFinal, type State, type Task } from '../task.ts'

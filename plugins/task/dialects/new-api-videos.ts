@@ -1,5 +1,4 @@
 /** Tasks of new-api's video endpoints: /v1/video/generations and /kling/v1/videos. */
-
 import { errors } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Fields, State, Task } from '../task.ts'

@@ -1,5 +1,4 @@
 /** Members that the task endpoints of new-api share. Pure. */
-
 import { errors } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFinal, type State, type Task } from '../task.ts'

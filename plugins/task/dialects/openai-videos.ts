@@ -1,5 +1,4 @@
 /** Tasks of OpenAI's video endpoints: /v1/videos. */
-
 import { errors } from '../../../engine/errors.ts'
 import { integerIn, listPage, orderIn } from '../../dialects/openai-query.ts'
 import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'

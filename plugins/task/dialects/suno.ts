@@ -1,5 +1,4 @@
 /** Tasks of new-api's music endpoints: /suno. */
-
 import type { Fields, Task } from '../task.ts'
 import type { TaskDialect } from './dialect.ts'
 import { faults, PREFIX, page, successOf, taskMembers } from './new-api.ts'

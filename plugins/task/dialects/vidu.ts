@@ -1,5 +1,4 @@
 /** Tasks of the video endpoints: /ent/v2. */
-
 import { errors } from '../../../engine/errors.ts'
 import type { Json, Target } from '../../../engine/plugin.ts'
 import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'

@@ -1,5 +1,4 @@
 /** Decides whether the results of a finished task hold what the customer can use. Pure. */
-
 import { isFields } from '../../../engine/kit.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Fields } from '../task.ts'

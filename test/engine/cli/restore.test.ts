@@ -1,5 +1,4 @@
 /** `tollgate restore`: puts a backup back after an audit; refuses what would lose data. */
-
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {

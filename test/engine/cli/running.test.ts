@@ -1,5 +1,4 @@
 /** `tollgate status`, `reload` and `rollback` with an admin listener: requests, output, exits. */
-
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

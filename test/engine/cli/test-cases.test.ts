@@ -1,5 +1,4 @@
 /** `tollgate test`: cases pass and fail with a diff, at sandbox and given upstreams. */
-
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
 /** Suggestions for misspelled words. */
-
 import t from 'tap'
 import { choicesFor, nearest } from '../../../engine/config/nearest.ts'
 import fc from '../../helpers/property.ts'

@@ -1,5 +1,4 @@
 /** `host.send`: one request to a named upstream, without stages, within a timeout. */
-
 import t from 'tap'
 import type { Host, Outgoing, Plugin } from '../../../engine/plugin.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'

@@ -1,6 +1,5 @@
 /** TLS of a worker's listener: plain connections without a certificate, and a new certificate for
  *  new connections only. */
-
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { connect } from 'node:tls'

@@ -1,5 +1,4 @@
 /** Windows with returns and overdraft, over workers and every order of messages. */
-
 import t from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
 import fc from '../../helpers/property.ts'

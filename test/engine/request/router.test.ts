@@ -1,5 +1,4 @@
 /** Routes by method and path: exact ones, parameters, other methods. */
-
 import t from 'tap'
 import { readTarget } from '../../../engine/request/path.ts'
 import { Router } from '../../../engine/request/router.ts'

@@ -1,5 +1,4 @@
 /** Headers that pass to an upstream, and headers that pass to the client. */
-
 import t from 'tap'
 import { createPassRule } from '../../../engine/config/compile/pass-rule.ts'
 import { responseHeaders } from '../../../engine/response/headers.ts'

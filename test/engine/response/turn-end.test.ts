@@ -1,5 +1,4 @@
 /** Writes at the end of a turn: last writes in their order, then what sockets hold back. */
-
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import t from 'tap'

@@ -1,6 +1,5 @@
 /** Sends single requests through the engine's own HTTP client, without routes or stages, and
  *  starts upstreams that answer with exact bytes. */
-
 import net, { type AddressInfo, type Socket } from 'node:net'
 import tap, { type Test } from 'tap'
 import { type ConnectionOptions, openConnector } from '../../../engine/egress/connector.ts'

@@ -1,6 +1,5 @@
 /** Starts a gateway for a test: the real process tree, or its serving part inside the test's own
  *  process. */
-
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

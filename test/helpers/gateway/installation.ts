@@ -1,6 +1,5 @@
 /** Starts gateways over one real store, as workers of one installation: an upstream that counts its
  *  calls, and callers by header. */
-
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'

@@ -1,6 +1,5 @@
 /** Validates each answer and stream event that a gateway translates for the SDKs of this process
  *  against the SDK's own types. Create the SDKs after calling it. */
-
 import { asObject, type LooseObject } from '../../helpers/formats/loose-json.ts'
 import { type AnswerValidator, createValidator } from '../../helpers/formats/sdk-validator.ts'
 import { eventsOf } from '../../helpers/gateway/event-stream.ts'

@@ -1,5 +1,4 @@
 /** Explains one request to every shipped preset: what would be sent. */
-
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'

@@ -1,5 +1,4 @@
 /** A gateway with files and batches over a real store, and what tests send it. */
-
 import type { Test } from 'tap'
 import type { Json, Plugin } from '../../../engine/plugin.ts'
 import batches from '../../../plugins/batches/index.ts'

@@ -1,5 +1,4 @@
 /** Lines of batches that cannot be run, and batches of other accounts. */
-
 import t from 'tap'
 import batches from '../../../plugins/batches/index.ts'
 import { chatAnswer } from '../../helpers/gateway/metered.ts'

@@ -1,6 +1,5 @@
 /** Generates random rules and calls: every option of the price language, with limits and quantities
  *  that are likely to meet. */
-
 import type { Json } from '../../../engine/plugin.ts'
 import { METERS } from '../../../plugins/billing/meters.ts'
 import type { BillingOptions } from '../../../plugins/billing/schema.ts'

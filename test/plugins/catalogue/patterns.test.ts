@@ -1,5 +1,4 @@
 /** Model name patterns: matching, captured parts, order, and invalid patterns. */
-
 import t from 'tap'
 import { bySpecificity } from '../../../plugins/catalogue/catalogue.ts'
 import { insertCaptures, isPattern, parsePattern } from '../../../plugins/catalogue/pattern.ts'

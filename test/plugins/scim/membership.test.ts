@@ -1,6 +1,5 @@
 /** Members that users of SCIM become without `roles:`: the team decides about the role of a member
  *  that comes back, and the number of an earlier member gives no rights. */
-
 import t from 'tap'
 import { migrations as actionTables } from '../../../plugins/action-log/tables.ts'
 import { addMember, MEMBER_BY_ID, removeMember } from '../../../plugins/credentials/members.ts'

@@ -1,6 +1,5 @@
 /** Callbacks of tasks over real receivers: what is sent, how it is signed and when it is tried
  *  again. */
-
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { deleteAccount } from '../../../plugins/credentials/statements.ts'

@@ -1,5 +1,4 @@
 /** A call's own page: when it ran, who made it, what it cost and why. */
-
 import { useContext } from 'preact/hooks'
 import type { Receipt } from '../../../views.ts'
 import { formatMoney } from '../format.ts'

@@ -1,5 +1,4 @@
 /** Differences of configuration files, as lines of a unified diff. */
-
 import type { FileDiff } from '../../../views.ts'
 import { text } from '../texts.ts'
 

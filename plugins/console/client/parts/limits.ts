@@ -1,6 +1,5 @@
 /** The limits of a key or an account, for operators: rates, concurrency, and where its requests are
  *  processed. */
-
 import type { Limits } from '../../../views.ts'
 import { formatNumber } from '../format.ts'
 import { text } from '../texts.ts'

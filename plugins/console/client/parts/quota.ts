@@ -1,5 +1,4 @@
 /** The quota of an API key: for life, or for each day or month. */
-
 import type { QuotaSetting } from '../../../views.ts'
 import { splitMoney } from '../format.ts'
 import { amountOfUnits } from '../operation-fields.ts'

@@ -1,5 +1,4 @@
 /** Values as the console shows them everywhere: money, times, ids, states. */
-
 import { createContext, Fragment } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { ChargeRow, SessionView } from '../../../views.ts'

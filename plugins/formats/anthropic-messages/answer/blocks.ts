@@ -1,6 +1,5 @@
 /** Encodes hub content as blocks for a client. Data that the client cannot read travels as an
  *  opaque payload, which the client sends back. */
-
 import { argumentsOf, type Fields, isFields } from '../../fields.ts'
 import { encodeCallId, PORTABLE_ID } from '../../hub/call-id.ts'
 import type { Call, Content, HostedCall, OpaquePayload, Text, Thought } from '../../hub/content.ts'

@@ -1,6 +1,5 @@
 /** Converts citations. In this format a citation covers its whole block, which is why answers come
  *  in many blocks. */
-
 import type { Fields } from '../../fields.ts'
 import type { Citation } from '../../hub/content.ts'
 import { decodePayload, encodePayload } from '../../hub/opaque-payload.ts'

@@ -1,6 +1,5 @@
 /** Encodes one block of a client's stream. One block of the hub may become several: a payload needs
  *  its own thinking block, a hosted call a use and a result. */
-
 import type { Fields } from '../../fields.ts'
 import type { Call, Citation, Content, HostedCall, OpaquePayload } from '../../hub/content.ts'
 import { encodePayload } from '../../hub/opaque-payload.ts'

@@ -1,6 +1,5 @@
 /** Builds the output of an answer item by item from the hub's parts. An item is finished when the
  *  next one begins. */
-
 import type { Fields } from '../../fields.ts'
 import type { Part } from '../../hub/answer.ts'
 import type { Call, Content, OpaquePayload } from '../../hub/content.ts'

@@ -1,6 +1,5 @@
 /** A reload of edited files gives the same version, or the same problems, as a first start with
  *  them, although it parses and checks only what has changed. */
-
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

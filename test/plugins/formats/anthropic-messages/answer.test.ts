@@ -1,5 +1,4 @@
 /** Whole answers and errors of messages that no recording covers. */
-
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { anthropicMessages } from '../../../../plugins/formats/anthropic-messages/index.ts'

@@ -1,5 +1,4 @@
 /** Invalid requests of messages: each is rejected by the name of the invalid field. */
-
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { type Fields, isFields } from '../../../../plugins/formats/fields.ts'

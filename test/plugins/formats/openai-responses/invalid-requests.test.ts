@@ -1,5 +1,4 @@
 /** Invalid requests of the responses format: each is rejected by the name of the invalid field. */
-
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'

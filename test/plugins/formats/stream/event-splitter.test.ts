@@ -1,5 +1,4 @@
 /** The event splitter: every line ending, cut anywhere. */
-
 import t from 'tap'
 import {
   eventsIn,

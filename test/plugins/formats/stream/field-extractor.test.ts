@@ -1,6 +1,5 @@
 /** The field extractor finds a member of JSON without parsing it: for any text and any chunk
  *  boundaries, and only at the top level. */
-
 import t from 'tap'
 import { replaceModel } from '../../../../plugins/formats/json/model-name.ts'
 import { FieldExtractor } from '../../../../plugins/formats/stream/field-extractor.ts'

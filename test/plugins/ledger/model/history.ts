@@ -1,5 +1,4 @@
 /** Plays one history on the ledger's SQL and on the model, and reports the first difference. */
-
 import fc from '../../../helpers/property.ts'
 import type { Memory } from './memory.ts'
 import { isLimited, OPERATIONS, type Order, Simulation } from './operations.ts'

@@ -1,5 +1,4 @@
 /** Routes, for operators: the pipeline of each as compiled, with its options and its place. */
-
 import { Fragment } from 'preact'
 import { useContext, useState } from 'preact/hooks'
 import type { RouteRow } from '../../../../views.ts'
