@@ -742,7 +742,6 @@ export type PricedModel = {
 
 // ---------------------------------------------------------------- alerts
 
-/** Answers of the cache in the store. */
 /** Calls of a model and their copies at a target. `first`: of the customers' calls. `agreement`: a
  *  share, or null if no pair was compared. */
 export type MirrorReportRow = {
@@ -763,6 +762,7 @@ export type MirrorReportRow = {
   readonly agreed: number
   readonly agreement: number | null
 }
+/** Answers of the cache in the store. */
 export type CacheRow = { readonly answers: number; readonly bytes: number }
 export type CachePurgeRow = { readonly removed: number }
 

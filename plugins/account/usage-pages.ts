@@ -27,7 +27,7 @@ export interface Grouping {
   place(row: Row): Readonly<Record<string, Value | undefined>>
   /** The one that decides among equal rows. */
   readonly last: string
-  /** Those that are texts; the others are whole numbers. */
+  /** The members of `place` that are texts; the others are whole numbers. */
   readonly texts: readonly string[]
   name(row: Row): Fields
 }

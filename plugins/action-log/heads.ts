@@ -31,7 +31,7 @@ export const headsIn = (text: string): readonly Head[] =>
 type Files = Pick<HostBase, 'section' | 'folder'>
 const fileOf = (host: Files): string =>
   sectionOf(host).publish.file ?? join(host.folder(FOLDER), 'heads')
-/** Those that this machine published; none without the file. */
+/** The heads that this machine published; none without the file. */
 export const publishedHeads = (host: Files): readonly Head[] => {
   try {
     return headsIn(readFileSync(fileOf(host), 'utf8'))

@@ -195,7 +195,7 @@ export class Cache {
     if (this.#unwritten >= MAX_UNWRITTEN) return
     this.#unwritten++
     const statement = addEntry({ ...entry, expires: entry.at + this.#options.ttl })
-    // In one list: whoever sees no leader sees the answer.
+    // In one list: a process that reads no leader any more reads the answer.
     const end = this.#leases.get(entry.id)?.take()
     this.#host.database
       .write(end ? [statement, end] : [statement])

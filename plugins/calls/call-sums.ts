@@ -34,7 +34,7 @@ export interface EndedCall {
   /** ms to the first content and in all; absent for a call that failed, or has no usage. */
   readonly times?: { readonly first: number; readonly whole: number } | undefined
 }
-/** Those of this process. The plugin `observe` writes them to the store. */
+/** The sums of this process. The plugin `observe` writes them to the store. */
 export const callSumsOf = (host: Pick<Host, 'share'> & Parts): CallSums => {
   const { database, log, metrics } = host
   return host.share('call sums', '2', () => new CallSums({ database, log, metrics }))

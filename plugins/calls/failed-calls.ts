@@ -22,7 +22,7 @@ interface Budget {
   omitted: number
 }
 
-/** Those of this process. The plugin `observe` writes them to the store. */
+/** The failed calls of this process. The plugin `observe` writes them to the store. */
 export const failedCallsOf = (
   host: Pick<Host, 'share' | 'config' | 'section'> & Parts,
 ): FailedCalls => {

@@ -64,6 +64,6 @@ interface GatedModel {
   /** The name in the request. */
   readonly model: string
   readonly tierRule: TierRule
-  /** Those that its price names. */
+  /** The service tiers that its price names. */
   readonly tiers: PricedTiers
 }

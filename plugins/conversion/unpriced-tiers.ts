@@ -21,7 +21,7 @@ import { type Member, membersIn } from './body-members.ts'
 export interface UnpricedTiers {
   /** The members of the body, as the client names them. */
   readonly members: readonly string[]
-  /** Those that `extra_body` holds. */
+  /** The members that `extra_body` holds. */
   readonly inner: readonly string[]
   /** The new value of the header `anthropic-beta`; null: it is left out. */
   readonly betas: string | null | undefined

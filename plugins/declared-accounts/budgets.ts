@@ -45,7 +45,7 @@ export const readBudgets = (
     return { ...owner, name, terms: terms as Terms, full: fullTerms(host, terms) as Terms }
   })
 
-/** Those of the store. `numbers`: of the keys of the account, by name. */
+/** The budgets of the store. `numbers`: of the keys of the account, by name. */
 export const storedBudgets = (
   budgets: readonly BudgetView[],
   numbers: ReadonlyMap<string, number>,

@@ -43,7 +43,7 @@ export const readStored = async (
     await list<KeyView>(keysList, { kind: 'key', limit: 1_000 }),
   ]
   const keysByAccount = Map.groupBy(
-    // Those of tokens have no secret, and their names are not the operator's.
+    // Keys of access tokens have no secret, and their names are not the operator's.
     keys.filter(({ state, key }) => state !== 'revoked' && !key.startsWith(TOKEN_PREFIX)),
     ({ account }) => account,
   )

@@ -170,7 +170,7 @@ export class FileStore {
       throw fault('FILE_UNKNOWN', [id])
     return file
   }
-  /** Those of these files that the account has. */
+  /** The files among these that the account has. */
   async findNamed(ids: readonly string[], account: number): Promise<readonly StoredFile[]> {
     const values = [account, Date.now(), JSON.stringify(ids)]
     return (await this.#database.read(FIND_NAMED, values)).map(fileOf)

@@ -7,7 +7,7 @@ import { isFields, type Fields as JsonFields } from './fields.ts'
 /** A request or an answer that leaves a choice to the provider names this value. */
 export const OPEN = 'auto'
 export const STANDARD = 'default'
-/** Those that a request to OpenAI may name. */
+/** The service tiers that a request to OpenAI may name. */
 export const OPENAI_TIERS: ReadonlySet<string> = new Set([
   'auto',
   'default',

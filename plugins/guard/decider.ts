@@ -11,7 +11,7 @@ export interface Decision {
   readonly action: 'pass' | 'block' | 'mask'
   /** For `mask`: in place of the texts, in their order. */
   readonly texts: readonly string[]
-  /** Those that a model chose. */
+  /** The labels that a model chose. */
   readonly labels: readonly string[]
 }
 /** The decider refuses the texts, or they are more than it reads: another try changes nothing. */

@@ -206,7 +206,7 @@ export class RouteGuard {
     addVerdict(exchange, this.#name, VERDICT_WORDS.block)
     return this.#refusal(exchange, side, 'GUARD_TOO_LARGE')
   }
-  /** The decider has failed. */
+  /** Of a failed decider. Throws GUARD_FAILED if the guard has `on_error: block`. */
   #onFailure(side: Side): void {
     if (this.#guard.on_error === 'block') throw fault('GUARD_FAILED', [this.#name, side])
   }

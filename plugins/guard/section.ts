@@ -151,6 +151,7 @@ export const ROUTE = oneOrMore(
 const DECIDED_BY_DEFAULT: readonly Side[] = ['request']
 /** Whether the finders of a guard look there. */
 export const findsIn = ({ on = SIDES }: Pick<Guard, 'on'>, side: Side): boolean => on.includes(side)
-/** Whether the webhook or the model of a guard decides there. Answers cannot be masked by it. */
+/** Whether the webhook or the model of a guard decides about requests, or about answers: these it
+ *  cannot mask. */
 export const decidesOn = (guard: Pick<Guard, 'on' | 'do'>, side: Side): boolean =>
   (guard.on ?? DECIDED_BY_DEFAULT).includes(side) && (side === 'request' || guard.do !== 'mask')

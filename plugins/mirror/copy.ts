@@ -33,7 +33,7 @@ export interface CallFacts {
   readonly usage: Meters | null
   /** Units of the currency: the charge of the customer, and the cost of the operator. */
   readonly cost: string | null
-  /** Of a whole answer. */
+  /** The shape of the answer; undefined: the call has no whole answer. */
   readonly answer?: AnswerFacts
 }
 export interface Copy {

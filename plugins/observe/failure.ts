@@ -11,7 +11,7 @@ const MAX_TRIES = 12
 /** Bytes of the names in a row. */
 const MAX_NAME = 200
 
-/** The message in the log line of a 404. Those of others may quote content. */
+/** The message in the log line of a 404. Messages of other faults may quote content. */
 export const loggedMessageOf = ({ fault }: Outcome): string | undefined =>
   fault?.status === 404 && fault.expose ? boundText(fault.message) : undefined
 

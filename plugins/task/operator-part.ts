@@ -65,7 +65,7 @@ const findTask = async ({ database }: HostBase, id: string): Promise<Task> => {
   return taskOf(row)
 }
 interface End {
-  /** Those that a task may have before. */
+  /** The states that a task may have before. */
   readonly states: readonly string[]
   readonly state: 'succeeded' | 'failed'
   readonly code?: string

@@ -259,7 +259,7 @@ export const failingDisk = (t: Test): FailingDisk | undefined => {
     folder,
     async fail(writer) {
       process.kill(writer, 'SIGSTOP')
-      // It stops once its system call has returned.
+      // The writer stops once its system call has returned.
       await eventually(() => isStopped(writer) || undefined)
       run('mount', '-o', 'remount,abort', folder)
       process.kill(writer, 'SIGCONT')

@@ -30,7 +30,7 @@ export interface Traits {
 
 /** In ascending order. */
 export const THINKING_LEVELS: readonly string[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH', 'XHIGH']
-/** Those of a model that names none. */
+/** The levels of a model that names none. */
 const USUAL_LEVELS = THINKING_LEVELS.slice(0, -1)
 
 export const traitsOf = ({ traits }: TargetFacts): Traits => ({

@@ -54,7 +54,7 @@ export const ALL_CALLS = {
   open: allCalls('open', "c.state = 'open' AND", '+c.opened'),
   uncollected: allCalls('uncollected', 'c.uncollected > 0 AND'),
 }
-/** Those of one account: the parameters begin with its number. */
+/** Lists of the calls of one account: the parameters begin with its number. */
 export const CALLS_OF = {
   all: allCalls('of an account', 'c.account = ? AND'),
   open: allCalls('open of an account', "c.account = ? AND c.state = 'open' AND", '+c.opened'),

@@ -102,7 +102,7 @@ t.test('budgets of a quoted and of an explained call', async t => {
     t.match(passed.out, /meter +passes +\{.*"budgets":"seat; limit=1\.2; resets=20/)
   })
 
-  await t.test('wrong use', async t => {
+  await t.test('options that do not go together are refused with the reason', async t => {
     for (const [words, text] of [
       [['--member', 'bob'], /--member and --tags need --account or --key/],
       [['--account', account, '--key', '1'], /exclude each other/],

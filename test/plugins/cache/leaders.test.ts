@@ -19,7 +19,7 @@ const machine = (database: Pick<Database, 'read' | 'write' | 'now'>, own = {}, e
   return new Cache(host, options, times(own))
 }
 const ENTRY = { request: 'r1', at: Date.now(), text: '{"a":1}' }
-/** Whether it still waits after the others have looked a few times. */
+/** Asserts that the promise stays pending during 20 reads of the store. */
 const isWaiting = async (t: Test, wait: Promise<unknown>, database: Pick<Database, 'read'>) => {
   let isDone = false
   void wait.then(() => {

@@ -133,7 +133,7 @@ t.test('SCIM patch: groups as Entra ID and Okta change them', async t => {
   t.equal(apply(renamed, group, GROUP).displayName, 'People')
 })
 
-t.test('SCIM patch: what is not valid has a code', async t => {
+t.test('SCIM patch: an invalid operation is refused with a code', async t => {
   const refused = (operations: Json, code: string) =>
     t.throws(() => apply(operations), { code, status: 400 }, JSON.stringify(operations))
   refused([], 'SCIM_SYNTAX')

@@ -50,7 +50,7 @@ export const viewOf = (
 const nullableText = (value: Value | undefined): string | null =>
   value == null ? null : String(value)
 interface BudgetSources {
-  /** Those of `budgets:`, by name. */
+  /** The budgets of `budgets:`, by name. */
   readonly configured: ReadonlyMap<string, Budget>
   readonly currency: Currency
 }
