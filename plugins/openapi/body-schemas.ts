@@ -116,7 +116,7 @@ export const formSchema = (schema: Json, files: readonly string[]): Json => {
   const known = isFields(properties) ? properties : {}
   const binaries = files.map(name => {
     const field = known[name]
-    const isList = isFields(field) && field.type === 'array' && field.maxItems !== 1
+    const isList = isFields(field) && [field.type].flat().includes('array') && field.maxItems !== 1
     return [name, isList ? { type: 'array', items: BINARY } : BINARY] as const
   })
   return { type: 'object', ...rest, properties: { ...known, ...Object.fromEntries(binaries) } }

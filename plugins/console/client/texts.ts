@@ -1174,5 +1174,8 @@ export const text = (
 }
 export const isTextKey = (key: string): key is TextKey => Object.hasOwn(TEXTS, key)
 /** A text by a computed key; the fallback if there is none. */
-export const textOr = (key: string, fallback: string): string =>
-  isTextKey(key) ? text(key) : fallback
+export const textOr = (
+  key: string,
+  fallback: string,
+  values?: Readonly<Record<string, string | number>>,
+): string => (isTextKey(key) ? text(key, values) : fallback)

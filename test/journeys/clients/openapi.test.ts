@@ -488,9 +488,9 @@ t.test(
       .map(({ operation }) => operation.operationId)
       .filter(id => id.startsWith('admin-'))
     // Their tests need an editor, an older version, a failed delivery, a task without an answer, or
-    // the sections `alerts:`, `journal:`, `cache:` and `plans:`.
+    // the sections `alerts:`, `journal:`, `cache:`, `mirror:` and `plans:`.
     const others =
-      /editor|rollback|replay|tasks-(resolve|retry|cancel)|live|alerts|config-|journal|cache|traffic|credits|accounts-usage|plans-/
+      /editor|rollback|replay|tasks-(resolve|retry|cancel)|live|alerts|config-|journal|cache|mirror|traffic|credits|accounts-usage|plans-/
     t.same(
       ids.filter(id => !checkedIds.includes(id) && !others.test(id)),
       [],

@@ -101,7 +101,7 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
 
   t.test('unknown task: released after a question, its hold returns', async t => {
     const before = await read('account?account=ann')
-    t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: 0.72 })
+    t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: '0.72' })
     await open('ledger?view=tasks')
     const row = page.getByRole('row').filter({ hasText: 'mj-fast' })
     await row.getByText('ann').waitFor()
@@ -110,7 +110,7 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await dialog.getByRole('button', { name: 'Release' }).click()
     await page.getByText('No unknown tasks').waitFor()
     t.equal((await read('account?account=ann')).balance, before.balance)
-    t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: 0 })
+    t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: '0' })
   })
 
   t.test('unknown tasks: one is charged its hold, one is sent again', async t => {
@@ -141,7 +141,7 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     await dialog.waitFor({ state: 'detached' })
     // This upstream breaks off again.
     await eventually(async () => (await unknown()).length === 1)
-    t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: 0.72 })
+    t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: '0.72' })
     t.match(await read('ledger/audit'), { balanced: true })
   })
 

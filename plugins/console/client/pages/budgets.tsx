@@ -4,13 +4,13 @@ import { formatMoney, formatPercent, formatTime } from '../format.ts'
 import { useData } from '../loading.ts'
 import { View } from '../parts/states.tsx'
 import { useCurrency } from '../parts/values.tsx'
-import { text } from '../texts.ts'
+import { text, textOr } from '../texts.ts'
 
-/** The share from which a bar warns. */
+/** The share of a budget from which its bar is a warning. */
 const WARNING = 0.8
 
 interface BudgetsProps {
-  /** Of a list of budgets. */
+  /** The endpoint that lists budgets. */
   readonly path: string
   /** The budgets that are shown; by default all. */
   only?(budget: BudgetView): boolean
@@ -69,7 +69,7 @@ const Budget = ({ budget }: { budget: BudgetView }) => {
         })}
       </p>
       <p class="small muted">
-        {text(`budgets.per.${budget.per}`)}
+        {textOr(`budgets.per.${budget.per}`, budget.per)}
         {resets !== null && ` · ${text('budgets.resets', { time: formatTime(resets) })}`}
       </p>
     </li>
@@ -80,4 +80,4 @@ const classOf = (share: number): string => {
   return share >= WARNING ? 'warning' : ''
 }
 const ownerOf = ({ of, owner_name: name, owner }: BudgetView): string =>
-  of === 'tag' ? (name ?? '') : text(`budgets.of.${of}`, { name: name ?? String(owner) })
+  of === 'tag' ? (name ?? '') : textOr(`budgets.of.${of}`, of, { name: name ?? String(owner) })

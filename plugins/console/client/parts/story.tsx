@@ -306,11 +306,11 @@ const inOrder = (steps: readonly Step[]): readonly Step[] => {
     })
 }
 
-/** `url`: in the tool that shows traces. */
+/** `url`: of the trace in the tool that shows traces. */
 const Trace = ({ id, url }: { id: string; url: string | null }) => (
   <span class="row">
     <Id id={id} />
-    {url !== null && (
+    {url !== null && /^https?:/.test(url) && (
       <a href={url} target="_blank" rel="noreferrer">
         {text('call.trace.open')}
       </a>
