@@ -121,7 +121,7 @@ class BatchMover {
     }
     const now = Date.now()
     if (input.errors.length > 0) return this.#write([failBatch(batch, input.errors, now)])
-    // An earlier attempt may have died among its lines.
+    // An earlier attempt may have ended after some of its lines.
     await removeLines(this.#host.database, batch.id)
     for (let at = 0; at < input.lines.length; at += PAGE)
       await this.#write(

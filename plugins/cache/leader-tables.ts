@@ -73,9 +73,10 @@ export const leaderStatements = {
     values: [now, key, owner],
   }),
   remove: (key: string, owner: string): Statement => ({ sql: REMOVE, values: [key, owner] }),
-  /** Those without an answer, and those of processes that died. */
-  removeOld: (withoutAnswer: number, dead: number): Statement => ({
+  /** Removes leaders without an answer, and leaders that stopped to renew their rows: those not
+   *  renewed since these times. */
+  removeOld: (withoutAnswer: number, stopped: number): Statement => ({
     sql: REMOVE_OLD,
-    values: [withoutAnswer, dead],
+    values: [withoutAnswer, stopped],
   }),
 }

@@ -1,6 +1,6 @@
 /** Which request of all processes and machines leads for a key: a row in the store that its leader
- *  renews. A leader whose row does not change has died and is replaced; no clock is compared, since
- *  each process measures by its own how long it did not change. */
+ *  renews. A leader whose row does not change has stopped and is replaced. No clocks are compared:
+ *  each process measures by its own clock how long a row did not change. */
 import { randomUUID } from 'node:crypto'
 import type { HostBase, Statement } from '../../engine/plugin.ts'
 import { type Leader, leaderOf, leaderStatements, SEE_LEADER } from './leader-tables.ts'

@@ -1,5 +1,8 @@
 /** One gateway for all test files of a process, with two workers and one scripted upstream. Each
  *  test file loads its own routes and creates its own accounts. */
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
@@ -8,6 +11,7 @@ import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import { startGateway } from '../gateway/gateway.ts'
 import { startUpstream } from '../gateway/upstream.ts'
+import { inMemory } from '../in-memory.ts'
 
 export interface Customer {
   readonly account: number
@@ -102,3 +106,12 @@ export const chargeOf = async (id: string | null) => {
 }
 /** Nanos in units, to the thousandth. */
 export const units = (value: unknown): number => Math.round(Number(value) / 1e6) / 1e3
+
+/** Writes a configuration of these routes and the store of the gateway, for commands. */
+export const configOf = (routes: string): string => {
+  const file = join(mkdtempSync(join(inMemory(), 'routes-')), 'routes.yaml')
+  const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
+  const settings = { data: gateway.data, plugins: [plugins], listen: '127.0.0.1:0' }
+  writeFileSync(file, `settings: ${JSON.stringify(settings)}\n${routes}`)
+  return file
+}

@@ -1,20 +1,19 @@
 /** The journal: requests and answers of calls in every format, plain and streamed, after guards;
  *  consents, shares and rules; records of bounded size; calls that are sent again. */
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { JournalRecord } from '../../../plugins/journal/record.ts'
 import { setConsent } from '../../../plugins/journal/tables.ts'
 import { blockOf } from '../../docs/blocks.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-import { inMemory } from '../../helpers/in-memory.ts'
 import {
   chargeOf,
+  configOf,
   database,
   gateway,
   postJson,
@@ -207,13 +206,6 @@ t.test('journal: a record that is too large has neither request nor answer', asy
   t.match(JSON.stringify((await recordOf('sizes', id)).request), 'ann@example.com')
 })
 
-const configOf = (text: string): string => {
-  const file = join(mkdtempSync(join(inMemory(), 'journal-')), 'routes.yaml')
-  const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
-  const settings = { data: gateway.data, plugins: [plugins], listen: '127.0.0.1:0' }
-  writeFileSync(file, `settings: ${JSON.stringify(settings)}\n${text}`)
-  return file
-}
 const command = async (t: Test, ...argv: readonly string[]) => withOutput(t, argv, {})
 
 t.test('replay: sends a call again to another target, and charges nobody', async t => {

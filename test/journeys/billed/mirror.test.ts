@@ -1,18 +1,15 @@
 /** Mirrors: requests of every format that are sent a second time after guards; errors and silence
  *  of the second target; zones, accounts and shares; the customer pays for the first call only. */
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { blocksOf } from '../../docs/blocks.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-import { inMemory } from '../../helpers/in-memory.ts'
 import {
   chargeOf,
+  configOf,
   database,
   gateway,
   postJson,
@@ -201,13 +198,6 @@ t.test('mirror: obeys zones, blocked requests, accounts, shares and other models
   t.notMatch(all, /zone-us|Falcon|other-model|hosted-tool|no-consent|no-share/)
 })
 
-const configOf = (text: string): string => {
-  const file = join(mkdtempSync(join(inMemory(), 'mirror-')), 'routes.yaml')
-  const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
-  const settings = { data: gateway.data, plugins: [plugins], listen: '127.0.0.1:0' }
-  writeFileSync(file, `settings: ${JSON.stringify(settings)}\n${text}`)
-  return file
-}
 const BUDGET = (amount: string) =>
   ALL.replace('accounts', `budget: { amount: ${amount}, per: day }, accounts`)
 const usedOf = async (model: string): Promise<number> => {

@@ -85,7 +85,7 @@ for (const engine of ENGINES) {
     await balances(t, gateway, id, 'failed')
   })
 
-  t.test(`lost submit on ${engine}: a cancelled one is looked for five times`, async t => {
+  t.test(`lost submit on ${engine}: a cancelled one is looked for at most five times`, async t => {
     const gateway = await startTasks(t, engine, FINDING)
     gateway.here.script = ({ method }) => (method === 'POST' ? { cut: true } : { status: 404 })
     const id = await create(gateway)
@@ -96,7 +96,8 @@ for (const engine of ENGINES) {
       const [row] = await gateway.rows('SELECT due, process FROM tasks')
       return row?.due === null && row.process === null ? true : undefined
     })
-    t.ok(gateway.requests.length - before <= 5)
+    const looks = gateway.requests.length - before
+    t.ok(looks > 0 && looks <= 5, String(looks))
     await balances(t, gateway, id, 'failed')
   })
 

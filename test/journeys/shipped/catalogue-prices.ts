@@ -15,8 +15,8 @@ const rates: Readonly<Record<string, number>> = {
 }
 const SCALES: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 }
 /** `1M` as 1000000. */
-const unitsOf = (text: string): number => {
-  const [, count = '', scale = ''] = /^(\d+)([kM]?)$/.exec(text) ?? []
+export const unitsOf = (text: string): number => {
+  const [, count = '1', scale = ''] = /^(\d+)([kM]?)$/.exec(text) ?? []
   return Number(count) * (SCALES[scale] ?? 1)
 }
 /** A price of one unit, in CNY, as text with its meter. `per`: of how many units `amount` is. */
@@ -49,3 +49,23 @@ export const cataloguePrices = (): ReadonlyMap<string, readonly string[]> =>
       .flatMap(name => Object.entries<Fields>(readYaml(`models/${name}`).models))
       .map(([name, model]) => [name.replace(/\{[^}]*\}/g, '*'), [...pricesOf(model)].sort()]),
   )
+
+/** The cells of a row of the price sheet. Quotes may hold commas. */
+export const cellsOf = (row: string): readonly string[] =>
+  [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+    ([, quoted, unquoted]) => quoted ?? unquoted ?? '',
+  )
+
+/** Whether the facts of a call meet a condition of the price sheet. */
+export const applies = (condition: string, facts: Fields): boolean => {
+  const [, name = '', rest = ''] = /^(\S+) (.*)$/.exec(condition) ?? []
+  const value = facts[name]
+  if (rest === 'other') return true
+  const [, sign = '', bound = ''] = /^([<>]=?) (.+)$/.exec(rest) ?? []
+  if (sign === '') return rest.replace('= ', '').split(' or ').includes(String(value))
+  const limit = unitsOf(bound)
+  const number = Number(value)
+  return { '>': number > limit, '>=': number >= limit, '<': number < limit, '<=': number <= limit }[
+    sign
+  ] as boolean
+}

@@ -1,40 +1,17 @@
 /** A video task over the shipped routes.yaml and a real upstream process: from its create to its
  *  result, its charge and its receipt. */
 import t from 'tap'
-import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-import { database, gateway, key, upstream } from './shipped-gateway.ts'
+import { call, type Fields, receiptOf, resultOf, sentBodies, turn } from './ent-client.ts'
+import { database, gateway, upstream } from './shipped-gateway.ts'
 
-type Fields = Readonly<Record<string, unknown>>
-const call = async (method: string, path: string, body?: Fields) => {
-  const response = await fetch(`${gateway.url}${path}`, {
-    method,
-    headers: { authorization: `Token ${key}`, 'content-type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  const json = (await response.json()) as Fields
-  return { status: response.status, json, request: response.headers.get('x-request-id') ?? '' }
-}
-const bodyStep = { do: 'body' } as const
-const turn = (json: unknown) => [bodyStep, plain(json)]
 const URL = 'https://files.example/clip.mp4'
 const creations = [{ id: '1', url: URL, cover_url: '', watermarked_url: '' }]
 /** Each create is accepted, and each query finds it finished. */
 const finished = turn({ task_id: '911088422699962368', state: 'success', creations })
 /** The body of the submit that contains this text. */
-const sentBody = async (text: string): Promise<Fields> => {
-  const requests = await upstream.events('body', 'vd')
-  const texts = requests.map(({ body }) => Buffer.from(body.bytes).toString())
-  return JSON.parse(texts.find(each => each.includes(text)) ?? '{}') as Fields
-}
-/** Queries until the task has ended. */
-const resultOf = (id: unknown): Promise<Fields> =>
-  eventually(async () => {
-    const { json } = await call('GET', `/ent/v2/tasks/${id}/creations?wait=5`)
-    return json.state === 'success' || json.state === 'failed' ? json : undefined
-  })
-const receiptOf = async (id: string): Promise<Fields> =>
-  (await call('GET', `/api/usage/${id}`)).json.data as Fields
+const sentBody = async (text: string): Promise<Fields> =>
+  (await sentBodies()).find(body => JSON.stringify(body).includes(text)) ?? {}
 
 t.test('text2video: is created, sent, queried, charged and on a receipt', async t => {
   await upstream.script(

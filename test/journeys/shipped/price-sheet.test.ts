@@ -2,7 +2,9 @@
  *  model on each route of media costs what the sheet says for it. */
 import t from 'tap'
 import {
+  applies,
   cataloguePrices,
+  cellsOf,
   type Fields as Facts,
   printUnitPrice,
   readYaml,
@@ -34,13 +36,6 @@ const linesOf = (sheet: string, model: string): readonly Line[] =>
     .filter(([name]) => name === model)
     .map(([, , , meter = '', when = '', price = '']) => ({ meter, when, price: Number(price) }))
 
-const applies = (condition: string, facts: Facts): boolean => {
-  const [, name = '', rest = ''] = /^(\w+) (.*)$/.exec(condition) ?? []
-  if (rest === 'other') return true
-  if (rest.startsWith('>= ')) return Number(facts[name]) >= Number(rest.slice(3))
-  if (rest.startsWith('> ')) return Number(facts[name]) > Number(rest.slice(2))
-  return rest.replace('= ', '').split(' or ').includes(String(facts[name]))
-}
 /** By the first row of each meter whose conditions are met; rows of the route count alone. */
 const priceIn = (lines: readonly Line[], path: string, facts: Facts): number => {
   const begin = `route = ${path}`
@@ -111,11 +106,6 @@ t.test('price list: has the prices of routes, of each duration, and of batches',
   t.notOk('durations' in ((rowOf('vdq3').video_prices as readonly Facts[])[0] ?? {}), 'a rate')
 })
 
-/** Quotes may hold commas. */
-const cellsOf = (row: string): readonly string[] =>
-  [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
-    ([, quoted, plain]) => quoted ?? plain ?? '',
-  )
 t.test('price sheet: has each price in the files of models once, and no other', async t => {
   const sheet = await (await fetch(`${gateway.url}/api/models.csv`)).text()
   const rows = sheet.trim().split('\r\n').map(cellsOf)

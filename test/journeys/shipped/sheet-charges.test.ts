@@ -3,9 +3,9 @@
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { applies, cellsOf, type Fields, unitsOf } from './catalogue-prices.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
 
-type Fields = Readonly<Record<string, unknown>>
 interface Row {
   readonly meter: string
   readonly conditions: readonly string[]
@@ -13,16 +13,6 @@ interface Row {
   readonly per: number
   readonly step: number
 }
-const SCALES: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 }
-const unitsOf = (text: string): number => {
-  const [, count = '1', scale = ''] = /^(\d+)([kM]?)$/.exec(text) ?? []
-  return Number(count) * (SCALES[scale] ?? 1)
-}
-/** Quotes may hold commas. */
-const cellsOf = (line: string): readonly string[] =>
-  [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
-    ([, quoted, unquoted]) => quoted ?? unquoted ?? '',
-  )
 const sheet = (await (await fetch(`${gateway.url}/api/models.csv`)).text())
   .trim()
   .split('\r\n')
@@ -38,18 +28,6 @@ const sheet = (await (await fetch(`${gateway.url}/api/models.csv`)).text())
       step: Number(step || 0),
     }
   })
-const applies = (condition: string, facts: Fields): boolean => {
-  const [, name = '', rest = ''] = /^(\S+) (.*)$/.exec(condition) ?? []
-  const value = facts[name]
-  if (rest === 'other') return true
-  const [, sign = '', bound = ''] = /^([<>]=?) (.+)$/.exec(rest) ?? []
-  if (sign === '') return rest.replace('= ', '').split(' or ').includes(String(value))
-  const limit = unitsOf(bound)
-  const number = Number(value)
-  return { '>': number > limit, '>=': number >= limit, '<': number < limit, '<=': number <= limit }[
-    sign
-  ] as boolean
-}
 const rowsOf = (model: string, path: string): readonly Row[] => {
   const rows = sheet.filter(each => each.model === model)
   const route = `route = ${path}`

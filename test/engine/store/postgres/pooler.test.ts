@@ -12,6 +12,7 @@ import { refusePooler } from '../../../../engine/store/postgres/pooler.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { tollgate } from '../../../helpers/gateway/command-line.ts'
 import { folderWith, routes, startPrimary } from '../../../helpers/gateway/primary.ts'
+import { scaled } from '../../../helpers/machine-speed.ts'
 import { sharedPostgres } from '../../../helpers/store/postgres.ts'
 import { openAt } from '../../../helpers/store/store.ts'
 
@@ -119,7 +120,7 @@ for (const size of [1, 2, 3, 4])
     const server = await sharedPostgres()
     const url = await server.create()
     const pooled = await startPooler(t, url, 'session', `default_pool_size = ${size}\n`)
-    const opening = openAt(t, { url: pooled, openTimeout: 2_000 }).open()
+    const opening = openAt(t, { url: pooled, openTimeout: scaled(2_000) }).open()
     if (size === 4) return void (await t.resolves(opening))
     await t.rejects(opening, {
       code: 'STORE_POOL_SIZE',
@@ -141,9 +142,9 @@ t.test('PgBouncer: a pool that others may have filled is reported apart', { skip
     await other.query('SELECT 1')
   }
   const reasons: string[] = []
-  await refusePooler({ url, within: 3_000 }, ({ message }) => void reasons.push(message))
+  await refusePooler({ url, within: scaled(3_000) }, ({ message }) => void reasons.push(message))
   t.match(reasons, [/serves 2 connections/])
-  await t.rejects(refusePooler({ url, within: 3_000 }), { code: 'STORE_POOL_SIZE' })
+  await t.rejects(refusePooler({ url, within: scaled(3_000) }), { code: 'STORE_POOL_SIZE' })
   for (const other of others) await other.end()
 })
 
