@@ -3,11 +3,11 @@
  *  those of platform.vidu.com/docs. */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { makeSecret } from '../../../plugins/credentials/secret.ts'
-import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
-import { giveCredit } from '../../helpers/money/credit.ts'
-import { call, type Fields, receiptOf, resultOf, sentBodies, turn } from './ent-client.ts'
-import { database, gateway, upstream } from './shipped-gateway.ts'
+import { makeSecret } from '../../../../plugins/credentials/secret.ts'
+import { addKey, createAccount } from '../../../../plugins/credentials/statements.ts'
+import { giveCredit } from '../../../helpers/money/credit.ts'
+import { database, gateway, upstream } from '../shipped-gateway.ts'
+import { call, type Fields, receiptOf, resultOf, sentBodies, turn } from './client.ts'
 
 const URL = 'https://files.example/clip.mp4'
 const IMAGE = 'https://files.example/a.png'
@@ -180,7 +180,7 @@ t.test('a failed task is not charged; a repeated create gets the first answer', 
   const { json, request } = await call('POST', '/ent/v2/lip-sync', CREATES['lip-sync']?.body)
   t.match(await resultOf(json.task_id), { state: 'failed', err_code: 'X', credits: 0 })
   t.match(await receiptOf(request), { cost: 0 })
-  const headers = { 'idempotency-key': 'ent-edits' }
+  const headers = { 'idempotency-key': 'vidu-edits' }
   await upstream.script('vd', finished({ credits: 9 }))
   const first = await call('POST', '/ent/v2/multiframe', CREATES.multiframe?.body, headers)
   const second = await call('POST', '/ent/v2/multiframe', CREATES.multiframe?.body, headers)

@@ -1,9 +1,9 @@
 /** The exact error bodies of /ent/v2: each required field missing, each limit crossed, each wrong
  *  value, and what a request may say beyond the schema. */
 import t from 'tap'
-import { makeSecret } from '../../../plugins/credentials/secret.ts'
-import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
-import { database, gateway, key, sentCalls } from './shipped-gateway.ts'
+import { makeSecret } from '../../../../plugins/credentials/secret.ts'
+import { addKey, createAccount } from '../../../../plugins/credentials/statements.ts'
+import { database, gateway, key, sentCalls } from '../shipped-gateway.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 const post = async (path: string, body: unknown, authorization = `Bearer ${key}`) => {

@@ -1,7 +1,7 @@
 /** A client of the routes of Vidu under /ent/v2, and answers of an upstream of that dialect. */
-import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { eventually } from '../../helpers/gateway/primary.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { plain } from '../../../fixtures/upstream/scenarios.ts'
+import { eventually } from '../../../helpers/gateway/primary.ts'
+import { gateway, key, upstream } from '../shipped-gateway.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 

@@ -1,9 +1,9 @@
 /** A video task over the shipped routes.yaml and a real upstream process: from its create to its
  *  result, its charge and its receipt. */
 import t from 'tap'
-import { eventually } from '../../helpers/gateway/primary.ts'
-import { call, type Fields, receiptOf, resultOf, sentBodies, turn } from './ent-client.ts'
-import { database, gateway, upstream } from './shipped-gateway.ts'
+import { eventually } from '../../../helpers/gateway/primary.ts'
+import { database, gateway, upstream } from '../shipped-gateway.ts'
+import { call, type Fields, receiptOf, resultOf, sentBodies, turn } from './client.ts'
 
 const URL = 'https://files.example/clip.mp4'
 const creations = [{ id: '1', url: URL, cover_url: '', watermarked_url: '' }]
