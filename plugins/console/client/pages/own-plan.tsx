@@ -9,7 +9,7 @@ import { View } from '../parts/states.tsx'
 import { type Column, column, PlainTable } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { Money, State, Time, useCurrency, useManages } from '../parts/values.tsx'
-import { text, textOr } from '../texts.ts'
+import { type TextKey, text, textOr } from '../texts.ts'
 
 type Open = { readonly buys: PlanOffer } | 'cancel'
 
@@ -65,7 +65,7 @@ const PlanDialog = ({ open, current, onClose, onDone }: DialogProps) => {
       <OperationDialog<PlanView>
         of="cancel-plan"
         title={text('plan.cancel.title', { plan: current?.plan ?? '' })}
-        help={text('plan.cancel.help')}
+        help={text(current?.state === 'unpaid' ? 'plan.cancel.unpaid' : 'plan.cancel.help')}
         submit={text('plan.cancel')}
         onClose={onClose}
         onDone={({ plan }) => onDone(text('plan.cancelled', { plan }))}
@@ -77,7 +77,7 @@ const PlanDialog = ({ open, current, onClose, onDone }: DialogProps) => {
       of="buy-plan"
       fixed={{ plan }}
       title={text('plan.buy.title', { plan, price: formatMoney(price, currency) })}
-      help={text(current?.state === 'active' ? 'plan.buy.replaces' : 'plan.buy.help')}
+      help={text(purchaseHelp(plan, current))}
       submit={text('plan.buy')}
       onClose={onClose}
       onDone={({ paid }) =>
@@ -87,32 +87,55 @@ const PlanDialog = ({ open, current, onClose, onDone }: DialogProps) => {
   )
 }
 
+const purchaseHelp = (plan: string, current: PlanView | null): TextKey => {
+  if (current?.state !== 'active') return 'plan.buy.help'
+  return current.plan === plan ? 'plan.buy.again' : 'plan.buy.replaces'
+}
 const canCancel = ({ renews, state }: PlanView): boolean => renews !== null || state === 'unpaid'
 const isOwned = ({ plan }: PlanOffer, current: PlanView | null): boolean =>
   current?.plan === plan && current.state === 'active' && current.renews !== null
 
-const CurrentPlan = ({ of: plan }: { of: PlanView }) => (
-  <dl class="facts">
-    <dt>{text('plan')}</dt>
-    <dd>
-      {plan.plan} <State state={plan.state} />
-    </dd>
-    <dt>{text('plan.used')}</dt>
-    <dd>
-      <Money amount={plan.used} /> / <Money amount={plan.amount} /> {useCurrency()}
-    </dd>
-    {plan.resets !== null && (
-      <>
-        <dt>{text('plan.resets')}</dt>
-        <dd>
-          <Time at={plan.resets} />
-        </dd>
-      </>
-    )}
-    <dt>{text('plan.renews')}</dt>
-    <dd>{plan.renews === null ? text('plan.renews.no') : <Money amount={plan.renews} />}</dd>
-  </dl>
-)
+const CurrentPlan = ({ of: plan }: { of: PlanView }) => {
+  const currency = useCurrency()
+  return (
+    <dl class="facts">
+      <dt>{text('plan')}</dt>
+      <dd>
+        {plan.plan} <State state={plan.state} />
+      </dd>
+      <dt>{text('plan.used')}</dt>
+      <dd>
+        <Money amount={plan.used} /> / <Money amount={plan.amount} /> {currency}
+      </dd>
+      {plan.resets !== null && (
+        <>
+          <dt>{text('plan.resets')}</dt>
+          <dd>
+            <Time at={plan.resets} />
+          </dd>
+        </>
+      )}
+      {plan.expires !== null && plan.renews === null && (
+        <>
+          <dt>{text('plan.expires')}</dt>
+          <dd>
+            <Time at={plan.expires} />
+          </dd>
+        </>
+      )}
+      <dt>{text('plan.renews')}</dt>
+      <dd>
+        {plan.renews === null ? (
+          text('plan.renews.no')
+        ) : (
+          <>
+            <Money amount={plan.renews} /> {currency}
+          </>
+        )}
+      </dd>
+    </dl>
+  )
+}
 
 interface OffersProps {
   readonly of: readonly PlanOffer[]
