@@ -116,4 +116,6 @@ export const shortenId = (id: string): string =>
   id.length <= 18 ? id : `${id.slice(0, 9)}…${id.slice(-6)}`
 
 /** The first day of the present month, UTC: `2030-01-01`. */
-export const monthStart = (): string => `${new Date().toISOString().slice(0, 7)}-01`
+export const monthStart = (): string => `${thisMonth()}-01`
+/** The month of now (UTC): `2026-11`. */
+export const thisMonth = (): string => new Date().toISOString().slice(0, 7)

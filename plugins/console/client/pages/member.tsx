@@ -8,6 +8,7 @@ import { wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, column, Table } from '../parts/table.tsx'
+import { spendColumns } from '../parts/usage-columns.tsx'
 import { useCurrency } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text, textOr } from '../texts.ts'
@@ -74,7 +75,7 @@ const Member = ({ member }: { member: MemberView }) => {
       <Table
         name={text('team.models')}
         of={wholeList(sums, models)}
-        columns={modelColumns(currency)}
+        columns={spendColumns('model', currency)}
         keyOf={({ model }) => model ?? ''}
         empty={<Empty title={text('team.no-calls')} help={text('team.no-calls.help')} />}
       />
@@ -83,12 +84,6 @@ const Member = ({ member }: { member: MemberView }) => {
     </>
   )
 }
-const modelColumns = (currency: string): readonly Column<UsageSum>[] => [
-  column(text('column.model'), ({ model }) => model, 'ellipsis'),
-  column(text('column.calls'), ({ calls }) => calls, 'plain', { isNumber: true }),
-  column(`${text('column.cost')} (${currency})`, ({ cost }) => cost, 'money'),
-]
-
 const KEY_COLUMNS = (): readonly Column<OwnKey>[] => [
   column(text('column.name'), ({ name }) => name, 'ellipsis'),
   column(text('column.key'), ({ key }) => key, 'code', { isWide: true }),

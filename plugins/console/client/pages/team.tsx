@@ -8,7 +8,8 @@ import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, column, envelopePage, Table, useRows } from '../parts/table.tsx'
-import { Money, useCurrency, useManages, useOwnMember } from '../parts/values.tsx'
+import { spendColumns } from '../parts/usage-columns.tsx'
+import { useCurrency, useManages, useOwnMember } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text, textOr } from '../texts.ts'
 import { Budgets } from './budgets.tsx'
@@ -85,12 +86,7 @@ const columnsOf = (
     isNumber: true,
     isWide: true,
   },
-  {
-    title: `${text('team.spent')} (${currency})`,
-    cell: ({ id }) => <Money amount={sums.get(id)?.cost ?? 0} />,
-    csv: ({ id }) => sums.get(id)?.cost ?? 0,
-    isNumber: true,
-  },
+  column(`${text('team.spent')} (${currency})`, ({ id }) => sums.get(id)?.cost ?? 0, 'money'),
   column(text('team.joined'), ({ created }) => created, 'time', { isWide: true }),
 ]
 const actionsOf = (onOpen: (open: Open) => void): Column<MemberView> =>
@@ -116,18 +112,13 @@ const Tags = () => {
     `/api/usage?by=tag&sort=cost&order=desc&limit=20&from=${monthStart()}`,
   )
   if (!tags.data?.data.length) return null
-  const columns: readonly Column<UsageSum>[] = [
-    column(text('column.tag'), ({ tag }) => tag, 'ellipsis'),
-    column(text('column.calls'), ({ calls }) => calls, 'plain', { isNumber: true }),
-    column(`${text('column.cost')} (${currency})`, ({ cost }) => cost, 'money'),
-  ]
   return (
     <>
       <h2>{text('team.tags')}</h2>
       <Table
         name={text('team.tags')}
         of={wholeList(tags, tags.data.data)}
-        columns={columns}
+        columns={spendColumns('tag', currency)}
         keyOf={({ tag }) => tag ?? ''}
         empty={null}
       />

@@ -7,6 +7,7 @@ import { formatNumber, shortenId } from '../format.ts'
 import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
 import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
+import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
@@ -156,23 +157,21 @@ const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolea
       )}
       {day('from')}
       {day('to')}
-      {members.length > 0 && <Select name="member" query={query} options={members} />}
+      {members.length > 0 && (
+        <Filter name="member" label={text('column.member')} query={query} options={members} />
+      )}
       {isByCall && (
         <>
-          <input
-            class="input"
-            aria-label={text('column.model')}
-            placeholder={text('column.model')}
-            value={query.get('model') ?? ''}
-            onChange={event => setQuery({ model: event.currentTarget.value.trim() })}
-          />
-          <Select
+          <Filter name="model" label={text('column.model')} query={query} />
+          <Filter
             name="key"
+            label={text('column.key')}
             query={query}
             options={[...keys].map(([id, name]) => [String(id), name])}
           />
-          <Select
+          <Filter
             name="state"
+            label={text('column.state')}
             query={query}
             options={['settled', 'open', 'released', 'failed'].map(state => [
               state,
@@ -184,29 +183,6 @@ const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolea
     </div>
   )
 }
-interface SelectProps {
-  readonly name: 'key' | 'member' | 'state'
-  readonly query: URLSearchParams
-  readonly options: readonly (readonly [value: string, label: string])[]
-}
-const Select = ({ name, query, options }: SelectProps) => (
-  <select
-    class="input"
-    aria-label={text(`column.${name}`)}
-    value={query.get(name) ?? ''}
-    onChange={event => setQuery({ [name]: event.currentTarget.value })}
-  >
-    <option value="">
-      {text(`column.${name}`)}: {text('all')}
-    </option>
-    {options.map(([value, label]) => (
-      <option key={value} value={value}>
-        {label}
-      </option>
-    ))}
-  </select>
-)
-
 const NoUsage = () => (
   <Empty title={text('usage.empty')} help={text('usage.empty.help')}>
     <a class="button" href={hrefOf('playground')}>

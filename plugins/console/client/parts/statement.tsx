@@ -2,7 +2,7 @@
 import { STATEMENT_SUMS } from '../../../ledger/views/statement-sums.ts'
 import type { AccountStatement, StatementLineRow } from '../../../views.ts'
 import { call } from '../api.ts'
-import { formatNumber } from '../format.ts'
+import { formatNumber, thisMonth } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import { setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
@@ -15,9 +15,6 @@ import { Money, useCurrency } from './values.tsx'
 type Statements = { readonly data: readonly AccountStatement[] }
 const FILES = { csv: 'text/csv', focus: 'text/csv', html: 'text/html' } as const
 type Format = keyof typeof FILES
-
-/** This month, UTC: `2026-11`. */
-const thisMonth = (): string => new Date().toISOString().slice(0, 7)
 
 interface StatementProps {
   readonly query: URLSearchParams

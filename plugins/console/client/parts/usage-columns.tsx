@@ -1,9 +1,9 @@
-/** Columns of sums of calls: tokens of the prompt, of its cached part and of the answer, and
- *  latencies. */
-import type { Latencies, TokenSums } from '../../../views.ts'
+/** Columns of sums of calls: tokens of the prompt, of its cached part and of the answer, latencies,
+ *  and what was spent. */
+import type { Latencies, TokenSums, UsageSum } from '../../../views.ts'
 import { formatNumber } from '../format.ts'
 import { type TextKey, text } from '../texts.ts'
-import type { Column } from './table.tsx'
+import { type Column, column } from './table.tsx'
 
 type Counts = { readonly [Name in keyof TokenSums]?: number | null }
 const COLUMNS = [
@@ -46,3 +46,13 @@ export const latencyColumns = <Row,>(
     isNumber: true,
     ...(name === 'p50_ms' ? { isWide: true } : { isExtra: true }),
   }))
+
+/** The spend by models or tags: the name, calls and cost. */
+export const spendColumns = (
+  by: 'model' | 'tag',
+  currency: string,
+): readonly Column<UsageSum>[] => [
+  column(text(`column.${by}`), row => row[by], 'ellipsis'),
+  column(text('column.calls'), ({ calls }) => calls, 'plain', { isNumber: true }),
+  column(`${text('column.cost')} (${currency})`, ({ cost }) => cost, 'money'),
+]
