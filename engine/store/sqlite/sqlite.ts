@@ -58,12 +58,28 @@ export const openForWriting = (file: string, durability: Durability = DURABILITY
     const names = Object.keys(requiredPragmas(durability))
     const effective = names.map(name => [name, queryValue(connection, `PRAGMA ${name}`)])
     assertPragmas(Object.fromEntries(effective), durability)
+    storeLog(connection)
   } catch (error) {
     connection.close()
     throw error
   }
   return createSqlite(connection)
 }
+/** An earlier writer may have ended because it could not sync its log. Its pages are then in memory
+ *  only, and the system takes them for written: they go to the database file, which is synced.
+ *  Readers may use a part of the log for the moment; that part stays. */
+const storeLog = (connection: DatabaseSync): void => {
+  connection.exec('PRAGMA busy_timeout = 250')
+  try {
+    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    // Reads go on, and writes as soon as there is space.
+    if ((error as { errcode?: number }).errcode !== FULL) throw error
+  }
+  connection.exec('PRAGMA busy_timeout = 5000')
+}
+/** https://www.sqlite.org/rescode.html#full */
+const FULL = 13
 export const openForReading = (file: string): Sqlite =>
   createSqlite(new DatabaseSync(file, { readOnly: true, timeout: 5_000 }))
 

@@ -1,5 +1,8 @@
 /** kill -9 of the writer under load: acknowledged writes are stored once, others are repeated once.
  *  */
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
 import { scaled } from '../../../helpers/machine-speed.ts'
@@ -195,3 +198,20 @@ const retry = async <T>(run: () => Promise<T>): Promise<T> => {
     }
   }
 }
+
+// A log whose sync failed may be whole in memory only: what the next writer reads of it must not
+// depend on it.
+t.test('SQLite writer: a log that a killed one left is in the database file', async t => {
+  const store = await startStore(t)
+  const database = await store.open()
+  await database.migrate('test', [tally])
+  for (let n = 0; n < 20; n++) await database.write(add(`left-${n}`))
+  await store.kill()
+  await store.respawn()
+  t.match(await database.read(COUNT, []), [{ n: 20 }])
+  const copy = join(t.testdir({}), 'alone.db')
+  copyFileSync(store.address.file, copy)
+  const alone = new DatabaseSync(copy)
+  t.match(alone.prepare(COUNT.text).all(), [{ n: 20 }], 'without its log')
+  alone.close()
+})
