@@ -1,6 +1,6 @@
 /** Events that are kept back before the first content, in the formats of four clients: their bound,
- *  a client that leaves meanwhile, and several keys of a target before the next target. Nothing
- *  that was not delivered is charged, and the place of a request in its limit is free again. */
+ *  a client that leaves meanwhile, and several keys of a target before the next target. Only
+ *  delivered events are charged, and the request no longer counts in its limit. */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
@@ -131,7 +131,7 @@ for (const [client, format] of PAIRS) {
   const { type, preamble, errors, answer } = BEGINNINGS[format] as (typeof BEGINNINGS)[string]
   const start = Buffer.concat(preamble)
   const error = errors[0]?.[0] as Uint8Array
-  // A limit that the first error reports rests the key.
+  // The first error may report a limit, after which the key is not used for a while.
   const failure = errors.find(([, status]) => status !== 429)?.[0] as Uint8Array
   const about = `${format} for ${client}`
 

@@ -32,7 +32,7 @@ const SUMS: MirrorSums = {
 }
 
 for (const { engine, database } of await startBoth(t, []))
-  t.test(`mirror on ${engine}: a window takes what fits, whatever asks at once`, async t => {
+  t.test(`mirror on ${engine}: of many at once, a window takes what fits`, async t => {
     await database.migrate('mirror', migrations)
     const take = (amount: bigint) =>
       database.write(reserve(WINDOW, amount, 100n)).then(

@@ -138,7 +138,7 @@ for (const engine of ENGINES)
       t.ok(schemas.body.Resources[0].attributes.some((each: object) => 'subAttributes' in each))
     })
 
-    await t.test('a person has no access before and after', async t => {
+    await t.test('a person has no access before the creation and after the deletion', async t => {
       t.equal(await call(tokenOf(name)), 403, 'a token alone makes no member')
       const query = `Users?filter=${encodeURIComponent(`userName eq "${name}"`)}&startIndex=1&count=100`
       t.match((await scim('GET', query)).body, { totalResults: 0, startIndex: 1, Resources: [] })

@@ -136,7 +136,7 @@ for (const [name, provider] of Object.entries(PROVIDERS))
     // Suno gets no seconds: the longest clip is charged.
     const price = name === 'suno' ? 400_000_000n : 100_000_000n
     t.match(await run(), { status: 'completed', progress: 100, error: null })
-    t.equal(await gateway.spent(), price, 'four seconds at 0.025')
+    t.equal(await gateway.spent(), price, 'seconds at 0.025: four, or the longest')
     const [row] = await gateway.rows('SELECT results FROM tasks')
     t.match(String(row?.results), URL_OF_CLIP)
     answer = provider.failure

@@ -1,5 +1,6 @@
 /** Durable tasks over a scripted upstream: states, money, failures, on both stores. */
 import t from 'tap'
+import { SPANS } from '../../../plugins/calls/sum-statements.ts'
 import { deleteExpiredTasks } from '../../../plugins/task/jobs.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { scaled } from '../../helpers/machine-speed.ts'
@@ -45,7 +46,7 @@ t.test('task: is released whole when the upstream fails it', async t => {
   t.same(await gateway.findings(), [])
   const failed = await eventually(async () => {
     const [row] = await gateway.rows(
-      'SELECT CAST(sum(failed) AS BIGINT) AS failed FROM call_sums WHERE span > 4000000',
+      `SELECT CAST(sum(failed) AS BIGINT) AS failed FROM call_sums WHERE span = ${SPANS.day}`,
     )
     return Number(row?.failed) || undefined
   })

@@ -85,7 +85,7 @@ const CHAT: readonly Omit<Odd, 'client'>[] = [
     targets: ['openai-responses'],
   },
   {
-    name: 'a time of caching that no provider has',
+    name: 'an unsupported lifetime of a cache',
     request: {
       messages: [
         {
@@ -99,7 +99,7 @@ const CHAT: readonly Omit<Odd, 'client'>[] = [
     targets: ['anthropic-messages'],
   },
   {
-    name: 'a voice of its own',
+    name: 'a custom voice',
     request: {
       messages: [user],
       modalities: ['text', 'audio'],

@@ -1,5 +1,5 @@
-/** Plans that accounts buy: the wallet pays once for each window, whoever renews it, and the books
- *  balance. */
+/** Plans that accounts buy: the wallet pays once for each window, whichever process renews it, and
+ *  the books balance. */
 import t, { type Test } from 'tap'
 import type { HostBase, Statement } from '../../../../engine/plugin.ts'
 import { migrations as actionTables } from '../../../../plugins/action-log/tables.ts'
@@ -146,7 +146,7 @@ for (const engine of ENGINES)
       t.equal(await balance(), 70)
       for (const each of gateways)
         t.equal((await each.windowOf(1, 'm', end - 1))?.wallet, before[0]?.wallet, 'began before')
-      // Nobody was there for months: the window of now is paid for, not those between.
+      // No gateway ran for months: the window of now is paid for, not those between.
       const late = windowOf(windowOf(end + 100 * 86_400_000, 'month', ZONE).start, 'month', ZONE)
       await renewDuePlans({ database }, plansIn(host), late.start)
       await renewDuePlans({ database }, plansIn(host), late.start)

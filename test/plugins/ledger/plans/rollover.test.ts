@@ -91,28 +91,33 @@ const arrange = async (t: Test, engine: Engine, plan: object) => {
 
 for (const engine of ENGINES)
   t.test(`rollover of plans on ${engine}`, async t => {
-    await t.test('rest: moves once, whoever opens the window, up to its bound', async t => {
-      const { open, gateway, spend, windows, view, assign, books } = await arrange(t, engine, {
-        rollover: '50%',
-      })
-      await assign(FEBRUARY)
-      const gateways = [gateway(), gateway(await open())]
-      const february = await gateways[0]?.windowOf(1, 'm', FEBRUARY)
-      await spend(february, 5)
-      t.match(await view(MARCH), { amount: '30', remaining: '30' }, 'before a call of March')
-      const calls = Array.from({ length: 8 }, (_, at) => gateways[at % 2]?.windowOf(1, 'm', MARCH))
-      const opened = await Promise.all(calls)
-      t.equal(new Set(opened.map(each => each?.wallet)).size, 1)
-      t.same(await windows(), [
-        { amount: 20, carried: 0, moved: 10, used: 5 },
-        { amount: 30, carried: 10, moved: 0, used: 0 },
-      ])
-      t.match(await view(MARCH), { amount: '30', used: '0', remaining: '30' })
-      await spend(opened[0], 26)
-      await gateways[1]?.windowOf(1, 'm', APRIL)
-      t.match((await windows())[2], { amount: 24, carried: 4 }, 'less than the bound')
-      await books()
-    })
+    await t.test(
+      'rest: moves once, whichever process opens the window, up to its bound',
+      async t => {
+        const { open, gateway, spend, windows, view, assign, books } = await arrange(t, engine, {
+          rollover: '50%',
+        })
+        await assign(FEBRUARY)
+        const gateways = [gateway(), gateway(await open())]
+        const february = await gateways[0]?.windowOf(1, 'm', FEBRUARY)
+        await spend(february, 5)
+        t.match(await view(MARCH), { amount: '30', remaining: '30' }, 'before a call of March')
+        const calls = Array.from({ length: 8 }, (_, at) =>
+          gateways[at % 2]?.windowOf(1, 'm', MARCH),
+        )
+        const opened = await Promise.all(calls)
+        t.equal(new Set(opened.map(each => each?.wallet)).size, 1)
+        t.same(await windows(), [
+          { amount: 20, carried: 0, moved: 10, used: 5 },
+          { amount: 30, carried: 10, moved: 0, used: 0 },
+        ])
+        t.match(await view(MARCH), { amount: '30', used: '0', remaining: '30' })
+        await spend(opened[0], 26)
+        await gateways[1]?.windowOf(1, 'm', APRIL)
+        t.match((await windows())[2], { amount: 24, carried: 4 }, 'less than the bound')
+        await books()
+      },
+    )
 
     await t.test('rest: what a call holds stays, and moves when it has returned', async t => {
       const { open, gateway, begin, windows, assign, books } = await arrange(t, engine, {
@@ -175,7 +180,7 @@ for (const engine of ENGINES)
       }
     })
 
-    await t.test('rest: a change of the calendar invents no window before', async t => {
+    await t.test('rest: a change of the calendar makes no rest of an earlier window', async t => {
       const { database, gateway, plans, ledger, windows, assign, books } = await arrange(
         t,
         engine,
