@@ -50,7 +50,7 @@ const HELP = `npm run bench -- [options]
   --events N        of a long stream of the part translation; 50000
   --tasks N         open tasks of the part tasks, which takes 2.4 x max(20 s, N / 200 polls a second); 1000
   --images SIZE     the part tasks measures tasks with an image of so many bytes (1.2MB) each beside calls instead, and 20
-                    creates of 14 MB at once
+                    creates of 14 MB at once, of tasks and of background responses
   --json FILE       also write every round, for a program`
 
 /** The proxy under test has its own core; load and upstream run on the other. */

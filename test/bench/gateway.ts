@@ -79,11 +79,32 @@ const translationSections = (upstream: string) => ({
   }),
 })
 
-/** A route that creates tasks, over an upstream that answers polls. */
+/** Routes that create tasks and background responses, over an upstream that answers polls. */
 const taskSections = (upstream: string) => ({
-  upstreams: { tasks: { url: upstream, key: 'sk-upstream-0123456789abcdef', connections: 256 } },
-  models: { clip: { to: 'tasks/clip', price: { seconds: '0.0001' }, max_calls: { seconds: 16 } } },
+  upstreams: {
+    tasks: { url: upstream, key: 'sk-upstream-0123456789abcdef', connections: 256 },
+    responses: {
+      url: `${upstream}/v1`,
+      key: 'sk-upstream-0123456789abcdef',
+      formats: ['openai-responses'],
+      connections: 256,
+    },
+  },
+  models: {
+    clip: { to: 'tasks/clip', price: { seconds: '0.0001' }, max_calls: { seconds: 16 } },
+    seeing: { to: 'responses/seeing', ...PRICE },
+  },
   routes: [
+    {
+      path: 'POST /v1/responses',
+      auth: 'key',
+      validate: join(root, 'schemas/responses.json'),
+      body: { limit: '20MiB' },
+      model: 'body',
+      responses: 'create',
+      translate: 'openai-responses',
+      errors: 'openai',
+    },
     { path: 'POST /ent/v2/text2video', ...TASK_CHAIN },
     {
       path: 'POST /ent/v2/img2video',
@@ -113,8 +134,8 @@ const TASK_CHAIN = {
 }
 
 /** `billed`: every call has a price, and the account has credit. `translating`: routes of every
- *  client format, and upstreams of every format. `tasks`: billed, with a route that creates
- *  tasks. */
+ *  client format, and upstreams of every format. `tasks`: billed, with routes that create tasks and
+ *  background responses. */
 type Kind = 'free' | 'billed' | 'translating' | 'tasks'
 
 /** The configuration as JSON, which is YAML. */
@@ -138,6 +159,7 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
       workers: 1,
       data,
       plugins: [join(root, 'plugins')],
+      ...(kind === 'tasks' && { responses: { largest: '16MiB' } }),
     },
     pipeline: [
       'errors',
@@ -145,6 +167,7 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
       'validate',
       'model',
       'limit',
+      ...(kind === 'tasks' ? ['responses'] : []),
       ...(isBilled ? ['meter'] : []),
       ...(kind === 'tasks' ? ['task'] : []),
       'translate',

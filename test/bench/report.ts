@@ -304,6 +304,10 @@ export const verdicts = (findings: Findings): string[] => {
   for (const name of ['p50', 'p99'] as const)
     if (taskImages)
       addVerdict(`${name} of calls beside images, × none`, slowdown(taskImages, 'large', name), 1.1)
-  if (taskImages) addVerdict('silence of a worker, ms', taskImages.burst.silence, 100)
+  if (taskImages) {
+    const { burst, backgroundBurst } = taskImages
+    addVerdict('silence of a worker, creates of tasks, ms', burst.silence, 100)
+    addVerdict('silence of a worker, background responses, ms', backgroundBurst.silence, 100)
+  }
   return lines
 }

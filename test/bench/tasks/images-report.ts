@@ -5,7 +5,15 @@ import { figure, median, table } from '../tables.ts'
 /** Large creates at once. */
 export const BURST = { count: 20, size: 14_000_000 }
 
-export interface TaskImages {
+export interface Bursts {
+  /** Of tasks. */
+  readonly burst: Burst
+  /** Of background responses. */
+  readonly backgroundBurst: Burst
+  /** ms that `JSON.parse` and `JSON.stringify` of such a body take here. */
+  readonly codec: number
+}
+export interface TaskImages extends Bursts {
   readonly count: number
   /** Bytes of the image of each task. */
   readonly size: number
@@ -13,7 +21,6 @@ export interface TaskImages {
    *  cost the same; and with those of large ones. */
   readonly calls: Readonly<Record<'none' | 'small' | 'large', readonly Outcome[]>>
   readonly refusedCreates: number
-  readonly burst: Burst
 }
 /** Large creates at once. */
 export interface Burst {
@@ -34,14 +41,14 @@ export const slowdown = (
   median(calls[kind].map((round, at) => round[name] / (calls.none[at]?.[name] ?? Number.NaN)))
 
 export const taskImagesTable = (findings: TaskImages): string => {
-  const { count, size, calls, refusedCreates, burst } = findings
+  const { count, size, calls, refusedCreates } = findings
   const times = (name: Percentile): string => {
     const kinds = [calls.none, calls.small, calls.large]
     const ms = kinds.map(rounds => figure(median(rounds.map(round => round[name]))))
     const [small, large] = [slowdown(findings, 'small', name), slowdown(findings, 'large', name)]
     return `${ms.join(' / ')} (× ${figure(small, 2)}, × ${figure(large, 2)})`
   }
-  return table(
+  const callsTable = table(
     [
       'tasks with images',
       'MB each',
@@ -49,7 +56,6 @@ export const taskImagesTable = (findings: TaskImages): string => {
       'call p99 ms',
       'calls refused',
       'creates refused',
-      `${BURST.count} creates of ${BURST.size / 1e6} MB: refused, ms, longest silence ms`,
     ],
     [
       [
@@ -59,8 +65,27 @@ export const taskImagesTable = (findings: TaskImages): string => {
         times('p99'),
         String(calls.large.reduce((sum, { failed }) => sum + failed, 0)),
         String(refusedCreates),
-        `${burst.refused}, ${figure(burst.duration)}, ${figure(burst.silence)}`,
       ],
     ],
+  )
+  return `${callsTable}\n\n${burstsTable(findings)}`
+}
+const burstsTable = ({ burst, backgroundBurst, codec }: Bursts): string => {
+  const row = (name: string, { refused, duration, silence }: Burst): readonly string[] => [
+    name,
+    String(refused),
+    figure(duration),
+    figure(silence),
+    figure(silence / codec, 2),
+  ]
+  return table(
+    [
+      `${BURST.count} creates of ${BURST.size / 1e6} MB at once`,
+      'refused',
+      'ms',
+      'longest silence of a worker ms',
+      `× parse and stringify of one (${figure(codec)} ms)`,
+    ],
+    [row('tasks', burst), row('background responses', backgroundBurst)],
   )
 }

@@ -9,8 +9,8 @@ import { PATH } from '../gateway.ts'
 import type { Outcome } from '../load.ts'
 import type { Part } from '../processes.ts'
 import { type Load, requestOf } from '../rounds.ts'
-import type { Subject } from '../tables.ts'
-import { BURST, type Burst, type TaskImages } from './images-report.ts'
+import { median, type Subject } from '../tables.ts'
+import { BURST, type Burst, type Bursts, type TaskImages } from './images-report.ts'
 import type { Order, Polls } from './upstream.ts'
 
 interface Gateway extends Subject {
@@ -24,6 +24,7 @@ interface Started {
 }
 
 const CREATE = '/ent/v2/img2video'
+const RESPOND = '/v1/responses'
 const LANES = 4
 /** Bytes of an image that costs nothing: its tasks are polled as those with large ones. */
 const SMALL_IMAGE = 1_000
@@ -32,6 +33,7 @@ const CALLS = { connections: 16, seconds: 15, rate: 40 }
 const WARM_UP = { connections: 16, seconds: 20, rate: 200 }
 /** ms: longer than a worker keeps its metrics. */
 const REPORTED = 3_000
+const CODEC_RUNS = 9
 
 /** All in one gateway, in turns: what else runs on the machine affects all alike. */
 export const measureTaskImages = async (
@@ -54,7 +56,7 @@ export const measureTaskImages = async (
       await finishTasks(taskUpstream)
     }
   }
-  return { count, size, calls, refusedCreates, burst: await burst(gateway) }
+  return { count, size, calls, refusedCreates, ...(await measureBursts({ gateway, taskUpstream })) }
 }
 const ask = async ({ child }: Part, order: Order): Promise<Polls> => {
   child.send(order)
@@ -80,41 +82,69 @@ const createTasks = async (
   let next = 0
   let refused = 0
   const lane = async (): Promise<void> => {
-    while (next++ < count) if (!(await create(gateway, body))) refused++
+    while (next++ < count) if (!(await create(gateway, CREATE, body))) refused++
   }
   await Promise.all(Array.from({ length: LANES }, lane))
   await reached(taskUpstream, 'submits', submits + count - refused)
   return refused
 }
 
-const createBody = (size: number): string => {
-  const image = randomBytes(Math.ceil(size / 4) * 3).toString('base64')
-  const images = [`data:image/png;base64,${image}`]
-  return JSON.stringify({ model: 'clip', prompt: 'a cat', duration: 5, images })
+const imageOf = (size: number): string =>
+  `data:image/png;base64,${randomBytes(Math.ceil(size / 4) * 3).toString('base64')}`
+const createBody = (size: number): string =>
+  JSON.stringify({ model: 'clip', prompt: 'a cat', duration: 5, images: [imageOf(size)] })
+const backgroundBody = (size: number): string => {
+  const content = [{ type: 'input_image', image_url: imageOf(size), detail: 'auto' }]
+  return JSON.stringify({ model: 'seeing', background: true, input: [{ role: 'user', content }] })
 }
 /** Whether the create was accepted. */
-const create = async ({ port, key }: Subject, body: string): Promise<boolean> => {
+const create = async ({ port, key }: Subject, path: string, body: string): Promise<boolean> => {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const url = `http://127.0.0.1:${port}${CREATE}`
+  const url = `http://127.0.0.1:${port}${path}`
   const { ok, status, ...response } = await fetch(url, { method: 'POST', headers, body }).then(
     async answer => ({ ok: answer.ok, status: answer.status, text: await answer.text() }),
   )
   if (!ok) console.log(`a create was refused: ${status} ${response.text.slice(0, 200)}`)
   return ok
 }
-const burst = async (gateway: Gateway): Promise<Burst> => {
-  const body = createBody(BURST.size)
+/** Large creates at once: of tasks, then of background responses. */
+const measureBursts = async (started: Omit<Started, 'load'>): Promise<Bursts> => {
+  const body = backgroundBody(BURST.size)
+  return {
+    burst: await burst(started, CREATE, createBody(BURST.size)),
+    backgroundBurst: await burst(started, RESPOND, body),
+    codec: codecTime(body),
+  }
+}
+const burst = async (
+  { gateway, taskUpstream }: Omit<Started, 'load'>,
+  path: string,
+  body: string,
+): Promise<Burst> => {
+  const { submits } = await ask(taskUpstream, 'read')
   await pause(REPORTED)
   const end = new AbortController()
   const silence = longestSilence(gateway.store, end.signal)
   const start = performance.now()
   const answers = await Promise.all(
-    Array.from({ length: BURST.count }, () => create(gateway, body)),
+    Array.from({ length: BURST.count }, () => create(gateway, path, body)),
   )
   const duration = performance.now() - start
+  const refused = answers.filter(ok => !ok).length
+  await reached(taskUpstream, 'submits', submits + BURST.count - refused)
   await pause(REPORTED)
   end.abort()
-  return { refused: answers.filter(ok => !ok).length, duration, silence: await silence }
+  return { refused, duration, silence: await silence }
+}
+/** ms that `JSON.parse` and `JSON.stringify` of a body take: the median of several. */
+const codecTime = (body: string): number => {
+  const bytes = Buffer.from(body)
+  const times = Array.from({ length: CODEC_RUNS }, () => {
+    const start = performance.now()
+    Buffer.from(JSON.stringify(JSON.parse(bytes.toString())))
+    return performance.now() - start
+  })
+  return median(times)
 }
 /** The longest delay of a worker's event loop until the signal, ms. */
 const longestSilence = async (store: string, signal: AbortSignal): Promise<number> => {

@@ -1,5 +1,5 @@
-/** The upstream of the bench's tasks: answers calls at once, accepts every submit, finishes tasks
- *  once it is told to, and measures the intervals between the polls of each task. */
+/** The upstream of the bench's tasks: answers calls and responses at once, accepts every submit,
+ *  finishes tasks once it is told to, and measures the intervals between the polls of each task. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { plainAnswer } from '../answers.ts'
@@ -23,8 +23,20 @@ const server = createServer((request, response) => {
   const isCall = request.url?.endsWith('/chat/completions') === true
   response.setHeader('content-type', 'application/json')
   if (isCall) return void response.end(CALL)
-  const answer = isPoll ? pollOf(id) : { task_id: `new-${++submits}` }
-  response.end(JSON.stringify(answer))
+  if (isPoll) return void response.end(JSON.stringify(pollOf(id)))
+  const submit = `new-${++submits}`
+  const isResponse = request.url?.endsWith('/responses') === true
+  response.end(JSON.stringify(isResponse ? responseOf(submit) : { task_id: submit }))
+})
+const responseOf = (id: string) => ({
+  id,
+  object: 'response',
+  created_at: 1_750_000_000,
+  status: 'completed',
+  model: 'seeing',
+  error: null,
+  output: [],
+  usage: { input_tokens: 1_000, output_tokens: 1, total_tokens: 1_001 },
 })
 const pollOf = (id: string) => {
   if (Number(id.replace('new-', '')) > finished) return { state: 'processing' }
@@ -42,6 +54,7 @@ const recordPoll = (id: string): void => {
 export interface Polls {
   readonly tasks: number
   readonly intervals: readonly number[]
+  /** Of tasks, and calls of background responses. */
   readonly submits: number
   /** Tasks whose last poll said that they are finished. */
   readonly ended: number
