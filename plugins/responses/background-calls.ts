@@ -4,38 +4,36 @@
  *  once. */
 import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
-import type {
-  Database,
-  Exchange,
-  Fault,
-  Host,
-  Json,
-  Log,
-  Membership,
-  ResumedCall,
-} from '../../engine/plugin.ts'
-import { forwardedHeadersOf } from '../conversion/forwarded-headers.ts'
+import type { Database, Exchange, Fault, Host, Log, Membership } from '../../engine/plugin.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { checkNamedFiles } from '../file-store/request-references.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
 import { withoutUnpriced } from '../ledger/admission/configured-prices.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { Undo } from '../undo/undo.ts'
+import {
+  type BackgroundCall,
+  bodyOf,
+  callOf,
+  piecesOf,
+  type QueuedAnswer,
+  readCall,
+  slotsOf,
+  storeQueued,
+} from './background-request.ts'
 import { fault } from './faults.ts'
 import { STOPPED_ERROR } from './response-store.ts'
 import {
-  beginResponse,
-  CALL,
   finishResponse,
   forgetCall,
+  type ResponseRow,
   RUNNING,
   releaseResponse,
-  saveCall,
   takeResponse,
   WAITING_CALLS,
   withdrawResponse,
 } from './statements.ts'
-import type { StorageLimits, StorageRequest } from './storage-options.ts'
+import type { StorageLimits } from './storage-options.ts'
 import { storeWithCharge } from './store-with-charge.ts'
 
 /** ms between two polls for cancelled responses, while any runs. */
@@ -44,48 +42,6 @@ const POLL_MS = 500
 const MAX_ATTEMPTS = 5
 /** Calls that one look at the store takes over. */
 const PAGE = 20
-
-/** A response, or an interaction, that is to run after its answer. */
-export interface QueuedAnswer {
-  /** Of its row. */
-  readonly id: string
-  readonly storage: StorageRequest
-  /** As its client sees it before it is finished. */
-  readonly answer: Fields
-  /** For the stages that run it. No upstream stores its answer, unless `store` says so. */
-  readonly body: Fields
-  /** The input that the row stores. If it is that of `body`, the stored call leaves it out. */
-  readonly input?: Json | undefined
-  /** The name and the value of the slot that says how the answer is stored, without the input. */
-  readonly slot: string
-  readonly slotValue: Fields
-  /** `errors`: the member of a failure is a list. */
-  readonly failure: Failure
-}
-type Failure = 'error' | 'errors'
-
-/** The call of a background response. JSON, since the store keeps it. */
-interface BackgroundCall {
-  readonly account: number
-  /** Of the response. */
-  readonly id: string
-  readonly route: string
-  /** Of the request; its charge has the same. */
-  readonly request: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  /** JSON. */
-  readonly body: string
-  /** Whether `body` leaves out `input`, which the row of the response stores. */
-  readonly sharesInput?: boolean
-  /** The name of the slot that leaves out the input, too. Calls of earlier versions have none. */
-  readonly slot?: string
-  readonly slots: ResumedCall<Exchange>['slots']
-  readonly targets: ResumedCall<Exchange>['targets']
-  readonly queuedResponse: Fields
-  /** Absent: `error`. */
-  readonly failure?: Failure
-}
 
 export class BackgroundCalls {
   readonly #database: Pick<Database, 'read' | 'write'>
@@ -111,34 +67,22 @@ export class BackgroundCalls {
   }
   /** Resolves once the queued response is stored and answered. */
   async start(exchange: Exchange, host: Host, queued: QueuedAnswer): Promise<void> {
-    const { request, route, targets, slots } = exchange
-    const { id, storage, answer: queuedResponse, failure, slot } = queued
+    const { id, storage, answer: queuedResponse } = queued
     const response = JSON.stringify(queuedResponse)
     // Its answer could not be stored: it repeats instructions, tools and metadata.
     const { largest } = this.#limits
-    if (storage.input.length > largest || response.length > largest)
-      throw fault('BACKGROUND_TOO_LARGE', [largest])
+    if (response.length > largest) throw fault('BACKGROUND_TOO_LARGE', [largest])
+    const input = await piecesOf(queued.input, largest)
     // The call runs after its answer: a file that it lacks is refused now.
-    await checkNamedFiles(host, storage.account, queued.body, request.path)
+    await checkNamedFiles(host, storage.account, queued.body, exchange.request.path)
     const { body, dropped } = withoutUnpriced(host, exchange, queued.body)
-    const sharesInput = body.input !== undefined && body.input === queued.input
-    const { input: _, ...others } = body
-    const call: BackgroundCall = {
-      account: storage.account,
-      id,
-      route: route.name,
-      request: exchange.id,
-      path: request.path,
-      headers: { ...forwardedHeadersOf(request), 'content-type': 'application/json' },
-      body: JSON.stringify({ store: false, ...(sharesInput ? others : body) }),
-      sharesInput,
-      slot,
-      slots: { ...slots.toJson(), [slot]: queued.slotValue },
-      targets,
-      queuedResponse,
-      failure,
-    }
-    const process = await this.#storeQueued(exchange, call, storage, response)
+    const call = await callOf(exchange, queued, body, input)
+    const process = await this.#membership.name()
+    exchange.onEnd(({ fault }) => {
+      if (fault?.code === 'RESPONSE_REAPED') this.#membership.reportExpelled(process)
+    })
+    const row = this.#rowOf(queued, response)
+    await storeQueued(exchange, call, row, { host, process })
     const key = nameOf(call.account, id)
     this.#delayed.add(key)
     Undo.of(exchange).add({
@@ -146,11 +90,8 @@ export class BackgroundCalls {
       onUndo: () => void this.#delayed.delete(key),
       onKept: () => {
         this.#delayed.delete(key)
-        this.#begin(host, withInput(call, storage.input), exchange.id)
+        this.#begin(host, call, exchange.id)
       },
-    })
-    exchange.onEnd(({ fault }) => {
-      if (fault?.code === 'RESPONSE_REAPED') this.#membership.reportExpelled(process)
     })
     const reply = exchange.answer(200, queuedResponse)
     dropped?.report(reply, this.#log, exchange.id)
@@ -172,8 +113,7 @@ export class BackgroundCalls {
     try {
       const process = await this.#membership.name()
       await writeWithRetry(this.#database, [...takeResponse(account, id, process)])
-      const [row] = await this.#database.read(CALL, [account, id])
-      return row && withInput(JSON.parse(String(row.call)), String(row.input))
+      return await readCall(this.#database, account, id)
     } catch (error) {
       if (isCode(error, 'RESPONSE_TAKEN')) return undefined
       this.#mayOwnOthers = true
@@ -188,28 +128,19 @@ export class BackgroundCalls {
     for (const { stop } of this.#running.values()) stop.abort()
     await Promise.all([...this.#running.values()].map(({ completion }) => completion))
   }
-  /** Returns the process that the response belongs to. */
-  async #storeQueued(
-    { writes }: Exchange,
-    { account, id, queuedResponse, ...call }: BackgroundCall,
-    { created, input, previous, conversation }: StorageRequest,
-    response: string,
-  ): Promise<string> {
-    const row = {
+  #rowOf({ id, storage }: QueuedAnswer, response: string): ResponseRow {
+    const { account, created, previous, conversation } = storage
+    const expires = created + this.#limits.lifetime
+    return {
       account,
       id,
       created,
-      expires: created + this.#limits.lifetime,
+      expires,
       previous,
       conversation,
       status: 'in_progress',
-      input,
       response,
     }
-    const storedCall = JSON.stringify({ account, id, queuedResponse, ...call })
-    const process = await this.#membership.name()
-    writes.add(beginResponse(row, process), saveCall(account, id, storedCall))
-    return process
   }
   /** `request`: the id of this attempt. */
   #begin(host: Host, call: BackgroundCall, request: string): void {
@@ -226,7 +157,8 @@ export class BackgroundCalls {
     request: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { route, path, headers, body, slots, targets } = call
+    const { route, path, headers, targets } = call
+    const slots = slotsOf(call)
     try {
       const refusal = await refusalOfOwner(host, slots)
       if (refusal) throw refusal
@@ -236,7 +168,7 @@ export class BackgroundCalls {
         signal,
         targets,
         slots,
-        request: { method: 'POST', path, headers, body: Buffer.from(body) },
+        request: { method: 'POST', path, headers, body: await bodyOf(call) },
         async handle(exchange, next) {
           await next()
           storeWithCharge(exchange)
@@ -312,19 +244,6 @@ export class BackgroundCalls {
   }
 }
 
-/** The stored call, with the input from the row of its response. */
-const withInput = (call: BackgroundCall, input: string): BackgroundCall => {
-  const { body, sharesInput, slot, slots } = call
-  return {
-    ...call,
-    body: sharesInput ? `${body.slice(0, -1)},"input":${input}}` : body,
-    slots: slot === undefined ? slots : { ...slots, [slot]: { ...fieldsAt(slots, slot), input } },
-  }
-}
-const fieldsAt = (slots: BackgroundCall['slots'], slot: string): Fields => {
-  const { [slot]: value } = slots as Readonly<Record<string, Json>>
-  return isFields(value) ? value : {}
-}
 const nameOf = (account: number, id: string): string => `${account} ${id}`
 
 /** The error as the client sees it. */

@@ -6,13 +6,15 @@ import { setBodyMember } from '../formats/request-edits.ts'
 import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import { ACCOUNT, bareId, EXPANDED_REQUEST, MODEL, nameChain } from '../slots.ts'
-import type { BackgroundCalls, QueuedAnswer } from './background-calls.ts'
+import type { BackgroundCalls } from './background-calls.ts'
+import type { QueuedAnswer } from './background-request.ts'
 import { expandRequest } from './expand.ts'
 import { fault } from './faults.ts'
 import { PlainRecorder, STORE_MEMBER, streamRecorder } from './recorder.ts'
 import {
   readStorageOptions,
   STORAGE,
+  type StorageFacts,
   type StorageLimits,
   type StorageOptions,
   type StorageRequest,
@@ -33,7 +35,7 @@ export class CreateStage implements Stage {
   }
   async handle(exchange: Exchange, next: Next): Promise<void> {
     const { request, slots } = exchange
-    const body = request.parsed ?? (await request.json())
+    const body = await request.json()
     if (!isFields(body)) return next()
     const options = readStorageOptions(body)
     const account = slots.get(ACCOUNT)?.id
@@ -43,8 +45,7 @@ export class CreateStage implements Stage {
       isExpanded,
       start: first,
     } = await expandRequest(this.#host, account, body, options)
-    const storage =
-      account !== undefined && options.store && storageRequest(account, resolvedBody, options)
+    const storage = account !== undefined && options.store && storageFacts(account, options)
     // A conversation is known by the time of its first response, whose id is not known yet.
     const start = first ?? (storage ? storage.created : undefined)
     if (options.conversation === undefined && start !== undefined) nameChain(slots, String(start))
@@ -53,11 +54,11 @@ export class CreateStage implements Stage {
       const queued = queuedResponse(exchange, storage, {
         body,
         targetBody: targetBody ?? body,
-        input: resolvedBody.input,
+        input: resolvedBody.input ?? [],
       })
       return this.#background.start(exchange, this.#host, queued)
     }
-    if (storage) slots.set(STORAGE, storage)
+    if (storage) slots.set(STORAGE, { ...storage, input: JSON.stringify(resolvedBody.input ?? []) })
     if (targetBody)
       slots.set(EXPANDED_REQUEST, {
         body: targetBody,
@@ -69,11 +70,12 @@ export class CreateStage implements Stage {
   }
   async forward(attempt: Attempt, next: Next): Promise<void> {
     const { exchange } = attempt
-    const { parsed: body } = exchange.request
+    const { outlined } = exchange.request
     // The gateway stores and deletes responses: the upstream must not store them, even if bytes
-    // pass through.
-    if (isFields(body) && body.store !== false)
-      setBodyMember(attempt.request, body, ['store', false])
+    // pass through. Their member `store` is in an outline, too, which is less work.
+    const body =
+      isFields(outlined) && outlined.store !== false ? exchange.request.parsed : undefined
+    if (isFields(body)) setBodyMember(attempt.request, body, ['store', false])
     await next()
     const { reply } = attempt
     const storage = exchange.slots.get(STORAGE)
@@ -120,16 +122,11 @@ export class CreateStage implements Stage {
 
 const queuedResponse = (
   exchange: Exchange,
-  storage: StorageRequest,
-  {
-    body,
-    targetBody,
-    input,
-  }: Record<'body' | 'targetBody', Fields> & { readonly input: Json | undefined },
+  storage: StorageFacts,
+  { body, targetBody, input }: Record<'body' | 'targetBody', Fields> & { readonly input: Json },
 ): QueuedAnswer => {
   const id = `resp_${bareId(exchange)}`
   const echo = echoOf(storage)
-  const { input: _, ...ownStorage } = storage
   const facts = { id, created: storage.created, model: exchange.slots.get(MODEL)?.asked ?? '' }
   return {
     id,
@@ -138,25 +135,23 @@ const queuedResponse = (
     body: targetBody,
     input,
     slot: STORAGE.name,
-    slotValue: { ...ownStorage, background: { id, echo } },
+    slotValue: { ...storage, background: { id, echo } },
     failure: 'error',
   }
 }
-const echoOf = ({ previous, conversation }: StorageRequest): Fields => ({
+const echoOf = ({ previous, conversation }: StorageFacts): Fields => ({
   background: true,
   store: true,
   previous_response_id: previous ?? null,
   ...(conversation !== undefined && { conversation: { id: conversation } }),
 })
 
-const storageRequest = (
+const storageFacts = (
   account: number,
-  body: Fields,
   { previous, conversation }: StorageOptions,
-): StorageRequest => ({
+): StorageFacts => ({
   account,
   created: Date.now(),
-  input: JSON.stringify(body.input ?? []),
   ...(previous !== undefined && { previous }),
   ...(conversation !== undefined && { conversation }),
 })

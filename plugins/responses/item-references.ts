@@ -11,7 +11,7 @@ import {
 import { TURN } from './conversation-statements.ts'
 import { fault } from './faults.ts'
 import { listItems } from './listing.ts'
-import { inputOf, MAX_BYTES, MAX_RESPONSES, responseOf } from './response-store.ts'
+import { MAX_BYTES, MAX_RESPONSES, readInput, responseOf } from './response-store.ts'
 import { FIND, FIND_ITEM } from './statements.ts'
 import { isId } from './storage-options.ts'
 
@@ -67,7 +67,7 @@ const findItem = async (
   const [, owner] = GENERATED_ID.exec(id) ?? []
   if (owner === undefined) return undefined
   const [response] = await database.read(FIND, [account, owner, now])
-  if (response) return byId(listItems(inputOf(response), owner))
+  if (response) return byId(listItems(await readInput(database, account, owner), owner))
   const [turn] = await database.read(TURN, [account, owner, now])
   return turn && byId(listItems(valuesIn(turn), owner))
 }

@@ -10,7 +10,13 @@ import {
   TURNS,
 } from './conversation-statements.ts'
 import { fault } from './faults.ts'
-import { deleteExpiredResponses, FIND, HISTORY } from './statements.ts'
+import {
+  deleteBegunResponses,
+  deleteExpiredResponses,
+  FIND,
+  FIND_INPUT,
+  HISTORY,
+} from './statements.ts'
 import { isId, type StorageOptions } from './storage-options.ts'
 
 type Store = Pick<Database, 'read' | 'write'>
@@ -56,7 +62,20 @@ export const STOPPED_ERROR = {
   message: 'The processes that ran this response ended before it was finished.',
 } as const
 const FAILED = { status: 'failed', error: STOPPED_ERROR } as const
-export const inputOf = (row: Row): readonly Fields[] => itemsOf(parseColumn(row.input))
+export const readInput = async (
+  database: Pick<Database, 'read'>,
+  account: number,
+  id: string,
+): Promise<readonly Fields[]> => itemsOf(await readInputJson(database, account, id))
+/** As it is stored; null: the response was deleted meanwhile. */
+export const readInputJson = async (
+  database: Pick<Database, 'read'>,
+  account: number,
+  id: string,
+): Promise<Json> => {
+  const [row] = await database.read(FIND_INPUT, [account, id])
+  return parseColumn(row?.input)
+}
 
 /** The history that a request continues. */
 export interface History {
@@ -125,9 +144,13 @@ const checkSize = (all: readonly StoredExchange[]): readonly StoredExchange[] =>
 const parseColumn = (text: Row[string] | undefined): Json =>
   JSON.parse(String(text ?? 'null')) as Json
 
-/** Deletes expired rows, page by page. */
+/** Deletes expired rows, and those whose create was never finished, page by page. */
 export const deleteExpired = async (database: Store, signal: AbortSignal): Promise<void> => {
   const now = Date.now()
-  for (const page of [[deleteExpiredResponses(now, PAGE)], deleteExpiredConversations(now, PAGE)])
-    await writePages(database, () => [...page], PAGE, signal)
+  const pages = [
+    [deleteBegunResponses(PAGE)],
+    [deleteExpiredResponses(now, PAGE)],
+    deleteExpiredConversations(now, PAGE),
+  ]
+  for (const page of pages) await writePages(database, () => [...page], PAGE, signal)
 }

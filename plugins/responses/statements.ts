@@ -6,7 +6,12 @@ import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 const sql = (name: string, text: string): Sql => ({ name: `responses: ${name}`, text })
 
 /** One row: a response of an account. */
-export interface StoredResponse {
+export interface StoredResponse extends ResponseRow {
+  /** JSON, as the client sent it. */
+  readonly input: string
+}
+/** A row without its input. */
+export interface ResponseRow {
   readonly account: number
   readonly id: string
   /** ms. */
@@ -15,13 +20,16 @@ export interface StoredResponse {
   readonly previous: string | undefined
   readonly conversation: string | undefined
   readonly status: string
-  /** JSON, as the client sent it. */
-  readonly input: string
   /** JSON, as the client received it. */
   readonly response: string
 }
 
-const COLUMNS = 'account, id, created, expires, previous, conversation, status, input, response'
+const STATE = 'account, id, created, expires, previous, conversation, status, response'
+const COLUMNS = `${STATE}, input`
+/** The input of a row `s`, or of its parts. */
+const INPUT = `CASE WHEN s.input <> '' THEN s.input ELSE (
+     SELECT string_agg(p.piece, '' ORDER BY p.part) FROM stored_response_parts p
+     WHERE p.account = s.account AND p.response = s.id AND p.name = 'input') END AS input`
 const SAVE = sql(
   'save',
   `INSERT INTO stored_responses (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -31,7 +39,28 @@ const SAVE = sql(
 )
 const BEGIN = sql(
   'begin',
-  `INSERT INTO stored_responses (${COLUMNS}, process) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  `INSERT INTO stored_responses (${COLUMNS}, process) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?)`,
+)
+const OPEN = sql(
+  'open',
+  `UPDATE stored_responses SET status = 'in_progress'
+   WHERE account = ? AND id = ? AND status = 'begun' AND process = ?`,
+)
+const ADD_PIECE = sql(
+  'add piece',
+  `INSERT INTO stored_response_parts (account, response, name, part, piece) VALUES (?, ?, ?, ?, ?)
+   ON CONFLICT (account, response, name, part) DO NOTHING`,
+)
+/** Pieces in their order (account, response, name, the first, the end). */
+export const PIECES = sql(
+  'pieces',
+  `SELECT piece FROM stored_response_parts
+   WHERE account = ? AND response = ? AND name = ? AND part >= ? AND part < ? ORDER BY part`,
+)
+const DELETE_BEGUN = sql(
+  'delete begun',
+  `DELETE FROM stored_responses WHERE (account, id) IN (SELECT account, id FROM stored_responses
+   WHERE status = 'begun' AND process IS NULL LIMIT ?) RETURNING id`,
 )
 const FINISH = sql(
   'finish',
@@ -89,7 +118,7 @@ export const WAITING_CALLS = sql(
 /** The call of an unfinished background response (account, its id). */
 export const CALL = sql(
   'call',
-  `SELECT c.call, s.input FROM stored_calls c
+  `SELECT c.call, s.response FROM stored_calls c
    JOIN stored_responses s ON s.account = c.account AND s.id = c.response
    WHERE c.account = ? AND c.response = ?`,
 )
@@ -106,11 +135,16 @@ const DELETE_EXPIRED = sql(
 /** 0 for a response in progress that no process can run again. */
 const CALLS = `(SELECT count(*) FROM stored_calls c
      WHERE c.account = s.account AND c.response = s.id) AS calls`
-/** A response of an account, by its id. */
+/** A response of an account without its input, by its id. */
 export const FIND = sql(
   'find',
-  `SELECT ${COLUMNS}, process, ${CALLS}
-   FROM stored_responses s WHERE account = ? AND id = ? AND expires > ?`,
+  `SELECT ${STATE}, process, ${CALLS} FROM stored_responses s
+   WHERE account = ? AND id = ? AND expires > ? AND status <> 'begun'`,
+)
+/** Its input (account, id). */
+export const FIND_INPUT = sql(
+  'find input',
+  `SELECT ${INPUT} FROM stored_responses s WHERE account = ? AND id = ?`,
 )
 /** The newest response of an account with an output item of this id. */
 export const FIND_ITEM = sql(
@@ -132,11 +166,11 @@ export const HISTORY = sql(
      SELECT c.depth + 1, ${COLUMNS.replace(/\w+/g, 's.$&')}, s.process
      FROM stored_responses s JOIN chain c ON s.id = c.previous
      WHERE s.account = ? AND s.expires > ? AND c.depth < ?)
-   SELECT depth, ${COLUMNS}, process, ${CALLS} FROM chain s
+   SELECT depth, ${STATE}, process, ${INPUT}, ${CALLS} FROM chain s
    ORDER BY depth DESC`,
 )
 
-const columns = (response: StoredResponse): Statement['values'] => [
+const columns = (response: ResponseRow): Statement['values'] => [
   response.account,
   response.id,
   response.created,
@@ -144,19 +178,40 @@ const columns = (response: StoredResponse): Statement['values'] => [
   response.previous ?? null,
   response.conversation ?? null,
   response.status,
-  response.input,
   response.response,
 ]
 /** Replaces a response with the same id. */
 export const saveResponse = (response: StoredResponse): Statement => ({
   sql: SAVE,
-  values: columns(response),
+  values: [...columns(response), response.input],
 })
-/** Rejects with RESPONSE_REAPED if the process has been reaped. */
-export const beginResponse = (response: StoredResponse, process: string): Statement => ({
+/** The row of a background response, without its parts. Rejects with RESPONSE_REAPED if the process
+ *  has been reaped. */
+export const beginResponse = (response: ResponseRow, process: string): Statement => ({
   sql: BEGIN,
   values: [...columns(response), process],
   violates: { stored_owner: 'RESPONSE_REAPED', 'FOREIGN KEY': 'RESPONSE_REAPED' },
+})
+/** Makes a response that is `begun` one in progress, once its parts are stored. Rejects with
+ *  RESPONSE_REAPED if the process has been reaped. */
+export const openResponse = (account: number, id: string, process: string): Statement => ({
+  sql: OPEN,
+  values: [account, id, process],
+  rows: 1,
+  otherwise: 'RESPONSE_REAPED',
+})
+/** The pieces of a part. */
+export const addPieces = (
+  account: number,
+  response: string,
+  name: 'input' | 'body',
+  pieces: readonly string[],
+): readonly Statement[] =>
+  pieces.map((piece, part) => ({ sql: ADD_PIECE, values: [account, response, name, part, piece] }))
+/** Deletes responses whose process ended before their parts were stored. Returns a row for each. */
+export const deleteBegunResponses = (limit: number): Statement => ({
+  sql: DELETE_BEGUN,
+  values: [limit],
 })
 /** Stores what runs a background response, so that another process can. */
 export const saveCall = (account: number, response: string, call: string): Statement => ({

@@ -54,16 +54,19 @@ export const readBackground = ({ background, store, stream }: Fields): boolean =
 }
 
 /** The values that store a response. JSON, since the background call receives them in a slot. */
-export interface StorageRequest {
+export interface StorageRequest extends StorageFacts {
+  /** JSON, as the client sent it; empty in the background outside a conversation, where it is
+   *  stored already. */
+  readonly input: string
+  /** Of a background response: its id, and the request members that its response repeats. */
+  readonly background?: { readonly id: string; readonly echo: Fields }
+}
+export interface StorageFacts {
   readonly account: number
   /** ms. */
   readonly created: number
-  /** JSON, as the client sent it. */
-  readonly input: string
   readonly previous?: string
   readonly conversation?: string
-  /** Of a background response: its id, and the request members that its response repeats. */
-  readonly background?: { readonly id: string; readonly echo: Fields }
 }
 export const STORAGE: Slot<StorageRequest> = { name: 'responses', keep: true }
 

@@ -56,8 +56,26 @@ const CALLS = `
     PRIMARY KEY (account, response),
     FOREIGN KEY (account, response) REFERENCES stored_responses (account, id) ON DELETE CASCADE)`
 
+/** The request of a background response: its `input`, and the `body` of its call, each as JSON in
+ *  pieces. Its row, which changes with its state, has an empty input. A row with the status `begun`
+ *  has no call yet: its pieces are being written. */
+const PARTS = `
+  CREATE TABLE stored_response_parts (
+    account BIGINT NOT NULL,
+    response TEXT NOT NULL,
+    name TEXT NOT NULL,
+    part BIGINT NOT NULL,
+    piece TEXT NOT NULL,
+    PRIMARY KEY (account, response, name, part),
+    FOREIGN KEY (account, response) REFERENCES stored_responses (account, id) ON DELETE CASCADE);
+  CREATE INDEX stored_begun ON stored_responses (account) WHERE status = 'begun';
+  INSERT INTO stored_response_parts (account, response, name, part, piece)
+    SELECT account, id, 'input', 0, input FROM stored_responses WHERE status = 'in_progress';
+  UPDATE stored_responses SET input = '' WHERE status = 'in_progress'`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: ITEMS },
   { number: 3, text: CALLS },
+  { number: 4, text: PARTS },
 ]

@@ -4,7 +4,7 @@ import { CONVERSATIONS } from './conversations.ts'
 import { fault } from './faults.ts'
 import { INTERACTIONS } from './interactions/interaction-views.ts'
 import { listItems, listOf } from './listing.ts'
-import { findResponse, inputOf, responseOf } from './response-store.ts'
+import { findResponse, readInput, responseOf } from './response-store.ts'
 import { cancelResponse, deleteResponse, forgetCall } from './statements.ts'
 import { deleteMessage } from './threads/thread-store.ts'
 import { idOf, ownerOf, type View } from './view.ts'
@@ -29,8 +29,9 @@ const cancel: View = async (exchange, { database }) => {
 }
 const input: View = async (exchange, { database }) => {
   const { id, params } = { id: idOf(exchange), params: exchange.request.query }
-  const row = await findResponse(database, ownerOf(exchange), id)
-  exchange.answer(200, listOf(listItems(inputOf(row), id), params))
+  const { account } = await findResponse(database, ownerOf(exchange), id)
+  const items = await readInput(database, Number(account), id)
+  exchange.answer(200, listOf(listItems(items, id), params))
 }
 
 /** Threads that contain the message cannot be continued after it. */

@@ -5,9 +5,9 @@ import { secondsOrderOf } from '../conversion/route-format.ts'
 import { servedByTask } from '../ledger/views/served-by.ts'
 import { linkCharge } from '../ledger/views/task-charges.ts'
 import { writeWhileAway } from '../ledger/write-with-retry.ts'
+import { pieceQueueOf } from '../pieces/piece-queue.ts'
 import { ACCOUNT, HOLD, MODEL } from '../slots.ts'
 import { Undo } from '../undo/undo.ts'
-import { PieceQueue } from './requests/piece-queue.ts'
 import { storeRequest } from './requests/stored-request.ts'
 import { createTask, OPEN, startTask, withdrawTask } from './statements.ts'
 import { type Callback, type Fields, makeTaskId, type Task } from './task.ts'
@@ -137,8 +137,7 @@ export const saveTask = async (
       })
     },
   })
-  const queue = host.share('task request pieces', '1', () => new PieceQueue())
-  const stored = await storeRequest(host.database, task, task.meters, queue)
+  const stored = await storeRequest(host.database, task, task.meters, pieceQueueOf(host))
   if (hold)
     writes.add(
       linkCharge(task.id, hold.request, settingsOf(task), servedByTask(task, host.upstreams)),

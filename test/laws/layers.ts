@@ -16,6 +16,7 @@ const LEVELS: Readonly<Record<string, number>> = {
   'action-log': 4,
   'file-store': 4,
   'first-run': 4,
+  pieces: 4,
   'identity-provider': 5,
   operator: 5,
   'declared-accounts': 6,

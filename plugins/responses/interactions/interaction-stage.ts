@@ -41,7 +41,7 @@ export class InteractionStage implements Stage {
   }
   async handle(exchange: Exchange, next: Next): Promise<void> {
     const { request, slots } = exchange
-    const body = request.parsed ?? (await request.json())
+    const body = await request.json()
     if (!isFields(body)) return next()
     const isAgent = namesAgent(body)
     if (isAgent) checkAgent(body, exchange, this.#host)
@@ -62,12 +62,11 @@ export class InteractionStage implements Stage {
         account,
         id: idOf(exchange),
         created,
-        input: JSON.stringify(own),
         ...(previous !== undefined && { previous }),
       }
     if (storage) nameChain(slots, String(before?.start ?? created))
     if (inBackground) {
-      const queued = queuedInteraction(exchange, storage, whole)
+      const queued = queuedInteraction(exchange, storage, { body: whole, steps: own })
       return this.#background.start(exchange, this.#host, queued)
     }
     if (before) {
@@ -79,7 +78,7 @@ export class InteractionStage implements Stage {
       slots.set(EXPANDED_REQUEST, { body: rest, size, longer: false })
     }
     if (!storage) return next()
-    slots.set(STORAGE, storage)
+    slots.set(STORAGE, { ...storage, input: JSON.stringify(own) })
     await next()
     storeWithCharge(exchange)
   }

@@ -3,7 +3,7 @@
 import type { Database, Json, Row, Statement } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
 import { fault } from '../faults.ts'
-import { MAX_BYTES, MAX_RESPONSES, responseOf } from '../response-store.ts'
+import { MAX_BYTES, MAX_RESPONSES, readInputJson, responseOf } from '../response-store.ts'
 import {
   cancelResponse,
   deleteResponse,
@@ -72,23 +72,25 @@ const outputOf = (row: Row): readonly Fields[] => {
 }
 
 /** The values that store an interaction. */
-export interface InteractionStorage {
+export interface InteractionStorage extends InteractionFacts {
+  /** JSON of its steps, without those of the conversation before; empty in the background, where
+   *  its row is stored already. */
+  readonly input: string
+  /** Its row exists already. */
+  readonly background?: true
+}
+export interface InteractionFacts {
   readonly account: number
   readonly id: string
   /** ms. */
   readonly created: number
-  /** JSON of its steps, without those of the conversation before. */
-  readonly input: string
   /** The id of the interaction before. */
   readonly previous?: string
-  /** Its row exists already. */
-  readonly background?: true
 }
 /** The row of an interaction that runs in the background. */
-export const backgroundRow = ({ account, created, input, previous }: InteractionStorage) => ({
+export const backgroundRow = ({ account, created, previous }: InteractionFacts) => ({
   account,
   created,
-  input,
   ...(previous !== undefined && { previous: rowId(previous) }),
 })
 /** Empty if it is above the size limit. */
@@ -121,7 +123,7 @@ export const interactionStatements = (
   }
   return [saveResponse(row)]
 }
-export const withdrawInteraction = ({ account, id }: InteractionStorage): Statement =>
+export const withdrawInteraction = ({ account, id }: InteractionFacts): Statement =>
   withdrawResponse(account, rowId(id))
 
 /** Throws INTERACTION_UNKNOWN. */
@@ -129,12 +131,17 @@ export const findInteraction = async (
   database: Store,
   account: number | undefined,
   id: string,
-): Promise<{ readonly interaction: Fields; readonly input: readonly Fields[] }> => {
+): Promise<Fields> => {
   const isKnown = account !== undefined && isId(id)
   const [row] = isKnown ? await database.read(FIND, [account, rowId(id), Date.now()]) : []
   if (!row) throw fault('INTERACTION_UNKNOWN', [id])
-  return { interaction: interactionOf(row), input: inputOf(row) }
+  return interactionOf(row)
 }
+export const readSteps = async (
+  database: Store,
+  account: number,
+  id: string,
+): Promise<readonly Fields[]> => stepsOf(await readInputJson(database, account, rowId(id)))
 /** Does nothing if it is finished. */
 export const cancelInteraction = (account: number, id: string): readonly Statement[] => [
   cancelResponse(account, rowId(id)),

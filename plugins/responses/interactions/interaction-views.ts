@@ -2,17 +2,21 @@
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { fault } from '../faults.ts'
 import { idOf, ownerOf, type View } from '../view.ts'
-import { cancelInteraction, deleteInteraction, findInteraction } from './interaction-store.ts'
+import {
+  cancelInteraction,
+  deleteInteraction,
+  findInteraction,
+  readSteps,
+} from './interaction-store.ts'
 
 const show: View = async (exchange, { database }) => {
   const { query } = exchange.request
   if (query.get('stream') === 'true') throw fault('INTERACTION_UNSTREAMABLE')
   const [owner, id] = [ownerOf(exchange), idOf(exchange)]
-  const { interaction, input } = await findInteraction(database, owner, id)
-  exchange.answer(
-    200,
-    query.get('include_input') === 'true' ? { ...interaction, input } : interaction,
-  )
+  const interaction = await findInteraction(database, owner, id)
+  const hasInput = query.get('include_input') === 'true'
+  const input = hasInput ? { input: await readSteps(database, Number(owner), id) } : {}
+  exchange.answer(200, { ...interaction, ...input })
 }
 const remove: View = async (exchange, { database }) => {
   const [owner, id] = [ownerOf(exchange), idOf(exchange)]
@@ -23,12 +27,11 @@ const remove: View = async (exchange, { database }) => {
 /** A cancelled interaction may be cancelled again. */
 const cancel: View = async (exchange, { database }) => {
   const [owner, id] = [ownerOf(exchange), idOf(exchange)]
-  const { interaction } = await findInteraction(database, owner, id)
+  const interaction = await findInteraction(database, owner, id)
   if (interaction.status !== 'in_progress' && interaction.status !== 'cancelled')
     throw fault('INTERACTION_UNCANCELLABLE', [id])
   await writeWithRetry(database, [...cancelInteraction(Number(owner), id)])
-  const current = await findInteraction(database, owner, id)
-  exchange.answer(200, current.interaction)
+  exchange.answer(200, await findInteraction(database, owner, id))
 }
 
 export const INTERACTIONS: Readonly<Record<string, View>> = {

@@ -3,21 +3,26 @@ import type { Exchange, Slot } from '../../../engine/plugin.ts'
 import type { Fields } from '../../formats/fields.ts'
 import { namesAgent } from '../../formats/hosted-tools.ts'
 import { MODEL } from '../../slots.ts'
-import type { QueuedAnswer } from '../background-calls.ts'
+import type { QueuedAnswer } from '../background-request.ts'
 import { fault } from '../faults.ts'
-import { backgroundRow, type InteractionStorage, rowId } from './interaction-store.ts'
+import {
+  backgroundRow,
+  type InteractionFacts,
+  type InteractionStorage,
+  rowId,
+} from './interaction-store.ts'
 
 export const STORAGE: Slot<InteractionStorage> = { name: 'interaction', keep: true }
 
-/** `body`: the request that its target gets. Throws BACKGROUND_NOBODY. */
+/** `body`: the request that its target gets. `steps`: those that are stored. Throws
+ *  BACKGROUND_NOBODY. */
 export const queuedInteraction = (
   { slots }: Exchange,
-  storage: InteractionStorage | false,
-  body: Fields,
+  storage: InteractionFacts | false,
+  { body, steps }: { readonly body: Fields; readonly steps: readonly Fields[] },
 ): QueuedAnswer => {
   if (!storage) throw fault('BACKGROUND_NOBODY')
   const { id, created, previous } = storage
-  const { input: _, ...ownStorage } = storage
   const time = new Date(created).toISOString()
   return {
     id: rowId(id),
@@ -32,8 +37,9 @@ export const queuedInteraction = (
       ...(previous !== undefined && { previous_interaction_id: previous }),
     },
     body,
+    input: steps,
     slot: STORAGE.name,
-    slotValue: { ...ownStorage, background: true },
+    slotValue: { ...storage, background: true },
     failure: 'errors',
   }
 }

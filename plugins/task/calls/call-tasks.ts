@@ -4,6 +4,7 @@ import { asFault } from '../../../engine/errors.ts'
 import type { Exchange, Fault, Host, Slot, Target } from '../../../engine/plugin.ts'
 import { thaw } from '../../billing/rule.ts'
 import { servedByOf } from '../../ledger/views/served-by.ts'
+import { bytesOf } from '../../pieces/json-pieces.ts'
 import { METERED, SERVED, USAGE, type Usage } from '../../slots.ts'
 import { type Mover, NOT_SENT } from '../moves.ts'
 import { readRequestText } from '../requests/stored-request.ts'
@@ -74,7 +75,7 @@ export class CallTasks implements TaskRoute {
           method: 'POST',
           path: task.path,
           headers: { ...headers, 'content-type': 'application/json' },
-          body: Buffer.concat(pieces.map(piece => Buffer.from(piece))),
+          body: await bytesOf(pieces),
         },
         slots: task.slots,
         targets,

@@ -1,10 +1,10 @@
 /** Stores the request of a task apart from its row, and reads it again for its submit. */
 import { largeTurn } from '../../../engine/kit.ts'
 import type { Database, Json, Statement } from '../../../engine/plugin.ts'
+import { bytesOf, jsonPieces } from '../../pieces/json-pieces.ts'
+import { PieceQueue } from '../../pieces/piece-queue.ts'
 import type { Meters } from '../../slots.ts'
 import type { Fields, State, Task } from '../task.ts'
-import { PieceQueue } from './piece-queue.ts'
-import { jsonPieces } from './pieces.ts'
 import { addPart, deleteParts, PARTS, type StoredRequest, WHOLE } from './statements.ts'
 import { shorten, WHOLE_LIMIT, withoutData } from './summary.ts'
 
@@ -72,12 +72,9 @@ export const forgetRequest = (
 
 /** The bytes of JSON, written over several turns of the event loop where they are many. */
 export const jsonBytes = async (json: Json): Promise<Buffer> => {
-  const pieces: Buffer[] = []
-  for (const piece of jsonPieces(json)) {
-    if (pieces.length > 0) await largeTurn()
-    pieces.push(Buffer.from(piece))
-  }
-  return pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+  const pieces: string[] = []
+  for (const piece of jsonPieces(json)) if (pieces.push(piece) > 1) await largeTurn()
+  return bytesOf(pieces)
 }
 /** The task with the texts of its request uncut, for an answer about this task alone. */
 export const withWholeTexts = async (

@@ -38,8 +38,10 @@ const member = (name: string) => (text: string) =>
   String((JSON.parse(text) as { readonly [name: string]: unknown })[name])
 const NO_ID = { idIn: () => '' }
 /** One that failed after its answer is free. */
-const RESPONSES =
-  "SELECT id, input AS name, CASE WHEN status = 'failed' THEN 1 ELSE 0 END AS free FROM stored_responses"
+const RESPONSES = `SELECT s.id, COALESCE(p.piece, s.input) AS name,
+     CASE WHEN s.status = 'failed' THEN 1 ELSE 0 END AS free
+   FROM stored_responses s LEFT JOIN stored_response_parts p
+     ON p.account = s.account AND p.response = s.id AND p.name = 'input'`
 const TASKS =
   "SELECT id, key AS name, CASE WHEN state = 'failed' THEN 1 ELSE 0 END AS free FROM tasks"
 const byKey = ({ key }: { readonly key: number }): string => String(key)

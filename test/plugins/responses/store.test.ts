@@ -20,13 +20,14 @@ import {
   deleteExpired,
   findConversation,
   findResponse,
-  inputOf,
   readHistory,
+  readInput,
   readTurnRows,
   readTurns,
   responseOf,
 } from '../../../plugins/responses/response-store.ts'
 import {
+  addPieces,
   beginResponse,
   cancelResponse,
   deleteResponse,
@@ -58,6 +59,10 @@ const storedResponse = (id: string, more: Partial<StoredResponse> = {}): StoredR
   }),
   ...more,
 })
+const begin = ({ input, ...row }: StoredResponse, process: string) => [
+  beginResponse(row, process),
+  ...addPieces(row.account, row.id, 'input', [input.slice(0, 3), input.slice(3)]),
+]
 const options = { store: true, background: false }
 const open = { status: 'in_progress' }
 
@@ -75,8 +80,8 @@ for (const { engine, database } of await startBoth(t, [
       saveResponse(storedResponse('a', { account: 2 })),
     ])
     await database.write([saveResponse(storedResponse('a', { input: '"again"' }))])
-    t.match(inputOf(await find('a')), [{ role: 'user', content: 'again' }])
-    t.match(inputOf(await find('a', 2)), [{ content: 'to a' }])
+    t.match(await readInput(database, 1, 'a'), [{ role: 'user', content: 'again' }])
+    t.match(await readInput(database, 2, 'a'), [{ content: 'to a' }])
     await database.write([deleteResponse(1, 'a', Date.now())])
     await t.rejects(find('a'), { code: 'RESPONSE_UNKNOWN' })
     t.ok(await find('a', 2))
@@ -114,7 +119,7 @@ for (const { engine, database } of await startBoth(t, [
   t.test(`background response on ${engine}: is finished once`, async t => {
     await database.write([registration('p1'), registration('p2')])
     for (const id of ['b1', 'b2', 'b3', 'b4'])
-      await database.write([beginResponse(storedResponse(id, open), id === 'b4' ? 'p2' : 'p1')])
+      await database.write(begin(storedResponse(id, open), id === 'b4' ? 'p2' : 'p1'))
     t.equal(responseOf(await find('b1')).status, 'in_progress')
     await t.rejects(readHistory(database, 1, { ...options, previous: 'b1' }), {
       code: 'PREVIOUS_UNFINISHED',
@@ -122,6 +127,10 @@ for (const { engine, database } of await startBoth(t, [
     await database.write([finishResponse(1, 'b1', 'completed', '{"id":"b1","output":[]}')])
     await database.write([finishResponse(1, 'b1', 'failed', '{}'), cancelResponse(1, 'b1')])
     t.match(responseOf(await find('b1')), { id: 'b1', status: 'completed' })
+    t.match(await readInput(database, 1, 'b1'), [{ role: 'user', content: 'to b1' }])
+    t.match((await readHistory(database, 1, { ...options, previous: 'b1' })).exchanges, [
+      { input: 'to b1', output: [] },
+    ])
     await database.write([cancelResponse(1, 'b2'), cancelResponse(2, 'b3')])
     await database.write([finishResponse(1, 'b2', 'completed', '{}')])
     t.match(responseOf(await find('b2')), { id: 'b2', status: 'cancelled' })
@@ -136,7 +145,7 @@ for (const { engine, database } of await startBoth(t, [
     t.equal(responseOf(await find('b4')).status, 'in_progress')
     await database.write([finishResponse(1, 'b3', 'completed', '{}')])
     t.equal(responseOf(await find('b3')).status, 'failed', 'a failed response stays failed')
-    await t.rejects(database.write([beginResponse(storedResponse('b5', open), 'p1')]), {
+    await t.rejects(database.write(begin(storedResponse('b5', open), 'p1')), {
       code: 'RESPONSE_REAPED',
     })
   })
@@ -145,7 +154,7 @@ for (const { engine, database } of await startBoth(t, [
     const names = { response: 's1', interaction: rowId('s1') }
     await database.write([registration('p3')])
     for (const id of Object.values(names)) {
-      await database.write([beginResponse(storedResponse(id, open), 'p3'), saveCall(1, id, '{}')])
+      await database.write([...begin(storedResponse(id, open), 'p3'), saveCall(1, id, '{}')])
     }
     const history = (previous: string) => readHistory(database, 1, { ...options, previous })
     const conversation = (id: string) => readConversation(database, 1, id)
@@ -166,7 +175,7 @@ for (const { engine, database } of await startBoth(t, [
     await database.write([cancelResponse(1, names.response), ...cancelInteraction(1, 's1')])
     const failed = { status: 'failed', error: { code: 'server_error' } }
     t.match(responseOf(await find(names.response)), failed)
-    const { interaction } = await findInteraction(database, 1, 's1')
+    const interaction = await findInteraction(database, 1, 's1')
     t.match(interaction, { status: 'failed', errors: [failed.error] })
     t.match((await history(names.response)).exchanges, [{ input: 'to s1', output: [] }])
     t.match((await conversation('s1')).steps, [{ type: 'user_input' }])
@@ -221,7 +230,7 @@ for (const { engine, database } of await startBoth(t, [
     const past = { created: 1, expires: 2 }
     await database.write([
       registration('p3'),
-      beginResponse(storedResponse('going', { ...open, ...past }), 'p3'),
+      ...begin(storedResponse('going', { ...open, ...past }), 'p3'),
     ])
     const conversation = { account: 1, id: 'gone', ...past }
     await database.write([

@@ -1,5 +1,6 @@
 /** JSON in pieces, so that no turn of the event loop writes a large request at once. Pure. */
-import type { Json } from '../../../engine/plugin.ts'
+import { largeTurn } from '../../engine/kit.ts'
+import type { Json } from '../../engine/plugin.ts'
 
 /** Characters of a piece, about. */
 const PIECE = 256 * 1024
@@ -53,4 +54,19 @@ function* textTokens(text: string): Generator<string, void> {
     at = end
   }
   yield '"'
+}
+
+/** The bytes of pieces; those of many are written over several turns of the event loop, of which
+ *  the last has nothing else. */
+export const bytesOf = async (pieces: readonly string[]): Promise<Buffer> => {
+  const [first = ''] = pieces
+  if (pieces.length <= 1) return Buffer.from(first)
+  // Joined at the end, they would be copied once more in one turn.
+  const bytes = Buffer.allocUnsafe(pieces.reduce((sum, each) => sum + Buffer.byteLength(each), 0))
+  let at = 0
+  for (const piece of pieces) {
+    at += bytes.write(piece, at)
+    await largeTurn()
+  }
+  return bytes
 }

@@ -1,7 +1,7 @@
 /** Writes the pieces of requests one after another in each process: many large creates at once
  *  would otherwise fill the commits that calls wait for. */
-import type { Database, Statement } from '../../../engine/plugin.ts'
-import { writeWithRetry } from '../../ledger/write-with-retry.ts'
+import type { Database, Host, Statement } from '../../engine/plugin.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
 
 export class PieceQueue {
   #last: Promise<unknown> = Promise.resolve()
@@ -13,3 +13,6 @@ export class PieceQueue {
     return write
   }
 }
+/** That of this process. */
+export const pieceQueueOf = (host: Pick<Host, 'share'>): PieceQueue =>
+  host.share('request pieces', '1', () => new PieceQueue())
