@@ -11,7 +11,7 @@ import {
 } from '../engine/config/shape.ts'
 import type { Exchange, Json, Plugin } from '../engine/plugin.ts'
 import { jsonSize } from './conversion/json-size.ts'
-import { fileValidator, readSchema, validateRequest } from './schema/compile.ts'
+import { fileValidator, readSchema, turnAfterParse, validateRequest } from './schema/compile.ts'
 import { refuseOtherTypes } from './schema/json-body.ts'
 import { dropNulls, dropUnknown } from './schema/known-fields.ts'
 import { EXPANDED_REQUEST } from './slots.ts'
@@ -66,6 +66,7 @@ export default {
         }
         const isParsed = request.outlined !== undefined
         const received = await request.json()
+        await turnAfterParse(request)
         const body = dropNulls(received)
         const complaint = validator.validate(body)
         if (complaint) throw complaint

@@ -5,12 +5,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv } from 'ajv/dist/ajv.js'
 import addFormats from 'ajv-formats'
 import { errors } from '../../engine/errors.ts'
+import { LARGE, largeTurn } from '../../engine/kit.ts'
 import type { Exchange, Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { missingBounds } from './bounds.ts'
 import { maxTotal } from './max-total.ts'
 import { notAbove } from './not-above.ts'
 import { IN_OUTLINE, outlineSchema, wholeKeyword } from './outlines.ts'
 import { matcherOf } from './patterns.ts'
+import { textLength } from './text-length.ts'
 import { validationFault } from './validation-fault.ts'
 
 const fault = errors({
@@ -25,12 +27,22 @@ export interface Validator {
   /** Whether a body with this outline is valid. False: its texts decide. */
   accepts(outline: Json): boolean
 }
+/** The body of a request is parsed by now, and a schema is compiled at its first body: both in one
+ *  turn of the event loop would take long where the body is large. */
+export const turnAfterParse = async ({
+  headers,
+}: Pick<Exchange['request'], 'headers'>): Promise<void> => {
+  if (Number(headers['content-length'] ?? 0) >= LARGE) await largeTurn()
+}
 /** Validates the body of a request; parses its texts only if they decide. */
 export const validateRequest = async (
   validator: Validator,
-  request: Pick<Exchange['request'], 'outline' | 'json'>,
-): Promise<Fault | undefined> =>
-  validator.accepts(await request.outline()) ? undefined : validator.validate(await request.json())
+  request: Pick<Exchange['request'], 'outline' | 'json' | 'headers'>,
+): Promise<Fault | undefined> => {
+  const outline = await request.outline()
+  await turnAfterParse(request)
+  return validator.accepts(outline) ? undefined : validator.validate(await request.json())
+}
 
 type SharedValues = Pick<HostBase, 'share' | 'memo'> & {
   readonly config: Pick<HostBase['config'], 'isTrial'>
@@ -146,6 +158,8 @@ const extend = <T extends Ajv>(compiler: T): T => {
   addFormats.default(compiler, { mode: 'fast' })
   // A message in the schema that replaces the default one.
   compiler.addKeyword({ keyword: 'errorMessage', schemaType: 'string' })
+  for (const { keyword } of textLength) compiler.removeKeyword(keyword)
+  for (const each of textLength) compiler.addKeyword(each)
   compiler.addKeyword(maxTotal)
   compiler.addKeyword(notAbove)
   compiler.addKeyword(wholeKeyword)

@@ -15,6 +15,7 @@ const validate = async (item: Json, body: Json): Promise<[isValid: boolean, isWh
   const { request } = fakeExchange({ body })
   let isWhole = false
   const fault = await validateRequest(validatorOf(schema, 'test', host), {
+    headers: request.headers,
     outline: () => request.outline(),
     json: () => {
       isWhole = true
