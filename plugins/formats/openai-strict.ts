@@ -41,9 +41,9 @@ const close = (schema: Json, walk: Walk): Json => {
   const { properties, required, type } = schema
   if (type !== 'object' && properties === undefined) return result
   const names = isFields(properties) ? Object.keys(properties) : []
-  const requiredNames = Array.isArray(required) ? required : []
+  const requiredNames = new Set(Array.isArray(required) ? required : [])
   result.additionalProperties ??= false
-  if (result.additionalProperties !== false || !names.every(name => requiredNames.includes(name)))
+  if (result.additionalProperties !== false || !names.every(name => requiredNames.has(name)))
     walk.isStrict = false
   // A schema without the member is refused even if there are no properties.
   return { ...result, properties: result.properties ?? {}, required: result.required ?? [] }

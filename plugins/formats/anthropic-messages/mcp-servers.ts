@@ -30,11 +30,19 @@ interface Server {
 }
 const serversIn = (body: Fields): readonly Server[] =>
   objectsIn(listIn(body, 'mcp_servers', '') ?? [], 'mcp_servers')
+/** The servers of a request by name; of several with one name, the first. */
+export type Servers = ReadonlyMap<unknown, Server>
+export const namedServersIn = (body: Fields): Servers =>
+  new Map(
+    serversIn(body)
+      .map(server => [server.fields.name, server] as const)
+      .reverse(),
+  )
 
 /** The toolset of a server. A toolset without its server concerns this provider only. */
-export const readToolset = (toolset: Fields, at: FieldPath, body: Fields): Tool => {
+export const readToolset = (toolset: Fields, at: FieldPath, servers: Servers): Tool => {
   const name = requiredText(toolset, 'mcp_server_name', at)
-  const server = serversIn(body).find(({ fields }) => fields.name === name)
+  const server = servers.get(name)
   const config = objectIn(toolset, 'default_config', at) ?? {}
   const configs = objectIn(toolset, 'configs', at) ?? {}
   const isOpen = flagIn(config, 'enabled', memberPath(at, 'default_config')) ?? true
@@ -64,11 +72,13 @@ const hintsIn = (toolset: Fields, config: Fields, at: FieldPath): readonly strin
 }
 /** Servers that no toolset names. */
 export const readServers = (body: Fields): readonly Tool[] => {
-  const toolsets = objectsIn(listIn(body, 'tools', '') ?? [], 'tools').filter(
-    ({ fields }) => fields.type === TOOLSET,
+  const named = new Set(
+    objectsIn(listIn(body, 'tools', '') ?? [], 'tools')
+      .filter(({ fields }) => fields.type === TOOLSET)
+      .map(({ fields }) => fields.mcp_server_name),
   )
   return serversIn(body)
-    .filter(server => !toolsets.some(({ fields }) => fields.mcp_server_name === server.fields.name))
+    .filter(server => !named.has(server.fields.name))
     .map((server): McpServer => {
       const at = memberPath(server.at, 'tool_configuration')
       const config = objectIn(server.fields, 'tool_configuration', server.at) ?? {}

@@ -17,7 +17,7 @@ import { objectSchema } from '../hub/root-schema.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { readCache, writeCache } from './cache.ts'
 import { clientToolOf } from './client-tools.ts'
-import { readServers, readToolset, TOOLSET, writeToolset } from './mcp-servers.ts'
+import { namedServersIn, readServers, readToolset, TOOLSET, writeToolset } from './mcp-servers.ts'
 import {
   type FieldPath,
   flagIn,
@@ -55,12 +55,16 @@ const SUPPORTED_FIELDS: ReadonlySet<string> = new Set([
   'max_uses',
 ])
 
-export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] => [
-  ...objectsIn(listIn(body, 'tools', '') ?? [], 'tools').map(({ fields, at }) =>
-    fields.type === TOOLSET ? readToolset(fields, at, body) : readTool(fields, at, dropped),
-  ),
-  ...readServers(body),
-]
+export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] => {
+  const tools = objectsIn(listIn(body, 'tools', '') ?? [], 'tools')
+  const servers = namedServersIn(body)
+  return [
+    ...tools.map(({ fields, at }) =>
+      fields.type === TOOLSET ? readToolset(fields, at, servers) : readTool(fields, at, dropped),
+    ),
+    ...readServers(body),
+  ]
+}
 
 const readTool = (tool: Fields, at: FieldPath, dropped: DroppedFields): Tool => {
   const type = textIn(tool, 'type', at) ?? 'custom'

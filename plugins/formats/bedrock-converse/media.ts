@@ -55,6 +55,8 @@ const FORMATS: Readonly<Record<Media['kind'], Readonly<Record<string, string>>>>
 /** Names of the documents of one request: the provider refuses equal ones. */
 export class DocumentNames {
   readonly #used = new Set<string>()
+  /** Name -> the last number behind it. */
+  readonly #numbers = new Map<string, number>()
   add(name: string): string {
     const text =
       name
@@ -62,7 +64,9 @@ export class DocumentNames {
         .replace(/\s+/g, ' ')
         .trim() || 'document'
     let unique = text
-    for (let number = 2; this.#used.has(unique); number++) unique = `${text} (${number})`
+    let number = this.#numbers.get(text) ?? 1
+    while (this.#used.has(unique)) unique = `${text} (${++number})`
+    this.#numbers.set(text, number)
     this.#used.add(unique)
     return unique
   }

@@ -1,26 +1,16 @@
 /** Decodes a client's contents and parts to turns. */
-import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, lookUp } from '../fields.ts'
 import { type RequestObject, valueFault } from '../google/request-object.ts'
 import { unwrapResponse } from '../google/results.ts'
 import { decodeCallId } from '../hub/call-id.ts'
 import type { DroppedFields } from '../hub/codec.ts'
-import type {
-  Call,
-  Content,
-  HostedCall,
-  Media,
-  OpaquePayload,
-  Result,
-  Text,
-  Thought,
-} from '../hub/content.ts'
+import type { Call, Content, Media, OpaquePayload, Result, Text, Thought } from '../hub/content.ts'
 import { decodePayload } from '../hub/opaque-payload.ts'
 import type { Turn } from '../hub/prompt.ts'
 import { contentOfCall } from './answer/call-signatures.ts'
 import { readFile, readInline } from './content.ts'
-import { codeOf, HOSTED_TOOLS } from './hosted-tools.ts'
+import { HostedCalls } from './decode-hosted-calls.ts'
 import { NAME } from './name.ts'
 import { OpenCalls } from './open-calls.ts'
 
@@ -52,7 +42,8 @@ export class TurnsReader {
     const role = lookUp(ROLES, (content.text('role') || 'user').toLowerCase())
     if (!role) throw valueFault(content.pathOf('role'), "expected 'user' or 'model'")
     const contents: Content[] = []
-    for (const part of content.objects('parts')) this.#readPart(part, contents)
+    const hosted = new HostedCalls(contents)
+    for (const part of content.objects('parts')) this.#readPart(part, contents, hosted)
     content.reportUnread(this.#dropped)
     this.#add({ role, content: contents })
   }
@@ -67,14 +58,15 @@ export class TurnsReader {
       if (role !== 'assistant' && each.type === 'result') turn.results.push(each)
       else turn.rest.add(each)
   }
-  #readPart(part: RequestObject, contents: Content[]): void {
+  #readPart(part: RequestObject, contents: Content[], hosted: HostedCalls): void {
     const signature = part.text('thoughtSignature')
     const payload = signature === undefined ? undefined : decodePayload(NAME, signature)
     const keys = KINDS.filter(each => part.has(each) && (each !== 'text' || part.text(each) !== ''))
     // Google's types allow one kind of data. The signature of a text with a call is the call's.
     const last = keys.at(-1) ?? (part.has('text') ? 'text' : undefined)
-    for (const key of keys.slice(0, -1)) this.#readKind(key, part, undefined, contents)
-    if (last !== undefined) this.#readKind(last, part, payload, contents)
+    const target = { contents, hosted }
+    for (const key of keys.slice(0, -1)) this.#readKind(key, part, undefined, target)
+    if (last !== undefined) this.#readKind(last, part, payload, target)
     else if (payload) contents.push({ type: 'thought', text: '', payload })
     else throw valueFault(part.path, `expected one of ${KINDS.join(', ')}`)
     part.reportUnread(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
@@ -83,7 +75,7 @@ export class TurnsReader {
     key: (typeof KINDS)[number],
     part: RequestObject,
     payload: OpaquePayload | undefined,
-    contents: Content[],
+    { contents, hosted }: { readonly contents: Content[]; readonly hosted: HostedCalls },
   ): void {
     if (key === 'text') return void contents.push(readText(part, payload))
     const object = part.object(key) as RequestObject
@@ -95,7 +87,7 @@ export class TurnsReader {
     else {
       // A text beside it has been read as one of its own.
       const { text: _, ...own } = part.fields
-      addHostedCall(contents, key, object, withoutForeign(own, payload))
+      hosted.add(key, object, withoutForeign(own, payload))
     }
   }
   #readCall(object: RequestObject, payload: OpaquePayload | undefined): Call {
@@ -213,10 +205,6 @@ class JoinedPieces {
   }
 }
 
-// ---------------------------------------------------------------- hosted calls
-
-type HostedCallPart = 'executableCode' | 'codeExecutionResult' | 'toolCall' | 'toolResponse'
-
 /** Removes another provider's payload, which must not reach Google even inside Google's own
  *  part. */
 const withoutForeign = (part: Fields, payload: OpaquePayload | undefined): Fields => {
@@ -224,41 +212,3 @@ const withoutForeign = (part: Fields, payload: OpaquePayload | undefined): Field
   const { thoughtSignature: _, thought_signature: __, ...rest } = part
   return rest
 }
-/** Joins a call part and its result part to one hosted call. */
-const addHostedCall = (
-  contents: Content[],
-  key: HostedCallPart,
-  data: RequestObject,
-  raw: Json,
-): void => {
-  const id = data.text('id')
-  const isResultPart = key === 'codeExecutionResult' || key === 'toolResponse'
-  const at = isResultPart ? contents.findLastIndex(each => isOpenHostedCall(each, id)) : -1
-  const openCall = contents[at]
-  if (openCall?.type === 'hostedCall' && openCall.raw) {
-    const items = [...openCall.raw.items, raw]
-    contents[at] = { ...openCall, output: outputOf(key, data), raw: { origin: NAME, items } }
-    return
-  }
-  const tool = key.startsWith('tool')
-    ? lookUp(HOSTED_TOOLS, data.text('toolType') ?? '')
-    : 'code_execution'
-  contents.push({
-    type: 'hostedCall',
-    tool: tool ?? 'other',
-    id: id ?? `work_${contents.length}`,
-    input: isResultPart
-      ? {}
-      : key === 'toolCall'
-        ? (data.value('args') ?? {})
-        : codeOf(data.fields),
-    ...(isResultPart && { output: outputOf(key, data) }),
-    raw: { origin: NAME, items: [raw] },
-  })
-}
-const isOpenHostedCall = (content: Content, id: string | undefined): content is HostedCall =>
-  content.type === 'hostedCall' &&
-  content.output === undefined &&
-  (id === undefined || content.id === id)
-const outputOf = (key: HostedCallPart, data: RequestObject): Json =>
-  key === 'toolResponse' ? (data.value('response') ?? {}) : data.fields

@@ -21,7 +21,7 @@ export const readContent = (object: RequestObject, dropped: DroppedFields): Text
   if (isMediaKind(type)) return readMedia(type, object, dropped)
   const text = object.text('text')
   if (text === undefined) throw valueFault(object.pathOf('text'), 'expected a string')
-  const citations = citationsIn({ annotations: object.list('annotations') }, text)
+  const citations = citationsIn({ annotations: object.list('annotations') }, offsetsOf(text))
   object.reportUnread(dropped, 'type')
   return { type: 'text', text, ...(citations.length > 0 && { citations }) }
 }
@@ -88,7 +88,8 @@ export const mediaIn = (content: Fields): Media | undefined => {
 export const writeContent = (content: Text | Media): Fields =>
   content.type === 'text' ? writeText(content) : writeMedia(content)
 const writeText = ({ text, citations = [] }: Text): Fields => {
-  const annotations = citations.flatMap(each => writeCitation(each, text))
+  const offsets = citations.length > 0 ? offsetsOf(text) : new Offsets()
+  const annotations = citations.flatMap(each => writeCitation(each, offsets))
   return { type: 'text', text, ...(annotations.length > 0 && { annotations }) }
 }
 const writeMedia = ({ kind, source }: Media): Fields => {
@@ -150,13 +151,12 @@ const offsetsOf = (text: string): Offsets => {
   offsets.add(text)
   return offsets
 }
-/** `text`: the cited text so far. Indices count its bytes. */
+/** `offsets`: of the cited text so far. Indices count its bytes. */
 export const writeCitation = (
   { url, title, file, start, end }: Citation,
-  text: string,
+  offsets: Offsets,
 ): readonly Fields[] => {
   if (url === undefined && file === undefined) return []
-  const offsets = offsetsOf(text)
   const place = {
     start_index: offsets.byteAt(start ?? 0),
     end_index: end === undefined ? offsets.bytes : offsets.byteAt(end),
@@ -167,10 +167,10 @@ export const writeCitation = (
       : omitUndefined({ type: 'url_citation', url, title, ...place }),
   ]
 }
-export const citationsIn = (content: Fields, text: string): readonly Citation[] => {
+/** `offsets`: of the cited text so far. */
+export const citationsIn = (content: Fields, offsets: Offsets): readonly Citation[] => {
   const annotations = lenientObjects(content, 'annotations')
   if (annotations.length === 0) return []
-  const offsets = offsetsOf(text)
   const unitAt = (value: Json | undefined): number | undefined =>
     typeof value === 'number' ? offsets.unitAt(value) : undefined
   return annotations.flatMap(annotation => {

@@ -1,6 +1,7 @@
 /** Decodes the input of a client to turns: a text, contents, or the steps of a conversation. */
 import { fault } from '../faults.ts'
 import { isFields, lookUp } from '../fields.ts'
+import { OpenHostedCalls } from '../google/open-hosted-calls.ts'
 import { GOOGLE } from '../google/origin.ts'
 import { type RequestObject, typeFault, valueFault } from '../google/request-object.ts'
 import { unwrapResponse } from '../google/results.ts'
@@ -43,6 +44,8 @@ class StepsReader {
   readonly #dropped: DroppedFields
   /** Names of functions by the ids of their calls. */
   readonly #names = new Map<string, string>()
+  /** Of the last turn. */
+  #hosted = new OpenHostedCalls()
 
   constructor(dropped: DroppedFields) {
     this.#dropped = dropped
@@ -82,7 +85,10 @@ class StepsReader {
   #add(role: Role, ...content: readonly Content[]): void {
     const last = this.#turns.at(-1)
     if (last?.role === role) last.content.push(...content)
-    else this.#turns.push({ role, content: [...content] })
+    else {
+      this.#turns.push({ role, content: [...content] })
+      this.#hosted = new OpenHostedCalls()
+    }
   }
   readonly #readers: Readonly<Record<string, (step: RequestObject) => void>> = {
     user_input: step => this.#readContents(step, 'user'),
@@ -157,17 +163,23 @@ class StepsReader {
     const started = startedCall(fields)
     const turn = this.#turns.at(-1)
     if (callId !== undefined) {
-      const at = turn?.content.findLastIndex(each => isOpen(each, callId)) ?? -1
-      const open = turn?.content[at] as HostedCall | undefined
-      if (turn && open) turn.content[at] = finishedCall(fields, open)
-      else this.#add('assistant', finishedCall(fields, undefined))
-    } else this.#add('assistant', started ?? unknownPart(step))
+      const at = this.#hosted.take(callId)
+      const open = at === undefined ? undefined : turn?.content[at]
+      const isFound = open?.type === 'hostedCall'
+      const call = finishedCall(fields, isFound ? open : undefined)
+      if (isFound && turn && at !== undefined) turn.content[at] = call
+      else this.#add('assistant', call)
+    } else if (started) this.#addStarted(started)
+    else this.#add('assistant', unknownPart(step))
     if (callId !== undefined || started) step.reportUnread(this.#dropped, ...RAW_MEMBERS)
+  }
+  #addStarted(call: HostedCall): void {
+    this.#add('assistant', call)
+    const position = (this.#turns.at(-1)?.content.length ?? 1) - 1
+    this.#hosted.add(call.id, position)
   }
 }
 const ROLES: Readonly<Record<string, Role>> = { user: 'user', model: 'assistant' }
-const isOpen = (content: Content, id: string): content is HostedCall =>
-  content.type === 'hostedCall' && content.output === undefined && content.id === id
 /** Refused for other providers, by its place. */
 const unknownPart = ({ fields, path }: RequestObject): HostedCall => ({
   type: 'hostedCall',

@@ -45,6 +45,8 @@ const userInput = (content: readonly Fields[]): Fields => ({ type: 'user_input',
 class StepsWriter {
   readonly steps: Fields[] = []
   cachedContent: string | undefined
+  /** The step of contents that was added last. */
+  #open: { readonly type: string; readonly content: Fields[] } | undefined
   readonly #dropped: DroppedFields
 
   constructor(dropped: DroppedFields) {
@@ -89,10 +91,10 @@ class StepsWriter {
   }
   /** Consecutive contents of one side are one step. */
   #append(type: string, part: Fields): void {
-    const last = this.steps.at(-1)
-    if (last?.type === type && Array.isArray(last.content))
-      this.steps[this.steps.length - 1] = { ...last, content: [...last.content, part] }
-    else this.steps.push({ type, content: [part] })
+    if (this.#open?.type === type && this.#open === this.steps.at(-1))
+      return void this.#open.content.push(part)
+    this.#open = { type, content: [part] }
+    this.steps.push(this.#open)
   }
   #mediaPart(media: Media): Fields | undefined {
     const { source } = media

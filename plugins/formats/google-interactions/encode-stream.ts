@@ -2,6 +2,7 @@
 import type { Meters } from '../../slots.ts'
 import { fault } from '../faults.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
+import { Offsets } from '../google/offsets.ts'
 import type { Part, Stop } from '../hub/answer.ts'
 import { BlockSequence } from '../hub/block-sequence.ts'
 import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
@@ -20,6 +21,7 @@ type PartOf<T extends Part['type']> = Extract<Part, { readonly type: T }>
 interface Block {
   readonly content: Content
   text: string
+  readonly offsets: Offsets
   payload: OpaquePayload | undefined
 }
 
@@ -77,7 +79,7 @@ class Encoder implements StreamEncoder {
 
   #open(content: Content): void {
     const payload = 'payload' in content ? content.payload : undefined
-    const block: Block = { content, text: '', payload }
+    const block: Block = { content, text: '', offsets: new Offsets(), payload }
     this.#block = block
     if (content.type === 'call') {
       for (const step of carriedBy(payload)) this.#whole(step)
@@ -88,7 +90,7 @@ class Encoder implements StreamEncoder {
       this.#start({ type: content.type === 'thought' ? 'thought' : 'model_output' })
       if (content.text !== '') this.#grow(block, content.text)
       for (const each of content.type === 'text' ? (content.citations ?? []) : [])
-        this.#annotate(block, writeCitation(each, block.text))
+        this.#annotate(block, writeCitation(each, block.offsets))
     }
   }
   #change(part: PartOf<'grow' | 'payload' | 'cite' | 'close'>): void {
@@ -96,7 +98,8 @@ class Encoder implements StreamEncoder {
     if (!block) return
     if (part.type === 'grow') this.#grow(block, part.text)
     else if (part.type === 'payload') block.payload = part.payload
-    else if (part.type === 'cite') this.#annotate(block, writeCitation(part.citation, block.text))
+    else if (part.type === 'cite')
+      this.#annotate(block, writeCitation(part.citation, block.offsets))
     else {
       this.#block = undefined
       this.#close(block, part.content ?? block.content)
@@ -105,6 +108,7 @@ class Encoder implements StreamEncoder {
   #grow(block: Block, text: string): void {
     block.text += text
     const { content } = block
+    if (content.type === 'text') block.offsets.add(text)
     if (content.type === 'call') {
       // Free text is written as one argument, when it is whole.
       if (!content.isFreeText) this.#delta({ type: 'arguments_delta', arguments: text })

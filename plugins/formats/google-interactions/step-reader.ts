@@ -1,6 +1,7 @@
 /** Reads the steps of an upstream's answer, whole or piece by piece, to blocks of the hub. */
 import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 import { beginPart } from '../google/begin-part.ts'
+import { Offsets } from '../google/offsets.ts'
 import { GOOGLE } from '../google/origin.ts'
 import type { Part } from '../hub/answer.ts'
 import { decodeCallId } from '../hub/call-id.ts'
@@ -17,7 +18,8 @@ interface OpenStep {
   step: Fields
   /** The index of its open block. */
   block: number | undefined
-  text: string
+  /** Of its text so far. */
+  text: Offsets
 }
 
 export class StepReader {
@@ -37,7 +39,7 @@ export class StepReader {
     emit(beginPart({ id, model, created, tier }))
   }
   start(index: number, step: Fields, emit: Emit): void {
-    const open: OpenStep = { step, block: undefined, text: '' }
+    const open: OpenStep = { step, block: undefined, text: new Offsets() }
     this.#steps.set(index, open)
     if (step.type === 'function_call') return this.#startCall(open, emit)
     for (const content of lenientObjects(step, 'content')) this.#addContent(open, content, emit)
@@ -62,7 +64,7 @@ export class StepReader {
     if (!open) return
     this.#steps.delete(index)
     const { step, text } = open
-    if (step.type === 'function_call' && text === '')
+    if (step.type === 'function_call' && text.units === 0)
       this.#grow(open, JSON.stringify(lenientObject(step, 'arguments')), emit)
     this.#close(open, emit)
     this.#readHosted(step, emit)
@@ -91,11 +93,11 @@ export class StepReader {
   #close(open: OpenStep, emit: Emit): void {
     if (open.block !== undefined) emit({ type: 'close', index: open.block })
     open.block = undefined
-    open.text = ''
+    open.text = new Offsets()
   }
   #grow(open: OpenStep, text: string, emit: Emit): void {
     if (text === '' || open.block === undefined) return
-    open.text += text
+    open.text.add(text)
     emit({ type: 'grow', index: open.block, text })
   }
   #startCall(open: OpenStep, emit: Emit): void {

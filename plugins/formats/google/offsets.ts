@@ -22,6 +22,13 @@ export class Offsets {
   }
   add(text: string): void {
     const bytes = Buffer.byteLength(text)
+    if (bytes === text.length) {
+      this.#bytes += bytes
+      this.#units += bytes
+    } else for (const piece of piecesOf(text)) this.#addWide(piece)
+  }
+  #addWide(text: string): void {
+    const bytes = Buffer.byteLength(text)
     if (bytes !== text.length)
       this.#wide.push({ byte: this.#bytes, unit: this.#units, bytes, text })
     this.#bytes += bytes
@@ -53,4 +60,19 @@ export class Offsets {
     }
     return this.#wide[low - 1]
   }
+}
+
+/** In UTF-16 units: a place in a piece is found by a walk of it. */
+const MAX_PIECE = 256
+/** The pieces of a text, none of which ends within a character. */
+const piecesOf = (text: string): readonly string[] => {
+  if (text.length <= MAX_PIECE) return [text]
+  const pieces: string[] = []
+  for (let start = 0; start < text.length; ) {
+    const end = start + MAX_PIECE
+    const isWithin = text.codePointAt(end - 1) !== text.charCodeAt(end - 1)
+    pieces.push(text.slice(start, isWithin ? end + 1 : end))
+    start = isWithin ? end + 1 : end
+  }
+  return pieces
 }

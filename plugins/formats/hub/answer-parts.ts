@@ -1,12 +1,12 @@
 /** Converts between a whole answer and the parts of a stream, in both directions. Pure. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Answer, Choice, Part, Stop } from './answer.ts'
-import type { Content, Text } from './content.ts'
+import type { Citation, Content, Text } from './content.ts'
 
 /** Collects the parts of a stream into a whole answer. */
 export class Collector {
   #answer: Omit<Answer, 'choices'> = {}
-  readonly #blocks = new Map<number, { readonly choice: number; content: Content }>()
+  readonly #blocks = new Map<number, Block>()
   readonly #stops = new Map<number, Stop>()
   #hasEnded = false
 
@@ -22,7 +22,7 @@ export class Collector {
     else if (part.type === 'stop') this.#stops.set(part.choice, part.stop)
     else if (part.type === 'end') this.#hasEnded = true
     else if (part.type === 'open')
-      this.#blocks.set(part.index, { choice: part.choice, content: part.content })
+      this.#blocks.set(part.index, { choice: part.choice, content: part.content, citations: [] })
     else this.#change(part)
   }
   #change(part: Extract<Part, { readonly type: 'grow' | 'payload' | 'cite' | 'close' }>): void {
@@ -31,29 +31,39 @@ export class Collector {
     if (part.type === 'grow') block.content = appendText(block.content, part.text)
     else if (part.type === 'payload')
       block.content = { ...block.content, payload: part.payload } as Content
-    else if (part.type === 'close') block.content = part.content ?? block.content
-    else if (block.content.type === 'text')
-      block.content = {
-        ...block.content,
-        citations: [...(block.content.citations ?? []), part.citation],
-      }
+    else if (part.type === 'cite') block.citations.push(part.citation)
+    else if (part.content) {
+      block.content = part.content
+      block.citations.length = 0
+    }
   }
   answer(): Answer {
     const choices: Choice[] = []
-    const numbers = new Set([
-      ...this.#stops.keys(),
-      ...[...this.#blocks.values()].map(block => block.choice),
-    ])
-    for (const number of [...numbers].sort((first, second) => first - second))
+    const contents = new Map<number, Content[]>()
+    for (const number of this.#stops.keys()) contents.set(number, [])
+    for (const block of this.#blocks.values()) {
+      const content = contents.get(block.choice)
+      if (content) content.push(contentOf(block))
+      else contents.set(block.choice, [contentOf(block)])
+    }
+    for (const [number, content] of [...contents].sort(([first], [second]) => first - second))
       choices.push({
-        content: [...this.#blocks.values()]
-          .filter(({ choice }) => choice === number)
-          .map(({ content }) => content),
+        content,
         stop: this.#stops.get(number) ?? { reason: 'end' },
       })
     return { ...this.#answer, choices }
   }
 }
+/** A block of the stream so far, with the citations of its text that came one by one. */
+interface Block {
+  readonly choice: number
+  content: Content
+  readonly citations: Citation[]
+}
+const contentOf = ({ content, citations: added }: Block): Content =>
+  content.type === 'text' && added.length > 0
+    ? { ...content, citations: [...(content.citations ?? []), ...added] }
+    : content
 const appendText = (content: Content, text: string): Content => {
   if (content.type === 'call') return { ...content, input: content.input + text }
   return 'text' in content ? { ...content, text: content.text + text } : content

@@ -16,13 +16,13 @@ const MAX_DEPTH = 16
 export const objectSchema = (schema: Json | undefined): Fields => {
   if (!isFields(schema)) return EMPTY
   if (schema.type === 'object' && !REFUSED.some(word => word in schema)) return schema
-  const { type: _, ...rest } = flatten(schema, schema, 0)
+  const { type: _, ...rest } = new Flattening(schema).flatten(schema)
   return { type: 'object', ...rest }
 }
 /** Whether values of a schema are objects, as far as its root says. */
 export const describesObject = (schema: Json): boolean => {
   if (!isFields(schema)) return false
-  const { type } = flatten(schema, schema, 0)
+  const { type } = new Flattening(schema).flatten(schema)
   const types = Array.isArray(type) ? type : [type]
   return type === undefined ? !isScalarChoice(schema) : types.includes('object')
 }
@@ -36,23 +36,38 @@ const isScalar = ({ type, properties, $ref }: Fields): boolean =>
 const objectsIn = (value: Json | undefined): readonly Fields[] =>
   Array.isArray(value) ? value.filter(isFields) : []
 
-/** Merges references and combinations of the root into it. */
-const flatten = (schema: Fields, root: Fields, depth: number): Fields => {
-  if (depth > MAX_DEPTH) return schema
-  const { $ref, allOf, anyOf, oneOf, ...own } = schema
-  const parts = [refTarget($ref, root), ...objectsIn(allOf)].filter(each => each !== undefined)
-  let result: Fields = own
-  for (const part of parts) result = merge(result, flatten(part, root, depth + 1), 'all')
-  for (const list of [anyOf, oneOf]) {
-    const options = objectsIn(list).map(each => flatten(each, root, depth + 1))
-    const objects = options.filter(({ type, properties }) => type === 'object' || properties)
-    const [first, ...others] = objects
-    if (!first) continue
-    const either = others.reduce((one, other) => merge(one, other, 'any'), first)
-    result = merge(result, either, 'all')
-    if (others.length > 0) result = describe(result, alternatives(objects))
+/** Merges references and combinations of the root into it. Each schema is merged once, however many
+ *  references lead to it; one that refers to itself demands nothing more. */
+class Flattening {
+  readonly #root: Fields
+  readonly #results = new Map<Fields, Fields>()
+
+  constructor(root: Fields) {
+    this.#root = root
   }
-  return moveConstraints(result)
+  flatten(schema: Fields, depth = 0): Fields {
+    if (depth > MAX_DEPTH) return schema
+    const earlier = this.#results.get(schema)
+    if (earlier) return earlier
+    this.#results.set(schema, {})
+    const result = this.#merged(schema, depth)
+    this.#results.set(schema, result)
+    return result
+  }
+  #merged(schema: Fields, depth: number): Fields {
+    const { $ref, allOf, anyOf, oneOf, ...own } = schema
+    const target = refTarget($ref, this.#root)
+    const parts = [...(target ? [target] : []), ...objectsIn(allOf)]
+    let result = merge([own, ...parts.map(each => this.flatten(each, depth + 1))], 'all')
+    for (const list of [anyOf, oneOf]) {
+      const options = objectsIn(list).map(each => this.flatten(each, depth + 1))
+      const objects = options.filter(({ type, properties }) => type === 'object' || properties)
+      if (objects.length === 0) continue
+      result = merge([result, merge(objects, 'any')], 'all')
+      if (objects.length > 1) result = describe(result, alternatives(objects))
+    }
+    return moveConstraints(result)
+  }
 }
 const refTarget = (reference: Json | undefined, root: Fields): Fields | undefined => {
   if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined
@@ -62,40 +77,55 @@ const refTarget = (reference: Json | undefined, root: Fields): Fields | undefine
   return isFields(target) ? target : undefined
 }
 
-/** `all`: what both demand is demanded. `any`: only what each of them demands. */
-const merge = (one: Fields, other: Fields, mode: 'all' | 'any'): Fields => {
-  const properties: { [name: string]: Json } = { ...propertiesOf(one) }
-  for (const [name, schema] of Object.entries(propertiesOf(other))) {
-    const earlier = Object.hasOwn(properties, name) ? properties[name] : undefined
-    properties[name] = earlier === undefined ? schema : both(earlier, schema, mode)
-  }
-  const required = requiredOf(one, other, mode)
-  const { additionalProperties: closed, required: _, ...others } = { ...other, ...one }
-  const isClosed = one.additionalProperties === false && other.additionalProperties === false
+/** `all`: what one of them demands is demanded. `any`: only what each of them demands. Of other
+ *  keywords the first wins. */
+const merge = (schemas: readonly Fields[], mode: 'all' | 'any'): Fields => {
+  const [only, more] = schemas
+  if (only && !more) return only
+  const properties = mergeProperties(schemas, mode)
+  const required = requiredOf(schemas, mode)
+  const merged: { [word: string]: Json } = Object.assign({}, ...[...schemas].reverse())
+  const { additionalProperties: closed, required: _, ...others } = merged
+  const isClosed = schemas.every(each => each.additionalProperties === false)
   return {
     ...others,
     ...(closed !== undefined && (closed !== false || isClosed) && { additionalProperties: closed }),
-    ...((one.properties || other.properties) && { properties }),
+    ...(schemas.some(each => each.properties) && { properties }),
     ...(required.length > 0 && { required }),
   }
 }
-const both = (one: Json, other: Json, mode: 'all' | 'any'): Json => {
-  if (JSON.stringify(one) === JSON.stringify(other)) return one
-  return mode === 'any' ? { anyOf: [one, other] } : { allOf: [one, other] }
+/** A property with several schemas gets all of them. */
+const mergeProperties = (schemas: readonly Fields[], mode: 'all' | 'any'): Fields => {
+  /** Name -> text of a schema -> the schema. */
+  const variants = new Map<string, Map<string, Json>>()
+  for (const { properties } of schemas)
+    for (const [name, schema] of Object.entries(isFields(properties) ? properties : {})) {
+      const earlier = variants.get(name)
+      if (earlier) earlier.set(JSON.stringify(schema), schema)
+      else variants.set(name, new Map([[JSON.stringify(schema), schema]]))
+    }
+  const word = mode === 'any' ? 'anyOf' : 'allOf'
+  return Object.fromEntries(
+    [...variants].map(([name, own]) => {
+      const [first = true, ...others] = own.values()
+      return [name, others.length > 0 ? { [word]: [first, ...others] } : first]
+    }),
+  )
 }
-const propertiesOf = ({ properties }: Fields): Fields => (isFields(properties) ? properties : {})
 const requiredIn = ({ required }: Fields): readonly Json[] =>
   Array.isArray(required) ? required : []
-const requiredOf = (one: Fields, other: Fields, mode: 'all' | 'any'): readonly Json[] => {
-  if (mode === 'all') return [...new Set([...requiredIn(one), ...requiredIn(other)])]
-  return requiredIn(one).filter(name => requiredIn(other).includes(name))
+const requiredOf = (schemas: readonly Fields[], mode: 'all' | 'any'): readonly Json[] => {
+  if (mode === 'all') return [...new Set(schemas.flatMap(requiredIn))]
+  const [first = [], ...others] = schemas.map(requiredIn)
+  const sets = others.map(each => new Set(each))
+  return first.filter(name => sets.every(each => each.has(name)))
 }
 
 const alternatives = (options: readonly Fields[]): string =>
   `One of: ${options
     .map(each =>
       JSON.stringify(
-        requiredIn(each).length > 0 ? requiredIn(each) : Object.keys(propertiesOf(each)),
+        requiredIn(each).length > 0 ? requiredIn(each) : Object.keys(each.properties ?? {}),
       ),
     )
     .join(', ')}.`

@@ -13,7 +13,10 @@ export class Grounding {
   readonly #chunks: Fields[] = []
   /** Key of a source -> its index. */
   readonly #sourceIndices = new Map<string, number>()
-  readonly #supports = new Map<string, { readonly segment: Fields; readonly sources: number[] }>()
+  readonly #supports = new Map<
+    string,
+    { readonly segment: Fields; readonly sources: Set<number> }
+  >()
   readonly #queries: string[] = []
   readonly #retrievals: string[] = []
   readonly #urls: Fields[] = []
@@ -41,7 +44,7 @@ export class Grounding {
     this.endBlock()
     const supports = [...this.#supports.values()].map(({ segment, sources }) => ({
       segment,
-      groundingChunkIndices: sources,
+      groundingChunkIndices: [...sources],
     }))
     const grounding = omitUndefined({
       webSearchQueries: omitEmpty(this.#queries),
@@ -76,13 +79,13 @@ export class Grounding {
     const number = this.#indexOfSource(citation, hasOffsets ? undefined : quote)
     const key = `${startIndex} ${endIndex}`
     const support = this.#supports.get(key)
-    if (support) return void (support.sources.includes(number) || support.sources.push(number))
+    if (support) return void support.sources.add(number)
     const segment = omitUndefined({
       startIndex: startIndex > 0 ? startIndex : undefined,
       endIndex,
       text: hasOffsets ? quote : undefined,
     })
-    this.#supports.set(key, { segment, sources: [number] })
+    this.#supports.set(key, { segment, sources: new Set([number]) })
   }
   #indexOfSource(citation: Citation, text: string | undefined): number {
     const { url, file, title, document } = citation

@@ -39,6 +39,8 @@ export class Output {
   readonly #blocks = new Map<number, Block>()
   /** Items that were announced and are not finished. */
   readonly #items = new Set<Item>()
+  /** Those of them that no open block writes to. */
+  readonly #idle = new Set<Item>()
   readonly #finishedItems: Fields[] = []
   #itemCount = 0
   #message: Item | undefined
@@ -123,14 +125,14 @@ export class Output {
       this.#message = this.#announce(
         writeMessage(phase, position, this.#emitterFor(position.index)),
       )
-    } else message.openBlocks++
+    } else this.#reopen(message)
     const item = this.#message as Item
     this.#blocks.set(index, { item, text: (item.writer as Message).part(kind) })
   }
   #close(index: number, { item, text }: Block, content: Content | undefined): void {
     if (content && !text) (item.writer as ItemWriter).setContent(content)
     text?.endBlock()
-    item.openBlocks--
+    this.#release(item)
     this.#blocks.delete(index)
   }
   #addPayload({ item, text }: Block, payload: OpaquePayload): void {
@@ -146,7 +148,7 @@ export class Output {
     const item = this.#announce(
       writeThought({ type: 'thought', text: '', payload }, position, emit),
     )
-    item.openBlocks = 0
+    this.#release(item)
     this.#message = undefined
     this.#finishIdle()
   }
@@ -160,12 +162,22 @@ export class Output {
     this.#emit('response.output_item.added', { output_index: item.index, item: initialItem })
     return item
   }
-  /** Finishes items that no open block writes to. */
+  #reopen(item: Item): void {
+    item.openBlocks++
+    this.#idle.delete(item)
+  }
+  #release(item: Item): void {
+    item.openBlocks--
+    if (item.openBlocks <= 0 && this.#items.has(item)) this.#idle.add(item)
+  }
+  /** Finishes items that no open block writes to, in the order in which they began. */
   #finishIdle(): void {
-    for (const item of this.#items) if (item.openBlocks <= 0) this.#finish(item, 'completed')
+    const idle = [...this.#idle].sort((first, second) => first.index - second.index)
+    for (const item of idle) this.#finish(item, 'completed')
   }
   #finish(item: Item, status: Status): void {
     this.#items.delete(item)
+    this.#idle.delete(item)
     const finalItem = item.writer.finish(status)
     this.#finishedItems[item.index] = finalItem
     this.#emit('response.output_item.done', { output_index: item.index, item: finalItem })
