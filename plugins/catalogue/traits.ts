@@ -69,7 +69,6 @@ export const TRAITS = object(
       false,
     ),
     json_schema: trait('false: it accepts only a subset of OpenAPI schemas.', true),
-    tool_media: trait('It accepts images in tool results.', false),
     media_resolution: trait('It accepts a resolution for each image.', false),
     strict_tools: trait('It supports strict function schemas.', false),
     text_objects: trait(

@@ -7,6 +7,7 @@ import {
   fitContent,
   fitMediaKinds,
   withoutEmptyMedia,
+  withoutResultMedia,
   withoutSystemMedia,
 } from '../formats/hub/fit/content.ts'
 import { fitSettings } from '../formats/hub/fit/settings.ts'
@@ -28,9 +29,13 @@ export const fitPrompt = (wholePrompt: Prompt, goal: Goal): FittedPrompt => {
   const { codec, facts: target, isSameFormat, dropped } = goal
   const { tools: support } = codec
   const nestedPrompt = fitContent(wholePrompt, support?.format)
-  const contentPrompt = codec.takesSystemMedia ? nestedPrompt : withoutSystemMedia(nestedPrompt)
+  const placedPrompt = codec.takesSystemMedia ? nestedPrompt : withoutSystemMedia(nestedPrompt)
+  const contentPrompt =
+    target.traits.tool_media === false ? withoutResultMedia(placedPrompt) : placedPrompt
   if (!support) return { prompt: contentPrompt, codec }
-  const prompt = isSameFormat ? contentPrompt : fitValues(contentPrompt, support.format, goal)
+  const prompt = isSameFormat
+    ? fitMediaKinds(contentPrompt, target.traits.media)
+    : fitValues(contentPrompt, support.format, goal)
   if (!isSameFormat)
     for (const tool of prompt.tools)
       if (tool.type === 'function')

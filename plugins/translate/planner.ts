@@ -16,6 +16,7 @@ import { createContext, namesAskedModel, type RouteOptions } from './route-conte
 import {
   factsOf,
   isTranslatable,
+  refusesMedia,
   type TranslatableFormat,
   type TranslationContext,
 } from './translation-context.ts'
@@ -96,6 +97,9 @@ export class TranslationPlanner {
         ) ?? this.#rewriter()
       )
     if (isFields(outlined) && this.#format.codec?.needsRewriting?.(outlined, traits))
+      return this.#rewriter()
+    const { upstream } = target
+    if (refusesMedia(this.#format.codec, outlined, { upstream, traits }, this.#context))
       return this.#rewriter()
     // Stored files become data; opaque payloads of another provider must not reach this one.
     if (exchange.slots.get(NAMED_FILES)) return this.#rewriter()

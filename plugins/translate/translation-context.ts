@@ -1,11 +1,12 @@
 /** The context that a route's translators share, and the formats that can be translated. */
-import type { Attempt, Log } from '../../engine/plugin.ts'
+import type { Attempt, Json, Log, Target } from '../../engine/plugin.ts'
 import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import type { MediaHost } from '../conversion/media-fetch.ts'
-import type { Fields } from '../formats/fields.ts'
+import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import type { AutoCache } from '../formats/hub/auto-cache.ts'
 import type { Codec, TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
+import { needsMediaFit } from '../formats/media/media-places.ts'
 import { MODEL } from '../slots.ts'
 import type { ImageLinks } from './image-links.ts'
 import type { ThoughtCache } from './thought-cache.ts'
@@ -53,4 +54,16 @@ export const factsOf = (
     ...(typeof traits.output === 'number' && { maxOutput: traits.output }),
     traits,
   }
+}
+
+/** Whether a request in the target's own format has media that its rules exclude. */
+export const refusesMedia = (
+  codec: Codec | undefined,
+  body: Json | undefined,
+  { upstream, traits }: Pick<TargetFacts, 'traits'> & Pick<Target, 'upstream'>,
+  { fetches }: Pick<TranslationContext, 'fetches'>,
+): boolean => {
+  const placesIn = codec?.mediaIn
+  if (!placesIn || !isFields(body)) return false
+  return needsMediaFit(() => placesIn(body), { fetched: fetches.get(upstream) ?? [], traits })
 }

@@ -8,7 +8,7 @@ import { hostedUsage } from './decode-hosted-tools.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf } from './errors.ts'
-import { NAME } from './members.ts'
+import { mediaIn, NAME } from './members.ts'
 import {
   cachedMembers,
   decodePrompt,
@@ -101,6 +101,7 @@ export const anthropicMessages: Format = {
     encodeAnswer,
     decodeStream,
     encodeStream,
+    mediaIn,
     decodeError,
     settings: SETTINGS,
     tools: toolSupport,

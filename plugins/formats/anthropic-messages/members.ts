@@ -2,7 +2,8 @@
  *  leniently from an upstream (an invalid member counts as missing). */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import { type Fields, isFields } from '../fields.ts'
+import { type Fields, isFields, lenientObjects } from '../fields.ts'
+import type { MediaPlace } from '../media/media-places.ts'
 
 /** The name of this format, the origin of its own payloads. */
 export const NAME = 'anthropic-messages'
@@ -85,3 +86,17 @@ export const textsIn = (
 /** A value outside the allowed ones. */
 export const rejectValue = (at: FieldPath, why: string): undefined =>
   reject('MEMBER_VALUE', at, why)
+
+/** Media of messages, also in results of tools. */
+export const mediaIn = (body: Fields): readonly MediaPlace[] =>
+  lenientObjects(body, 'messages').flatMap(message => {
+    const isOfUser = message.role === 'user'
+    return lenientObjects(message, 'content').flatMap(block => [
+      ...placeOf(block, isOfUser),
+      ...lenientObjects(block, 'content').flatMap(part => placeOf(part, false)),
+    ])
+  })
+const placeOf = ({ type, source }: Fields, isOfUser: boolean): readonly MediaPlace[] =>
+  type === 'image' || type === 'document'
+    ? [{ kind: type, isUrl: isFields(source) && source.type === 'url', isOfUser }]
+    : []

@@ -2,6 +2,7 @@
  *  errors. */
 import type { Bytes, Headers, Json } from '../../../engine/plugin.ts'
 import type { Fields } from '../fields.ts'
+import type { MediaPlace } from '../media/media-places.ts'
 import type { Upload } from '../media/upload.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import type { Answer, Part } from './answer.ts'
@@ -70,6 +71,8 @@ export interface Codec extends TargetCodec {
   needsTranslation?(body: Fields, traits: TargetFacts['traits']): boolean
   /** Whether a target of this format needs the request in another form of the same format. */
   needsRewriting?(body: Fields, traits: TargetFacts['traits']): boolean
+  /** The media of a request. Absent: its targets judge them themselves. */
+  mediaIn?(body: Fields): readonly MediaPlace[]
   /** Whether the client of this request expects generated images as URLs. Absent: in the form that
    *  the target sends. */
   expectsImageUrls?(body: Fields): boolean

@@ -49,6 +49,10 @@ export const RULES = {
     oneOf('A kind of media.', ['image', 'document', 'audio', 'video'], { examples: ['image'] }),
     { uniqueItems: true, examples: [['image']] },
   ),
+  tool_media: flag(
+    'true: it accepts media in tool results. false: it accepts them in messages of the user only; those of tool results follow there.',
+    { examples: [false] },
+  ),
   answer_members: flag(
     'false: a target of openai-chat refuses members of messages that only answers of OpenAI have: refusal, annotations, cache_control. The gateway leaves them out; a refusal becomes text.',
     { examples: [false] },

@@ -4,6 +4,7 @@ import { fault } from '../faults.ts'
 import {
   type Fields,
   fieldsIn,
+  lenientObjects,
   listIn,
   lookUp,
   omitUndefined,
@@ -15,6 +16,7 @@ import { type CacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Content, Media, Source, Text } from '../hub/content.ts'
 import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media/media.ts'
+import type { MediaPlace } from '../media/media-places.ts'
 import { checkOpenaiImage, unsupportedMedia } from '../media/openai-image.ts'
 
 /** `content` of a message: text or a list of parts. */
@@ -80,10 +82,28 @@ const kindOf = (mime: string, url: string): Media['kind'] => {
 }
 /** Whether a part is a video, which upstreams of this format do not accept as an image URL. */
 export const isVideoPart = (part: Fields): boolean => {
-  if (part.type !== 'image_url') return false
-  const { image_url: imageUrl } = part
+  const url = part.type === 'image_url' ? urlOf(part) : undefined
+  return url !== undefined && kindOf(parseDataUrl(url)?.mime ?? '', url) === 'video'
+}
+const urlOf = ({ image_url: imageUrl }: Fields): string | undefined => {
   const url = typeof imageUrl === 'string' ? imageUrl : (imageUrl as Fields | null)?.url
-  return typeof url === 'string' && kindOf(parseDataUrl(url)?.mime ?? '', url) === 'video'
+  return typeof url === 'string' ? url : undefined
+}
+
+/** Media of messages: images, videos as images, sound and documents. */
+export const mediaIn = ({ messages }: Fields): readonly MediaPlace[] =>
+  lenientObjects({ messages: messages ?? null }, 'messages').flatMap(message =>
+    lenientObjects(message, 'content').flatMap((part): readonly MediaPlace[] => {
+      const kind = isVideoPart(part) ? 'video' : lookUp(KINDS, String(part.type))
+      if (!kind) return []
+      const isUrl = part.type === 'image_url' && parseDataUrl(urlOf(part) ?? '') === undefined
+      return [{ kind, isUrl, isOfUser: message.role === 'user' }]
+    }),
+  )
+const KINDS: Readonly<Record<string, Media['kind']>> = {
+  image_url: 'image',
+  input_audio: 'audio',
+  file: 'document',
 }
 
 const readFile = (file: Fields, at: string): Media => {

@@ -13,6 +13,7 @@ import { hostedUsage } from './hosted-tools.ts'
 import {
   decodePrompt,
   encodePrompt,
+  mediaIn,
   needsRewriting,
   needsTranslation,
   repairHistory,
@@ -93,6 +94,7 @@ export const openaiChat: Format = {
     decodeError,
     needsTranslation,
     needsRewriting,
+    mediaIn,
     expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     losesSignatures: true,
     tools: toolSupport,

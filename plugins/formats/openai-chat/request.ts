@@ -22,6 +22,8 @@ import {
 import { fitChoice, takesChoice } from './tool-choices.ts'
 import { presetNameOf, readChoice, readTools, writeTools } from './tools.ts'
 
+export { mediaIn } from './content.ts'
+
 export { repairHistory } from './message-rules.ts'
 
 /** Fields that are read; any other field is reported as dropped. */

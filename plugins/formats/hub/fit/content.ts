@@ -6,7 +6,7 @@ import { fault } from '../../faults.ts'
 import { kindOfMime, textOfSource } from '../../media/media.ts'
 import { mediaName } from '../../media/media-names.ts'
 import type { DroppedFields } from '../codec.ts'
-import type { Content, Media, Text } from '../content.ts'
+import type { Content, Media, Result, Text } from '../content.ts'
 import type { Prompt, Turn } from '../prompt.ts'
 
 /** `format`: of the target; it gets its own documents unchanged. */
@@ -103,6 +103,32 @@ export const fitMediaKinds = (prompt: Prompt, kinds: Json | undefined): Prompt =
   const turns = prompt.turns.map(turn => ({ ...turn, content: turn.content.map(fit) }))
   return { ...prompt, turns }
 }
+
+/** Media of tool results follow as the user's, for targets that take them there only. */
+export const withoutResultMedia = (prompt: Prompt): Prompt => {
+  const isMixed = (content: Content): boolean => content.type === 'result' && hasMedia(content)
+  if (!prompt.turns.some(({ content }) => content.some(isMixed))) return prompt
+  const turns = prompt.turns.map((turn): Turn => {
+    if (!turn.content.some(isMixed)) return turn
+    const isResult = ({ type }: Content): boolean => type === 'result'
+    const media = turn.content.flatMap(each => (each.type === 'result' ? mediaOf(each) : []))
+    const results = turn.content.filter(isResult).map(withTexts)
+    const rest = turn.content.filter(each => !isResult(each))
+    return { ...turn, content: [...results, ...media, ...rest] }
+  })
+  return { ...prompt, turns }
+}
+const mediaOf = ({ content }: Result): readonly Media[] =>
+  content.filter(each => each.type === 'media')
+const withTexts = (content: Content): Content =>
+  content.type === 'result'
+    ? {
+        ...content,
+        content: content.content.map(each =>
+          each.type === 'media' ? { type: 'text', text: `[${each.kind} below]` } : each,
+        ),
+      }
+    : content
 
 /** Empty documents and media, which say nothing and which some providers refuse, are left out and
  *  reported, also in tool results. */
