@@ -237,7 +237,8 @@ export interface Durable<Reply, Route, Exchange> {
   /** This process among the processes of the installation. */
   readonly membership: Membership
   /** Background work, every `every` ms. One process of the installation does it at a time, by a
-   *  lease in the store; with `each` every process does it. */
+   *  lease in the store; with `each` every process does it. An aborted or failed run is repeated
+   *  sooner. */
   job(
     name: string,
     every: number,

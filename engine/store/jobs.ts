@@ -5,7 +5,8 @@ import { monotonic } from './clock.ts'
 import type { Lease, Leases } from './leases.ts'
 
 export interface Jobs {
-  /** Runs a job every `every` ms: in the process that holds the lease, or in `each`. */
+  /** Runs a job every `every` ms: in the process that holds the lease, or in `each`. A run that was
+   *  aborted is repeated as soon as one may begin, and one that failed after `retry` ms or more. */
   start(
     name: string,
     every: number,
@@ -21,15 +22,19 @@ interface StartedJob extends JobHandle {
 export interface JobsOptions {
   readonly leases: Leases
   readonly log: Log
+  /** ms until a run that failed is repeated, at most the interval of its job; doubled with each
+   *  further failure. */
+  readonly retry?: number
 }
+const RETRY = 10_000
 
 /** For processes without background jobs: CLI commands, the builder, tests. */
 export const noJobs: Jobs = { start: () => ({ wake() {}, stop() {} }), close: async () => {} }
 
-export const createJobs = ({ leases, log }: JobsOptions): Jobs => {
+export const createJobs = ({ leases, log, retry = RETRY }: JobsOptions): Jobs => {
   const jobs = new Map<string, Job>()
   const open = (name: string, each = false): Job => {
-    const job = new Job({ name, log, leases: each ? EVERYWHERE : leases })
+    const job = new Job({ name, log, retry, leases: each ? EVERYWHERE : leases })
     jobs.set(name, job)
     return job
   }
@@ -45,6 +50,7 @@ export const createJobs = ({ leases, log }: JobsOptions): Jobs => {
 interface JobParts {
   readonly name: string
   readonly log: Log
+  readonly retry: number
   readonly leases: Pick<Leases, 'open' | 'refresh'>
 }
 /** For jobs of every process: a lease that all of them hold. */
@@ -59,7 +65,6 @@ interface Runner {
 interface Run {
   readonly runner: Runner
   readonly stop: AbortController
-  readonly done: Promise<void>
 }
 
 /** One job: at most one run at a time in this process, and none without the lease. */
@@ -70,6 +75,8 @@ class Job {
   #loop: Promise<void> | undefined
   #run: Run | undefined
   #next = 0
+  /** Runs that failed since the last one that did not. */
+  #failures = 0
   /** Someone asked for a run since the last one began. */
   #isWoken = false
   #wake = (): void => {}
@@ -128,19 +135,28 @@ class Job {
     }
   }
   #startRun(runner: Runner): void {
-    const { name, log } = this.#parts
     this.#isWoken = false
     const stop = new AbortController()
-    const done = Promise.try(() => runner.run(stop.signal))
-      .catch(error => {
-        if (!stop.signal.aborted) log.error({ job: name, error }, 'a job failed')
-      })
-      .then(() => {
-        this.#run = undefined
-        this.#next = this.#isWoken ? 0 : monotonic() + runner.every
-        this.#wake()
-      })
-    this.#run = { runner, stop, done }
+    this.#run = { runner, stop }
+    void Promise.try(() => runner.run(stop.signal)).then(
+      () => {
+        this.#failures = 0
+        this.#endRun(runner.every, stop.signal)
+      },
+      error => this.#endRun(this.#retryDelay(runner, stop.signal, error), stop.signal),
+    )
+  }
+  #retryDelay({ every }: Runner, { aborted }: AbortSignal, error: unknown): number {
+    if (aborted) return 0
+    const { name, log, retry } = this.#parts
+    log.error({ job: name, error }, 'a job failed')
+    return Math.min(every, retry * 2 ** this.#failures++)
+  }
+  /** A run that was aborted has not done its work: the next one begins without an interval. */
+  #endRun(delay: number, { aborted }: AbortSignal): void {
+    this.#run = undefined
+    this.#next = this.#isWoken || aborted ? 0 : monotonic() + delay
+    this.#wake()
   }
   /** Waits until the next run is due, or the lease, a runner or the run changes. */
   #waitForChange(lease: Lease): Promise<void> {

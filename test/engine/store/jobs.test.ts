@@ -18,6 +18,8 @@ const quiet = () => {}
 const log: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
 /** Heartbeat interval, ms. */
 const SWIFT = 100
+/** Longer than a test waits for a run, ms. */
+const LONG_INTERVAL = 3_600_000
 
 /** A process with the job, and every message that it has sent. Messages are recorded from its
  *  start: two that arrive in one read are emitted before an `await` between them continues. */
@@ -122,11 +124,12 @@ const createOwnJobs = async (t: Test, lines: string[] = []) => {
   const jobs = createJobs({
     leases: new Leases({ database, membership }),
     log: { ...log, error: (_, text) => void lines.push(text ?? '') },
+    retry: 1,
   })
   return { store, database, membership, jobs }
 }
 
-t.test('jobs: a reload keeps the lease and the next run uses the new code', async t => {
+t.test('jobs: a reload during a run keeps the lease, and the new code runs at once', async t => {
   const { database, jobs } = await createOwnJobs(t)
   const order: string[] = []
   let running = 0
@@ -139,9 +142,9 @@ t.test('jobs: a reload keeps the lease and the next run uses the new code', asyn
   }
   const oldStart = Promise.withResolvers<void>()
   const newStart = Promise.withResolvers<void>()
-  const oldRun = jobs.start('sweep', 1, createRun('old', oldStart.resolve))
+  const oldRun = jobs.start('sweep', LONG_INTERVAL, createRun('old', oldStart.resolve))
   await oldStart.promise
-  const newRun = jobs.start('sweep', 1_000_000, createRun('new', newStart.resolve))
+  const newRun = jobs.start('sweep', LONG_INTERVAL, createRun('new', newStart.resolve))
   oldRun.stop()
   await newStart.promise
   newRun.stop()
@@ -151,19 +154,19 @@ t.test('jobs: a reload keeps the lease and the next run uses the new code', asyn
   t.same(leases, [], 'a released lease is free at once')
 })
 
-t.test('jobs: a failing run is logged and repeated', async t => {
+t.test('jobs: a failing run is logged, and repeated long before the interval ends', async t => {
   const lines: string[] = []
   const { jobs } = await createOwnJobs(t, lines)
   let runs = 0
   await new Promise<void>(resolve =>
-    jobs.start('sweep', 1, async () => {
+    jobs.start('sweep', LONG_INTERVAL, async () => {
       runs++
-      if (runs === 1) throw new Error('once')
+      if (runs <= 2) throw new Error('twice')
       resolve()
     }),
   )
   await jobs.close()
-  t.same(lines, ['a job failed'])
+  t.same(lines, ['a job failed', 'a job failed'])
 })
 
 t.test('jobs: without the store a run stops before another process can take the lease', async t => {
@@ -183,11 +186,11 @@ t.test('jobs: without the store a run stops before another process can take the 
   await jobs.close()
 })
 
-t.test('leases: an expelled process loses its leases and takes them again', async t => {
+t.test('leases: an expelled process takes them again, and repeats the run it lost', async t => {
   const { database, membership, jobs } = await createOwnJobs(t)
   const order: string[] = []
   let start = Promise.withResolvers<void>()
-  jobs.start('sweep', 1, async signal => {
+  jobs.start('sweep', LONG_INTERVAL, async signal => {
     order.push('begin')
     start.resolve()
     await once(signal, 'abort')
@@ -210,7 +213,7 @@ t.test('jobs: one of each process needs no lease and runs when it is woken', asy
   let reached = Promise.withResolvers<void>()
   const job = jobs.start(
     'poll',
-    1_000_000,
+    LONG_INTERVAL,
     async () => {
       runs.push(runs.length)
       reached.resolve()
