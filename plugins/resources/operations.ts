@@ -1,10 +1,11 @@
 /** The operations on objects that a provider keeps: where each request goes, and what the row of
  *  the object becomes after the response. */
-import type { Attempt, Headers } from '../../engine/plugin.ts'
+import type { Attempt, Headers, Slot, Statement } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
 import { NULLS } from '../formats/google-gemini/settings.ts'
 import { withoutNulls } from '../formats/json/null-members.ts'
 import { CACHE_STORAGE, MODEL, USAGE } from '../slots.ts'
+import { Undo } from '../undo/undo.ts'
 import { fault } from './faults.ts'
 import {
   createdLifetime,
@@ -43,12 +44,22 @@ const answerWith = (attempt: Attempt, body: Fields): void => {
   for (const name of BODY_HEADERS) delete headers[name]
   attempt.answer(attempt.reply.status, body, headers)
 }
+/** Statements that are written in one transaction with the charge of the response and its
+ *  Idempotency-Key: a crash before it leaves nothing, so that a repetition makes one row. */
+export const WITH_CHARGE: Slot<readonly Statement[]> = { name: 'rows of provider resources' }
+const writeWithCharge = ({ exchange: { slots } }: Attempt, statement: Statement): void =>
+  slots.set(WITH_CHARGE, [...(slots.get(WITH_CHARGE) ?? []), statement])
+/** Adds the row of a new object, which a client that is refused does not find. */
+const addRow = (attempt: Attempt, resource: Resource): void => {
+  writeWithCharge(attempt, putResource(resource))
+  Undo.of(attempt.exchange).add({ undo: [removeResource(resource)] })
+}
 /** The provider's answer says what became of the object. */
 const remember = async (attempt: Attempt, resource: Resource | undefined) => {
   if (!resource) return undefined
   const details = clientView(await bodyOf(attempt, resource.name), resource)
   const expires = expiryOf(details) ?? resource.expires
-  attempt.exchange.writes.add(updateResource({ ...resource, details, expires }))
+  writeWithCharge(attempt, updateResource({ ...resource, details, expires }))
   answerWith(attempt, details)
   return details
 }
@@ -98,10 +109,8 @@ const upload: Operation = {
     const details = isFields(body) ? lenientObject(body, 'file') : {}
     const name = lenientText(details, 'name')
     if (name === undefined) return // a part of a file
-    if (session) exchange.writes.add(removeResource(session))
-    exchange.writes.add(
-      putResource(rowOf(attempt, { kind: 'files', name, details, lifetime: FILE_LIFETIME })),
-    )
+    if (session) writeWithCharge(attempt, removeResource(session))
+    addRow(attempt, rowOf(attempt, { kind: 'files', name, details, lifetime: FILE_LIFETIME }))
   },
 }
 
@@ -140,8 +149,8 @@ const createCache: Operation = {
     const lifetime = createdLifetime(isFields(requested) ? requested : {}, now)
     const resource = rowOf(attempt, { kind: 'cachedContents', name, details: body, lifetime })
     const details = clientView(body, resource)
-    exchange.writes.add(putResource({ ...resource, details }))
     setStorage(attempt, tokensOf(details), lifetime)
+    addRow(attempt, { ...resource, details })
     answerWith(attempt, details)
   },
 }

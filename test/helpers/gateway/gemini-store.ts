@@ -38,7 +38,8 @@ export const startGeminiStore = async () => {
     const command = String(headers['x-goog-upload-command'] ?? '')
     if (id === null && headers['x-goog-upload-protocol'] !== 'resumable') {
       const state = body.includes('slow') ? 'PROCESSING' : 'ACTIVE'
-      return send(response, 200, { file: addFile(key, {}, body, state) })
+      const [, displayName] = /"displayName":"([^"]*)"/.exec(body) ?? []
+      return send(response, 200, { file: addFile(key, { displayName }, body, state) })
     }
     if (command === 'start') {
       const session = `u${++count}`
