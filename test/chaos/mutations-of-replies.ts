@@ -1,9 +1,10 @@
 /** Bugs on the way of a response to the client: bytes sent before the hold, the progress record or
- *  the charge, and wrong charges. */
+ *  the charge, wrong charges, and answers that no repetition gets. */
 import { edit, type Mutation } from './mutation.ts'
 
 const AT_ONCE = 'test/plugins/ledger/single-row-charge.test.ts'
 const BILLED = 'test/suites/billed.test.ts'
+const KEYED = 'test/chaos/creates/keyed-creates.test.ts'
 const RECEIPT = 'plugins/ledger/receipt-filter.ts'
 
 export const ofReplies: readonly Mutation[] = [
@@ -74,5 +75,34 @@ export const ofReplies: readonly Mutation[] = [
       edit(RECEIPT, 'this.#parts.push(chunk)', 'out.write(chunk)'),
     ],
     tests: [AT_ONCE],
+  },
+  {
+    bug: 'an answer is not stored under its Idempotency-Key',
+    edits: [
+      edit(
+        'plugins/idempotency/response-recorder.ts',
+        'if (!isFinal(reply.status) || hasFailed()) return freeKey(request)',
+        'if (reply.status > 0) return freeKey(request)',
+      ),
+    ],
+    tests: [KEYED],
+  },
+  {
+    bug: 'a change of an operator leaves its Idempotency-Key free',
+    edits: [
+      edit(
+        'plugins/idempotency/index.ts',
+        'return useUp(id, keyUse.mayShowSecret)',
+        'return freeKey(id)',
+      ),
+    ],
+    tests: [KEYED],
+  },
+  {
+    bug: 'a cached content is answered without its row',
+    edits: [
+      edit('plugins/resources/operations.ts', 'addRow(attempt, { ...resource, details })', ''),
+    ],
+    tests: [KEYED],
   },
 ]

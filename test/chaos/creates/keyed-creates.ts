@@ -1,13 +1,15 @@
-/** Requests of every kind with an Idempotency-Key, each repeated until it is answered, while the
- *  store is killed, restarted, locked and frozen: each has happened exactly once, and what was
- *  answered exists. `node test/chaos/creates/keyed-creates.ts --requests 3000 --store postgres`. */
+/** Requests of every kind with an Idempotency-Key, each repeated until it is answered and once
+ *  more, while the store is killed, restarted, locked and frozen: each has happened exactly once,
+ *  and what was answered exists.
+ *  `node test/chaos/creates/keyed-creates.ts --requests 3000 --store postgres`. */
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Row } from '../../../engine/plugin.ts'
+import type { OpenDatabase } from '../../../engine/store/database.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
-import { addKey } from '../../../plugins/credentials/statements.ts'
+import { addKey, addToken, createAccount } from '../../../plugins/credentials/statements.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -17,7 +19,10 @@ import { startPostgres } from '../../helpers/store/postgres.ts'
 import { sql } from '../../helpers/store/store.ts'
 import { workerOf, writerOf } from '../gateway-tree.ts'
 import { postgresAt, STORES, type StoreSetup } from '../stores.ts'
-import { createKinds, type Kind } from './kinds.ts'
+import { configurationOf } from './configuration.ts'
+import { fieldsIn, type Kind, type Preparation, type Subject } from './kind.ts'
+import { createKinds } from './kinds.ts'
+import { startProviders } from './provider.ts'
 
 export interface KeyedCreatesOptions {
   readonly store: 'sqlite' | 'postgres'
@@ -41,15 +46,17 @@ export interface KeyedCreatesOutcome {
 const owedFiles = (data: string): readonly string[] => globSync(join(data, 'owed', '*', '*'))
 const CREDIT = 10n ** 17n
 const ACCOUNT = 1
+/** Of an account that makes a single request. */
+const CREDIT_OF_ONE = 10n ** 12n
+/** After so many a request counts as never answered; a fault takes far fewer. */
+const MOST_ATTEMPTS = 500
 /** Requests that are answered between two faults, at least. */
 const PER_FAULT = 4
 
-interface Request {
+interface Request extends Subject {
   readonly kind: Kind
-  readonly name: string
-  /** The number of its own API key. */
-  readonly key: number
-  readonly secret: string
+  /** An API key of its own, or a system token. */
+  readonly credential: string
 }
 interface Answer {
   readonly request: Request
@@ -57,6 +64,10 @@ interface Answer {
   readonly broken: number
   readonly status: number
   readonly text: string
+}
+interface RepeatedAnswer extends Answer {
+  /** The answer to one more repetition. */
+  readonly last: Answer
 }
 
 /** Sends a request with its Idempotency-Key until it is answered. */
@@ -66,12 +77,13 @@ const sendUntilAnswered = async (
   counts: { retried: number; replayed: number },
 ): Promise<Answer> => {
   let broken = 0
-  for (;;) {
+  let refusal = 'nothing'
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     try {
-      const { path, init } = request.kind.make(request.name)
+      const { path, init } = request.kind.make(request.name, request.prepared)
       const headers = {
         ...init.headers,
-        authorization: `Bearer ${request.kind.token ?? request.secret}`,
+        authorization: `Bearer ${request.credential}`,
         'idempotency-key': request.name,
       }
       const signal = AbortSignal.timeout(20_000)
@@ -81,6 +93,7 @@ const sendUntilAnswered = async (
       if (status === 200 && request.kind.isBroken?.(text)) throw new Error('the stream broke')
       if (response.headers.get('idempotent-replayed') === 'true') counts.replayed++
       if (status < 500 && status !== 409) return { request, broken, status, text }
+      refusal = `${status} ${text}`
     } catch {
       // Its head may have been under way.
       if (request.kind.isStream) broken++
@@ -89,6 +102,7 @@ const sendUntilAnswered = async (
     counts.retried++
     await pause(60)
   }
+  return { request, broken, status: 0, text: `it was never answered: ${refusal}` }
 }
 
 type Harms = Readonly<Record<string, (chance: () => number) => Promise<void>>>
@@ -169,20 +183,29 @@ const CHARGES = `SELECT c.key, c.state, c.amount, (SELECT count(*) FROM credits 
 const OPEN_RESPONSES = "SELECT count(*) AS open FROM stored_responses WHERE status = 'in_progress'"
 
 const SUCCESSES: ReadonlySet<number> = new Set([200, 201, 202])
+const isRefusedReplay = ({ status, request: { kind } }: Answer): boolean =>
+  status === 410 && kind.replayIsRefused === true
+const idOf = (answer: Answer): string | undefined =>
+  isRefusedReplay(answer) ? undefined : answer.request.kind.idIn?.(answer.text)
 const violationsIn = function* (
-  { request: { kind }, broken, status, text }: Answer,
+  answer: RepeatedAnswer,
   rows: readonly Row[],
   charges: readonly Row[],
 ): Generator<string> {
-  const isRefusedReplay = status === 410 && kind.replayIsRefused === true
-  if (!SUCCESSES.has(status) && !isRefusedReplay) return yield `${status} ${text.slice(0, 200)}`
+  const { last, broken, text } = answer
+  const { kind } = answer.request
+  for (const each of [answer, last])
+    if (!SUCCESSES.has(each.status) && !isRefusedReplay(each))
+      return yield `${each.status} ${each.text.slice(0, 200)}`
   const isFree = !kind.isBilled || rows.some(({ free }) => free === 1)
   if (!isFree && (charges.length < 1 || charges.length > 1 + broken))
     yield `${charges.length} charges, ${text.slice(0, 80)}`
   if (kind.rows === undefined) return
   const ids = rows.map(({ id }) => String(id))
-  if (isRefusedReplay ? ids.length === 0 : !ids.includes(kind.idIn(text)))
-    yield `no row of ${isRefusedReplay ? 'it' : kind.idIn(text)}`
+  const id = idOf(answer)
+  const lastId = idOf(last) ?? id
+  if (id !== undefined && lastId !== id) yield `${id}, and then ${lastId}`
+  if (id === undefined ? ids.length === 0 : !ids.includes(id)) yield `no row of ${id ?? 'it'}`
   if (ids.length > 1) yield `${ids.length} rows: ${ids.join(' ')}`
 }
 
@@ -190,7 +213,7 @@ const violationsIn = function* (
 const violationsOf = async (
   store: Store,
   data: string,
-  answers: readonly Answer[],
+  answers: readonly RepeatedAnswer[],
 ): Promise<string[]> => {
   const database = await store.open(data)
   try {
@@ -198,11 +221,11 @@ const violationsOf = async (
     const violations: string[] = []
     const chargesByKey = Map.groupBy(await read(CHARGES), ({ key }) => Number(key))
     const tables = new Map<string, ReadonlyMap<string, readonly Row[]>>()
-    for (const { rows } of new Set(answers.map(({ request }) => request.kind)))
+    for (const { rows, nameIn = String } of new Set(answers.map(({ request }) => request.kind)))
       if (rows !== undefined && !tables.has(rows))
         tables.set(
           rows,
-          Map.groupBy(await read(rows), ({ name }) => String(name)),
+          Map.groupBy(await read(rows), ({ name }) => nameIn(String(name))),
         )
     for (const answer of answers) {
       const { kind, name, key } = answer.request
@@ -219,44 +242,82 @@ const violationsOf = async (
   }
 }
 
+/** Its credential, and the numbers of the API key and of the account that it belongs to. */
+const addCredential = async (database: OpenDatabase, kind: Kind, name: string) => {
+  const now = Date.now()
+  if (kind.hasOwnAccount) {
+    const rows = await database.write(createAccount({ name: `of ${name}`, role: 'customer' }, now))
+    const account = Number(rows.at(-1)?.[0]?.id)
+    await giveCredit(database, account, CREDIT_OF_ONE)
+    const secret = makeSecret('system-token')
+    await database.write(addToken({ account, name, secret }, now))
+    return { account, key: 0, credential: secret.text }
+  }
+  const secret = makeSecret('key')
+  const list = addKey({ account: ACCOUNT, name, secret }, now)
+  const [{ id } = { id: 0 }] = (await database.write(list)).at(-1) ?? []
+  return { account: ACCOUNT, key: Number(id), credential: kind.token ?? secret.text }
+}
 const makeRequests = async (
-  store: Store,
-  data: string,
+  database: OpenDatabase,
+  preparation: Preparation,
   kinds: readonly Kind[],
   count: number,
 ): Promise<readonly Request[]> => {
-  const database = await store.open(data)
-  await giveCredit(database, ACCOUNT, CREDIT)
   const requests: Request[] = []
   for (let at = 0; at < count; at++) {
     const kind = kinds[at % kinds.length] as Kind
-    const secret = makeSecret('key')
-    const list = addKey({ account: ACCOUNT, name: `r${at}`, secret }, Date.now())
-    const [{ id } = { id: 0 }] = (await database.write(list)).at(-1) ?? []
-    requests.push({ kind, name: `n${at}`, key: Number(id), secret: secret.text })
+    const name = `n${at}`
+    const subject = await addCredential(database, kind, name)
+    const prepared = (await kind.prepare?.(preparation, subject.credential)) ?? ''
+    requests.push({ kind, name, prepared, ...subject })
   }
-  await database.close()
   return requests
 }
+/** Requests of an operator, which the gateway answers as long as nothing fails. */
+const preparationOf = (url: string, key: string, token: string): Preparation => ({
+  token,
+  async send({ path, init }, credential = key) {
+    const headers = { ...init.headers, authorization: `Bearer ${credential}` }
+    const response = await fetch(url + path, { method: 'POST', ...init, headers })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`)
+    return fieldsIn(text)
+  },
+})
 
 export const runKeyedCreates = async (
   options: KeyedCreatesOptions,
 ): Promise<KeyedCreatesOutcome> => {
   const { seed, clients = 8, report = () => {} } = options
   const store = await (options.store === 'sqlite' ? openSqlite() : openPostgres())
-  const gateway = await startGateway({ env: { DATABASE_URL: store.url, WORKERS: '2' } })
+  const providers = await startProviders()
+  const env = {
+    DATABASE_URL: store.url,
+    WORKERS: '2',
+    GEMINI_BASE_URL: providers.gemini,
+    GEMINI_API_KEY: 'key',
+    SUNO_API_KEY: 'key',
+  }
+  const gateway = await startGateway({ env, ...configurationOf(providers.suno) })
   try {
     const adminKey = await gateway.key()
     const [, token] = /\b(st-\w{20,})/.exec(gateway.output()) ?? []
     if (token === undefined) throw new Error('the output of the gateway has no system token')
-    const kinds = await createKinds(gateway.url, adminKey, token)
-    const requests = await makeRequests(store, gateway.data, kinds, options.requests)
+    const database = await store.open(gateway.data)
+    await giveCredit(database, ACCOUNT, CREDIT)
+    const preparation = preparationOf(gateway.url, adminKey, token)
+    const kinds = await createKinds(preparation)
+    const requests = await makeRequests(database, preparation, kinds, options.requests)
+    await database.close()
+    report(`${requests.length} requests of ${kinds.length} kinds`)
     const counts = { retried: 0, replayed: 0 }
-    const answers: Answer[] = []
+    const answers: RepeatedAnswer[] = []
     let next = 0
     const client = async (): Promise<void> => {
       for (let request = requests[next++]; request; request = requests[next++]) {
-        answers.push(await sendUntilAnswered(gateway, request, counts))
+        const answer = await sendUntilAnswered(gateway, request, counts)
+        answers.push({ ...answer, last: await sendUntilAnswered(gateway, request, counts) })
         if (answers.length % 100 === 0) report(`${answers.length} answered`)
       }
     }
@@ -296,6 +357,7 @@ export const runKeyedCreates = async (
     }
   } finally {
     await gateway.stop()
+    providers.stop()
     await store.end()
   }
 }
