@@ -150,12 +150,16 @@ t.test('videos: one of another account is unknown to every endpoint', async t =>
   t.same((await other.list()).data, [])
 })
 
-t.test('videos: an unknown fate is in progress, and a deadline has a code', async t => {
+t.test('videos: a deadline has a code', async t => {
   const poll = { ...POLL, deadline: '200ms' }
   const { create, reach, here } = await startVideos(t, 'sqlite', { poll })
   here.script = always('processing')
   const { error } = await reach(await create(), 'failed')
   t.same(error, { code: 'timeout', message: 'The video was not finished in time.' })
+})
+
+t.test('videos: one of which the upstream’s answer was lost is in progress', async t => {
+  const { create, reach, here } = await startVideos(t)
   here.script = () => ({ cut: true })
   t.match(await reach(await create(), 'in_progress'), { error: null, completed_at: null })
 })
