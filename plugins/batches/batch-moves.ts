@@ -6,11 +6,13 @@
  *       └──▶ failed: the input file has problems */
 import { isCode } from '../../engine/kit.ts'
 import type { Host, Statement } from '../../engine/plugin.ts'
+import { makerOf } from '../credentials/members.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
 import { NO_QUOTA } from '../file-store/statements.ts'
 import { makeFileId } from '../file-store/stored-file.ts'
 import { writePages, writeWithRetry } from '../ledger/write-with-retry.ts'
+import { ACCOUNT, type Account } from '../slots.ts'
 import { type Batch, batchOf, type Counts, type Ending, lineOf, MESSAGES } from './batch.ts'
 import { BatchInput } from './input.ts'
 import { EXPIRED, errorOutcome } from './outcome.ts'
@@ -113,7 +115,7 @@ class BatchMover {
     const batch = this.#batch
     const input = new BatchInput(batch.endpoint)
     try {
-      const file = await this.#store.find(batch.inputFile, batch.account)
+      const file = await this.#store.find(batch.inputFile, { id: batch.account })
       await input.read(await this.#store.read(file, 0, file.bytes))
     } catch (error) {
       if (!isCode(error, 'FILE_UNKNOWN')) throw error
@@ -154,7 +156,7 @@ class BatchMover {
     await this.#write([moveBatch(this.#batch, { state: ending, ending }, Date.now())])
   }
   async #writeFile(id: string, kind: string, lines: AsyncIterable<string>): Promise<void> {
-    const { account, outputLifetime } = this.#batch
+    const { account, slots, outputLifetime } = this.#batch
     if (await this.#store.exists(id)) return
     const writer = await this.#store.begin(id)
     try {
@@ -162,6 +164,7 @@ class BatchMover {
       const created = Date.now()
       const file = {
         account,
+        maker: makerOf((slots[ACCOUNT.name] ?? {}) as Partial<Account>),
         purpose: PURPOSE,
         filename: `${this.#batch.id}_${kind}.jsonl`,
         type: 'application/jsonl',

@@ -219,7 +219,7 @@ class LineCall {
   async #readRequest(): Promise<{ readonly body: Buffer; readonly headers: LineHeaders }> {
     const store = fileStoreOf(this.#host)
     const { inputFile, account, endpoint } = this.#batch
-    const file = await store.find(inputFile, account)
+    const file = await store.find(inputFile, { id: account })
     const { start, size } = this.#line
     const chunks: Uint8Array[] = []
     for await (const chunk of await store.read(file, start, start + size)) chunks.push(chunk)

@@ -1,7 +1,7 @@
 /** The endpoints over batches of messages: create, show, list, cancel, results, delete. The
  *  requests become a stored file, which the batch reads as it reads those of customers. */
 import type { Bytes, Exchange, HostBase } from '../../engine/plugin.ts'
-import { ownWorkValues } from '../credentials/members.ts'
+import { makerOf, ownWorkValues } from '../credentials/members.ts'
 import { integerIn } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../formats/fields.ts'
@@ -69,8 +69,10 @@ const storeLines = async (
   try {
     for (const line of lines) await writer.write(Buffer.from(`${JSON.stringify(line)}\n`))
     const created = Date.now()
+    const account = exchange.slots.need(ACCOUNT)
     const file = await store.saveWith(exchange, writer, {
-      account: exchange.slots.need(ACCOUNT).id,
+      account: account.id,
+      maker: makerOf(account),
       purpose: 'batch',
       filename: 'message_batch.jsonl',
       type: 'application/jsonl',
@@ -143,7 +145,7 @@ async function* fileLines(
 ): AsyncGenerator<string> {
   if (id === undefined) return
   const store = fileStoreOf(host)
-  const file = await store.find(id, account)
+  const file = await store.find(id, { id: account })
   for await (const { text } of linesIn(await store.read(file, 0, file.bytes)))
     if (text !== '') yield text
 }
@@ -157,7 +159,7 @@ const remove: View = async (exchange, host) => {
   await writeWithRetry(host.database, [withdrawBatch(batch.id)])
   for (const file of [batch.inputFile, batch.outputFile, batch.errorFile])
     if (file !== undefined && (await store.exists(file)))
-      await store.remove(await store.find(file, batch.account))
+      await store.remove(await store.find(file, { id: batch.account }))
   exchange.answer(200, { id, type: 'message_batch_deleted' })
 }
 

@@ -39,7 +39,7 @@ const CANCEL_ATTEMPTS = 5
 
 const create: View = async (exchange, host) => {
   const { request, slots } = exchange
-  const account = slots.need(ACCOUNT).id
+  const account = slots.need(ACCOUNT)
   const body = (await request.json()) as Fields
   const endpoint = String(body.endpoint)
   const route = ENDPOINTS.includes(endpoint) ? host.match('POST', endpoint).route : undefined

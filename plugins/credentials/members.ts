@@ -185,6 +185,50 @@ export const ownWorkValues = ({ member }: Pick<Account, 'member'>): readonly [Va
   return [only, only]
 }
 
+/** Who asks for an object of the account. Without a member: the account itself. */
+export type Caller = Pick<Account, 'id' | 'member'>
+/** Who made an object of the account: a key, or the member of a session or a system token. Neither:
+ *  the account itself, or a release that did not store it. */
+export interface Maker {
+  readonly key?: number | undefined
+  readonly member?: number | undefined
+}
+export const makerOf = ({ key, member }: Pick<Account, 'key' | 'member'>): Maker =>
+  key ? { key: key.id } : { member: member?.id }
+export const makerIn = ({ key, member }: Row): Maker => ({
+  key: key == null ? undefined : Number(key),
+  member: member == null ? undefined : Number(member),
+})
+/** The values of the columns `key` and `member`. */
+export const makerValues = ({ key, member }: Maker): readonly [Value, Value] => [
+  key ?? null,
+  member ?? null,
+]
+/** A statement over objects of an account: of the whole team, or of those that a `member` sees. */
+export interface CallerSql {
+  readonly all: Sql
+  readonly own: Sql
+}
+/** `table`: the name of rows with `account`, `key` and `member`. `make` gets a condition on the
+ *  caller, whose parameters are those of `callerValues`. A `member` sees what he made, or the
+ *  account itself. An object of a key passes with it to another member. */
+export const overMade = (table: string, make: (condition: string) => Sql): CallerSql => {
+  const account = `${table}.account = ?`
+  const own = make(
+    `${account} AND coalesce(CASE WHEN ${table}.key IS NULL THEN ${table}.member
+       ELSE (SELECT k.member FROM api_keys k WHERE k.id = ${table}.key) END, 0)
+       IN (0, CAST(? AS BIGINT))`,
+  )
+  return { all: make(account), own: { ...own, name: `${own.name} of member` } }
+}
+/** The form of the statement for this caller. Only that of a `member` needs the tables of keys. */
+export const sqlFor = ({ member }: Caller, { all, own }: CallerSql): Sql =>
+  onlyMember(member) === undefined ? all : own
+export const callerValues = ({ id, member }: Caller): readonly Value[] => {
+  const only = onlyMember(member)
+  return only === undefined ? [id] : [id, only]
+}
+
 /** The member of a key, as an expression on the number of the key; 0: the account itself. */
 export const memberOfKey = (key: string): string =>
   `coalesce((SELECT member FROM api_keys WHERE id = ${key}), 0)`

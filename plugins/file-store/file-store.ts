@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { isCode } from '../../engine/kit.ts'
 import type { Bytes, Database, Exchange, HostBase } from '../../engine/plugin.ts'
 import { makeFolder } from '../../engine/store/make-folder.ts'
+import { type Caller, callerValues, sqlFor } from '../credentials/members.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { COMMIT_FAULTS } from '../slots.ts'
@@ -19,6 +20,7 @@ import {
   COUNT,
   EXPIRED,
   FIND,
+  FIND_ANY,
   FIND_NAMED,
   KNOWN,
   NO_QUOTA,
@@ -162,18 +164,19 @@ export class FileStore {
     if (Number(row?.files ?? 0) >= quota.files || Number(row?.bytes ?? 0) + bytes > quota.bytes)
       throw this.#quotaFault()
   }
-  /** Throws FILE_UNKNOWN, also for files of other accounts. `account` undefined: of any. */
-  async find(id: string, account: number | undefined): Promise<StoredFile> {
-    const [row] = isFileId(id) ? await this.#database.read(FIND, [id, Date.now()]) : []
-    const file = row && fileOf(row)
-    if (!file || (account !== undefined && file.account !== account))
-      throw fault('FILE_UNKNOWN', [id])
-    return file
+  /** Throws FILE_UNKNOWN, also for files that the caller may not see. `caller` undefined: of any
+   *  account. */
+  async find(id: string, caller: Caller | undefined): Promise<StoredFile> {
+    const text = caller ? sqlFor(caller, FIND) : FIND_ANY
+    const values = [id, Date.now(), ...(caller ? callerValues(caller) : [])]
+    const [row] = isFileId(id) ? await this.#database.read(text, values) : []
+    if (!row) throw fault('FILE_UNKNOWN', [id])
+    return fileOf(row)
   }
-  /** The files among these that the account has. */
-  async findNamed(ids: readonly string[], account: number): Promise<readonly StoredFile[]> {
-    const values = [account, Date.now(), JSON.stringify(ids)]
-    return (await this.#database.read(FIND_NAMED, values)).map(fileOf)
+  /** The files among these that the caller sees. */
+  async findNamed(ids: readonly string[], caller: Caller): Promise<readonly StoredFile[]> {
+    const values = [...callerValues(caller), Date.now(), JSON.stringify(ids)]
+    return (await this.#database.read(sqlFor(caller, FIND_NAMED), values)).map(fileOf)
   }
   /** The bytes from `start` to `end`, exclusive. */
   read({ id }: StoredFile, start: number, end: number): Promise<AsyncIterable<Bytes>> {

@@ -1,6 +1,7 @@
 /** Requests whose images may be ids of stored files: checked when they arrive, and with the data of
  *  the files when they are sent. */
 import type { HostBase } from '../../engine/plugin.ts'
+import type { Caller } from '../credentials/members.ts'
 import { type FileReference, findNamedFiles } from './named-files.ts'
 
 /** Nothing else that names an image begins so. */
@@ -13,31 +14,31 @@ export interface ImagePlaces<Body> {
   /** Bytes of all files of a request, encoded as base64. */
   readonly limit: number
 }
-/** A request of an account. */
+/** A request and its caller. */
 interface ImageRequest<Body> {
   readonly body: Body
-  readonly account: number
+  readonly caller: Caller
 }
 
 /** Throws like `findNamedFiles`. */
 export const checkImages = async <Body>(
   host: HostBase,
   places: ImagePlaces<Body>,
-  { body, account }: ImageRequest<Body>,
+  { body, caller }: ImageRequest<Body>,
 ): Promise<void> => {
   const references = referencesIn(body, places)
-  if (references.length > 0) await findNamedFiles(host, account, references, places.limit)
+  if (references.length > 0) await findNamedFiles(host, caller, references, places.limit)
 }
 
 /** The request with data URLs for the ids of files. Throws like `findNamedFiles`. */
 export const inlineImages = async <Body>(
   host: HostBase,
   places: ImagePlaces<Body>,
-  { body, account }: ImageRequest<Body>,
+  { body, caller }: ImageRequest<Body>,
 ): Promise<Body> => {
   const references = referencesIn(body, places)
   if (references.length === 0) return body
-  const { files } = await findNamedFiles(host, account, references, places.limit)
+  const { files } = await findNamedFiles(host, caller, references, places.limit)
   const urls = new Map<string, string>()
   for (const [id, { mime, base64 }] of files) urls.set(id, `data:${mime};base64,${await base64()}`)
   return places.map(body, image => urls.get(image) ?? image)

@@ -1,6 +1,7 @@
 /** Stored files that a request names: found for its account, checked for their places and their
  *  size, and read as base64. */
 import type { HostBase } from '../../engine/plugin.ts'
+import type { Caller } from '../credentials/members.ts'
 import type { NamedFile } from '../slots.ts'
 import { fault } from './faults.ts'
 import { type FileStore, fileStoreOf } from './file-store.ts'
@@ -21,15 +22,16 @@ interface NamedFiles {
   readonly bytes: number
 }
 
-/** Throws FILE_NOT_FOUND, also for files of other accounts; FILE_NO_IMAGE; FILES_TOO_LARGE.
- *  `limit`: bytes of all files as base64, if it is below that of `settings.files`. */
+/** Throws FILE_NOT_FOUND, also for files that the caller may not see; FILE_NO_IMAGE;
+ *  FILES_TOO_LARGE. `limit`: bytes of all files as base64, if it is below that of
+ *  `settings.files`. */
 export const findNamedFiles = async (
   host: HostBase,
-  account: number | undefined,
+  caller: Caller | undefined,
   references: readonly FileReference[],
   limit = Number.POSITIVE_INFINITY,
 ): Promise<NamedFiles> => {
-  const stored = await readFiles(host, account, references)
+  const stored = await readFiles(host, caller, references)
   const files = new Map<string, NamedFile>()
   let bytes = 0
   for (const { id, at, isImage } of references) {
@@ -47,14 +49,14 @@ export const findNamedFiles = async (
 }
 const readFiles = async (
   host: HostBase,
-  account: number | undefined,
+  caller: Caller | undefined,
   references: readonly FileReference[],
 ): Promise<ReadonlyMap<string, StoredFile>> => {
   // Without the plugin `files` there is no table.
   const hasTable = host.section<readonly string[]>('pipeline').includes('files')
-  if (account === undefined || !hasTable) return new Map()
+  if (!caller || !hasTable) return new Map()
   const ids = [...new Set(references.map(({ id }) => id))]
-  const files = await fileStoreOf(host).findNamed(ids, account)
+  const files = await fileStoreOf(host).findNamed(ids, caller)
   return new Map(files.map(file => [file.id, file]))
 }
 

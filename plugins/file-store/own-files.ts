@@ -36,7 +36,14 @@ export const writeOwnFile = async (
       await writer.write(chunk)
     }
     const { type, extension } = mediaTypeOf(start)
-    const row = { account: NO_ACCOUNT, purpose, filename: stem + extension, type, expires }
+    const row = {
+      account: NO_ACCOUNT,
+      maker: {},
+      purpose,
+      filename: stem + extension,
+      type,
+      expires,
+    }
     return { ...row, ...(await writer.commit()), created: Date.now() }
   } catch (error) {
     // Files that cannot be removed now are removed later.

@@ -1,11 +1,12 @@
 /** The stored files that a request names, wherever its format has media. */
-import type { Host } from '../../engine/plugin.ts'
+import type { Exchange, Host } from '../../engine/plugin.ts'
 import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import type { Media } from '../formats/hub/content.ts'
 import { mediaIn, referenceIn } from '../formats/hub/prompt-media.ts'
+import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
 import { fileIdIn, namesFile } from './file-ids.ts'
 import { type FileReference, findNamedFiles } from './named-files.ts'
@@ -39,15 +40,14 @@ const namedBy = (media: Media, base: string): readonly TextReference[] => {
   return [{ text, id, at, isImage: kind === 'image' }]
 }
 
-/** Refuses a request that names files which its account does not have, or may not use there: for
+/** Refuses a request that names files which its caller does not see, or may not use there: for
  *  calls that are answered before they run. */
 export const checkNamedFiles = async (
   host: Host,
-  account: number,
+  { slots, request }: Exchange,
   body: Fields,
-  path: string,
 ): Promise<void> => {
   const codec = routeFormat(host)?.codec
-  const references = codec ? referencesIn({ body, path, codec }, host.url('')) : []
-  if (references.length > 0) await findNamedFiles(host, account, references)
+  const references = codec ? referencesIn({ body, path: request.path, codec }, host.url('')) : []
+  if (references.length > 0) await findNamedFiles(host, slots.get(ACCOUNT), references)
 }

@@ -1,11 +1,12 @@
 /** Statements over stored files. A change of rows also changes what the account stores, if there is
  *  one. Pure. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
+import { type CallerSql, makerValues, overMade } from '../credentials/members.ts'
 import { NO_ACCOUNT, type StoredFile, UPLOAD_PART } from './stored-file.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `files: ${name}`, text })
 
-const COLUMNS = 'id, account, purpose, filename, type, bytes, sha256, created, expires'
+const COLUMNS = 'id, account, key, member, purpose, filename, type, bytes, sha256, created, expires'
 const OPEN_USAGE = sql(
   'open usage',
   'INSERT INTO file_usage (account, files, bytes) VALUES (?, 0, 0) ON CONFLICT (account) DO NOTHING',
@@ -19,7 +20,10 @@ const RETURN = sql(
   'return',
   'UPDATE file_usage SET files = files - 1, bytes = bytes - ? WHERE account = ?',
 )
-const ADD = sql('add', `INSERT INTO stored_files (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+const ADD = sql(
+  'add',
+  `INSERT INTO stored_files (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+)
 const REMOVE = sql('remove', 'DELETE FROM stored_files WHERE id = ? AND account = ?')
 
 /** Most that an account may store. */
@@ -45,6 +49,7 @@ export const addOwnFile = (file: StoredFile): Statement => ({
   values: [
     file.id,
     file.account,
+    ...makerValues(file.maker),
     file.purpose,
     file.filename,
     file.type,
@@ -80,20 +85,24 @@ export const withdrawFile = ({
   { sql: REMOVE, values: [id, account] },
 ]
 
-/** A file by its id, unless it has expired (id, now). */
-export const FIND = sql(
-  'find',
-  `SELECT ${COLUMNS} FROM stored_files WHERE id = ? AND (expires IS NULL OR expires > ?)`,
-)
-const named = (list: string): string =>
-  `SELECT ${COLUMNS} FROM stored_files
-   WHERE account = ? AND (expires IS NULL OR expires > ?) AND id IN (SELECT ${list})`
-/** Files of an account by their ids, unless they have expired (account, now, JSON list). */
-export const FIND_NAMED: Sql = {
-  name: 'files: find named',
-  text: named('value FROM json_each(?)'),
-  postgres: named('json_array_elements_text(CAST(? AS JSON))'),
-}
+const FIND_TEXT = `SELECT ${COLUMNS} FROM stored_files WHERE id = ? AND (expires IS NULL OR expires > ?)`
+/** A file of any account by its id, unless it has expired (id, now). */
+export const FIND_ANY = sql('find any', FIND_TEXT)
+/** Files of callers. */
+const ofCaller = (make: (condition: string) => Sql): CallerSql => overMade('stored_files', make)
+/** The same for a caller (id, now, caller). */
+export const FIND = ofCaller(caller => sql('find', `${FIND_TEXT} AND ${caller}`))
+/** Files by their ids, unless they have expired (caller, now, JSON list). */
+export const FIND_NAMED = ofCaller(caller => {
+  const named = (list: string): string =>
+    `SELECT ${COLUMNS} FROM stored_files
+     WHERE ${caller} AND (expires IS NULL OR expires > ?) AND id IN (SELECT ${list})`
+  return {
+    name: 'files: find named',
+    text: named('value FROM json_each(?)'),
+    postgres: named('json_array_elements_text(CAST(? AS JSON))'),
+  }
+})
 /** The stored bytes of an account (account). */
 export const USAGE_OF = sql('usage', 'SELECT files, bytes FROM file_usage WHERE account = ?')
 /** Files that have expired (now, row count). */
@@ -102,17 +111,17 @@ export const EXPIRED = sql(
   `SELECT ${COLUMNS} FROM stored_files WHERE expires <= ? ORDER BY expires LIMIT ?`,
 )
 
-const page = (order: 'ASC' | 'DESC'): string =>
+const page = (caller: string, order: 'ASC' | 'DESC'): string =>
   `SELECT ${COLUMNS} FROM stored_files
-   WHERE account = ? AND (? = '' OR purpose = ?) AND (expires IS NULL OR expires > ?)
+   WHERE ${caller} AND (? = '' OR purpose = ?) AND (expires IS NULL OR expires > ?)
      AND purpose <> '${UPLOAD_PART}'
      AND (created, id) ${order === 'ASC' ? '>' : '<'} (?, ?)
    ORDER BY created ${order}, id ${order} LIMIT ?`
-/** Files of an account behind a position (account, purpose or empty, the same, now, created, id,
+/** Files behind a position (caller, purpose or empty, the same, now, created, id,
  *  row count). */
 export const PAGES = {
-  asc: sql('oldest first', page('ASC')),
-  desc: sql('newest first', page('DESC')),
+  asc: ofCaller(caller => sql('oldest first', page(caller, 'ASC'))),
+  desc: ofCaller(caller => sql('newest first', page(caller, 'DESC'))),
 } as const
 
 /** For operators: the newest files of one account, or of all (twice 0) (account, the same, row

@@ -1,11 +1,13 @@
 /** A stored file of an account, as its row has it. Pure but for new ids. */
 import { randomBytes } from 'node:crypto'
 import type { Row } from '../../engine/plugin.ts'
+import { type Maker, makerIn } from '../credentials/members.ts'
 
 export interface StoredFile {
   /** `file-…`; also the name of its bytes. */
   readonly id: string
   readonly account: number
+  readonly maker: Maker
   readonly purpose: string
   readonly filename: string
   /** Media type, such as image/png. */
@@ -31,6 +33,7 @@ export const isFileId = (text: string): boolean => ID.test(text)
 export const fileOf = (row: Row): StoredFile => ({
   id: String(row.id),
   account: Number(row.account),
+  maker: makerIn(row),
   purpose: String(row.purpose),
   filename: String(row.filename),
   type: String(row.type),

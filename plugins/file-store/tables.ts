@@ -36,7 +36,15 @@ const UPLOADS = `
     expires BIGINT NOT NULL);
   CREATE INDEX uploads_created ON uploads (created)`
 
+/** Who made a file: a key, or the member of a session; null: the account, or an earlier release. */
+const MAKERS = `
+  ALTER TABLE stored_files ADD COLUMN key BIGINT;
+  ALTER TABLE stored_files ADD COLUMN member BIGINT;
+  ALTER TABLE uploads ADD COLUMN key BIGINT;
+  ALTER TABLE uploads ADD COLUMN member BIGINT`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: UPLOADS },
+  { number: 3, text: MAKERS },
 ]

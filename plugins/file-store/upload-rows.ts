@@ -2,10 +2,12 @@
  *  ids. */
 import { randomBytes } from 'node:crypto'
 import type { Row, Sql, Statement } from '../../engine/plugin.ts'
+import { type Maker, makerIn, makerValues, overMade } from '../credentials/members.ts'
 
 export interface UploadRow {
   readonly id: string
   readonly account: number
+  readonly maker: Maker
   readonly purpose: string
   readonly filename: string
   /** Of the whole file. */
@@ -24,6 +26,7 @@ export const makeUploadId = (): string => `upload_${randomBytes(16).toString('he
 export const uploadOf = (row: Row): UploadRow => ({
   id: String(row.id),
   account: Number(row.account),
+  maker: makerIn(row),
   purpose: String(row.purpose),
   filename: String(row.filename),
   bytes: Number(row.bytes),
@@ -34,18 +37,22 @@ export const uploadOf = (row: Row): UploadRow => ({
   expires: Number(row.expires),
 })
 
-/** An upload of an account (id, account). */
-export const FIND_UPLOAD = sql('find upload', 'SELECT * FROM uploads WHERE id = ? AND account = ?')
+/** An upload (id, caller). */
+export const FIND_UPLOAD = overMade('uploads', caller =>
+  sql('find upload', `SELECT * FROM uploads WHERE id = ? AND ${caller}`),
+)
 const ADD = sql(
   'add upload',
-  `INSERT INTO uploads (id, account, purpose, filename, bytes, lifetime, state, created, expires)
-   VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?)`,
+  `INSERT INTO uploads (id, account, key, member, purpose, filename, bytes, lifetime, state, created,
+     expires)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)`,
 )
 export const addUpload = (upload: UploadRow): Statement => ({
   sql: ADD,
   values: [
     upload.id,
     upload.account,
+    ...makerValues(upload.maker),
     upload.purpose,
     upload.filename,
     upload.bytes,

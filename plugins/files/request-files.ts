@@ -39,8 +39,7 @@ export class RequestFiles implements Stage {
     refuseInContainers(body, base)
     const references = referencesIn({ body, path: request.path, codec: this.#codec }, base)
     if (references.length === 0) return
-    const account = slots.get(ACCOUNT)?.id
-    const { files, bytes } = await findNamedFiles(this.#host, account, references)
+    const { files, bytes } = await findNamedFiles(this.#host, slots.get(ACCOUNT), references)
     const filesByText = references.map(
       ({ text, id }) => [text, files.get(id) as NamedFile] as const,
     )

@@ -29,6 +29,7 @@ export const addPart: View = async (exchange, host) => {
     const created = Date.now()
     const { id } = await store.saveWith(exchange, part.writer, {
       account: upload.account,
+      maker: upload.maker,
       purpose: UPLOAD_PART,
       filename: upload.id,
       type: 'application/octet-stream',

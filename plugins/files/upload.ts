@@ -2,6 +2,7 @@
  *  with the file, and a refused or broken upload leaves nothing. */
 import { basename, extname } from 'node:path'
 import type { Bytes, Exchange, Stage } from '../../engine/plugin.ts'
+import { makerOf } from '../credentials/members.ts'
 import { integerIn } from '../dialects/openai-query.ts'
 import type { FileStore, FileWriter } from '../file-store/file-store.ts'
 import { freeMemory } from '../file-store/free-memory.ts'
@@ -29,20 +30,20 @@ export class UploadStage implements Stage {
     this.#store = store
   }
   async handle(exchange: Exchange): Promise<void> {
-    const { request, slots } = exchange
-    const { id: account } = slots.need(ACCOUNT)
+    const { request } = exchange
+    const owner = ownerIn(exchange)
     const boundary = boundaryIn(request.headers['content-type'])
     const length = Number(request.headers['content-length'] ?? 0)
     const limit = largestIn(this.#store)
     if (length > limit + MAX_OVERHEAD) throw fault('FILE_TOO_LARGE', [limit])
-    await this.#store.checkQuota(account, Math.max(0, length - MAX_OVERHEAD))
+    await this.#store.checkQuota(owner.account, Math.max(0, length - MAX_OVERHEAD))
     const upload = new Upload(this.#store, boundary)
     try {
       for await (const chunk of request.stream()) {
         await upload.read(chunk)
         freeMemory(chunk)
       }
-      const file = await upload.save(exchange, account, Date.now())
+      const file = await upload.save(exchange, owner, Date.now())
       exchange.answer(200, fileView(file))
     } catch (error) {
       request.stop()
@@ -62,6 +63,11 @@ export const boundaryIn = (type: string | undefined): string => {
   const boundary = boundaryOf(type)
   if (boundary !== undefined) return boundary
   throw fault(/^\s*multipart\//i.test(type ?? '') ? 'FORM_UNREADABLE' : 'FORM_ONLY')
+}
+type FileOwner = Pick<StoredFile, 'account' | 'maker'>
+export const ownerIn = ({ slots }: Exchange): FileOwner => {
+  const account = slots.need(ACCOUNT)
+  return { account: account.id, maker: makerOf(account) }
 }
 const largestIn = ({ settings }: FileStore): number => Math.max(...Object.values(settings.sizes))
 
@@ -99,15 +105,19 @@ class Upload {
     this.#overhead += chunk.length - ((this.#file?.size ?? 0) - sizeBefore)
     if (this.#overhead > MAX_OVERHEAD) throw fault('FORM_UNREADABLE')
   }
-  async save(exchange: Exchange, account: number, now: number): Promise<StoredFile> {
+  async save(exchange: Exchange, owner: FileOwner, now: number): Promise<StoredFile> {
     if (this.#reader.state !== 'complete') throw fault('FORM_UNREADABLE')
     const file = this.#file
     if (!file) throw fault('FIELD_MISSING', ['file'], { param: 'file' })
     if (!this.#purpose) throw fault('FIELD_MISSING', ['purpose'], { param: 'purpose' })
     const expires = this.#expires(now, this.#purpose)
     const { filename, extension, writer } = file
-    const row = { account, purpose: this.#purpose, filename, created: now, expires }
-    return this.#store.saveWith(exchange, writer, { ...row, type: typeOf(extension) })
+    const row = { purpose: this.#purpose, filename, created: now, expires }
+    return this.#store.saveWith(exchange, writer, {
+      ...row,
+      ...owner,
+      type: typeOf(extension),
+    })
   }
   async abort(): Promise<void> {
     await this.#file?.writer.abort()

@@ -15,12 +15,12 @@ import {
 } from '../file-store/upload-rows.ts'
 import type { Fields } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
-import { ACCOUNT, COMMIT_FAULTS } from '../slots.ts'
+import { COMMIT_FAULTS } from '../slots.ts'
 import { Undo } from '../undo/undo.ts'
 import { contentCheckOf } from './content-check.ts'
 import { fault } from './faults.ts'
 import { checkExtension, purposeOf, typeOf } from './purposes.ts'
-import { nameOf } from './upload.ts'
+import { nameOf, ownerIn } from './upload.ts'
 import { findOpenUpload, PART, uploadView } from './upload-object.ts'
 import { addPart } from './upload-parts.ts'
 import type { View } from './views.ts'
@@ -37,13 +37,13 @@ const create: View = async (exchange, host) => {
   const bytes = Number(body.bytes)
   const limit = store.settings.sizes[purpose]
   if (bytes > limit) throw fault('FILE_TOO_LARGE', [limit])
-  const { id: account } = exchange.slots.need(ACCOUNT)
-  await store.checkQuota(account, bytes)
+  const owner = ownerIn(exchange)
+  await store.checkQuota(owner.account, bytes)
   const { seconds } = (body.expires_after ?? {}) as { readonly seconds?: number }
   const created = Date.now()
   const upload: UploadRow = {
     id: makeUploadId(),
-    account,
+    ...owner,
     purpose,
     filename,
     bytes,
@@ -69,12 +69,13 @@ const complete: View = async (exchange, host) => {
   try {
     const digest = await copyParts(parts, upload, store, writer)
     if (typeof md5 === 'string' && md5.toLowerCase() !== digest) throw fault('UPLOAD_MD5')
-    const { account, purpose, filename, lifetime } = upload
+    const { account, maker, purpose, filename, lifetime } = upload
     const created = Date.now()
     const usual = purpose === 'batch' ? store.settings.batchLifetime : undefined
     const age = lifetime ?? usual
     const file = await store.saveWith(exchange, writer, {
       account,
+      maker,
       purpose,
       filename,
       type: typeOf(extname(filename).toLowerCase()),
@@ -100,7 +101,7 @@ const findParts = async (
   store: FileStore,
 ): Promise<readonly StoredFile[]> => {
   const names = ids.map(id => (id.startsWith(PART) ? id.slice(PART.length) : ''))
-  const files = await store.findNamed(names, account)
+  const files = await store.findNamed(names, { id: account })
   return names.map((name, index) => {
     const file = files.find(({ id }) => id === name)
     if (file?.purpose !== UPLOAD_PART || file.filename !== upload)

@@ -1,6 +1,7 @@
 /** The endpoints over stored files of the calling account: list, show, delete, content; and the
  *  download by a signed URL, without an account. */
 import type { Exchange, HostBase } from '../../engine/plugin.ts'
+import { callerValues, sqlFor } from '../credentials/members.ts'
 import { integerIn, listPage, orderIn } from '../dialects/openai-query.ts'
 import { download } from '../file-store/download.ts'
 import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
@@ -19,20 +20,20 @@ const MAX_LIMIT = 10_000
 const BATCH_OUTPUT = 'batch_output'
 
 const findFile = ({ params, slots }: Exchange, store: FileStore): Promise<StoredFile> =>
-  store.find(params.file_id ?? '', slots.need(ACCOUNT).id)
+  store.find(params.file_id ?? '', slots.need(ACCOUNT))
 
 const list: View = async (exchange, host) => {
   const { query } = exchange.request
-  const account = exchange.slots.need(ACCOUNT).id
+  const caller = exchange.slots.need(ACCOUNT)
   const order = orderIn(query)
   const limit = integerIn('limit', query.get('limit') ?? String(MAX_LIMIT), 1, MAX_LIMIT)
   const purpose = purposeIn(query.get('purpose') ?? '')
   const after = query.get('after')
-  const last = after ? await fileStoreOf(host).find(after, account) : undefined
+  const last = after ? await fileStoreOf(host).find(after, caller) : undefined
   const start = order === 'asc' ? -1 : Number.MAX_SAFE_INTEGER
   const position = [last?.created ?? start, last?.id ?? '']
-  const values = [account, purpose, purpose, Date.now(), ...position, limit + 1]
-  const rows = await host.database.read(PAGES[order], values)
+  const values = [...callerValues(caller), purpose, purpose, Date.now(), ...position, limit + 1]
+  const rows = await host.database.read(sqlFor(caller, PAGES[order]), values)
   exchange.answer(
     200,
     listPage(

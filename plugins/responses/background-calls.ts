@@ -74,7 +74,7 @@ export class BackgroundCalls {
     if (response.length > largest) throw fault('BACKGROUND_TOO_LARGE', [largest])
     const input = await piecesOf(queued.input, largest)
     // The call runs after its answer: a file that it lacks is refused now.
-    await checkNamedFiles(host, storage.account, queued.body, exchange.request.path)
+    await checkNamedFiles(host, exchange, queued.body)
     const { body, dropped } = withoutUnpriced(host, exchange, queued.body)
     const call = await callOf(exchange, queued, body, input)
     const process = await this.#membership.name()

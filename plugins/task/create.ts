@@ -40,7 +40,7 @@ export class CreateStage implements Stage {
     const ownBody = withoutCallback(requestBody, dialect)
     const body = dialect.prepare?.(ownBody, request.path, Math.random()) ?? ownBody
     checkDataUrls(body)
-    if (dialect.images) await checkImages(this.#host, dialect.images, { body, account: account.id })
+    if (dialect.images) await checkImages(this.#host, dialect.images, { body, caller: account })
     const { database } = this.#host
     await limitOpen(database, account.id, this.#rule.open, dialect.faults.tooManyOpen)
     const { upstreams } = this.#rule

@@ -128,7 +128,8 @@ export class UpstreamTasks implements TaskRoute {
     const { images }: TaskDialect = taskDialects[this.rule.dialect]
     if (!images) return body
     try {
-      return await inlineImages(this.#host, images, { body, account: task.account })
+      // The create has checked that its caller sees them.
+      return await inlineImages(this.#host, images, { body, caller: { id: task.account } })
     } catch (error) {
       const { status, message } = asFault(error)
       if (status < 500) await mover.fail({ code: images.lostCode, message })

@@ -118,7 +118,8 @@ routes: [{ path: GET /v1/files, auth: key, files: list, errors: openai }]`,
   await withPluginCommands(config, recordingTerminal({}), migratedDatabase(), async () => {})
   const store = new DatabaseSync(`${root}/data/tollgate.db`)
   const sha256 = createHash('sha256').update('abc').digest('hex')
-  store.exec(`INSERT INTO stored_files VALUES
+  store.exec(`INSERT INTO stored_files
+    (id, account, purpose, filename, type, bytes, sha256, created, expires) VALUES
     ('${FILE}', 1, 'assistants', 'a.txt', 'text/plain', 3, '${sha256}', 1, NULL)`)
   store.close()
   const argv = (verb: string, ...rest: string[]) => [verb, '--config', config, ...rest]

@@ -18,6 +18,7 @@ const addImage = async ({ database }: Gateway, account: number): Promise<string>
   const row = {
     id,
     account,
+    maker: {},
     purpose: 'vision',
     filename: 'a.png',
     type: 'image/png',

@@ -1,0 +1,264 @@
+/** Objects of a team over HTTP and both stores: who lists, reads, uses and deletes what another
+ *  member, the caller, and the account itself made. */
+import t, { type Test } from 'tap'
+import { type ConsoleClient, linkIn, startConsole } from '../../helpers/console/console-gateway.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { scaled } from '../../helpers/machine-speed.ts'
+import { sharedPostgres } from '../../helpers/store/postgres.ts'
+import { ENGINES, type Engine } from '../../helpers/store/store.ts'
+
+t.setTimeout(scaled(300_000))
+
+const ROLES = ['owner', 'admin', 'member', 'viewer'] as const
+type Role = (typeof ROLES)[number]
+type Fields = Readonly<Record<string, unknown>>
+interface Reply {
+  readonly status: number
+  readonly body: Fields
+}
+/** Sends JSON, or a form, with the credential of one person. */
+type Ask = (method: string, path: string, body?: object) => Promise<Reply>
+
+const startTeam = async (t: Test, engine: Engine) => {
+  const env = engine === 'postgres' ? { DATABASE_URL: await (await sharedPostgres()).create() } : {}
+  const gateway = await startConsole(t, { env })
+  const askAs =
+    (headers: Readonly<Record<string, string>>): Ask =>
+    async (method, path, body) => {
+      const isForm = body instanceof FormData
+      const response = await fetch(gateway.url + path, {
+        method,
+        headers: { ...headers, ...(body && !isForm && { 'content-type': 'application/json' }) },
+        ...(body && { body: isForm ? body : JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : { text } }
+    }
+  const account = await gateway.customer('acme', 10_000)
+  const makeKey = async (more = {}) => {
+    const { body } = await account.ask('POST', '/api/keys', { name: 'k', ...more })
+    return { id: body.data.id, ask: askAs({ authorization: `Bearer ${body.data.key}` }) }
+  }
+  const invite = async (name: string, role: Role) => {
+    const { body } = await account.ask('POST', '/api/members', { name, role })
+    const client = await gateway.signIn({ link: linkIn(String(body.data.url)) })
+    return { client, key: await makeKey({ member: name }) }
+  }
+  const inSession = ({ cookie, csrf }: ConsoleClient): Ask =>
+    askAs({ cookie, 'x-csrf-token': csrf })
+  const people = {
+    owner: await invite('olga', 'owner'),
+    admin: await invite('adam', 'admin'),
+    member: await invite('mia', 'member'),
+    viewer: await invite('vera', 'viewer'),
+    other: await invite('max', 'member'),
+  }
+  return { account, accountKey: await makeKey(), people, makeKey, inSession }
+}
+type Team = Awaited<ReturnType<typeof startTeam>>
+
+type Use = (ask: Ask, id: string) => Promise<Reply>
+/** The operations on objects of one kind. Each resolves to the reply of its request. */
+interface Kind {
+  make(ask: Ask): Promise<string>
+  list?(ask: Ask): Promise<readonly string[]>
+  /** By name: the requests, which succeed with 200. */
+  readonly read: Readonly<Record<string, Use>>
+  readonly use: Readonly<Record<string, Use>>
+  /** Ends the object. */
+  readonly end: Use
+  /** An id that no object has. */
+  readonly unknown: string
+}
+
+const dataIn = ({ body }: Reply): readonly string[] =>
+  (body.data as readonly { readonly id: string }[]).map(({ id }) => id)
+const created = ({ status, body }: Reply, id = body.id): string => {
+  if (status !== 200) throw new Error(`refused: ${JSON.stringify(body)}`)
+  return String(id)
+}
+
+const file = (purpose: string, name: string, content: string | Uint8Array): FormData => {
+  const form = new FormData()
+  form.append('purpose', purpose)
+  form.append('file', new Blob([content as string]), name)
+  return form
+}
+const CALL = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions' }
+const LINE = `${JSON.stringify({ ...CALL, body: { model: 'gp-4.1', messages: [] } })}\n`
+
+const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
+const part = (text: string): FormData => {
+  const form = new FormData()
+  form.append('data', new Blob([text]), 'part')
+  return form
+}
+const content = (part: object) => ({ messages: [{ role: 'user', content: [part] }] })
+
+const files: Kind = {
+  make: async ask => created(await ask('POST', '/v1/files', file('batch', 'a.jsonl', LINE))),
+  list: async ask => dataIn(await ask('GET', '/v1/files?purpose=batch')),
+  read: {
+    show: (ask, id) => ask('GET', `/v1/files/${id}`),
+    content: (ask, id) => ask('GET', `/v1/files/${id}/content`),
+    'the page behind it': (ask, id) => ask('GET', `/v1/files?after=${id}&limit=1`),
+  },
+  use: {
+    chat: (ask, id) =>
+      ask('POST', '/v1/chat/completions', {
+        model: 'gp-4.1',
+        ...content({ type: 'file', file: { file_id: id } }),
+      }),
+    'a response': (ask, id) =>
+      ask('POST', '/v1/responses', {
+        model: 'gp-4.1',
+        input: [{ role: 'user', content: [{ type: 'input_file', file_id: id }] }],
+      }),
+    'a background response': (ask, id) =>
+      ask('POST', '/v1/responses', {
+        model: 'gp-4.1',
+        background: true,
+        input: [{ role: 'user', content: [{ type: 'input_file', file_id: id }] }],
+      }),
+    messages: (ask, id) =>
+      ask('POST', '/v1/messages', {
+        model: 'cl-sonnet-4-5',
+        max_tokens: 9,
+        ...content({ type: 'document', source: { type: 'file', file_id: id } }),
+      }),
+    'a batch': (ask, id) =>
+      ask('POST', '/v1/batches', {
+        input_file_id: id,
+        endpoint: '/v1/chat/completions',
+        completion_window: '24h',
+      }),
+  },
+  end: (ask, id) => ask('DELETE', `/v1/files/${id}`),
+  unknown: `file-${'0'.repeat(32)}`,
+}
+/** Files that tasks name. */
+const images: Kind = {
+  make: async ask => created(await ask('POST', '/v1/files', file('vision', 'a.png', PNG))),
+  list: async ask => dataIn(await ask('GET', '/v1/files?purpose=vision')),
+  read: { show: files.read.show as Use },
+  use: {
+    'a task': (ask, id) =>
+      ask('POST', '/ent/v2/img2video', { model: 'vdq3', images: [id], prompt: 'a' }),
+  },
+  end: files.end,
+  unknown: files.unknown,
+}
+/** An upload that takes parts. */
+const uploads: Kind = {
+  make: async ask =>
+    created(
+      await ask('POST', '/v1/uploads', {
+        purpose: 'batch',
+        filename: 'a.jsonl',
+        bytes: LINE.length,
+        mime_type: 'application/jsonl',
+      }),
+    ),
+  read: {},
+  use: { 'a part': (ask, id) => ask('POST', `/v1/uploads/${id}/parts`, part(LINE)) },
+  end: (ask, id) => ask('POST', `/v1/uploads/${id}/cancel`, {}),
+  unknown: `upload_${'0'.repeat(32)}`,
+}
+const KINDS: Readonly<Record<string, Kind>> = { files, images, uploads }
+
+const REQUEST = /req_\w+|"trace_id":"\w+"/g
+const isSuccess = ({ status }: Reply): boolean => status < 300
+/** The same request for another id: whether the object exists must not show. */
+const expectUnknown = async (
+  t: Test,
+  request: Use,
+  ask: Ask,
+  { id, unknown, title }: { readonly id: string; readonly unknown: string; readonly title: string },
+) => {
+  const [foreign, absent] = [await request(ask, id), await request(ask, unknown)]
+  const shapeOf = ({ status, body }: Reply, name: string) => ({
+    status,
+    body: JSON.stringify(body).replaceAll(name, 'ID').replaceAll(REQUEST, 'REQUEST'),
+  })
+  t.same(shapeOf(foreign, id), shapeOf(absent, unknown), `${title}: as unknown`)
+  t.notOk(isSuccess(foreign), title)
+}
+
+const checkKind = async (t: Test, kind: Kind, { people, accountKey }: Team) => {
+  const makers: Readonly<Record<string, Ask>> = {
+    'another member': people.other.key.ask,
+    'the member': people.member.key.ask,
+    'the account': accountKey.ask,
+  }
+  const ids: Record<string, string> = {}
+  for (const [name, ask] of Object.entries(makers)) ids[name] = await kind.make(ask)
+  const sees = (role: Role, maker: string) => role !== 'member' || maker !== 'another member'
+  for (const role of ROLES) {
+    const { ask } = people[role].key
+    const visible = Object.keys(ids).filter(maker => sees(role, maker))
+    if (kind.list)
+      t.same(
+        new Set(await kind.list(ask)),
+        new Set(visible.map(maker => ids[maker])),
+        `${role}: the list`,
+      )
+    for (const [maker, id] of Object.entries(ids)) {
+      const check = async (
+        name: string,
+        request: Use,
+        { refused, object = id }: { readonly refused: boolean; readonly object?: string },
+      ) => {
+        const title = `${role}: ${name}, made by ${maker}`
+        if (refused) t.equal((await request(ask, object)).status, 403, title)
+        else if (sees(role, maker)) {
+          const reply = await request(ask, object)
+          t.ok(
+            isSuccess(reply),
+            isSuccess(reply) ? title : `${title} ${JSON.stringify(reply.body)}`,
+          )
+        } else await expectUnknown(t, request, ask, { id: object, unknown: kind.unknown, title })
+      }
+      for (const [name, request] of Object.entries(kind.read))
+        await check(name, request, { refused: false })
+      for (const [name, request] of Object.entries(kind.use))
+        await check(name, request, { refused: role === 'viewer' })
+      const object = await kind.make(makers[maker] as Ask)
+      await check('delete', kind.end, { refused: role === 'viewer', object })
+      if (!isSuccess(await kind.end(accountKey.ask, object)) && !sees(role, maker))
+        t.fail(`${role}: it is still there`)
+    }
+  }
+}
+
+const checkMoves = async (t: Test, { account, people, makeKey, inSession }: Team) => {
+  const { member, other, owner } = people
+  const mia = member.key.ask
+  const status = async (id: string) => (await mia('GET', `/v1/files/${id}`)).status
+  const bySession = await files.make(inSession(other.client))
+  t.equal(await status(bySession), 404, 'a file of a session belongs to its member')
+  t.equal(await status(await files.make(inSession(account))), 200, 'it belongs to nobody')
+  const key = await makeKey({ member: 'max' })
+  const id = await files.make(key.ask)
+  t.equal(await status(id), 404)
+  const body = { input_file_id: id, endpoint: '/v1/chat/completions', completion_window: '24h' }
+  const batch = created(await key.ask('POST', '/v1/batches', body))
+  const result = await eventually(async () => {
+    const { body } = await key.ask('GET', `/v1/batches/${batch}`)
+    return body.output_file_id ?? body.error_file_id ?? undefined
+  })
+  t.equal(await status(String(result)), 404, 'the results belong to the member of the batch')
+  t.equal((await owner.key.ask('GET', `/v1/files/${result}`)).status, 200)
+  await account.ask('PATCH', `/api/keys/${key.id}`, { member: 'mia' })
+  t.same([await status(id), await status(String(result))], [200, 200], 'they pass with the key')
+  t.equal((await other.key.ask('GET', `/v1/files/${id}`)).status, 404)
+}
+
+for (const engine of ENGINES)
+  t.test(`objects of a team on ${engine}`, async t => {
+    const team = await startTeam(t, engine)
+    for (const [name, kind] of Object.entries(KINDS))
+      await t.test(`${name}: each role lists, reads, uses and deletes those that it sees`, t =>
+        checkKind(t, kind, team),
+      )
+    await t.test('files: sessions, results of batches, a key that moves', t => checkMoves(t, team))
+  })
