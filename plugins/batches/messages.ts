@@ -1,7 +1,7 @@
 /** The endpoints over batches of messages: create, show, list, cancel, results, delete. The
  *  requests become a stored file, which the batch reads as it reads those of customers. */
 import type { Bytes, Exchange, HostBase } from '../../engine/plugin.ts'
-import { makerOf, ownWorkValues } from '../credentials/members.ts'
+import { ownerOf, ownWorkValues } from '../credentials/members.ts'
 import { integerIn } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../formats/fields.ts'
@@ -69,10 +69,8 @@ const storeLines = async (
   try {
     for (const line of lines) await writer.write(Buffer.from(`${JSON.stringify(line)}\n`))
     const created = Date.now()
-    const account = exchange.slots.need(ACCOUNT)
     const file = await store.saveWith(exchange, writer, {
-      account: account.id,
-      maker: makerOf(account),
+      ...ownerOf(exchange.slots.need(ACCOUNT)),
       purpose: 'batch',
       filename: 'message_batch.jsonl',
       type: 'application/jsonl',

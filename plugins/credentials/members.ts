@@ -189,15 +189,21 @@ export const ownWorkValues = ({ member }: Pick<Account, 'member'>): readonly [Va
 export type Caller = Pick<Account, 'id' | 'member'>
 /** Who made an object of the account: a key, or the member of a session or a system token. Neither:
  *  the account itself, or a release that did not store it. */
-export interface Maker {
-  readonly key?: number | undefined
-  readonly member?: number | undefined
-}
+export type Maker = { readonly key?: number; readonly member?: number }
 export const makerOf = ({ key, member }: Pick<Account, 'key' | 'member'>): Maker =>
-  key ? { key: key.id } : { member: member?.id }
+  key ? { key: key.id } : member ? { member: member.id } : {}
 export const makerIn = ({ key, member }: Row): Maker => ({
-  key: key == null ? undefined : Number(key),
-  member: member == null ? undefined : Number(member),
+  ...(key != null && { key: Number(key) }),
+  ...(member != null && { member: Number(member) }),
+})
+/** The account of an object, and who made it. */
+export interface Owner {
+  readonly account: number
+  readonly maker: Maker
+}
+export const ownerOf = (account: Pick<Account, 'id' | 'key' | 'member'>): Owner => ({
+  account: account.id,
+  maker: makerOf(account),
 })
 /** The values of the columns `key` and `member`. */
 export const makerValues = ({ key, member }: Maker): readonly [Value, Value] => [

@@ -2,7 +2,7 @@
  *  with the file, and a refused or broken upload leaves nothing. */
 import { basename, extname } from 'node:path'
 import type { Bytes, Exchange, Stage } from '../../engine/plugin.ts'
-import { makerOf } from '../credentials/members.ts'
+import { type Owner, ownerOf } from '../credentials/members.ts'
 import { integerIn } from '../dialects/openai-query.ts'
 import type { FileStore, FileWriter } from '../file-store/file-store.ts'
 import { freeMemory } from '../file-store/free-memory.ts'
@@ -64,11 +64,7 @@ export const boundaryIn = (type: string | undefined): string => {
   if (boundary !== undefined) return boundary
   throw fault(/^\s*multipart\//i.test(type ?? '') ? 'FORM_UNREADABLE' : 'FORM_ONLY')
 }
-type FileOwner = Pick<StoredFile, 'account' | 'maker'>
-export const ownerIn = ({ slots }: Exchange): FileOwner => {
-  const account = slots.need(ACCOUNT)
-  return { account: account.id, maker: makerOf(account) }
-}
+export const ownerIn = ({ slots }: Exchange): Owner => ownerOf(slots.need(ACCOUNT))
 const largestIn = ({ settings }: FileStore): number => Math.max(...Object.values(settings.sizes))
 
 interface FilePart {
@@ -105,7 +101,7 @@ class Upload {
     this.#overhead += chunk.length - ((this.#file?.size ?? 0) - sizeBefore)
     if (this.#overhead > MAX_OVERHEAD) throw fault('FORM_UNREADABLE')
   }
-  async save(exchange: Exchange, owner: FileOwner, now: number): Promise<StoredFile> {
+  async save(exchange: Exchange, owner: Owner, now: number): Promise<StoredFile> {
     if (this.#reader.state !== 'complete') throw fault('FORM_UNREADABLE')
     const file = this.#file
     if (!file) throw fault('FIELD_MISSING', ['file'], { param: 'file' })

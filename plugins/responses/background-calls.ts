@@ -67,7 +67,7 @@ export class BackgroundCalls {
   }
   /** Resolves once the queued response is stored and answered. */
   async start(exchange: Exchange, host: Host, queued: QueuedAnswer): Promise<void> {
-    const { id, storage, answer: queuedResponse } = queued
+    const { id, answer: queuedResponse } = queued
     const response = JSON.stringify(queuedResponse)
     // Its answer could not be stored: it repeats instructions, tools and metadata.
     const { largest } = this.#limits
@@ -129,10 +129,11 @@ export class BackgroundCalls {
     await Promise.all([...this.#running.values()].map(({ completion }) => completion))
   }
   #rowOf({ id, storage }: QueuedAnswer, response: string): ResponseRow {
-    const { account, created, previous, conversation } = storage
+    const { account, maker, created, previous, conversation } = storage
     const expires = created + this.#limits.lifetime
     return {
       account,
+      maker,
       id,
       created,
       expires,

@@ -1,12 +1,13 @@
 /** Statements over conversations and their turns. Pure. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
+import { makerValues, type Owner, overMade } from '../credentials/members.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `conversations: ${name}`, text })
 
 const OPEN = sql(
   'open',
-  `INSERT INTO stored_conversations (account, id, created, expires, metadata)
-   VALUES (?, ?, ?, ?, ?)`,
+  `INSERT INTO stored_conversations (account, id, created, expires, metadata, key, member)
+   VALUES (?, ?, ?, ?, ?, ?, ?)`,
 )
 const ADD = sql(
   'add',
@@ -51,11 +52,13 @@ const DELETE_EXPIRED = sql(
   `DELETE FROM stored_conversations WHERE (account, id) IN (SELECT account, id
    FROM stored_conversations WHERE expires <= ? ORDER BY expires LIMIT ?) RETURNING id`,
 )
-/** A conversation of an account, by its id. */
-export const FIND = sql(
-  'find',
-  `SELECT id, created, metadata FROM stored_conversations
-   WHERE account = ? AND id = ? AND expires > ?`,
+/** A conversation (caller, id, now). */
+export const FIND = overMade('stored_conversations', caller =>
+  sql(
+    'find',
+    `SELECT id, created, metadata FROM stored_conversations
+     WHERE ${caller} AND id = ? AND expires > ?`,
+  ),
 )
 /** The turns of a conversation before an instant, in order. */
 export const TURNS = sql(
@@ -63,16 +66,17 @@ export const TURNS = sql(
   `SELECT id, created, items FROM stored_turns WHERE account = ? AND conversation = ? AND created < ?
    ORDER BY created, id`,
 )
-/** A turn in any conversation of an account, by its id. */
-export const TURN = sql(
-  'turn',
-  `SELECT t.items FROM stored_turns t
-   JOIN stored_conversations c ON c.account = t.account AND c.id = t.conversation
-   WHERE t.account = ? AND t.id = ? AND c.expires > ?`,
+/** A turn in any conversation, by its id (caller, id, now). */
+export const TURN = overMade('c', caller =>
+  sql(
+    'turn',
+    `SELECT t.items FROM stored_turns t
+     JOIN stored_conversations c ON c.account = t.account AND c.id = t.conversation
+     WHERE ${caller} AND t.id = ? AND c.expires > ?`,
+  ),
 )
 
-export interface Conversation {
-  readonly account: number
+export interface Conversation extends Owner {
   readonly id: string
   /** ms. */
   readonly created: number
@@ -88,6 +92,7 @@ export const openConversation = (conversation: Conversation): Statement => ({
     conversation.created,
     conversation.expires,
     conversation.metadata,
+    ...makerValues(conversation.maker),
   ],
 })
 /** Adds a turn. Does nothing if the conversation was deleted. */

@@ -21,20 +21,25 @@ import { resolveReferences } from './item-references.ts'
 import { listItem, listItems, listOf } from './listing.ts'
 import { findConversation, readTurnRows } from './response-store.ts'
 import type { StorageLimits } from './storage-options.ts'
-import { idOf, ownerOf, stampOf, type View } from './view.ts'
+import { accountOf, callerOf, idOf, ownerIn, stampOf, type View } from './view.ts'
 
 /** Attempts to change a turn that other requests change at the same time. */
 const MAX_ATTEMPTS = 10
 
 const createView: View = async (exchange, { database, limits }) => {
   const { items: givenItems, metadata = {} } = await bodyOf(exchange)
-  const account = ownerOf(exchange)
-  if (account === undefined) throw fault('CONVERSATION_UNKNOWN', [''])
-  const items = await usableItems(database, account, givenItems)
+  const owner = ownerIn(exchange)
+  if (!owner) throw fault('CONVERSATION_UNKNOWN', [''])
+  const items = await usableItems(exchange, database, givenItems)
   const { created, name } = stampOf(exchange)
-  const conversation = { account, id: `conv_${name}`, created, expires: created + limits.lifetime }
+  const conversation = {
+    ...owner,
+    id: `conv_${name}`,
+    created,
+    expires: created + limits.lifetime,
+  }
   const turn = { id: name, created, items: encodeItems(items, limits) }
-  Undo.of(exchange).add({ undo: withdrawConversation(account, conversation.id) })
+  Undo.of(exchange).add({ undo: withdrawConversation(owner.account, conversation.id) })
   exchange.writes.add(
     openConversation({ ...conversation, metadata: JSON.stringify(metadata ?? {}) }),
     ...(items.length > 0 ? addTurn(conversation, turn) : []),
@@ -48,13 +53,13 @@ const updateView: View = async (exchange, { database }) => {
   const { metadata } = await bodyOf(exchange)
   const row = await requireConversation(exchange, database)
   const text = JSON.stringify(metadata ?? {})
-  await writeWithRetry(database, [updateMetadata(Number(ownerOf(exchange)), idOf(exchange), text)])
+  await writeWithRetry(database, [updateMetadata(accountOf(exchange), idOf(exchange), text)])
   exchange.answer(200, objectOfRow({ ...row, metadata: text }))
 }
 const deleteView: View = async (exchange, { database }) => {
   await requireConversation(exchange, database)
   const id = idOf(exchange)
-  await writeWithRetry(database, deleteConversation(Number(ownerOf(exchange)), id, Date.now()))
+  await writeWithRetry(database, deleteConversation(accountOf(exchange), id, Date.now()))
   exchange.answer(200, { id, object: 'conversation.deleted', deleted: true })
 }
 
@@ -68,10 +73,10 @@ const createItemsView: View = async (exchange, { database, limits }) => {
   const body = await bodyOf(exchange)
   const turns = await requireTurns(exchange, database)
   const earlier = turns.flatMap(turn => itemsOf([...parseItems(turn)]))
-  const items = await usableItems(database, ownerOf(exchange), body.items, earlier)
+  const items = await usableItems(exchange, database, body.items, earlier)
   const { created, name } = stampOf(exchange)
   const conversation = {
-    account: Number(ownerOf(exchange)),
+    account: accountOf(exchange),
     id: idOf(exchange),
     expires: created + limits.lifetime,
   }
@@ -87,7 +92,7 @@ const showItem: View = async (exchange, { database }) => {
 /** Leaves null at the index of the item, since ids of other items of the turn contain an index. */
 const deleteItemView: View = async (exchange, { database }) => {
   const conversation = await requireConversation(exchange, database)
-  const key = { account: Number(ownerOf(exchange)), id: idOf(exchange) }
+  const key = { account: accountOf(exchange), id: idOf(exchange) }
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     const { turn, at: index } = findItem(exchange, await requireTurns(exchange, database))
     const rest = parseItems(turn).map((value, place) => (place === index ? null : value))
@@ -122,10 +127,10 @@ const keyOf = ({ id, created, items }: Row) => ({
 
 const requireTurns = async (exchange: Exchange, database: Database): Promise<readonly Row[]> => {
   await requireConversation(exchange, database)
-  return readTurnRows(database, Number(ownerOf(exchange)), idOf(exchange))
+  return readTurnRows(database, accountOf(exchange), idOf(exchange))
 }
 const requireConversation = async (exchange: Exchange, database: Database): Promise<Row> => {
-  const row = await findConversation(database, ownerOf(exchange), idOf(exchange))
+  const row = await findConversation(database, callerOf(exchange), idOf(exchange))
   if (!row) throw fault('CONVERSATION_UNKNOWN', [idOf(exchange)])
   return row
 }
@@ -136,13 +141,14 @@ const bodyOf = async ({ request }: Exchange): Promise<Fields> => {
 /** The items, with those in place of references to them. Throws for an item that no request can
  *  use. */
 const usableItems = async (
+  exchange: Exchange,
   database: Database,
-  account: number | undefined,
   value: Json | undefined,
   earlier: readonly Fields[] = [],
 ): Promise<readonly Fields[]> => {
   const items =
-    (await resolveReferences(database, account, value, { param: 'items' })) ?? itemsOf(value)
+    (await resolveReferences(database, callerOf(exchange), value, { param: 'items' })) ??
+    itemsOf(value)
   checkItems(earlier, items)
   return items
 }

@@ -1,6 +1,7 @@
 /** POST /v1/responses: prepends the history that a request continues, for any target, and stores
  *  the response in the transaction of its charge. */
 import type { Attempt, Exchange, Host, Json, Next, Stage, Statement } from '../../engine/plugin.ts'
+import { type Owner, ownerOf } from '../credentials/members.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
 import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
@@ -38,14 +39,14 @@ export class CreateStage implements Stage {
     const body = await request.json()
     if (!isFields(body)) return next()
     const options = readStorageOptions(body)
-    const account = slots.get(ACCOUNT)?.id
+    const account = slots.get(ACCOUNT)
     const {
       resolvedBody,
       targetBody,
       isExpanded,
       start: first,
     } = await expandRequest(this.#host, account, body, options)
-    const storage = account !== undefined && options.store && storageFacts(account, options)
+    const storage = account && options.store && storageFacts(ownerOf(account), options)
     // A conversation is known by the time of its first response, whose id is not known yet.
     const start = first ?? (storage ? storage.created : undefined)
     if (options.conversation === undefined && start !== undefined) nameChain(slots, String(start))
@@ -146,11 +147,8 @@ const echoOf = ({ previous, conversation }: StorageFacts): Fields => ({
   ...(conversation !== undefined && { conversation: { id: conversation } }),
 })
 
-const storageFacts = (
-  account: number,
-  { previous, conversation }: StorageOptions,
-): StorageFacts => ({
-  account,
+const storageFacts = (owner: Owner, { previous, conversation }: StorageOptions): StorageFacts => ({
+  ...owner,
   created: Date.now(),
   ...(previous !== undefined && { previous }),
   ...(conversation !== undefined && { conversation }),

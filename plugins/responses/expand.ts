@@ -1,6 +1,7 @@
 /** The request as if the client had sent the whole conversation that it continues, and the items to
  *  which it refers. */
 import type { Exchange, Host, Next, Stage } from '../../engine/plugin.ts'
+import type { Caller } from '../credentials/members.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { prependHistory, type StoredExchange } from '../formats/openai-responses/history.ts'
 import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
@@ -21,13 +22,13 @@ export interface Expansion {
 }
 export const expandRequest = async (
   { database }: Pick<Host, 'database'>,
-  account: number | undefined,
+  caller: Caller | undefined,
   body: Fields,
   options: StorageOptions,
 ): Promise<Expansion> => {
-  const history = isContinued(options) ? await readHistory(database, account, options) : undefined
+  const history = isContinued(options) ? await readHistory(database, caller, options) : undefined
   const context = history?.exchanges
-  const resolvedInput = await resolveReferences(database, account, body.input, {
+  const resolvedInput = await resolveReferences(database, caller, body.input, {
     ...(context && { context }),
   })
   const resolvedBody = resolvedInput ? { ...body, input: resolvedInput } : body
@@ -57,9 +58,9 @@ export class ExpandStage implements Stage {
   async handle({ request, slots }: Exchange, next: Next): Promise<void> {
     const body = request.parsed ?? (await request.json())
     if (!isFields(body)) return next()
-    const account = slots.get(ACCOUNT)?.id
+    const caller = slots.get(ACCOUNT)
     const options = readStorageOptions({ ...body, background: null })
-    const { targetBody, isExpanded } = await expandRequest(this.#host, account, body, options)
+    const { targetBody, isExpanded } = await expandRequest(this.#host, caller, body, options)
     if (targetBody && isExpanded) {
       const size = Buffer.byteLength(JSON.stringify(targetBody))
       slots.set(EXPANDED_REQUEST, { body: targetBody, size, longer: true })

@@ -1,6 +1,8 @@
-/** Resolves item references of a request from its account's stored items. Unknown references are
- *  refused, because an upstream would resolve them among the items of other customers. */
+/** Resolves item references of a request from the stored items that its caller sees. Unknown
+ *  references are refused, because an upstream would resolve them among the items of other
+ *  customers. */
 import type { Database, Json, Row } from '../../engine/plugin.ts'
+import { type Caller, type CallerSql, callerValues, sqlFor } from '../credentials/members.ts'
 import { type Fields, lenientText } from '../formats/fields.ts'
 import {
   itemsOf,
@@ -24,7 +26,7 @@ interface ReferencePlace {
 /** The input with all references resolved; undefined if it has none. */
 export const resolveReferences = async (
   database: Pick<Database, 'read'>,
-  account: number | undefined,
+  caller: Caller | undefined,
   input: Json | undefined,
   { context = [], param = 'input' }: ReferencePlace = {},
 ): Promise<readonly Fields[] | undefined> => {
@@ -39,7 +41,7 @@ export const resolveReferences = async (
     // The history contains the item already.
     if (id !== undefined && historyIds.has(id)) continue
     const target =
-      id === undefined ? item : (itemsById.get(id) ?? (await findItem(database, account, id)))
+      id === undefined ? item : (itemsById.get(id) ?? (await findItem(database, caller, id)))
     if (!target) throw fault('ITEM_MISSING', [id], { param })
     if (id !== undefined) itemsById.set(id, target)
     // A request may refer to one item many times.
@@ -56,19 +58,21 @@ const GENERATED_ID = /^[a-z]+_(.+)_\d+$/
 
 const findItem = async (
   database: Pick<Database, 'read'>,
-  account: number | undefined,
+  caller: Caller | undefined,
   id: string,
 ): Promise<Fields | undefined> => {
-  if (account === undefined || !isId(id)) return undefined
+  if (!caller || !isId(id)) return undefined
   const byId = (items: readonly Fields[]) => items.find(item => item.id === id)
   const now = Date.now()
-  const [row] = await database.read(FIND_ITEM, [account, id, now])
+  const read = (query: CallerSql, name: string) =>
+    database.read(sqlFor(caller, query), [...callerValues(caller), name, now])
+  const [row] = await read(FIND_ITEM, id)
   if (row) return byId(itemsOf(responseOf(row).output))
   const [, owner] = GENERATED_ID.exec(id) ?? []
   if (owner === undefined) return undefined
-  const [response] = await database.read(FIND, [account, owner, now])
-  if (response) return byId(listItems(await readInput(database, account, owner), owner))
-  const [turn] = await database.read(TURN, [account, owner, now])
+  const [response] = await read(FIND, owner)
+  if (response) return byId(listItems(await readInput(database, caller.id, owner), owner))
+  const [turn] = await read(TURN, owner)
   return turn && byId(listItems(valuesIn(turn), owner))
 }
 const valuesIn = ({ items }: Row): readonly Json[] => JSON.parse(String(items)) as Json[]

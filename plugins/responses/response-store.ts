@@ -1,6 +1,7 @@
 /** Response store: finds the stored responses and conversations of an account, and the history that
- *  a request continues. Rows of other accounts are treated as missing. */
+ *  a request continues. Rows that the caller may not see are treated as missing. */
 import type { Database, Json, Row } from '../../engine/plugin.ts'
+import { type Caller, callerValues, sqlFor } from '../credentials/members.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf, type StoredExchange } from '../formats/openai-responses/history.ts'
 import { writePages } from '../ledger/write-with-retry.ts'
@@ -29,21 +30,24 @@ const PAGE = 500
 
 export const findResponse = async (
   database: Store,
-  account: number | undefined,
+  caller: Caller | undefined,
   id: string,
 ): Promise<Row> => {
   const [row] =
-    account !== undefined && isId(id) ? await database.read(FIND, [account, id, Date.now()]) : []
+    caller && isId(id)
+      ? await database.read(sqlFor(caller, FIND), [...callerValues(caller), id, Date.now()])
+      : []
   if (!row) throw fault('RESPONSE_UNKNOWN', [id])
   return row
 }
 export const findConversation = async (
   database: Store,
-  account: number | undefined,
+  caller: Caller | undefined,
   id: string,
 ): Promise<Row | undefined> => {
-  if (account === undefined || !isId(id)) return undefined
-  const [row] = await database.read(FIND_CONVERSATION, [account, id, Date.now()])
+  if (!caller || !isId(id)) return undefined
+  const values = [...callerValues(caller), id, Date.now()]
+  const [row] = await database.read(sqlFor(caller, FIND_CONVERSATION), values)
   return row
 }
 
@@ -85,23 +89,21 @@ export interface History {
 }
 export const readHistory = async (
   database: Store,
-  account: number | undefined,
+  caller: Caller | undefined,
   { previous, conversation }: StorageOptions,
 ): Promise<History> => {
-  if (conversation === undefined) return readChain(database, account, previous ?? '')
-  if (!(await findConversation(database, account, conversation)))
+  if (conversation === undefined) return readChain(database, caller, previous ?? '')
+  if (!(await findConversation(database, caller, conversation)))
     throw fault('CONVERSATION_MISSING', [conversation])
-  return { exchanges: checkSize(await readTurns(database, Number(account), conversation)) }
+  return { exchanges: checkSize(await readTurns(database, Number(caller?.id), conversation)) }
 }
 const readChain = async (
   database: Store,
-  account: number | undefined,
+  caller: Caller | undefined,
   previous: string,
 ): Promise<History> => {
-  if (account === undefined || !isId(previous)) throw fault('PREVIOUS_UNKNOWN', [previous])
-  const now = Date.now()
-  const values = [account, previous, now, account, now, MAX_RESPONSES]
-  const rows = await database.read(HISTORY, values)
+  if (!caller || !isId(previous)) throw fault('PREVIOUS_UNKNOWN', [previous])
+  const rows = await readHistoryRows(database, caller, previous)
   const [first] = rows
   if (!first) throw fault('PREVIOUS_UNKNOWN', [previous])
   if (rows.length === MAX_RESPONSES) throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES])
@@ -112,9 +114,19 @@ const readChain = async (
   const before =
     first.conversation === null
       ? []
-      : await readTurns(database, account, String(first.conversation), Number(first.created))
+      : await readTurns(database, caller.id, String(first.conversation), Number(first.created))
   const exchanges = checkSize([...before, ...rows.map(exchangeOf)])
   return { exchanges, start: Number(first.created) }
+}
+/** A row and those that it continues, the oldest first. */
+export const readHistoryRows = (
+  database: Pick<Database, 'read'>,
+  caller: Caller,
+  id: string,
+): Promise<readonly Row[]> => {
+  const now = Date.now()
+  const values = [...callerValues(caller), id, now, caller.id, now, MAX_RESPONSES]
+  return database.read(sqlFor(caller, HISTORY), values)
 }
 const exchangeOf = (row: Row): StoredExchange => ({
   input: parseColumn(row.input),

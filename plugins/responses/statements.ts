@@ -2,6 +2,7 @@
  *  a constraint: storing a response must not prevent its charge. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { makerValues, type Owner, overMade } from '../credentials/members.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `responses: ${name}`, text })
 
@@ -11,8 +12,7 @@ export interface StoredResponse extends ResponseRow {
   readonly input: string
 }
 /** A row without its input. */
-export interface ResponseRow {
-  readonly account: number
+export interface ResponseRow extends Owner {
   readonly id: string
   /** ms. */
   readonly created: number
@@ -26,20 +26,23 @@ export interface ResponseRow {
 
 const STATE = 'account, id, created, expires, previous, conversation, status, response'
 const COLUMNS = `${STATE}, input`
+const NEW_COLUMNS = `${STATE}, key, member, input`
 /** The input of a row `s`, or of its parts. */
 const INPUT = `CASE WHEN s.input <> '' THEN s.input ELSE (
      SELECT string_agg(p.piece, '' ORDER BY p.part) FROM stored_response_parts p
      WHERE p.account = s.account AND p.response = s.id AND p.name = 'input') END AS input`
 const SAVE = sql(
   'save',
-  `INSERT INTO stored_responses (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+  `INSERT INTO stored_responses (${NEW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
    ON CONFLICT (account, id) DO UPDATE SET created = excluded.created, expires = excluded.expires,
      previous = excluded.previous, conversation = excluded.conversation, status = excluded.status,
-     input = excluded.input, response = excluded.response`,
+     input = excluded.input, response = excluded.response, key = excluded.key,
+     member = excluded.member`,
 )
 const BEGIN = sql(
   'begin',
-  `INSERT INTO stored_responses (${COLUMNS}, process) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', ?)`,
+  `INSERT INTO stored_responses (${NEW_COLUMNS}, process)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)`,
 )
 const OPEN = sql(
   'open',
@@ -135,39 +138,46 @@ const DELETE_EXPIRED = sql(
 /** 0 for a response in progress that no process can run again. */
 const CALLS = `(SELECT count(*) FROM stored_calls c
      WHERE c.account = s.account AND c.response = s.id) AS calls`
-/** A response of an account without its input, by its id. */
-export const FIND = sql(
-  'find',
-  `SELECT ${STATE}, process, ${CALLS} FROM stored_responses s
-   WHERE account = ? AND id = ? AND expires > ? AND status <> 'begun'`,
+/** A response without its input (caller, id, now). */
+export const FIND = overMade('s', caller =>
+  sql(
+    'find',
+    `SELECT ${STATE}, process, ${CALLS} FROM stored_responses s
+     WHERE ${caller} AND id = ? AND expires > ? AND status <> 'begun'`,
+  ),
 )
-/** Its input (account, id). */
+/** The input of a response that its caller may see (account, id). */
 export const FIND_INPUT = sql(
   'find input',
   `SELECT ${INPUT} FROM stored_responses s WHERE account = ? AND id = ?`,
 )
-/** The newest response of an account with an output item of this id. */
-export const FIND_ITEM = sql(
-  'find item',
-  `SELECT s.response, s.status, s.process FROM stored_items i
-   JOIN stored_responses s ON s.account = i.account AND s.id = i.response
-   WHERE i.account = ? AND i.id = ? AND s.expires > ? ORDER BY s.created DESC LIMIT 1`,
+/** The newest response with an output item of this id (caller, id, now). */
+export const FIND_ITEM = overMade('s', caller =>
+  sql(
+    'find item',
+    `SELECT s.response, s.status, s.process FROM stored_items i
+     JOIN stored_responses s ON s.account = i.account AND s.id = i.response
+     WHERE ${caller} AND i.id = ? AND s.expires > ? ORDER BY s.created DESC LIMIT 1`,
+  ),
 )
 /** The responses that a process runs. */
 export const RUNNING = sql('running', 'SELECT account, id FROM stored_responses WHERE process = ?')
-/** A response and its history, the oldest first. Parameters: account, id, now, account, now,
- *  maximum depth. */
-export const HISTORY = sql(
-  'history',
-  `WITH RECURSIVE chain (depth, ${COLUMNS}, process) AS (
+/** A response and its history, the oldest first. Parameters: caller, id, now, account, now,
+ *  maximum depth. A response of the caller may continue one of another member, which an owner
+ *  continued. */
+export const HISTORY = overMade('stored_responses', caller =>
+  sql(
+    'history',
+    `WITH RECURSIVE chain (depth, ${COLUMNS}, process) AS (
      SELECT 1, ${COLUMNS}, process FROM stored_responses
-     WHERE account = ? AND id = ? AND expires > ?
+     WHERE ${caller} AND id = ? AND expires > ?
      UNION ALL
      SELECT c.depth + 1, ${COLUMNS.replace(/\w+/g, 's.$&')}, s.process
      FROM stored_responses s JOIN chain c ON s.id = c.previous
      WHERE s.account = ? AND s.expires > ? AND c.depth < ?)
    SELECT depth, ${STATE}, process, ${INPUT}, ${CALLS} FROM chain s
    ORDER BY depth DESC`,
+  ),
 )
 
 const columns = (response: ResponseRow): Statement['values'] => [
@@ -179,6 +189,7 @@ const columns = (response: ResponseRow): Statement['values'] => [
   response.conversation ?? null,
   response.status,
   response.response,
+  ...makerValues(response.maker),
 ]
 /** Replaces a response with the same id. */
 export const saveResponse = (response: StoredResponse): Statement => ({

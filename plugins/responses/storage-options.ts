@@ -1,5 +1,6 @@
 /** Storage options of a request, and the statements that store its response. Pure. */
 import type { Exchange, Json, Slot, Statement } from '../../engine/plugin.ts'
+import type { Owner } from '../credentials/members.ts'
 import { type Fields, isFields, lenientObject, lenientText } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
 import { Undo } from '../undo/undo.ts'
@@ -61,8 +62,7 @@ export interface StorageRequest extends StorageFacts {
   /** Of a background response: its id, and the request members that its response repeats. */
   readonly background?: { readonly id: string; readonly echo: Fields }
 }
-export interface StorageFacts {
-  readonly account: number
+export interface StorageFacts extends Owner {
   /** ms. */
   readonly created: number
   readonly previous?: string
@@ -81,7 +81,7 @@ export const storeStatements = (
   answer: Fields,
   { lifetime, largest }: StorageLimits,
 ): readonly Statement[] => {
-  const { account, created, input, previous, conversation, background } = request
+  const { account, maker, created, input, previous, conversation, background } = request
   // The upstream was asked not to store the response and reports that; the gateway stores it.
   const storedResponse: Fields = {
     ...answer,
@@ -97,11 +97,11 @@ export const storeStatements = (
   const size = background ? response.length : input.length + response.length
   if (!isId(id) || size > largest) return []
   const expires = created + lifetime
-  const row = { account, id, created, expires, previous, conversation, status, input, response }
+  const facts = { id, created, expires, previous, conversation, status, input, response }
   return [
     ...(background
       ? [finishResponse(account, id, status, response), forgetCall(account, id)]
-      : [saveResponse(row)]),
+      : [saveResponse({ account, maker, ...facts })]),
     ...itemStatements(account, id, storedResponse),
     ...(conversation === undefined
       ? []

@@ -73,9 +73,17 @@ const PARTS = `
     SELECT account, id, 'input', 0, input FROM stored_responses WHERE status = 'in_progress';
   UPDATE stored_responses SET input = '' WHERE status = 'in_progress'`
 
+/** Who made it: a key, or the member of a session; null: the account, or an earlier release. */
+const MAKERS = `
+  ALTER TABLE stored_responses ADD COLUMN key BIGINT;
+  ALTER TABLE stored_responses ADD COLUMN member BIGINT;
+  ALTER TABLE stored_conversations ADD COLUMN key BIGINT;
+  ALTER TABLE stored_conversations ADD COLUMN member BIGINT`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: ITEMS },
   { number: 3, text: CALLS },
   { number: 4, text: PARTS },
+  { number: 5, text: MAKERS },
 ]

@@ -7,29 +7,29 @@ import { listItems, listOf } from './listing.ts'
 import { findResponse, readInput, responseOf } from './response-store.ts'
 import { cancelResponse, deleteResponse, forgetCall } from './statements.ts'
 import { deleteMessage } from './threads/thread-store.ts'
-import { idOf, ownerOf, type View } from './view.ts'
+import { accountOf, callerOf, idOf, type View } from './view.ts'
 
 const show: View = async (exchange, { database }) => {
   if (exchange.request.query.get('stream') === 'true') throw fault('RESPONSE_UNSTREAMABLE')
-  exchange.answer(200, responseOf(await findResponse(database, ownerOf(exchange), idOf(exchange))))
+  exchange.answer(200, responseOf(await findResponse(database, callerOf(exchange), idOf(exchange))))
 }
 const deleteStored: View = async (exchange, { database }) => {
   const id = idOf(exchange)
-  await findResponse(database, ownerOf(exchange), id)
-  await writeWithRetry(database, [deleteResponse(Number(ownerOf(exchange)), id, Date.now())])
+  await findResponse(database, callerOf(exchange), id)
+  await writeWithRetry(database, [deleteResponse(accountOf(exchange), id, Date.now())])
   exchange.answer(200, { id, object: 'response', deleted: true })
 }
 /** A finished response stays unchanged. */
 const cancel: View = async (exchange, { database }) => {
-  const [owner, id] = [ownerOf(exchange), idOf(exchange)]
-  const response = responseOf(await findResponse(database, owner, id))
+  const [caller, account, id] = [callerOf(exchange), accountOf(exchange), idOf(exchange)]
+  const response = responseOf(await findResponse(database, caller, id))
   if (response.background !== true) throw fault('RESPONSE_UNCANCELLABLE', [id])
-  await writeWithRetry(database, [cancelResponse(Number(owner), id), forgetCall(Number(owner), id)])
-  exchange.answer(200, responseOf(await findResponse(database, owner, id)))
+  await writeWithRetry(database, [cancelResponse(account, id), forgetCall(account, id)])
+  exchange.answer(200, responseOf(await findResponse(database, caller, id)))
 }
 const input: View = async (exchange, { database }) => {
   const { id, params } = { id: idOf(exchange), params: exchange.request.query }
-  const { account } = await findResponse(database, ownerOf(exchange), id)
+  const { account } = await findResponse(database, callerOf(exchange), id)
   const items = await readInput(database, Number(account), id)
   exchange.answer(200, listOf(listItems(items, id), params))
 }
@@ -37,7 +37,7 @@ const input: View = async (exchange, { database }) => {
 /** Threads that contain the message cannot be continued after it. */
 const deleteThreadMessage: View = async (exchange, { database }) => {
   const id = idOf(exchange)
-  await writeWithRetry(database, [await deleteMessage(database, ownerOf(exchange), id)])
+  await writeWithRetry(database, [await deleteMessage(database, callerOf(exchange), id)])
   exchange.answer(200, { id, type: 'message_deleted' })
 }
 

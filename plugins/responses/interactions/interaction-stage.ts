@@ -17,6 +17,7 @@ import {
   interactionStatements,
   readConversation,
   stepsOf,
+  storageFor,
   withdrawInteraction,
 } from './interaction-store.ts'
 import { queuedInteraction, STORAGE } from './queued-interaction.ts'
@@ -46,7 +47,7 @@ export class InteractionStage implements Stage {
     const isAgent = namesAgent(body)
     if (isAgent) checkAgent(body, exchange, this.#host)
     const inBackground = !(isAgent && body.stream === true) && readBackground(body)
-    const account = slots.get(ACCOUNT)?.id
+    const account = slots.get(ACCOUNT)
     const { store } = body
     const rest = isAgent ? agentRequest(body, inBackground) : modelRequest(body)
     const previous = lenientText(body, 'previous_interaction_id')
@@ -57,13 +58,14 @@ export class InteractionStage implements Stage {
         ? undefined
         : await readConversation(this.#host.database, account, previous)
     const whole = before ? { ...rest, input: [...before.steps, ...own] } : rest
-    const storage = account !== undefined &&
-      store !== false && {
-        account,
+    const storage =
+      account !== undefined &&
+      store !== false &&
+      storageFor(account, {
         id: idOf(exchange),
         created,
         ...(previous !== undefined && { previous }),
-      }
+      })
     if (storage) nameChain(slots, String(before?.start ?? created))
     if (inBackground) {
       const queued = queuedInteraction(exchange, storage, { body: whole, steps: own })

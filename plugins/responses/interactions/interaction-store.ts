@@ -1,16 +1,29 @@
 /** Interactions in the store of responses: each is a row that names the one before it. Their ids
  *  have a prefix that no id of a response can have. */
 import type { Database, Json, Row, Statement } from '../../../engine/plugin.ts'
+import {
+  type Caller,
+  callerValues,
+  type Owner,
+  ownerOf,
+  sqlFor,
+} from '../../credentials/members.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
+import type { Account } from '../../slots.ts'
 import { fault } from '../faults.ts'
-import { MAX_BYTES, MAX_RESPONSES, readInputJson, responseOf } from '../response-store.ts'
+import {
+  MAX_BYTES,
+  MAX_RESPONSES,
+  readHistoryRows,
+  readInputJson,
+  responseOf,
+} from '../response-store.ts'
 import {
   cancelResponse,
   deleteResponse,
   FIND,
   finishResponse,
   forgetCall,
-  HISTORY,
   saveResponse,
   withdrawResponse,
 } from '../statements.ts'
@@ -38,13 +51,11 @@ export interface StoredConversation {
 }
 export const readConversation = async (
   database: Store,
-  account: number | undefined,
+  caller: Caller | undefined,
   interaction: string,
 ): Promise<StoredConversation> => {
-  const now = Date.now()
-  const values = [account ?? 0, rowId(interaction), now, account ?? 0, now, MAX_RESPONSES]
-  const isKnown = account !== undefined && isId(interaction)
-  const rows = isKnown ? await database.read(HISTORY, values) : []
+  const rows =
+    caller && isId(interaction) ? await readHistoryRows(database, caller, rowId(interaction)) : []
   const [first] = rows
   if (rows.some(row => interactionOf(row).status === 'in_progress'))
     throw fault('INTERACTION_UNFINISHED', [interaction])
@@ -79,23 +90,27 @@ export interface InteractionStorage extends InteractionFacts {
   /** Its row exists already. */
   readonly background?: true
 }
-export interface InteractionFacts {
-  readonly account: number
+export interface InteractionFacts extends Owner {
   readonly id: string
   /** ms. */
   readonly created: number
   /** The id of the interaction before. */
   readonly previous?: string
 }
+export const storageFor = (
+  account: Account,
+  facts: Omit<InteractionFacts, keyof Owner>,
+): InteractionFacts => ({ ...ownerOf(account), ...facts })
 /** The row of an interaction that runs in the background. */
-export const backgroundRow = ({ account, created, previous }: InteractionFacts) => ({
+export const backgroundRow = ({ account, maker, created, previous }: InteractionFacts) => ({
   account,
+  maker,
   created,
   ...(previous !== undefined && { previous: rowId(previous) }),
 })
 /** Empty if it is above the size limit. */
 export const interactionStatements = (
-  { account, id, created, input, previous, background }: InteractionStorage,
+  { account, maker, id, created, input, previous, background }: InteractionStorage,
   interaction: Fields,
   { lifetime, largest }: StorageLimits,
 ): readonly Statement[] => {
@@ -112,6 +127,7 @@ export const interactionStatements = (
     return [finishResponse(account, rowId(id), status, response), forgetCall(account, rowId(id))]
   const row = {
     account,
+    maker,
     id: rowId(id),
     created,
     expires: created + lifetime,
@@ -129,11 +145,13 @@ export const withdrawInteraction = ({ account, id }: InteractionFacts): Statemen
 /** Throws INTERACTION_UNKNOWN. */
 export const findInteraction = async (
   database: Store,
-  account: number | undefined,
+  caller: Caller | undefined,
   id: string,
 ): Promise<Fields> => {
-  const isKnown = account !== undefined && isId(id)
-  const [row] = isKnown ? await database.read(FIND, [account, rowId(id), Date.now()]) : []
+  const [row] =
+    caller && isId(id)
+      ? await database.read(sqlFor(caller, FIND), [...callerValues(caller), rowId(id), Date.now()])
+      : []
   if (!row) throw fault('INTERACTION_UNKNOWN', [id])
   return interactionOf(row)
 }

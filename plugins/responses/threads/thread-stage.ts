@@ -2,6 +2,7 @@
  *  conversation, whatever target answers, and its message is stored in the transaction of its
  *  charge. */
 import type { Attempt, Exchange, Host, Json, Next, Slot, Stage } from '../../../engine/plugin.ts'
+import { ownerOf } from '../../credentials/members.ts'
 import { type Fields, isFields } from '../../formats/fields.ts'
 import { ACCOUNT, EXPANDED_REQUEST, nameChain } from '../../slots.ts'
 import { Undo } from '../../undo/undo.ts'
@@ -36,11 +37,10 @@ export class ThreadStage implements Stage {
   async handle(exchange: Exchange, next: Next): Promise<void> {
     const { request, slots, targets } = exchange
     const body = request.parsed ?? (await request.json())
-    const account = slots.get(ACCOUNT)?.id
+    const account = slots.get(ACCOUNT)
     const isOwn = isFields(body) && isFields(body.thread)
     // Without an account nothing is stored, and other targets than Anthropic refuse the thread.
-    if (!isOwn || account === undefined || targets.every(({ traits }) => traits?.threads === true))
-      return next()
+    if (!isOwn || !account || targets.every(({ traits }) => traits?.threads === true)) return next()
     const { thread: options, ...rest } = body
     const previous = previousOf(options)
     const before =
@@ -49,7 +49,7 @@ export class ThreadStage implements Stage {
     const wholeBody = before ? continued(rest, before) : rest
     nameChain(slots, String(before?.start ?? created))
     slots.set(STORAGE, {
-      account,
+      ...ownerOf(account),
       created,
       turn: turnOf(rest),
       thread: turnOf(wholeBody),

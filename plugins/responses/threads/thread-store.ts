@@ -1,10 +1,11 @@
 /** Threads of Messages in the store of responses: each message is a row that names the message
  *  before it. Their ids have a prefix that no id of a response can have. */
 import type { Database, Row, Statement } from '../../../engine/plugin.ts'
+import { type Caller, callerValues, type Owner, sqlFor } from '../../credentials/members.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
 import { fault } from '../faults.ts'
-import { MAX_BYTES, MAX_RESPONSES } from '../response-store.ts'
-import { deleteResponse, FIND, HISTORY, saveResponse, withdrawResponse } from '../statements.ts'
+import { MAX_BYTES, MAX_RESPONSES, readHistoryRows } from '../response-store.ts'
+import { deleteResponse, FIND, saveResponse, withdrawResponse } from '../statements.ts'
 import { isId, type StorageLimits } from '../storage-options.ts'
 
 type Store = Pick<Database, 'read'>
@@ -26,12 +27,10 @@ const rowId = (message: string): string => `message ${message}`
 
 export const readThread = async (
   database: Store,
-  account: number,
+  caller: Caller,
   message: string,
 ): Promise<Thread> => {
-  const now = Date.now()
-  const values = [account, rowId(message), now, account, now, MAX_RESPONSES]
-  const rows = isId(message) ? await database.read(HISTORY, values) : []
+  const rows = isId(message) ? await readHistoryRows(database, caller, rowId(message)) : []
   const [first] = rows
   // Without its beginning, or of a message that was deleted, the thread cannot be continued.
   if (!first || (first.previous !== null && rows.length < MAX_RESPONSES))
@@ -54,8 +53,7 @@ const messagesIn = ({ input, response }: Row): readonly Fields[] => {
 }
 
 /** The message that a request makes, and what it is stored with. */
-export interface ThreadStorage {
-  readonly account: number
+export interface ThreadStorage extends Owner {
   /** ms. */
   readonly created: number
   readonly turn: ThreadTurn
@@ -66,7 +64,7 @@ export interface ThreadStorage {
 }
 /** Empty if the message cannot be continued: a refusal, an invalid id, or above the size limit. */
 export const threadStatements = (
-  { account, created, turn, previous, thread }: ThreadStorage,
+  { account, maker, created, turn, previous, thread }: ThreadStorage,
   message: Fields,
   { lifetime, largest }: StorageLimits,
 ): readonly Statement[] => {
@@ -77,8 +75,9 @@ export const threadStatements = (
   const response = JSON.stringify(message)
   if (input.length + response.length > largest) return []
   const before = previous === undefined || isRepeated ? undefined : rowId(previous)
-  const row = { account, id: rowId(id), created, expires: created + lifetime, previous: before }
-  return [saveResponse({ ...row, conversation: undefined, status: 'completed', input, response })]
+  const facts = { id: rowId(id), created, expires: created + lifetime, previous: before }
+  const row = { ...facts, conversation: undefined, status: 'completed', input, response }
+  return [saveResponse({ account, maker, ...row })]
 }
 export const withdrawMessage = (account: number, message: string): Statement =>
   withdrawResponse(account, rowId(message))
@@ -86,14 +85,14 @@ export const withdrawMessage = (account: number, message: string): Statement =>
 /** Throws MESSAGE_UNKNOWN. */
 export const deleteMessage = async (
   database: Store,
-  account: number | undefined,
+  caller: Caller | undefined,
   message: string,
 ): Promise<Statement> => {
   const now = Date.now()
   const rows =
-    account !== undefined && isId(message)
-      ? await database.read(FIND, [account, rowId(message), now])
+    caller && isId(message)
+      ? await database.read(sqlFor(caller, FIND), [...callerValues(caller), rowId(message), now])
       : []
-  if (account === undefined || rows.length === 0) throw fault('MESSAGE_UNKNOWN', [message])
-  return deleteResponse(account, rowId(message), now)
+  if (!caller || rows.length === 0) throw fault('MESSAGE_UNKNOWN', [message])
+  return deleteResponse(caller.id, rowId(message), now)
 }

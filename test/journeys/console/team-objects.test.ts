@@ -164,7 +164,100 @@ const uploads: Kind = {
   end: (ask, id) => ask('POST', `/v1/uploads/${id}/cancel`, {}),
   unknown: `upload_${'0'.repeat(32)}`,
 }
-const KINDS: Readonly<Record<string, Kind>> = { files, images, uploads }
+const MODEL = { model: 'gp-4.1' } as const
+/** The part that ids of an object and of its items share. */
+const bareOf = (id: string): string => id.replace(/^[a-z]+[_-]/, '')
+const reference = (id: string) => ({
+  ...MODEL,
+  input: [{ type: 'item_reference', id: `msg_${bareOf(id)}_0` }],
+})
+const responses: Kind = {
+  make: async ask => created(await ask('POST', '/v1/responses', { ...MODEL, input: 'Hi' })),
+  read: {
+    show: (ask, id) => ask('GET', `/v1/responses/${id}`),
+    input: (ask, id) => ask('GET', `/v1/responses/${id}/input_items`),
+  },
+  use: {
+    'a response': (ask, id) =>
+      ask('POST', '/v1/responses', { ...MODEL, input: 'On', previous_response_id: id }),
+    'a count': (ask, id) =>
+      ask('POST', '/v1/responses/input_tokens', { ...MODEL, previous_response_id: id }),
+    'a summary': (ask, id) =>
+      ask('POST', '/v1/responses/compact', { ...MODEL, previous_response_id: id }),
+    'an item': (ask, id) => ask('POST', '/v1/responses', reference(id)),
+  },
+  end: (ask, id) => ask('DELETE', `/v1/responses/${id}`),
+  unknown: `resp_${'0'.repeat(32)}`,
+}
+const backgroundResponses: Kind = {
+  make: async ask =>
+    created(await ask('POST', '/v1/responses', { ...MODEL, input: 'Hi', background: true })),
+  read: responses.read,
+  use: { cancel: (ask, id) => ask('POST', `/v1/responses/${id}/cancel`, {}) },
+  end: responses.end,
+  unknown: responses.unknown,
+}
+const ITEMS = { items: [{ role: 'user', content: 'Hi' }] }
+const conversations: Kind = {
+  make: async ask => created(await ask('POST', '/v1/conversations', ITEMS)),
+  read: {
+    show: (ask, id) => ask('GET', `/v1/conversations/${id}`),
+    items: (ask, id) => ask('GET', `/v1/conversations/${id}/items`),
+    item: (ask, id) => ask('GET', `/v1/conversations/${id}/items/msg_${bareOf(id)}_0`),
+  },
+  use: {
+    'a response': (ask, id) =>
+      ask('POST', '/v1/responses', { ...MODEL, input: 'On', conversation: id }),
+    'an item': (ask, id) => ask('POST', '/v1/responses', reference(id)),
+    update: (ask, id) => ask('POST', `/v1/conversations/${id}`, { metadata: { a: 'b' } }),
+    'new items': (ask, id) => ask('POST', `/v1/conversations/${id}/items`, ITEMS),
+  },
+  end: async (ask, id) => {
+    const item = await ask('DELETE', `/v1/conversations/${id}/items/msg_${bareOf(id)}_0`)
+    return isSuccess(item) ? ask('DELETE', `/v1/conversations/${id}`) : item
+  },
+  unknown: `conv_${'0'.repeat(32)}`,
+}
+const INTERACTIONS = '/v1beta/interactions'
+const interactions: Kind = {
+  make: async ask => created(await ask('POST', INTERACTIONS, { ...MODEL, input: 'Hi' })),
+  read: {
+    show: (ask, id) => ask('GET', `${INTERACTIONS}/${id}`),
+    input: (ask, id) => ask('GET', `${INTERACTIONS}/${id}?include_input=true`),
+  },
+  use: {
+    'an interaction': (ask, id) =>
+      ask('POST', INTERACTIONS, { ...MODEL, input: 'On', previous_interaction_id: id }),
+  },
+  end: (ask, id) => ask('DELETE', `${INTERACTIONS}/${id}`),
+  unknown: `int_${'0'.repeat(32)}`,
+}
+const message = (thread: object) => ({
+  ...MODEL,
+  max_tokens: 9,
+  thread,
+  messages: [{ role: 'user', content: 'Hi' }],
+})
+const threads: Kind = {
+  make: async ask => created(await ask('POST', '/v1/messages', message({ type: 'create' }))),
+  read: {},
+  use: {
+    'a message': (ask, id) =>
+      ask('POST', '/v1/messages', message({ type: 'continue', previous_message_id: id })),
+  },
+  end: (ask, id) => ask('DELETE', `/v1/messages/${id}`),
+  unknown: `msg_${'0'.repeat(32)}`,
+}
+const KINDS: Readonly<Record<string, Kind>> = {
+  files,
+  images,
+  uploads,
+  responses,
+  'background responses': backgroundResponses,
+  conversations,
+  interactions,
+  threads,
+}
 
 const REQUEST = /req_\w+|"trace_id":"\w+"/g
 const isSuccess = ({ status }: Reply): boolean => status < 300
@@ -178,7 +271,7 @@ const expectUnknown = async (
   const [foreign, absent] = [await request(ask, id), await request(ask, unknown)]
   const shapeOf = ({ status, body }: Reply, name: string) => ({
     status,
-    body: JSON.stringify(body).replaceAll(name, 'ID').replaceAll(REQUEST, 'REQUEST'),
+    body: JSON.stringify(body).replaceAll(bareOf(name), 'ID').replaceAll(REQUEST, 'REQUEST'),
   })
   t.same(shapeOf(foreign, id), shapeOf(absent, unknown), `${title}: as unknown`)
   t.notOk(isSuccess(foreign), title)

@@ -31,6 +31,7 @@ const IMAGE = `data:image/png;base64,${'A'.repeat(900_000)}`
 const INPUT = [{ role: 'user', content: [{ type: 'input_image', image_url: IMAGE }] }]
 const rowOf = (id: string) => ({
   account: 1,
+  maker: {},
   id,
   created: Date.now(),
   expires: Date.now() + 1_000_000,
@@ -74,9 +75,9 @@ for (const { engine, database } of await startBoth(t, tables(migrations.length))
     const [input] = INPUT
     const writes = await store(await callOf('large', input ?? {}))
     t.ok(JSON.stringify(writes.map(({ values }) => values)).length < 1_024)
-    await t.rejects(findResponse(database, 1, 'large'), { code: 'RESPONSE_UNKNOWN' })
+    await t.rejects(findResponse(database, { id: 1 }, 'large'), { code: 'RESPONSE_UNKNOWN' })
     await database.write(writes)
-    const row = await findResponse(database, 1, 'large')
+    const row = await findResponse(database, { id: 1 }, 'large')
     t.equal(row.status, 'in_progress')
     const [sizes] = await rows(
       `SELECT length(s.input) AS input, length(c.call) AS call FROM stored_responses s

@@ -45,6 +45,7 @@ import { sql, startBoth, statement } from '../../helpers/store/store.ts'
 const LIMITS = { lifetime: 1_000_000, largest: 2_000 }
 const storedResponse = (id: string, more: Partial<StoredResponse> = {}): StoredResponse => ({
   account: 1,
+  maker: {},
   id,
   created: Date.now(),
   expires: Date.now() + 1_000_000,
@@ -72,7 +73,8 @@ for (const { engine, database } of await startBoth(t, [
 ])) {
   const reap = (id: string) =>
     statement('reap', 'DELETE FROM tollgate_processes WHERE id = ?', [id])
-  const find = (id: string, account = 1): Promise<Row> => findResponse(database, account, id)
+  const find = (id: string, account = 1): Promise<Row> =>
+    findResponse(database, { id: account }, id)
 
   t.test(`stored responses on ${engine}: are saved, replaced and deleted`, async t => {
     await database.write([
@@ -93,7 +95,8 @@ for (const { engine, database } of await startBoth(t, [
   t.test(
     `history on ${engine}: is read from its start and refused if a part was deleted`,
     async t => {
-      const history = (previous: string) => readHistory(database, 1, { ...options, previous })
+      const history = (previous: string) =>
+        readHistory(database, { id: 1 }, { ...options, previous })
       await database.write(
         [
           storedResponse('c1'),
@@ -121,14 +124,14 @@ for (const { engine, database } of await startBoth(t, [
     for (const id of ['b1', 'b2', 'b3', 'b4'])
       await database.write(begin(storedResponse(id, open), id === 'b4' ? 'p2' : 'p1'))
     t.equal(responseOf(await find('b1')).status, 'in_progress')
-    await t.rejects(readHistory(database, 1, { ...options, previous: 'b1' }), {
+    await t.rejects(readHistory(database, { id: 1 }, { ...options, previous: 'b1' }), {
       code: 'PREVIOUS_UNFINISHED',
     })
     await database.write([finishResponse(1, 'b1', 'completed', '{"id":"b1","output":[]}')])
     await database.write([finishResponse(1, 'b1', 'failed', '{}'), cancelResponse(1, 'b1')])
     t.match(responseOf(await find('b1')), { id: 'b1', status: 'completed' })
     t.match(await readInput(database, 1, 'b1'), [{ role: 'user', content: 'to b1' }])
-    t.match((await readHistory(database, 1, { ...options, previous: 'b1' })).exchanges, [
+    t.match((await readHistory(database, { id: 1 }, { ...options, previous: 'b1' })).exchanges, [
       { input: 'to b1', output: [] },
     ])
     await database.write([cancelResponse(1, 'b2'), cancelResponse(2, 'b3')])
@@ -156,8 +159,8 @@ for (const { engine, database } of await startBoth(t, [
     for (const id of Object.values(names)) {
       await database.write([...begin(storedResponse(id, open), 'p3'), saveCall(1, id, '{}')])
     }
-    const history = (previous: string) => readHistory(database, 1, { ...options, previous })
-    const conversation = (id: string) => readConversation(database, 1, id)
+    const history = (previous: string) => readHistory(database, { id: 1 }, { ...options, previous })
+    const conversation = (id: string) => readConversation(database, { id: 1 }, id)
     const running = async (): Promise<void> => {
       await t.rejects(history(names.response), { code: 'PREVIOUS_UNFINISHED' })
       await t.rejects(conversation('s1'), { code: 'INTERACTION_UNFINISHED' })
@@ -175,16 +178,22 @@ for (const { engine, database } of await startBoth(t, [
     await database.write([cancelResponse(1, names.response), ...cancelInteraction(1, 's1')])
     const failed = { status: 'failed', error: { code: 'server_error' } }
     t.match(responseOf(await find(names.response)), failed)
-    const interaction = await findInteraction(database, 1, 's1')
+    const interaction = await findInteraction(database, { id: 1 }, 's1')
     t.match(interaction, { status: 'failed', errors: [failed.error] })
     t.match((await history(names.response)).exchanges, [{ input: 'to s1', output: [] }])
     t.match((await conversation('s1')).steps, [{ type: 'user_input' }])
   })
 
   t.test(`conversation on ${engine}: grows, and a late turn changes nothing`, async t => {
-    const conversation = { account: 1, id: 'v', created: 1, expires: Date.now() + 1_000_000 }
+    const conversation = {
+      account: 1,
+      maker: {},
+      id: 'v',
+      created: 1,
+      expires: Date.now() + 1_000_000,
+    }
     await database.write([openConversation({ ...conversation, metadata: '{}' })])
-    const storage = { account: 1, created: 5, input: '"hi"', conversation: 'v' }
+    const storage = { account: 1, maker: {}, created: 5, input: '"hi"', conversation: 'v' }
     const list = storeStatements(
       storage,
       { id: 'v1', output: [{ type: 'message', id: 'm' }] },
@@ -194,8 +203,8 @@ for (const { engine, database } of await startBoth(t, [
     await database.write([...list])
     t.match(await readTurns(database, 1, 'v'), [{ input: [{ content: 'hi' }, { id: 'm' }] }])
     const resolve = (id: string, account = 1) =>
-      resolveReferences(database, account, [{ type: 'item_reference', id }])
-    const recent = { account: 1, created: Date.now(), input: '"ho"' }
+      resolveReferences(database, { id: account }, [{ type: 'item_reference', id }])
+    const recent = { account: 1, maker: {}, created: Date.now(), input: '"ho"' }
     const output = [{ type: 'message', id: 'm3' }]
     await database.write(storeStatements(recent, { id: 'v3', output }, LIMITS))
     t.match(await resolve('m3'), output, 'by the id of the upstream')
@@ -203,9 +212,9 @@ for (const { engine, database } of await startBoth(t, [
     t.match(await resolve('msg_v1_0'), [{ content: [{ text: 'hi' }] }], 'of a conversation')
     await t.rejects(resolve('m3', 2), { code: 'ITEM_MISSING', message: /'m3'/ })
     t.same(await readTurns(database, 2, 'v'), [])
-    t.ok(await findConversation(database, 1, 'v'))
-    t.notOk(await findConversation(database, 2, 'v'))
-    const read = await readHistory(database, 1, { ...options, conversation: 'v' })
+    t.ok(await findConversation(database, { id: 1 }, 'v'))
+    t.notOk(await findConversation(database, { id: 2 }, 'v'))
+    const read = await readHistory(database, { id: 1 }, { ...options, conversation: 'v' })
     t.match(read.exchanges, [{ input: [{}, {}] }])
     const turn = { id: 'v1', created: 5, items: '[{"role":"user","content":"other"}]' }
     const [first] = await readTurnRows(database, 1, 'v')
@@ -216,9 +225,9 @@ for (const { engine, database } of await startBoth(t, [
     })
     t.match(await readTurns(database, 1, 'v'), [{ input: [{ content: 'other' }] }])
     await database.write([updateMetadata(2, 'v', '{}'), updateMetadata(1, 'v', '{"a":"b"}')])
-    t.equal((await findConversation(database, 1, 'v'))?.metadata, '{"a":"b"}')
+    t.equal((await findConversation(database, { id: 1 }, 'v'))?.metadata, '{"a":"b"}')
     await database.write(deleteConversation(1, 'v', Date.now()))
-    t.notOk(await findConversation(database, 1, 'v'))
+    t.notOk(await findConversation(database, { id: 1 }, 'v'))
     await database.write(storeStatements({ ...storage, created: Date.now() }, { id: 'v2' }, LIMITS))
     t.same(await readTurns(database, 1, 'v'), [])
     t.ok(await find('v2'), 'the response is stored although its conversation was deleted')
@@ -232,7 +241,7 @@ for (const { engine, database } of await startBoth(t, [
       registration('p3'),
       ...begin(storedResponse('going', { ...open, ...past }), 'p3'),
     ])
-    const conversation = { account: 1, id: 'gone', ...past }
+    const conversation = { account: 1, maker: {}, id: 'gone', ...past }
     await database.write([
       saveResponse(storedResponse('gone', past)),
       saveResponse(storedResponse('stays')),
@@ -256,7 +265,7 @@ for (const { engine, database } of await startBoth(t, [
 }
 
 t.test('storeStatements: refuses large responses and invalid ids', async t => {
-  const storage = { account: 1, created: 1, input: '"hi"' }
+  const storage = { account: 1, maker: {}, created: 1, input: '"hi"' }
   t.equal(storeStatements(storage, { id: 'a' }, LIMITS).length, 1)
   t.equal(storeStatements(storage, { id: 'a', text: 'x'.repeat(2_000) }, LIMITS).length, 0)
   for (const id of ['', 'a b', '\u0000', 'x'.repeat(257)])
