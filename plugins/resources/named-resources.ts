@@ -1,6 +1,7 @@
 /** Finds the objects of a provider that a request names, and the upstream, address and key that
  *  keep them. */
 import type { Exchange, HostBase, Json, Target } from '../../engine/plugin.ts'
+import { callerValues, sqlFor } from '../credentials/members.ts'
 import { isFields } from '../formats/fields.ts'
 import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -17,6 +18,9 @@ const mayName = (bytes: Uint8Array): boolean => {
   return MARKS.some(mark => buffer.includes(mark))
 }
 
+/** No object has it. */
+const NO_ACCOUNT = 0
+
 /** The names in all texts of a body. */
 const namesIn = (body: Json): ReadonlySet<string> => {
   const names = new Set<string>()
@@ -32,8 +36,8 @@ const namesIn = (body: Json): ReadonlySet<string> => {
 }
 
 /** The objects of the account that the request names, or the conversation that it continues.
- *  Throws RESOURCE_UNKNOWN for those of other accounts. Names that no account has made here pass:
- *  they may be the operator's own. */
+ *  Throws RESOURCE_UNKNOWN for those that the caller may not see. Names that no account has made
+ *  here pass: they may be the operator's own. */
 export const namedResources = async (
   { request, slots }: Exchange,
   host: HostBase,
@@ -42,11 +46,12 @@ export const namedResources = async (
   if (!whole && !mayName(await request.bytes())) return []
   const names = namesIn(whole ?? request.parsed ?? (await request.json()))
   if (names.size === 0) return []
-  const rows = await host.database.read(FIND_NAMED, [JSON.stringify([...names])])
-  const account = slots.get(ACCOUNT)?.id
-  const resources = rows.map(resourceOf)
-  const own = new Map(resources.filter(each => each.account === account).map(r => [r.name, r]))
-  const foreign = resources.find(({ name }) => !own.has(name))
+  const caller = slots.get(ACCOUNT) ?? { id: NO_ACCOUNT }
+  const values = [...callerValues(caller), JSON.stringify([...names])]
+  const rows = await host.database.read(sqlFor(caller, FIND_NAMED), values)
+  const resources = rows.filter(({ visible }) => Number(visible) === 1).map(resourceOf)
+  const own = new Map(resources.map(each => [each.name, each]))
+  const foreign = rows.map(resourceOf).find(({ name }) => !own.has(name))
   if (foreign) throw fault('RESOURCE_UNKNOWN', [foreign.name])
   return [...own.values()]
 }

@@ -1,5 +1,6 @@
 /** Shared by operations on objects at a provider: the key that keeps an object, and its row. */
 import type { Attempt, Exchange, Host, Target, UpstreamView } from '../../engine/plugin.ts'
+import { callerValues, ownerOf, sqlFor } from '../credentials/members.ts'
 import { supportedFormats } from '../formats/supported-formats.ts'
 import { ACCOUNT, MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -18,7 +19,7 @@ export const FORMAT = 'google-gemini'
 /** Whether requests to the upstream may name objects that it keeps. */
 export const keepsObjects = (upstream: UpstreamView | undefined): boolean =>
   supportedFormats({}, upstream).includes(FORMAT)
-/** The object of the account that the path names. Throws RESOURCE_UNKNOWN. */
+/** The object that the path names. Throws RESOURCE_UNKNOWN. */
 export const findNamed =
   (kind: Kind, parameter: string) => async (exchange: Exchange, host: Host) => {
     const resource = await findOwn(`${kind}/${exchange.params[parameter] ?? ''}`, exchange, host)
@@ -26,7 +27,8 @@ export const findNamed =
     return resource
   }
 export const findOwn = async (name: string, { slots }: Exchange, host: Host): Promise<Resource> => {
-  const [row] = await host.database.read(FIND, [slots.need(ACCOUNT).id, name])
+  const caller = slots.need(ACCOUNT)
+  const [row] = await host.database.read(sqlFor(caller, FIND), [...callerValues(caller), name])
   if (!row) throw fault('RESOURCE_UNKNOWN', [name.slice(0, 100)])
   return resourceOf(row)
 }
@@ -54,7 +56,7 @@ export const rowOf = (
   const created = Date.now()
   const model = exchange.slots.get(MODEL)
   return {
-    account: exchange.slots.need(ACCOUNT).id,
+    ...ownerOf(exchange.slots.need(ACCOUNT)),
     name,
     kind,
     upstream: target.upstream,

@@ -1,11 +1,17 @@
 /** Rows of objects that upstreams keep for accounts, and the statements over them. Pure. */
 import type { Row, Sql, Statement, Target, TargetPin } from '../../engine/plugin.ts'
+import {
+  type CallerSql,
+  makerIn,
+  makerValues,
+  type Owner,
+  overMade,
+} from '../credentials/members.ts'
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import type { Model } from '../slots.ts'
 
 export type Kind = 'files' | 'cachedContents' | 'uploads'
-export interface Resource {
-  readonly account: number
+export interface Resource extends Owner {
   /** Such as files/abc. */
   readonly name: string
   readonly kind: Kind
@@ -30,6 +36,7 @@ const fieldsOf = (text: unknown): Fields => {
 }
 export const resourceOf = (row: Row): Resource => ({
   account: Number(row.account),
+  maker: makerIn(row),
   name: String(row.name),
   kind: String(row.kind) as Kind,
   upstream: String(row.upstream),
@@ -48,10 +55,11 @@ export const targetOf = ({ upstream, pin }: Resource): Target => ({
 const PUT = sql(
   'put',
   `INSERT INTO provider_resources (account, name, kind, upstream, pin, model, entry, details, created,
-     expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     expires, key, member) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
    ON CONFLICT (account, name) DO UPDATE SET upstream = excluded.upstream, pin = excluded.pin,
      model = excluded.model, entry = excluded.entry, details = excluded.details,
-     created = excluded.created, expires = excluded.expires`,
+     created = excluded.created, expires = excluded.expires, key = excluded.key,
+     member = excluded.member`,
 )
 export const putResource = (resource: Resource): Statement => ({
   sql: PUT,
@@ -66,6 +74,7 @@ export const putResource = (resource: Resource): Statement => ({
     JSON.stringify(resource.details),
     resource.created,
     resource.expires,
+    ...makerValues(resource.maker),
   ],
 })
 const UPDATE = sql(
@@ -88,20 +97,30 @@ export const removeExpired = (before: number): Statement => ({
   values: [before],
 })
 
-/** An object of an account (account, name). */
-export const FIND = sql('find', 'SELECT * FROM provider_resources WHERE account = ? AND name = ?')
-const named = (list: string): string =>
-  `SELECT * FROM provider_resources WHERE name IN (SELECT ${list})`
-/** The objects of any account that have these names (JSON list). */
-export const FIND_NAMED = sql(
-  'find named',
-  named('value FROM json_each(?)'),
-  named('json_array_elements_text(CAST(? AS JSON))'),
+/** Objects of callers. */
+const ofCaller = (make: (condition: string) => Sql): CallerSql =>
+  overMade('provider_resources', make)
+/** An object (caller, name). */
+export const FIND = ofCaller(caller =>
+  sql('find', `SELECT * FROM provider_resources WHERE ${caller} AND name = ?`),
 )
-/** Objects of an account behind a position, newest first (account, kind, now, created, name, row
- *  count). */
-export const PAGE = sql(
-  'page',
-  `SELECT * FROM provider_resources WHERE account = ? AND kind = ? AND expires > ?
-     AND (created, name) < (?, ?) ORDER BY created DESC, name DESC LIMIT ?`,
+/** The objects of any account that have these names. `visible`: 1 if the caller sees it (caller,
+ *  JSON list). */
+export const FIND_NAMED = ofCaller(caller => {
+  const named = (list: string): string =>
+    `SELECT *, CASE WHEN ${caller} THEN 1 ELSE 0 END AS visible FROM provider_resources
+     WHERE name IN (SELECT ${list})`
+  return sql(
+    'find named',
+    named('value FROM json_each(?)'),
+    named('json_array_elements_text(CAST(? AS JSON))'),
+  )
+})
+/** Objects behind a position, newest first (caller, kind, now, created, name, row count). */
+export const PAGE = ofCaller(caller =>
+  sql(
+    'page',
+    `SELECT * FROM provider_resources WHERE ${caller} AND kind = ? AND expires > ?
+       AND (created, name) < (?, ?) ORDER BY created DESC, name DESC LIMIT ?`,
+  ),
 )

@@ -22,4 +22,12 @@ const TABLE = `
   CREATE INDEX provider_resources_page ON provider_resources (account, kind, created, name);
   CREATE INDEX provider_resources_expires ON provider_resources (expires)`
 
-export const migrations: readonly Migration[] = [{ number: 1, text: TABLE }]
+/** Who made it: a key, or the member of a session; null: the account, or an earlier release. */
+const MAKERS = `
+  ALTER TABLE provider_resources ADD COLUMN key BIGINT;
+  ALTER TABLE provider_resources ADD COLUMN member BIGINT`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, text: TABLE },
+  { number: 2, text: MAKERS },
+]

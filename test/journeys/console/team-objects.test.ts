@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { type ConsoleClient, linkIn, startConsole } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { startGeminiStore } from '../../helpers/gateway/gemini-store.ts'
 import { scaled } from '../../helpers/machine-speed.ts'
 import { sharedPostgres } from '../../helpers/store/postgres.ts'
 import { ENGINES, type Engine } from '../../helpers/store/store.ts'
@@ -21,7 +22,11 @@ type Ask = (method: string, path: string, body?: object) => Promise<Reply>
 
 const startTeam = async (t: Test, engine: Engine) => {
   const env = engine === 'postgres' ? { DATABASE_URL: await (await sharedPostgres()).create() } : {}
-  const gateway = await startConsole(t, { env })
+  const provider = await startGeminiStore()
+  t.teardown(() => provider.close())
+  const gateway = await startConsole(t, {
+    env: { ...env, GEMINI_BASE_URL: provider.url, GEMINI_API_KEY: 'provider' },
+  })
   const askAs =
     (headers: Readonly<Record<string, string>>): Ask =>
     async (method, path, body) => {
@@ -35,8 +40,8 @@ const startTeam = async (t: Test, engine: Engine) => {
       return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : { text } }
     }
   const account = await gateway.customer('acme', 10_000)
-  const makeKey = async (more = {}) => {
-    const { body } = await account.ask('POST', '/api/keys', { name: 'k', ...more })
+  const makeKey = async (more = {}, by = account) => {
+    const { body } = await by.ask('POST', '/api/keys', { name: 'k', ...more })
     return { id: body.data.id, ask: askAs({ authorization: `Bearer ${body.data.key}` }) }
   }
   const invite = async (name: string, role: Role) => {
@@ -53,7 +58,8 @@ const startTeam = async (t: Test, engine: Engine) => {
     viewer: await invite('vera', 'viewer'),
     other: await invite('max', 'member'),
   }
-  return { account, accountKey: await makeKey(), people, makeKey, inSession }
+  const otherAccount = (await makeKey({}, await gateway.customer('other', 10))).ask
+  return { account, otherAccount, accountKey: await makeKey(), people, makeKey, inSession }
 }
 type Team = Awaited<ReturnType<typeof startTeam>>
 
@@ -67,8 +73,8 @@ interface Kind {
   readonly use: Readonly<Record<string, Use>>
   /** Ends the object. */
   readonly end: Use
-  /** An id that no object has. */
-  readonly unknown: string
+  /** An id that no object has. Undefined: an object of another account is as unknown. */
+  readonly unknown: string | undefined
 }
 
 const dataIn = ({ body }: Reply): readonly string[] =>
@@ -248,6 +254,50 @@ const threads: Kind = {
   end: (ask, id) => ask('DELETE', `/v1/messages/${id}`),
   unknown: `msg_${'0'.repeat(32)}`,
 }
+const GENERATE = '/v1beta/models/gx-2.5-flash:generateContent'
+const contents = (...parts: readonly object[]) => ({
+  contents: [{ role: 'user', parts: [{ text: 'Hi' }, ...parts] }],
+})
+const namesIn = (list: unknown): readonly string[] =>
+  ((list ?? []) as readonly { readonly name: string }[]).map(({ name }) => name)
+const providerFiles: Kind = {
+  make: async ask => {
+    const reply = await ask('POST', '/upload/v1beta/files', part('a file'))
+    return created(reply, (reply.body.file as Fields | undefined)?.name)
+  },
+  list: async ask => namesIn((await ask('GET', '/v1beta/files?pageSize=100')).body.files),
+  read: {
+    show: (ask, id) => ask('GET', `/v1beta/${id}`),
+    download: (ask, id) => ask('GET', `/v1beta/${id}:download`),
+  },
+  use: {
+    'an answer': (ask, id) =>
+      ask('POST', GENERATE, contents({ fileData: { fileUri: id, mimeType: 'text/plain' } })),
+    'a cache': (ask, id) =>
+      ask('POST', '/v1beta/cachedContents', {
+        model: 'models/gx-2.5-flash',
+        ...contents({ fileData: { fileUri: id, mimeType: 'text/plain' } }),
+      }),
+  },
+  end: (ask, id) => ask('DELETE', `/v1beta/${id}`),
+  unknown: undefined,
+}
+const caches: Kind = {
+  make: async ask => {
+    const body = { model: 'models/gx-2.5-flash', ...contents() }
+    const reply = await ask('POST', '/v1beta/cachedContents', body)
+    return created(reply, reply.body.name)
+  },
+  list: async ask =>
+    namesIn((await ask('GET', '/v1beta/cachedContents?pageSize=100')).body.cachedContents),
+  read: { show: (ask, id) => ask('GET', `/v1beta/${id}`) },
+  use: {
+    'an answer': (ask, id) => ask('POST', GENERATE, { ...contents(), cachedContent: id }),
+    update: (ask, id) => ask('PATCH', `/v1beta/${id}`, { ttl: '1s' }),
+  },
+  end: (ask, id) => ask('DELETE', `/v1beta/${id}`),
+  unknown: undefined,
+}
 const KINDS: Readonly<Record<string, Kind>> = {
   files,
   images,
@@ -257,6 +307,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
   conversations,
   interactions,
   threads,
+  caches,
+  'provider files': providerFiles,
 }
 
 const REQUEST = /req_\w+|"trace_id":"\w+"/g
@@ -277,12 +329,13 @@ const expectUnknown = async (
   t.notOk(isSuccess(foreign), title)
 }
 
-const checkKind = async (t: Test, kind: Kind, { people, accountKey }: Team) => {
+const checkKind = async (t: Test, kind: Kind, { people, accountKey, otherAccount }: Team) => {
   const makers: Readonly<Record<string, Ask>> = {
     'another member': people.other.key.ask,
     'the member': people.member.key.ask,
     'the account': accountKey.ask,
   }
+  const unknown = kind.unknown ?? (await kind.make(otherAccount))
   const ids: Record<string, string> = {}
   for (const [name, ask] of Object.entries(makers)) ids[name] = await kind.make(ask)
   const sees = (role: Role, maker: string) => role !== 'member' || maker !== 'another member'
@@ -309,7 +362,7 @@ const checkKind = async (t: Test, kind: Kind, { people, accountKey }: Team) => {
             isSuccess(reply),
             isSuccess(reply) ? title : `${title} ${JSON.stringify(reply.body)}`,
           )
-        } else await expectUnknown(t, request, ask, { id: object, unknown: kind.unknown, title })
+        } else await expectUnknown(t, request, ask, { id: object, unknown, title })
       }
       for (const [name, request] of Object.entries(kind.read))
         await check(name, request, { refused: false })

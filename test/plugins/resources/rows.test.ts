@@ -16,6 +16,7 @@ import { ENGINES, startAnyStore } from '../../helpers/store/store.ts'
 
 const file = (account: number, name: string, created: number): Resource => ({
   account,
+  maker: {},
   name,
   kind: 'files',
   upstream: 'gx',
@@ -35,14 +36,16 @@ for (const engine of ENGINES)
     const changed = { ...one, details: { state: 'FAILED' } }
     await database.write([putResource(changed)])
     const find = async (account: number, name: string) =>
-      (await database.read(FIND, [account, name])).map(resourceOf)
+      (await database.read(FIND.all, [account, name])).map(resourceOf)
     t.same(await find(1, 'files/a'), [changed])
     t.same(await find(1, 'files/b'), [{ ...two, model }])
     t.same(await find(3, 'files/a'), [])
-    const named = await database.read(FIND_NAMED, [JSON.stringify(['files/a', 'files/x'])])
+    const named = await database.read(FIND_NAMED.all, [1, JSON.stringify(['files/a', 'files/x'])])
     t.same(named.map(row => Number(row.account)).sort(), [1, 2])
     const page = async (now: number, created: number, name: string) =>
-      (await database.read(PAGE, [1, 'files', now, created, name, 1])).map(({ name: each }) => each)
+      (await database.read(PAGE.all, [1, 'files', now, created, name, 1])).map(
+        ({ name: each }) => each,
+      )
     t.same(await page(5, Number.MAX_SAFE_INTEGER, ''), ['files/b'])
     t.same(await page(5, 2, 'files/b'), ['files/a'])
     t.same(await page(1_000, Number.MAX_SAFE_INTEGER, ''), [], 'expired')
