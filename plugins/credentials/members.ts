@@ -216,8 +216,8 @@ export interface CallerSql {
   readonly own: Sql
 }
 /** `table`: the name of rows with `account`, `key` and `member`. `make` gets a condition on the
- *  caller, whose parameters are those of `callerValues`. A `member` sees what he made, or the
- *  account itself. An object of a key passes with it to another member. */
+ *  caller, whose parameters are those of `callerValues`. A `member` sees what it made itself,
+ *  and what no member made. An object of a key passes with it to another member. */
 export const overMade = (table: string, make: (condition: string) => Sql): CallerSql => {
   const account = `${table}.account = ?`
   const own = make(

@@ -59,7 +59,18 @@ const startTeam = async (t: Test, engine: Engine) => {
     other: await invite('max', 'member'),
   }
   const otherAccount = (await makeKey({}, await gateway.customer('other', 10))).ask
-  return { account, otherAccount, accountKey: await makeKey(), people, makeKey, inSession }
+  const operate = (path: string, body: object) =>
+    gateway.ask('POST', `/api/admin/${path}`, body, { authorization: `Bearer ${gateway.token}` })
+  return {
+    operate,
+    invite,
+    account,
+    otherAccount,
+    accountKey: await makeKey(),
+    people,
+    makeKey,
+    inSession,
+  }
 }
 type Team = Awaited<ReturnType<typeof startTeam>>
 
@@ -293,7 +304,7 @@ const caches: Kind = {
   read: { show: (ask, id) => ask('GET', `/v1beta/${id}`) },
   use: {
     'an answer': (ask, id) => ask('POST', GENERATE, { ...contents(), cachedContent: id }),
-    update: (ask, id) => ask('PATCH', `/v1beta/${id}`, { ttl: '1s' }),
+    update: (ask, id) => ask('PATCH', `/v1beta/${id}`, { ttl: '7200s' }),
   },
   end: (ask, id) => ask('DELETE', `/v1beta/${id}`),
   unknown: undefined,
@@ -399,6 +410,26 @@ const checkMoves = async (t: Test, { account, people, makeKey, inSession }: Team
   t.equal((await other.key.ask('GET', `/v1/files/${id}`)).status, 404)
 }
 
+/** The playground calls with the session of its member. */
+const checkPlayground = async (t: Test, { operate, invite, people, inSession }: Team) => {
+  const chat = (client: ConsoleClient) =>
+    inSession(client)('POST', '/v1/chat/completions', {
+      ...MODEL,
+      messages: [{ role: 'user', content: 'Hi' }],
+    })
+  const { client } = await invite('pat', 'member')
+  t.equal((await chat(client)).status, 200)
+  const cap = { name: 'seat', amount: '0.01', per: 'day' }
+  t.equal((await operate('budgets/set', { account: 'acme', member: 'pat', ...cap })).status, 200)
+  // Each process reads budgets twice a second; until then the calls are charged to the budget.
+  const refused = await eventually(async () => {
+    const reply = await chat(client)
+    return reply.status === 200 ? undefined : reply
+  })
+  t.equal(refused.status, 429, 'the budget of the member bounds them')
+  t.equal((await chat(people.other.client)).status, 200, 'other members go on')
+}
+
 for (const engine of ENGINES)
   t.test(`objects of a team on ${engine}`, async t => {
     const team = await startTeam(t, engine)
@@ -407,4 +438,7 @@ for (const engine of ENGINES)
         checkKind(t, kind, team),
       )
     await t.test('files: sessions, results of batches, a key that moves', t => checkMoves(t, team))
+    await t.test('playground: the budget of the member bounds its calls', t =>
+      checkPlayground(t, team),
+    )
   })
