@@ -11,13 +11,14 @@ import type {
   Statement,
 } from '../../engine/plugin.ts'
 import type { BodyRecorder } from '../conversion/body-recorder.ts'
+import { type Caller, onlyMember } from '../credentials/members.ts'
 import { ACCOUNT, EARLY_REPLY, KEY_USE, type KeyUse, STREAM_ERRORED } from '../slots.ts'
 import { isUndelivered, Undo } from '../undo/undo.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
 import { digestOf } from './request-digest.ts'
 import { earlyResponse, laterResponse, responseRecorder } from './response-recorder.ts'
-import { forgetKey, freeKey, useUp } from './statements.ts'
+import { forgetKey, freeKey, type KeyName, useUp } from './statements.ts'
 import { migrations } from './tables.ts'
 
 const HEADER = 'idempotency-key'
@@ -65,7 +66,9 @@ export default {
         if (!KEY.test(key)) throw fault('IDEMPOTENCY_KEY_INVALID')
         const account = exchange.slots.get(ACCOUNT)
         // Without an account nothing is charged, and keys of anonymous clients could collide.
-        return account ? runOnce(claims, account.id, key, largest, exchange, next) : next()
+        return account
+          ? runOnce(claims, nameFor(account, exchange, key), largest, exchange, next)
+          : next()
       },
       explain: ({ request }) => ({ key: request.headers[HEADER] ?? null, largest }),
     }
@@ -90,15 +93,21 @@ const DESCRIPTION: RouteDescription = {
   refusals: { 409: 'The first request with this Idempotency-Key has not ended' },
 }
 
+/** A `member` has its own keys, since an answer may show what it does not see. A client's key
+ *  has no space. */
+const nameFor = ({ id, member }: Caller, { route }: Exchange, key: string): KeyName => {
+  const only = onlyMember(member)
+  return { account: id, route: route.name, key: only === undefined ? key : `${only} ${key}` }
+}
+
 const runOnce = async (
   claims: Claims,
-  account: number,
-  key: string,
+  name: KeyName,
   largest: number,
   exchange: Exchange,
   next: Next,
 ): Promise<void> => {
-  const { id, route, slots, writes } = exchange
+  const { id, slots, writes } = exchange
   const body = await digestOf(exchange.request)
   const call: Call = { isClaimed: false, hasReply: false, isEarly: false, hasEffect: false }
   Undo.of(exchange)
@@ -114,7 +123,6 @@ const runOnce = async (
       (call.isEarly && writes.isConfirmed) || (!isLost && call.recorder?.hasBegun === true),
   }
   // Not in `exchange.writes`: a claimed key must not fail the exchange's transaction.
-  const name = { account, route: route.name, key }
   const storedResponse = await claims.claim(name, body, claimant, largest)
   if (storedResponse) {
     exchange.answer(storedResponse.status, storedResponse.body, {

@@ -8,6 +8,7 @@ const sql = (name: string, text: string): Sql => ({ name: `idempotency: ${name}`
 export interface KeyName {
   readonly account: number
   readonly route: string
+  /** Of a `member`: with the number of the member before it. */
   readonly key: string
 }
 export interface Claim extends KeyName {

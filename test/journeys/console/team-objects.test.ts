@@ -20,6 +20,8 @@ interface Reply {
 /** Sends JSON, or a form, with the credential of one person. */
 type Ask = (method: string, path: string, body?: object) => Promise<Reply>
 
+const REPEATED = { 'idempotency-key': 'k' } as const
+
 const startTeam = async (t: Test, engine: Engine) => {
   const env = engine === 'postgres' ? { DATABASE_URL: await (await sharedPostgres()).create() } : {}
   const provider = await startGeminiStore()
@@ -42,15 +44,20 @@ const startTeam = async (t: Test, engine: Engine) => {
   const account = await gateway.customer('acme', 10_000)
   const makeKey = async (more = {}, by = account) => {
     const { body } = await by.ask('POST', '/api/keys', { name: 'k', ...more })
-    return { id: body.data.id, ask: askAs({ authorization: `Bearer ${body.data.key}` }) }
+    const credential = { authorization: `Bearer ${body.data.key}` }
+    return {
+      id: body.data.id,
+      ask: askAs(credential),
+      repeat: askAs({ ...credential, ...REPEATED }),
+    }
   }
   const invite = async (name: string, role: Role) => {
     const { body } = await account.ask('POST', '/api/members', { name, role })
     const client = await gateway.signIn({ link: linkIn(String(body.data.url)) })
     return { client, key: await makeKey({ member: name }) }
   }
-  const inSession = ({ cookie, csrf }: ConsoleClient): Ask =>
-    askAs({ cookie, 'x-csrf-token': csrf })
+  const inSession = ({ cookie, csrf }: ConsoleClient, more = {}): Ask =>
+    askAs({ cookie, 'x-csrf-token': csrf, ...more })
   const people = {
     owner: await invite('olga', 'owner'),
     admin: await invite('adam', 'admin'),
@@ -410,6 +417,23 @@ const checkMoves = async (t: Test, { account, people, makeKey, inSession }: Team
   t.equal((await other.key.ask('GET', `/v1/files/${id}`)).status, 404)
 }
 
+/** All send the same request with the same Idempotency-Key. */
+const checkRepeats = async (t: Test, { account, accountKey, people, makeKey, inSession }: Team) => {
+  const { make } = files
+  const { member, other, owner, admin } = people
+  const own = await make(other.key.repeat)
+  t.equal(await make(other.key.repeat), own)
+  t.equal(await make((await makeKey({ member: 'max' })).repeat), own, 'with another key of his')
+  t.equal(await make(inSession(other.client, REPEATED)), own, 'in a session of his')
+  const foreign = await make(member.key.repeat)
+  t.not(foreign, own, 'a member does not get the answer of another')
+  t.equal(await make(inSession(member.client, REPEATED)), foreign)
+  const shared = await make(accountKey.repeat)
+  t.notOk([own, foreign].includes(shared), 'nor does the account')
+  for (const repeat of [owner.key.repeat, admin.key.repeat, inSession(account, REPEATED)])
+    t.equal(await make(repeat), shared, 'those who see all of the team share one')
+}
+
 /** The playground calls with the session of its member. */
 const checkPlayground = async (t: Test, { operate, invite, people, inSession }: Team) => {
   const chat = (client: ConsoleClient) =>
@@ -438,6 +462,7 @@ for (const engine of ENGINES)
         checkKind(t, kind, team),
       )
     await t.test('files: sessions, results of batches, a key that moves', t => checkMoves(t, team))
+    await t.test('Idempotency-Key: a member has its own', t => checkRepeats(t, team))
     await t.test('playground: the budget of the member bounds its calls', t =>
       checkPlayground(t, team),
     )
