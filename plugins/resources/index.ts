@@ -3,7 +3,8 @@
  *  that it was made with. */
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Attempt, Exchange, Host, Next, Plugin, Slot, Stage } from '../../engine/plugin.ts'
-import { routeFormat } from '../conversion/route-format.ts'
+import { hasModelStage } from '../catalogue/configured.ts'
+import { isRealtime } from '../conversion/route-format.ts'
 import { checkError } from '../conversion/upstream-error.ts'
 import { clientDialect } from '../dialects/client-dialect.ts'
 import { dialectOf } from '../dialects/index.ts'
@@ -65,11 +66,14 @@ const startCleanup = (host: Host): void => {
   })
 }
 
+/** On each route with a model, whatever becomes of its requests: a provider also counts the tokens
+ *  of a file that a request names. */
 const inlineStage = (host: Host): Stage => {
   const keepers = new Set(
     Object.entries(host.upstreams).flatMap(([name, view]) => (keepsObjects(view) ? [name] : [])),
   )
-  if (keepers.size === 0 || !routeFormat(host)?.codec) return {}
+  const { route } = host
+  if (keepers.size === 0 || !hasModelStage(route) || isRealtime(route)) return {}
   return {
     handle(exchange, next) {
       const mayReach = exchange.targets.some(({ upstream }) => keepers.has(upstream))
