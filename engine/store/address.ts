@@ -1,7 +1,7 @@
 /** Store addresses: from a database URL to the file and the writer's socket. Every process of a
  *  data folder derives the same paths. */
 import { createHash } from 'node:crypto'
-import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
+import { chmodSync, lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fault } from './faults.ts'
@@ -100,4 +100,6 @@ export const makeSocketFolder = (socket: string): void => {
   const isPrivate =
     stats.isDirectory() && stats.uid === userInfo().uid && (stats.mode & 0o077) === 0
   if (!isPrivate) throw fault('STORE_FOLDER', [folder])
+  // The umask of a writer leaves a new folder without the right to enter it.
+  if ((stats.mode & 0o700) !== 0o700) chmodSync(folder, 0o700)
 }

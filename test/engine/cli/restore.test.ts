@@ -28,7 +28,10 @@ t.test('restore: a backup replaces the store, which is kept beside it', async t 
   const dataFolder = await seededStore(t, CONFIG, { accounts: 3, charges: 20 })
   const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
   const file = `${dataFolder}/../monday.db`
-  t.match(await tollgate(['backup', file], env, 0), { code: 0, err: /^copied: (\d+) of \1 bytes$/m })
+  t.match(await tollgate(['backup', file], env, 0), {
+    code: 0,
+    err: /^copied: (\d+) of \1 bytes$/m,
+  })
   t.match(await tollgate(['audit', 'ledger'], env, 0), {
     err: /^audited: (\d+) of \1 wallets$/m,
   })
