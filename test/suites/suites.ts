@@ -122,7 +122,7 @@ const CI_TESTS = [
   'journeys/inside-formats/{sandbox-targets,upstream-keys,video-upload}.test.ts',
   'journeys/money/task-races.test.ts',
   'journeys/shipped/{audio-*,dropped-settings,embedding-settings}.test.ts',
-  'journeys/shipped/{file-ids,image*,sheet-charges,vidu/edits,vidu/errors}.test.ts',
+  'journeys/shipped/{ent/edits,ent/errors,file-ids,image*,sheet-charges}.test.ts',
   'journeys/shipped/foreign-ids/{references,routes}.test.ts',
   'journeys/shipped/{null-members,openai-videos,refused-requests}.test.ts',
   'journeys/stored/{affinity,interactions,item-references}.test.ts',
