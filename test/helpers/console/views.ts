@@ -1,5 +1,6 @@
 /** Every view of the console: pages, dialogs, and what is in place of data. */
 import type { Page, Route } from 'playwright-core'
+import { scaled } from '../machine-speed.ts'
 import type { Window } from './browser.ts'
 import type { SampleGateway } from './sample-gateway.ts'
 
@@ -251,7 +252,8 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
   dialog('operator', 'configuration', 'rollback', press('Roll back')),
   dialog('operator', 'configuration', 'refused', async page => {
     await page.getByRole('button', { name: 'Reload', exact: true }).click()
-    await page.getByRole('alert').waitFor()
+    // A reload starts a process that reads the whole configuration.
+    await page.getByRole('alert').waitFor({ timeout: scaled(30_000) })
   }),
   dialog('operator', 'editor?file=notes.yaml', 'problems', async page => {
     await page.locator('.editor-lines .error').first().waitFor()
