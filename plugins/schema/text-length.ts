@@ -8,39 +8,41 @@ const countCharacters = (text: string): number => {
   for (let at = 0; at < text.length; at++, count++) if (Number(text.codePointAt(at)) > 0xffff) at++
   return count
 }
-const counterIn = ({ gen }: KeywordCxt) =>
-  gen.scopeValue('func', { ref: countCharacters, key: countCharacters })
 
-/** `before`: a pattern takes bounded time because the length was checked. */
-const KEYWORD = { type: 'string', schemaType: 'number', before: 'pattern' } as const
-const params = ({ schemaCode }: Pick<KeywordCxt, 'schemaCode'>) => _`{limit: ${schemaCode}}`
+type Code = ReturnType<typeof _>
+/** `isWrong`: the condition by the code units, the limit, and the characters, which are counted
+ *  only if it comes to them. */
+const lengthKeyword = (
+  keyword: string,
+  bound: string,
+  isWrong: (units: Code, limit: KeywordCxt['schemaCode'], characters: Code) => Code,
+): CodeKeywordDefinition & { readonly keyword: string } => ({
+  keyword,
+  type: 'string',
+  schemaType: 'number',
+  // A pattern takes bounded time because the length was checked.
+  before: 'pattern',
+  error: {
+    message: ({ schemaCode }) => str`must NOT have ${bound} than ${schemaCode} characters`,
+    params: ({ schemaCode }) => _`{limit: ${schemaCode}}`,
+  },
+  code(context) {
+    const { data, schemaCode, gen } = context
+    const count = gen.scopeValue('func', { ref: countCharacters, key: countCharacters })
+    context.fail(isWrong(_`${data}.length`, schemaCode, _`${count}(${data})`))
+  },
+})
 
-export const textLength: readonly (CodeKeywordDefinition & { readonly keyword: string })[] = [
-  {
-    ...KEYWORD,
-    keyword: 'maxLength',
-    error: {
-      message: ({ schemaCode }) => str`must NOT have more than ${schemaCode} characters`,
-      params,
-    },
-    code(context) {
-      const { data, schemaCode: limit } = context
-      const count = counterIn(context)
-      context.fail(_`${data}.length > ${limit} && ${count}(${data}) > ${limit}`)
-    },
-  },
-  {
-    ...KEYWORD,
-    keyword: 'minLength',
-    error: {
-      message: ({ schemaCode }) => str`must NOT have fewer than ${schemaCode} characters`,
-      params,
-    },
-    code(context) {
-      const { data, schemaCode: limit } = context
-      const count = counterIn(context)
-      const isClose = _`${data}.length < 2 * ${limit} && ${count}(${data}) < ${limit}`
-      context.fail(_`${data}.length < ${limit} || ${isClose}`)
-    },
-  },
-]
+export const textLength = [
+  lengthKeyword(
+    'maxLength',
+    'more',
+    (units, limit, characters) => _`${units} > ${limit} && ${characters} > ${limit}`,
+  ),
+  lengthKeyword(
+    'minLength',
+    'fewer',
+    (units, limit, characters) =>
+      _`${units} < ${limit} || ${units} < 2 * ${limit} && ${characters} < ${limit}`,
+  ),
+] as const
