@@ -56,6 +56,21 @@ function* textTokens(text: string): Generator<string, void> {
   yield '"'
 }
 
+/** The same over several turns of the event loop where the pieces are many. `onSize` gets the
+ *  characters so far, and may throw. */
+export const piecesOf = async (
+  json: Json,
+  onSize?: (size: number) => void,
+): Promise<readonly string[]> => {
+  const pieces: string[] = []
+  let size = 0
+  for (const piece of jsonPieces(json)) {
+    size += piece.length
+    onSize?.(size)
+    if (pieces.push(piece) > 1) await largeTurn()
+  }
+  return pieces
+}
 /** The bytes of pieces; those of many are written over several turns of the event loop, of which
  *  the last has nothing else. */
 export const bytesOf = async (pieces: readonly string[]): Promise<Buffer> => {

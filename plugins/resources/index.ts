@@ -13,7 +13,7 @@ import { AT_PROVIDER } from '../slots.ts'
 import { ABOUT } from './about.ts'
 import { list } from './listing.ts'
 import { keepTogether, namedResources } from './named-resources.ts'
-import { OPERATIONS, WITH_CHARGE } from './operations.ts'
+import { OPERATIONS, writeRows } from './operations.ts'
 import { FORMAT, keepsObjects, type Operation } from './places.ts'
 import { type Resource, removeExpired, removeResource } from './rows.ts'
 import { migrations } from './tables.ts'
@@ -107,17 +107,6 @@ const operationStage = (name: string, operation: Operation, host: Host): Stage =
     else await checkFailure(attempt, resource, host)
   },
 })
-/** At the end of the response, behind the filter that charges it. */
-const writeRows = ({ reply, slots, writes }: Exchange): void => {
-  const rows = slots.get(WITH_CHARGE)
-  if (!rows) return
-  reply.through({
-    end(tail, out) {
-      writes.add(...rows)
-      out.end(tail)
-    },
-  })
-}
 /** The provider no longer has an object that expired early, or that the operator deleted. */
 const checkFailure = async (attempt: Attempt, resource: Resource | undefined, host: Host) => {
   await checkError(host.log, formats.get(FORMAT) ?? {}, attempt)

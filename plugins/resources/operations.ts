@@ -1,6 +1,7 @@
 /** The operations on objects that a provider keeps: where each request goes, and what the row of
  *  the object becomes after the response. */
-import type { Attempt, Headers, Slot, Statement } from '../../engine/plugin.ts'
+import type { Attempt, Exchange, Headers, Slot, Statement } from '../../engine/plugin.ts'
+import { writeAtEnd } from '../conversion/write-at-end.ts'
 import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
 import { NULLS } from '../formats/google-gemini/settings.ts'
 import { withoutNulls } from '../formats/json/null-members.ts'
@@ -44,9 +45,13 @@ const answerWith = (attempt: Attempt, body: Fields): void => {
   for (const name of BODY_HEADERS) delete headers[name]
   attempt.answer(attempt.reply.status, body, headers)
 }
-/** Statements that are written in one transaction with the charge of the response and its
- *  Idempotency-Key: a crash before it leaves nothing, so that a repetition makes one row. */
-export const WITH_CHARGE: Slot<readonly Statement[]> = { name: 'rows of provider resources' }
+/** Statements that are written with the charge: a repetition after a crash makes one row. */
+const WITH_CHARGE: Slot<readonly Statement[]> = { name: 'rows of provider resources' }
+/** Call it after `next()`. */
+export const writeRows = (exchange: Exchange): void => {
+  const rows = exchange.slots.get(WITH_CHARGE)
+  if (rows) writeAtEnd(exchange, () => rows)
+}
 const writeWithCharge = ({ exchange: { slots } }: Attempt, statement: Statement): void =>
   slots.set(WITH_CHARGE, [...(slots.get(WITH_CHARGE) ?? []), statement])
 /** Adds the row of a new object, which a client that is refused does not find. */

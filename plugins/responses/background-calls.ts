@@ -15,7 +15,7 @@ import {
   type BackgroundCall,
   bodyOf,
   callOf,
-  piecesOf,
+  inputPieces,
   type QueuedAnswer,
   readCall,
   slotsOf,
@@ -72,7 +72,7 @@ export class BackgroundCalls {
     // Its answer could not be stored: it repeats instructions, tools and metadata.
     const { largest } = this.#limits
     if (response.length > largest) throw fault('BACKGROUND_TOO_LARGE', [largest])
-    const input = await piecesOf(queued.input, largest)
+    const input = await inputPieces(queued.input, largest)
     // The call runs after its answer: a file that it lacks is refused now.
     await checkNamedFiles(host, exchange, queued.body)
     const { body, dropped } = withoutUnpriced(host, exchange, queued.body)

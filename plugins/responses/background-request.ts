@@ -1,11 +1,10 @@
 /** The request of a background response: it is stored in pieces apart from the row of the response,
  *  which changes with its state, and read again by the process that takes the call over. */
-import { largeTurn } from '../../engine/kit.ts'
 import type { Database, Exchange, Host, Json, ResumedCall } from '../../engine/plugin.ts'
 import { forwardedHeadersOf } from '../conversion/forwarded-headers.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
-import { bytesOf, jsonPieces } from '../pieces/json-pieces.ts'
+import { bytesOf, piecesOf } from '../pieces/json-pieces.ts'
 import { pieceQueueOf } from '../pieces/piece-queue.ts'
 import { fault } from './faults.ts'
 import {
@@ -100,20 +99,12 @@ export const callOf = async (
     queuedResponse: answer,
   }
 }
-/** JSON in pieces. Throws BACKGROUND_TOO_LARGE for more characters than `largest`. */
-export const piecesOf = async (
-  json: Json,
-  largest = Number.POSITIVE_INFINITY,
-): Promise<readonly string[]> => {
-  const pieces: string[] = []
-  let size = 0
-  for (const piece of jsonPieces(json)) {
-    size += piece.length
+/** The pieces of the input that is stored. Throws BACKGROUND_TOO_LARGE for more characters than
+ *  `largest`. */
+export const inputPieces = (input: Json, largest: number): Promise<readonly string[]> =>
+  piecesOf(input, size => {
     if (size > largest) throw fault('BACKGROUND_TOO_LARGE', [largest])
-    if (pieces.push(piece) > 1) await largeTurn()
-  }
-  return pieces
-}
+  })
 /** Stores a queued response with its call. Pieces of a large request are durable before, one after
  *  another; the rest is one transaction with the writes of the exchange. */
 export const storeQueued = async (

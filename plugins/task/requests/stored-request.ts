@@ -1,7 +1,7 @@
 /** Stores the request of a task apart from its row, and reads it again for its submit. */
 import { largeTurn } from '../../../engine/kit.ts'
 import type { Database, Json, Statement } from '../../../engine/plugin.ts'
-import { bytesOf, jsonPieces } from '../../pieces/json-pieces.ts'
+import { bytesOf, jsonPieces, piecesOf } from '../../pieces/json-pieces.ts'
 import { PieceQueue } from '../../pieces/piece-queue.ts'
 import type { Meters } from '../../slots.ts'
 import type { Fields, State, Task } from '../task.ts'
@@ -71,11 +71,7 @@ export const forgetRequest = (
   parts > 0 && SENDING.has(state) && !SENDING.has(after.state) ? [deleteParts(id)] : []
 
 /** The bytes of JSON, written over several turns of the event loop where they are many. */
-export const jsonBytes = async (json: Json): Promise<Buffer> => {
-  const pieces: string[] = []
-  for (const piece of jsonPieces(json)) if (pieces.push(piece) > 1) await largeTurn()
-  return bytesOf(pieces)
-}
+export const jsonBytes = async (json: Json): Promise<Buffer> => bytesOf(await piecesOf(json))
 /** The task with the texts of its request uncut, for an answer about this task alone. */
 export const withWholeTexts = async (
   database: Pick<Database, 'read'>,

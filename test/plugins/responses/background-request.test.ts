@@ -3,11 +3,12 @@
 import t from 'tap'
 import type { Json, Statement } from '../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES, registration } from '../../../engine/store/membership.ts'
+import { piecesOf } from '../../../plugins/pieces/json-pieces.ts'
 import { PieceQueue } from '../../../plugins/pieces/piece-queue.ts'
 import {
   type BackgroundCall,
   bodyOf,
-  piecesOf,
+  inputPieces,
   readCall,
   slotsOf,
   storeQueued,
@@ -133,8 +134,8 @@ for (const { engine, database } of await startBoth(t, tables(migrations.length))
   })
 
   t.test(`background request on ${engine}: input above the limit is refused`, async t => {
-    await t.rejects(piecesOf(INPUT, 800_000), { code: 'BACKGROUND_TOO_LARGE' })
-    t.equal((await piecesOf(INPUT, 901_000)).join(''), JSON.stringify(INPUT))
+    await t.rejects(inputPieces(INPUT, 800_000), { code: 'BACKGROUND_TOO_LARGE' })
+    t.equal((await inputPieces(INPUT, 901_000)).join(''), JSON.stringify(INPUT))
   })
 }
 
