@@ -28,8 +28,8 @@ import {
 /** Answers that wait until the store has them; more are only in memory. */
 const MAX_UNWRITTEN = 100
 const PAGE = 500
-/** ms that the row of a leader without an answer is kept, and that of a leader that stopped: one
- *  that runs renews its row every two seconds. */
+/** How many ms rows are kept: those of leaders whose answer could not be stored, and those of
+ *  leaders that renew them no more (a running one does so every two seconds). */
 const UNSTORABLE_KEPT = 2_000
 const LEADER_KEPT = 60_000
 

@@ -1,7 +1,7 @@
 /** Members of a team. A team is an account: its members share the wallet, and keys and tokens
  *  belong to one of them, or to the account itself. */
 import { errors } from '../../engine/errors.ts'
-import type { Exchange, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
+import type { Database, Exchange, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { ACCOUNT, type Account, type Member, type MemberRole } from '../slots.ts'
 import { change, NOW_AT, TABLES } from './statements.ts'
 
@@ -216,23 +216,28 @@ export interface CallerSql {
   readonly own: Sql
 }
 /** `table`: the name of rows with `account`, `key` and `member`. `make` gets a condition on the
- *  caller, whose parameters are those of `callerValues`. A `member` sees what it made itself,
- *  and what no member made. An object of a key passes with it to another member. */
+ *  caller, whose parameters come first. A `member` sees what it made itself, and what no member
+ *  made. An object of a key passes with it to another member. */
 export const overMade = (table: string, make: (condition: string) => Sql): CallerSql => {
   const account = `${table}.account = ?`
   const own = make(
-    `${account} AND coalesce(CASE WHEN ${table}.key IS NULL THEN ${table}.member
-       ELSE (SELECT k.member FROM api_keys k WHERE k.id = ${table}.key) END, 0)
-       IN (0, CAST(? AS BIGINT))`,
+    `${account} AND CASE WHEN ${table}.key IS NULL THEN coalesce(${table}.member, 0)
+       ELSE ${memberOfKey(`${table}.key`)} END IN (0, CAST(? AS BIGINT))`,
   )
   return { all: make(account), own: { ...own, name: `${own.name} of member` } }
 }
-/** The form of the statement for this caller. Only that of a `member` needs the tables of keys. */
-export const sqlFor = ({ member }: Caller, { all, own }: CallerSql): Sql =>
-  onlyMember(member) === undefined ? all : own
-export const callerValues = ({ id, member }: Caller): readonly Value[] => {
+/** Reads rows that the caller sees. `values`: the parameters behind those of the caller. Only the
+ *  query of a `member` needs the tables of keys. */
+export const readAs = (
+  database: Pick<Database, 'read'>,
+  { id, member }: Caller,
+  { all, own }: CallerSql,
+  values: readonly Value[],
+): Promise<readonly Row[]> => {
   const only = onlyMember(member)
-  return only === undefined ? [id] : [id, only]
+  return only === undefined
+    ? database.read(all, [id, ...values])
+    : database.read(own, [id, only, ...values])
 }
 
 /** The member of a key, as an expression on the number of the key; 0: the account itself. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { isCode } from '../../engine/kit.ts'
 import type { Bytes, Database, Exchange, HostBase } from '../../engine/plugin.ts'
 import { makeFolder } from '../../engine/store/make-folder.ts'
-import { type Caller, callerValues, sqlFor } from '../credentials/members.ts'
+import { type Caller, readAs } from '../credentials/members.ts'
 import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { COMMIT_FAULTS } from '../slots.ts'
@@ -167,16 +167,18 @@ export class FileStore {
   /** Throws FILE_UNKNOWN, also for files that the caller may not see. `caller` undefined: of any
    *  account. */
   async find(id: string, caller: Caller | undefined): Promise<StoredFile> {
-    const text = caller ? sqlFor(caller, FIND) : FIND_ANY
-    const values = [id, Date.now(), ...(caller ? callerValues(caller) : [])]
-    const [row] = isFileId(id) ? await this.#database.read(text, values) : []
+    if (!isFileId(id)) throw fault('FILE_UNKNOWN', [id])
+    const values = [id, Date.now()]
+    const [row] = await (caller
+      ? readAs(this.#database, caller, FIND, values)
+      : this.#database.read(FIND_ANY, values))
     if (!row) throw fault('FILE_UNKNOWN', [id])
     return fileOf(row)
   }
   /** The files among these that the caller sees. */
   async findNamed(ids: readonly string[], caller: Caller): Promise<readonly StoredFile[]> {
-    const values = [...callerValues(caller), Date.now(), JSON.stringify(ids)]
-    return (await this.#database.read(sqlFor(caller, FIND_NAMED), values)).map(fileOf)
+    const values = [Date.now(), JSON.stringify(ids)]
+    return (await readAs(this.#database, caller, FIND_NAMED, values)).map(fileOf)
   }
   /** The bytes from `start` to `end`, exclusive. */
   read({ id }: StoredFile, start: number, end: number): Promise<AsyncIterable<Bytes>> {

@@ -85,14 +85,16 @@ export const withdrawFile = ({
   { sql: REMOVE, values: [id, account] },
 ]
 
-const FIND_TEXT = `SELECT ${COLUMNS} FROM stored_files WHERE id = ? AND (expires IS NULL OR expires > ?)`
+const BY_ID = 'id = ? AND (expires IS NULL OR expires > ?)'
 /** A file of any account by its id, unless it has expired (id, now). */
-export const FIND_ANY = sql('find any', FIND_TEXT)
-/** Files of callers. */
+export const FIND_ANY = sql('find any', `SELECT ${COLUMNS} FROM stored_files WHERE ${BY_ID}`)
+/** Files that a caller sees; the parameters of the caller come first. */
 const ofCaller = (make: (condition: string) => Sql): CallerSql => overMade('stored_files', make)
-/** The same for a caller (id, now, caller). */
-export const FIND = ofCaller(caller => sql('find', `${FIND_TEXT} AND ${caller}`))
-/** Files by their ids, unless they have expired (caller, now, JSON list). */
+/** A file by its id, unless it has expired (id, now). */
+export const FIND = ofCaller(caller =>
+  sql('find', `SELECT ${COLUMNS} FROM stored_files WHERE ${caller} AND ${BY_ID}`),
+)
+/** Files by their ids, unless they have expired (now, JSON list). */
 export const FIND_NAMED = ofCaller(caller => {
   const named = (list: string): string =>
     `SELECT ${COLUMNS} FROM stored_files
@@ -117,8 +119,7 @@ const page = (caller: string, order: 'ASC' | 'DESC'): string =>
      AND purpose <> '${UPLOAD_PART}'
      AND (created, id) ${order === 'ASC' ? '>' : '<'} (?, ?)
    ORDER BY created ${order}, id ${order} LIMIT ?`
-/** Files behind a position (caller, purpose or empty, the same, now, created, id,
- *  row count). */
+/** Files behind a position (purpose or empty, the same, now, created, id, row count). */
 export const PAGES = {
   asc: ofCaller(caller => sql('oldest first', page(caller, 'ASC'))),
   desc: ofCaller(caller => sql('newest first', page(caller, 'DESC'))),

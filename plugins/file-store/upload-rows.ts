@@ -37,9 +37,9 @@ export const uploadOf = (row: Row): UploadRow => ({
   expires: Number(row.expires),
 })
 
-/** An upload (id, caller). */
+/** An upload that a caller sees (parameters of the caller, id). */
 export const FIND_UPLOAD = overMade('uploads', caller =>
-  sql('find upload', `SELECT * FROM uploads WHERE id = ? AND ${caller}`),
+  sql('find upload', `SELECT * FROM uploads WHERE ${caller} AND id = ?`),
 )
 const ADD = sql(
   'add upload',

@@ -1,6 +1,6 @@
 /** An upload in parts as OpenAI's clients see it, and the one that a request names. */
 import type { Exchange, HostBase } from '../../engine/plugin.ts'
-import { callerValues, sqlFor } from '../credentials/members.ts'
+import { readAs } from '../credentials/members.ts'
 import type { StoredFile } from '../file-store/stored-file.ts'
 import { FIND_UPLOAD, type UploadRow, uploadOf } from '../file-store/upload-rows.ts'
 import { ACCOUNT } from '../slots.ts'
@@ -30,9 +30,7 @@ export const findOpenUpload = async (
   host: HostBase,
 ): Promise<UploadRow> => {
   const id = params.upload_id ?? ''
-  const caller = slots.need(ACCOUNT)
-  const values = [id, ...callerValues(caller)]
-  const [row] = await host.database.read(sqlFor(caller, FIND_UPLOAD), values)
+  const [row] = await readAs(host.database, slots.need(ACCOUNT), FIND_UPLOAD, [id])
   if (!row) throw fault('UPLOAD_UNKNOWN', [id.slice(0, 100)])
   const upload = uploadOf(row)
   const { status } = uploadView(upload)

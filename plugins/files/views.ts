@@ -1,7 +1,7 @@
 /** The endpoints over stored files of the calling account: list, show, delete, content; and the
  *  download by a signed URL, without an account. */
 import type { Exchange, HostBase } from '../../engine/plugin.ts'
-import { callerValues, sqlFor } from '../credentials/members.ts'
+import { readAs } from '../credentials/members.ts'
 import { integerIn, listPage, orderIn } from '../dialects/openai-query.ts'
 import { download } from '../file-store/download.ts'
 import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
@@ -32,8 +32,8 @@ const list: View = async (exchange, host) => {
   const last = after ? await fileStoreOf(host).find(after, caller) : undefined
   const start = order === 'asc' ? -1 : Number.MAX_SAFE_INTEGER
   const position = [last?.created ?? start, last?.id ?? '']
-  const values = [...callerValues(caller), purpose, purpose, Date.now(), ...position, limit + 1]
-  const rows = await host.database.read(sqlFor(caller, PAGES[order]), values)
+  const values = [purpose, purpose, Date.now(), ...position, limit + 1]
+  const rows = await readAs(host.database, caller, PAGES[order], values)
   exchange.answer(
     200,
     listPage(

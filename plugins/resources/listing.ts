@@ -1,7 +1,7 @@
 /** Lists the objects that an account has at a provider. The provider's own lists have those of all
  *  accounts. */
 import type { Exchange, Host } from '../../engine/plugin.ts'
-import { callerValues, sqlFor } from '../credentials/members.ts'
+import { readAs } from '../credentials/members.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../formats/fields.ts'
 import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -20,8 +20,8 @@ export const list =
     const caller = exchange.slots.need(ACCOUNT)
     const size = sizeIn(query.get('pageSize') ?? query.get('page_size'))
     const position = positionIn(query.get('pageToken') ?? query.get('page_token'))
-    const values = [...callerValues(caller), kind, Date.now(), ...position, size + 1]
-    const resources = (await host.database.read(sqlFor(caller, PAGE), values)).map(resourceOf)
+    const values = [kind, Date.now(), ...position, size + 1]
+    const resources = (await readAs(host.database, caller, PAGE, values)).map(resourceOf)
     const page = resources.slice(0, size)
     const last = resources.length > size ? page.at(-1) : undefined
     const items = await Promise.all(page.map(each => currentDetails(each, host)))

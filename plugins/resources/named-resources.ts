@@ -1,7 +1,7 @@
 /** Finds the objects of a provider that a request names, and the upstream, address and key that
  *  keep them. */
 import type { Exchange, HostBase, Json, Target } from '../../engine/plugin.ts'
-import { callerValues, sqlFor } from '../credentials/members.ts'
+import { readAs } from '../credentials/members.ts'
 import { isFields } from '../formats/fields.ts'
 import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -47,8 +47,7 @@ export const namedResources = async (
   const names = namesIn(whole ?? request.parsed ?? (await request.json()))
   if (names.size === 0) return []
   const caller = slots.get(ACCOUNT) ?? { id: NO_ACCOUNT }
-  const values = [...callerValues(caller), JSON.stringify([...names])]
-  const rows = await host.database.read(sqlFor(caller, FIND_NAMED), values)
+  const rows = await readAs(host.database, caller, FIND_NAMED, [JSON.stringify([...names])])
   const resources = rows.filter(({ visible }) => Number(visible) === 1).map(resourceOf)
   const own = new Map(resources.map(each => [each.name, each]))
   const foreign = rows.map(resourceOf).find(({ name }) => !own.has(name))

@@ -1,6 +1,6 @@
 /** Shared by operations on objects at a provider: the key that keeps an object, and its row. */
 import type { Attempt, Exchange, Host, Target, UpstreamView } from '../../engine/plugin.ts'
-import { callerValues, ownerOf, sqlFor } from '../credentials/members.ts'
+import { ownerOf, readAs } from '../credentials/members.ts'
 import { supportedFormats } from '../formats/supported-formats.ts'
 import { ACCOUNT, MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -27,8 +27,7 @@ export const findNamed =
     return resource
   }
 export const findOwn = async (name: string, { slots }: Exchange, host: Host): Promise<Resource> => {
-  const caller = slots.need(ACCOUNT)
-  const [row] = await host.database.read(sqlFor(caller, FIND), [...callerValues(caller), name])
+  const [row] = await readAs(host.database, slots.need(ACCOUNT), FIND, [name])
   if (!row) throw fault('RESOURCE_UNKNOWN', [name.slice(0, 100)])
   return resourceOf(row)
 }

@@ -97,15 +97,15 @@ export const removeExpired = (before: number): Statement => ({
   values: [before],
 })
 
-/** Objects of callers. */
+/** Objects that a caller sees; the parameters of the caller come first. */
 const ofCaller = (make: (condition: string) => Sql): CallerSql =>
   overMade('provider_resources', make)
-/** An object (caller, name). */
+/** An object (name). */
 export const FIND = ofCaller(caller =>
   sql('find', `SELECT * FROM provider_resources WHERE ${caller} AND name = ?`),
 )
-/** The objects of any account that have these names. `visible`: 1 if the caller sees it (caller,
- *  JSON list). */
+/** The objects of any account that have these names. `visible`: 1 if the caller sees it (JSON
+ *  list). */
 export const FIND_NAMED = ofCaller(caller => {
   const named = (list: string): string =>
     `SELECT *, CASE WHEN ${caller} THEN 1 ELSE 0 END AS visible FROM provider_resources
@@ -116,7 +116,7 @@ export const FIND_NAMED = ofCaller(caller => {
     named('json_array_elements_text(CAST(? AS JSON))'),
   )
 })
-/** Objects behind a position, newest first (caller, kind, now, created, name, row count). */
+/** Objects behind a position, newest first (kind, now, created, name, row count). */
 export const PAGE = ofCaller(caller =>
   sql(
     'page',

@@ -52,7 +52,7 @@ const DELETE_EXPIRED = sql(
   `DELETE FROM stored_conversations WHERE (account, id) IN (SELECT account, id
    FROM stored_conversations WHERE expires <= ? ORDER BY expires LIMIT ?) RETURNING id`,
 )
-/** A conversation (caller, id, now). */
+/** A conversation that a caller sees (parameters of the caller, id, now). */
 export const FIND = overMade('stored_conversations', caller =>
   sql(
     'find',
@@ -66,7 +66,7 @@ export const TURNS = sql(
   `SELECT id, created, items FROM stored_turns WHERE account = ? AND conversation = ? AND created < ?
    ORDER BY created, id`,
 )
-/** A turn in any conversation, by its id (caller, id, now). */
+/** A turn in any conversation that a caller sees, by its id (parameters of the caller, id, now). */
 export const TURN = overMade('c', caller =>
   sql(
     'turn',

@@ -2,7 +2,7 @@
  *  references are refused, because an upstream would resolve them among the items of other
  *  customers. */
 import type { Database, Json, Row } from '../../engine/plugin.ts'
-import { type Caller, type CallerSql, callerValues, sqlFor } from '../credentials/members.ts'
+import { type Caller, type CallerSql, readAs } from '../credentials/members.ts'
 import { type Fields, lenientText } from '../formats/fields.ts'
 import {
   itemsOf,
@@ -64,8 +64,7 @@ const findItem = async (
   if (!caller || !isId(id)) return undefined
   const byId = (items: readonly Fields[]) => items.find(item => item.id === id)
   const now = Date.now()
-  const read = (query: CallerSql, name: string) =>
-    database.read(sqlFor(caller, query), [...callerValues(caller), name, now])
+  const read = (query: CallerSql, name: string) => readAs(database, caller, query, [name, now])
   const [row] = await read(FIND_ITEM, id)
   if (row) return byId(itemsOf(responseOf(row).output))
   const [, owner] = GENERATED_ID.exec(id) ?? []

@@ -1,7 +1,7 @@
 /** Response store: finds the stored responses and conversations of an account, and the history that
  *  a request continues. Rows that the caller may not see are treated as missing. */
 import type { Database, Json, Row } from '../../engine/plugin.ts'
-import { type Caller, callerValues, sqlFor } from '../credentials/members.ts'
+import { type Caller, readAs } from '../credentials/members.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf, type StoredExchange } from '../formats/openai-responses/history.ts'
 import { writePages } from '../ledger/write-with-retry.ts'
@@ -33,10 +33,7 @@ export const findResponse = async (
   caller: Caller | undefined,
   id: string,
 ): Promise<Row> => {
-  const [row] =
-    caller && isId(id)
-      ? await database.read(sqlFor(caller, FIND), [...callerValues(caller), id, Date.now()])
-      : []
+  const [row] = caller && isId(id) ? await readAs(database, caller, FIND, [id, Date.now()]) : []
   if (!row) throw fault('RESPONSE_UNKNOWN', [id])
   return row
 }
@@ -46,8 +43,7 @@ export const findConversation = async (
   id: string,
 ): Promise<Row | undefined> => {
   if (!caller || !isId(id)) return undefined
-  const values = [...callerValues(caller), id, Date.now()]
-  const [row] = await database.read(sqlFor(caller, FIND_CONVERSATION), values)
+  const [row] = await readAs(database, caller, FIND_CONVERSATION, [id, Date.now()])
   return row
 }
 
@@ -125,8 +121,7 @@ export const readHistoryRows = (
   id: string,
 ): Promise<readonly Row[]> => {
   const now = Date.now()
-  const values = [...callerValues(caller), id, now, caller.id, now, MAX_RESPONSES]
-  return database.read(sqlFor(caller, HISTORY), values)
+  return readAs(database, caller, HISTORY, [id, now, caller.id, now, MAX_RESPONSES])
 }
 const exchangeOf = (row: Row): StoredExchange => ({
   input: parseColumn(row.input),

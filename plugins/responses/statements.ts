@@ -138,7 +138,7 @@ const DELETE_EXPIRED = sql(
 /** 0 for a response in progress that no process can run again. */
 const CALLS = `(SELECT count(*) FROM stored_calls c
      WHERE c.account = s.account AND c.response = s.id) AS calls`
-/** A response without its input (caller, id, now). */
+/** A response that a caller sees, without its input (parameters of the caller, id, now). */
 export const FIND = overMade('s', caller =>
   sql(
     'find',
@@ -151,7 +151,8 @@ export const FIND_INPUT = sql(
   'find input',
   `SELECT ${INPUT} FROM stored_responses s WHERE account = ? AND id = ?`,
 )
-/** The newest response with an output item of this id (caller, id, now). */
+/** The newest response that a caller sees with an output item of this id (parameters of the caller,
+ *  id, now). */
 export const FIND_ITEM = overMade('s', caller =>
   sql(
     'find item',

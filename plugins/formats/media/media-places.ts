@@ -10,7 +10,7 @@ export interface MediaPlace {
   readonly isOfUser: boolean
 }
 interface MediaRules {
-  /** Kinds that the gateway fetches for the target. */
+  /** Kinds of media that the gateway downloads, to send the target their data instead of URLs. */
   readonly fetched: readonly string[]
   readonly traits: { readonly [trait: string]: Json }
 }

@@ -90,7 +90,7 @@ const urlOf = ({ image_url: imageUrl }: Fields): string | undefined => {
   return typeof url === 'string' ? url : undefined
 }
 
-/** Media of messages: images, videos as images, sound and documents. */
+/** The images, videos (which have the form of images), sounds and documents of messages. */
 export const mediaIn = ({ messages }: Fields): readonly MediaPlace[] =>
   lenientObjects({ messages: messages ?? null }, 'messages').flatMap(message =>
     lenientObjects(message, 'content').flatMap((part): readonly MediaPlace[] => {

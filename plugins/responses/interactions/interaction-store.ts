@@ -1,13 +1,7 @@
 /** Interactions in the store of responses: each is a row that names the one before it. Their ids
  *  have a prefix that no id of a response can have. */
 import type { Database, Json, Row, Statement } from '../../../engine/plugin.ts'
-import {
-  type Caller,
-  callerValues,
-  type Owner,
-  ownerOf,
-  sqlFor,
-} from '../../credentials/members.ts'
+import { type Caller, type Owner, ownerOf, readAs } from '../../credentials/members.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
 import type { Account } from '../../slots.ts'
 import { fault } from '../faults.ts'
@@ -149,9 +143,7 @@ export const findInteraction = async (
   id: string,
 ): Promise<Fields> => {
   const [row] =
-    caller && isId(id)
-      ? await database.read(sqlFor(caller, FIND), [...callerValues(caller), rowId(id), Date.now()])
-      : []
+    caller && isId(id) ? await readAs(database, caller, FIND, [rowId(id), Date.now()]) : []
   if (!row) throw fault('INTERACTION_UNKNOWN', [id])
   return interactionOf(row)
 }

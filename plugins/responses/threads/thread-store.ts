@@ -1,7 +1,7 @@
 /** Threads of Messages in the store of responses: each message is a row that names the message
  *  before it. Their ids have a prefix that no id of a response can have. */
 import type { Database, Row, Statement } from '../../../engine/plugin.ts'
-import { type Caller, callerValues, type Owner, sqlFor } from '../../credentials/members.ts'
+import { type Caller, type Owner, readAs } from '../../credentials/members.ts'
 import { type Fields, isFields, lenientText, parseJson } from '../../formats/fields.ts'
 import { fault } from '../faults.ts'
 import { MAX_BYTES, MAX_RESPONSES, readHistoryRows } from '../response-store.ts'
@@ -90,9 +90,7 @@ export const deleteMessage = async (
 ): Promise<Statement> => {
   const now = Date.now()
   const rows =
-    caller && isId(message)
-      ? await database.read(sqlFor(caller, FIND), [...callerValues(caller), rowId(message), now])
-      : []
+    caller && isId(message) ? await readAs(database, caller, FIND, [rowId(message), now]) : []
   if (!caller || rows.length === 0) throw fault('MESSAGE_UNKNOWN', [message])
   return deleteResponse(caller.id, rowId(message), now)
 }
