@@ -48,7 +48,7 @@ const CREDIT = 10n ** 17n
 const ACCOUNT = 1
 /** Of an account that makes a single request. */
 const CREDIT_OF_ONE = 10n ** 12n
-/** After so many a request counts as never answered; a fault takes far fewer. */
+/** Attempts after which a request counts as never answered; a fault causes far fewer. */
 const MOST_ATTEMPTS = 500
 /** Requests that are answered between two faults, at least. */
 const PER_FAULT = 4

@@ -42,7 +42,7 @@ export interface Kind {
   /** Whether its account makes no other request, and is a customer with a system token. */
   readonly hasOwnAccount?: true
   readonly isStream?: boolean
-  /** In place of the API key of the request. */
+  /** The credential of the request, if it is not the API key. */
   readonly token?: string
   /** Whether a repetition may be told only that it happened. */
   readonly replayIsRefused?: boolean

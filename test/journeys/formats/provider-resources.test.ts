@@ -223,56 +223,59 @@ t.test('cached contents: are used at their key, and their storage is charged', a
   t.equal((await failure(ann.caches.get({ name }))).status, 404)
 })
 
-t.test('provider objects: a row is stored with its charge and Idempotency-Key, or not', async t => {
-  const store = new DatabaseSync(join(gateway.data, 'tollgate.db'))
-  t.teardown(() => store.close())
-  const creates = {
-    '/upload/v1beta/files': {
-      type: 'multipart/related; boundary=b',
-      body: '--b\r\n\r\n{"file":{"displayName":"once"}}\r\n--b\r\n\r\nHello\r\n--b--',
-    },
-    '/v1beta/cachedContents': {
-      type: 'application/json',
-      body: JSON.stringify({
-        model: 'models/gem',
-        displayName: 'once',
-        contents: [{ parts: [{ text: 'long' }] }],
-      }),
-    },
-  }
-  const create = async (path: keyof typeof creates): Promise<number> => {
-    const { type, body } = creates[path]
-    const headers = {
-      'x-goog-api-key': apiKeys.bob ?? '',
-      'x-goog-upload-protocol': 'multipart',
-      'content-type': type,
-      'idempotency-key': 'once',
+t.test(
+  'provider objects: row, charge and Idempotency-Key are stored together or not at all',
+  async t => {
+    const store = new DatabaseSync(join(gateway.data, 'tollgate.db'))
+    t.teardown(() => store.close())
+    const creates = {
+      '/upload/v1beta/files': {
+        type: 'multipart/related; boundary=b',
+        body: '--b\r\n\r\n{"file":{"displayName":"once"}}\r\n--b\r\n\r\nHello\r\n--b--',
+      },
+      '/v1beta/cachedContents': {
+        type: 'application/json',
+        body: JSON.stringify({
+          model: 'models/gem',
+          displayName: 'once',
+          contents: [{ parts: [{ text: 'long' }] }],
+        }),
+      },
     }
-    const response = await fetch(gateway.url + path, { method: 'POST', headers, body })
-    await response.arrayBuffer()
-    return response.status
-  }
-  const stored = () =>
-    database.read(
-      sql(
-        'objects made once',
-        `SELECT kind FROM provider_resources WHERE details LIKE '%"once"%' ORDER BY kind`,
-      ),
-      [],
-    )
-  const paths = Object.keys(creates) as (keyof typeof creates)[]
-  store.exec(`CREATE TRIGGER refuse_replies BEFORE UPDATE OF status ON idempotency_keys
+    const create = async (path: keyof typeof creates): Promise<number> => {
+      const { type, body } = creates[path]
+      const headers = {
+        'x-goog-api-key': apiKeys.bob ?? '',
+        'x-goog-upload-protocol': 'multipart',
+        'content-type': type,
+        'idempotency-key': 'once',
+      }
+      const response = await fetch(gateway.url + path, { method: 'POST', headers, body })
+      await response.arrayBuffer()
+      return response.status
+    }
+    const stored = () =>
+      database.read(
+        sql(
+          'objects made once',
+          `SELECT kind FROM provider_resources WHERE details LIKE '%"once"%' ORDER BY kind`,
+        ),
+        [],
+      )
+    const paths = Object.keys(creates) as (keyof typeof creates)[]
+    store.exec(`CREATE TRIGGER refuse_replies BEFORE UPDATE OF status ON idempotency_keys
     BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`)
-  for (const path of paths) t.ok((await create(path)) >= 500, path)
-  t.same(await stored(), [])
-  store.exec('DROP TRIGGER refuse_replies')
-  for (const path of paths) {
-    await eventually(async () => (await create(path)) === 200)
-    t.equal(await create(path), 200)
-  }
-  t.same(await stored(), [{ kind: 'cachedContents' }, { kind: 'files' }])
-  t.equal((await charged('bob')).length, 1)
-})
+    for (const path of paths) t.ok((await create(path)) >= 500, path)
+    t.same(await stored(), [])
+    store.exec('DROP TRIGGER refuse_replies')
+    for (const path of paths) {
+      await eventually(async () => (await create(path)) === 200)
+      t.equal(await create(path), 200)
+    }
+    t.same(await stored(), [{ kind: 'cachedContents' }, { kind: 'files' }])
+    t.equal((await charged('bob')).length, 1)
+  },
+)
 
 t.test('cached contents: what cannot be stored is refused before it is sent', async t => {
   const before = upstream.calls.length

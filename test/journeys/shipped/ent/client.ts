@@ -24,14 +24,14 @@ export const call = async (
 /** The upstream reads a request and answers with this JSON. */
 export const turn = (json: unknown) => [{ do: 'body' } as const, plain(json)]
 
-/** The bodies of all submits. */
+/** The bodies of all requests that created a task at the upstream, in their order. */
 export const sentBodies = async (): Promise<readonly Fields[]> =>
   (await upstream.events('body', 'vd'))
     .map(({ body }) => Buffer.from(body.bytes).toString())
     .filter(text => text !== '')
     .map(text => JSON.parse(text) as Fields)
 
-/** Queries until the task has ended. */
+/** Queries a task until it has ended. */
 export const resultOf = (id: unknown): Promise<Fields> =>
   eventually(async () => {
     const { json } = await call('GET', `/ent/v2/tasks/${id}/creations?wait=5`)

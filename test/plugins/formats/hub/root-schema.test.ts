@@ -12,20 +12,23 @@ t.test('root schema: references of a schema to itself are merged once', async t 
     properties: { x: { type: 'string' } },
   })
 })
-t.test('root schema: a property of many alternatives has a list of them', async t => {
-  const kinds = ['a', 'b', 'c', 'b'].map(kind => ({
-    type: 'object',
-    properties: { kind: { const: kind }, text: { type: 'string' } },
-    required: ['kind', 'text'],
-  }))
-  const { description, ...schema } = objectSchema({ anyOf: kinds })
-  t.strictSame(schema, {
-    type: 'object',
-    properties: {
-      kind: { anyOf: [{ const: 'a' }, { const: 'b' }, { const: 'c' }] },
-      text: { type: 'string' },
-    },
-    required: ['kind', 'text'],
-  })
-  t.match(description, 'One of: ["kind","text"]')
-})
+t.test(
+  'root schema: a property that several alternatives define has one anyOf of their schemas',
+  async t => {
+    const kinds = ['a', 'b', 'c', 'b'].map(kind => ({
+      type: 'object',
+      properties: { kind: { const: kind }, text: { type: 'string' } },
+      required: ['kind', 'text'],
+    }))
+    const { description, ...schema } = objectSchema({ anyOf: kinds })
+    t.strictSame(schema, {
+      type: 'object',
+      properties: {
+        kind: { anyOf: [{ const: 'a' }, { const: 'b' }, { const: 'c' }] },
+        text: { type: 'string' },
+      },
+      required: ['kind', 'text'],
+    })
+    t.match(description, 'One of: ["kind","text"]')
+  },
+)
