@@ -1,5 +1,6 @@
-/** Statements that are known only when the stages have run: they are written in one transaction with
- *  charge of the response and its Idempotency-Key, so that a crash before it leaves nothing. */
+/** Statements that are known only when the stages have run: they are written in one transaction
+ *  with the charge of the response and its Idempotency-Key, so that a crash before it leaves
+ *  nothing. */
 import type { Exchange, Statement } from '../../engine/plugin.ts'
 
 /** Call it after `next()`, so that its filter is behind that of the meter. */
