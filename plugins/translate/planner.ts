@@ -16,6 +16,7 @@ import { createContext, namesAskedModel, type RouteOptions } from './route-conte
 import {
   factsOf,
   isTranslatable,
+  mediaRulesOf,
   refusesMedia,
   type TranslatableFormat,
   type TranslationContext,
@@ -69,7 +70,12 @@ export class TranslationPlanner {
   }
   #send(attempt: Attempt, next: Next): Promise<void> {
     const facts = factsOf(attempt, this.#context)
-    const plan = this.#planFor(attempt, facts)
+    const { upstream } = attempt.target
+    const { request } = attempt.exchange
+    const media = mediaRulesOf(this.#format.codec, { ...facts, upstream }, this.#context)
+    if (media && request.outlined === undefined)
+      return request.outline().then(() => this.#send(attempt, next))
+    const plan = this.#planFor(attempt, facts, media)
     attempt.exchange.slots.set(
       SENT_FORMAT,
       plan instanceof Translator ? plan.format : this.#format.name,
@@ -81,6 +87,7 @@ export class TranslationPlanner {
   #planFor(
     { target, exchange, request }: Attempt,
     { traits }: ReturnType<typeof factsOf>,
+    media: ReturnType<typeof mediaRulesOf>,
   ): PassThrough | Translator {
     const formatNames = this.#formatsOf(target)
     const { outlined } = exchange.request
@@ -98,9 +105,7 @@ export class TranslationPlanner {
       )
     if (isFields(outlined) && this.#format.codec?.needsRewriting?.(outlined, traits))
       return this.#rewriter()
-    const { upstream } = target
-    if (refusesMedia(this.#format.codec, outlined, { upstream, traits }, this.#context))
-      return this.#rewriter()
+    if (media && refusesMedia(this.#format.codec, outlined, media)) return this.#rewriter()
     // Stored files become data; opaque payloads of another provider must not reach this one.
     if (exchange.slots.get(NAMED_FILES)) return this.#rewriter()
     const hasForeign = request.body instanceof Uint8Array && hasForeignPayload(request.body)

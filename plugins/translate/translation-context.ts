@@ -6,7 +6,7 @@ import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import type { AutoCache } from '../formats/hub/auto-cache.ts'
 import type { Codec, TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
-import { needsMediaFit } from '../formats/media/media-places.ts'
+import { hasMediaRules, type MediaRules, needsMediaFit } from '../formats/media/media-places.ts'
 import { MODEL } from '../slots.ts'
 import type { ImageLinks } from './image-links.ts'
 import type { ThoughtCache } from './thought-cache.ts'
@@ -56,14 +56,18 @@ export const factsOf = (
   }
 }
 
-/** Whether a request in the target's own format has media that its rules exclude. */
+/** The rules of a target for media in requests of its own format; undefined: it has none. */
+export const mediaRulesOf = (
+  codec: Codec | undefined,
+  { upstream, traits }: Pick<TargetFacts, 'traits'> & Pick<Target, 'upstream'>,
+  { fetches }: Pick<TranslationContext, 'fetches'>,
+): MediaRules | undefined => {
+  const rules = { fetched: fetches.get(upstream) ?? [], traits }
+  return codec?.mediaIn && hasMediaRules(rules) ? rules : undefined
+}
+/** Whether a request in the target's own format has media that these rules exclude. */
 export const refusesMedia = (
   codec: Codec | undefined,
   body: Json | undefined,
-  { upstream, traits }: Pick<TargetFacts, 'traits'> & Pick<Target, 'upstream'>,
-  { fetches }: Pick<TranslationContext, 'fetches'>,
-): boolean => {
-  const placesIn = codec?.mediaIn
-  if (!placesIn || !isFields(body)) return false
-  return needsMediaFit(() => placesIn(body), { fetched: fetches.get(upstream) ?? [], traits })
-}
+  rules: MediaRules,
+): boolean => isFields(body) && needsMediaFit(codec?.mediaIn?.(body) ?? [], rules)

@@ -9,11 +9,12 @@ import {
   lookUp,
   omitUndefined,
 } from '../fields.ts'
-import { mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
+import { isVideoPage, mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
 import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Media, Source } from '../hub/content.ts'
 import { kindOfMime } from '../media/media.ts'
+import type { MediaPlace } from '../media/media-places.ts'
 import { NAME } from './name.ts'
 
 // ---------------------------------------------------------------- decoding
@@ -57,6 +58,28 @@ const DETAILS: readonly (readonly [detail: string, level: string])[] = [
   ['auto', 'MEDIA_RESOLUTION_MEDIUM'],
   ['high', 'MEDIA_RESOLUTION_HIGH'],
 ]
+
+/** A part that is media, as the rules of a target see it; [] for others. */
+export const placeOf = (part: Fields, isOfUser: boolean): readonly MediaPlace[] => {
+  const mime = (data: Fields): string | undefined =>
+    lenientText(data, 'mimeType') ?? lenientText(data, 'mime_type')
+  const [inline, file] = [member(part, 'inlineData'), member(part, 'fileData')]
+  const uri = lenientText(file, 'fileUri') ?? lenientText(file, 'file_uri')
+  if (uri === undefined) {
+    const type = mime(inline)
+    return type === undefined ? [] : [{ kind: kindOfMime(type), isUrl: false, isOfUser }]
+  }
+  const { source, kind } = sourceOfUri(uri, mime(file))
+  return [{ kind, isUrl: source.type === 'url' && !isVideoPage(uri), isOfUser }]
+}
+/** An object by its name in camelCase or snake_case; an empty one if it is missing. */
+export const member = (
+  fields: Fields,
+  name: 'inlineData' | 'fileData' | 'functionResponse',
+): Fields => {
+  const snake = name.replace(/[A-Z]/, letter => `_${letter.toLowerCase()}`)
+  return lenientObject(fields, name in fields ? name : snake)
+}
 
 // ---------------------------------------------------------------- encoding
 

@@ -1,6 +1,6 @@
 /** Decodes a client's contents and parts to turns. */
 import { fault } from '../faults.ts'
-import { type Fields, isFields, lookUp } from '../fields.ts'
+import { type Fields, isFields, lenientObjects, lookUp } from '../fields.ts'
 import { type RequestObject, valueFault } from '../google/request-object.ts'
 import { unwrapResponse } from '../google/results.ts'
 import { decodeCallId } from '../hub/call-id.ts'
@@ -8,8 +8,9 @@ import type { DroppedFields } from '../hub/codec.ts'
 import type { Call, Content, Media, OpaquePayload, Result, Text, Thought } from '../hub/content.ts'
 import { decodePayload } from '../hub/opaque-payload.ts'
 import type { Turn } from '../hub/prompt.ts'
+import type { MediaPlace } from '../media/media-places.ts'
 import { contentOfCall } from './answer/call-signatures.ts'
-import { readFile, readInline } from './content.ts'
+import { member, placeOf, readFile, readInline } from './content.ts'
 import { HostedCalls } from './decode-hosted-calls.ts'
 import { NAME } from './name.ts'
 import { OpenCalls } from './open-calls.ts'
@@ -212,3 +213,14 @@ const withoutForeign = (part: Fields, payload: OpaquePayload | undefined): Field
   const { thoughtSignature: _, thought_signature: __, ...rest } = part
   return rest
 }
+
+/** Media of contents, also in results of functions. */
+export const mediaIn = (body: Fields): readonly MediaPlace[] =>
+  lenientObjects(body, 'contents').flatMap(content =>
+    lenientObjects(content, 'parts').flatMap(part => [
+      ...placeOf(part, content.role !== 'model'),
+      ...lenientObjects(member(part, 'functionResponse'), 'parts').flatMap(each =>
+        placeOf(each, false),
+      ),
+    ]),
+  )

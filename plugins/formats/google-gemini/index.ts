@@ -10,7 +10,7 @@ import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { toolSupport } from './encode-tools.ts'
 import { answers, carriesContent, errorOf, failedEnd } from './errors.ts'
-import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
+import { counting, decodePrompt, encodePrompt, mediaIn, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { NULLS, SETTINGS } from './settings.ts'
 import { upload } from './upload.ts'
@@ -67,6 +67,7 @@ export const googleGemini: Format = {
     decodeError: decodeErrorReply,
     settings: SETTINGS,
     tools: toolSupport,
+    mediaIn,
     opensUrl: isVideoPage,
     upload,
     runsHostedTools: true,

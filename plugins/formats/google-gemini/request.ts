@@ -15,6 +15,7 @@ import { fitForm, readForm, readSettings, writeForm, writeSettings } from './set
 import { readThinking, writeThinking } from './thinking.ts'
 import { traitsOf } from './traits.ts'
 
+export { mediaIn } from './decode-messages.ts'
 export { repairHistory } from './encode-messages.ts'
 
 export const decodePrompt = (fields: Fields, path: string, dropped: DroppedFields): Prompt => {

@@ -2,12 +2,13 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, lenientObjects, lenientText, omitUndefined } from '../fields.ts'
-import { mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
+import { isVideoPage, mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
 import { Offsets } from '../google/offsets.ts'
 import { GOOGLE } from '../google/origin.ts'
 import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Citation, Media, Source, Text } from '../hub/content.ts'
+import type { MediaPlace } from '../media/media-places.ts'
 
 const MEDIA: ReadonlySet<string> = new Set(['image', 'audio', 'document', 'video'])
 const isMediaKind = (type: string): type is Media['kind'] => MEDIA.has(type)
@@ -70,6 +71,24 @@ const readClip = (object: RequestObject): Fields | undefined => {
     fps: processing?.number('fps'),
   })
   return Object.keys(clip).length > 0 ? clip : undefined
+}
+
+/** Media of the input: of contents, of steps and of results of functions. */
+export const placesIn = ({ input = null }: Fields): readonly MediaPlace[] =>
+  (Array.isArray(input) ? input : [input])
+    .filter(isFields)
+    .flatMap(step => [
+      ...placeOf(step, true),
+      ...lenientObjects(step, 'content').flatMap(each => placeOf(each, !isOfModel(step))),
+      ...lenientObjects(step, 'result').flatMap(each => placeOf(each, false)),
+    ])
+const isOfModel = ({ type, role }: Fields): boolean => type === 'model_output' || role === 'model'
+const placeOf = (content: Fields, isOfUser: boolean): readonly MediaPlace[] => {
+  const type = lenientText(content, 'type') ?? ''
+  if (!isMediaKind(type)) return []
+  const uri = lenientText(content, 'uri')
+  const isUrl = uri !== undefined && sourceOfUri(uri, undefined).source.type === 'url'
+  return [{ kind: type, isUrl: isUrl && !isVideoPage(uri), isOfUser }]
 }
 
 /** Media of an upstream; undefined for other contents. */

@@ -11,7 +11,14 @@ import { toolSupport } from './encode-tools.ts'
 import { answers, encodeFailure, errorIn, failureIn, hasEmptyDelta } from './errors.ts'
 import { interactionIn } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { decodePrompt, encodePrompt, isVideoPage, modelMember, ownOnly } from './request.ts'
+import {
+  decodePrompt,
+  encodePrompt,
+  isVideoPage,
+  modelMember,
+  ownOnly,
+  placesIn,
+} from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { usage } from './usage.ts'
 
@@ -78,6 +85,7 @@ export const googleInteractions: Format = {
     encodeStream,
     decodeError: decodeErrorReply,
     tools: toolSupport,
+    mediaIn: placesIn,
     opensUrl: isVideoPage,
     runsHostedTools: true,
   },

@@ -12,6 +12,7 @@ import { writeForm, writeSettings, writeThinking } from './encode-settings.ts'
 import { writeChoice, writeTools } from './encode-tools.ts'
 
 export { isVideoPage } from '../google/media-source.ts'
+export { placesIn } from './content.ts'
 
 export const decodePrompt = (fields: Fields, _path: string, dropped: DroppedFields): Prompt => {
   const body = new RequestObject(fields)

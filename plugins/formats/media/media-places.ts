@@ -9,23 +9,24 @@ export interface MediaPlace {
   /** Whether it is in a message of the user itself, not in the result of a tool. */
   readonly isOfUser: boolean
 }
-interface MediaRules {
+export interface MediaRules {
   /** Kinds of media that the gateway downloads, to send the target their data instead of URLs. */
   readonly fetched: readonly string[]
   readonly traits: { readonly [trait: string]: Json }
 }
 
+export const hasMediaRules = ({ fetched, traits }: MediaRules): boolean =>
+  fetched.length > 0 || Array.isArray(traits.media) || traits.tool_media === false
+
 /** Whether a request in the target's own format must be written again: its media are of a kind that
  *  the target does not take, by URL where it takes data only, or where it takes none. */
 export const needsMediaFit = (
-  placesIn: () => readonly MediaPlace[],
+  places: readonly MediaPlace[],
   { fetched, traits: { media: kinds, tool_media: isInResults } }: MediaRules,
-): boolean => {
-  if (fetched.length === 0 && !Array.isArray(kinds) && isInResults !== false) return false
-  return placesIn().some(
+): boolean =>
+  places.some(
     ({ kind, isUrl, isOfUser }) =>
       (Array.isArray(kinds) && !kinds.includes(kind)) ||
       (isUrl && fetched.includes(kind)) ||
       (isInResults === false && !isOfUser),
   )
-}

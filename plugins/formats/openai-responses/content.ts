@@ -4,6 +4,7 @@ import { fault } from '../faults.ts'
 import {
   type Fields,
   fieldsIn,
+  lenientText,
   omitUndefined,
   requireMember,
   requireObject,
@@ -12,6 +13,7 @@ import {
 import { type CacheWriter, readCacheHint } from '../hub/cache-hint.ts'
 import type { Media, Source, Text } from '../hub/content.ts'
 import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media/media.ts'
+import type { MediaPlace } from '../media/media-places.ts'
 import { checkOpenaiImage, isWebUrl, unsupportedMedia } from '../media/openai-image.ts'
 
 // ---------------------------------------------------------------- read
@@ -107,6 +109,19 @@ const MIMES: Readonly<Record<string, string>> = {
 }
 const kindOf = (source: Source): Media['kind'] =>
   source.type === 'data' ? kindOfMime(source.mime) : 'document'
+
+/** A part that is media, as the rules of a target see it; [] for others. */
+export const placeOf = (part: Fields, isOfUser: boolean): readonly MediaPlace[] => {
+  const { type } = part
+  const url = lenientText(part, type === 'input_image' ? 'image_url' : 'file_url')
+  const isUrl = url !== undefined && !url.startsWith('data:')
+  if (type === 'input_image') return [{ kind: 'image', isUrl, isOfUser }]
+  if (type === 'input_audio') return [{ kind: 'audio', isUrl: false, isOfUser }]
+  if (type !== 'input_file') return []
+  const text = lenientText(part, 'file_data') ?? url ?? ''
+  const kind = isUrl ? 'document' : kindOf(dataOf(text, lenientText(part, 'filename')))
+  return [{ kind, isUrl, isOfUser }]
+}
 
 // ---------------------------------------------------------------- write
 

@@ -1,14 +1,23 @@
 /** Decodes the flat list of a client's input items to turns. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
-import { type Fields, isFields, listIn, requireMember, requireObject, textIn } from '../fields.ts'
+import {
+  type Fields,
+  isFields,
+  lenientObjects,
+  listIn,
+  requireMember,
+  requireObject,
+  textIn,
+} from '../fields.ts'
 import { decodeCallId } from '../hub/call-id.ts'
 import type { Content, OpaquePayload, Result } from '../hub/content.ts'
 import { decodePayload } from '../hub/opaque-payload.ts'
 import type { Turn } from '../hub/prompt.ts'
+import type { MediaPlace } from '../media/media-places.ts'
 import { imageOf, thoughtText } from './answer/item.ts'
 import { readCompaction } from './compaction-item.ts'
-import { readContent } from './content.ts'
+import { placeOf, readContent } from './content.ts'
 import { fault as own } from './faults.ts'
 import { decodeHostedCall } from './hosted-tools.ts'
 import { NAME } from './name.ts'
@@ -219,3 +228,10 @@ const READERS: Readonly<Record<string, Read>> = {
   item_reference: readReference,
   compaction: readSummary,
 }
+
+/** Media of messages and of results of tools. */
+export const mediaIn = (body: Fields): readonly MediaPlace[] =>
+  lenientObjects(body, 'input').flatMap(item => [
+    ...lenientObjects(item, 'content').flatMap(part => placeOf(part, item.role === 'user')),
+    ...lenientObjects(item, 'output').flatMap(part => placeOf(part, false)),
+  ])

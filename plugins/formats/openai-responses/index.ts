@@ -11,7 +11,7 @@ import { encodeStream } from './encode-stream.ts'
 import { answers, carriesContent, decodeError, errorOf, failedEnd } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
-import { counting, decodePrompt, encodePrompt, repairHistory } from './request.ts'
+import { counting, decodePrompt, encodePrompt, mediaIn, repairHistory } from './request.ts'
 import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { needsTranslation, TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
 import { metersOf, ownNames, served } from './usage.ts'
@@ -104,6 +104,7 @@ export const openaiResponses = {
     decodeStream,
     encodeStream,
     decodeError,
+    mediaIn,
     settings: { ...SETTING_NAMES, ...TOOL_FIELD_NAMES },
     tools: toolSupport,
     tiers: OPENAI_TIERS,

@@ -15,6 +15,7 @@ import { writeSettings } from './encode-settings.ts'
 import { fault as own } from './faults.ts'
 import { readChoice, readTools, writeTools } from './tools.ts'
 
+export { mediaIn } from './decode-messages.ts'
 export { repairHistory } from './encode-messages.ts'
 
 export const decodePrompt = (body: Fields, _: string, dropped: DroppedFields): Prompt => {
