@@ -7,12 +7,13 @@ import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
 import { FIND_NAMED, type Resource, resourceOf, targetOf } from './rows.ts'
 
-/** A text that is a name, or a URL that ends in one. */
-const NAME = /(?:^|\/)((?:files|cachedContents)\/[A-Za-z0-9_-]{1,64})(?:[:?#].*)?$/
+/** A text that is a name, or a URL that ends in one. `//` and `/./` count as `/`. */
+const NAME = /(?:^|\/)(files|cachedContents)(?:\/\.?)*\/([A-Za-z0-9_-]{1,64})\/?(?:[:?#].*)?$/
 /** Longer texts are not URLs of objects. */
 const MOST = 1_024
-/** Without any of these no text of the JSON is a name; a letter of it may be escaped. */
-const MARKS = ['files', 'cachedContents', '\\u00'].map(mark => Buffer.from(mark))
+/** Without any of these no text of the JSON is a name; a letter of it may be escaped, in the JSON
+ *  or in a URL. */
+const MARKS = ['files', 'cachedContents', '\\u00', '%4', '%6', '%7'].map(mark => Buffer.from(mark))
 const mayName = (bytes: Uint8Array): boolean => {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return MARKS.some(mark => buffer.includes(mark))
@@ -21,13 +22,23 @@ const mayName = (bytes: Uint8Array): boolean => {
 /** No object has it. */
 const NO_ACCOUNT = 0
 
+/** The name of an object that a text is or ends in, also if the text is percent-encoded. */
+export const nameIn = (text: string): string | undefined => {
+  const [, kind, id] = (text.length <= MOST && NAME.exec(decoded(text))) || []
+  return kind === undefined ? undefined : `${kind}/${id}`
+}
+const decoded = (text: string): string =>
+  text.includes('%') ? text.replace(/%[0-9a-f]{2}/gi, letter => unescapedOf(letter)) : text
+const unescapedOf = (letter: string): string =>
+  String.fromCharCode(Number.parseInt(letter.slice(1), 16))
+
 /** The names in all texts of a body. */
 const namesIn = (body: Json): ReadonlySet<string> => {
   const names = new Set<string>()
   const pending: Json[] = [body]
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     if (typeof value === 'string') {
-      const name = value.length <= MOST ? NAME.exec(value)?.[1] : undefined
+      const name = nameIn(value)
       if (name !== undefined) names.add(name)
     } else if (Array.isArray(value)) for (const each of value) pending.push(each)
     else if (isFields(value)) for (const key in value) pending.push(value[key] ?? null)

@@ -320,6 +320,7 @@ const MODEL = 'gx-2.5-flash'
 const addressesOf = (name: string): readonly string[] => [
   name,
   `https://generativelanguage.googleapis.com/v1beta/${name}`,
+  `https://generativelanguage.googleapis.com/v1beta/${name.replace('files/', '%66iles%2F')}`,
 ]
 
 t.test('foreign ids: objects at Gemini of other accounts are answered alike', async t => {
@@ -329,7 +330,7 @@ t.test('foreign ids: objects at Gemini of other accounts are answered alike', as
     const [response, other] = await Promise.all(
       ids.map(id => ask(caller, { method: 'POST', path, body: body(id) })),
     )
-    const [id = '', otherId = ''] = ids.map(id => id.replace(/^.*\//, ''))
+    const [id = '', otherId = ''] = ids.map(id => id.replace(/^.*(?:\/|%2F)/, ''))
     t.match(
       response,
       { status: 404, text: 'does not exist, or it belongs to another account' },
@@ -340,7 +341,7 @@ t.test('foreign ids: objects at Gemini of other accounts are answered alike', as
   }
   for (const version of ['v1beta', 'v1']) {
     for (const [operation, body] of Object.entries(FILES))
-      for (const at of [0, 1])
+      for (const at of [0, 1, 2])
         await check(
           `/${version}/models/${MODEL}${operation}`,
           body,
