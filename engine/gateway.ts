@@ -11,7 +11,7 @@ import {
 } from './request/accept-request.ts'
 import { BodyPace } from './request/body-pace.ts'
 import { createTimedIds } from './request/ids.ts'
-import { Overload } from './request/overload.ts'
+import type { OverloadGuard } from './request/overload.ts'
 import { renderRefusedHead, requestIn } from './request/refused-head.ts'
 import { ActiveRequests, RequestLifecycle } from './request/request-lifecycle.ts'
 import { RequestOrder } from './request/request-order.ts'
@@ -49,12 +49,13 @@ export class Gateway {
   readonly #current: () => Snapshot
   readonly #requests: ActiveRequests
   readonly #context: AcceptContext
-  readonly #overload = new Overload()
+  readonly #overload: OverloadGuard
   readonly #closing = new ClosingConnections()
   readonly #order = new RequestOrder()
   readonly #webSockets = new WebSockets()
 
-  constructor(current: () => Snapshot, resources: Resources) {
+  constructor(current: () => Snapshot, resources: Resources, overload: OverloadGuard) {
+    this.#overload = overload
     this.#current = current
     this.#requests = new ActiveRequests(resources)
     const pace = new BodyPace(current().settings.timeouts.body_rate, BODY_GRACE)

@@ -6,6 +6,7 @@ import type { Settings } from './config/settings.ts'
 import { Gateway } from './gateway.ts'
 import { createServer, ServerRequest } from './request/node-http.ts'
 import { openFileLimit } from './request/open-file-limit.ts'
+import { Overload, type OverloadGuard } from './request/overload.ts'
 import type { Resources } from './snapshot/resources.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
 
@@ -28,8 +29,9 @@ export interface GatewayServer {
 export const createGatewayServer = (
   current: () => Snapshot,
   resources: Resources,
+  overload: OverloadGuard = new Overload(),
 ): GatewayServer => {
-  const gateway = new Gateway(current, resources)
+  const gateway = new Gateway(current, resources, overload)
   const server = createHttpServer(gateway, current().settings)
   resources.acceptInside = connection => void server.emit('connection', connection)
   let connections = 0

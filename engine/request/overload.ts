@@ -19,6 +19,7 @@ const LONGEST_GAP_MS = 20
 /** Overload ends when no request was refused for this long, ms. */
 const CALM_MS = 1_000
 
+export type OverloadGuard = Pick<Overload, 'shouldShed' | 'close'>
 export class Overload {
   #lateTimers = 0
   #lastTimer = performance.now()

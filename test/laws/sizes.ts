@@ -55,6 +55,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [10, 'a submit is repeated whose connection broke before it was written whole'],
   [40, 'headers of every reply are searched for encoded credentials, in 0.5 us'],
   [2, 'an attempt without content is made once more with another key before the next target'],
+  [4, 'a gateway inside a test serves beside long turns of the test, which are no overload'],
   [33, 'an answer in an unknown coding is a failed attempt while another target is left'],
 ]
 export const REQUEST_PART_LINES = REQUEST_PART_SUM.reduce((sum, [lines]) => sum + lines, 0)

@@ -1,5 +1,6 @@
 /** An overloaded process refuses new requests, so that those under way are served. */
 import t from 'tap'
+import type { Exchange } from '../../../engine/plugin.ts'
 import { Overload } from '../../../engine/request/overload.ts'
 import { type ManualClock, manualClock } from '../../helpers/clocks.ts'
 import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
@@ -121,7 +122,9 @@ t.test("overload: new requests get a 503 at once, in the client's dialect", asyn
       body: Buffer.from(`own ${code}`),
     }),
   })
-  const core = await startTestServer(t, { slow }, { routes: [{ path: 'GET /' }] })
+  const core = await startTestServer(t, { slow }, { routes: [{ path: 'GET /' }] }, undefined, {
+    overload: new Overload(),
+  })
   const early = fetch(core.url)
   await requestStart.promise
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 1_000, EVERY)
@@ -134,5 +137,16 @@ t.test("overload: new requests get a 503 at once, in the client's dialect", asyn
   wait.resolve()
   t.equal((await early).status, 200)
   t.equal((await fetch(core.url)).status, 200, 'all are served when it is over')
+  ticks.release()
+})
+
+t.test('overload: a gateway inside a test serves beside long turns of the test', async t => {
+  const ticks = manualClock(t)
+  const handle = async (exchange: Exchange) => void exchange.answer(200, {})
+  const plain = pluginOf({ answers: true, handle })
+  const { url } = await startTestServer(t, { plain }, { routes: [{ path: 'GET /' }] })
+  for (let n = 0; n < 2; n++) ticks.pass(EVERY + 1_000, EVERY)
+  ticks.pass(41, EVERY)
+  t.equal((await fetch(url)).status, 200)
   ticks.release()
 })

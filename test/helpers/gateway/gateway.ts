@@ -23,6 +23,7 @@ import { CACHE, usedFolder } from '../cache.ts'
 import { eventually, PATIENCE } from '../eventually.ts'
 import { inMemory } from '../in-memory.ts'
 import { patientCommand } from '../operator.ts'
+import { NEVER_OVERLOADED } from './test-server.ts'
 
 const startInside = async (config: string) => {
   const resources = resourcesOf()
@@ -31,7 +32,7 @@ const startInside = async (config: string) => {
     (await load({ config, version: ++version, cacheFolder: CACHE, resources, progress() {} }))
       .snapshot
   let current = await build()
-  const server = createGatewayServer(() => current, resources)
+  const server = createGatewayServer(() => current, resources, NEVER_OVERLOADED)
   const { port } = await server.listen(0, '127.0.0.1')
   return {
     url: `http://127.0.0.1:${port}`,

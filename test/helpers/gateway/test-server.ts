@@ -10,6 +10,7 @@ import { SharedResources } from '../../../engine/config/shared-resources.ts'
 import { BackgroundCalls } from '../../../engine/egress/background-calls.ts'
 import { createMetrics } from '../../../engine/observe/metrics.ts'
 import type { Document, Log, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
+import type { OverloadGuard } from '../../../engine/request/overload.ts'
 import { createGatewayServer, type GatewayServer } from '../../../engine/server.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
@@ -89,13 +90,17 @@ export interface TestServer {
   swap(plugins: Readonly<Record<string, Plugin>>, document: Document): Promise<Snapshot>
 }
 
+/** For a gateway inside a test: the loop of its process also runs the test, whose long turns say
+ *  nothing about the gateway. */
+export const NEVER_OVERLOADED: OverloadGuard = { shouldShed: () => false, close() {} }
+
 /** Starts a gateway; the pipeline is the order of `plugins`. */
 export const startTestServer = async (
   t: Test,
   plugins: Readonly<Record<string, Plugin>>,
   document: Document,
   log: Log = SILENT_LOG,
-  more: Partial<Resources> = {},
+  { overload = NEVER_OVERLOADED, ...more }: Partial<Resources> & { overload?: OverloadGuard } = {},
 ): Promise<TestServer> => {
   const store: FakeStore = { lines: [], refuse: () => undefined, delay: 0 }
   const resources = { ...fakeResources(store, log), ...more }
@@ -112,7 +117,7 @@ export const startTestServer = async (
     return compile(blueprint, new Map(Object.entries(set)), resources)
   }
   let current = await build(plugins, document)
-  const server = createGatewayServer(() => current, resources)
+  const server = createGatewayServer(() => current, resources, overload)
   const { port } = await server.listen(0, '127.0.0.1')
   t.teardown(async () => {
     await server.drain(0)
