@@ -10,7 +10,7 @@ import { announce, eraseKey } from './callbacks.ts'
 import type { TaskRule } from './options.ts'
 import { forgetRequest } from './requests/stored-request.ts'
 import { sourcesIn } from './results/results.ts'
-import { type Move, moveTask } from './statements.ts'
+import { addResults, type Move, moveTask } from './statements.ts'
 import { type Copy, TASK_ERRORS, type Task, type TaskError, UNKNOWN_ERROR } from './task.ts'
 import {
   errorOf,
@@ -61,6 +61,7 @@ export class Mover {
     const list = [
       moveTask(this.task, move, this.#process, now, keep),
       ...(await announce(this.task.state, after, this.#host, now)),
+      ...addResults(this.task, after),
       ...forgetRequest(this.task, after),
       ...more,
     ]

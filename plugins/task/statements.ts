@@ -1,4 +1,5 @@
 /** Statements over tasks. A move names the state that it leaves and the process that makes it. */
+import { isFields } from '../../engine/kit.ts'
 import type { Database, Json, Row, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { workOfCaller } from '../credentials/members.ts'
@@ -179,6 +180,25 @@ export const moveTask = (
     rows: 1,
     otherwise: 'TASK_MOVED',
   }
+}
+
+/** Nothing else names a result. */
+const RESULT_ID = /^[A-Za-z0-9-]{1,64}$/
+export const isResultId = (text: string): boolean => RESULT_ID.test(text)
+const ADD_RESULT = sql(
+  'add result',
+  'INSERT INTO task_results (result, task) VALUES (?, ?) ON CONFLICT DO NOTHING',
+)
+/** Lets later requests name the results of a task that succeeds now. */
+export const addResults = (
+  before: Pick<Task, 'state'>,
+  { id, state, results }: Task,
+): readonly Statement[] => {
+  if (state !== 'succeeded' || before.state === state) return []
+  const ids = results.flatMap(each =>
+    isFields(each) && typeof each.id === 'string' && isResultId(each.id) ? [each.id] : [],
+  )
+  return ids.map(result => ({ sql: ADD_RESULT, values: [result, id] }))
 }
 
 const END = sql(
@@ -391,13 +411,13 @@ export const FIND_IN_DIALECT = ofCaller(
   'find in dialect',
   own => `${SELECT} WHERE id = ? AND account = ? AND dialect = ? AND ${own}`,
 )
-/** The latest tasks of an account in a dialect with results that hold this text, perhaps in another
- *  place (account, dialect, pattern, member twice). */
+/** The latest task of an account in a dialect with a result of this id (result, account, dialect,
+ *  member twice). */
 export const FIND_BY_RESULT = ofCaller(
   'find by result',
-  own => `${SELECT} WHERE account = ? AND dialect = ? AND state = 'succeeded' AND results LIKE ?
-     AND ${own}
-   ORDER BY created DESC LIMIT 10`,
+  own => `${SELECT} WHERE id IN (SELECT task FROM task_results WHERE result = ?)
+     AND account = ? AND dialect = ? AND ${own}
+   ORDER BY created DESC LIMIT 1`,
 )
 /** For operators (id). */
 export const FIND_ANY = sql('find any', `${SELECT} WHERE id = ?`)

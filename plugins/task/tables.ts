@@ -112,6 +112,20 @@ const REPORTED = 'ALTER TABLE tasks ADD COLUMN reported TEXT'
 /** When its upstream was last asked again for the links of its results. */
 const REFRESHED = 'ALTER TABLE tasks ADD COLUMN refreshed BIGINT'
 
+/** `result`: the id that a result has at its provider, by which a later request may name it. */
+const RESULTS = `
+  CREATE TABLE task_results (
+    result TEXT NOT NULL,
+    task TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+    PRIMARY KEY (result, task));
+  CREATE INDEX task_results_task ON task_results (task)`
+const ADD_RESULTS = `INSERT INTO task_results (result, task)
+  SELECT DISTINCT json_extract(r.value, '$.id'), t.id FROM tasks t, json_each(t.results) r
+  WHERE t.state = 'succeeded' AND r.type = 'object' AND json_type(r.value, '$.id') = 'text'`
+const ADD_RESULTS_POSTGRES = `INSERT INTO task_results (result, task)
+  SELECT DISTINCT r->>'id', t.id FROM tasks t, json_array_elements(CAST(t.results AS json)) r
+  WHERE t.state = 'succeeded' AND json_typeof(r) = 'object' AND json_typeof(r->'id') = 'string'`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
@@ -129,4 +143,9 @@ export const migrations: readonly Migration[] = [
   { number: 10, text: REQUEST_TABLES },
   { number: 11, text: REPORTED },
   { number: 12, text: REFRESHED },
+  {
+    number: 13,
+    text: `${RESULTS}; ${ADD_RESULTS}`,
+    postgres: `${RESULTS}; ${ADD_RESULTS_POSTGRES}`,
+  },
 ]

@@ -2,14 +2,13 @@
  *  the clip that is extended. It is one of the same account and API, and the upstream that has it
  *  gets the request, with its own id of it. */
 import { errors } from '../../../engine/errors.ts'
-import { isFields } from '../../../engine/kit.ts'
-import type { Exchange, Host, Json, Slot, Target } from '../../../engine/plugin.ts'
+import type { Exchange, Host, Slot, Target } from '../../../engine/plugin.ts'
 import { ownWorkValues } from '../../credentials/members.ts'
 import { ACCOUNT } from '../../slots.ts'
 import { taskDialects } from '../dialects/index.ts'
 import type { TaskRule } from '../options.ts'
 import { readPointer, withPointer } from '../pointer.ts'
-import { FIND_BY_RESULT, FIND_IN_DIALECT } from '../statements.ts'
+import { FIND_BY_RESULT, FIND_IN_DIALECT, isResultId } from '../statements.ts'
 import { type Fields, isFinal, type Task, taskOf } from '../task.ts'
 import { taskReader, waitForTask } from '../wait.ts'
 
@@ -76,8 +75,6 @@ const findNamed = async (
   slots.set(PARENT, task.upstreamId)
   return task
 }
-/** Nothing else is searched for. */
-const CREATION_ID = /^[A-Za-z0-9-]{1,64}$/
 /** The task with the result whose id the request has. All accounts share the key of the operator,
  *  so that the provider would take the id of another customer's result, too. */
 const findByCreation = async (
@@ -90,13 +87,11 @@ const findByCreation = async (
   const member = submit.creation.slice(1)
   const text = String(id)
   const account = slots.need(ACCOUNT)
-  const values = [account.id, dialect, `%"id":"${text}"%`, ...ownWorkValues(account)]
-  const rows = CREATION_ID.test(text) ? await database.read(FIND_BY_RESULT, values) : []
-  const task = rows.map(taskOf).find(({ results }) => results.some(each => hasId(each, text)))
-  if (!task) throw fault('TASK_CREATION', [member, text.slice(0, 64)], { param: member })
-  return task
+  const values = [text, account.id, dialect, ...ownWorkValues(account)]
+  const [row] = isResultId(text) ? await database.read(FIND_BY_RESULT, values) : []
+  if (!row) throw fault('TASK_CREATION', [member, text.slice(0, 64)], { param: member })
+  return taskOf(row)
 }
-const hasId = (result: Json, id: string): boolean => isFields(result) && result.id === id
 
 /** A task goes on at the address and with the key that have its parent. */
 export const targetBehind = ({ target }: Task, own: Target): Target =>
