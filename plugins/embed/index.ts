@@ -14,12 +14,7 @@ import {
   ERROR_LIMIT,
   reportedFault,
 } from '../conversion/upstream-error.ts'
-import { embeddingFormatFor, embeddingFormatNamed, embeddingNames } from '../formats/embedding.ts'
-import { type Fields, isFields, parseJson } from '../formats/fields.ts'
-import { formats } from '../formats/index.ts'
-import { supportedFormats } from '../formats/supported-formats.ts'
-import { MODEL, SERVED, USAGE } from '../slots.ts'
-import { embeddingFormats, omitNulls } from './formats.ts'
+import { embeddingFormats, omitNulls, targetFormatOf } from '../embeddings/formats.ts'
 import {
   type ClientRequest,
   checkInlineInputs,
@@ -27,8 +22,12 @@ import {
   type EmbeddingFormat,
   type EmbeddingInput,
   type EmbeddingPrompt,
-  servedIn,
-} from './hub.ts'
+} from '../embeddings/hub.ts'
+import { embeddingFormatNamed, embeddingNames } from '../formats/embedding.ts'
+import { type Fields, isFields, parseJson } from '../formats/fields.ts'
+import { formats } from '../formats/index.ts'
+import { MODEL, SERVED, USAGE } from '../slots.ts'
+import { servedIn } from './served.ts'
 
 const fault = errors({
   EMBEDDING_UNREADABLE: [
@@ -81,7 +80,9 @@ export default {
       async handle(exchange, next) {
         const { request, slots } = exchange
         const model = slots.get(MODEL)?.asked ?? ''
-        exchange.targets = exchange.targets.filter(target => formatFor(target, host) !== undefined)
+        exchange.targets = exchange.targets.filter(
+          target => targetFormatOf(target, host) !== undefined,
+        )
         if (exchange.targets.length === 0) throw notHere('MODEL_NOT_HERE', [model])
         const body = request.parsed ?? (await request.json())
         const clientRequest = { body: isFields(body) ? body : {}, path: request.path, model }
@@ -96,7 +97,7 @@ export default {
         strict,
         targets: targets.map(target => ({
           upstream: target.upstream,
-          format: formatFor(target, host)?.name ?? null,
+          format: targetFormatOf(target, host)?.name ?? null,
         })),
       }),
     }
@@ -113,18 +114,6 @@ const formatNamed = (name: string): EmbeddingFormat => {
   if (formatName) return embeddingFormats[formatName]
   throw new Error(`there is no embedding format "${name}"; use one of ${embeddingNames.join(', ')}`)
 }
-/** The embedding format of a target: by the formats of its model or upstream, or else by the
- *  upstream's option `embeddings`. */
-const formatFor = (target: Target, { upstreams }: Host): EmbeddingFormat | undefined => {
-  const upstream = upstreams[target.upstream]
-  const usual = upstream?.options.embeddings
-  const targetFormats = supportedFormats(target, upstream)
-  const name = embeddingFormatFor(
-    targetFormats,
-    typeof usual === 'string' ? embeddingFormatNamed(usual) : undefined,
-  )
-  return name && embeddingFormats[name]
-}
 
 const forward = async (
   context: EmbedContext,
@@ -133,7 +122,7 @@ const forward = async (
 ): Promise<void> => {
   const { client, host } = context
   const { exchange, target } = attempt
-  const targetFormat = formatFor(target, host) ?? client
+  const targetFormat = targetFormatOf(target, host) ?? client
   const { request, ...rest } = exchange.slots.need(DECODED)
   const prompt = await fetchImages(rest.prompt, target, host, attempt)
   const droppedFields = new DroppedFieldReport({})

@@ -8,6 +8,7 @@ const LEVELS: Readonly<Record<string, number>> = {
   conversion: 1,
   billing: 1,
   calls: 1,
+  embeddings: 1,
   tagging: 1,
   finders: 1,
   webhooks: 1,

@@ -1,7 +1,7 @@
 /** Every reader of usage reports knows the names that compatible upstreams use in them. */
 import t, { type Test } from 'tap'
-import { google } from '../../../plugins/embed/google.ts'
-import { openai } from '../../../plugins/embed/openai.ts'
+import { google } from '../../../plugins/embeddings/google.ts'
+import { openai } from '../../../plugins/embeddings/openai.ts'
 import { bedrockConverse } from '../../../plugins/formats/bedrock-converse/index.ts'
 import { cohereChat } from '../../../plugins/formats/cohere-chat/index.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import { openai } from '../../../plugins/embed/openai.ts'
+import { openai } from '../../../plugins/embeddings/openai.ts'
 import { bedrockConverse } from '../../../plugins/formats/bedrock-converse/index.ts'
 import { type Fields, isFields } from '../../../plugins/formats/fields.ts'
 import { hostedUsage as hostedByGoogle } from '../../../plugins/formats/google-gemini/hosted-tools.ts'

@@ -1,12 +1,10 @@
 /** Hub types of embeddings: requests and answers independent of the wire format. */
-import type { Attempt, Bytes, Json, Target } from '../../engine/plugin.ts'
-import { droppedTiersOf } from '../conversion/dropped-tiers.ts'
+import type { Bytes, Json, Target } from '../../engine/plugin.ts'
 import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { checkInlineMedia } from '../formats/media/inline-media.ts'
-import { mergeServed, servedByHeaders } from '../formats/served.ts'
 import type { Meters, Served } from '../slots.ts'
 
 /** A setting, and its path in the client's request: `requests[1].taskType`. */
@@ -89,16 +87,4 @@ export interface EmbeddingFormat {
   ): { readonly path: string; readonly body: Bytes }
   readAnswer(body: Fields): EmbeddingAnswer
   writeAnswer(vectors: EmbeddingAnswer, prompt: EmbeddingPrompt, model: string): Json
-}
-
-/** The facts in the headers and the body of an answer about how it was made. `body`: of the
- *  request; `dropped`: its members that the target does not get. */
-export const servedIn = (
-  { served = {} }: EmbeddingAnswer,
-  { exchange, reply }: Pick<Attempt, 'exchange' | 'reply'>,
-  { body, dropped }: { readonly body: Fields; readonly dropped: readonly string[] },
-): Served => {
-  const { standards } = droppedTiersOf({ body }, dropped, exchange.progress.upstream) ?? {}
-  const byHeaders = servedByHeaders(reply.headers, exchange)
-  return mergeServed(mergeServed(standards ? { attributes: standards } : {}, byHeaders), served)
 }
