@@ -1,8 +1,9 @@
 /** Checks `guards:` and the guards of routes beyond their schemas. */
 import { choicesFor } from '../../engine/config/nearest.ts'
 import { isFields, routesIn } from '../../engine/kit.ts'
-import type { Advise, Document, Json, Report } from '../../engine/plugin.ts'
+import type { Advise, Document, Report } from '../../engine/plugin.ts'
 import { modelsIn, namesIn, unknownModelIn } from '../catalogue/configured.ts'
+import { unmetByModel } from '../catalogue/model-places.ts'
 import { patternFinder } from '../finders/patterns.ts'
 import { describeUnmet, type Place } from '../zones/rule.ts'
 import { decidesOn, type Guard, SECTION, SIDES } from './section.ts'
@@ -39,22 +40,11 @@ const cannotDecide = (guard: Guard): boolean =>
   (guard.webhook ?? guard.model) !== undefined && decidesOn(guard, 'answer')
 
 /** The demand of a route that neither the webhook nor the model of a guard satisfies. */
-const unmetBy = (guard: Guard, demand: Place, { models, upstreams }: Document) => {
-  const { webhook, model, zone = [], retention } = guard
+const unmetBy = (guard: Guard, demand: Place, document: Document): string | undefined => {
+  const { webhook, model = '', zone = [], retention } = guard
   if (webhook !== undefined) return describeUnmet(demand, { zones: zone, retention })
-  const options = isFields(models) ? models[model ?? ''] : undefined
-  if (!isFields(options) || !isFields(upstreams)) return undefined
-  const unmet = upstreamsIn(options.to).map(name => {
-    const upstream = upstreams[name]
-    if (!isFields(upstream)) return undefined
-    const zones = [upstream.zone ?? []].flat().map(String)
-    return describeUnmet(demand, { zones, retention: upstream.retention })
-  })
-  return unmet.every(each => each !== undefined) ? unmet[0] : undefined
+  return unmetByModel(demand, model, document)
 }
-/** Of the targets of a model: texts, or objects with `to`. */
-const upstreamsIn = (to: Json | undefined): readonly string[] =>
-  [to ?? []].flat().map(each => String(isFields(each) ? each.to : each).split('/', 1)[0] ?? '')
 
 /** Advice on guards that no route names. */
 export const adviseOnGuards = (document: Document, advise: Advise): void => {
