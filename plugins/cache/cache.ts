@@ -72,8 +72,13 @@ export class Cache {
     if (options.leader === 'store') this.#leaders = new Leaders(host, times)
   }
   /** Rejects with the reason of `signal`. `oldest`: ms since 1970 of the oldest answer that the
-   *  client takes. */
-  async find(key: string, oldest: number, signal: AbortSignal): Promise<Lookup> {
+   *  client takes; `threshold`: the similarity from which on it takes one to another text. */
+  async find(
+    key: string,
+    oldest: number,
+    signal: AbortSignal,
+    threshold = Infinity,
+  ): Promise<Lookup> {
     const deadline = performance.now() + this.#options.wait
     for (;;) {
       const entry =
@@ -85,7 +90,9 @@ export class Cache {
       const running = this.#flights.get(key)
       if (!running) return this.#lead({ key, oldest, deadline, signal })
       const how = await this.#await(running, deadline - performance.now(), signal)
-      if (typeof how === 'object' && how.at >= oldest) return { entry: how }
+      // The first request may have got the answer to a similar one, by a lower threshold.
+      if (typeof how === 'object' && how.at >= oldest && (how.similarity ?? Infinity) >= threshold)
+        return { entry: how }
       if (how !== 'failed') return {}
     }
   }

@@ -16,6 +16,8 @@ export interface Entry {
   readonly at: number
   /** The answer of the hub as JSON. */
   readonly text: string
+  /** Of an answer to another text: how similar the texts are, at most 1. */
+  readonly similarity?: number
 }
 
 /** Undefined for an answer that is not whole, did not end by itself, calls tools, or has more than

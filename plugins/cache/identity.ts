@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson, isFields } from '../formats/fields.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import { isRunByProvider, type Prompt } from '../formats/hub/prompt.ts'
+import { type LastText, numbersIn } from './last-text.ts'
 
 export interface IdentityRules {
   readonly anyTemperature: boolean
@@ -74,7 +75,20 @@ export interface Scope {
 }
 
 /** 64 hexadecimal digits. */
-export const identityOf = (prompt: Prompt, scope: Scope): string => {
+export const identityOf = (prompt: Prompt, scope: Scope): string =>
+  hashOf(comparedIn(prompt, scope))
+/** Equal for requests that differ in the last text of the user only, and whose texts have the same
+ *  numbers. `embedding`: identifies the model whose vectors are compared. 64 hexadecimal digits. */
+export const restIdentityOf = (
+  { text, rest }: LastText,
+  scope: Scope,
+  embedding: readonly string[],
+): string => hashOf({ ...comparedIn(rest, scope), numbers: numbersIn(text), embedding })
+
+const hashOf = (value: object): string =>
+  createHash('sha256').update(canonicalJson(value)).digest('hex')
+
+const comparedIn = (prompt: Prompt, scope: Scope): object => {
   const {
     stream: _stream,
     includeUsage: _usage,
@@ -93,7 +107,7 @@ export const identityOf = (prompt: Prompt, scope: Scope): string => {
     store: _store,
     ...others
   } = settings
-  const text = canonicalJson({
+  return {
     scope,
     rest: {
       ...rest,
@@ -101,8 +115,7 @@ export const identityOf = (prompt: Prompt, scope: Scope): string => {
       tools: rest.tools.map(withoutHint),
     },
     settings: others,
-  })
-  return createHash('sha256').update(text).digest('hex')
+  }
 }
 
 /** Where a provider may cache the prompt says nothing about the answer. */

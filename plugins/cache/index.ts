@@ -1,5 +1,6 @@
 /** Plugin `cache`: answers equal requests of one owner from earlier answers, in every format, plain
- *  and streamed. Without a model that has `cache:` it costs nothing. */
+ *  and streamed, and similar ones where the model says so. Without a model that has `cache:` it
+ *  costs nothing. */
 import { object } from '../../engine/config/shape.ts'
 import type { Host, HostBase, Plugin, Stage } from '../../engine/plugin.ts'
 import { modelsOf } from '../catalogue/configured.ts'
@@ -7,8 +8,9 @@ import { routeFormat } from '../conversion/route-format.ts'
 import { formatsOf } from '../formats/index.ts'
 import { Cache } from './cache.ts'
 import { commands, offerToOperators } from './operator-part.ts'
-import { checkSection } from './problems.ts'
+import { adviseOnZones, checkSection } from './problems.ts'
 import { type Exact, type RawSection, SECTION } from './section.ts'
+import { EMBEDDINGS_METRIC, SimilarAnswers, TOKENS_METRIC } from './similar.ts'
 import { CacheStage } from './stage.ts'
 import { migrations } from './tables.ts'
 
@@ -17,7 +19,11 @@ const FOLLOW_INTERVAL = 1_000
 const SWEEP_INTERVAL = 10_000
 
 export default {
-  schema: object('Nothing to set: models say it by `cache: exact`.', {}, { examples: [{}] }).schema,
+  schema: object(
+    'Nothing to set: models say it by `cache: exact` or `cache: semantic`.',
+    {},
+    { examples: [{}] },
+  ).schema,
   default: {},
   // Answers pass guards again; budgets are held before.
   after: ['auth', 'model', 'meter', 'translate', 'guard', 'journal'],
@@ -26,21 +32,31 @@ export default {
   migrations,
   commands,
   check: checkSection,
+  lint: adviseOnZones,
   metrics: {
     cache_total:
-      'Calls of models with `cache:` by model and result: `hit`, `miss`, or `bypass` for requests that are never answered from the cache.',
+      'Calls of models with `cache:` by model and result: `hit`, `similar` for the answer to a similar text, `miss`, or `bypass` for requests that are never answered from the cache.',
+    [EMBEDDINGS_METRIC]:
+      'Texts for which `cache: semantic` needed an embedding, by result: `ok`, `failed` (also if it took too long), or `not_permitted` where zones permit no upstream of the model.',
+    [TOKENS_METRIC]: 'Tokens of embeddings for `cache: semantic`, which you pay.',
   },
   setup(_, host: Host): Stage {
     offerToOperators(host)
     const models = modelsOf(host)
     const names = Object.keys(models).filter(name => models[name]?.cache !== undefined)
     if (names.length === 0 || !routeFormat(host)?.codec) return {}
-    const { exact } = SECTION.read(host.section<RawSection>('cache'))
+    const { exact, semantic } = SECTION.read(host.section<RawSection>('cache'))
+    const similar = semantic && new SimilarAnswers(host, semantic)
     const { clients } = formatsOf(host)
     return new CacheStage({
       cache: sharedCache(host, exact),
       exact,
       metrics: host.metrics,
+      similar: new Map(
+        names.flatMap(name =>
+          similar && models[name]?.cache === 'semantic' ? [[name, similar] as const] : [],
+        ),
+      ),
       versions: new Map(names.map(name => [name, JSON.stringify(models[name])])),
       codec: name => clients.get(name)?.codec,
     })

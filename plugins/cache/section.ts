@@ -2,15 +2,19 @@
 import {
   duration,
   flag,
+  integer,
+  number,
   object,
   oneOf,
   type RawOf,
+  required,
   size,
+  text,
   type ValueOf,
 } from '../../engine/config/shape.ts'
 
 export const SECTION = object(
-  'Answers that equal requests of one owner get again. Models use it by `cache: exact`.',
+  'Answers that equal requests of one owner get again, and similar ones where you say so. Models use it by `cache: exact` or `cache: semantic`.',
   {
     exact: object(
       'How the cache of equal requests works.',
@@ -49,8 +53,37 @@ export const SECTION = object(
       },
       { default: {}, examples: [{ ttl: '1h', share: 'team' }] },
     ),
+    semantic: object(
+      'Models with `cache: semantic` answer a request from that to a similar text, too: of one owner, with the same numbers in it, and with everything else equal. The options of `exact` hold for them. Similar is not equal: see docs/cache.md.',
+      {
+        model: required(
+          text(
+            'A model of `models:` that makes embeddings: the last text of the user is sent to it. You pay its upstream, not the customer.',
+            { minLength: 1, examples: ['gp-embedding-3-small'] },
+          ),
+        ),
+        threshold: number(
+          'The cosine similarity of two texts from which on one gets the answer to the other. A client may raise it by `x-tollgate-cache-threshold`, and never lower it.',
+          { minimum: 0.5, maximum: 0.9999, default: 0.95, examples: [0.97] },
+        ),
+        timeout: duration(
+          'How long a request waits for its embedding; then it is sent. An answer to it is stored for equal requests only.',
+          { pattern: '^([1-9][0-9]{0,3}ms|[1-9]s)$', default: '1s', examples: ['300ms'] },
+        ),
+        longest: size('Bytes of a text. A longer one is compared with equal ones only.', {
+          default: '4KiB',
+          examples: ['1KiB'],
+        }),
+        candidates: integer(
+          'With how many earlier texts a text is compared: the newest of requests that are equal in all else.',
+          { minimum: 1, maximum: 5000, default: 200, examples: [1000] },
+        ),
+      },
+      { examples: [{ model: 'gp-embedding-3-small', threshold: 0.97 }] },
+    ),
   },
   { examples: [{ exact: { ttl: '1h' } }] },
 )
 export type RawSection = RawOf<typeof SECTION>
 export type Exact = ValueOf<typeof SECTION>['exact']
+export type Semantic = NonNullable<ValueOf<typeof SECTION>['semantic']>

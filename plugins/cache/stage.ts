@@ -9,9 +9,16 @@ import { placeOf } from '../zones/rule.ts'
 import type { Cache, Flight } from './cache.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
 import { decodeWhole, type Entry, encodeEntry } from './entry.ts'
-import { identityOf, promptOf } from './identity.ts'
+import { identityOf, promptOf, type Scope } from './identity.ts'
 import { Recorder } from './recorder.ts'
 import type { Exact } from './section.ts'
+import {
+  type KnownVectors,
+  type Question,
+  type SimilarAnswers,
+  storedQuestionOf,
+} from './similar.ts'
+import { THRESHOLD_HEADER, thresholdOf } from './threshold.ts'
 
 const fault = errors({
   CACHE_MISS: [504, 'The cache has no answer to this request, and `only-if-cached` is set.'],
@@ -20,6 +27,9 @@ const fault = errors({
 /** A call whose model uses the cache. `result`: for the header. */
 interface Lookup extends CacheControl {
   result: string
+  /** Undefined: it takes answers to equal requests only. */
+  readonly threshold: number | undefined
+  readonly vectors: KnownVectors
 }
 const LOOKUP: Slot<Lookup> = { name: 'cache-lookup' }
 /** One answer, and no call of an upstream. */
@@ -34,6 +44,8 @@ export interface StageOptions {
   /** The configuration of each model as JSON, by its key in `models:`. Another one makes other
    *  answers: its entries do not hit. */
   readonly versions: ReadonlyMap<string, string>
+  /** Of models with `cache: semantic`, by their keys in `models:`. */
+  readonly similar: ReadonlyMap<string, SimilarAnswers>
   /** Formats that can be read and written, by name. */
   codec(name: string): Codec | undefined
 }
@@ -50,11 +62,13 @@ export class CacheStage implements Stage {
       return next()
     const control = readCacheControl(request.headers['cache-control'], Date.now())
     if (control.isOff) return next()
-    const lookup: Lookup = { ...control, result: 'bypass' }
+    const similar = this.#options.similar.get(model)
+    const threshold = similar && thresholdOf(headerOf(exchange), similar.threshold)
+    const lookup: Lookup = { ...control, result: 'bypass', threshold, vectors: new Map() }
     slots.set(LOOKUP, lookup)
     await next()
     exchange.reply.headers['x-tollgate-cache'] = lookup.result
-    this.#options.metrics.count('cache_total', { model, result: lookup.result.split(';')[0] ?? '' })
+    this.#options.metrics.count('cache_total', { model, result: labelOf(lookup.result) })
     if (!slots.get(CACHED)) return
     exchange.reply.through({
       end(tail, out) {
@@ -72,14 +86,19 @@ export class CacheStage implements Stage {
       if (lookup.onlyCached) throw fault('CACHE_MISS')
       return next()
     }
-    const { entry, flight } = await this.#find(outgoing.key, lookup, attempt.exchange.signal)
+    const { exchange } = attempt
+    const { entry, flight } = await this.#find(outgoing.key, lookup, exchange.signal)
+    if (flight) exchange.onEnd(() => flight.end('failed'))
     if (entry && this.#answer(attempt, outgoing, entry, lookup)) return
+    const question = await this.#ask(exchange, outgoing, lookup)
+    const similar = question && (await this.#findSimilar(outgoing, question, lookup))
+    if (similar && this.#answer(attempt, outgoing, similar, lookup)) return flight?.end(similar)
     if (lookup.onlyCached) {
       flight?.end('failed')
       throw fault('CACHE_MISS')
     }
     lookup.result = 'miss'
-    await this.#lead(attempt, outgoing, next, flight)
+    await this.#lead(attempt, { ...outgoing, question }, next, flight)
   }
   /** The request of an attempt, if it can be answered from the cache. */
   #read({ exchange, request, target }: Attempt): OutgoingRequest | undefined {
@@ -91,7 +110,7 @@ export class CacheStage implements Stage {
     const account = slots.get(ACCOUNT)
     if (!prompt || !account) return undefined
     const model = slots.get(MODEL)?.entry ?? ''
-    const key = identityOf(prompt, {
+    const scope: Scope = {
       account: account.id,
       member: share === 'member' ? (account.member?.id ?? null) : null,
       share,
@@ -103,13 +122,30 @@ export class CacheStage implements Stage {
         .filter(([name]) => VARYING.test(name))
         .map(([name, value]) => `${name}: ${value}`)
         .sort(),
-    })
-    return { codec, prompt, key, model, account: account.id }
+    }
+    return { codec, prompt, scope, key: identityOf(prompt, scope) }
   }
-  #find(key: string, { oldest, onlyCached }: Lookup, signal: AbortSignal) {
+  #find(key: string, { oldest, onlyCached, threshold }: Lookup, signal: AbortSignal) {
     const { cache } = this.#options
     if (oldest === Infinity && !onlyCached) return { entry: undefined, flight: cache.lead(key) }
-    return cache.find(key, oldest, signal)
+    return cache.find(key, oldest, signal, threshold)
+  }
+  /** The last text as a vector, for a request that takes answers to similar texts. */
+  async #ask(
+    exchange: Exchange,
+    { prompt, scope }: OutgoingRequest,
+    { threshold, vectors }: Lookup,
+  ): Promise<Question | undefined> {
+    if (threshold === undefined) return undefined
+    return this.#options.similar.get(scope.model)?.ask(exchange, { prompt, scope }, vectors)
+  }
+  async #findSimilar(
+    { scope: { account, model } }: OutgoingRequest,
+    question: Question,
+    { threshold = 1, oldest }: Lookup,
+  ): Promise<Entry | undefined> {
+    if (oldest === Infinity) return undefined
+    return this.#options.similar.get(model)?.find(account, question, { threshold, oldest })
   }
   /** False: the answer cannot be written in this format. */
   #answer(attempt: Attempt, outgoing: OutgoingRequest, entry: Entry, lookup: Lookup): boolean {
@@ -123,7 +159,7 @@ export class CacheStage implements Stage {
     try {
       const { type, body } = encodeEntry(outgoing.codec, entry, context)
       const age = Math.max(0, Math.floor((Date.now() - entry.at) / 1_000))
-      lookup.result = `hit; age=${age}; kind=exact`
+      lookup.result = `hit; age=${age}; ${kindOf(entry)}`
       exchange.slots.set(CACHED, { request: entry.request })
       attempt.answer(200, body, { 'content-type': type })
       return true
@@ -139,7 +175,6 @@ export class CacheStage implements Stage {
     flight: Flight | undefined,
   ): Promise<void> {
     const { exchange } = attempt
-    if (flight) exchange.onEnd(() => flight.end('failed'))
     try {
       await next()
     } catch (error) {
@@ -155,8 +190,10 @@ export class CacheStage implements Stage {
         const answer = body && decodeWhole(outgoing.codec, body, isStream)
         if (!answer) return flight?.end('unstorable')
         const entry = { request: exchange.id, at: Date.now(), text: JSON.stringify(answer) }
-        const { key: id, account, model } = outgoing
-        this.#options.cache.add({ ...entry, id, account, model })
+        const { key: id, scope, question } = outgoing
+        const { account, model } = scope
+        const stored = question && storedQuestionOf(question)
+        this.#options.cache.add({ ...entry, id, account, model, question: stored })
         flight?.end(entry)
       },
       () => flight?.end('failed'),
@@ -167,15 +204,34 @@ export class CacheStage implements Stage {
     return {
       headers: {
         'x-tollgate-cache':
-          'For models with `cache: exact`: `hit; age=12; kind=exact`, `miss`, or `bypass`',
+          'For models with `cache:`: `hit; age=12; kind=exact`, `hit; age=12; kind=semantic; similarity=0.9731`, `miss`, or `bypass`',
       },
+      ...(this.#options.similar.size > 0 && { parameters: [THRESHOLD] }),
     }
   }
 }
 interface OutgoingRequest {
   readonly codec: Codec
   readonly prompt: Prompt
+  readonly scope: Scope
   readonly key: string
-  readonly model: string
-  readonly account: number
+  readonly question?: Question | undefined
 }
+const THRESHOLD = {
+  name: THRESHOLD_HEADER,
+  in: 'header',
+  description:
+    'For models with `cache: semantic`: the similarity from which on an answer to another text is taken, if it is higher than that of the gateway. 1: answers to equal requests only.',
+  schema: { type: 'number', minimum: 0, maximum: 1 },
+} as const
+const headerOf = ({ request }: Exchange): string | undefined => request.headers[THRESHOLD_HEADER]
+
+const SEMANTIC = 'kind=semantic'
+/** Rounded down: a similarity below the threshold is never shown. */
+const kindOf = ({ similarity }: Entry): string => {
+  if (similarity === undefined) return 'kind=exact'
+  return `${SEMANTIC}; similarity=${Math.min(1, Math.floor(similarity * 10_000) / 10_000)}`
+}
+/** For the metric. */
+const labelOf = (result: string): string =>
+  result.includes(SEMANTIC) ? 'similar' : (result.split(';')[0] ?? '')

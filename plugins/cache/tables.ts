@@ -17,7 +17,16 @@ const TABLES = `
   CREATE INDEX cached_answers_at ON cached_answers (at);
   CREATE TABLE cache_purges (id BIGINT PRIMARY KEY, purges BIGINT NOT NULL);
   INSERT INTO cache_purges (id, purges) VALUES (1, 0)`
-export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }, LEADERS]
+/** Of answers that similar texts may get: the hash of everything beside the text, and the text as
+ *  a vector. */
+const QUESTIONS: Migration = {
+  number: 3,
+  text: `
+    ALTER TABLE cached_answers ADD COLUMN rest TEXT;
+    ALTER TABLE cached_answers ADD COLUMN vector BLOB;
+    CREATE INDEX cached_answers_rest ON cached_answers (rest, at) WHERE rest IS NOT NULL`,
+}
+export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }, LEADERS, QUESTIONS]
 
 export const FIND: Sql = {
   name: 'cache: find',
@@ -29,18 +38,34 @@ export const entryOf = ({ request, at, answer }: Row): Entry => ({
   text: String(answer),
 })
 
+/** The newest answers to texts of requests that are equal in all else. The hash contains the
+ *  account, too. */
+export const CANDIDATES: Sql = {
+  name: 'cache: candidates',
+  text: `SELECT id, vector FROM cached_answers
+    WHERE rest = ? AND account = ? AND expires > ? AND at >= ? ORDER BY at DESC LIMIT ?`,
+}
+
+export interface StoredQuestion {
+  readonly rest: string
+  readonly vector: Uint8Array
+}
 export interface StoredEntry extends Entry {
   readonly id: string
   readonly account: number
   readonly model: string
   readonly expires: number
+  /** Undefined: similar texts do not get it. */
+  readonly question?: StoredQuestion | undefined
 }
 const ADD: Sql = {
   name: 'cache: add',
-  text: `INSERT INTO cached_answers (id, account, model, request, at, expires, bytes, answer)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  text: `INSERT INTO cached_answers
+      (id, account, model, request, at, expires, bytes, answer, rest, vector)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET request = excluded.request, at = excluded.at,
-      expires = excluded.expires, bytes = excluded.bytes, answer = excluded.answer`,
+      expires = excluded.expires, bytes = excluded.bytes, answer = excluded.answer,
+      rest = excluded.rest, vector = excluded.vector`,
 }
 export const addEntry = (entry: StoredEntry): Statement => ({
   sql: ADD,
@@ -51,8 +76,10 @@ export const addEntry = (entry: StoredEntry): Statement => ({
     entry.request,
     entry.at,
     entry.expires,
-    Buffer.byteLength(entry.text),
+    Buffer.byteLength(entry.text) + (entry.question?.vector.byteLength ?? 0),
     entry.text,
+    entry.question?.rest ?? null,
+    entry.question?.vector ?? null,
   ],
 })
 

@@ -233,8 +233,8 @@ const MODEL = object(
     ),
     mirror: MIRROR,
     cache: oneOf(
-      '`exact`: equal requests of one owner are answered from the cache; see `cache:`.',
-      ['exact'],
+      '`exact`: equal requests of one owner are answered from the cache; `semantic`: those with a similar last text, too. See `cache:`.',
+      ['exact', 'semantic'],
       { examples: ['exact'] },
     ),
     defaults: DEFAULTS,

@@ -4,7 +4,7 @@ const MODEL = 'an entry of `models:` is the public name, and its `to:` names ups
 const FALLBACK =
   'list several targets in `to:` of a model or `upstream:` of a route, or models in `fallback:` of a model'
 const WEIGHT = 'the targets have weights: `to: [{ to: gp/gpt-4.1, weight: 3 }, …]`'
-const CACHE = 'a model caches answers with `cache: exact` (docs/cache.md)'
+const CACHE = 'a model caches answers with `cache: exact` or `cache: semantic` (docs/cache.md)'
 const USERS =
   'accounts and keys are in the database: tollgate accounts create, tollgate keys create'
 const BUDGET =

@@ -42,7 +42,7 @@ const PREBUILD = ['release/prebuild.test.ts']
 /** By name: `test/suites/NAME.test.ts` runs each. Journeys of one suite share a gateway. */
 export const SUITES: Readonly<Record<string, Suite>> = {
   accounts: { patterns: ['journeys/accounts/*.test.ts'] },
-  billed: { patterns: ['journeys/billed/{,served/}*.test.ts'] },
+  billed: { patterns: ['journeys/billed/{,cache/,served/}*.test.ts'] },
   cli: { patterns: ['engine/cli/**/*.test.ts'], exclude: COMMANDS },
   commands: { patterns: COMMANDS },
   config: { patterns: ['engine/config/**/*.test.ts'] },
@@ -89,7 +89,7 @@ const CI_TESTS = [
   'plugins/action-log/{processes,tampering,walk}.test.ts',
   'plugins/adapt/presets.test.ts',
   'plugins/alerts/{outbox,rules}.test.ts',
-  'plugins/cache/leaders.test.ts',
+  'plugins/cache/{leaders,similar}.test.ts',
   'plugins/batches/{failed-lines,lines}.test.ts',
   'plugins/console/{actions,admin,app-files,attacks,configuration-forms,editor,huge-numbers}.test.ts',
   'plugins/console/{live,sign-in,snippets}.test.ts',
@@ -116,7 +116,8 @@ const CI_TESTS = [
   'journeys/accounts/{identity,provider-sign-in}.test.ts',
   'journeys/billed/served/{guards,tiers}.test.ts',
   'journeys/billed/compressed-tasks.test.ts',
-  'journeys/billed/{cache,huge-events,journal,mirror,rules,socket-targets,tags,telemetry}.test.ts',
+  'journeys/billed/cache/*.test.ts',
+  'journeys/billed/{huge-events,journal,mirror,rules,socket-targets,tags,telemetry}.test.ts',
   'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
   'journeys/inside-formats/{audio-declared,cohere-chat,images-*,preset-conversations}.test.ts',
   'journeys/inside-formats/{sandbox-targets,upstream-keys,video-upload}.test.ts',

@@ -163,6 +163,18 @@ t.test('flights: the first leads, others get its answer, or one of them leads', 
   t.equal(ends.filter(({ flight, entry }) => !flight && !entry).length, 2, 'the others go alone')
 })
 
+t.test('flights: the answer to a similar text goes to those whose threshold it meets', async t => {
+  const cache = startCache()
+  const { flight } = await cache.find('k', 0, NEVER)
+  const near = { ...ENTRY, similarity: 0.97 }
+  const thresholds = [0.95, 0.97, 0.98, undefined]
+  const waiting = thresholds.map(each => cache.find('k', 0, NEVER, each))
+  await setImmediate()
+  flight?.end(near)
+  t.same(await Promise.all(waiting), [{ entry: near }, { entry: near }, {}, {}])
+  t.ok((await cache.find('k', 0, NEVER, 0.95)).flight, 'it is not kept for equal requests')
+})
+
 t.test('flights: a client that leaves while it waits leads nothing', async t => {
   const cache = startCache()
   const { flight } = await cache.find('k', 0, NEVER)

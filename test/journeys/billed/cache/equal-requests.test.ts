@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { blockOf } from '../../docs/blocks.ts'
-import { textIn } from '../../helpers/formats/listening-gateway.ts'
-import { eventually } from '../../helpers/gateway/primary.ts'
+import { blockOf } from '../../../docs/blocks.ts'
+import { textIn } from '../../../helpers/formats/listening-gateway.ts'
+import { eventually } from '../../../helpers/gateway/primary.ts'
 import {
   type Customer,
   chargeOf,
@@ -16,7 +16,8 @@ import {
   prepareCustomer,
   rows,
   UNIT,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
+import { CHAT_ROUTES, chat, MESSAGES, requestsOf, resultOf } from './cached-requests.ts'
 
 const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 interface Waiting {
@@ -63,12 +64,6 @@ t.teardown(() => {
   upstream.close()
 })
 
-const ROUTES = {
-  '/v1/chat/completions': 'openai-chat',
-  '/v1/responses': 'openai-responses',
-  '/v1/messages': 'anthropic-messages',
-} as const
-const GEMINI = '/v1beta/models/words'
 const routes = (
   cache = '{ exact: {} }',
   price = 'input: 1 / 1k, output: 1 / 1k, cached_call: 2 / 1k',
@@ -83,47 +78,9 @@ models:
   twin: { to: up/words-of-up, cache: exact, price: { ${price} }, output: 1000 }
   others: { to: up/words-of-up, price: { ${price} }, output: 1000 }
 routes:
-${Object.entries(ROUTES)
-  .map(
-    ([path, format]) => `  - { path: POST ${path}, auth: key, model: body, translate: ${format} }`,
-  )
-  .join('\n')}
+${CHAT_ROUTES}
   - { path: POST /guarded, auth: key, model: body, translate: openai-chat, guard: pii }
-  - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini }
-  - { path: 'POST /v1beta/models/{model}:streamGenerateContent', auth: key, model: { path: model }, translate: google-gemini }
 `
-const MESSAGES = (text: string) => [{ role: 'user', content: text }]
-const chat = (text: string, more: object = {}) => ({
-  model: 'words',
-  messages: MESSAGES(text),
-  temperature: 0,
-  max_tokens: 50,
-  ...more,
-})
-const requestsOf = (text: string, stream: boolean) =>
-  [
-    ['openai-chat', '/v1/chat/completions', chat(text, { stream, user: `user-${Math.random()}` })],
-    [
-      'openai-responses',
-      '/v1/responses',
-      { model: 'words', input: text, temperature: 0, max_output_tokens: 50, stream, store: false },
-    ],
-    [
-      'anthropic-messages',
-      '/v1/messages',
-      { model: 'words', max_tokens: 50, temperature: 0, messages: MESSAGES(text), stream },
-    ],
-    [
-      'google-gemini',
-      stream ? `${GEMINI}:streamGenerateContent?alt=sse` : `${GEMINI}:generateContent`,
-      {
-        contents: [{ role: 'user', parts: [{ text }] }],
-        generationConfig: { temperature: 0, maxOutputTokens: 50 },
-      },
-    ],
-  ] as const
-const resultOf = ({ response }: { readonly response: Response }) =>
-  response.headers.get('x-tollgate-cache')
 const hold = () => {
   const list: Waiting[] = []
   waiting = list
