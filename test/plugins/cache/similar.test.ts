@@ -6,7 +6,11 @@ import { restIdentityOf, type Scope } from '../../../plugins/cache/identity.ts'
 import { cutLastText, numbersIn } from '../../../plugins/cache/last-text.ts'
 import { adviseOnZones, checkSection } from '../../../plugins/cache/problems.ts'
 import { SECTION } from '../../../plugins/cache/section.ts'
-import { SimilarAnswers, storedQuestionOf } from '../../../plugins/cache/similar.ts'
+import {
+  type KnownVectors,
+  SimilarAnswers,
+  storedQuestionOf,
+} from '../../../plugins/cache/similar.ts'
 import { addEntry, migrations, purge } from '../../../plugins/cache/tables.ts'
 import { thresholdOf } from '../../../plugins/cache/threshold.ts'
 import { bytesOf, similarityOf, unitVectorOf, vectorIn } from '../../../plugins/cache/vectors.ts'
@@ -152,6 +156,45 @@ const EXCHANGE = {
   signal: new AbortController().signal,
   permits: () => true,
 } as unknown as Exchange
+
+t.test('similar texts: the model of embeddings is question in its own format, once', async t => {
+  const [{ database } = {}] = OPENED
+  if (!database || !OPTIONS) return
+  const requests: { readonly path: string; readonly body: object }[] = []
+  let reply = { status: 200, text: '{"embedding":{"values":[0,2]}}' }
+  const host: HostBase = {
+    ...hostOf(database),
+    upstreams: { em: { options: { embeddings: 'google' } } },
+    send: async (_, { path, body }) => {
+      requests.push({ path, body: JSON.parse(String(body)) })
+      return { status: reply.status, bytes: async () => Buffer.from(reply.text) } as never
+    },
+  }
+  const similar = new SimilarAnswers(host, OPTIONS)
+  const known: KnownVectors = new Map()
+  const ask = (vectors: KnownVectors = known) =>
+    similar.ask(EXCHANGE, { prompt: promptOf([turn('user', 'Hi')]), scope: SCOPE }, vectors)
+  t.same((await ask())?.vector, new Float32Array([0, 1]))
+  t.same((await ask())?.vector, new Float32Array([0, 1]), 'a further attempt')
+  t.match(requests, [
+    { path: '/v1beta/models/v:embedContent', body: { content: { parts: [{ text: 'Hi' }] } } },
+  ])
+  t.equal(requests.length, 1)
+  for (const each of [
+    { status: 500, text: '{}' },
+    { status: 204, text: '' },
+    { status: 200, text: 'no' },
+    { status: 200, text: '{"embeddings":[{"values":[1]},{"values":[1]}]}' },
+    { status: 200, text: '{"embedding":{"values":["x"]}}' },
+  ]) {
+    reply = each
+    t.equal(await ask(new Map()), undefined, JSON.stringify(each))
+  }
+  const leaver = AbortSignal.abort(new Error('left'))
+  const closed = { ...EXCHANGE, signal: leaver } as Exchange
+  const question = { prompt: promptOf([turn('user', 'Hi')]), scope: SCOPE }
+  await t.rejects(similar.ask(closed, question, new Map()), { message: 'left' })
+})
 
 for (const { engine, database } of OPENED) {
   t.test(`similar texts on ${engine}: the most similar of the candidates is found`, async t => {
