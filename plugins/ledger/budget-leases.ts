@@ -111,6 +111,13 @@ export class BudgetLeases {
     const lease = this.#leases.get(wallet)
     if (lease) await this.#returnFree(wallet, lease)
   }
+  /** Resolves when the returns in progress have ended, or after a second: until then the store does
+   *  not have what is no longer free here. */
+  async awaitReturns(): Promise<void> {
+    if (this.#returns.size === 0) return
+    const timeout = pause(RECALL_ATTEMPTS * PAUSE, undefined, { ref: false })
+    await Promise.race([Promise.all(this.#returns), timeout])
+  }
   /** Leased nanos that no call holds. */
   free(wallet: number): bigint {
     return this.#leases.get(wallet)?.free ?? 0n

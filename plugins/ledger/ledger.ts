@@ -189,6 +189,7 @@ export class Ledger {
   }
   /** Nanos that a call could take now: of the account, or of its key if that has less. */
   async available(payer: Payer): Promise<bigint> {
+    await this.#leases.awaitReturns()
     return (await this.funds(payer)).available
   }
   /** The same of one wallet. */

@@ -78,6 +78,20 @@ for (const engine of ENGINES)
       t.match(await windows(), [{ used: 64_900_000 }, { used: 64_900_000 }], 'to the last unit')
     })
 
+    t.test('budget: a part is not less while another budget gets its lease back', async t => {
+      const narrow = { narrow: { of: 'account', amount: 0.1, per: 'life' } }
+      // It covers the whole call, and once: so its lease returns at once.
+      const wide = { broad: { of: 'account', amount: 0.6, per: 'life' }, ...narrow }
+      const { urls, gateway, call, books } = await arrangeBudgets(t, engine, wide)
+      const body = JSON.stringify({ model: 'm', messages: [] })
+      const limitOf = async (url: string, account: number) =>
+        Number((await call(url, body, account)).headers.get('x-tollgate-output-limit'))
+      const limit = await limitOf(await gateway(narrow), 1)
+      t.ok(limit > 12_000)
+      t.equal(await limitOf(urls[0] ?? '', 2), limit)
+      await books()
+    })
+
     t.test('budget of keys: each key has its own window, a call without a key none', async t => {
       const budgets = { weekly: { of: 'key', amount: 0.007, per: 'week' } }
       const {
