@@ -241,6 +241,8 @@ export type KeptHold = {
   readonly held: string
   /** The wallets of its budgets and of its plan. */
   readonly budgets?: readonly number[]
+  /** The tokens that it holds of budgets in tokens; absent: it has none. */
+  readonly tokens?: string
   /** ms since 1970. */
   readonly opened: number
   /** The frozen price. */

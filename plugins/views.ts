@@ -74,7 +74,10 @@ export type MemberView = {
 }
 /** A budget of one account, key or member. */
 type BudgetTermsView = {
-  readonly amount: string
+  /** null: the budget is in tokens. */
+  readonly amount: string | null
+  /** null: the budget is in money. */
+  readonly tokens: number | null
   readonly per: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year' | 'life'
   readonly zone: string
   readonly at_limit: 'refuse' | 'warn' | { readonly use: string }

@@ -1,12 +1,13 @@
 /** Messages about shares of budgets that are used: one for each share and window. */
 import { isCode } from '../../engine/kit.ts'
 import type { HostBase, Row } from '../../engine/plugin.ts'
-import { printMoney } from '../billing/money.ts'
 import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
 import { markSent, UNSENT } from '../ledger/budgets/alert-tables.ts'
 import { isKindOf, tagIn } from '../ledger/budgets/owner.ts'
 import { budgetsIn } from '../ledger/budgets/section.ts'
+import { printIn } from '../ledger/budgets/tokens.ts'
 import { nanosOf } from '../ledger/statements.ts'
+import { countsTokens } from '../ledger/wallet.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
 import { receiverId } from './queue.ts'
 import { sendTime } from './quiet.ts'
@@ -67,5 +68,9 @@ const ownerOf = async (
   const [account] = kind === 'account' ? await database.read(ACCOUNT_BY_ID, [owner ?? null]) : []
   return `${kind} ${account?.name ?? owner}`
 }
-const amountsOf = ({ used, balance }: Row): string =>
-  `${printMoney(nanosOf(used))} of ${printMoney(nanosOf(used) + nanosOf(balance))}`
+const amountsOf = ({ wallet, used, balance }: Row): string => {
+  const isInTokens = countsTokens(Number(wallet))
+  const unit = isInTokens ? 'tokens' : 'money'
+  const amount = printIn(unit, nanosOf(used) + nanosOf(balance))
+  return `${printIn(unit, nanosOf(used))} of ${amount}${isInTokens ? ' tokens' : ''}`
+}

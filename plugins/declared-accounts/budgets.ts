@@ -54,8 +54,8 @@ export const storedBudgets = (
   return budgets.flatMap((budget): readonly DeclaredBudget[] => {
     const { source, of, name, owner, owner_name, problem } = budget
     if (source !== 'store' || of === 'tag') return []
-    const { amount, per, zone, at_limit, shadow, alert_at } = budget
-    const terms = { amount, per, zone, at_limit, shadow, alert_at } as Terms
+    const { amount, tokens, per, zone, at_limit, shadow, alert_at } = budget
+    const terms = { amount, tokens, per, zone, at_limit, shadow, alert_at } as Terms
     const stored = { name, terms, full: problem === null ? terms : undefined }
     if (of === 'account') return [{ ...stored, of }]
     const ownerName = of === 'key' ? keys.get(owner ?? 0) : owner_name
@@ -121,6 +121,7 @@ const shortTerms = (terms: Terms): object =>
   Object.fromEntries(
     Object.entries(terms).filter(
       ([name, value]) =>
+        value !== null &&
         JSON.stringify(value) !== JSON.stringify(TERMS[name as keyof typeof TERMS].fallback),
     ),
   )

@@ -90,6 +90,7 @@ export const holdOf = (
   key: payer.key,
   holdsKeyQuota: payer.quota !== undefined,
   budgets: budgetWallets(payer),
+  tokens: payer.tokens,
   plan: heldPlanOf(payer),
   route: route.name,
   model,

@@ -5,6 +5,7 @@ import { price, priceParts } from '../billing/price.ts'
 import { type Rule, thaw } from '../billing/rule.ts'
 import { type Attribute, type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Meters, Usage, UsagePart } from '../slots.ts'
+import { tokensUsed } from './budgets/tokens.ts'
 import { isCode } from './faults.ts'
 import { nanosOf, settleCharge, windowsOf } from './statements.ts'
 import { walletsOf } from './wallet.ts'
@@ -15,7 +16,7 @@ const BATCH = 500
 // In any order: for the order of requests SQLite would read all charges.
 const CHECKPOINTS: Sql = {
   name: 'ledger: checkpoints',
-  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes, budgets, plan FROM charges
+  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes, budgets, plan, tokens_held FROM charges
     WHERE state = 'open' AND noted IS NOT NULL LIMIT ${BATCH}`,
 }
 const CHECKPOINTS_OF: Sql = {
@@ -143,6 +144,7 @@ const settlementOf = (row: Row, now: number) => {
     lines: JSON.stringify(lines),
     closedAt: now,
     wallets: walletsOf(Number(row.account), key, windowsOf(row)),
+    tokens: row.tokens_held == null ? undefined : { used: tokensUsed(meters) },
   })
 }
 const priceOf = ({ attributes: text, opened }: Row, meters: Meters, rule: Rule) => {

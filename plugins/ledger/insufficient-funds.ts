@@ -2,6 +2,7 @@
 import type { Fault } from '../../engine/plugin.ts'
 import { roundMoney } from '../billing/money.ts'
 import { budgetExceeded } from './budgets/refusal.ts'
+import { inUnitOf } from './budgets/tokens.ts'
 import { fault } from './faults.ts'
 import type { Ledger, Payer, Shortage } from './ledger.ts'
 import { planExhausted } from './plans/refusal.ts'
@@ -13,7 +14,8 @@ export interface RefusalTerms {
   /** The parameter of a request that bounds its output, if there is one. */
   readonly limitField: string | undefined
 }
-/** `cost`: nanos, the most that the call may cost. */
+/** `cost`: nanos, the most that the call may cost; for a budget in tokens those of the payer
+ *  count. */
 export type InsufficientFunds = (shortage: Shortage, payer: Payer, cost: bigint) => Promise<Fault>
 
 const MESSAGES = {
@@ -28,12 +30,12 @@ const MAY_PASS = { headers: { 'retry-after': '1' } }
 
 export const insufficientFunds =
   ({ ledger, currency, limitField }: RefusalTerms): InsufficientFunds =>
-  async (shortage, { account, plan, ...key }, cost) => {
+  async (shortage, { account, plan, tokens, ...key }, cost) => {
     const fundsOf = (wallet: number) => ledger.fundsOf?.(wallet).catch(() => undefined)
     const refused = { cost, currency, now: Date.now() }
     if (typeof shortage === 'object') {
       const funds = await fundsOf(shortage.wallet)
-      return budgetExceeded(shortage, { ...refused, funds })
+      return budgetExceeded(shortage, { ...refused, cost: inUnitOf(shortage, cost, tokens), funds })
     }
     if (shortage === 'plan' && plan) {
       const funds = await fundsOf(plan.window.wallet)

@@ -2,17 +2,19 @@
  *  its own row, and closes it later in any process. The books keep such a hold (`charges.process`
  *  is null); no share is behind it, so reaping a process leaves it alone. */
 import type { Json, Sql, Statement } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { price } from '../billing/price.ts'
 import { withServed } from '../billing/pricing-facts.ts'
 import { thaw } from '../billing/rule.ts'
 import { type Attribute, toExactUsage } from '../billing/usage.ts'
 import type { KeptHold, Usage } from '../slots.ts'
+import { tokensUsed } from './budgets/tokens.ts'
 import {
   budgetsIn,
   type Hold,
   insertHold,
+  insertOfHold,
   lockOf,
   type Pair,
   pairsOf,
@@ -20,13 +22,17 @@ import {
   releaseCharge,
   type Settlement,
   settleCharge,
+  tokenBudgetsIn,
 } from './statements.ts'
 import { walletOf, walletsOf } from './wallet.ts'
 
-const KEEP = whileRegistered(
-  'ledger: keep',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held)
-   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
+const KEEP = insertOfHold(
+  'keep',
+  (
+    column,
+    value,
+  ) => `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held${column})
+   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)${value} FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 const KEEP_OPEN: Sql = {
   name: 'ledger: keep open',
@@ -35,6 +41,10 @@ const KEEP_OPEN: Sql = {
 const KEEP_OPEN_PLANNED: Sql = {
   name: 'ledger: keep open planned',
   text: KEEP_OPEN.text.replace('held = ?', 'held = ?, plan = ?, plan_held = ?'),
+}
+const KEEP_TOKENS: Sql = {
+  name: 'ledger: keep tokens',
+  text: "UPDATE charges SET tokens_held = ? WHERE request = ? AND state = 'open'",
 }
 /** The wallets stay reserved: the amount moves from the share to the kept hold. */
 const LEAVE_SHARE: Sql = {
@@ -60,7 +70,7 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
     rows: 'some',
     otherwise: 'LEASE_GONE',
   })
-  const { plan } = hold
+  const { plan, tokens } = hold
   const own = hold.heldAmount - (plan?.amount ?? 0n)
   const row: Statement = stored
     ? {
@@ -70,9 +80,17 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
         otherwise: 'LEASE_GONE',
       }
     : insertHold(KEEP, hold)
-  if (hold.heldAmount === 0n) return [row]
+  const keepTokens = tokens ? pairsOf(tokenBudgetsIn(hold).reserved) : []
+  const ofTokens: readonly Statement[] = [
+    ...(stored && tokens !== undefined
+      ? [{ sql: KEEP_TOKENS, values: [tokens, hold.request] }]
+      : []),
+    ...keepTokens.map(pair => leaveShare(pair, tokens)),
+  ]
+  if (hold.heldAmount === 0n) return [row, ...ofTokens]
   return [
     row,
+    ...ofTokens,
     ...(plan
       ? [
           leaveShare([plan.wallet, plan.wallet], plan.amount),
@@ -87,7 +105,7 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
 /** The part of a kept hold that its owner stores. `attributes`: those of the request that its price
  *  depends on. */
 export const keptHoldOf = (
-  { request, account, key, budgets, plan, heldAmount, openedAt, rule }: Hold,
+  { request, account, key, budgets, tokens, plan, heldAmount, openedAt, rule }: Hold,
   attributes: string | null,
 ): KeptHold => ({
   request,
@@ -97,6 +115,7 @@ export const keptHoldOf = (
   opened: openedAt,
   rule,
   ...((budgets || plan) && { budgets: [...(budgets ?? []), ...(plan ? [plan.wallet] : [])] }),
+  ...(tokens !== undefined && { tokens: String(tokens) }),
   attributes: attributes === null ? {} : (JSON.parse(attributes) as Record<string, Json>),
 })
 
@@ -159,9 +178,16 @@ export const settleKept = (
     closedAt,
     served,
     wallets: walletsIn(hold),
+    tokens: tokensOf(hold, usage),
   }
   return settleCharge(settlement)
 }
+/** Undefined: the hold has no budget in tokens. */
+export const tokensOf = (
+  { tokens }: KeptHold,
+  { meters, takesHold }: KeptUsage,
+): Settlement['tokens'] =>
+  tokens === undefined ? undefined : { used: takesHold ? BigInt(tokens) : tokensUsed(meters) }
 /** Closes a kept hold without a charge and frees it. Rejects with CHARGE_CLOSED. */
 export const releaseKept = (hold: KeptHold, closedAt: number): Statement => ({
   ...releaseCharge(hold.request, closedAt),

@@ -10,7 +10,7 @@ import { isCode } from './faults.ts'
 import { type PlanPart, plannedOf } from './plans/part.ts'
 import { releaseProcess } from './processes.ts'
 import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
-import { walletOf } from './wallet.ts'
+import { countsTokens, walletOf } from './wallet.ts'
 import { ADMISSION_TIMEOUT, BARRIER, writeWithRetry } from './write-with-retry.ts'
 
 /** The account and key that pay. `quota`: nanos that the key may spend in all; undefined: no
@@ -23,6 +23,9 @@ export interface Payer {
   readonly budgets?: readonly BudgetWindow[] | undefined
   /** Windows that only count the charge, which may pass their amount. */
   readonly counted?: readonly BudgetWindow[] | undefined
+  /** Tokens that go with an amount of nanos to or from each window in tokens; undefined: the call
+   *  has no such window. */
+  readonly tokens?: bigint | undefined
   /** The plan that pays first, and the part of the hold that it pays; the account has the rest. */
   readonly plan?: PlanPart | undefined
 }
@@ -57,14 +60,24 @@ const walletsHeld = ({ account, key, quota, budgets = [], plan }: Payer): readon
   if (plan) wallets.push(plan.window.wallet)
   return wallets
 }
-/** The nanos of an amount that a wallet of `walletsHeld` pays. */
-const partOf = ({ account, plan }: Payer, wallet: number, amount: bigint): bigint => {
+/** The nanos of an amount that a wallet of `walletsHeld` pays, or its tokens. */
+const partOf = ({ account, plan, tokens }: Payer, wallet: number, amount: bigint): bigint => {
+  if (tokens !== undefined && countsTokens(wallet)) return tokens
   if (plan === undefined) return amount
   if (wallet === plan.window.wallet) return plannedOf(amount, plan)
   return wallet === walletOf.account(account) ? amount - plannedOf(amount, plan) : amount
 }
-/** Whether the plan pays all that another wallet would, or nothing. */
-const isPlanned = ({ plan }: Payer, part: bigint): boolean => plan !== undefined && part === 0n
+/** The wallets of `walletsHeld` that have nanos. */
+const moneyHeld = (payer: Payer): readonly number[] => {
+  const wallets = walletsHeld(payer)
+  return payer.tokens === undefined ? wallets : wallets.filter(each => !countsTokens(each))
+}
+/** The windows in tokens that a hold reserves. */
+const tokensHeldIn = ({ budgets = [], tokens }: Payer): readonly BudgetWindow[] =>
+  tokens === undefined ? [] : budgets.filter(({ wallet }) => countsTokens(wallet))
+/** Whether a wallet has no part: the plan pays all that it would, or nothing, or no tokens. */
+const isNothing = ({ plan, tokens }: Payer, part: bigint): boolean =>
+  part === 0n && (plan !== undefined || tokens !== undefined)
 /** The shortage if a wallet of `walletsHeld` does not cover an amount. */
 const shortageOf = ({ account, budgets = [], plan }: Payer, wallet: number): Shortage => {
   if (wallet === plan?.window.wallet) return 'plan'
@@ -130,7 +143,7 @@ export class Ledger {
     const wallets = walletsHeld(payer)
     const short = wallets.findIndex(wallet => {
       const part = partOf(payer, wallet, amount)
-      return !(isPlanned(payer, part) || this.#leases.takeNow(wallet, part))
+      return !(isNothing(payer, part) || this.#leases.takeNow(wallet, part))
     })
     if (short >= 0) this.#giveEach(payer, wallets.slice(0, short), amount)
     return short < 0
@@ -149,7 +162,7 @@ export class Ledger {
     let { generation } = this.#leases
     for (const wallet of walletsHeld(payer)) {
       const part = partOf(payer, wallet, amount)
-      if (isPlanned(payer, part)) continue
+      if (isNothing(payer, part)) continue
       let isTaken = false
       try {
         isTaken = await this.#leases.take(wallet, part)
@@ -169,11 +182,12 @@ export class Ledger {
   }
   /** Gives `amount` of a hold back to the leases; `keptAmount` of it stays held. */
   #giveEach(payer: Payer, wallets: readonly number[], amount: bigint, keptAmount = 0n): void {
-    for (const wallet of wallets)
-      this.#leases.give(
-        wallet,
-        partOf(payer, wallet, keptAmount + amount) - partOf(payer, wallet, keptAmount),
-      )
+    const { tokens } = payer
+    for (const wallet of wallets) {
+      const isInTokens = tokens !== undefined && countsTokens(wallet)
+      const part = partOf(payer, wallet, keptAmount + amount) - partOf(payer, wallet, keptAmount)
+      this.#leases.give(wallet, isInTokens ? tokens : part)
+    }
   }
   /** Returns what this process leases of a wallet and no call holds. */
   async returnUnused(wallet: number): Promise<void> {
@@ -200,7 +214,7 @@ export class Ledger {
    *  ended without a charge. */
   async funds(payer: Payer): Promise<Funds> {
     const { plan, ...others } = payer
-    const rooms = await Promise.all(walletsHeld(others).map(wallet => this.#fundsIn(wallet)))
+    const rooms = await Promise.all(moneyHeld(others).map(wallet => this.#fundsIn(wallet)))
     if (plan) {
       const [own, planned] = [rooms[0], await this.#fundsIn(plan.window.wallet)]
       rooms[0] = own && plan.window.plan.after === 'wallet' ? sumOf(own, planned) : planned
@@ -209,6 +223,14 @@ export class Ledger {
       available: smaller(one.available, other.available),
       total: smaller(one.total, other.total),
     }))
+  }
+  /** Tokens that a call could take now of each window in tokens; undefined: it has none. */
+  async availableTokens(payer: Payer): Promise<bigint | undefined> {
+    const windows = tokensHeldIn(payer)
+    if (windows.length === 0) return undefined
+    await this.#leases.awaitReturns()
+    const rooms = await Promise.all(windows.map(({ wallet }) => this.#fundsIn(wallet)))
+    return rooms.map(({ available }) => available).reduce(smaller)
   }
   /** Returns nanos that a call did not need. `process`: the name under which the call took them; if
    *  the store has reaped it, they have returned already. `keptAmount`: nanos that stay with the
@@ -237,10 +259,15 @@ export class Ledger {
    *  already. */
   recordCharge(payer: Payer, amount: bigint, process: string, before = 0n): void {
     if (!this.#membership.isCurrent(process)) return
-    for (const wallet of walletsHeld(payer)) {
+    for (const wallet of moneyHeld(payer)) {
       const more = partOf(payer, wallet, amount) - partOf(payer, wallet, before)
       this.#leases.balances.recordCharge(wallet, more)
     }
+  }
+  /** Counts tokens that leave the leases of this process with a charge; negative: a correction. */
+  recordTokens(payer: Payer, tokens: bigint, process: string): void {
+    if (tokens === 0n || !this.#membership.isCurrent(process)) return
+    for (const { wallet } of tokensHeldIn(payer)) this.#leases.balances.recordCharge(wallet, tokens)
   }
   /** The balance in nanos after all charges of this process; undefined: unknown. Charges and
    *  credits of other processes may be missing for a second. */

@@ -171,9 +171,11 @@ export class MeteredCall {
     if (this.#state.at !== 'held') return
     const nanos = this.#setCheckpoint(usage, true)
     // The request bounds a final estimate, and the hold covers it.
-    if (usage.isFinalEstimate || nanos <= this.#heldAmount || this.#extension !== 'none') return
+    if (usage.isFinalEstimate || this.#extension !== 'none') return
+    const tokens = this.#payer.tokensOf(usage)
+    if (nanos <= this.#heldAmount && this.#payer.tokensBeyond(tokens) === 0n) return
     this.#extension = 'running'
-    void this.#extend(nanos).finally(() => {
+    void this.#extend(nanos, tokens).finally(() => {
       if (this.#extension === 'running') this.#extension = 'none'
     })
   }
@@ -183,13 +185,16 @@ export class MeteredCall {
   async preAuthorise(usage: Usage): Promise<Fault | undefined> {
     if (!this.isOpen || this.#lastPrice?.usage === usage) return undefined
     const { heldAmount } = this.#terms
-    const more = this.#setCheckpoint(usage, false) + heldAmount - this.#heldAmount
-    if (more <= 0n) return undefined
-    const shortage = await this.#payer.takeMore(more)
-    if (!this.isOpen) return void (shortage ?? this.#payer.give(more))
+    const initialTokens = this.#terms.payer.tokens ?? 0n
+    const least = this.#setCheckpoint(usage, false) + heldAmount - this.#heldAmount
+    const tokens = this.#payer.tokensBeyond(this.#payer.tokensOf(usage) + initialTokens)
+    if (least <= 0n && tokens === 0n) return undefined
+    const more = least > 0n ? least : 0n
+    const shortage = await this.#payer.takeMore(more, tokens)
+    if (!this.isOpen) return void (shortage ?? this.#payer.give(more, tokens))
     if (shortage) {
       const { insufficient } = this.#context
-      const reason = await insufficient(shortage, this.#payer.payer, heldAmount)
+      const reason = await insufficient(shortage, this.#terms.payer, heldAmount)
       await this.collectOverage(usage)
       return reason
     }
@@ -212,15 +217,20 @@ export class MeteredCall {
   }
   /** Holds the cost so far and half of the hold beyond that. Cuts the call if the balance does not
    *  cover it. */
-  async #extend(nanos: bigint): Promise<void> {
-    const more = capCharge(nanos + this.#heldAmount / 2n + 1n, this.#terms) - this.#heldAmount
-    if (more <= 0n) return
-    const shortage = await this.#payer.takeMore(more)
+  async #extend(nanos: bigint, used: bigint): Promise<void> {
+    const isLacking = nanos > this.#heldAmount
+    const most = isLacking ? capCharge(nanos + this.#heldAmount / 2n + 1n, this.#terms) : 0n
+    const more = most > this.#heldAmount ? most - this.#heldAmount : 0n
+    const beyond = this.#payer.tokensBeyond(used)
+    const tokens = beyond > 0n ? beyond + used / 2n + 1n : 0n
+    if (more === 0n && tokens === 0n) return
+    const shortage = await this.#payer.takeMore(more, tokens)
     if (shortage) this.#extension = 'refused'
-    if (!this.isOpen) return void (shortage ?? this.#payer.give(more))
+    if (!this.isOpen) return void (shortage ?? this.#payer.give(more, tokens))
     if (shortage) {
       const { insufficient } = this.#context
-      const reason = await insufficient(shortage, this.#payer.payer, nanos)
+      const payer = { ...this.#payer.payer, tokens: used }
+      const reason = await insufficient(shortage, payer, nanos)
       return this.isOpen ? this.#exchange.cut(reason) : undefined
     }
     this.#extendBy(more)
@@ -234,14 +244,16 @@ export class MeteredCall {
   #extendBy(more: bigint): void {
     this.#heldAmount += more
     const { id, writes } = this.#exchange
-    if (this.#state.at === 'held') writes.add(extendCharge(id, more, this.#payer.plan))
+    if (this.#state.at === 'held' && more > 0n) writes.add(extendCharge(id, more, this.#payer.plan))
   }
   #closeCharged(usage: Usage): Closing {
     const chargedAmount = this.dueFor(usage)
     const charge = this.#chargeOf(usage)
     const { id } = this.#exchange
     const served = servedByOf(this.#exchange, this.#firstContentAt)
-    const settlement = settlementOf(id, this.#payer.payer, usage, charge, chargedAmount, served)
+    const tokens = this.#payer.useTokens(usage)
+    const money = settlementOf(id, this.#payer.payer, usage, charge, chargedAmount, served)
+    const settlement = tokens ? { ...money, tokens } : money
     const end =
       this.#state.at === 'held'
         ? [settleCharge(settlement)]
@@ -281,6 +293,10 @@ export class MeteredCall {
     const { payer } = this.#payer
     this.#context.ledger.recordCharge(payer, amount, this.#process, this.#recordedAmount)
     this.#recordedAmount = amount
+  }
+  #forgetCharge(): void {
+    this.#recordCharge(0n)
+    this.#payer.useTokens()
   }
   #chargeOf(usage: Usage): CallCharge {
     const served = this.#exchange.slots.get(SERVED)?.attributes
@@ -385,7 +401,7 @@ export class MeteredCall {
       onDone: ({ rows }) => {
         writes.setCrashStatements()
         if ((rows.at(-1)?.length ?? 0) > 0) return this.#finish(closing)
-        this.#recordCharge(0n)
+        this.#forgetCharge()
         this.#returnRest(0n)
       },
     })
@@ -399,7 +415,7 @@ export class MeteredCall {
         this.#exchange.writes.setCrashStatements()
         const isRefunded = (rows.at(-1)?.length ?? 0) > 0
         // A written charge was paid from the lease, and its refund went to the account.
-        if (!isRefunded) this.#recordCharge(0n)
+        if (!isRefunded) this.#forgetCharge()
         this.#returnRest(isRefunded ? (closing.chargedAmount ?? 0n) : 0n)
       },
       onKept: () => this.#finish(closing),

@@ -13,25 +13,45 @@ import {
   pairsOf,
   planColumns,
   SERIAL_NOW,
+  type SettledTokens,
   type Settlement,
+  tokenBudgetsIn,
 } from './statements.ts'
 import { addToTags, TAGGED_BY_LIST } from './views/tag-days.ts'
 import { addPlannedToDay, addToDay } from './views/usage-days.ts'
 import { walletOf } from './wallet.ts'
 
-const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
-     amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, plan, plan_held, serial, summed, process`
+const columnsWith = (
+  more: string,
+): string => `request, account, key, route, model, version, rule, state, held, opened,
+     amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, plan, plan_held, serial, summed${more}, process`
 // No rule: the lines have the prices, and nothing prices this call again.
-const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), ${SERIAL_NOW}, ${TAGGED_BY_LIST}`
-const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
+const valuesWith = (more: string): string =>
+  `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), ${SERIAL_NOW}, ${TAGGED_BY_LIST}${more}`
+const TOKEN_COLUMNS = ', tokens, tokens_held'
+const TOKEN_VALUES = ', CAST(? AS BIGINT), CAST(? AS BIGINT)'
+const insertIfRegistered = (columns: string, values: string): string =>
+  `INSERT INTO charges (${columnsWith(columns)}) SELECT ${valuesWith(values)}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
  *  registered. */
-const INSERT_FREE_CHARGE = whileRegistered('ledger: free charge in one row', INSERT_IF_REGISTERED)
+const INSERT_FREE_CHARGE = whileRegistered(
+  'ledger: free charge in one row',
+  insertIfRegistered('', ''),
+)
+const INSERT_FREE_TOKENS = whileRegistered(
+  'ledger: free charge with tokens in one row',
+  insertIfRegistered(TOKEN_COLUMNS, TOKEN_VALUES),
+)
 /** Reaping a process deletes its leases: `REDUCE_LEASE` checks once per commit that one exists.
  *  Where several connections write, the statement locks the process row as well. */
 const INSERT_CHARGE: Sql = {
   name: 'ledger: charge in one row',
-  text: `INSERT INTO charges (${COLUMNS}) VALUES (${VALUES}, ?)`,
+  text: `INSERT INTO charges (${columnsWith('')}) VALUES (${valuesWith('')}, ?)`,
+  joins: true,
+}
+const INSERT_TOKENS: Sql = {
+  name: 'ledger: charge with tokens in one row',
+  text: `INSERT INTO charges (${columnsWith(TOKEN_COLUMNS)}) VALUES (${valuesWith(TOKEN_VALUES)}, ?)`,
   joins: true,
 }
 
@@ -89,6 +109,7 @@ export const singleRowCharge = (
       sql: REDUCE_WALLETS,
       values: [amount, amount, amount, ...NO_WALLETS, ...pair],
     })),
+    ...(settlement.tokens ? countTokens(hold, settlement.tokens) : []),
     addToDay(hold, amount, meters),
     ...addToTags(hold, amount, meters, settlement.served ?? null),
   ]
@@ -125,8 +146,30 @@ const payWithPlan = (
     addPlannedToDay(hold, planned),
   ]
 }
+/** As the trigger of `budgets/token-tables.ts`: all that was used counts, also beyond the hold. */
+const countTokens = (
+  hold: Hold,
+  { used, heldTokens = 0n }: SettledTokens,
+): readonly Statement[] => {
+  const { reserved, counted } = tokenBudgetsIn(hold)
+  const leased = used < heldTokens ? used : heldTokens
+  return [
+    ...pairsOf(reserved).flatMap(pair => [
+      { sql: REDUCE_LEASE, values: [leased, hold.process, ...pair] },
+      { sql: REDUCE_WALLETS, values: [used, used, leased, ...pair, ...pair] },
+    ]),
+    ...pairsOf(counted).map(pair => ({
+      sql: REDUCE_WALLETS,
+      values: [used, used, used, ...NO_WALLETS, ...pair],
+    })),
+  ]
+}
+const insertSqlOf = ({ heldAmount, tokens }: Hold): Sql => {
+  if (tokens !== undefined) return heldAmount > 0n ? INSERT_TOKENS : INSERT_FREE_TOKENS
+  return heldAmount > 0n ? INSERT_CHARGE : INSERT_FREE_CHARGE
+}
 const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({
-  sql: hold.heldAmount > 0n ? INSERT_CHARGE : INSERT_FREE_CHARGE,
+  sql: insertSqlOf(hold),
   values: [
     hold.request,
     hold.account,
@@ -146,6 +189,7 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     hold.holdsKeyQuota ? 1 : 0,
     budgetsColumn(hold),
     ...planColumns(hold),
+    ...(hold.tokens === undefined ? [] : [settlement.tokens?.used ?? 0n, hold.tokens]),
     hold.process,
   ],
   rows: 1,

@@ -2,7 +2,7 @@
 import type { Row, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
 import { type HeldPlan, plannedOf } from './plans/part.ts'
-import { walletsOf } from './wallet.ts'
+import { countsTokens, walletInSql, walletsOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
 
@@ -17,6 +17,8 @@ export interface Hold {
   readonly holdsKeyQuota: boolean
   /** The wallets of budgets that it took the amount from, too; above zero: it only counts there. */
   readonly budgets?: readonly number[] | undefined
+  /** Tokens that it holds of each of those that count tokens; undefined: none does. */
+  readonly tokens?: bigint | undefined
   /** The part of the amount that the plan of the account pays. */
   readonly plan?: HeldPlan | undefined
   /** The process whose leases the call took the amount from. */
@@ -46,12 +48,39 @@ export interface Settlement {
   readonly served?: string | null | undefined
   /** The wallets of the account and its key: the trigger changes them. */
   readonly wallets: readonly number[]
+  /** Of a call with a budget in tokens. */
+  readonly tokens?: SettledTokens | undefined
+}
+export interface SettledTokens {
+  /** May be more than was held: then a window counts beyond its amount. */
+  readonly used: bigint
+  /** Tokens that the process holds; absent: as the row has it. */
+  readonly heldTokens?: bigint
 }
 
-const OPEN = whileRegistered(
-  'ledger: open',
-  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held)
-   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
+/** An INSERT of a hold, and the same with its tokens. */
+interface HoldInsert {
+  readonly plain: Sql
+  readonly tokens: Sql
+}
+/** `textOf` gets what a hold with tokens has more: `, tokens_held` and its value. */
+export const insertOfHold = (
+  name: string,
+  textOf: (column: string, value: string) => string,
+): HoldInsert => ({
+  plain: whileRegistered(`ledger: ${name}`, textOf('', '')),
+  tokens: whileRegistered(
+    `ledger: ${name} with tokens`,
+    textOf(', tokens_held', ', CAST(? AS BIGINT)'),
+  ),
+})
+const OPEN = insertOfHold(
+  'open',
+  (
+    column,
+    value,
+  ) => `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held${column})
+   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)${value} FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 /** Orders a charge after all credits that exist now. Its process leased the money before, so every
  *  credit that it needs is among them. */
@@ -61,6 +90,13 @@ const SETTLE = sql(
   `UPDATE charges SET state = 'settled', serial = ${SERIAL_NOW}, amount = ?, uncollected = ?,
      estimated = ?, usage = ?, lines = ?, closed = ?, served = coalesce(CAST(? AS TEXT), served)
    WHERE request = ? AND state = 'open'`,
+)
+const SETTLE_TOKENS = sql(
+  'settle tokens',
+  SETTLE.text.replace(
+    'WHERE',
+    ', tokens = CAST(? AS BIGINT), tokens_held = coalesce(CAST(? AS BIGINT), tokens_held) WHERE',
+  ),
 )
 const RELEASE = sql(
   'release',
@@ -88,9 +124,9 @@ const HOLD_MORE_PLANNED = sql(
 
 /** Rejects with CHARGE_EXISTS, or LEASE_GONE when the store has reaped the process. */
 export const openCharge = (hold: Hold): Statement => insertHold(OPEN, hold)
-/** The same with another INSERT of the columns of `OPEN`. */
-export const insertHold = (insert: Sql, hold: Hold): Statement => ({
-  sql: insert,
+/** The same with another INSERT of the columns of `OPEN`, the process last. */
+export const insertHold = ({ plain, tokens }: HoldInsert, hold: Hold): Statement => ({
+  sql: hold.tokens === undefined ? plain : tokens,
   values: [
     hold.request,
     hold.account,
@@ -104,6 +140,7 @@ export const insertHold = (insert: Sql, hold: Hold): Statement => ({
     hold.holdsKeyQuota ? 1 : 0,
     budgetsColumn(hold),
     ...planColumns(hold),
+    ...tokensColumn(hold),
     hold.process,
   ],
   rows: 1,
@@ -116,6 +153,9 @@ export const budgetsColumn = ({ budgets = [] }: Pick<Hold, 'budgets'>): string |
 /** `plan` and `plan_held`. */
 export const planColumns = ({ plan }: Pick<Hold, 'plan'>) =>
   [plan?.wallet ?? null, plan?.amount ?? null] as const
+/** `tokens_held`, if the hold has tokens. */
+const tokensColumn = ({ tokens }: Pick<Hold, 'tokens'>): readonly bigint[] =>
+  tokens === undefined ? [] : [tokens]
 /** The wallets of budgets and of the plan in a row of `charges`. */
 export const windowsOf = ({ budgets, plan }: Row): readonly number[] => [
   ...(typeof budgets === 'string' ? JSON.parse(budgets) : []),
@@ -126,10 +166,17 @@ export type Pair = readonly [number, number]
 export const pairsOf = (wallets: readonly number[]): readonly Pair[] =>
   wallets.flatMap((wallet, at) => (at % 2 === 0 ? [[wallet, wallets[at + 1] ?? wallet]] : []))
 /** The wallets of budgets that the amount was taken from, and those that only count it. */
-export const budgetsIn = ({ budgets = [] }: Pick<Hold, 'budgets'>) => ({
+const splitBudgets = (budgets: readonly number[]) => ({
   reserved: budgets.filter(wallet => wallet < 0),
   counted: budgets.filter(wallet => wallet > 0).map(wallet => -wallet),
 })
+export const budgetsIn = ({ budgets = [], tokens }: Pick<Hold, 'budgets' | 'tokens'>) =>
+  splitBudgets(
+    tokens === undefined ? budgets : budgets.filter(each => !countsTokens(-Math.abs(each))),
+  )
+/** The same of budgets in tokens. */
+export const tokenBudgetsIn = ({ budgets = [], tokens }: Pick<Hold, 'budgets' | 'tokens'>) =>
+  splitBudgets(tokens === undefined ? [] : budgets.filter(each => countsTokens(-Math.abs(each))))
 /** An amount as a column can hold it: counts up to 2^53 may cost more nanos. */
 export const columnValueOf = (nanos: bigint): bigint =>
   nanos < MAX_COLUMN_VALUE ? nanos : MAX_COLUMN_VALUE
@@ -137,7 +184,7 @@ export const columnValueOf = (nanos: bigint): bigint =>
 const MAX_COLUMN_VALUE = 2n ** 63n - 1n
 /** A trigger updates the wallets. Rejects with CHARGE_CLOSED. */
 export const settleCharge = (settlement: Settlement): Statement => ({
-  sql: SETTLE,
+  sql: settlement.tokens ? SETTLE_TOKENS : SETTLE,
   values: [
     settlement.amount,
     columnValueOf(settlement.uncollected),
@@ -146,12 +193,15 @@ export const settleCharge = (settlement: Settlement): Statement => ({
     settlement.lines,
     settlement.closedAt,
     settlement.served ?? null,
+    ...settledTokens(settlement),
     settlement.request,
   ],
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
   locks: settlement.wallets.map(lockOf),
 })
+const settledTokens = ({ tokens }: Settlement): readonly Value[] =>
+  tokens ? [tokens.used, tokens.heldTokens ?? null] : []
 /** Locks a row that a trigger will change. */
 export const lockOf = (wallet: number) => ({ table: 'wallets', column: 'id', value: wallet })
 /** Closes a hold without a charge. Rejects with CHARGE_CLOSED. */
@@ -206,6 +256,7 @@ export const UNUSED_LEASES = sql(
   `SELECT w.balance + w.overdraft - w.reserved
      + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
      - coalesce((SELECT sum(CASE WHEN c.plan = w.id THEN c.plan_held
+             WHEN ${walletInSql.countsTokens('w.id')} THEN coalesce(c.tokens_held, 0)
              WHEN c.account = w.account THEN c.held - coalesce(c.plan_held, 0) ELSE c.held END)
            FROM charges c WHERE c.state = 'open' AND c.process <> ?
          AND (c.account = w.account OR (c.key = w.key AND coalesce(c.key_held, 1) = 1) OR c.plan = w.id

@@ -6,6 +6,7 @@ import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { BUDGET_ALERT_TABLES } from './budgets/alert-tables.ts'
 import { BUDGET_ROW_TABLES } from './budgets/rows.ts'
 import { BUDGET_TABLES } from './budgets/tables.ts'
+import { TOKEN_TABLES } from './budgets/token-tables.ts'
 import { PAYMENT_TABLES, PLAN_CODES } from './payments/tables.ts'
 import { PLAN_PAYMENT_TABLES, planTables, ROLLOVER_COLUMNS } from './plans/tables.ts'
 import { TAG_SUMS } from './views/tag-days.ts'
@@ -358,4 +359,5 @@ export const migrations: readonly Migration[] = [
   { number: 25, text: PLAN_PAYMENT_TABLES },
   { number: 26, ...PLAN_CODES },
   { number: 27, text: ROLLOVER_COLUMNS },
+  { number: 28, ...TOKEN_TABLES },
 ]

@@ -77,6 +77,7 @@ ${PLANS}budgets:
   year: { of: account, amount: 100000000, per: year }
   seat: { of: key, amount: 1000000, per: life }
   tight: { of: { tag: project }, amount: 3, per: life, alert_at: [50%, 100%] }
+  narrow: { of: { tag: project }, tokens: 2_050, per: life, alert_at: [50%, 100%] }
   soft: { of: { tag: project }, amount: 1, per: life, at_limit: warn, alert_at: [100%] }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat }

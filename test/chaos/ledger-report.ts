@@ -132,7 +132,7 @@ export const readLedger = async (
   }
 }
 const OVERDRAWN = `SELECT b.budget, b.kind FROM budget_windows b JOIN wallets w ON w.id = b.wallet
-  WHERE b.budget = 'tight' AND w.balance < 0`
+  WHERE b.budget IN ('tight', 'narrow') AND w.balance < 0`
 const UNNOTICED = `SELECT b.budget, b.kind FROM budget_alerts a
   JOIN budget_windows b ON b.wallet = a.wallet JOIN wallets w ON w.id = a.wallet
   WHERE a.reached IS NULL AND w.used >= a.threshold`

@@ -206,7 +206,7 @@ for (const { engine, database } of await startBoth(t, []))
       const declared = {
         budgets: { monthly, daily: { amount: '20.5', per: 'day', at_limit: 'warn', shadow: true } },
         members: {
-          bob: { role: 'owner', budgets: { seat: { amount: '5', per: 'week' } } },
+          bob: { role: 'owner', budgets: { seat: { tokens: 20_000, per: 'week' } } },
           eve: 'viewer',
         },
         keys: { ci: { budgets: { monthly: { amount: '1', per: 'life' } } }, web: {} },
@@ -216,7 +216,7 @@ for (const { engine, database } of await startBoth(t, []))
       t.equal(exit, 0)
       for (const line of [
         /budget monthly of account spender +none +\{"amount":"500".*"alert_at":\["80%"\]\}/,
-        /budget seat of member bob of spender +none/,
+        /budget seat of member bob of spender +none +\{"tokens":20000,"per":"week"\}/,
         /budget monthly of key ci of spender +none +\{"amount":"1","per":"life"\}/,
       ])
         t.match(out, line)

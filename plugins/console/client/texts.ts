@@ -1140,6 +1140,10 @@ const TEXTS = {
   budgets: ['Budgets', '预算'],
   'budgets.bar': ['Use of the budget {name}', '预算 {name} 的使用情况'],
   'budgets.used': ['{used} of {amount} used ({share})', '已用 {used}，共 {amount}（{share}）'],
+  'budgets.used.tokens': [
+    '{used} of {amount} tokens used ({share})',
+    '已用 {used}，共 {amount} token（{share}）',
+  ],
   'budgets.resets': ['until {time}', '至 {time}'],
   'budgets.shadow': ['only counts', '仅统计'],
   'budgets.of.account': ['account {name}', '账户 {name}'],

@@ -1,12 +1,14 @@
 /** The payer of one call in progress: takes money beyond its hold, and lets windows of budgets that
  *  calls may pass only count it from then on. */
+import type { Usage } from '../../slots.ts'
 import { countOnly, isPassable, markSpent } from '../budgets/at-limit.ts'
 import type { BudgetWindow } from '../budgets/section.ts'
+import { inUnitOf, tokensUsed } from '../budgets/tokens.ts'
 import { budgetWallets, type CallTerms } from '../call-charge.ts'
 import { extendHold, takeAvailable } from '../extend-hold.ts'
 import type { Ledger, Payer, Shortage } from '../ledger.ts'
 import { heldPlanOf, plannedOf, withPart } from '../plans/part.ts'
-import { recountCharge } from '../statements.ts'
+import { recountCharge, type SettledTokens } from '../statements.ts'
 
 interface PaidCall {
   readonly isOpen: boolean
@@ -22,6 +24,8 @@ export class CallPayer {
   #payer: Payer
   /** Nanos that the call holds of each wallet. */
   #amount: bigint
+  /** Tokens of the hold that its charge has used. */
+  #usedTokens = 0n
   /** Amounts of leases that the call no longer needs, but holds until it ends. */
   readonly #returns: { readonly wallet: number; readonly amount: bigint }[] = []
 
@@ -41,21 +45,23 @@ export class CallPayer {
   get payer(): Payer {
     return this.#payer
   }
-  /** Takes nanos beyond the hold. Returns the shortage, or undefined. */
-  async takeMore(more: bigint): Promise<Shortage | undefined> {
+  /** Takes nanos and tokens beyond the hold. Returns the shortage, or undefined. */
+  async takeMore(more: bigint, tokens = 0n): Promise<Shortage | undefined> {
     for (;;) {
       const { budgets: before = [] } = this.#payer
-      const result = await extendHold(this.#ledger, this.#payer, more, this.#process)
+      const paying = withTokens(this.#payer, tokens)
+      const result = await extendHold(this.#ledger, paying, more, this.#process)
       const { shortage } = result
       const { budgets = [] } = this.#payer
       if (!shortage) {
-        this.#add(more, plannedOf(more, result.payer.plan))
+        this.#add(more, plannedOf(more, result.payer.plan), tokens)
         // Windows may have begun to only count the call meanwhile.
         for (const window of before)
-          if (!budgets.includes(window)) this.#ledger.giveTo(window.wallet, more, this.#process)
+          if (!budgets.includes(window))
+            this.#ledger.giveTo(window.wallet, inUnitOf(window, more, tokens), this.#process)
       }
       if (!isPassable(shortage) || !this.#call.isOpen) return shortage
-      markSpent(shortage, Date.now(), more)
+      markSpent(shortage, Date.now(), inUnitOf(shortage, more, tokens))
       if (budgets.includes(shortage)) this.#countOnly(shortage)
     }
   }
@@ -65,29 +71,56 @@ export class CallPayer {
     if (hasPassable && !(await this.takeMore(more))) return more
     for (const window of this.#payer.budgets ?? [])
       if (isPassable(window) && this.#call.isOpen) this.#countOnly(window)
-    const result = await takeAvailable(this.#ledger, this.#payer, more, this.#process)
-    this.#add(result.amount, result.planned)
+    const paying = withTokens(this.#payer, 0n)
+    const result = await takeAvailable(this.#ledger, paying, more, this.#process)
+    this.#add(result.amount, result.planned, 0n)
     return result.amount
   }
   /** `planned`: the part of the amount that the plan pays. */
-  #add(amount: bigint, planned: bigint): void {
+  #add(amount: bigint, planned: bigint, tokens: bigint): void {
     this.#amount += amount
     const { plan } = this.#payer
     if (plan) this.#payer = withPart(this.#payer, plan.amount + planned)
+    this.#payer = withTokens(this.#payer, this.#tokens + tokens)
   }
-  /** Returns nanos that were taken and are not needed: those of the account first. */
-  give(amount: bigint): void {
+  /** Tokens that the call holds of each window in tokens. */
+  get #tokens(): bigint {
+    return this.#payer.tokens ?? 0n
+  }
+  /** Returns nanos and tokens that were taken and are not needed: those of the account first. */
+  give(amount: bigint, tokens = 0n): void {
     this.#amount -= amount
-    this.#ledger.give(this.#payer, amount, this.#process, this.#amount)
+    this.#ledger.give(withTokens(this.#payer, tokens), amount, this.#process, this.#amount)
     this.#payer = withPart(this.#payer, plannedOf(this.#amount, this.#payer.plan))
+    this.#payer = withTokens(this.#payer, this.#tokens - tokens)
+  }
+  /** The tokens of a usage; 0 if no budget counts them. */
+  tokensOf({ meters }: Usage): bigint {
+    return this.#payer.tokens === undefined ? 0n : tokensUsed(meters)
+  }
+  /** The part of these tokens that the hold does not cover; 0 if no budget counts them. */
+  tokensBeyond(tokens: bigint): bigint {
+    const { tokens: heldTokens } = this.#payer
+    return heldTokens === undefined || tokens <= heldTokens ? 0n : tokens - heldTokens
+  }
+  /** The charge uses the tokens of this usage: those of the hold leave the leases with it. Absent:
+   *  nothing is charged after all. Undefined if no budget counts them. */
+  useTokens(usage?: Usage): SettledTokens | undefined {
+    const { tokens: heldTokens } = this.#payer
+    if (heldTokens === undefined) return undefined
+    const used = usage ? tokensUsed(usage.meters) : 0n
+    const leasedTokens = used < heldTokens ? used : heldTokens
+    this.#ledger.recordTokens(this.#payer, leasedTokens - this.#usedTokens, this.#process)
+    this.#usedTokens = leasedTokens
+    return { used, heldTokens }
   }
   /** The plan's part of the hold, as its row has it. */
   get plan(): ReturnType<typeof heldPlanOf> {
     return heldPlanOf(this.#payer)
   }
-  /** The same at the end of the call. */
+  /** Returns the rest of the hold at the end of the call. `amount`: nanos. */
   giveRest(amount: bigint): void {
-    this.give(amount)
+    this.give(amount, this.#tokens - this.#usedTokens)
     this.giveReturns()
   }
   /** Returns what windows that only count the call have held. */
@@ -101,8 +134,12 @@ export class CallPayer {
   }
   /** The lease keeps the amount until the call ends: the row may still say that it is held. */
   #countOnly(window: BudgetWindow): void {
-    this.#returns.push({ wallet: window.wallet, amount: this.#amount })
+    const amount = inUnitOf(window, this.#amount, this.#tokens)
+    this.#returns.push({ wallet: window.wallet, amount })
     this.#payer = countOnly(this.#payer, window)
     this.#call.onRecount()
   }
 }
+
+const withTokens = (payer: Payer, tokens: bigint): Payer =>
+  payer.tokens === undefined || payer.tokens === tokens ? payer : { ...payer, tokens }

@@ -22,6 +22,7 @@ import {
   withWindows,
 } from '../budgets/at-limit.ts'
 import type { BudgetWindow } from '../budgets/section.ts'
+import { coverableSum, inUnitOf, tokensHeld } from '../budgets/tokens.ts'
 import type { LedgerContext } from '../call-charge.ts'
 import type { Payer, Shortage } from '../ledger.ts'
 import type { PlanWindow } from '../plans/section.ts'
@@ -61,8 +62,15 @@ export interface BoundedRequest {
 interface PartialHold {
   /** Nanos. */
   readonly amount: bigint
+  readonly tokens?: bigint | undefined
   readonly outputLimit?: number
   readonly coveredInput?: number
+}
+
+/** Amounts that a call could take now. `tokens` undefined: it has no budget in tokens. */
+interface Available {
+  readonly nanos: bigint
+  readonly tokens: bigint | undefined
 }
 
 export class Reserver {
@@ -94,7 +102,14 @@ export class Reserver {
     ): Reserving | Promise<Reserving> => {
       const own = payerOf(account)
       const payer = window ? { ...own, plan: planPartOf(window, cost, at) } : own
-      const full = opened ? withWindows(payer, opened, { at, cost, passed }) : payer
+      const full = opened
+        ? withWindows(payer, opened, {
+            at,
+            cost,
+            passed,
+            tokensHeld: () => tokensHeld(rule, request.bounds.bounds),
+          })
+        : payer
       return this.#reserveFor(exchange, full, rule, request)
     }
     return windows instanceof Promise || plan instanceof Promise
@@ -125,10 +140,13 @@ export class Reserver {
     let result = await this.#take(payer, cost, request)
     for (let attempts = canLimit || bounds.isPromptOpen ? ATTEMPTS : 0; attempts > 0; attempts--) {
       if (!result.shortage || result.change) break
-      const available = await ledger.available(onlyHard(result.payer))
-      const part = available > 0n ? partialHold(rule, request, available, canLimit) : undefined
+      const hard = onlyHard(result.payer)
+      const nanos = await ledger.available(hard)
+      const tokens = await ledger.availableTokens(hard)
+      const part = partialHold(rule, request, { nanos, tokens }, canLimit)
       if (!part) break
-      result = await this.#take(result.payer, part.amount, request)
+      const partly = part.tokens === undefined ? {} : { tokens: part.tokens }
+      result = await this.#take({ ...result.payer, ...partly }, part.amount, request)
       if (result.shortage || result.change) continue
       if (part.outputLimit !== undefined) slots.set(OUTPUT_LIMIT, part.outputLimit)
       if (part.coveredInput !== undefined) slots.set(COVERED_INPUT, part.coveredInput)
@@ -137,7 +155,7 @@ export class Reserver {
     if (change) return change
     if (!shortage) return this.#reserved(result.payer, result.amount)
     if (typeof shortage === 'object') this.#count(shortage)
-    throw await insufficient(shortage, result.payer, cost)
+    throw await insufficient(shortage, { ...result.payer, tokens: payer.tokens }, cost)
   }
   #reserved(payer: Payer, amount: bigint): Reserved {
     for (const window of payer.counted ?? []) this.#count(window)
@@ -166,7 +184,7 @@ export class Reserver {
   async #take(payer: Payer, amount: bigint, request: BoundedRequest): Promise<TakeResult> {
     const { payer: paying, shortage } = await takeInOrder(this.#context.ledger, payer, amount)
     if (!isPassable(shortage)) return { payer: paying, amount, shortage }
-    markSpent(shortage, request.facts.at, amount)
+    markSpent(shortage, request.facts.at, inUnitOf(shortage, amount, payer.tokens))
     const change = this.#changeOf([shortage], payer, request)
     if (change) return { payer, amount, shortage, change }
     return this.#take(countOnly(payer, shortage), amount, request)
@@ -176,37 +194,65 @@ export class Reserver {
 const partialHold = (
   rule: Rule,
   request: BoundedRequest,
-  available: bigint,
+  available: Available,
   canLimit: boolean,
 ): PartialHold | undefined => {
+  const { nanos, tokens } = available
+  if (nanos <= 0n || (tokens !== undefined && tokens <= 0n)) return undefined
   const { bounds, isPromptOpen } = request.bounds
   if (isPromptOpen) return partialMediaHold(rule, request, available, canLimit)
-  const outputLimit = coverableTokens(rule, bounds, request.facts, available)
+  const outputLimit = coverable(rule, { facts: request.facts, bounds }, available)
   if (outputLimit < MIN_OUTPUT) return undefined
-  const { nanos } = worstCase(rule, { ...bounds, completion: outputLimit }, request.facts)
-  return { amount: nanos, outputLimit }
+  const limited = { ...bounds, completion: outputLimit }
+  return {
+    amount: worstCase(rule, limited, request.facts).nanos,
+    outputLimit,
+    ...(tokens !== undefined && { tokens: tokensHeld(rule, limited) }),
+  }
 }
+/** The part of one sum that both the nanos and the tokens cover. */
+const coverable = (
+  rule: Rule,
+  { facts, bounds }: { readonly facts: Facts; readonly bounds: RequestBounds['bounds'] },
+  { nanos, tokens }: Available,
+  sum: 'prompt' | 'completion' = 'completion',
+): number =>
+  Math.min(
+    coverableTokens(rule, bounds, facts, nanos, sum),
+    coverableSum(rule, bounds, tokens, sum),
+  )
 /** All of the output and at least the estimated prompt, or the estimated prompt and a part of the
  *  output. */
 const partialMediaHold = (
   rule: Rule,
-  { bounds: { bounds }, facts, body, size }: BoundedRequest,
-  available: bigint,
+  request: BoundedRequest,
+  available: Available,
   canLimit: boolean,
 ): PartialHold | undefined => {
+  const {
+    facts,
+    body,
+    size,
+    bounds: { bounds },
+  } = request
+  const { nanos, tokens } = available
   const typical = estimatePromptTokens(body, size)
   const prompt = Math.min(typical, bounds.prompt ?? typical)
   const estimate = { ...bounds, prompt }
-  if (worstCase(rule, estimate, facts).nanos <= available)
-    return {
-      amount: available,
-      coveredInput: coverableTokens(rule, bounds, facts, available, 'prompt'),
-    }
-  const outputLimit = canLimit ? coverableTokens(rule, estimate, facts, available) : 0
-  return outputLimit < MIN_OUTPUT
-    ? undefined
-    : { amount: available, coveredInput: prompt, outputLimit }
+  const most = tokensHeld(rule, bounds)
+  const hold = {
+    amount: smaller(nanos, request.cost),
+    ...(tokens !== undefined && { tokens: smaller(tokens, most) }),
+  }
+  if (
+    worstCase(rule, estimate, facts).nanos <= nanos &&
+    tokensHeld(rule, estimate) <= (tokens ?? most)
+  )
+    return { ...hold, coveredInput: coverable(rule, { facts, bounds }, available, 'prompt') }
+  const outputLimit = canLimit ? coverable(rule, { facts, bounds: estimate }, available) : 0
+  return outputLimit < MIN_OUTPUT ? undefined : { ...hold, coveredInput: prompt, outputLimit }
 }
+const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 
 const planPartOf = (window: PlanWindow, cost: bigint, at: number): NonNullable<Payer['plan']> => ({
   window,

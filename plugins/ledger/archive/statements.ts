@@ -7,7 +7,8 @@ import { plannedInSql } from '../plans/part.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `archive: ${name}`, text })
 
-/** The columns of a line of a file; `held`, `amount`, `uncollected` and `plan_held` are nanos. */
+/** The columns of a line of a file; `held`, `amount`, `uncollected` and `plan_held` are nanos,
+ *  `tokens_held` and `tokens` those of budgets in tokens. */
 export const COLUMNS = [
   'request',
   'opened',
@@ -33,6 +34,8 @@ export const COLUMNS = [
   'budgets',
   'plan',
   'plan_held',
+  'tokens_held',
+  'tokens',
 ] as const
 
 // ---------------------------------------------------------------- files

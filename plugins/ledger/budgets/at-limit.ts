@@ -1,8 +1,9 @@
 /** Calls that do not fit into a budget and go on: `at_limit` and `shadow`. */
 import type { Fault } from '../../../engine/plugin.ts'
-import { printMoney } from '../../billing/money.ts'
 import type { Payer, Shortage } from '../ledger.ts'
+import { countsTokens } from '../wallet.ts'
 import type { BudgetWindow } from './section.ts'
+import { inUnitOf, printIn } from './tokens.ts'
 import { printInstant } from './window.ts'
 
 /** Windows that only count a call: it was refused there, and goes on. */
@@ -18,7 +19,7 @@ const canPass = ({ budget: { isShadow, atLimit } }: BudgetWindow): boolean =>
 export const isPassable = (shortage: Shortage | undefined): shortage is BudgetWindow =>
   typeof shortage === 'object' && canPass(shortage)
 
-/** `amount`: nanos that did not fit; calls that cost less are tried. */
+/** `amount`: nanos or tokens that did not fit; calls that need less are tried. */
 export const markSpent = (window: BudgetWindow, at: number, amount: bigint): void => {
   const { spent } = window
   const isSmaller = !spent || spent.until <= at || amount < spent.amount
@@ -37,18 +38,31 @@ export const onlyHard = (payer: Payer): Payer => ({
   ...payer,
   budgets: payer.budgets?.filter(each => !canPass(each)),
 })
+/** The need of a call of its windows. */
+interface Needs {
+  readonly at: number
+  /** Nanos. */
+  readonly cost: bigint
+  readonly passed: Passed
+  /** Called if a window counts tokens. */
+  tokensHeld(): bigint
+}
 export const withWindows = (
   payer: Payer,
   windows: readonly BudgetWindow[],
-  { at, cost, passed }: { readonly at: number; readonly cost: bigint; readonly passed: Passed },
+  { at, cost, passed, tokensHeld }: Needs,
 ): Payer => {
-  const isSpent = ({ spent }: BudgetWindow): boolean =>
-    spent !== undefined && spent.until > at && cost >= spent.amount
+  const tokens = windows.some(({ wallet }) => countsTokens(wallet)) ? tokensHeld() : undefined
+  const paying = tokens === undefined ? payer : { ...payer, tokens }
+  const isSpent = (window: BudgetWindow): boolean => {
+    const { spent } = window
+    return spent !== undefined && spent.until > at && inUnitOf(window, cost, tokens) >= spent.amount
+  }
   const counts = (window: BudgetWindow): boolean =>
     includesWindow(passed, window) || (isSpent(window) && canPass(window))
   return windows.some(counts)
-    ? { ...payer, budgets: windows.filter(each => !counts(each)), counted: windows.filter(counts) }
-    : { ...payer, budgets: windows }
+    ? { ...paying, budgets: windows.filter(each => !counts(each)), counted: windows.filter(counts) }
+    : { ...paying, budgets: windows }
 }
 
 /** In place of a refusal: the call goes to another model. */
@@ -79,10 +93,14 @@ export const warningOf = (passed: Passed): string | undefined => {
   const windows = passed.filter(({ budget }) => !budget.isShadow)
   return windows.length === 0 ? undefined : windows.map(describeWindow).join(', ')
 }
-/** `monthly; limit=2000; resets=2026-12-01T00:00:00+01:00` */
-export const describeWindow = ({ budget: { name, amount, zone }, end }: BudgetWindow): string =>
+/** `monthly; limit=2000; resets=2026-12-01T00:00:00+01:00`; `unit=tokens` if it is in tokens. */
+export const describeWindow = ({
+  budget: { name, amount, unit, zone },
+  end,
+}: BudgetWindow): string =>
   [
     name,
-    `limit=${printMoney(amount)}`,
+    `limit=${printIn(unit, amount)}`,
+    ...(unit === 'tokens' ? ['unit=tokens'] : []),
     ...(end === undefined ? [] : [`resets=${printInstant(end, zone)}`]),
   ].join('; ')

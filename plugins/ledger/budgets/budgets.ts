@@ -10,7 +10,7 @@ import { openWindowAs } from './open-window.ts'
 import { KINDS, numberOf, type Owner, ownerOf, windowOwner } from './owner.ts'
 import { FOLLOW_INTERVAL } from './row-follower.ts'
 import { type BudgetRowKey, BudgetRows, type RowSource, type SingleBudget } from './rows.ts'
-import { type Budget, type BudgetWindow, budgetsIn } from './section.ts'
+import { type Budget, type BudgetWindow, budgetsIn, periodOf } from './section.ts'
 import { openWindow, WINDOW_USE } from './tables.ts'
 import { windowOf } from './window.ts'
 
@@ -137,22 +137,24 @@ export class Budgets {
   ): Promise<BudgetWindow> {
     const window = windowOf(at, budget.per, budget.zone)
     if (known?.start === window.start) return known
-    const { name, per } = budget
+    const { name, unit } = budget
+    const period = periodOf(budget)
     const row = {
       ...windowOwner(budget.of, owner),
       budget: name,
-      period: per,
+      period,
       start: window.start,
     }
     const { database, ledger } = this.#store
     const wallet = await openWindowAs(
       database,
-      [name, row.kind, row.owner, per, window.start],
+      [name, row.kind, row.owner, period, window.start],
       async wallet => {
         // A lease under an earlier configuration may be more than the amount is now.
         await ledger.returnUnused(wallet)
         return openWindow({ ...row, wallet }, budget, change)
       },
+      unit,
     )
     if (this.#store.isTrial) await this.#findTrialFunds(wallet, budget.amount)
     return { ...window, wallet, budget, owner }

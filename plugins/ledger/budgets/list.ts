@@ -1,15 +1,21 @@
 /** Lists budgets with their use: rows of the store, and budgets of `budgets:` for each owner. */
 import type { Database, HostBase, Row, Sql, Value } from '../../../engine/plugin.ts'
 import { OWNERS, ownerParameters, withOwnerNames } from '../../credentials/owners.ts'
+import { walletInSql } from '../wallet.ts'
 import { kindsOf } from './owner.ts'
 import type { BudgetRowKey } from './rows.ts'
-import { budgetsIn } from './section.ts'
+import { budgetsIn, periodOf } from './section.ts'
 import { windowOf } from './window.ts'
 
+/** A row whose terms have changed between money and tokens has windows of both. Its settings are
+ *  JSON that another version may have written. */
+const isOfUnit = (window: string): string =>
+  `(${walletInSql.countsTokens(`${window}.wallet`)}) = (r.settings LIKE '%"tokens":%')`
 // The last window of each row: it may have ended.
 const WINDOW_OF_ROW = `LEFT JOIN budget_windows b ON b.kind = r.kind AND b.owner = r.owner AND b.budget = r.name
     AND b.start = (SELECT max(l.start) FROM budget_windows l
-      WHERE l.kind = r.kind AND l.owner = r.owner AND l.budget = r.name)
+      WHERE l.kind = r.kind AND l.owner = r.owner AND l.budget = r.name AND ${isOfUnit('l')})
+    AND ${isOfUnit('b')}
   LEFT JOIN wallets w ON w.id = b.wallet`
 const ROW_COLUMNS = 'r.kind, r.owner, r.name, r.settings, b.start, w.used'
 const IS_REPLACED = (owner: string, name: string): string =>
@@ -76,9 +82,10 @@ export const listBudgets = (
   { account, member, after: { kind = '', owner = 0, name = '' }, limit, now }: Listed,
 ): Promise<readonly Row[]> => {
   const windows = JSON.stringify(
-    budgetsIn(host).flatMap(({ name, of, per, zone }) => {
+    budgetsIn(host).flatMap(budget => {
+      const { name, of, per, zone } = budget
       const { start } = windowOf(now, per, zone)
-      return kindsOf(of, host).map(kind => ({ kind, name, period: per, start }))
+      return kindsOf(of, host).map(kind => ({ kind, name, period: periodOf(budget), start }))
     }),
   )
   const cursor: readonly Value[] = [kind, owner, name]

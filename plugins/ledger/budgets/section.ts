@@ -6,6 +6,7 @@ import {
   list,
   map,
   object,
+  ofTypes,
   oneOf,
   parsed,
   type RawOf,
@@ -19,8 +20,10 @@ import { MAX_AMOUNT } from '../../billing/money.ts'
 import type { Where } from '../../billing/problems.ts'
 import { TAG_NAME } from '../../slots.ts'
 import { knownTagsIn } from '../../tagging/section.ts'
+import type { Unit } from '../wallet.ts'
 import { KINDS, type Owner, type Owners } from './owner.ts'
-import { amountIn, amountTerm, NAME_PATTERN, WINDOW_TERMS } from './terms.ts'
+import { AMOUNT_TYPES, amountIn, NAME_PATTERN, WINDOW_TERMS } from './terms.ts'
+import { MAX_BUDGET } from './tokens.ts'
 import { PERIODS, type Period, type Window } from './window.ts'
 
 const TAG_OWNERS = object(
@@ -49,9 +52,21 @@ const USE = object(
 )
 /** The options of every budget. */
 export const TERMS = {
-  amount: amountTerm(
+  amount: ofTypes(
     'The amount that each owner may spend in a window: above zero, by default in the currency of accounts.',
-    ['50 USD', 2000],
+    AMOUNT_TYPES,
+    { minimum: 0, examples: ['50 USD', 2000] },
+  ),
+  tokens: ofTypes(
+    'In place of `amount`: the tokens that each owner may use in a window, input and output together.',
+    ['integer', 'string'],
+    {
+      minimum: 1,
+      maximum: MAX_BUDGET,
+      pattern: '^[1-9][0-9]{0,2}(_?[0-9]{3}){0,4}$',
+      maxLength: 20,
+      examples: [1_000_000, '1_000_000'],
+    },
   ),
   ...WINDOW_TERMS,
   at_limit: anyOf(
@@ -88,7 +103,7 @@ const BUDGET = object(
   { examples: [{ of: 'account', amount: 2000, per: 'month' }] },
 )
 export const SECTION = map(
-  'Budgets by name: the amounts that accounts, keys, members and tags may spend in a window of time.',
+  'Budgets by name: the amounts or the tokens that accounts, keys, members and tags may spend in a window of time.',
   BUDGET,
   {
     propertyNames: { pattern: NAME_PATTERN },
@@ -100,8 +115,9 @@ type Section = RawOf<typeof SECTION>
 export interface Budget {
   readonly name: string
   readonly of: Owners
-  /** Nanos. */
+  /** Nanos or tokens. */
   readonly amount: bigint
+  readonly unit: Unit
   readonly per: Period
   readonly zone: string
   readonly atLimit: 'refuse' | 'warn' | { readonly use: string }
@@ -110,14 +126,17 @@ export interface Budget {
   /** Percents of the amount, each of which is an alert. */
   readonly alertAt: readonly number[]
 }
+/** As windows name it: a change between money and tokens begins with an empty window. */
+export const periodOf = ({ per, unit }: Pick<Budget, 'per' | 'unit'>): string =>
+  unit === 'tokens' ? `${per} ${unit}` : per
 
 /** A window that a call takes money from. */
 export interface BudgetWindow extends Window {
   readonly wallet: number
   readonly budget: Budget
   readonly owner: Owner
-  /** Until this time, ms since 1970, calls that cost this much or more only count: nanos that did
-   *  not fit. */
+  /** Until this time, ms since 1970, calls that cost this much or more only count: nanos or tokens
+   *  that did not fit. */
   spent?: { readonly until: number; readonly amount: bigint }
 }
 
@@ -129,6 +148,17 @@ const amountOf = (value: unknown, where: Where, currency: Currency, report: Repo
   return amount
 }
 
+/** The limit of a budget. One of the two terms is there. */
+const limitOf = (
+  { amount, tokens }: BudgetTerms,
+  where: Where,
+  currency: Currency,
+  report: Report,
+): Pick<Budget, 'amount' | 'unit'> =>
+  tokens === undefined
+    ? { amount: amountOf(amount, [...where, 'amount'], currency, report), unit: 'money' }
+    : { amount: BigInt(String(tokens).replaceAll('_', '')), unit: 'tokens' }
+
 export const TERMS_SHAPE = object(undefined, TERMS, {})
 /** The members of a budget that `TERMS` describes, as they are written. */
 export type BudgetTerms = RawOf<typeof TERMS_SHAPE>
@@ -139,8 +169,8 @@ const budgetOf = (
   currency: Currency,
 ): Budget => {
   const { per, zone, at_limit, shadow, alert_at } = TERMS_SHAPE.read(raw)
-  const amount = amountOf(raw.amount, ['budgets', name, 'amount'], currency, () => {})
-  return { name, of, amount, per, zone, atLimit: at_limit, isShadow: shadow, alertAt: alert_at }
+  const limit = limitOf(raw, ['budgets', name], currency, () => {})
+  return { name, of, ...limit, per, zone, atLimit: at_limit, isShadow: shadow, alertAt: alert_at }
 }
 
 /** A budget from the JSON text of its terms, which another version may have written. Throws what is
@@ -211,11 +241,14 @@ export const reportUnusedBudgets = ({ budgets }: Document, report: Report): void
 }
 /** Reports the mistakes of one budget, at `where`. */
 export const reportTerms = (
-  { amount, zone, at_limit: atLimit }: BudgetTerms,
+  terms: BudgetTerms,
   where: Where,
   { currency, isReachable, isModel, report }: BudgetChecks,
 ): void => {
-  amountOf(amount, [...where, 'amount'], currency, report)
+  const { amount, tokens, zone, at_limit: atLimit } = terms
+  if ((amount === undefined) === (tokens === undefined))
+    report([...where, 'amount'], 'BUDGET_AMOUNT', 'a budget has either `amount` or `tokens`')
+  else limitOf(terms, where, currency, report)
   const problem = zoneProblem(zone)
   if (problem) report([...where, 'zone'], 'BUDGET_ZONE', problem)
   if (typeof atLimit === 'object' && !isModel(atLimit.use))

@@ -8,10 +8,11 @@ import { PERIODS } from './window.ts'
 
 export const NAME_PATTERN = '^[a-z0-9][a-z0-9_-]{0,62}$'
 
+export const AMOUNT_TYPES = ['string', 'number'] as const
 export const amountTerm = <const D extends string>(
   description: D,
   examples: readonly (string | number)[],
-) => required(ofTypes(description, ['string', 'number'], { minimum: 0, examples }))
+) => required(ofTypes(description, AMOUNT_TYPES, { minimum: 0, examples }))
 export const WINDOW_TERMS = {
   per: required(
     oneOf('The window, by the calendar of `zone`; weeks begin on Monday.', PERIODS, {

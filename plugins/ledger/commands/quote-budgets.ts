@@ -2,7 +2,6 @@
 import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import type { CommandArguments, HostBase, Row } from '../../../engine/plugin.ts'
 import { configuredCurrency } from '../../billing/currency.ts'
-import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { FIND_MEMBER } from '../../credentials/members.ts'
 import { OWNER_OF_KEY } from '../../credentials/owners.ts'
@@ -10,8 +9,10 @@ import { TAG_LIST, type Tags } from '../../slots.ts'
 import { listBudgets } from '../budgets/list.ts'
 import { type OwnerKind, tagIn, tagOf, windowOwner } from '../budgets/owner.ts'
 import { type Budget, budgetsIn, parseBudget } from '../budgets/section.ts'
+import { nameOfUnit, printIn } from '../budgets/tokens.ts'
 import { printInstant, windowOf } from '../budgets/window.ts'
 import { nanosOf } from '../statements.ts'
+import type { Unit } from '../wallet.ts'
 
 export const CALLER_OPTIONS = {
   account: { type: 'string', value: 'NAME', summary: 'shows the budgets of this account' },
@@ -28,6 +29,7 @@ export interface QuotedBudget {
   readonly owner: string
   readonly used: string
   readonly amount: string
+  readonly unit: Unit
   /** ISO 8601; null: never. */
   readonly resets: string | null
   readonly effect: Effect
@@ -35,8 +37,10 @@ export interface QuotedBudget {
 export interface QuotedCost {
   /** Nanos: the most that the call may cost. */
   readonly nanos: bigint
-  /** Whether these nanos cover a part of the output that is worth a call. */
-  coversPart(nanos: bigint): boolean
+  /** The most that it may use. */
+  readonly tokens: bigint
+  /** Whether these nanos or tokens cover a part of the output that is worth a call. */
+  coversPart(rest: bigint, unit: Unit): boolean
 }
 interface Caller {
   readonly account: number
@@ -126,8 +130,9 @@ export const quoteBudgets = async (
     return {
       name: budget.name,
       owner,
-      used: printMoney(used),
-      amount: printMoney(budget.amount),
+      used: printIn(budget.unit, used),
+      amount: printIn(budget.unit, budget.amount),
+      unit: budget.unit,
       resets: end === undefined ? null : printInstant(end, budget.zone),
       effect: effectOf(budget, budget.amount - used, cost),
     }
@@ -139,15 +144,15 @@ const AFTER_OWNERS = 'tag'
 const isOwnedBy = ({ account, key, member }: Caller, { kind, owner }: Row): boolean =>
   Number(owner) === { account, key, member }[String(kind) as OwnerKind]
 const effectOf = (
-  { isShadow, atLimit }: Budget,
+  { isShadow, atLimit, unit }: Budget,
   rest: bigint,
-  { nanos, coversPart }: QuotedCost,
+  { nanos, tokens, coversPart }: QuotedCost,
 ): Effect => {
-  if (rest >= nanos) return 'none'
+  if (rest >= (unit === 'tokens' ? tokens : nanos)) return 'none'
   if (isShadow) return 'counts'
   if (atLimit === 'warn') return 'warns'
   if (typeof atLimit === 'object') return 'changes'
-  return rest > 0n && coversPart(rest) ? 'limits' : 'refuses'
+  return rest > 0n && coversPart(rest, unit) ? 'limits' : 'refuses'
 }
 
 const EFFECTS: Readonly<Record<Effect, string>> = {
@@ -161,8 +166,8 @@ const EFFECTS: Readonly<Record<Effect, string>> = {
 /** A line for each budget: `budget monthly of account acme refuses the call: 1999.9 of 2000 …`. */
 export const describeBudgets = (budgets: readonly QuotedBudget[], currency: string): string =>
   budgets
-    .map(({ name, owner, used, amount, resets, effect }) => {
+    .map(({ name, owner, used, amount, unit, resets, effect }) => {
       const until = resets === null ? '' : ` until ${resets}`
-      return `budget ${name} of ${owner} ${EFFECTS[effect]}: ${used} of ${amount} ${currency} used${until}\n`
+      return `budget ${name} of ${owner} ${EFFECTS[effect]}: ${used} of ${amount} ${nameOfUnit(unit, currency)} used${until}\n`
     })
     .join('')

@@ -21,8 +21,10 @@ import {
 } from '../../conversion/route-format.ts'
 import { withoutUnpricedTiers } from '../../conversion/unpriced-tiers.ts'
 import { MIN_OUTPUT } from '../admission/reserver.ts'
+import { coverableSum, tokensHeld } from '../budgets/tokens.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
+import type { Unit } from '../wallet.ts'
 import {
   CALLER_OPTIONS,
   callerIn,
@@ -181,10 +183,13 @@ const mostOf = (price: Price, body: Json, size: number, at: number, route: Route
   return {
     cost: {
       nanos: worstCost.nanos,
-      coversPart: (nanos: bigint) =>
+      tokens: tokensHeld(price.rule, bounds),
+      coversPart: (rest: bigint, unit: Unit) =>
         !request.isLimited &&
         routeFormat({ route })?.outputLimit !== undefined &&
-        coverableTokens(price.rule, bounds, heldFacts, nanos) >= MIN_OUTPUT,
+        (unit === 'tokens'
+          ? coverableSum(price.rule, bounds, rest, 'completion')
+          : coverableTokens(price.rule, bounds, heldFacts, rest)) >= MIN_OUTPUT,
     },
     most: printMoney(worstCost.nanos),
     formula: printFormula(worstCost.lines),

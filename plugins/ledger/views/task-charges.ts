@@ -2,7 +2,7 @@
  *  done after all. */
 import type { Json, Sql, Statement } from '../../../engine/plugin.ts'
 import type { KeptHold } from '../../slots.ts'
-import { type KeptUsage, priceKept } from '../kept-hold.ts'
+import { type KeptUsage, priceKept, tokensOf } from '../kept-hold.ts'
 import { columnValueOf, lockOf, SERIAL_NOW } from '../statements.ts'
 import { walletOf, walletsOf } from '../wallet.ts'
 
@@ -43,16 +43,17 @@ const RESERVE = sql('late reserve', 'UPDATE wallets SET reserved = reserved + gr
 // The wallets of budgets count it and held nothing: see `budgets/tables.ts`.
 const OPEN = sql(
   'late open',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, served, state, held, opened, key_held, budgets)
+  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, served, state, held, opened, key_held, budgets, tokens_held)
    SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, c.task, c.attributes, c.served, 'open', w.granted,
-     CAST(? AS BIGINT), 0, replace(c.budgets, '-', '')
+     CAST(? AS BIGINT), 0, replace(c.budgets, '-', ''), c.tokens_held
    FROM charges c, wallets w WHERE c.request = ? AND w.id = ?`,
 )
 /** A trigger changes the wallets. */
 const SETTLE = sql(
   'late settle',
   `UPDATE charges SET state = 'settled', serial = ${SERIAL_NOW}, amount = held,
-     uncollected = CAST(? AS BIGINT) - held, usage = ?, lines = ?, closed = ?, served = coalesce(CAST(? AS TEXT), served)
+     uncollected = CAST(? AS BIGINT) - held, usage = ?, lines = ?, closed = ?, served = coalesce(CAST(? AS TEXT), served),
+     tokens = CAST(? AS BIGINT)
    WHERE request = ? AND state = 'open'`,
 )
 
@@ -91,6 +92,7 @@ export const chargeLate = (
         lines,
         now,
         served ?? null,
+        tokensOf(hold, usage)?.used ?? null,
         request,
       ],
       rows: 1,

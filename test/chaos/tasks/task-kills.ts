@@ -74,6 +74,7 @@ models:
 budgets:
   day: { of: account, amount: 1000000, per: day }
   seat: { of: key, amount: 1000000, per: life }
+  tokens: { of: account, tokens: 1_000_000_000, per: month }
 routes:
   - path: POST /ent/v2/text2video
     model: body

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { replaceSecret } from '../../../plugins/credentials/statements.ts'
+import { removeBudgetRow, setBudgetRow } from '../../../plugins/ledger/budgets/rows.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { type Client, openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
 import {
@@ -365,6 +366,32 @@ t.test('realtime: each response of a session is priced by its own tier', async t
     model: 'live-2026',
     attributes: { service_tier: 'priority, default' },
   })
+  await deleteCharges()
+})
+
+t.test('realtime: the session closes when a budget in tokens has no more', async t => {
+  await customer.credit(300n * UNIT)
+  const { account } = customer
+  const key = { kind: 'account', owner: account, name: 'words' } as const
+  // A session holds 150, and each answer uses 60.
+  await database.write(setBudgetRow(key, account, { tokens: 310, per: 'life' }))
+  const client = await eventually(async () => {
+    const opened = await dial()
+    const [open] = await rows("SELECT tokens_held FROM charges WHERE state = 'open'")
+    if (Number(open?.tokens_held) === 150) return opened
+    opened.socket.close()
+    await opened.closed
+    await closedCharge()
+    return undefined
+  })
+  for (let answers = 1; answers <= 3; answers++) {
+    sendEvents(client, ANSWER)
+    await client.until(answers)
+  }
+  t.match(await client.closed, { code: 1008, reason: /budget "words" .* 0 of 310 tokens/ })
+  t.match(await closedCharge(), { state: 'settled', amount: 3 * COST, tokens: 180 })
+  t.match(await rows('SELECT used FROM wallets WHERE id < 0 AND used > 0'), [{ used: 180 }])
+  await database.write(removeBudgetRow(key))
   await deleteCharges()
 })
 

@@ -104,10 +104,13 @@ t.test('money in the console', { skip: missingBrowser }, async t => {
     const budget = { account: 'ann', name: 'monthly', amount: 2, per: 'month' }
     await operator.ask('POST', '/api/admin/budgets/set', budget)
     await operator.ask('POST', '/api/admin/budgets/set', { ...budget, name: 'trial', per: 'life' })
+    const words = { account: 'ann', name: 'words', tokens: '20_000', per: 'day' }
+    await operator.ask('POST', '/api/admin/budgets/set', words)
     const { body: own } = await ann.ask('GET', '/api/budgets')
     t.match(own.data, [
       { name: 'monthly', amount: '2' },
       { name: 'trial', resets: null },
+      { name: 'words', amount: null, tokens: 20_000 },
     ])
     const other = await gateway.customer('ben')
     t.same((await other.ask('GET', '/api/budgets')).body.data, [])
@@ -122,6 +125,7 @@ t.test('money in the console', { skip: missingBrowser }, async t => {
         .filter({ hasText: 'monthly' })
         .getByText(/ of 2\.00 CNY used/)
         .waitFor()
+      await bars.getByText(/^[\d,]+ of 20,000 tokens used \(\d+%\)$/).waitFor()
       await bars.getByText(/^Each month · until \d+ \w+ 20\d\d/).waitFor()
       await bars.getByText(/^Once$/).waitFor()
       await page.getByRole('progressbar', { name: 'Use of the budget monthly' }).waitFor()
@@ -130,6 +134,7 @@ t.test('money in the console', { skip: missingBrowser }, async t => {
       await page.evaluate(`localStorage.setItem('tollgate-language', 'zh')`)
       await page.reload()
       await bars.getByText(/^每月 · 至 20\d\d年\d+月\d+日/).waitFor()
+      await bars.getByText(/^已用 [\d,]+，共 20,000 token/).waitFor()
       t.same(await seriousFindings(page), [])
       t.same(faults, [])
       await page.evaluate(`localStorage.setItem('tollgate-language', 'en')`)

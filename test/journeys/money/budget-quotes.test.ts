@@ -14,6 +14,7 @@ budgets:
   seat: { of: key, amount: 1.2, per: day, zone: Asia/Shanghai, at_limit: warn }
   project: { of: { tag: project }, amount: 9, per: week }
   watch: { of: account, amount: 0.1, per: life, shadow: true }
+  words: { of: account, tokens: 9_000, per: day }
 upstreams: { inside: { url: 'sandbox:' } }
 models:
   flat: { to: inside/m, price: { calls: 1 } }
@@ -56,6 +57,10 @@ t.test('budgets of a quoted and of an explained call', async t => {
       out,
       /\nbudget watch of .* does not cover the call, and only counts it: 0 of 0\.1 \w+ used\n/,
     )
+    t.match(
+      out,
+      /\nbudget words of .* covers a part, to which it limits the output: 0 of 9000 tokens used until /,
+    )
     const { out: explained } = await command('explain', ...request('flat'), '--key', key)
     t.match(explained, /meter +passes /, 'also if no call has opened a window yet')
     const own = await quote('flat', '--account', account)
@@ -84,6 +89,7 @@ t.test('budgets of a quoted and of an explained call', async t => {
     t.match(JSON.parse(out).budgets, [
       { name: 'monthly', used: '1', amount: '1.5', effect: 'refuses' },
       { name: 'watch', effect: 'counts', resets: null },
+      { name: 'words', amount: '9000', unit: 'tokens', effect: 'limits' },
       { name: 'seat', effect: 'warns' },
       { name: 'project', owner: 'tag project=beta', used: '0', effect: 'none' },
     ])

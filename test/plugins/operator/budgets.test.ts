@@ -71,6 +71,32 @@ for (const engine of ENGINES)
       await books()
     })
 
+    await t.test('set: tokens take the place of the amount, in a window of their own', async t => {
+      const named = { name: 'monthly', account: 'acme', per: 'month' }
+      const budget = await run(host, 'budgets set', { ...named, tokens: '1_000' })
+      t.match(budget, { amount: null, tokens: 1_000, used: '0', problem: null })
+      await becomes(429)
+      const command = (...words: string[]) => runCommand(t, 'budgets', commands, host, words)
+      t.match((await command('list', 'acme')).out, /monthly .* 1000 tokens +month/)
+      const words = ['set', 'monthly', '1_000_000 tokens', 'month', '--account', 'acme']
+      t.match(await command(...words), { exit: 0, err: '' })
+      await becomes(200)
+      await books()
+      const [listed, ...others] = await run<BudgetView[]>(host, 'budgets list', { account: 'acme' })
+      t.match(listed, { amount: null, tokens: 1_000_000 })
+      t.ok(Number(listed?.used) >= 3_000, 'two calls of 1,500 tokens')
+      t.same(others, [])
+      for (const limits of [{}, { amount: 1, tokens: 1 }])
+        await t.rejects(run(host, 'budgets set', { ...named, ...limits }), {
+          code: 'BUDGET_INVALID',
+          param: 'amount',
+        })
+      const before = await run(host, 'budgets set', { ...named, amount: '5' })
+      t.match(before, { amount: '5', tokens: null })
+      t.ok(Number(before.used) < 1, 'money again, as it was used before')
+      await books()
+    })
+
     await t.test('set: a member and a key have their own', async t => {
       const member = { name: 'cap', account: 'acme', member: 'bob' }
       await run(host, 'budgets set', { ...member, amount: 0.001, per: 'week' })
@@ -169,7 +195,8 @@ for (const engine of ENGINES)
     await t.test('docs/budgets.md: its commands set and remove budgets', async t => {
       for (const line of sessionOf('docs/budgets.md').trim().split('\n')) {
         // The key of this test.
-        const [, , ...words] = line.replace('--key 7', '--key 1').split(' ')
+        const parts = line.replace('--key 7', '--key 1').match(/'[^']*'|\S+/g) ?? []
+        const words = parts.slice(2).map(each => each.replaceAll("'", ''))
         t.match(await runCommand(t, 'budgets', commands, host, words), { exit: 0 }, line)
       }
     })

@@ -1,6 +1,6 @@
 /** Budgets with what they have used: a bar each, and the end of the window. */
 import type { BudgetView } from '../../../views.ts'
-import { formatMoney, formatPercent, formatTime } from '../format.ts'
+import { formatMoney, formatNumber, formatPercent, formatTime } from '../format.ts'
 import { useData } from '../loading.ts'
 import { View } from '../parts/states.tsx'
 import { useCurrency } from '../parts/values.tsx'
@@ -37,7 +37,7 @@ export const Budgets = ({ path, only = () => true }: BudgetsProps) => {
 
 const Budget = ({ budget }: { budget: BudgetView }) => {
   const currency = useCurrency()
-  const { name, problem, used, amount, resets } = budget
+  const { name, problem, used, amount, tokens, resets } = budget
   const title = budget.of === 'account' ? name : `${name} · ${ownerOf(budget)}`
   if (problem !== null)
     return (
@@ -46,7 +46,7 @@ const Budget = ({ budget }: { budget: BudgetView }) => {
         <p class="small error">{problem}</p>
       </li>
     )
-  const share = Number(used) / Number(amount)
+  const share = Number(used) / Number(amount ?? tokens)
   return (
     <li class="card">
       <p class="row">
@@ -62,11 +62,17 @@ const Budget = ({ budget }: { budget: BudgetView }) => {
         aria-label={text('budgets.bar', { name: title })}
       />
       <p class="small">
-        {text('budgets.used', {
-          used: formatMoney(used, currency),
-          amount: formatMoney(amount, currency),
-          share: formatPercent(share),
-        })}
+        {amount === null
+          ? text('budgets.used.tokens', {
+              used: formatNumber(Number(used)),
+              amount: formatNumber(tokens ?? 0),
+              share: formatPercent(share),
+            })
+          : text('budgets.used', {
+              used: formatMoney(used, currency),
+              amount: formatMoney(amount, currency),
+              share: formatPercent(share),
+            })}
       </p>
       <p class="small muted">
         {textOr(`budgets.per.${budget.per}`, budget.per)}

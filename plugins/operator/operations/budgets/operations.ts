@@ -31,6 +31,12 @@ const termsOf = ({ settings }: Row): Json => {
 }
 const ONE = object(undefined, { name: NAME, ...OWNER }, {})
 
+/** `1000000 tokens`, or an amount of money. */
+const limitOf = (text: string): { readonly amount: string } | { readonly tokens: string } => {
+  const [, tokens] = /^([0-9_]+) tokens$/.exec(text) ?? []
+  return tokens === undefined ? { amount: text } : { tokens }
+}
+
 const set = operation({
   name: 'budgets set',
   summary: 'Gives an account, an API key or a member a budget, or changes it, within a second.',
@@ -60,7 +66,7 @@ const set = operation({
       const shares = textOf(values['alert-at'])?.split(',')
       return {
         ...ownerOf(input),
-        amount,
+        ...limitOf(amount),
         per,
         ...(zone !== undefined && { zone }),
         ...(atLimit !== undefined && { at_limit: atLimit }),

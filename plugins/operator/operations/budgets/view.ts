@@ -14,6 +14,7 @@ import {
   reportTerms,
   type TERMS_SHAPE,
 } from '../../../ledger/budgets/section.ts'
+import { printIn } from '../../../ledger/budgets/tokens.ts'
 import { printInstant, windowOf } from '../../../ledger/budgets/window.ts'
 import { nanosOf } from '../../../ledger/statements.ts'
 import type { BudgetView } from '../../../views.ts'
@@ -61,6 +62,7 @@ export const sourcesOf = (host: HostBase): BudgetSources => ({
 /** Of a row that another version wrote. */
 const UNREADABLE = {
   amount: null,
+  tokens: null,
   per: null,
   zone: null,
   at_limit: null,
@@ -69,8 +71,9 @@ const UNREADABLE = {
   used: null,
   resets: null,
 }
-const fullTermsOf = ({ amount, per, zone, atLimit, isShadow, alertAt }: Budget) => ({
-  amount: printMoney(amount),
+const fullTermsOf = ({ amount, unit, per, zone, atLimit, isShadow, alertAt }: Budget) => ({
+  amount: unit === 'money' ? printMoney(amount) : null,
+  tokens: unit === 'tokens' ? Number(amount) : null,
   per,
   zone,
   at_limit: atLimit,
@@ -86,7 +89,7 @@ const termsOf = (budget: Budget, row: Row, now: number) => {
   const { start, end } = windowOf(now, budget.per, budget.zone)
   return {
     ...fullTermsOf(budget),
-    used: printMoney(Number(row.start) === start ? nanosOf(row.used) : 0n),
+    used: printIn(budget.unit, Number(row.start) === start ? nanosOf(row.used) : 0n),
     resets: end === undefined ? null : printInstant(end, budget.zone),
   }
 }
@@ -113,10 +116,10 @@ export const printed = (budget: BudgetView): Readonly<Record<string, string | nu
   const { name, of, account } = budget
   const named = { name, of, owner: ownerText(budget), account: account ?? '' }
   if (budget.problem !== null) return { ...named, amount: budget.problem }
-  const { amount, per, zone, used, at_limit, alert_at, shadow, resets, source } = budget
+  const { amount, tokens, per, zone, used, at_limit, alert_at, shadow, resets, source } = budget
   return {
     ...named,
-    amount,
+    amount: amount ?? `${tokens} tokens`,
     per,
     zone,
     used,

@@ -187,6 +187,7 @@ for (const engine of ENGINES)
         name: 'b',
         of: 'account',
         amount: 10_000n,
+        unit: 'money',
         per: 'life',
         zone: 'UTC',
         atLimit: 'refuse',
@@ -252,6 +253,9 @@ t.test('budgets: mistakes are problems at their lines', async t => {
   const of = (more: string) => `{ b: { of: account, ${more} } }`
   t.same(check(of('amount: 5, per: month')), [])
   t.same(check(of('amount: 5 GBP, per: month')), ['PRICE_CURRENCY budgets.b.amount'])
+  t.same(check(of('tokens: 5, per: month')), [])
+  for (const limits of ['tokens: 5, amount: 5', 'zone: UTC'])
+    t.same(check(of(`${limits}, per: month`)), ['BUDGET_AMOUNT budgets.b.amount'], limits)
   t.same(check(of('amount: 0, per: month')), ['BUDGET_AMOUNT budgets.b.amount'])
   t.same(check(of('amount: 0.0000000001, per: month')), ['PRICE_AMOUNT budgets.b.amount'])
   t.same(check(of('amount: 1000000001, per: day')), ['PRICE_AMOUNT budgets.b.amount'])

@@ -16,6 +16,7 @@ const MONTHLY: Budget = {
   name: 'monthly',
   of: 'account',
   amount: 1_000n,
+  unit: 'money',
   per: 'month',
   zone: 'UTC',
   atLimit: 'refuse',
