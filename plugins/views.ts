@@ -217,6 +217,8 @@ type NamedCall = ServedFacts & {
   readonly route: string
   readonly model: string
   readonly key: number | null
+  /** The member who made it; null: the account itself. */
+  readonly member: number | null
   readonly state: string
   readonly estimated: boolean
 }
@@ -336,6 +338,8 @@ export type ChargeView = ServedView &
     readonly account: number
     readonly account_name: string | null
     readonly key: number | null
+    /** The member who made it; null: the account itself. */
+    readonly member: number | null
     readonly route: string
     readonly model: string
     /** Version of the configuration. */
@@ -399,6 +403,7 @@ export type FailedUsage = Failure & {
   readonly route: string
   readonly model: string
   readonly key: number | null
+  readonly member: number | null
   readonly state: 'failed'
   readonly ms: number
   readonly cost: string

@@ -8,6 +8,7 @@ import type {
   SingleCommand,
 } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
+import { FIND_MEMBER, fault as memberFault } from '../credentials/members.ts'
 import { applyCommand } from '../declared-accounts/command.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
 import { importKeys } from '../operator/import-command.ts'
@@ -32,9 +33,10 @@ const runUsage: SingleCommand['run'] = async ({ positionals, values }, { databas
   const by = byOf(textOf(values.by), 'day')
   const { from, to } = period
   const { id, name } = await findAccount(database, nameOrId, { isDeletedToo: true })
+  const member = await memberIn(textOf(values.member), id, database)
   const rows: { readonly [name: string]: Json }[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const query = { account: id, by, from, to, limit: PAGE, ...(cursor && { cursor }) }
+    const query = { account: id, member, by, from, to, limit: PAGE, ...(cursor && { cursor }) }
     const page = await usagePage(database, query)
     rows.push(...page.rows)
     cursor = page.next
@@ -43,6 +45,17 @@ const runUsage: SingleCommand['run'] = async ({ positionals, values }, { databas
     rows: rows.map(asText),
     json: { account: name, from: isoTime(from), to: isoTime(to), rows },
   }
+}
+/** The number of a present member. Throws MEMBER_UNKNOWN. */
+const memberIn = async (
+  name: string | undefined,
+  account: number,
+  database: Pick<Database, 'read'>,
+): Promise<number | undefined> => {
+  if (name === undefined) return undefined
+  const [row] = await database.read(FIND_MEMBER, [account, name, null])
+  if (!row) throw memberFault('MEMBER_UNKNOWN', [name])
+  return Number(row.id)
 }
 const DEFAULT_TOP = 20
 const MAX_TOP = 1_000
@@ -53,6 +66,7 @@ const runUsageOfAll = async (
   database: Pick<Database, 'read'>,
 ) => {
   if (nameOrId !== undefined) throw new UsageError('--all takes no NAME')
+  if (values.member !== undefined) throw new UsageError('--member needs NAME')
   const top = countOf(textOf(values.top), 'top', MAX_TOP) ?? DEFAULT_TOP
   const group = textOf(values.by) ?? 'account'
   const by = USAGE_GROUPS.find(each => each === group)
@@ -101,7 +115,12 @@ export const commands: Readonly<Record<string, Command>> = {
         type: 'string',
         value: 'WORD',
         summary:
-          'day (default), model, key or call; with --all: account (default), model, key, day',
+          'day (default), model, key, member, tag or call; with --all: account (default), model, key, day, tag',
+      },
+      member: {
+        type: 'string',
+        value: 'NAME',
+        summary: 'only calls of this member of the account',
       },
       all: { type: 'boolean', summary: 'all accounts, the largest cost first' },
       top: { type: 'string', value: 'COUNT', summary: 'with --all: how many rows; 20 by default' },

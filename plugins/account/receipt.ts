@@ -5,7 +5,7 @@ import { isIncluded, isToolMeter } from '../billing/meters.ts'
 import { printMoney } from '../billing/money.ts'
 import type { Line } from '../billing/sum.ts'
 import { FIND_FAILED_CALL, failureOf } from '../calls/statements.ts'
-import { MEMBER_OF_KEY, onlyMember } from '../credentials/members.ts'
+import { onlyMember } from '../credentials/members.ts'
 import { checkPathId } from '../dialects/path-id.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
@@ -14,7 +14,7 @@ import { ACCOUNT, type Account, type Meter, type Meters } from '../slots.ts'
 import type { Receipt } from '../views.ts'
 import { fault } from './faults.ts'
 import { answerSuccess, isoTime, type ViewFactory } from './response.ts'
-import { amountsOf, GROUPINGS } from './usage-pages.ts'
+import { amountsOf, GROUPINGS, memberIn } from './usage-pages.ts'
 
 /** The id of a request or a task. Some databases reject other characters. */
 const CHARGE_ID = /^[\w.:-]{1,128}$/
@@ -41,7 +41,7 @@ const ownFailure = async (
 ): Promise<Row | undefined> => {
   const caller = slots.need(ACCOUNT)
   const [row] = await database.read(FIND_FAILED_CALL, [id])
-  return row?.account === caller.id && (await isVisible(database, caller, row)) ? row : undefined
+  return row?.account === caller.id && isVisible(caller, row) ? row : undefined
 }
 
 /** A charge of the calling account that the caller may see. */
@@ -53,19 +53,12 @@ const ownCharge = async (
   const caller = slots.need(ACCOUNT)
   const [ofRequest] = await database.read(RECEIPT, [id, caller.id])
   const row = ofRequest ?? (await database.read(TASK_RECEIPT, [id, caller.id]))[0]
-  return row && (await isVisible(database, caller, row)) ? row : undefined
+  return row && isVisible(caller, row) ? row : undefined
 }
-/** An API key sees its own calls, a member with the role `member` those of his keys. */
-const isVisible = async (
-  database: Pick<Database, 'read'>,
-  { key, member }: Account,
-  row: Row,
-): Promise<boolean> => {
-  if (key) return row.key === key.id
+/** An API key sees the calls with it, a member with the role `member` those that he made. */
+const isVisible = ({ key, member }: Account, row: Row): boolean => {
   const only = onlyMember(member)
-  if (only === undefined) return true
-  const [owner] = await database.read(MEMBER_OF_KEY, [row.key ?? 0])
-  return owner?.member === only
+  return (!key || row.key === key.id) && (only === undefined || row.member === only)
 }
 
 /** RECEIPT_ARCHIVED for an archived charge of the account, otherwise RECEIPT_UNKNOWN. */
@@ -121,6 +114,7 @@ const failedReceiptOf = (row: Row): Receipt => ({
   route: String(row.route),
   model: String(row.model),
   key: row.key === null ? null : Number(row.key),
+  member: memberIn(row),
   state: 'failed',
   estimated: false,
   tier: null,

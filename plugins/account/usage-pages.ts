@@ -64,6 +64,7 @@ export const GROUPINGS = {
       route: String(row.route),
       model: String(row.model),
       key: keyOf(row),
+      member: memberIn(row),
       state: String(row.state),
       estimated: row.estimated === 1,
       ...servedFacts(row),
@@ -83,6 +84,7 @@ export const GROUPINGS = {
       route: String(row.route),
       model: String(row.model),
       key: keyOf(row),
+      member: memberIn(row),
       state: 'failed',
       ...failureOf(row),
       ms: Number(row.ms),
@@ -135,7 +137,7 @@ export const byOf = (text: string | undefined, fallback: By): By => {
 
 export interface UsageQuery extends Period {
   readonly account: number
-  /** Only calls with keys of this member of the team. */
+  /** Only calls of this member of the team. */
   readonly member?: number | undefined
   readonly by: By
   readonly limit: number
@@ -244,6 +246,8 @@ export const amountsOf = (row: Row) => ({
   ...(row.planned !== undefined && { planned: printMoney(nanosOf(row.planned)) }),
 })
 const keyOf = ({ key }: Row): number | null => (key === null ? null : Number(key))
+/** The number of the member who made a call; null: the account itself. */
+export const memberIn = ({ member }: Row): number | null => Number(member) || null
 /** Null while a call is open, and for calls without tokens. */
 const tokensOf = ({ usage }: Row) => {
   const meters =

@@ -19,6 +19,8 @@ export interface EndedCall {
   readonly account: number
   /** 0: without a key. */
   readonly key: number
+  /** Undefined: the account itself. */
+  readonly member?: number | undefined
   /** As the client named it. */
   readonly model: string
   /** The entry in `models:`. */
@@ -37,12 +39,12 @@ export interface EndedCall {
 /** The sums of this process. The plugin `observe` writes them to the store. */
 export const callSumsOf = (host: Pick<Host, 'share'> & Parts): CallSums => {
   const { database, log, metrics } = host
-  return host.share('call sums', '2', () => new CallSums({ database, log, metrics }))
+  return host.share('call sums', '3', () => new CallSums({ database, log, metrics }))
 }
 
 const newTimes = () => ({ first: emptyHistogram(), whole: emptyHistogram() })
 type NewTimes = ReturnType<typeof newTimes>
-type Own = NewTimes & { day: number; account: number; key: number; model: string }
+type Own = NewTimes & { day: number; account: number; key: number; member: number; model: string }
 type All = NewTimes & {
   span: number
   at: number
@@ -120,10 +122,12 @@ export class CallSums {
     sums.output += call.output
     if (call.times) addTimesTo(sums, call.times)
   }
-  #addToOwn({ at, account, key, model }: EndedCall, times: NonNullable<EndedCall['times']>): void {
-    const day = Math.floor(at / DAY)
-    const name = `${day} ${account} ${key} ${model}`
-    const own = this.#rowOf(this.#own, name, () => ({ ...newTimes(), day, account, key, model }))
+  #addToOwn(call: EndedCall, times: NonNullable<EndedCall['times']>): void {
+    const { account, key, member = 0, model } = call
+    const day = Math.floor(call.at / DAY)
+    const name = `${day} ${account} ${key} ${member} ${model}`
+    const make = () => ({ ...newTimes(), day, account, key, member, model })
+    const own = this.#rowOf(this.#own, name, make)
     if (own) addTimesTo(own, times)
   }
   #rowOf<Row>(rows: Map<string, Row>, name: string, make: () => Row): Row | undefined {

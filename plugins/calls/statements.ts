@@ -1,7 +1,7 @@
 /** The statements of failed calls. */
 import type { Row, Sql, Statement } from '../../engine/plugin.ts'
-import { ofMember } from '../credentials/members.ts'
 import type { Try } from '../views.ts'
+import { madeIn, memberOfCall, ofMember } from './call-member.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `failed calls: ${name}`, text })
 
@@ -13,6 +13,8 @@ export interface FailedCall {
   /** 0: it had no valid credential. */
   readonly account: number
   readonly key: number | null
+  /** Undefined: the account itself made it, or it had no valid credential. */
+  readonly member?: number | undefined
   readonly route: string
   /** As the client named it; empty where it named none. */
   readonly model: string
@@ -29,7 +31,7 @@ export interface FailedCall {
 const ADD: Sql = {
   name: 'failed calls: add',
   text: `INSERT INTO failed_calls (request, at, account, key, route, model, status, code, message, ms,
-     cost, attempts, omitted, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     cost, attempts, omitted, bytes, member) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   joins: true,
 }
 /** Bytes of the columns without text, and of the entries of the indexes. */
@@ -56,6 +58,7 @@ export const addFailedCall = (call: FailedCall, omitted: number): Statement => {
       attempts,
       omitted,
       bytes,
+      call.member ?? 0,
     ],
     rows: 1,
     otherwise: 'FAILED_CALL',
@@ -77,8 +80,8 @@ export const removeFailedCalls = (before: number, size: number): readonly Statem
 
 // ---------------------------------------------------------------- reading
 
-const COLUMNS =
-  'f.request, f.at, f.account, f.key, f.route, f.model, f.status, f.code, f.message, f.ms, f.cost AS amount, f.attempts, f.omitted'
+const CALLER = madeIn('f')
+const COLUMNS = `f.request, f.at, f.account, f.key, ${memberOfCall(CALLER)} AS member, f.route, f.model, f.status, f.code, f.message, f.ms, f.cost AS amount, f.attempts, f.omitted`
 /** Those behind the end of the last page: parameters are whether it is the first page (1 or 0), and
  *  both values of that end as texts. Then filters, twice each, null for all: model, key, code; then
  *  the parameters of `more`, further conditions. */
@@ -90,10 +93,10 @@ const pageText = (order: 'asc' | 'desc', more = ''): string => `
 const ofAccount = (order: 'asc' | 'desc'): Sql =>
   sql(
     `of an account ${order}`,
-    `SELECT ${COLUMNS} FROM failed_calls f WHERE f.account = ? AND f.at >= ? AND f.at < ?${pageText(order, ` AND ${ofMember('f.key')}`)}`,
+    `SELECT ${COLUMNS} FROM failed_calls f WHERE f.account = ? AND f.at >= ? AND f.at < ?${pageText(order, ` AND ${ofMember(CALLER)}`)}`,
   )
-/** By order. Parameters: account, from, to, the end of the last page, filters, the member of the
- *  key (twice, null for all), row count. */
+/** By order. Parameters: account, from, to, the end of the last page, filters, the member
+ *  who made the call (twice, null for all), row count. */
 export const FAILED_CALLS_OF = { 'time desc': ofAccount('desc'), 'time asc': ofAccount('asc') }
 /** Of all accounts, latest first. Parameters: from, to, account (twice, null for all), the end of
  *  the last page, filters, row count. `withNames` adds columns to the rows of a statement. */
@@ -110,13 +113,13 @@ export const FIND_FAILED_CALL = sql(
 )
 
 /** How many failed calls of an account there are, at most ten thousand. Parameters: account, from,
- *  to, filters (model, key and the member of the key, twice each, null for all). */
+ *  to, filters (model, key and the member who made the call, twice each, null for all). */
 export const COUNT_FAILED_CALLS = sql(
   'count',
   `SELECT count(*) AS number FROM (SELECT 1 AS one FROM failed_calls f
    WHERE f.account = ? AND f.at >= ? AND f.at < ?
      AND (CAST(? AS TEXT) IS NULL OR f.model = ?) AND (CAST(? AS BIGINT) IS NULL OR f.key = ?)
-     AND ${ofMember('f.key')} LIMIT 10000) counted`,
+     AND ${ofMember(CALLER)} LIMIT 10000) counted`,
 )
 
 /** The members of a row that both customers and operators see. */

@@ -13,7 +13,7 @@ export const NO_LATENCIES: Latencies = latenciesOf({})
 
 interface OwnQuery {
   readonly account: number
-  /** Only calls with keys of this member. */
+  /** Only calls of this member. */
   readonly member?: number | undefined
   readonly by: TimeGroup
   /** ms since 1970; the days (UTC) that the period touches. */

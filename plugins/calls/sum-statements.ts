@@ -1,8 +1,8 @@
-/** The statements of sums that are kept as calls end: times by account, key and model for
+/** The statements of sums that are kept as calls end: times by account, key, member and model for
  *  customers, and sums by model and upstream for operators. */
 import { DURATIONS } from '../../engine/kit.ts'
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import { ofMember } from '../credentials/members.ts'
+import { CALLER_VALUE, madeByCaller, ofMember } from './call-member.ts'
 import { BUCKET_COLUMNS, bucketValues, type Histogram } from './histogram.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `call sums: ${name}`, text })
@@ -13,8 +13,9 @@ const counts = (columns: readonly string[]): string =>
   columns.map(name => `${name} BIGINT NOT NULL DEFAULT 0`).join(', ')
 const SUMMED = ['calls', 'failed', 'amount', 'input', 'cached', 'output'] as const
 
-/** `key` 0: without a key. `span` (ms) and `at`: the hour or the day (UTC) in which the calls
- *  ended; `model`: the entry in `models:`; `upstream`: empty if none was asked. */
+/** `key`: the number of a key and a member, see `callerOf`. `span` (ms) and `at`: the hour or the
+ *  day (UTC) in which the calls ended; `model`: the entry in `models:`; `upstream`: empty if none
+ *  was asked. */
 export const CALL_SUMS = `
   CREATE TABLE call_times (
     day BIGINT NOT NULL,
@@ -33,15 +34,23 @@ export const CALL_SUMS = `
 
 // ---------------------------------------------------------------- writing
 
-const addTo = (table: string, key: readonly string[], summed: readonly string[]): Sql =>
+/** `values`: of the columns of the key that are not one parameter. */
+const addTo = (
+  table: string,
+  key: readonly string[],
+  summed: readonly string[],
+  values: Readonly<Record<string, string>> = {},
+): Sql =>
   sql(
     `add to ${table}`,
     `INSERT INTO ${table} (${[...key, ...summed].join(', ')})
-     VALUES (${[...key, ...summed].map(() => '?').join(', ')})
+     VALUES (${[...key, ...summed].map(name => values[name] ?? '?').join(', ')})
      ON CONFLICT (${key.join(', ')}) DO UPDATE SET
      ${summed.map(each => `${each} = ${table}.${each} + excluded.${each}`).join(', ')}`,
   )
-const ADD_TIMES = addTo('call_times', ['day', 'account', 'key', 'model'], BUCKET_COLUMNS)
+const ADD_TIMES = addTo('call_times', ['day', 'account', 'key', 'model'], BUCKET_COLUMNS, {
+  key: CALLER_VALUE,
+})
 const ADD_SUMS = addTo(
   'call_sums',
   ['span', 'at', 'model', 'upstream'],
@@ -55,12 +64,15 @@ interface Times {
 export interface OwnTimes extends Times {
   readonly day: number
   readonly account: number
+  /** 0: without one. */
   readonly key: number
+  /** 0: the account itself. */
+  readonly member: number
   readonly model: string
 }
-export const addTimes = ({ day, account, key, model, first, whole }: OwnTimes): Statement => ({
+export const addTimes = ({ day, account, key, member, ...times }: OwnTimes): Statement => ({
   sql: ADD_TIMES,
-  values: [day, account, key, model, ...bucketValues(first, whole)],
+  values: [day, account, key, member, times.model, ...bucketValues(times.first, times.whole)],
 })
 export interface Sums extends Times, Readonly<Record<(typeof SUMMED)[number], number | bigint>> {
   readonly span: number
@@ -100,15 +112,18 @@ const sumsOf = (columns: readonly string[]): string =>
 /** Times of an account by `day`, `model` or `key`. Parameters: first day, day after the last
  *  (twice), account, a member (twice, null for all). One search a day finds the rows of the
  *  account. */
-export const timesBy = (group: 'day' | 'model' | 'key'): Sql =>
-  sql(
+export const timesBy = (group: 'day' | 'model' | 'key'): Sql => {
+  const madeBy = madeByCaller('c.key')
+  const column = group === 'key' ? madeBy.key : `c.${group}`
+  return sql(
     `times by ${group}`,
-    `SELECT c.${group} AS name, ${sumsOf(BUCKET_COLUMNS)} FROM (
+    `SELECT ${column} AS name, ${sumsOf(BUCKET_COLUMNS)} FROM (
       WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
         UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
       SELECT day FROM days) d CROSS JOIN call_times c
-     WHERE c.day = d.day AND c.day < ? AND c.account = ? AND ${ofMember('c.key')} GROUP BY c.${group}`,
+     WHERE c.day = d.day AND c.day < ? AND c.account = ? AND ${ofMember(madeBy)} GROUP BY ${column}`,
   )
+}
 export const SUM_GROUPS = ['model', 'upstream', 'hour', 'day'] as const
 export type SumGroup = (typeof SUM_GROUPS)[number]
 /** Sums of all accounts. Parameters: span, from, to, row count. */

@@ -24,7 +24,11 @@ const FAILED_CALLS = `
   CREATE INDEX failed_calls_account ON failed_calls (account, at, request);
   CREATE INDEX failed_calls_at ON failed_calls (at, request, bytes)`
 
+/** `member` 0: the account itself; null: an earlier version wrote the row. */
+const MEMBER = 'ALTER TABLE failed_calls ADD COLUMN member BIGINT'
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: FAILED_CALLS },
   { number: 2, text: CALL_SUMS },
+  { number: 3, text: MEMBER },
 ]

@@ -148,11 +148,6 @@ export const REMOVED_MEMBER = sql(
   `SELECT id, account, role, removed FROM members WHERE account = ? AND removed IS NOT NULL
      AND name = 'removed:' || CAST(id AS TEXT) || ':' || ? ORDER BY removed DESC, id DESC LIMIT 1`,
 )
-/** Parameter: the number of a key. */
-export const MEMBER_OF_KEY = sql('of key', 'SELECT member FROM api_keys WHERE id = ?')
-/** A condition on the number of a key; its parameter, twice: a member, or null for all. */
-export const ofMember = (key: string): string =>
-  `(CAST(? AS BIGINT) IS NULL OR ${key} IN (SELECT id FROM api_keys WHERE member = ?))`
 
 const workText = (idIn: (name: 'key' | 'member') => string): string =>
   `(CASE WHEN ${idIn('key')} IS NULL THEN ${idIn('member')}
@@ -247,6 +242,9 @@ export const memberOfKey = (key: string): string =>
 export const withMemberNames = (rows: string, order: string): string =>
   `SELECT s.*, m.name AS member_name, m.role AS member_role, m.removed AS member_removed
    FROM (${rows}) s LEFT JOIN members m ON m.id = s.name ORDER BY ${order}`
+/** The name of a member, as an expression: see `presentName`. `number`: an expression. */
+export const memberName = (number: string): string =>
+  `(SELECT name FROM members WHERE id = ${number})`
 /** The name that a removed member had. */
 export const presentName = (name: string): string => name.replace(/^removed:\d+:/, '')
 
@@ -332,7 +330,8 @@ export const restoreMember = (
   },
   { sql: READMIT, values: [id, removed] },
 ]
-/** `member`: null for the account itself. Its use and its history stay with the key. */
+/** `member`: null for the account itself. The use of its quota stays with the key, and its calls
+ *  until then stay those of the member who made them. */
 export const giveToMember = (
   kind: keyof typeof BELONG,
   id: number,

@@ -88,6 +88,7 @@ export const holdOf = (
   request: id,
   account: payer.account,
   key: payer.key,
+  member: payer.member,
   holdsKeyQuota: payer.quota !== undefined,
   budgets: budgetWallets(payer),
   tokens: payer.tokens,

@@ -31,8 +31,8 @@ const KEEP = insertOfHold(
   (
     column,
     value,
-  ) => `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held${column})
-   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)${value} FROM ${PROCESSES_TABLE} WHERE id = ?`,
+  ) => `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held, member${column})
+   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT)${value} FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 const KEEP_OPEN: Sql = {
   name: 'ledger: keep open',

@@ -18,6 +18,8 @@ import { ADMISSION_TIMEOUT, BARRIER, writeWithRetry } from './write-with-retry.t
 export interface Payer {
   readonly account: number
   readonly key: number | undefined
+  /** The member who makes the call; undefined: the account itself. */
+  readonly member?: number | undefined
   readonly quota: bigint | undefined
   /** The windows of budgets that the call must fit into. */
   readonly budgets?: readonly BudgetWindow[] | undefined

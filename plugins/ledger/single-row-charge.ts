@@ -10,6 +10,7 @@ import {
   columnValueOf,
   type Hold,
   lockOf,
+  memberColumn,
   pairsOf,
   planColumns,
   SERIAL_NOW,
@@ -24,10 +25,10 @@ import { walletOf } from './wallet.ts'
 const columnsWith = (
   more: string,
 ): string => `request, account, key, route, model, version, rule, state, held, opened,
-     amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, plan, plan_held, serial, summed${more}, process`
+     amount, uncollected, estimated, usage, lines, closed, served, key_held, budgets, plan, plan_held, member, serial, summed${more}, process`
 // No rule: the lines have the prices, and nothing prices this call again.
 const valuesWith = (more: string): string =>
-  `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), ${SERIAL_NOW}, ${TAGGED_BY_LIST}${more}`
+  `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), ${SERIAL_NOW}, ${TAGGED_BY_LIST}${more}`
 const TOKEN_COLUMNS = ', tokens, tokens_held'
 const TOKEN_VALUES = ', CAST(? AS BIGINT), CAST(? AS BIGINT)'
 const insertIfRegistered = (columns: string, values: string): string =>
@@ -189,6 +190,7 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     hold.holdsKeyQuota ? 1 : 0,
     budgetsColumn(hold),
     ...planColumns(hold),
+    memberColumn(hold),
     ...(hold.tokens === undefined ? [] : [settlement.tokens?.used ?? 0n, hold.tokens]),
     hold.process,
   ],

@@ -13,6 +13,8 @@ export interface Hold {
   readonly request: string
   readonly account: number
   readonly key: number | undefined
+  /** Undefined: the account itself makes the call. */
+  readonly member?: number | undefined
   /** Whether the call took the amount from the quota of its key, too. */
   readonly holdsKeyQuota: boolean
   /** The wallets of budgets that it took the amount from, too; above zero: it only counts there. */
@@ -79,8 +81,8 @@ const OPEN = insertOfHold(
   (
     column,
     value,
-  ) => `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held${column})
-   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)${value} FROM ${PROCESSES_TABLE} WHERE id = ?`,
+  ) => `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held, budgets, plan, plan_held, member${column})
+   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT)${value} FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 /** Orders a charge after all credits that exist now. Its process leased the money before, so every
  *  credit that it needs is among them. */
@@ -140,6 +142,7 @@ export const insertHold = ({ plain, tokens }: HoldInsert, hold: Hold): Statement
     hold.holdsKeyQuota ? 1 : 0,
     budgetsColumn(hold),
     ...planColumns(hold),
+    memberColumn(hold),
     ...tokensColumn(hold),
     hold.process,
   ],
@@ -150,6 +153,8 @@ export const insertHold = ({ plain, tokens }: HoldInsert, hold: Hold): Statement
 /** JSON; null: no budget. */
 export const budgetsColumn = ({ budgets = [] }: Pick<Hold, 'budgets'>): string | null =>
   budgets.length === 0 ? null : JSON.stringify(budgets)
+/** 0: the account itself. Null is left to rows of versions that did not store it. */
+export const memberColumn = ({ member = 0 }: Pick<Hold, 'member'>): number => member
 /** `plan` and `plan_held`. */
 export const planColumns = ({ plan }: Pick<Hold, 'plan'>) =>
   [plan?.wallet ?? null, plan?.amount ?? null] as const

@@ -9,14 +9,16 @@ import { BUDGET_TABLES } from './budgets/tables.ts'
 import { TOKEN_TABLES } from './budgets/token-tables.ts'
 import { PAYMENT_TABLES, PLAN_CODES } from './payments/tables.ts'
 import { PLAN_PAYMENT_TABLES, planTables, ROLLOVER_COLUMNS } from './plans/tables.ts'
+import { CALLER_SUMS } from './views/caller-sums.ts'
 import { TAG_SUMS } from './views/tag-days.ts'
 import {
   BACKFILL,
+  byKey,
   IS_REFUND,
   OUTPUT_SUMS,
-  SUM_REFUND,
-  SUM_RELEASED,
   SUM_SETTLED,
+  sumRefund,
+  sumReleased,
   USAGE_DAYS,
 } from './views/usage-days.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
@@ -322,9 +324,9 @@ export const migrations: readonly Migration[] = [
   CREATE TRIGGER charges_settled_sum AFTER UPDATE OF state ON charges
     WHEN OLD.state = 'open' AND ${IS_UNSUMMED} BEGIN ${SUM_SETTLED.sqlite}; END;
   CREATE TRIGGER charges_released_sum AFTER UPDATE OF state ON charges
-    WHEN ${IS_RELEASED} BEGIN ${SUM_RELEASED}; END;
+    WHEN ${IS_RELEASED} BEGIN ${sumReleased(byKey)}; END;
   CREATE TRIGGER credits_refunded AFTER INSERT ON credits
-    WHEN ${IS_REFUND} BEGIN ${SUM_REFUND}; END`,
+    WHEN ${IS_REFUND} BEGIN ${sumRefund(byKey)}; END`,
     // Triggers fire in the order of their names: the wallet is locked before the sum.
     postgres: `LOCK TABLE charges IN SHARE ROW EXCLUSIVE MODE;
   LOCK TABLE credits IN SHARE ROW EXCLUSIVE MODE;
@@ -334,9 +336,9 @@ export const migrations: readonly Migration[] = [
   CREATE FUNCTION tollgate_sum_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     ${SUM_SETTLED.postgres}; RETURN NULL; END $$;
   CREATE FUNCTION tollgate_sum_released() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    ${SUM_RELEASED}; RETURN NULL; END $$;
+    ${sumReleased(byKey)}; RETURN NULL; END $$;
   CREATE FUNCTION tollgate_sum_refund() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    ${SUM_REFUND}; RETURN NULL; END $$;
+    ${sumRefund(byKey)}; RETURN NULL; END $$;
   CREATE TRIGGER charges_inserted AFTER INSERT ON charges FOR EACH ROW
     WHEN (${IS_UNSUMMED}) EXECUTE FUNCTION tollgate_sum_settled();
   CREATE TRIGGER charges_settled_sum AFTER UPDATE OF state ON charges FOR EACH ROW
@@ -360,4 +362,5 @@ export const migrations: readonly Migration[] = [
   { number: 26, ...PLAN_CODES },
   { number: 27, text: ROLLOVER_COLUMNS },
   { number: 28, ...TOKEN_TABLES },
+  { number: 29, ...CALLER_SUMS },
 ]

@@ -2,7 +2,7 @@
 import type { Exchange, Outcome } from '../../engine/plugin.ts'
 import { boundText, messageIn } from '../calls/error-message.ts'
 import type { FailedCall } from '../calls/statements.ts'
-import { CHARGE, STREAM_ERROR_TEXT, STREAM_ERRORED, UNANSWERED } from '../slots.ts'
+import { ACCOUNT, CHARGE, STREAM_ERROR_TEXT, STREAM_ERRORED, UNANSWERED } from '../slots.ts'
 import type { Failure, Try } from '../views.ts'
 import { isFailed, TRIES } from './tries.ts'
 
@@ -29,6 +29,7 @@ export const failedCallOf = (
       at: Date.now(),
       account: typeof account === 'number' ? account : 0,
       key: typeof key === 'number' ? key : null,
+      member: slots.get(ACCOUNT)?.member?.id,
       route: route.name,
       model: typeof model === 'string' ? boundText(model, MAX_NAME) : '',
       ...failure,

@@ -158,6 +158,7 @@ class Observer implements Stage {
       at: Date.now(),
       account: numberIn(fields.account),
       key: numberIn(fields.key),
+      member: slots.get(ACCOUNT)?.member?.id,
       model: model.asked,
       entry,
       upstream: tries?.length ? upstream : '',

@@ -187,6 +187,7 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
     account,
     account_name: name,
     key,
+    member,
     state,
     cost,
     hold,
@@ -201,9 +202,10 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
     ...(charge.estimated ? ['estimated'] : []),
     ...(charge.task === null ? [] : [`task ${show(charge.task)}`]),
   ]
+  const caller = `key ${key ?? '-'}${member === null ? '' : `, member ${member}`}`
   return [
     field('charge', `${cost}, ${state}, hold ${hold}${remarks.map(each => `, ${each}`).join('')}`),
-    field('', `of ${show(name)} (${account}), key ${key ?? '-'}, ${show(request)}`),
+    field('', `of ${show(name)} (${account}), ${caller}, ${show(request)}`),
     field(
       '',
       `route ${show(charge.route)}, model ${show(charge.model)}, version #${charge.version}`,

@@ -62,6 +62,7 @@ const chargeOf = async (database: Pick<Database, 'read'>, row: Row): Promise<Cha
     account: Number(row.account),
     account_name: account ? String(account.name) : null,
     key: row.key === null ? null : Number(row.key),
+    member: Number(row.member) || null,
     route: String(row.route),
     model: String(row.model),
     version: Number(row.version),

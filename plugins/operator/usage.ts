@@ -67,7 +67,7 @@ export const usageOfAll = async (
 
 /** Days times models; the console asks for ninety days at most. */
 const MOST_CELLS = 10_000
-/** Calls, cost and tokens of an account by day and model. `member`: only calls with his keys. */
+/** Calls, cost and tokens of an account by day and model. `member`: only calls that he made. */
 export const usageCells = async (
   database: Pick<Database, 'read'>,
   account: number,

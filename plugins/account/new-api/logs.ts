@@ -117,10 +117,11 @@ export const ownLogs: ViewFactory<Host> = host => async exchange => {
 const OF_KEY = { page: 1, size: 1_000 }
 /** The last thousand calls of the key that asks. */
 export const tokenLogs: ViewFactory<Host> = host => async exchange => {
-  const { id, key } = exchange.slots.need(ACCOUNT)
+  const { id, key, member } = exchange.slots.need(ACCOUNT)
   if (!key) throw fault('KEY_NOT_KNOWN')
   const query = {
     account: id,
+    member: onlyMember(member),
     by: 'call' as const,
     ...periodIn(exchange.request.query),
     filters: { model: null, key: key.id, state: null },

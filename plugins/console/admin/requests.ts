@@ -136,6 +136,7 @@ const CHARGE = object({
   account: integer,
   account_name: nullable(text),
   key: nullable(integer),
+  member: nullable(integer),
   route: text,
   model: text,
   version: integer,

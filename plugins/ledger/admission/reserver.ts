@@ -258,9 +258,10 @@ const planPartOf = (window: PlanWindow, cost: bigint, at: number): NonNullable<P
   window,
   amount: isSpent(window, at) ? 0n : cost,
 })
-/** The account that pays, and its key with its own quota. */
-const payerOf = ({ id, key }: Account): Payer => ({
+/** The account that pays, its key with its own quota, and the member who makes the call. */
+const payerOf = ({ id, key, member }: Account): Payer => ({
   account: id,
   key: key?.id,
+  member: member?.id,
   quota: key?.quota === undefined ? undefined : parseQuota(key.quota),
 })

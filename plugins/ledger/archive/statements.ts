@@ -36,6 +36,7 @@ export const COLUMNS = [
   'plan_held',
   'tokens_held',
   'tokens',
+  'member',
 ] as const
 
 // ---------------------------------------------------------------- files

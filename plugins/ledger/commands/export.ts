@@ -11,7 +11,9 @@ import type {
 } from '../../../engine/plugin.ts'
 import { configuredCurrency } from '../../billing/currency.ts'
 import { printMoney } from '../../billing/money.ts'
+import { madeIn, memberOfCall } from '../../calls/call-member.ts'
 import { findAccount } from '../../credentials/find.ts'
+import { memberName, presentName } from '../../credentials/members.ts'
 import { withAccountNames, withKeyNames } from '../../credentials/statements.ts'
 import { plannedInSql } from '../plans/part.ts'
 import { nanosOf } from '../statements.ts'
@@ -27,7 +29,8 @@ interface Range {
   readonly from: number
   readonly to: number
 }
-const CHARGE_COLUMNS = `request, closed, account, key, state, amount, ${plannedInSql('charges')} AS planned, uncollected, estimated, route, model, usage,
+const MEMBER = memberOfCall(madeIn('charges'))
+const CHARGE_COLUMNS = `request, closed, account, key, ${MEMBER} AS member, ${memberName(MEMBER)} AS member_name, state, amount, ${plannedInSql('charges')} AS planned, uncollected, estimated, route, model, usage,
     lines, task, attributes, served, opened`
 const sql = (name: string, text: string): Sql => ({ name: `export: ${name}`, text })
 /** Parameters: the account if there is one, `from`, `to`, the id to start after, row count. */
@@ -74,6 +77,7 @@ const COLUMNS = [
   'amount',
   'planned',
   'key',
+  'member',
   'model',
   'route',
   'estimated',
@@ -86,6 +90,7 @@ const COLUMNS = [
   ...SERVED_COLUMNS,
   'account_name',
   'key_name',
+  'member_name',
   'currency',
 ] as const
 type Reader = Pick<Database, 'read'>
@@ -115,6 +120,7 @@ const chargeOf = (row: Row): Entry => ({
   account: row.account,
   request: row.request,
   key: row.key,
+  member: Number(row.member) || null,
   kind: row.state === 'settled' ? 'charge' : 'released',
   amount: printMoney(-nanosOf(row.amount)),
   planned: printMoney(-nanosOf(row.planned)),
@@ -130,6 +136,7 @@ const chargeOf = (row: Row): Entry => ({
   ...servedView(row),
   account_name: row.account_name,
   key_name: row.key_name,
+  member_name: row.member_name == null ? null : presentName(String(row.member_name)),
 })
 const timeOf = (at: Value | undefined): string => new Date(Number(at)).toISOString()
 const jsonOf = (text: Value | undefined): unknown =>

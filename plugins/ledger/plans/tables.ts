@@ -4,7 +4,7 @@
  *  account. */
 import type { Database, Row, Sql, Statement } from '../../../engine/plugin.ts'
 import { lockOf, openWallet } from '../statements.ts'
-import { PLANNED_COLUMN, sumPlanned } from '../views/usage-days.ts'
+import { byKey, type KeyOf, PLANNED_COLUMN, sumPlanned } from '../views/usage-days.ts'
 import { walletInSql, walletOf } from '../wallet.ts'
 import { plannedInSql } from './part.ts'
 
@@ -71,7 +71,7 @@ const ofAccount = (column: string, nanos: string): string =>
 /** As in `../tables.ts`: 1 if the wallet was held for the charge. */
 const WAS_HELD = `CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END`
 /** The settlement of a row with a plan. The account and the quota of its key count all of it. */
-const SETTLED = `
+export const planSettled = (keyOf: KeyOf): string => `
     UPDATE shares SET amount = amount - NEW.amount + ${ofAccount('wallet', PLANNED)}
       WHERE process = NEW.process
         AND wallet IN (${ACCOUNT}, CASE WHEN NEW.key_held = 0 THEN NULL ELSE ${KEY} END);
@@ -85,11 +85,14 @@ const SETTLED = `
     UPDATE wallets SET used = used + ${PLANNED}, balance = balance - ${PLANNED},
         reserved = reserved - CASE WHEN NEW.process IS NULL THEN NEW.plan_held ELSE ${PLANNED} END
       WHERE id = NEW.plan;
-    ${sumPlanned(PLANNED)};`
+    ${sumPlanned(PLANNED, keyOf)}`
 const RELEASED = `
     UPDATE wallets SET reserved = reserved - ${WAS_HELD} * (NEW.held - ${ofAccount('id', 'NEW.plan_held')})
       WHERE id IN (${ACCOUNT}, ${KEY});
     UPDATE wallets SET reserved = reserved - NEW.plan_held WHERE id = NEW.plan;`
+const SETTLED = planSettled(byKey)
+export const IS_PLAN_SETTLED =
+  "OLD.state = 'open' AND NEW.state = 'settled' AND NEW.plan IS NOT NULL"
 const IS_SETTLED = "OLD.state = 'open' AND NEW.state = 'settled'"
 const IS_RELEASED_KEPT = "OLD.state = 'open' AND NEW.state = 'released' AND NEW.process IS NULL"
 
@@ -112,7 +115,7 @@ export const planTables = (existing: { readonly settled: string; readonly releas
   CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges
     WHEN ${IS_SETTLED} AND NEW.plan IS NULL BEGIN ${existing.settled} END;
   CREATE TRIGGER charges_plan_settled AFTER UPDATE OF state ON charges
-    WHEN ${IS_SETTLED} AND NEW.plan IS NOT NULL BEGIN ${SETTLED} END;
+    WHEN ${IS_PLAN_SETTLED} BEGIN ${SETTLED}; END;
   DROP TRIGGER charges_released;
   CREATE TRIGGER charges_released AFTER UPDATE OF state ON charges
     WHEN ${IS_RELEASED_KEPT} AND NEW.plan IS NULL BEGIN ${existing.released} END;
@@ -125,9 +128,9 @@ export const planTables = (existing: { readonly settled: string; readonly releas
   CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges FOR EACH ROW
     WHEN (${IS_SETTLED} AND NEW.plan IS NULL) EXECUTE FUNCTION tollgate_settled();
   CREATE FUNCTION tollgate_plan_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    ${SETTLED} RETURN NULL; END $$;
+    ${SETTLED}; RETURN NULL; END $$;
   CREATE TRIGGER charges_plan_settled AFTER UPDATE OF state ON charges FOR EACH ROW
-    WHEN (${IS_SETTLED} AND NEW.plan IS NOT NULL) EXECUTE FUNCTION tollgate_plan_settled();
+    WHEN (${IS_PLAN_SETTLED}) EXECUTE FUNCTION tollgate_plan_settled();
   DROP TRIGGER charges_released ON charges;
   CREATE TRIGGER charges_released AFTER UPDATE OF state ON charges FOR EACH ROW
     WHEN (${IS_RELEASED_KEPT} AND NEW.plan IS NULL) EXECUTE FUNCTION tollgate_released();

@@ -2,6 +2,7 @@
  *  to the day on which their call began (UTC), as in `usage_days`; credits to the day of their
  *  entry. */
 import type { Database, Row, Sql } from '../../../engine/plugin.ts'
+import { madeByCaller } from '../../calls/call-member.ts'
 import { nanosOf } from '../statements.ts'
 import { periodOfAccount } from './usage-days.ts'
 
@@ -25,19 +26,22 @@ const TOTALS = sql(
 )
 /** Of a statement. */
 const MOST_TAGS = 1_000
+const sums = (...columns: readonly string[]): string =>
+  columns.map(each => `CAST(sum(${each}) AS BIGINT) AS ${each}`).join(', ')
+const COUNTS = ['calls', 'amount', 'refunded', 'input', 'cached', 'output']
+/** A key that has moved has a row of sums for each of its members. */
 const LINES = sql(
   'lines',
-  `SELECT day, key, model, calls, failed, amount, refunded, input, cached, output FROM usage_days
-   WHERE day >= ? AND day < ? AND account = ? ORDER BY day, model, key`,
+  `SELECT day, ${madeByCaller('key').key} AS number, model, ${sums('failed', ...COUNTS)}
+   FROM usage_days WHERE day >= ? AND day < ? AND account = ?
+   GROUP BY day, number, model ORDER BY day, model, number`,
 )
 
 /** The most costly tags of these days. A call with two tags counts for both: the sums do not add up
  *  to the charges. */
 const TAGS = sql(
   'tags',
-  `SELECT tag, ${['calls', 'amount', 'refunded', 'input', 'cached', 'output']
-    .map(each => `CAST(sum(${each}) AS BIGINT) AS ${each}`)
-    .join(', ')}
+  `SELECT tag, ${sums(...COUNTS)}
    FROM (${periodOfAccount('tag_days', 'u.*')}) u GROUP BY tag
    ORDER BY amount DESC, tag LIMIT ${MOST_TAGS}`,
 )
@@ -122,7 +126,7 @@ const totalsOf = (row: Row): Totals => {
 }
 const lineOf = (row: Row): StatementLine => ({
   day: Number(row.day),
-  key: Number(row.key),
+  key: Number(row.number),
   model: String(row.model),
   failed: Number(row.failed),
   ...countsOf(row),

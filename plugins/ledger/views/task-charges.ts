@@ -43,9 +43,9 @@ const RESERVE = sql('late reserve', 'UPDATE wallets SET reserved = reserved + gr
 // The wallets of budgets count it and held nothing: see `budgets/tables.ts`.
 const OPEN = sql(
   'late open',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, served, state, held, opened, key_held, budgets, tokens_held)
+  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, served, state, held, opened, key_held, budgets, tokens_held, member)
    SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, c.task, c.attributes, c.served, 'open', w.granted,
-     CAST(? AS BIGINT), 0, replace(c.budgets, '-', ''), c.tokens_held
+     CAST(? AS BIGINT), 0, replace(c.budgets, '-', ''), c.tokens_held, c.member
    FROM charges c, wallets w WHERE c.request = ? AND w.id = ?`,
 )
 /** A trigger changes the wallets. */

@@ -1,15 +1,16 @@
-/** Sums of calls by day, account, key and model (table `usage_days`), written in the transaction
- *  that closes a charge: lists and charts need not read the charges. */
+/** Sums of calls by day, account, key, member and model (table `usage_days`), written in the
+ *  transaction that closes a charge: lists and charts need not read the charges. */
 import { DURATIONS } from '../../../engine/kit.ts'
 import type { Sql, Statement, Value } from '../../../engine/plugin.ts'
 import { tokensIn } from '../../billing/tokens.ts'
+import { CALLER_VALUE, callerOf, madeByCaller, madeIn } from '../../calls/call-member.ts'
 import type { Meters } from '../../slots.ts'
-import type { Hold } from '../statements.ts'
+import { type Hold, memberColumn } from '../statements.ts'
 
 const DAY = DURATIONS.d
 
-/** `key` 0: without a key. `failed`: calls that were not charged. The days come first in the key:
- *  the rows of today lie together. */
+/** `key`: the number of a key and a member, see `callerOf`. `failed`: calls that were not charged.
+ *  The days come first in the key: the rows of today lie together. */
 const TABLE = `
   CREATE TABLE usage_days (
     day BIGINT NOT NULL,
@@ -62,8 +63,14 @@ export const perDialect = (make: (dialect: Dialect) => string) => ({
 /** A released call may have the usage of a checkpoint. */
 const ofSettled = (count: string): string =>
   `CASE WHEN c.state = 'settled' THEN ${count} ELSE 0 END`
-const GROUP = (row: string): string =>
-  `${row}.opened / ${DAY}, ${row}.account, coalesce(${row}.key, 0), ${row}.model`
+/** The column `key` for a row of `charges`. */
+export type KeyOf = (row: string) => string
+/** As earlier versions wrote it. */
+export const byKey: KeyOf = row => `coalesce(${row}.key, 0)`
+/** From the version on whose charges have a member. */
+export const byCaller: KeyOf = row => callerOf(madeIn(row))
+const GROUP = (row: string, keyOf = byKey): string =>
+  `${row}.opened / ${DAY}, ${row}.account, ${keyOf(row)}, ${row}.model`
 const ON_SAME = 'ON CONFLICT (day, account, key, model) DO UPDATE SET'
 const plus = (...columns: readonly string[]): string =>
   columns.map(each => `${each} = usage_days.${each} + excluded.${each}`).join(', ')
@@ -92,15 +99,15 @@ export const SUM_SETTLED = perDialect(
   VALUES (${GROUP('NEW')}, 1, NEW.amount, ${meter('NEW', 'input')}, ${meter('NEW', 'cached')})
   ${ON_SAME} ${plus('calls', 'amount', 'input', 'cached')}`,
 )
-export const SUM_RELEASED = `
-  INSERT INTO usage_days (day, account, key, model, failed) VALUES (${GROUP('NEW')}, 1)
+export const sumReleased = (keyOf: KeyOf): string => `
+  INSERT INTO usage_days (day, account, key, model, failed) VALUES (${GROUP('NEW', keyOf)}, 1)
   ${ON_SAME} ${plus('failed')}`
 /** Whether the entry `NEW` of an account gives back a charge. */
 export const IS_REFUND = "NEW.kind = 'refund' AND NEW.request IS NOT NULL"
 /** On the day of the call. */
-export const SUM_REFUND = `
+export const sumRefund = (keyOf: KeyOf): string => `
   UPDATE usage_days SET refunded = refunded + NEW.amount
-  WHERE (day, account, key, model) = (SELECT ${GROUP('c')} FROM charges c WHERE c.request = NEW.request)`
+  WHERE (day, account, key, model) = (SELECT ${GROUP('c', keyOf)} FROM charges c WHERE c.request = NEW.request)`
 
 /** Sums of meters, as `tokensIn` has them: `input` without its cached part. */
 export const metersOf = ({ meter, atMost }: Dialect, row: string) => ({
@@ -125,13 +132,15 @@ const BACKFILL_OUTPUT = perDialect(dialect => {
   WHERE (usage_days.day, usage_days.account, usage_days.key, usage_days.model)
     = (counted.day, counted.account, counted.key, counted.model)`
 })
-const SUM_ALL_TOKENS = perDialect(dialect => {
-  const { input, cached, output } = metersOf(dialect, 'NEW')
-  return `
+export const sumAllTokens = (keyOf: KeyOf) =>
+  perDialect(dialect => {
+    const { input, cached, output } = metersOf(dialect, 'NEW')
+    return `
   INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached, output)
-  VALUES (${GROUP('NEW')}, 1, NEW.amount, ${input}, ${cached}, ${output})
+  VALUES (${GROUP('NEW', keyOf)}, 1, NEW.amount, ${input}, ${cached}, ${output})
   ${ON_SAME} ${plus('calls', 'amount', ...TOKEN_COLUMNS)}`
-})
+  })
+const SUM_ALL_TOKENS = sumAllTokens(byKey)
 /** For a row whose list has added it with the first version of the sums. */
 const SUM_MISSING_TOKENS = perDialect(dialect => {
   const { stored, output } = metersOf(dialect, 'NEW')
@@ -171,8 +180,8 @@ export const OUTPUT_SUMS = {
 /** The part of the charges that plans paid. */
 export const PLANNED_COLUMN = 'ALTER TABLE usage_days ADD COLUMN planned BIGINT NOT NULL DEFAULT 0'
 /** `amount`: of the charge `NEW`. */
-export const sumPlanned = (amount: string): string => `
-  INSERT INTO usage_days (day, account, key, model, planned) VALUES (${GROUP('NEW')}, ${amount})
+export const sumPlanned = (amount: string, keyOf: KeyOf): string => `
+  INSERT INTO usage_days (day, account, key, model, planned) VALUES (${GROUP('NEW', keyOf)}, ${amount})
   ${ON_SAME} ${plus('planned')}`
 
 // ---------------------------------------------------------------- the charge in one row
@@ -180,35 +189,35 @@ export const sumPlanned = (amount: string): string => `
 const ADD: Sql = {
   name: 'ledger: sum of the day',
   text: `INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached, output)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${ON_SAME} ${plus('calls', 'amount', ...TOKEN_COLUMNS)}`,
-  sums: [4, 5, 6, 7, 8],
+   VALUES (?, ?, ${CALLER_VALUE}, ?, ?, ?, ?, ?, ?) ${ON_SAME} ${plus('calls', 'amount', ...TOKEN_COLUMNS)}`,
+  sums: [5, 6, 7, 8, 9],
 }
 /** Input without its cached part, cached and output tokens of a call: `TOKEN_COLUMNS`. */
 export const tokenCounts = (meters: Meters): readonly number[] => {
   const { input, cached, output } = tokensIn(meters)
   return [input - cached, cached, output].map(count => Math.min(count, MOST_TOKENS))
 }
-/** One statement for all charges of a commit with the same day, account, key and model. */
-export const addToDay = (
-  { openedAt, account, key = 0, model }: Hold,
-  amount: bigint,
-  meters: Meters,
-): Statement => ({
+/** The values of a charge that tell the rows of its sums apart, before the model or the tag. */
+export const ownerValues = (
+  hold: Pick<Hold, 'openedAt' | 'account' | 'key' | 'member'>,
+): readonly number[] => [dayOf(hold.openedAt), hold.account, hold.key ?? 0, memberColumn(hold)]
+/** One statement for all charges of a commit with the same day, account, key, member and model. */
+export const addToDay = (hold: Hold, amount: bigint, meters: Meters): Statement => ({
   sql: ADD,
-  values: [dayOf(openedAt), account, key, model, 1, amount, ...tokenCounts(meters)],
+  values: [...ownerValues(hold), hold.model, 1, amount, ...tokenCounts(meters)],
 })
 
 const ADD_PLANNED: Sql = {
   name: 'ledger: planned sum of the day',
   text: `INSERT INTO usage_days (day, account, key, model, planned)
-   VALUES (?, ?, ?, ?, ?) ${ON_SAME} ${plus('planned')}`,
-  sums: [4],
+   VALUES (?, ?, ${CALLER_VALUE}, ?, ?) ${ON_SAME} ${plus('planned')}`,
+  sums: [5],
 }
 /** The same of the part that a plan paid, in nanos. */
-export const addPlannedToDay = (
-  { openedAt, account, key = 0, model }: Hold,
-  planned: bigint,
-): Statement => ({ sql: ADD_PLANNED, values: [dayOf(openedAt), account, key, model, planned] })
+export const addPlannedToDay = (hold: Hold, planned: bigint): Statement => ({
+  sql: ADD_PLANNED,
+  values: [...ownerValues(hold), hold.model, planned],
+})
 
 // ---------------------------------------------------------------- reading
 
@@ -220,12 +229,24 @@ export interface UsagePeriod {
   readonly from: number
   readonly to: number
 }
-const COLUMNS = `day, account, key, model, calls, failed, amount, refunded, ${TOKEN_COLUMNS.join(', ')}`
+/** The columns `key` and `member` of a row of sums; `member` null: the row is of an earlier
+ *  version. */
+export const callerColumns = (row: string): string => {
+  const { key, member } = madeByCaller(`${row}.key`)
+  return `${key} AS key, ${member} AS member`
+}
+const COUNTED = ['model', 'calls', 'failed', 'amount', 'refunded', ...TOKEN_COLUMNS]
+const COLUMNS = [
+  'u.day',
+  'u.account',
+  callerColumns('u'),
+  ...COUNTED.map(each => `u.${each}`),
+].join(', ')
 const edgeOf = (dialect: Dialect, account: string): string => {
   const meters = metersOf(dialect, 'c')
   const counts = TOKEN_COLUMNS.map(name => `${ofSettled(meters[name])} AS ${name}`).join(', ')
   return `
-  SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.model,
+  SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.member, c.model,
     CASE WHEN c.state = 'settled' THEN 1 ELSE 0 END AS calls,
     CASE WHEN c.state = 'released' THEN 1 ELSE 0 END AS failed, c.amount,
     coalesce(r.amount, 0) AS refunded, ${counts}
@@ -243,20 +264,19 @@ export const periodOfAccount = (table: string, columns: string): string => `SELE
       SELECT day FROM days) d CROSS JOIN ${table} u
     WHERE u.day = d.day AND u.day < ? AND u.account = ?`
 
-/** Rows like those of `usage_days` for any period: whole days from there, the edges of the period
- *  from the charges. Parameters: `valuesIn`. */
+/** Rows like those of `usage_days` for any period, with `key` and `member`: whole days from there,
+ *  the edges of the period from the charges. Parameters: `valuesIn`. */
 export const usageOfAll = perDialect(dialect =>
   [
-    `SELECT ${COLUMNS} FROM usage_days WHERE day >= ? AND day < ?`,
+    `SELECT ${COLUMNS} FROM usage_days u WHERE u.day >= ? AND u.day < ?`,
     ...edges(edgeOf(dialect, '')),
   ].join(' UNION ALL '),
 )
 /** The same of one account. Parameters: `accountValuesIn`. */
 export const usageOfAccount = perDialect(dialect =>
-  [
-    periodOfAccount('usage_days', COLUMNS.replace(/\w+/g, 'u.$&')),
-    ...edges(edgeOf(dialect, 'c.account = ? AND')),
-  ].join(' UNION ALL '),
+  [periodOfAccount('usage_days', COLUMNS), ...edges(edgeOf(dialect, 'c.account = ? AND'))].join(
+    ' UNION ALL ',
+  ),
 )
 /** The parts of a period. `now`: a period that ends later has today as a whole day. */
 const partsOf = ({ from, to }: UsagePeriod, now: number) => {

@@ -1,6 +1,6 @@
 /** Lists of an account's usage in any order, page by page: its calls, and sums of them. */
 import type { Sql } from '../../../engine/plugin.ts'
-import { memberOfKey, ofMember } from '../../credentials/members.ts'
+import { madeIn, memberOfCall, ofMember } from '../../calls/call-member.ts'
 import { tagsInPostgres } from './served-by.ts'
 import { tagsOfAccount } from './tag-days.ts'
 import { CALL, USAGE_SUMS } from './usage.ts'
@@ -25,8 +25,8 @@ const GROUPS = {
   model: { text: 'u.model', type: 'TEXT' },
   /** Key 0 is usage without a key. */
   key: { text: 'u.key', type: 'BIGINT' },
-  /** Member 0 is usage by keys of the account itself, and without a key. */
-  member: { text: 'u.member', type: 'BIGINT' },
+  /** Member 0 is usage by the account itself. */
+  member: { text: 'u.made_by', type: 'BIGINT' },
   /** Such as `project=alpha`. */
   tag: { text: 'u.tag', type: 'TEXT' },
 } as const satisfies Readonly<Record<string, SortColumn>>
@@ -56,7 +56,7 @@ const callsText = (sort: CallSort, order: Order, dialect: keyof typeof TAG): str
      AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
      AND (CAST(? AS TEXT) IS NULL OR ${TAG[dialect]} = ?)
-     AND (CAST(? AS TEXT) IS NULL OR ${RULE[dialect]} = ?) AND ${ofMember('c.key')}
+     AND (CAST(? AS TEXT) IS NULL OR ${RULE[dialect]} = ?) AND ${ofMember(madeIn('c'))}
    ORDER BY ${column.text} ${order}, c.request ${order} LIMIT ?`
 }
 const sumsText = (group: Group, sort: SumSort, order: Order, usage: string): string => {
@@ -66,7 +66,7 @@ const sumsText = (group: Group, sort: SumSort, order: Order, usage: string): str
     sort === 'name' ? name : { text: sort === 'cost' ? 's.amount' : 's.calls', type: 'BIGINT' }
   return `SELECT s.* FROM (
     SELECT ${text} AS name, ${USAGE_SUMS}
-    FROM (${usage}) u WHERE ${ofMember('u.key')} GROUP BY ${text} HAVING sum(u.calls) > 0) s
+    FROM (${usage}) u WHERE ${ofMember(madeIn('u'))} GROUP BY ${text} HAVING sum(u.calls) > 0) s
   WHERE ${behind(column, name, order)}
   ORDER BY ${column.text} ${order}, s.name ${order} LIMIT ?`
 }
@@ -91,7 +91,7 @@ const statementsOf = <Sort extends string>(
 
 /** By sort and order, such as `time desc`. Parameters: account, from, to, the end of the last page
  *  (see `behind`), filters (model, key and state twice each, the name of a tag twice and its value,
- *  a rule twice, the member of the key twice; null for all), row count. */
+ *  a rule twice, the member who made the call twice; null for all), row count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
 /** Of `day` (days since 1970, UTC), `model`, `key`, `member` and `tag`. Parameters:
  *  `accountValuesIn`, a member (twice, null for all), the end of the last page, row count.
@@ -104,18 +104,20 @@ export const sumsBy = (
     const column = { name: 's.name', calls: 's.calls', cost: 's.amount' }[sort]
     const rows = (group === 'tag' ? tagsOfAccount : usageOfAccount)[dialect]
     const usage =
-      group === 'member' ? `SELECT v.*, ${memberOfKey('v.key')} AS member FROM (${rows}) v` : rows
+      group === 'member'
+        ? `SELECT v.*, ${memberOfCall(madeIn('v'))} AS made_by FROM (${rows}) v`
+        : rows
     const text = sumsText(group, sort, order, usage)
     return withNames(text, `${column} ${order}, s.name ${order}`)
   })
 
 const MOST_COUNTED = 10_000
 /** How many calls a list has, at most ten thousand. Parameters: account, from, to, filters (model,
- *  key and the member of the key, twice each, null for all). */
+ *  key and the member who made the call, twice each, null for all). */
 export const COUNT_CALLS: Sql = {
   name: 'ledger: count of calls',
   text: `SELECT count(*) AS number FROM (SELECT 1 AS one FROM charges c
    WHERE c.account = ? AND c.opened >= ? AND c.opened < ?
      AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
-     AND ${ofMember('c.key')} LIMIT ${MOST_COUNTED}) counted`,
+     AND ${ofMember(madeIn('c'))} LIMIT ${MOST_COUNTED}) counted`,
 }

@@ -4,7 +4,7 @@ import type { Host } from '../../../engine/plugin.ts'
 import { callSumsOf } from '../../calls/call-sums.ts'
 import { boundText } from '../../calls/error-message.ts'
 import { failedCallsOf } from '../../calls/failed-calls.ts'
-import { MODEL, type Model } from '../../slots.ts'
+import { ACCOUNT, type Account, MODEL, type Model } from '../../slots.ts'
 import { TASK_ERRORS, type Task } from '../task.ts'
 
 /** The status of a call whose upstream fails it: the create of a task was answered before. */
@@ -24,6 +24,7 @@ export const reportFailure = (host: Host, before: Task, task: Task): void => {
     at: now,
     account,
     key,
+    member: (task.slots[ACCOUNT.name] as Account | undefined)?.member?.id,
     route,
     model: boundText(task.model, MAX_NAME),
     status: error.status ?? UPSTREAM_FAILED,

@@ -90,6 +90,7 @@ export const call = async (
       request,
       account: payer.account,
       key: payer.key,
+      member: payer.member,
       process,
       heldAmount: holdAmount,
       holdsKeyQuota: payer.quota !== undefined,

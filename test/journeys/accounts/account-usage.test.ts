@@ -126,12 +126,12 @@ t.test('usage as CSV: every row of the filter, in its order, with exact amounts'
   const [head, ...lines] = text.trimEnd().split('\r\n')
   t.equal(
     head,
-    'at,request_id,model,route,key,state,estimated,cost (CNY),refunded (CNY),planned (CNY),tier,speed,geography,zone,tags,rule,guard,first_content_ms,ms,input_tokens,cached_tokens,output_tokens',
+    'at,request_id,model,route,key,member,state,estimated,cost (CNY),refunded (CNY),planned (CNY),tier,speed,geography,zone,tags,rule,guard,first_content_ms,ms,input_tokens,cached_tokens,output_tokens',
   )
   t.equal(lines.length, 12)
   t.match(
     lines.at(-1),
-    /^2025-11-01T00:00:00\.000Z,req_0,plain,chat,\d+,settled,false,0\.004896,0,0,,,,,,,,,,\d+,\d+,\d+$/,
+    /^2025-11-01T00:00:00\.000Z,req_0,plain,chat,\d+,,settled,false,0\.004896,0,0,,,,,,,,,,\d+,\d+,\d+$/,
   )
   const filtered = await ask('GET', `/api/usage?${WHEN}&format=csv&model=by-call`, token)
   t.equal(filtered.text.trimEnd().split('\r\n').length, 5)

@@ -70,6 +70,8 @@ t.test('identity: tokens pay from the account of the member', async t => {
   const used = JSON.parse((await call('/api/usage', bob)).text).data
   t.equal(used.length, CALLS.length, 'a member sees his own calls')
   for (const { cost } of used) t.ok(Number(cost) > 0)
+  const [{ member: ofBob }] = used
+  t.ok(ofBob > 0 && used.every(({ member }: { member: number }) => member === ofBob), 'each is his')
   const all = JSON.parse((await call('/api/usage', key)).text).data
   t.equal(all.length, CALLS.length + 2, 'and the account sees all')
 

@@ -2,6 +2,7 @@
  *  usage`: their output, what they change in the ledger, and refusals that change nothing. */
 import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
+import { addMember } from '../../../plugins/credentials/members.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { subcommandsOf } from '../../../plugins/operator/command-line.ts'
 import { moneyOperations } from '../../../plugins/operator/operations/money.ts'
@@ -187,6 +188,29 @@ t.test('accounts refund: returns the cost of a call once', async t => {
     t.match(await runUsage(t, 'nobody'), { exit: 3, err: /Unknown account/ })
     t.match(await runUsage(t), { exit: 2, err: /tollgate usage NAME/ })
   })
+})
+
+t.test('usage --member: calls of one member of the account', async t => {
+  const team = await accountHelpers.account('team')
+  await runAccounts(t, 'credit', 'team', '1')
+  const added = await database.write(addMember(team, { name: 'mia', role: 'member' }, 1))
+  const member = Number(added.at(-1)?.[0]?.id)
+  const ledgerOfProcess = ledgerOn(database)
+  t.teardown(() => ledgerOfProcess.close())
+  for (const [request, payer] of [
+    ['req_of_mia', { ...payerOf(team), member }],
+    ['req_of_team', payerOf(team)],
+  ] as const)
+    await (await call({ database }, ledgerOfProcess, request, payer, 9n)).settle?.(5n)
+  const rowsOf = async (...args: string[]) =>
+    JSON.parse((await runUsage(t, 'team', ...args, '--json')).out).rows
+  t.match(await rowsOf('--by', 'call', '--member', 'mia'), [{ request_id: 'req_of_mia', member }])
+  t.match(await rowsOf('--member', 'mia'), [{ calls: 1, cost: '0.000000005' }])
+  t.match(await rowsOf('--by', 'member'), [
+    { member: null, calls: 1 },
+    { name: 'mia', calls: 1 },
+  ])
+  t.match(await runUsage(t, 'team', '--member', 'max'), { exit: 3, err: /no member "max"/ })
 })
 
 t.test('accounts overdraft: lets the balance go below 0 by at most the overdraft', async t => {

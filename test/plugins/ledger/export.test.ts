@@ -1,6 +1,7 @@
 /** `tollgate export ledger`: all credits and closed charges, without cells that run as formulas. */
 import t, { type Test } from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
+import { addMember } from '../../../plugins/credentials/members.ts'
 import { auditCommand } from '../../../plugins/ledger/audit.ts'
 import { exportCommand } from '../../../plugins/ledger/commands/export.ts'
 import { linkCharge } from '../../../plugins/ledger/views/task-charges.ts'
@@ -21,6 +22,7 @@ for (const [at, books] of booksByEngine.entries())
     const { account } = await openAccountsIn(books.database)
     t.equal(await account('ann'), 1)
     await account('bob')
+    await books.database.write(addMember(1, { name: 'mia', role: 'member' }, 1))
     await books.credit(2, 7n)
     const rowsOf = async (t: Test, ...args: readonly string[]) => {
       const command = commands
@@ -31,7 +33,8 @@ for (const [at, books] of booksByEngine.entries())
     }
     await books.credit(1, 5_000_000_000n)
     const ledger = await books.ledger()
-    const paidCall = await call(books, ledger, 'a', payerOf(1, 7), 2_000_000_000n)
+    const payer = { ...payerOf(1, 7), member: 1 }
+    const paidCall = await call(books, ledger, 'a', payer, 2_000_000_000n)
     await books.database.write([
       linkCharge(
         'task-1',
@@ -68,10 +71,12 @@ for (const [at, books] of booksByEngine.entries())
           request: 'a',
           amount: '-1.5',
           key: 7,
+          member: 1,
+          member_name: 'mia',
           task: 'task-1',
           settings: TASK,
         },
-        { kind: 'released', request: 'b', amount: '0' },
+        { kind: 'released', request: 'b', amount: '0', member: null, member_name: null },
         { kind: 'released', request: 'c' },
       ])
       t.equal(lines.length, 5, 'open charges are not exported')
@@ -97,13 +102,13 @@ for (const [at, books] of booksByEngine.entries())
       const [head, , , charge, , last = ''] = out.split('\n')
       t.match(
         head,
-        /^at,account,kind,request,amount,planned,key,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,cache,tier,speed,geography,zone,tags,rule,guard,first_content_ms,ms,account_name,key_name,currency$/,
+        /^at,account,kind,request,amount,planned,key,member,model,.*,task,settings,upstream,target,upstream_key,served_model,response_id,cache,tier,speed,geography,zone,tags,rule,guard,first_content_ms,ms,account_name,key_name,member_name,currency$/,
       )
       t.match(
         charge,
-        ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,,flex,,,,,,,40,40,ann,,CNY',
+        ',task-1,"{""resolution"":""720p"",""duration"":5}",up,,,,,,flex,,,,,,,40,40,ann,,mia,CNY',
       )
-      t.match(charge, /,1,charge,a,-1.5,0,7,m,chat,false,0,\{\},\[\],/)
+      t.match(charge, /,1,charge,a,-1.5,0,7,1,m,chat,false,0,\{\},\[\],/)
       t.match(last, ",'=cmd|x,", 'the formula is escaped')
       t.match(last, '"[{""meter"":""input""}]"')
     })

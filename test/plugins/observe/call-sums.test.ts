@@ -118,7 +118,14 @@ for (const { engine, database } of await startBoth(t, migrations))
     t.ok(Number(p50) > 700 && Number(p50) < 1_450, `p50 ${p50}`)
     t.ok(Number(p99) < 1_450, `p99 ${p99}`)
     const member = { account: 1, by: 'key', member: 3, ...period } as const
-    t.equal((await latenciesBy(database, NOW, member)).size, 0, 'keys of others')
+    t.equal((await latenciesBy(database, NOW, member)).size, 0, 'calls of others')
+    for (const by of [3, 4]) sums.add(call({ key: 7, member: by }))
+    sums.add(call({ member: 3 }))
+    await sums.flush()
+    const ofMember = await latenciesBy(database, NOW, member)
+    t.same([...ofMember.keys()].sort(), ['0', '7'], 'also without a key')
+    const byKey = await latenciesBy(database, NOW, { ...member, member: undefined })
+    t.same([...byKey.keys()].sort(), ['0', '7'], 'a key that has moved has one row')
     const before = { account: 1, by: 'day', from: NOW - 9 * DAY, to: NOW - 8 * DAY } as const
     t.equal((await latenciesBy(database, NOW, before)).size, 0)
 
@@ -130,16 +137,16 @@ for (const { engine, database } of await startBoth(t, migrations))
       return (await runOperation(operation, { ...args }, { host, actor })).data as TrafficRow[]
     }
     t.match(await traffic({}), [
-      { name: 'm', calls: 102, failed: 1, input_tokens: 1_224, cost: '0.00000051' },
+      { name: 'm', calls: 105, failed: 1, input_tokens: 1_260, cost: '0.000000525' },
       { name: '*', calls: 1, failed: 0 },
     ])
     t.match(await traffic({ by: 'upstream', since: '30d' }), [
-      { name: 'up', calls: 102, failed: 1 },
+      { name: 'up', calls: 105, failed: 1 },
       { name: '', calls: 1, failed: 1, p50_ms: null },
       { name: 'other', calls: 1 },
     ])
     t.match(await traffic({ by: 'day', since: '3d' }), [
-      { name: new Date(NOW).toISOString().slice(0, 10), calls: 103 },
+      { name: new Date(NOW).toISOString().slice(0, 10), calls: 106 },
       { name: new Date(NOW - 2 * DAY).toISOString().slice(0, 10), failed: 1 },
     ])
     t.equal((await traffic({ by: 'hour', top: 1 })).length, 1)

@@ -89,7 +89,7 @@ for (const engine of ENGINES)
     const rest = await failed(`&limit=4&cursor=${first.next}`)
     t.same([...first.data, ...rest], list.toReversed(), 'pages')
     const csv = (await send('GET', '/api/usage?status=failed&format=csv')).text
-    t.match(csv, /^at,request_id,model,route,key,status,code,message,ms,cost/)
+    t.match(csv, /^at,request_id,model,route,key,member,status,code,message,ms,cost/)
     t.equal(csv.split('\r\n').length, 8)
 
     const receipt = await send('GET', `/api/usage/${list[0]?.request_id}`)

@@ -107,6 +107,7 @@ for (const { engine, database, host: base, account, key, token, route } of both)
         [[], /Usage: tollgate usage NAME, or tollgate usage --all/],
         [['ann', '--all'], /--all takes no NAME/],
         [['ann', '--top', '3'], /--top needs --all/],
+        [['--all', '--member', 'bob'], /--member needs NAME/],
         [['--all', '--top', '0'], /--top must be a whole number from 1 to 1000/],
         [['--all', '--by', 'call'], /--by must be one of account, model, key, day/],
         [['--all', '--by', 'constructor'], /--by must be one of/],

@@ -43,10 +43,10 @@ const fill = async (database: OpenDatabase, count: number): Promise<void> => {
     const amount = state === 'settled' ? 100 + at : 0
     return `('req-${at}', ${1 + (at % ACCOUNTS)}, ${at % 3 === 0 ? 'NULL' : at % 3}, 'gone', 'r', 'm${at % 2}', 1, '{}', '${state}', 1000000,
       ${amount}, '{"input":${at},"cached":1}', '[]', ${opened}, ${opened + 500}, ${at % 4 === 0 ? 'NULL' : ACCOUNTS}, ${at % 7 === 0 ? `'task-${at}'` : 'NULL'},
-      ${at % 5 === 1 ? "'[-7,9]'" : 'NULL'})`
+      ${at % 5 === 1 ? "'[-7,9]'" : 'NULL'}, ${at % 3 === 2 ? 'NULL' : at % 3})`
   })
   await write(`INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held,
-    amount, usage, lines, opened, closed, serial, task, budgets) VALUES ${rows.join()}`)
+    amount, usage, lines, opened, closed, serial, task, budgets, member) VALUES ${rows.join()}`)
   await write("UPDATE charges SET state = 'released' WHERE state = 'open'")
   await write(`UPDATE wallets SET balance = balance - (SELECT sum(amount) FROM charges WHERE charges.account = wallets.account),
     used = (SELECT sum(amount) FROM charges WHERE charges.account = wallets.account) WHERE account IS NOT NULL`)
@@ -115,6 +115,7 @@ for (const engine of ENGINES)
           t.equal(JSON.stringify(row.usage), old.usage)
           t.equal(row.task ?? null, old.task)
           t.equal(JSON.stringify(row.budgets ?? null), String(old.budgets))
+          t.equal(row.member ?? null, old.member)
           t.equal(row.closed, old.closed)
         }
     })
