@@ -4,7 +4,7 @@ import type { Receipt } from '../../../views.ts'
 import { formatMoney } from '../format.ts'
 import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
-import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
+import { keyNameOf, memberNameOf, useKeyNames, useMemberNames } from '../parts/caller-names.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Price } from '../parts/price.tsx'
 import { View } from '../parts/states.tsx'
@@ -62,12 +62,13 @@ const stepsOf = (receipt: Receipt, currency: string): readonly Step[] => {
   ]
 }
 
-const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
-  const currency = useCurrency()
-  const { model, route, key, state, estimated, task_id, unpriced, settings } = receipt
-  const { tier, speed, geography, zone, tags, rule, guard } = receipt
+/** Names and values of what a charge says beside its key; null: it does not say it. */
+const useFacts = (receipt: Receipt): readonly (readonly [string, string | null])[] => {
+  const { member, tier, speed, geography, zone, tags, rule, guard } = receipt
   const { first_content_ms: first, ms } = receipt
-  const served = [
+  const members = useMemberNames()
+  return [
+    [text('column.member'), member === null ? null : memberNameOf(member, members)],
     [text('call.tier'), tier],
     [text('call.speed'), speed],
     [text('call.geography'), geography],
@@ -76,7 +77,13 @@ const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
     [text('call.rule'), rule],
     [text('call.guard'), guard],
     [text('call.times'), ms === null ? null : text('call.times.of', { first: first ?? ms, ms })],
-  ] as const
+  ]
+}
+
+const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
+  const currency = useCurrency()
+  const { model, route, key, state, estimated, task_id, unpriced, settings } = receipt
+  const facts = useFacts(receipt)
   return (
     <>
       <div class="two">
@@ -94,7 +101,7 @@ const ReceiptView = ({ receipt }: { receipt: Receipt }) => {
             <dt>{text('column.key')}</dt>
             <dd>{keyNameOf(key, useKeyNames())}</dd>
             {task_id && <TaskLink id={task_id} />}
-            {served.map(([title, value]) =>
+            {facts.map(([title, value]) =>
               value === null ? null : (
                 <>
                   <dt key={title}>{title}</dt>

@@ -1,12 +1,11 @@
 /** Usage: every call of the account, filtered, page by page. */
 import { useState } from 'preact/hooks'
-import type { FailedUsage, MemberView, UsageCall, UsageSum } from '../../../views.ts'
+import type { FailedUsage, UsageCall, UsageSum } from '../../../views.ts'
 import { addressOf } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatNumber, shortenId } from '../format.ts'
-import { useData } from '../loading.ts'
 import type { PageProps } from '../page.ts'
-import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
+import { keyNameOf, memberNameOf, useKeyNames, useMemberNames } from '../parts/caller-names.ts'
 import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Segments } from '../parts/segments.tsx'
@@ -128,8 +127,7 @@ const sortOfFailed = (query: URLSearchParams): readonly [sort: 'time', order: 'a
 
 const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolean }) => {
   const keys = useKeyNames()
-  const team = useData<{ data: readonly MemberView[] }>('/api/members?limit=1000')
-  const members = (team.data?.data ?? []).map(({ id, name }) => [String(id), name] as const)
+  const members = [...useMemberNames()].map(([id, name]) => [String(id), name] as const)
   const day = (name: 'from' | 'to') => (
     <label class="row small">
       {text(name)}
@@ -267,9 +265,15 @@ const countColumn = (
   isNumber: true,
   isWidest: true,
 })
+const memberColumn = (names: ReturnType<typeof useMemberNames>): Column<UsageCall> => ({
+  title: text('column.member'),
+  cell: ({ member }) => <span class="ellipsis">{memberNameOf(member, names)}</span>,
+  isExtra: true,
+})
 const useCallColumns = (): readonly Column<UsageCall>[] => {
   const currency = useCurrency()
   const keys = useKeyNames()
+  const members = useMemberNames()
   return [
     timeColumn(),
     {
@@ -296,6 +300,7 @@ const useCallColumns = (): readonly Column<UsageCall>[] => {
       cell: ({ key }) => <span class="ellipsis">{keyNameOf(key, keys)}</span>,
       isWide: true,
     },
+    ...(members.size > 0 ? [memberColumn(members)] : []),
     {
       title: text('column.state'),
       cell: ({ state }) => <State state={state} />,
