@@ -361,6 +361,6 @@ export const migrations: readonly Migration[] = [
   { number: 25, text: PLAN_PAYMENT_TABLES },
   { number: 26, ...PLAN_CODES },
   { number: 27, text: ROLLOVER_COLUMNS },
-  { number: 28, ...TOKEN_TABLES },
-  { number: 29, ...CALLER_SUMS },
+  { number: 28, ...CALLER_SUMS },
+  { number: 29, ...TOKEN_TABLES },
 ]

@@ -323,7 +323,7 @@ for (const engine of ENGINES)
     await database.migrate('standing', MEMBERSHIP_TABLES)
     await database.migrate(
       'meter',
-      migrations.filter(({ number }) => number < 28),
+      migrations.filter(({ number }) => number < 29),
     )
     await database.write([
       openWallet(walletOf.account(1), 0n),

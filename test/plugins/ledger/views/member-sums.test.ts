@@ -34,7 +34,7 @@ import { ENGINES, sql, startAnyStore } from '../../../helpers/store/store.ts'
 const DAY = 86_400_000
 const NOW = Date.now()
 /** Before charges had a member. */
-const BEFORE = migrations.filter(({ number }) => number < 29)
+const BEFORE = migrations.filter(({ number }) => number < 28)
 const ACCOUNT = 1
 const PROCESS = 'p'
 const LEASED = 10n ** 9n
