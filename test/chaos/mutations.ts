@@ -148,8 +148,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         STATEMENTS,
-        'CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,',
-        'CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM (SELECT ? AS id) AS ${PROCESSES_TABLE}`,',
+        'CAST(? AS BIGINT)${value} FROM ${PROCESSES_TABLE} WHERE id = ?`,',
+        'CAST(? AS BIGINT)${value} FROM (SELECT ? AS id) AS ${PROCESSES_TABLE}`,',
       ),
     ],
     tests: [MODEL],
@@ -169,8 +169,13 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/metered-call.ts',
-        'nanos <= this.#heldAmount || this.#extension',
-        'nanos * 10n <= this.#heldAmount * 9n || this.#extension',
+        'nanos <= this.#heldAmount && this.#payer',
+        'nanos * 10n <= this.#heldAmount * 9n && this.#payer',
+      ),
+      edit(
+        'plugins/ledger/metered-call.ts',
+        'isLacking = nanos > this.#heldAmount',
+        'isLacking = nanos * 10n > this.#heldAmount * 9n',
       ),
     ],
     tests: ['test/journeys/concurrent-streams.test.ts'],

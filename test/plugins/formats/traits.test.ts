@@ -16,9 +16,12 @@ t.test('table of traits: is complete and has no extra rows', async t => {
       .flatMap(line => [...(line.split('|')[1] ?? '').matchAll(/`([a-z_]+)[:`]/g)])
       .map(([, name]) => name),
   )
-  const files = globSync('plugins/{conversion,embed,formats,responses,task,translate}/**/*.ts', {
-    cwd: root.pathname,
-  })
+  const files = globSync(
+    'plugins/{conversion,embed,embeddings,formats,responses,task,translate}/**/*.ts',
+    {
+      cwd: root.pathname,
+    },
+  )
   const text = files.map(read).join('\n')
   const usedTraits = new Set(
     [...text.matchAll(/traits\??\.(?!ts\b)([a-z_]+)\b/g)].map(([, name]) => name ?? ''),
