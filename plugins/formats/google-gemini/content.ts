@@ -9,7 +9,7 @@ import {
   lookUp,
   omitUndefined,
 } from '../fields.ts'
-import { isVideoPage, mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
+import { mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
 import { type RequestObject, valueFault } from '../google/request-object.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Media, Source } from '../hub/content.ts'
@@ -69,8 +69,8 @@ export const placeOf = (part: Fields, isOfUser: boolean): readonly MediaPlace[] 
     const type = mime(inline)
     return type === undefined ? [] : [{ kind: kindOfMime(type), isUrl: false, isOfUser }]
   }
-  const { source, kind } = sourceOfUri(uri, mime(file))
-  return [{ kind, isUrl: source.type === 'url' && !isVideoPage(uri), isOfUser }]
+  // Google reads addresses of its own format itself.
+  return [{ kind: sourceOfUri(uri, mime(file)).kind, isUrl: false, isOfUser }]
 }
 /** An object by its name in camelCase or snake_case; an empty one if it is missing. */
 export const member = (

@@ -2,7 +2,7 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, lenientObjects, lenientText, omitUndefined } from '../fields.ts'
-import { isVideoPage, mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
+import { mimeOfUrl, sourceOfUri, standardBase64 } from '../google/media-source.ts'
 import { Offsets } from '../google/offsets.ts'
 import { GOOGLE } from '../google/origin.ts'
 import { type RequestObject, valueFault } from '../google/request-object.ts'
@@ -85,10 +85,8 @@ export const placesIn = ({ input = null }: Fields): readonly MediaPlace[] =>
 const isOfModel = ({ type, role }: Fields): boolean => type === 'model_output' || role === 'model'
 const placeOf = (content: Fields, isOfUser: boolean): readonly MediaPlace[] => {
   const type = lenientText(content, 'type') ?? ''
-  if (!isMediaKind(type)) return []
-  const uri = lenientText(content, 'uri')
-  const isUrl = uri !== undefined && sourceOfUri(uri, undefined).source.type === 'url'
-  return [{ kind: type, isUrl: isUrl && !isVideoPage(uri), isOfUser }]
+  // Google reads addresses of its own format itself.
+  return isMediaKind(type) ? [{ kind: type, isUrl: false, isOfUser }] : []
 }
 
 /** Media of an upstream; undefined for other contents. */

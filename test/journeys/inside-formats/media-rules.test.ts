@@ -161,6 +161,8 @@ interface Words {
   readonly text: (text: string) => object
   readonly data: object
   readonly link: object
+  /** Whether the API reads addresses itself. */
+  readonly takesLinks: boolean
   /** Of the first image of the first message. */
   readonly at: RegExp
 }
@@ -177,6 +179,7 @@ const WORDS: Readonly<Record<string, Words>> = {
     text: text => ({ type: 'input_text', text }),
     data: { type: 'input_image', image_url: IMAGE_URL },
     link: { type: 'input_image', image_url: `${url}/a.png` },
+    takesLinks: false,
     at: /input\[0\]\.content\[0\]/,
   },
   'google-gemini': {
@@ -194,6 +197,7 @@ const WORDS: Readonly<Record<string, Words>> = {
     text: text => ({ text }),
     data: { inlineData: { mimeType: 'image/png', data: PIXEL } },
     link: { fileData: { mimeType: 'image/png', fileUri: `${url}/a.png` } },
+    takesLinks: true,
     at: /contents\[0\]\.parts\[0\]/,
   },
   'google-interactions': {
@@ -208,21 +212,25 @@ const WORDS: Readonly<Record<string, Words>> = {
     text: text => ({ type: 'text', text }),
     data: { type: 'image', mime_type: 'image/png', data: PIXEL },
     link: { type: 'image', mime_type: 'image/png', uri: `${url}/a.png` },
+    takesLinks: true,
     at: /input\[0\]\.content\[0\]/,
   },
 }
 for (const [format, words] of Object.entries(WORDS)) {
-  const { user: ofUser, called, data, link } = words
+  const { user: ofUser, called, data, link, takesLinks } = words
   const send = (model: string, ...turns: readonly object[]) =>
     ask(words.path(model), words.body(model, turns))
-  t.test(`media rules in ${format}: a URL is fetched, data pass unchanged`, async t => {
-    const fetched = await send('data', ofUser(link))
-    t.match(fetched, { status: 200 })
-    t.match(words.turnsIn(fetched), [ofUser(data)])
-    requests.length = 0
-    const turn = { ...ofUser(data), extra: 1 }
-    t.same(words.turnsIn(await send('data', turn)), [turn], 'not even unknown members change')
-  })
+  t.test(
+    `media rules in ${format}: a URL is fetched if the API takes none, data pass unchanged`,
+    async t => {
+      const fetched = await send('data', ofUser(link))
+      t.match(fetched, { status: 200 })
+      t.match(words.turnsIn(fetched), [ofUser(takesLinks ? link : data)])
+      requests.length = 0
+      const turn = { ...ofUser(data), extra: 1 }
+      t.same(words.turnsIn(await send('data', turn)), [turn], 'not even unknown members change')
+    },
+  )
   t.test(`media rules in ${format}: an image is refused if the server takes none`, async t => {
     for (const image of [data, link]) {
       const refused = await send('none', ofUser(image))
