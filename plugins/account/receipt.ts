@@ -4,7 +4,7 @@ import { printFormula } from '../billing/formula.ts'
 import { isIncluded, isToolMeter } from '../billing/meters.ts'
 import { printMoney } from '../billing/money.ts'
 import type { Line } from '../billing/sum.ts'
-import { FIND_FAILED_CALL, failureOf } from '../calls/statements.ts'
+import { FIND_FAILED_CALL, failureOf, memberIn } from '../calls/statements.ts'
 import { onlyMember } from '../credentials/members.ts'
 import { checkPathId } from '../dialects/path-id.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
@@ -14,7 +14,7 @@ import { ACCOUNT, type Account, type Meter, type Meters } from '../slots.ts'
 import type { Receipt } from '../views.ts'
 import { fault } from './faults.ts'
 import { answerSuccess, isoTime, type ViewFactory } from './response.ts'
-import { amountsOf, GROUPINGS, memberIn } from './usage-pages.ts'
+import { amountsOf, GROUPINGS } from './usage-pages.ts'
 
 /** The id of a request or a task. Some databases reject other characters. */
 const CHARGE_ID = /^[\w.:-]{1,128}$/

@@ -4,7 +4,7 @@ import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { TOKEN_COLUMNS, tokenColumns, tokensIn } from '../billing/tokens.ts'
 import { LATENCY_COLUMNS } from '../calls/histogram.ts'
-import { FAILED_CALLS_OF, failureOf } from '../calls/statements.ts'
+import { FAILED_CALLS_OF, failureOf, memberIn } from '../calls/statements.ts'
 import { latenciesBy, NO_LATENCIES } from '../calls/sum-reads.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
@@ -246,8 +246,6 @@ export const amountsOf = (row: Row) => ({
   ...(row.planned !== undefined && { planned: printMoney(nanosOf(row.planned)) }),
 })
 const keyOf = ({ key }: Row): number | null => (key === null ? null : Number(key))
-/** The number of the member who made a call; null: the account itself. */
-export const memberIn = ({ member }: Row): number | null => Number(member) || null
 /** Null while a call is open, and for calls without tokens. */
 const tokensOf = ({ usage }: Row) => {
   const meters =

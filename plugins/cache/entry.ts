@@ -16,7 +16,7 @@ export interface Entry {
   readonly at: number
   /** The answer of the hub as JSON. */
   readonly text: string
-  /** Of an answer to another text: how similar the texts are, at most 1. */
+  /** How similar the text that it answered is to that of the request, at most 1; absent: equal. */
   readonly similarity?: number
 }
 

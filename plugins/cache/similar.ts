@@ -63,7 +63,8 @@ export class SimilarAnswers {
     const embedding = [upstream, name, this.#version]
     return { rest: restIdentityOf(last, scope, embedding), vector }
   }
-  /** The answer to the nearest text, if it is near enough. A store that is away has none. */
+  /** The answer to the most similar text, if it reaches the threshold. Undefined also if the store
+   *  does not answer. */
   async find(
     account: number,
     { rest, vector }: Question,

@@ -130,3 +130,6 @@ export const failureOf = (row: Row) => ({
 })
 export const attemptsOf = ({ attempts }: Row): readonly Try[] =>
   attempts ? (JSON.parse(String(attempts)) as readonly Try[]) : []
+
+/** The number of the member who made the call of a row; null: the account itself. */
+export const memberIn = ({ member }: Row): number | null => Number(member) || null

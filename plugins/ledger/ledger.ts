@@ -226,7 +226,8 @@ export class Ledger {
       total: smaller(one.total, other.total),
     }))
   }
-  /** Tokens that a call could take now of each window in tokens; undefined: it has none. */
+  /** The tokens that every budget in tokens of a call has left for it now; undefined: the call has
+   *  no such budget. */
   async availableTokens(payer: Payer): Promise<bigint | undefined> {
     const windows = tokensHeldIn(payer)
     if (windows.length === 0) return undefined

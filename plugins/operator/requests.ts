@@ -3,6 +3,7 @@ import type { Database, Json, RequestLog, RequestRecord, Row } from '../../engin
 import { printFormula } from '../billing/formula.ts'
 import { printMoney } from '../billing/money.ts'
 import type { Line } from '../billing/sum.ts'
+import { memberIn } from '../calls/statements.ts'
 import { fault as accountFault } from '../credentials/faults.ts'
 import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
 import { findArchived } from '../ledger/archive/statements.ts'
@@ -62,7 +63,7 @@ const chargeOf = async (database: Pick<Database, 'read'>, row: Row): Promise<Cha
     account: Number(row.account),
     account_name: account ? String(account.name) : null,
     key: row.key === null ? null : Number(row.key),
-    member: Number(row.member) || null,
+    member: memberIn(row),
     route: String(row.route),
     model: String(row.model),
     version: Number(row.version),

@@ -48,7 +48,7 @@ const settled = (numbers: Numbers): string => `
       WHERE id IN ${allIn(numbers)};`
 const released = (numbers: Numbers): string => `
     UPDATE wallets SET reserved = reserved - NEW.held WHERE id IN ${heldIn(numbers)};`
-/** A refund returns to the window of its call. */
+/** A refund is added back to the windows from which its call was paid. */
 const refunded = (numbers: Numbers): string => `
     UPDATE wallets SET balance = balance + NEW.amount, used = used - NEW.amount
       WHERE id IN ${allIn(numbers, '(SELECT c.budgets FROM charges c WHERE c.request = NEW.request)')};`

@@ -39,7 +39,7 @@ const settled = (numbers: Numbers): string => `
       WHERE id IN ${every(numbers)};`
 const released = (numbers: Numbers): string => `
     UPDATE wallets SET reserved = reserved - ${heldIn('id', 'NEW')} WHERE id IN ${holding(numbers)};`
-/** A refund returns to the window of its call. */
+/** A refund is added back to the windows from which its call was paid. */
 const refunded = (numbers: Numbers): string => {
   const ofCharge = (column: string): string =>
     `(SELECT ${column} FROM charges c WHERE c.request = NEW.request)`

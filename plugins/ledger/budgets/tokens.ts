@@ -7,7 +7,7 @@ import { MAX_BOUND } from '../../billing/usage.ts'
 import type { Meter, Meters } from '../../slots.ts'
 import { countsTokens, type Unit } from '../wallet.ts'
 
-/** The most tokens that a call counts: sums of them fit into a column. */
+/** The most tokens that one call counts, so that the sum of many calls fits into a column. */
 const MAX_TOKENS = MAX_BOUND
 /** The largest budget in tokens. */
 export const MAX_BUDGET = 1e15

@@ -12,6 +12,7 @@ import type {
 import { configuredCurrency } from '../../billing/currency.ts'
 import { printMoney } from '../../billing/money.ts'
 import { madeIn, memberOfCall } from '../../calls/call-member.ts'
+import { memberIn } from '../../calls/statements.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { memberName, presentName } from '../../credentials/members.ts'
 import { withAccountNames, withKeyNames } from '../../credentials/statements.ts'
@@ -120,7 +121,7 @@ const chargeOf = (row: Row): Entry => ({
   account: row.account,
   request: row.request,
   key: row.key,
-  member: Number(row.member) || null,
+  member: memberIn(row),
   kind: row.state === 'settled' ? 'charge' : 'released',
   amount: printMoney(-nanosOf(row.amount)),
   planned: printMoney(-nanosOf(row.planned)),

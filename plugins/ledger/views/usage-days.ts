@@ -67,7 +67,7 @@ const ofSettled = (count: string): string =>
 export type KeyOf = (row: string) => string
 /** As earlier versions wrote it. */
 export const byKey: KeyOf = row => `coalesce(${row}.key, 0)`
-/** From the version on whose charges have a member. */
+/** As versions write it whose charges have a member. */
 export const byCaller: KeyOf = row => callerOf(madeIn(row))
 const GROUP = (row: string, keyOf = byKey): string =>
   `${row}.opened / ${DAY}, ${row}.account, ${keyOf(row)}, ${row}.model`

@@ -172,5 +172,7 @@ for (const engine of ENGINES)
       checkCalls(t, team),
     )
     await t.test('failed calls of the playground: the member finds his', t => checkFailed(t, team))
-    await t.test('a key that moves: its calls stay those of their member', t => checkMoves(t, team))
+    await t.test('calls stay with the member who made them when their key moves', t =>
+      checkMoves(t, team),
+    )
   })

@@ -6,7 +6,7 @@ import type { HostBase } from '../../../engine/plugin.ts'
 import { Cache } from '../../../plugins/cache/cache.ts'
 import { readCacheControl } from '../../../plugins/cache/cache-control.ts'
 import { decodeWhole } from '../../../plugins/cache/entry.ts'
-import { identityOf, promptOf, type Scope } from '../../../plugins/cache/identity.ts'
+import { identityOf, promptOf } from '../../../plugins/cache/identity.ts'
 import { Memory } from '../../../plugins/cache/memory.ts'
 import { checkSection } from '../../../plugins/cache/problems.ts'
 import { SECTION } from '../../../plugins/cache/section.ts'
@@ -14,25 +14,7 @@ import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
 import { ownCodec } from '../../helpers/formats/listening-gateway.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 import { createChance } from '../../helpers/run-settings.ts'
-
-const PROMPT: Prompt = {
-  turns: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
-  tools: [],
-  settings: { temperature: 0 },
-  stream: false,
-  includeUsage: false,
-  body: {},
-}
-const SCOPE: Scope = {
-  account: 1,
-  member: null,
-  share: 'member',
-  model: 'm',
-  place: [],
-  target: 't',
-  versions: ['1'],
-  headers: [],
-}
+import { PROMPT, SCOPE } from './requests.ts'
 
 t.test('identity: 10,000 pairs of owners who say the same never share an answer', async t => {
   const chance = createChance()

@@ -18,6 +18,7 @@ import type { Prompt, Turn } from '../../../plugins/formats/hub/prompt.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 import { createChance } from '../../helpers/run-settings.ts'
 import { startBoth } from '../../helpers/store/store.ts'
+import { PROMPT, SCOPE } from './requests.ts'
 
 const OPENED = await startBoth(t, [])
 
@@ -26,24 +27,10 @@ const turn = (role: Turn['role'], ...texts: readonly string[]): Turn => ({
   content: texts.map(text => ({ type: 'text', text })),
 })
 const promptOf = (turns: readonly Turn[], more: object = {}): Prompt => ({
+  ...PROMPT,
   turns,
-  tools: [],
-  settings: { temperature: 0 },
-  stream: false,
-  includeUsage: false,
-  body: {},
   ...more,
 })
-const SCOPE: Scope = {
-  account: 1,
-  member: null,
-  share: 'member',
-  model: 'm',
-  place: [],
-  target: 't',
-  versions: ['1'],
-  headers: [],
-}
 const VECTORS = ['em', 'e', '{}']
 const restOf = (prompt: Prompt, scope: object = {}, embedding = VECTORS): string => {
   const last = cutLastText(prompt)

@@ -12,7 +12,7 @@ const useNames = (path: string): Names => {
   return useMemo(() => new Map(data?.data.map(({ id, name }) => [id, name])), [data])
 }
 export const useKeyNames = (): Names => useNames('/api/keys?limit=1000')
-/** Of the present members; none without a team. */
+/** Names of the members that the account has now; empty if it has none. */
 export const useMemberNames = (): Names => useNames('/api/members?limit=1000')
 
 /** A call without a key was made with a session. */
