@@ -11,7 +11,7 @@ import type { Bytes } from '../plugin.ts'
 import { hasBody, type RequestHeaders } from '../response/headers.ts'
 import type { OutlineUse } from './body-json.ts'
 import type { BodyPace, PacedBody } from './body-pace.ts'
-import { joinFrom } from './bytes.ts'
+import { Pieces } from './bytes.ts'
 import type { SendableBody } from './exchange.ts'
 import { inflate } from './inflate.ts'
 
@@ -187,8 +187,8 @@ export class IncomingBody implements PacedBody, SendableBody {
   #receive(most: number): Promise<Bytes> {
     return new Promise((resolve, reject) => {
       const incoming = this.#incoming
-      const parts = [...this.#start]
-      let looseAt = 0
+      const pieces = new Pieces(this.#start, Number(this.#headers['content-length']))
+      let turnAt = LARGE
       // The state holds `reject`, and no closure over this request: measured, such a closure keeps
       // every request until a full collection.
       this.#state = { name: 'receiving', reject }
@@ -201,26 +201,42 @@ export class IncomingBody implements PacedBody, SendableBody {
       }
       const finish = (): void => {
         if (this.#state.name !== 'receiving') return
-        const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts.splice(0))
+        const bytes = pieces.take()
         const isEncoded = this.#headers['content-encoding'] !== undefined
         this.#state = isEncoded ? { name: 'waiting', start: [bytes] } : { name: 'whole', bytes }
         resolve(bytes)
       }
       const onData = (chunk: Buffer): void => {
-        if (!this.#accepts(chunk)) parts.length = 0
-        else if (parts.push(chunk) - looseAt >= LOOSE) looseAt = joinFrom(parts, looseAt)
-        if (this.byteCount < most || this.#state.name !== 'receiving') return
+        if (this.#accepts(chunk)) pieces.add(chunk)
+        else pieces.clear()
+        if (this.#state.name !== 'receiving') return
+        if (this.byteCount >= turnAt) {
+          turnAt = this.byteCount + LARGE
+          this.#waitForTurn()
+        }
+        if (this.byteCount < most) return
         incoming.off('data', onData).off('end', onEnd).pause()
         this.#pace.remove(this)
-        this.#state = { name: 'waiting', start: parts }
+        this.#state = { name: 'waiting', start: pieces.list }
         resolve(EMPTY)
       }
       if (incoming.readableEnded) return onEnd()
-      if (parts.length > 0) incoming.resume() // it was paused when its start was there
+      if (pieces.list.length > 0) incoming.resume() // it was paused when its start was there
       incoming.on('data', onData).on('end', onEnd)
       incoming.on('error', () => {
         if (this.#state.name === 'receiving') this.refuse(fault('BODY_CUT'))
       })
+    })
+  }
+  /** Reads on in another turn: each turn reads 2 MiB of every connection that has them, and twenty
+   *  such bodies at once stop the worker for 100 ms. */
+  #waitForTurn(): void {
+    this.#incoming.pause()
+    this.#pace.pause(this)
+    void largeTurn().then(() => {
+      if (this.#state.name !== 'receiving') return
+      this.#pace.resume(this)
+      this.#incoming.resume()
     })
   }
   /** Counts a chunk. False when the body was refused, now or before. */
@@ -236,8 +252,6 @@ export class IncomingBody implements PacedBody, SendableBody {
 
 /** Bytes that must be there before an upstream takes a body as it comes. */
 const START = 65_536
-/** Pieces that are joined into one: measured, a piece of one byte takes 280 bytes of memory. */
-const LOOSE = 256
 const EMPTY = Buffer.alloc(0)
 const NOTHING = (): void => {}
 const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i

@@ -1,9 +1,11 @@
 /** The start of a streamed body is read before it is sent; small pieces are joined. */
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
+import { largeTurn } from '../../../engine/kit.ts'
 import { BodyPace } from '../../../engine/request/body-pace.ts'
-import { joinFrom } from '../../../engine/request/bytes.ts'
+import { Pieces } from '../../../engine/request/bytes.ts'
 import { IncomingRequest } from '../../../engine/request/incoming-request.ts'
 
 const arrange = (t: Test, limit = 1_000_000) => {
@@ -81,9 +83,55 @@ t.test(
 t.test('request body: thousands of one-byte pieces are joined', async t => {
   const text = 'tiny pieces'.repeat(80)
   t.equal(String(await createBody(t, [...text]).bytes()), text)
-  const parts = Array.from(text.slice(0, 300), letter => Buffer.from(letter))
-  t.equal(joinFrom(parts, 0), 1)
-  parts.push(Buffer.from('x'), Buffer.from('y'))
-  t.equal(joinFrom(parts, 1), 2)
-  t.same(parts.map(String), [text.slice(0, 300), 'xy'])
+  const pieces = new Pieces([Buffer.from('start ')], Number.NaN)
+  for (const letter of text.slice(0, 600)) pieces.add(Buffer.from(letter))
+  t.ok(pieces.list.length < 300, 'most are joined')
+  t.equal(String(pieces.take()), `start ${text.slice(0, 600)}`)
+  t.same(pieces.list, [], 'they are forgotten')
+})
+
+t.test('request body: a large body that says its size is copied as it comes', t => {
+  const bytes = randomBytes(3_000_000)
+  for (const total of [bytes.length, Number.NaN]) {
+    const pieces = new Pieces([bytes.subarray(0, 70_001)], total)
+    for (let at = 70_001; at < bytes.length; at += 65_537)
+      pieces.add(bytes.subarray(at, at + 65_537))
+    t.equal(pieces.list.length === 1, total === bytes.length)
+    t.ok(pieces.take().equals(bytes))
+  }
+  t.end()
+})
+
+/** Bodies of 4 MiB, all of which is there. */
+const createLarge = (t: Test, limit?: number) => {
+  const { incoming, body } = arrange(t, limit)
+  for (let index = 0; index < 64; index++) incoming.write(randomBytes(65_536))
+  incoming.end()
+  return { incoming, body: body.body }
+}
+t.test('request body: large bodies at once are read in turns of the event loop', async t => {
+  const bodies = Array.from({ length: 4 }, () => createLarge(t, 5_000_000).body)
+  const reading = Promise.all(bodies.map(body => body.bytes()))
+  const sizes: number[] = []
+  const countOf = () => bodies.reduce((sum, { byteCount }) => sum + byteCount, 0)
+  for (let before = 0; before < 4 * 2 ** 22; ) {
+    await new Promise(resolve => setImmediate(resolve))
+    const count = countOf()
+    if (count > before) sizes.push(count - before)
+    before = count
+  }
+  t.ok(sizes.length > 8, `turns: ${sizes.length}`)
+  t.ok(Math.max(...sizes) <= 4 * 2 ** 20, 'in the first turn each has its first MiB')
+  for (const bytes of await reading) t.equal(bytes.length, 2 ** 22)
+})
+
+t.test('request body: a large body that waits for its turn can be refused', async t => {
+  const { incoming, body } = createLarge(t, 5_000_000)
+  const reading = body.bytes()
+  while (!incoming.isPaused()) await new Promise(resolve => process.nextTick(resolve))
+  body.refuse(new Error('too slow'))
+  await t.rejects(reading, { message: 'too slow' })
+  await largeTurn()
+  t.equal(incoming.isPaused(), true, 'nothing more is read')
+  await t.rejects(createLarge(t, 2_000_000).body.bytes(), { code: 'BODY_TOO_LARGE' })
 })
