@@ -60,7 +60,9 @@ export const readRequest = async (
   if (task.parts === 0) return task.body
   const pieces = await readRequestText(database, task)
   await largeTurn()
-  return JSON.parse(pieces.join(''))
+  const text = pieces.join('')
+  await largeTurn()
+  return JSON.parse(text)
 }
 const SENDING: ReadonlySet<State> = new Set(['accepted', 'submitting', 'unknown'])
 /** Deletes the pieces once nothing sends the request any more. */
