@@ -23,6 +23,8 @@ export interface Window {
 interface WindowOptions {
   readonly width?: number
   readonly theme?: 'light' | 'dark'
+  /** The language of the browser. */
+  readonly locale?: 'en-GB' | 'zh-CN'
   /** Whose session the browser has. */
   readonly as?: ConsoleClient
 }
@@ -43,12 +45,12 @@ export const openWindow = async (
   t: Pick<Test, 'teardown'>,
   browser: Browser,
   { url }: Pick<ConsoleGateway, 'url'>,
-  { width = 1440, theme = 'light', as }: WindowOptions = {},
+  { width = 1440, theme = 'light', locale = 'en-GB', as }: WindowOptions = {},
 ): Promise<Window> => {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     colorScheme: theme,
-    locale: 'en-GB',
+    locale,
     reducedMotion: 'reduce',
   })
   t.teardown(() => context.close())

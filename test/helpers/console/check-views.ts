@@ -1,5 +1,5 @@
-/** Checks views of the console in a browser: accessible in both themes and sizes, and nothing wider
- *  than the screen. */
+/** Checks views of the console in a browser: accessible in both themes, sizes and languages, and
+ *  nothing wider than the screen. */
 import type { Test } from 'tap'
 import { LONG } from '../run-settings.ts'
 import { contrastFindings, seriousFindings } from './accessibility.ts'
@@ -11,7 +11,7 @@ export const checkViews = async (t: Test, roles: readonly Role[]): Promise<void>
   const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
   // Dialogs and states of a page are checked in long runs.
   const views = viewsOf(gateway).filter(({ act, state }) => LONG || (!act && !state))
-  for (const role of roles)
+  for (const role of roles) {
     t.test(`${role}: accessible and within the screen, in both themes and sizes`, async t => {
       const window = await openWindow(t, browser, gateway, sessionOf(gateway, role))
       const { page, faults } = window
@@ -32,6 +32,23 @@ export const checkViews = async (t: Test, roles: readonly Role[]): Promise<void>
       }
       t.same(faults, [])
     })
+    t.test(`${role}: accessible and within the screen in Chinese`, async t => {
+      const options = { ...sessionOf(gateway, role), locale: 'zh-CN' } as const
+      const window = await openWindow(t, browser, gateway, options)
+      const { page, faults } = window
+      // Dialogs and forms are opened by the names of their buttons, which are English.
+      for (const view of views.filter(each => each.role === role && !each.act)) {
+        await page.setViewportSize({ width: 1440, height: 900 })
+        await show(window, gateway.url, view)
+        t.equal(await page.locator('html').getAttribute('lang'), 'zh', view.name)
+        t.same(await seriousFindings(page), [], view.name)
+        t.same(await page.evaluate(CUT_OFF), [], `${view.name}: no column is cut off`)
+        await page.setViewportSize({ width: 360, height: 900 })
+        t.same(await page.evaluate(WIDER), [], `${view.name}, 360 px: nothing is wider`)
+      }
+      t.same(faults, [])
+    })
+  }
 }
 
 /** Elements that are wider than the screen, outside of boxes that scroll. */
