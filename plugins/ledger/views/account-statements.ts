@@ -8,21 +8,36 @@ import { periodOfAccount } from './usage-days.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `statements: ${name}`, text })
 const DAY = 86_400_000
-const credits = (kind: string, column = 'amount'): string =>
-  `(SELECT CAST(coalesce(sum(${column}), 0) AS BIGINT) FROM credits WHERE account = p.account AND kind = '${kind}' AND at >= p.first * ${DAY} AND at < p.last * ${DAY})`
+const total = (amount: string, condition: string): string =>
+  `CAST(coalesce(sum(CASE WHEN ${condition} THEN ${amount} ELSE 0 END), 0) AS BIGINT)`
+const paid = (kind: string, amount = 'c.amount'): string =>
+  total(amount, `c.at >= p.first * ${DAY} AND c.kind = '${kind}'`)
 
-/** Parameters: account, first day, day after the last. */
-const TOTALS = sql(
+/** One search a day finds the sums of the account, from the first day that the ledger has.
+ *  Parameters: account, first day, day after the last. */
+export const TOTALS = sql(
   'totals',
-  `SELECT
-    (SELECT CAST(coalesce(sum(amount - planned), 0) AS BIGINT) FROM credits WHERE account = p.account AND at < p.first * ${DAY})
-      - (SELECT CAST(coalesce(sum(amount - planned), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day < p.first) AS opening,
-    ${credits('credit')} AS credited, ${credits('debit')} AS debited, ${credits('refund')} AS refunded,
-    (SELECT CAST(coalesce(sum(planned), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day >= p.first AND day < p.last)
-      - ${credits('refund', 'planned')} AS planned,
-    (SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM usage_days WHERE account = p.account AND day >= p.first AND day < p.last) AS charged,
-    (SELECT count(*) FROM charges WHERE account = p.account AND state = 'open' AND opened >= p.first * ${DAY} AND opened < p.last * ${DAY}) AS pending
-   FROM (SELECT CAST(? AS BIGINT) AS account, CAST(? AS BIGINT) AS first, CAST(? AS BIGINT) AS last) p`,
+  `WITH RECURSIVE
+   p (account, first, last) AS (SELECT CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT)),
+   days (day) AS (
+     SELECT coalesce((SELECT min(day) FROM usage_days), first) FROM p
+     UNION ALL SELECT d.day + 1 FROM days d CROSS JOIN p WHERE d.day + 1 < p.last),
+   used AS (
+     SELECT ${total('u.amount - u.planned', 'u.day < p.first')} AS earlier,
+       ${total('u.amount', 'u.day >= p.first')} AS charged,
+       ${total('u.planned', 'u.day >= p.first')} AS planned
+     FROM p CROSS JOIN days d CROSS JOIN usage_days u
+     WHERE u.day = d.day AND u.day < p.last AND u.account = p.account),
+   paid AS (
+     SELECT ${total('c.amount - c.planned', `c.at < p.first * ${DAY}`)} AS earlier,
+       ${paid('credit')} AS credited, ${paid('debit')} AS debited, ${paid('refund')} AS refunded,
+       ${paid('refund', 'c.planned')} AS planned
+     FROM p CROSS JOIN credits c WHERE c.account = p.account AND c.at < p.last * ${DAY})
+   SELECT paid.earlier - used.earlier AS opening, paid.credited, paid.debited, paid.refunded,
+     used.planned - paid.planned AS planned, used.charged,
+     (SELECT count(*) FROM charges c WHERE c.account = p.account AND c.state = 'open'
+       AND +c.opened >= p.first * ${DAY} AND +c.opened < p.last * ${DAY}) AS pending
+   FROM p CROSS JOIN used CROSS JOIN paid`,
 )
 /** Of a statement. */
 const MOST_TAGS = 1_000
@@ -30,11 +45,11 @@ const sums = (...columns: readonly string[]): string =>
   columns.map(each => `CAST(sum(${each}) AS BIGINT) AS ${each}`).join(', ')
 const COUNTS = ['calls', 'amount', 'refunded', 'input', 'cached', 'output']
 /** A key that has moved has a row of sums for each of its members. */
-const LINES = sql(
+export const LINES = sql(
   'lines',
-  `SELECT day, ${madeByCaller('key').key} AS number, model, ${sums('failed', ...COUNTS)}
-   FROM usage_days WHERE day >= ? AND day < ? AND account = ?
-   GROUP BY day, number, model ORDER BY day, model, number`,
+  `SELECT u.day, ${madeByCaller('u.key').key} AS number, u.model, ${sums('failed', ...COUNTS)}
+   FROM (${periodOfAccount('usage_days', 'u.*')}) u
+   GROUP BY u.day, number, u.model ORDER BY u.day, u.model, number`,
 )
 
 /** The most costly tags of these days. A call with two tags counts for both: the sums do not add up
@@ -97,7 +112,7 @@ export const readStatement = async (
 > => {
   for (let attempt = 1; ; attempt++) {
     const [row] = await database.read(TOTALS, [account, first, last])
-    const lines = (await database.read(LINES, [first, last, account])).map(lineOf)
+    const lines = (await database.read(LINES, [first, last, last, account])).map(lineOf)
     const totals = totalsOf(row ?? {})
     const sum = lines.reduce((all, { amount }) => all + amount, 0n)
     if (sum === totals.charged) {
