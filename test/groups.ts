@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/{,ci/}*.test.ts',
-  'test/{laws,docs,examples,bench,chaos,chaos/{creates,failover,tasks},mutation,oracles}/*.test.ts',
+  'test/{laws,docs,examples,bench,bench/scale,chaos,chaos/{creates,failover,tasks},mutation,oracles}/*.test.ts',
   'test/journeys/{*,{attacks,clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
@@ -16,7 +16,7 @@ const CI_FILES = [
   'test/suites/{commands,prebuild,release}.test.ts',
   'test/examples/*.test.ts',
   'test/docs/{blocks,readme,guide-commands,editor,plugins,plugin-*}.test.ts',
-  'test/bench/bench.test.ts',
+  'test/bench/{bench,scale/fixture}.test.ts',
   'test/laws/{environment,laws}.test.ts',
   'test/chaos/**/*.test.ts',
   'test/mutation/*.test.ts',

@@ -1,51 +1,44 @@
-/** Fills a store with many charges, keys and accounts, by statements that the audit passes. */
+/** Fills a store with many charges, keys and accounts, and with what pages list beside them, by
+ *  statements that the audit passes. */
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { BACKFILL } from '../../plugins/ledger/views/usage-days.ts'
+import { TAGGED_BY_LIST } from '../../../plugins/ledger/views/tag-days.ts'
+import {
+  accountOf,
+  type Dialect,
+  FIRST_ACCOUNT,
+  listStatements,
+  MODELS,
+  type ScaleSize,
+  sumStatements,
+  YEAR,
+} from './rows.ts'
 
-export interface ScaleSize {
-  readonly charges: number
-  readonly keys: number
-  readonly accounts: number
-}
-/** Accounts of the fixture begin here; the first of them has a tenth of all charges. */
-export const FIRST_ACCOUNT = 1_000
-const DAY = 86_400_000
-const YEAR = 365 * DAY
-
-/** The texts of one engine. `series`: a FROM item with the numbers `n.at` from 1 to a count. */
-interface Dialect {
-  series(count: number): string
-  /** A random text of 32 hexadecimal digits. */
-  readonly hex: string
-  readonly greatest: string
-  readonly backfill: string
-}
 const SQLITE: Dialect = {
   series: count =>
     `(WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < ${count}) SELECT at FROM n) n`,
   hex: 'lower(hex(randomblob(16)))',
   greatest: 'max',
-  backfill: BACKFILL.sqlite,
 }
 const POSTGRES: Dialect = {
   series: count => `generate_series(1::bigint, ${count}::bigint) AS n (at)`,
   hex: 'md5(n.at::text || random()::text)',
   greatest: 'greatest',
-  backfill: BACKFILL.postgres,
 }
 
-/** The account of the charge `n.at`. */
-const accountOf = (accounts: number): string =>
-  `(CASE WHEN n.at % 10 = 0 THEN ${FIRST_ACCOUNT} ELSE ${FIRST_ACCOUNT} + n.at * 7919 % ${accounts} END)`
-const MODELS =
-  "(CASE n.at % 4 WHEN 0 THEN 'gp-4.1' WHEN 1 THEN 'gp-4.1-mini' WHEN 2 THEN 'claude' ELSE 'gemini' END)"
+/** The member of the charge `n.at`: calls of the first account are of ten members and itself. */
+const MEMBER = '(CASE WHEN n.at % 10 = 0 THEN n.at / 10 % 11 ELSE 0 END)'
+/** A fifth of the calls of the first account have a tag. */
+const SERVED = `'{"upstream":"openai","target":"openai/m","first":300,"ms":800' ||
+  CASE n.at % 100 WHEN 0 THEN ',"tags":{"project":"alpha"}' WHEN 50 THEN ',"tags":{"project":"beta"}' ELSE '' END || '}'`
+/** Of each ten thousand charges, two were not collected in full. */
+const UNCOLLECTED = 'CASE WHEN n.at % 5000 = 3 THEN 1000 ELSE 0 END'
 
 /** Statements in order; the last charge was made at `now`. */
 const statements = (
   { charges, keys, accounts }: ScaleSize,
   now: number,
-  { series, hex, greatest, backfill }: Dialect,
+  { series, hex, greatest }: Dialect,
 ): Readonly<Record<string, string>> => ({
   accounts: `INSERT INTO accounts (id, name, role, created)
     SELECT ${FIRST_ACCOUNT} - 1 + n.at, 'scale-' || n.at, 'customer', ${now - YEAR} FROM ${series(accounts)}`,
@@ -57,13 +50,14 @@ const statements = (
   credits: `INSERT INTO credits (id, account, kind, amount, note, at)
     SELECT ${FIRST_ACCOUNT} - 1 + n.at, ${FIRST_ACCOUNT} - 1 + n.at, 'credit', 1000000000000, 'scale', ${now - YEAR} FROM ${series(accounts)}`,
   charges: `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, amount, usage, lines,
-      opened, closed, key_held, serial, summed)
+      opened, closed, key_held, serial, summed, member, served, uncollected)
     SELECT 'req_' || ${hex}, ${accountOf(accounts)},
       ${accountOf(accounts)} + (n.at / ${accounts} % ${greatest}(1, ${keys} / ${accounts})) * ${accounts}, 'gone', 'POST /v1/chat/completions', ${MODELS}, 1,
       '', CASE WHEN n.at % 50 = 7 THEN 'released' ELSE 'settled' END, 10000000,
       CASE WHEN n.at % 50 = 7 THEN 0 ELSE 93600 END, '{"input":152,"output":118}',
       '[{"meter":"input","quantity":"152","price":"0.15","per":"1M","nanos":"22800"},{"meter":"output","quantity":"118","price":"0.60","per":"1M","nanos":"70800"}]',
-      ${now - YEAR} + CAST(n.at * ${YEAR}.0 / ${charges} AS BIGINT), ${now - YEAR} + CAST(n.at * ${YEAR}.0 / ${charges} AS BIGINT) + 800, 0, ${FIRST_ACCOUNT} + ${accounts} - 1, 1
+      ${now - YEAR} + CAST(n.at * ${YEAR}.0 / ${charges} AS BIGINT), ${now - YEAR} + CAST(n.at * ${YEAR}.0 / ${charges} AS BIGINT) + 800, 0, ${FIRST_ACCOUNT} + ${accounts} - 1, ${TAGGED_BY_LIST},
+      ${MEMBER}, ${SERVED}, ${UNCOLLECTED}
     FROM ${series(charges)}`,
   paid: `UPDATE wallets SET balance = balance - total, used = total
     FROM (SELECT account, sum(amount) AS total FROM charges WHERE account >= ${FIRST_ACCOUNT} GROUP BY account) paid
@@ -71,7 +65,15 @@ const statements = (
   'paid of keys': `UPDATE wallets SET balance = balance - total, used = total
     FROM (SELECT key, sum(amount) AS total FROM charges WHERE account >= ${FIRST_ACCOUNT} GROUP BY key) paid
     WHERE wallets.id = paid.key * 2 + 1`,
-  'sums of days': backfill,
+})
+const allStatements = (
+  size: ScaleSize,
+  now: number,
+  dialect: Dialect,
+): Readonly<Record<string, string>> => ({
+  ...statements(size, now, dialect),
+  ...sumStatements(now, dialect),
+  ...listStatements(size, now, dialect),
 })
 
 /** `report`: called with each step and its seconds. */
@@ -94,7 +96,8 @@ export const fillSqlite = (file: string, size: ScaleSize, report: Report = () =>
     )
     .all()
   for (const { name } of indexes) store.exec(`DROP INDEX ${name}`)
-  for (const [step, text] of Object.entries(statements(size, Date.now(), SQLITE))) timed(step, text)
+  for (const [step, text] of Object.entries(allStatements(size, Date.now(), SQLITE)))
+    timed(step, text)
   for (const { name, sql } of indexes) timed(String(name), String(sql))
   timed('checkpoint', 'PRAGMA wal_checkpoint(TRUNCATE)')
   store.close()
@@ -121,7 +124,7 @@ export const fillPostgres = async (
   )
   for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
   await client.query('ALTER TABLE charges DROP CONSTRAINT charges_pkey')
-  for (const [step, text] of Object.entries(statements(size, Date.now(), POSTGRES)))
+  for (const [step, text] of Object.entries(allStatements(size, Date.now(), POSTGRES)))
     await timed(step, text)
   await timed('charges_pkey', 'ALTER TABLE charges ADD PRIMARY KEY (request)')
   for (const { name, sql } of indexes) await timed(String(name), String(sql))

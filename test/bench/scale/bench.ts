@@ -19,16 +19,17 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { locate } from '../../engine/store/database.ts'
-import { NAMES } from './answers.ts'
-import { PATH, SCHEMA } from './gateway.ts'
-import { creditBenchAccount } from './ledger-fixture.ts'
-import type { Outcome } from './load.ts'
-import { pin, start } from './processes.ts'
-import { growthTable } from './report.ts'
-import { interleave, jobFor, type Load, loadThrough } from './rounds.ts'
-import { fillPostgres, fillSqlite, type ScaleSize } from './scale-fixture.ts'
-import { median, type Subject } from './tables.ts'
+import { locate } from '../../../engine/store/database.ts'
+import { NAMES } from '../answers.ts'
+import { PATH, SCHEMA } from '../gateway.ts'
+import { creditBenchAccount } from '../ledger-fixture.ts'
+import type { Outcome } from '../load.ts'
+import { pin, start } from '../processes.ts'
+import { growthTable } from '../report.ts'
+import { interleave, jobFor, type Load, loadThrough } from '../rounds.ts'
+import { median, type Subject } from '../tables.ts'
+import { fillPostgres, fillSqlite } from './fixture.ts'
+import type { ScaleSize } from './rows.ts'
 
 const HELP = `npm run bench:scale -- [options]
 
@@ -59,7 +60,7 @@ const { values } = parseArgs({
   },
 })
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
+const root = fileURLToPath(new URL('../../..', import.meta.url))
 const SUBJECT_CORE = 0
 const LOAD_CORE = 1
 
