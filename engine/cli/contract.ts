@@ -57,8 +57,9 @@ export interface CommandArguments {
 /** `report('audit', 3, 7, 'rules')`. */
 export type ReportProgress = (what: string, done: number, all: number, unit: string) => void
 export interface CommandResult {
-  /** Printed as a table with the first row as header; `none` if there are no rows. */
-  readonly rows?: readonly Readonly<Record<string, string | number>>[]
+  /** Printed as a table with the names of the first row as header, null as an empty cell; `none` if
+   *  there are no rows. */
+  readonly rows?: readonly Readonly<Record<string, string | number | null>>[]
   /** Text that is printed instead of the rows. */
   readonly text?: string
   /** Text that is printed after the rows. */

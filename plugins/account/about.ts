@@ -1,7 +1,8 @@
 /** Descriptions of the account endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
-import { LATENCY_COLUMNS } from '../calls/histogram.ts'
-import { MONEY, USAGE_CELL } from '../operator/columns.ts'
+import { PROFILE } from '../rows/accounts.ts'
+import { USAGE_CELL } from '../rows/money.ts'
+import { RECEIPT, USAGE } from '../rows/usage.ts'
 import {
   any,
   between,
@@ -35,17 +36,6 @@ const PAGING = [
 ]
 const next = { next: nullable(text) }
 
-const profile = object({
-  id: integer,
-  username: text,
-  display_name: text,
-  role: text,
-  group: text,
-  balance: described('Units of the currency', number),
-  quota: described('The balance in quota units: 500,000 to a unit of the currency', number),
-  used_quota: number,
-  held: described('Reserved for calls under way, in units of the currency', text),
-})
 const balance = object(
   { key: text, remaining_quota: number, used_quota: number, total_quota: number },
   { unlimited_quota: boolean },
@@ -110,74 +100,7 @@ const pricing = envelopeOf(
     ),
   },
 )
-const call = {
-  request_id: text,
-  at: time,
-  route: text,
-  model: text,
-  key: nullable(integer),
-  member: described('The number of the member who made the call', nullable(integer)),
-  state: text,
-  estimated: boolean,
-  tier: nullable(text),
-  speed: nullable(text),
-  geography: nullable(text),
-  zone: nullable(text),
-  tags: nullable(text),
-  rule: described('The rule of the model that chose the target', nullable(text)),
-  guard: described('What guards did, such as `pii=masked(2)`', nullable(text)),
-  first_content_ms: nullable(integer),
-  ms: nullable(integer),
-}
-const amounts = { cost: MONEY, refunded: MONEY }
-const planned = described('The part of the cost that the plan of the account paid', MONEY)
-const failure = { status: integer, code: text, message: text }
-const LATENCIES = Object.fromEntries(
-  LATENCY_COLUMNS.map(name => [
-    name,
-    described('Of the days (UTC) that the period touches', nullable(integer)),
-  ]),
-)
-const usage = described(
-  'One row for each call; or with `by` for each day, model, key, member or tag',
-  object(amounts, {
-    ...call,
-    planned,
-    key: nullable(integer),
-    input_tokens: described('Of the whole prompt', nullable(integer)),
-    cached_tokens: described(
-      'The part of the prompt that was read from the cache',
-      nullable(integer),
-    ),
-    output_tokens: described('Thinking included', nullable(integer)),
-    day: text,
-    calls: integer,
-    ...LATENCIES,
-    name: nullable(text),
-    masked: nullable(text),
-    member: described('Null: the account itself', nullable(integer)),
-    role: nullable(text),
-    removed: boolean,
-    ...failure,
-    omitted: described('Failed calls before this one that are not kept', integer),
-  }),
-)
 const bounds = { from: time, to: time }
-const receipt = object(
-  {
-    ...call,
-    ...amounts,
-    closed: nullable(time),
-    held: MONEY,
-    uncollected: MONEY,
-    planned,
-    usage: any,
-    lines: list(object({ amount: MONEY }, { meter: text })),
-    unpriced: list(text),
-    formula: nullable(text),
-  },
-  { task_id: text, settings: any, failure: object(failure) },
-)
 const KEY_KIND = 'API key'
 
 const newApiPage = (item: ReturnType<typeof object>) =>
@@ -277,7 +200,7 @@ const NEW_API: Readonly<Record<string, RouteDescription>> = {
 const NEW_API_COMPATIBLE: Readonly<Record<string, RouteDescription>> = {
   info: {
     summary: 'Shows the account and its balance',
-    responses: json(envelopeOf(profile)),
+    responses: json(envelopeOf(PROFILE)),
   },
   site: {
     summary: 'Shows the units of quotas, in the shape of new-api',
@@ -358,7 +281,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   usage: {
     summary: 'Lists calls and what they cost',
     responses: {
-      ...json(envelopeOf(list(usage), { ...bounds, ...next })),
+      ...json(envelopeOf(list(USAGE), { ...bounds, ...next })),
       'text/csv': described('With format=csv: RFC 4180, with a header row', text),
     },
     parameters: [
@@ -393,7 +316,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   },
   receipt: {
     summary: 'Shows the receipt of a call or a task',
-    responses: json(envelopeOf(receipt)),
+    responses: json(envelopeOf(RECEIPT)),
   },
   ...operationDescriptions,
 }

@@ -116,7 +116,7 @@ const testReceivers = async (
 
 const rowOf = (receiver: Receiver, { state, outcome, status, detail }: Row): AlertTestRow => ({
   receiver: `${receiver.kind} ${placeOf(receiver)}`,
-  state: String(state),
+  state: state as AlertTestRow['state'],
   message:
     outcome === null || outcome === undefined
       ? 'Not sent yet; a running gateway sends it.'

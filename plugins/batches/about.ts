@@ -1,11 +1,11 @@
 /** Descriptions of the batch endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
+import { BATCH } from '../rows/work.ts'
 import {
   between,
   boolean,
   constant,
   described,
-  fields,
   integer,
   json,
   list,
@@ -17,31 +17,6 @@ import {
   query,
   text,
 } from '../shapes.ts'
-import { STATES } from './batch.ts'
-
-const batch = object({
-  id: text,
-  object: constant('batch'),
-  endpoint: text,
-  errors: nullable(object({ object: constant('list'), data: list(fields) })),
-  input_file_id: text,
-  completion_window: text,
-  status: oneOf(...STATES),
-  created_at: integer,
-  request_counts: object({ total: integer, completed: integer, failed: integer }),
-  metadata: nullable(fields),
-  ...nullables('output_file_id', 'error_file_id')(text),
-  ...nullables(
-    'in_progress_at',
-    'expires_at',
-    'finalizing_at',
-    'completed_at',
-    'failed_at',
-    'expired_at',
-    'cancelling_at',
-    'cancelled_at',
-  )(integer),
-})
 
 const messageBatch = object({
   id: text,
@@ -93,11 +68,11 @@ const MESSAGES: Readonly<Record<string, RouteDescription>> = {
 }
 export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   ...MESSAGES,
-  create: { summary: 'Runs a file of requests', responses: json(batch) },
-  show: { summary: 'Shows a batch', responses: json(batch) },
+  create: { summary: 'Runs a file of requests', responses: json(BATCH) },
+  show: { summary: 'Shows a batch', responses: json(BATCH) },
   list: {
     summary: 'Lists the batches, the latest first',
-    responses: json(pageOf(batch)),
+    responses: json(pageOf(BATCH)),
     parameters: [
       query('limit', 'The number of batches, from 1 to 100; 20 by default', between(1, 100)),
       query('after', '`last_id` of the page before'),
@@ -107,5 +82,5 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
     summary: 'Reports changes of the batches of the account as they happen',
     responses: { 'text/event-stream': described('Events with the changed rows', text) },
   },
-  cancel: { summary: 'Cancels a batch; its requests under way end', responses: json(batch) },
+  cancel: { summary: 'Cancels a batch; its requests under way end', responses: json(BATCH) },
 }

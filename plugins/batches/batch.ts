@@ -1,19 +1,9 @@
 /** A batch, its lines, and how clients see it. Pure but for new ids. */
 import { randomBytes } from 'node:crypto'
 import type { Json, Row } from '../../engine/plugin.ts'
-import type { BatchView } from '../views.ts'
+import type { BATCH_STATES, BatchView } from '../rows/work.ts'
 
-export const STATES = [
-  'validating',
-  'in_progress',
-  'finalizing',
-  'cancelling',
-  'completed',
-  'failed',
-  'cancelled',
-  'expired',
-] as const
-export type BatchState = (typeof STATES)[number]
+export type BatchState = (typeof BATCH_STATES)[number]
 export type Ending = 'completed' | 'cancelled' | 'expired'
 
 /** ms since 1970 by the name of the state. */
@@ -110,10 +100,10 @@ const seconds = (ms: number | undefined): number | null =>
   ms === undefined ? null : Math.floor(ms / 1_000)
 
 /** As OpenAI's clients see it. */
-export const batchView = (batch: Batch) => {
+export const batchView = (batch: Batch): BatchView => {
   const { times, errors } = batch
   const isEnded = isFinal(batch)
-  const view = {
+  return {
     id: batch.id,
     object: 'batch',
     endpoint: batch.endpoint,
@@ -137,7 +127,6 @@ export const batchView = (batch: Batch) => {
       completed: batch.completed,
       failed: batch.failed,
     },
-    metadata: batch.metadata,
+    metadata: batch.metadata as BatchView['metadata'],
   }
-  return view satisfies BatchView
 }

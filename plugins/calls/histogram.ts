@@ -1,5 +1,7 @@
 /** Histograms of times in ms: counts of buckets whose bounds grow by the square root of two.
  *  Pure. */
+import { LATENCIES } from '../rows/calls.ts'
+
 const BUCKETS = 40
 /** ms; the last bound is 100 minutes, and takes all that is longer. */
 const FIRST_BOUND = 8
@@ -53,9 +55,4 @@ export const latenciesOf = (row: Readonly<Record<string, unknown>>) => {
     p99_ms: quantileOf(whole, 0.99),
   }
 }
-export const LATENCY_COLUMNS = [
-  'first_content_p50_ms',
-  'first_content_p99_ms',
-  'p50_ms',
-  'p99_ms',
-] as const
+export const LATENCY_COLUMNS: readonly string[] = Object.keys(LATENCIES)

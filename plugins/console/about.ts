@@ -1,31 +1,9 @@
 /** Descriptions of the console's endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
-import {
-  any,
-  boolean,
-  described,
-  envelopeOf,
-  fields,
-  integer,
-  json,
-  list,
-  map,
-  nullable,
-  object,
-  text,
-} from '../shapes.ts'
+import { SESSION } from '../rows/accounts.ts'
+import { any, boolean, envelopeOf, fields, json, list, nullable, object, text } from '../shapes.ts'
 import type { AdminEndpoint } from './admin/endpoint.ts'
 import { ADMIN_ENDPOINTS } from './admin/endpoints.ts'
-
-const session = object({
-  account: object({ id: integer, name: text, role: text }),
-  csrf: text,
-  url: text,
-  currency: text,
-  admin: boolean,
-  edit: boolean,
-  titles: described('For operators: titles of upstreams by name, where they differ.', map(text)),
-})
 
 const ABOUT: Readonly<Record<string, RouteDescription>> = {
   home: { summary: 'Sends browsers to the console', responses: { '*/*': text } },
@@ -34,9 +12,9 @@ const ABOUT: Readonly<Record<string, RouteDescription>> = {
   file: { summary: 'Sends a file of the console', responses: { '*/*': text } },
   'sign-in': {
     summary: 'Signs in with a system token or a sign-in link, and sets a cookie',
-    responses: json(envelopeOf(session)),
+    responses: json(envelopeOf(SESSION)),
   },
-  session: { summary: 'Shows who is signed in', responses: json(envelopeOf(session)) },
+  session: { summary: 'Shows who is signed in', responses: json(envelopeOf(SESSION)) },
   'sign-out': {
     summary: 'Ends the session; `url` is the page that ends that of the identity provider',
     responses: json(envelopeOf(nullable(object({ url: text })))),

@@ -2,11 +2,9 @@
  *  belong to one of them, or to the account itself. */
 import { errors } from '../../engine/errors.ts'
 import type { Database, Exchange, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
+import { ROLES } from '../rows/accounts.ts'
 import { ACCOUNT, type Account, type Member, type MemberRole } from '../slots.ts'
 import { change, NOW_AT, TABLES } from './statements.ts'
-
-/** From all rights to the fewest. */
-export const ROLES = ['owner', 'admin', 'member', 'viewer'] as const satisfies readonly MemberRole[]
 
 /** The roles that may do each thing. `read`: the team's objects; a `member` sees calls and keys of
  *  his own only. `team`: sums and statements of the whole team. `use`: calls, files,

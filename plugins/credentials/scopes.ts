@@ -4,7 +4,6 @@ import type { Route } from '../../engine/plugin.ts'
 import type { Account, TokenScope } from '../slots.ts'
 import { refusal } from './faults.ts'
 
-export const SCOPES = ['read', 'keys', 'all'] as const
 /** Views of the plugin `account` that change API keys. */
 const KEY_VIEWS: ReadonlySet<unknown> = new Set([
   'create-key',

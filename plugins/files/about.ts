@@ -1,6 +1,7 @@
 /** Descriptions of the file endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { PURPOSES } from '../file-store/settings.ts'
+import { FILE } from '../rows/work.ts'
 import {
   between,
   binary,
@@ -16,18 +17,6 @@ import {
   text,
 } from '../shapes.ts'
 
-const file = object(
-  {
-    id: text,
-    object: constant('file'),
-    bytes: integer,
-    created_at: integer,
-    filename: text,
-    purpose: text,
-    status: text,
-  },
-  { expires_at: integer, status_details: nullable(text) },
-)
 const bytes = { '*/*': binary }
 const form = object(
   { file: binary, purpose: oneOf(...PURPOSES) },
@@ -46,7 +35,7 @@ const upload = object({
   filename: text,
   purpose: text,
   status: oneOf('pending', 'completed', 'cancelled', 'expired'),
-  file: nullable(file),
+  file: nullable(FILE),
 })
 const UPLOADS: Readonly<Record<string, RouteDescription>> = {
   'create-upload': { summary: 'Begins a file that arrives in parts', responses: json(upload) },
@@ -65,11 +54,11 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
   upload: {
     summary: 'Stores a file',
     body: { 'multipart/form-data': form },
-    responses: json(file),
+    responses: json(FILE),
   },
   list: {
     summary: 'Lists the stored files',
-    responses: json(pageOf(file)),
+    responses: json(pageOf(FILE)),
     parameters: [
       query('purpose', 'Only files of this purpose'),
       query('limit', 'The number of files, from 1 to 10,000', between(1, 10_000)),
@@ -77,7 +66,7 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
       query('after', '`last_id` of the page before'),
     ],
   },
-  show: { summary: 'Shows a stored file', responses: json(file) },
+  show: { summary: 'Shows a stored file', responses: json(FILE) },
   delete: {
     summary: 'Deletes a stored file',
     responses: json(object({ id: text, object: constant('file'), deleted: boolean })),

@@ -1,7 +1,7 @@
 /** Maps the claims of a token to an account, a member and a role. Pure. */
 import { hash } from 'node:crypto'
 import { isFields } from '../../engine/kit.ts'
-import { ROLES } from '../credentials/members.ts'
+import { ROLES } from '../rows/accounts.ts'
 import type { MemberRole } from '../slots.ts'
 import { fault } from './faults.ts'
 import type { Section } from './section.ts'

@@ -11,7 +11,7 @@ import {
   type ValueOf,
 } from '../../engine/config/shape.ts'
 import type { HostBase } from '../../engine/plugin.ts'
-import { ROLES } from '../credentials/members.ts'
+import { ROLES } from '../rows/accounts.ts'
 import { ACCOUNT_NAME } from './section.ts'
 
 export const PROVISIONING = object(

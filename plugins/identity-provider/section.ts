@@ -12,7 +12,7 @@ import {
   type ValueOf,
 } from '../../engine/config/shape.ts'
 import type { HostBase } from '../../engine/plugin.ts'
-import { ROLES } from '../credentials/members.ts'
+import { ROLES } from '../rows/accounts.ts'
 
 const CLAIM = text(
   'The claim: its name, or names joined by dots for members of objects. Lists are searched, too.',

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { oneOf } from '../../engine/config/shape.ts'
 import type { Bytes, Exchange, Headers, Host, HostBase, Plugin } from '../../engine/plugin.ts'
-import { fields, text } from '../shapes.ts'
+import { fields, type Shape, text } from '../shapes.ts'
 import { ACCOUNT } from '../slots.ts'
 import { documentOf } from './document.ts'
 import { llmsText } from './llms.ts'
@@ -13,7 +13,7 @@ import { customerOperationsOf, type Operation, operationsOf } from './operations
 interface Kind {
   readonly summary: string
   readonly type: string
-  readonly schema: typeof fields
+  readonly schema: Shape
   write(host: HostBase, operations: readonly Operation[]): string
 }
 const KINDS: Readonly<Record<string, Kind>> = {

@@ -12,6 +12,7 @@ import type {
   MirrorReportRow,
   PausedUpstream,
   TaskRow,
+  TaskView,
 } from '../views.ts'
 import type { Context } from './operation.ts'
 
@@ -27,7 +28,7 @@ interface BatchFilter {
 export interface TaskPart {
   /** The latest ones, newest first. */
   list(host: HostBase, state: string | null): Promise<readonly TaskSummary[]>
-  show(host: HostBase, id: string): Promise<Fields>
+  show(host: HostBase, id: string): Promise<TaskView>
   retry(context: Context, id: string): Promise<TaskSummary>
   cancel(context: Context, id: string): Promise<TaskSummary>
   resolve(context: Context, id: string, isCharged: boolean): Promise<TaskSummary>
@@ -40,7 +41,7 @@ export interface TaskPart {
 export interface BatchPart {
   /** The latest ones, newest first. */
   list(host: HostBase, filter: BatchFilter): Promise<readonly BatchRow[]>
-  show(host: HostBase, id: string): Promise<BatchRow & { readonly batch: Json }>
+  show(host: HostBase, id: string): Promise<BatchRow & { readonly batch: Fields }>
   cancel(context: Context, id: string): Promise<BatchRow>
 }
 /** The work of `tollgate alerts`, by the plugin `alerts`. */

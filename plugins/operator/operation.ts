@@ -116,13 +116,13 @@ export interface Definition<A extends Arguments, Data> {
   /** It shows prompts or secrets: a row of the log of actions names what it shows. */
   reveals?(args: ValueOf<A>): string
   readonly arguments: A
-  /** JSON Schema of `data`. */
-  readonly result: View
+  /** Of `data`. */
+  readonly result: View<Data>
   /** An earlier name of its endpoint, which works too. */
   readonly earlier?: string
-  readonly command?: CommandForm<A, Data>
+  readonly command?: CommandForm<A, NoInfer<Data>>
   readonly own?: readonly OwnForm[]
-  run(context: Context, args: ValueOf<A>): Promise<Result<Data>>
+  run(context: Context, args: ValueOf<A>): Promise<Result<NoInfer<Data>>>
 }
 export interface Result<Data = unknown> {
   readonly data: Data

@@ -11,6 +11,6 @@ export const whenCode =
   }
 
 /** The printed part of one row. */
-export const singleRow = (cells: Readonly<Record<string, string | number>>) => {
+export const singleRow = (cells: Readonly<Record<string, string | number | null>>) => {
   return { rows: [cells], json: cells }
 }

@@ -60,7 +60,7 @@ const rowOf = (row: Row): DeliveryRow => ({
   account: Number(row.endpoint),
   account_name: row.account_name === null ? null : String(row.account_name),
   receiver: hostOf(String(row.url ?? '')),
-  state: String(row.state),
+  state: row.state as DeliveryRow['state'],
   attempts: Number(row.attempts),
   created: timeOf(row.created),
   last: timeOf(row.at),

@@ -8,7 +8,6 @@ import {
   FIND_MEMBER,
   MEMBER_BY_ID,
   REMOVED_MEMBER,
-  ROLES,
   removeMember,
   restoreMember,
   updateMember,
@@ -16,6 +15,7 @@ import {
 import { FIND_ACCOUNT } from '../credentials/statements.ts'
 import { isMemberName } from '../identity-provider/claims.ts'
 import type { Provisioning } from '../identity-provider/provisioning.ts'
+import { ROLES } from '../rows/accounts.ts'
 import { itemsAt, type Resource, textAt } from '../scim-protocol/attributes.ts'
 import { fault } from '../scim-protocol/faults.ts'
 import type { Member, MemberRole } from '../slots.ts'

@@ -1,5 +1,7 @@
 /** A durable task: its states, its row, and what a customer sees of it. Pure. */
+
 import type { Json, Row, Target } from '../../engine/plugin.ts'
+import type { TASK_STATES } from '../rows/work.ts'
 import type { Attributes, KeptHold, Meters } from '../slots.ts'
 
 /**
@@ -14,14 +16,7 @@ import type { Attributes, KeptHold, Meters } from '../slots.ts'
  *  that (`late`).
  *  Where results are copied, a task stays `running` (or `failed`) until its files are copied.
  *  Each move names the state it leaves, so that of two processes only one makes it. */
-export type State =
-  | 'accepted'
-  | 'submitting'
-  | 'submitted'
-  | 'running'
-  | 'unknown'
-  | 'succeeded'
-  | 'failed'
+export type State = (typeof TASK_STATES)[number]
 export const isFinal = (state: State): boolean => state === 'succeeded' || state === 'failed'
 
 export type Fields = { readonly [name: string]: Json }

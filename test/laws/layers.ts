@@ -55,6 +55,10 @@ export const PUBLIC = [
   'plugins/views.ts',
 ]
 
+/** The contract, and what describes the rows of APIs. */
+const isGround = (path: string): boolean =>
+  ['engine/plugin.ts', 'plugins/shapes.ts'].includes(path) || path.startsWith('plugins/rows/')
+
 /** Folders whose index exports a plugin: `plugins/NAME/index.ts`. Plugins share the others. */
 export const pluginFolders = (files: readonly SourceFile[]): ReadonlySet<string> =>
   new Set(
@@ -84,10 +88,10 @@ export const findLayerBreach = (
   if (from.startsWith('examples/') && !to.startsWith('examples/'))
     return 'an example imports the package: tollgate/plugin, not files of the project'
   if (!from.startsWith('plugins/')) return undefined
-  const [, shared] = /^plugins\/((?:slots|shapes|views)\.ts)$/.exec(from) ?? []
-  if (shared && to !== 'engine/plugin.ts')
-    return `${shared} is for all plugins and may import nothing but engine/plugin.ts`
-  if (PUBLIC.includes(to)) return undefined
+  const [, shared] = /^plugins\/((?:slots|shapes|views|rows\/[a-z-]+)\.ts)$/.exec(from) ?? []
+  if (shared && !isGround(to))
+    return `${shared} is for all plugins and may import nothing but engine/plugin.ts, shapes and rows`
+  if (PUBLIC.includes(to) || isGround(to)) return undefined
   if (!to.startsWith('plugins/'))
     return `of the engine a plugin may import only ${PUBLIC.join(', ')}`
   return findFolderBreach(from, to, plugins)

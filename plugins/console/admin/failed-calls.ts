@@ -1,20 +1,10 @@
 /** The endpoint of operators for failed calls of all accounts. */
 import type { HostBase } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
-import { MONEY } from '../../operator/columns.ts'
 import { type FailedCallMark, failedCalls } from '../../operator/failed-calls.ts'
 import { queryFault } from '../../operator/faults.ts'
-import {
-  described,
-  integer,
-  list as listOf,
-  nullable,
-  number,
-  object,
-  open,
-  text,
-  time,
-} from '../../shapes.ts'
+import { FAILED_CALL } from '../../rows/calls.ts'
+import { list as listOf } from '../../shapes.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -48,40 +38,6 @@ const markIn = (query: URLSearchParams): FailedCallMark | undefined => {
     throw queryFault('cursor', '`next` of the page before')
   return { at: Number(at), request }
 }
-
-const ATTEMPT = open(
-  object(
-    {},
-    {
-      upstream: text,
-      target: nullable(text),
-      key: described("The first digits of the SHA-256 of the upstream's key.", text),
-      status: integer,
-      cause: text,
-      ms: number,
-      start: number,
-      id: text,
-      retry_after: text,
-      message: described('What the upstream said.', text),
-    },
-  ),
-)
-export const FAILED_CALL = object({
-  request: text,
-  at: time,
-  account: nullable(integer),
-  account_name: nullable(text),
-  key: nullable(integer),
-  route: text,
-  model: text,
-  status: integer,
-  code: text,
-  message: described('The error that the client got.', text),
-  ms: integer,
-  cost: MONEY,
-  omitted: described('Failed calls of the account before it that are not kept.', integer),
-  attempts: listOf(ATTEMPT),
-})
 
 export const failedCallEndpoints: AdminEndpoints = {
   'GET failed-calls': {

@@ -6,19 +6,15 @@ import { FIND_BY_ID, withAccountNames } from '../../credentials/statements.ts'
 import { audit } from '../../ledger/audit.ts'
 import { nanosOf } from '../../ledger/statements.ts'
 import { ALL_CALLS, CALLS_OF } from '../../ledger/views/usage.ts'
-import { MONEY } from '../../operator/columns.ts'
 import { queryFault } from '../../operator/faults.ts'
 import {
-  boolean,
-  integer,
-  list as listOf,
-  nullable,
-  object,
-  oneOf,
-  text,
-  time,
-} from '../../shapes.ts'
-import type { AuditReport, ChargeRow } from '../../views.ts'
+  AUDIT,
+  type AuditReport,
+  CHARGE_ROW,
+  CHARGE_STATES,
+  type ChargeRow,
+} from '../../rows/calls.ts'
+import { list as listOf } from '../../shapes.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -29,7 +25,6 @@ import {
 } from './endpoint.ts'
 
 const PAGE = 100
-const STATES: readonly string[] = ['open', 'settled', 'released']
 
 const runAudit = async (_: AdminCall, { database }: HostBase): Promise<AdminResult> => {
   const findings = await audit(database)
@@ -52,7 +47,7 @@ const chargeOf = (row: Row): ChargeRow => {
     key: row.key === null ? null : Number(row.key),
     route: String(row.route),
     model: String(row.model),
-    state: String(row.state),
+    state: String(row.state) as ChargeRow['state'],
     task: row.task === null ? null : String(row.task),
     cost: amount(row.amount),
     held: amount(row.held),
@@ -77,7 +72,7 @@ const CHARGES_OF = namedCalls(CALLS_OF)
 
 const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const model = textIn(query, 'model') ?? null
-  const state = choiceIn(query, 'state', STATES, null)
+  const state = choiceIn(query, 'state', CHARGE_STATES, null)
   const key = numberIn(query, 'key')
   const account = await accountIn(query, key, host)
   const [opened, request] = markIn(query)
@@ -118,28 +113,10 @@ const markIn = (query: URLSearchParams): readonly [opened: number, request: stri
   return [Number(opened), request]
 }
 
-const FINDING = object({ rule: text, subject: text, detail: text })
-const CHARGE = object({
-  request: text,
-  at: time,
-  account: integer,
-  account_name: nullable(text),
-  key: nullable(integer),
-  route: text,
-  model: text,
-  state: oneOf(...STATES),
-  task: nullable(text),
-  cost: MONEY,
-  held: MONEY,
-  refunded: MONEY,
-  uncollected: MONEY,
-  planned: MONEY,
-})
-
 export const ledgerEndpoints: AdminEndpoints = {
   'GET ledger/audit': {
     summary: 'Checks every invariant of the ledger; an empty list of findings: it balances.',
-    data: object({ balanced: boolean, time, findings: listOf(FINDING) }),
+    data: AUDIT,
     run: runAudit,
   },
   'GET charges': {
@@ -148,11 +125,11 @@ export const ledgerEndpoints: AdminEndpoints = {
       account: 'name or number of an account',
       key: 'number of an API key',
       model: 'a model',
-      state: STATES.join(', '),
+      state: CHARGE_STATES.join(', '),
       uncollected: 'yes: only those that a balance did not cover',
       cursor: '`next` of the page before',
     },
-    data: listOf(CHARGE),
+    data: listOf(CHARGE_ROW),
     run: charges,
   },
 }

@@ -2,23 +2,10 @@
  *  end. */
 import type { HostBase, Json, RequestFilter } from '../../../engine/plugin.ts'
 import { FIND_BY_ID } from '../../credentials/statements.ts'
-import { MONEY, TASK_VIEW } from '../../operator/columns.ts'
 import { operatorParts } from '../../operator/contributions.ts'
 import { requestDetails } from '../../operator/requests.ts'
-import {
-  any,
-  boolean,
-  integer,
-  list as listOf,
-  map,
-  nullable,
-  number,
-  object,
-  oneOf,
-  open,
-  text,
-  time,
-} from '../../shapes.ts'
+import { REQUEST_LINE, REQUEST_STORY } from '../../rows/requests.ts'
+import { list as listOf } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { consoleSettings } from '../section.ts'
 import {
@@ -29,7 +16,6 @@ import {
   type EventEndpoints,
   textIn,
 } from './endpoint.ts'
-import { FAILED_CALL } from './failed-calls.ts'
 
 const PAGE = 100
 const FILTERS = {
@@ -94,101 +80,17 @@ const story = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult>
   }
 }
 
-/** A line of the request log. Plugins add fields of their own. */
-const RECORD = open(
-  object(
-    { time: number, id: text, route: text, method: text, path: text, status: integer },
-    {
-      level: text,
-      process: text,
-      pid: integer,
-      trace: text,
-      requestId: text,
-      end: oneOf('complete', 'cut', 'hangup', 'refused'),
-      ms: number,
-      added: number,
-      bytes: integer,
-      attempts: integer,
-      upstream: text,
-      target: text,
-      code: text,
-      account: integer,
-      account_name: text,
-      key: integer,
-      model: text,
-      cost: MONEY,
-      first_byte: number,
-      input_tokens: integer,
-      cached_tokens: integer,
-      output_tokens: integer,
-      version: integer,
-      msg: text,
-    },
-  ),
-)
-const LINE = object(
-  { meter: text, quantity: text, price: text, per: text, nanos: text },
-  { with: map(text), by: map(text), min: text, step: text, factor: text },
-)
-/** Amounts are decimals in units of the currency. */
-const CHARGE = object({
-  request: text,
-  account: integer,
-  account_name: nullable(text),
-  key: nullable(integer),
-  member: nullable(integer),
-  route: text,
-  model: text,
-  version: integer,
-  state: text,
-  opened: time,
-  closed: nullable(time),
-  hold: text,
-  cost: text,
-  uncollected: text,
-  planned: text,
-  refunded: text,
-  estimated: boolean,
-  usage: nullable(map(number)),
-  lines: listOf(LINE),
-  formula: nullable(text),
-  task: nullable(text),
-  settings: any,
-  upstream: nullable(text),
-  target: nullable(text),
-  upstream_key: nullable(text),
-  served_model: nullable(text),
-  response_id: nullable(text),
-  cache: nullable(text),
-  tier: nullable(text),
-  speed: nullable(text),
-  geography: nullable(text),
-  zone: nullable(text),
-  tags: nullable(text),
-  rule: nullable(text),
-  guard: nullable(text),
-  first_content_ms: nullable(integer),
-  ms: nullable(integer),
-})
-
 export const requestEndpoints: AdminEndpoints = {
   'GET requests': {
     summary: 'Lists the requests of this machine, latest first, a hundred a page.',
     query: { ...FILTERS, cursor: '`next` of the page before' },
-    data: listOf(RECORD),
+    data: listOf(REQUEST_LINE),
     run: list,
   },
   'GET requests/story': {
     summary: 'Shows one request: its log line, its charges and its task.',
     query: { id: 'of a request or a task, or the id that the client sent' },
-    data: object({
-      request: nullable(RECORD),
-      failed: nullable(FAILED_CALL),
-      key_name: nullable(text),
-      trace_url: nullable(text),
-      charges: listOf(CHARGE),
-      task: nullable(TASK_VIEW),
-    }),
+    data: REQUEST_STORY,
     reveals: query => `request ${query.get('id') ?? ''}`,
     run: story,
   },

@@ -1,8 +1,8 @@
 /** Endpoints of operators for upstreams: health, keys at rest, and a test. */
 import type { HostBase } from '../../../engine/plugin.ts'
 import { operatorParts } from '../../operator/contributions.ts'
+import { UPSTREAM_FINDING } from '../../rows/operations.ts'
 import {
-  boolean,
   described,
   integer,
   list as listOf,
@@ -67,15 +67,6 @@ const UPSTREAM = object({
   addresses: listOf(ADDRESS),
   keys: listOf(KEY),
 })
-const ANSWER = object({
-  upstream: text,
-  address: text,
-  key: text,
-  answer: text,
-  fails: boolean,
-  models: described('How many it has.', nullable(integer)),
-})
-
 export const upstreamEndpoints: AdminEndpoints = {
   'GET upstreams': {
     summary: 'Lists the upstreams with the health of their addresses and keys over all workers.',
@@ -86,7 +77,7 @@ export const upstreamEndpoints: AdminEndpoints = {
     summary: 'Asks an upstream for its models with each of its keys. Nothing is charged.',
     body: bodyOf({ upstream: { type: 'string', maxLength: 200 } }, ['upstream']),
     isQuiet: true,
-    data: listOf(ANSWER),
+    data: listOf(UPSTREAM_FINDING),
     run: test,
   },
 }

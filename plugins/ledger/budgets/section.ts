@@ -18,13 +18,14 @@ import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
 import { MAX_AMOUNT } from '../../billing/money.ts'
 import type { Where } from '../../billing/problems.ts'
+import { PERIODS } from '../../rows/money.ts'
 import { TAG_NAME } from '../../slots.ts'
 import { knownTagsIn } from '../../tagging/section.ts'
 import type { Unit } from '../wallet.ts'
 import { KINDS, type Owner, type Owners } from './owner.ts'
 import { AMOUNT_TYPES, amountIn, NAME_PATTERN, WINDOW_TERMS } from './terms.ts'
 import { MAX_BUDGET } from './tokens.ts'
-import { PERIODS, type Period, type Window } from './window.ts'
+import type { Period, Window } from './window.ts'
 
 const TAG_OWNERS = object(
   'Each value of a tag has this budget, over the calls of all accounts; calls without the tag have none.',

@@ -4,7 +4,7 @@ import type { Report } from '../../../engine/plugin.ts'
 import type { Currency } from '../../billing/currency.ts'
 import { problemReporter, type Where } from '../../billing/problems.ts'
 import { compileAmount } from '../../billing/rate.ts'
-import { PERIODS } from './window.ts'
+import { PERIODS } from '../../rows/money.ts'
 
 export const NAME_PATTERN = '^[a-z0-9][a-z0-9_-]{0,62}$'
 

@@ -1,6 +1,7 @@
 /** The window of a budget: a function of an instant, a period and a zone. Pure. */
 
-export const PERIODS = ['hour', 'day', 'week', 'month', 'quarter', 'year', 'life'] as const
+import type { PERIODS } from '../../rows/money.ts'
+
 export type Period = (typeof PERIODS)[number]
 
 /** ms since 1970; `end` is exclusive, and undefined for a life. */

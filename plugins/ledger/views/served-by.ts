@@ -1,6 +1,7 @@
 /** The target that served a call: the column `served` of its charge, one JSON text, and how it is
  *  shown. */
 import type { Exchange, HostBase, Json, Row, Target, UpstreamView } from '../../../engine/plugin.ts'
+import { SERVED_VIEW } from '../../rows/calls.ts'
 import { CACHED, GUARD_VERDICT, RULE, SERVED, type Served, TAGS, type Tags } from '../../slots.ts'
 import type { ServedFacts, ServedView } from '../../views.ts'
 import { zonesOf } from '../../zones/rule.ts'
@@ -153,20 +154,4 @@ export const servedView = (row: Row): ServedView => {
     ...servedFacts(row),
   }
 }
-export const SERVED_COLUMNS = [
-  'upstream',
-  'target',
-  'upstream_key',
-  'served_model',
-  'response_id',
-  'cache',
-  'tier',
-  'speed',
-  'geography',
-  'zone',
-  'tags',
-  'rule',
-  'guard',
-  'first_content_ms',
-  'ms',
-] as const satisfies readonly (keyof ServedView)[]
+export const SERVED_COLUMNS = Object.keys(SERVED_VIEW) as readonly (keyof ServedView)[]

@@ -10,11 +10,10 @@ import {
   renameAccount,
   requireLimits,
 } from '../../credentials/statements.ts'
+import { ACCOUNT_COLUMNS } from '../../rows/accounts.ts'
 import { object as row } from '../../shapes.ts'
-import type { AccountRow } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
 import { ACCOUNT, ACCOUNT_NAME, objectOf, refuseNumber } from '../arguments.ts'
-import { ACCOUNT_COLUMNS } from '../columns.ts'
 import {
   LIMIT_CHANGES,
   LIMIT_OPTIONS,
@@ -46,7 +45,7 @@ export const accountsCreate = operation({
       name: nameOf(name, 'An account'),
       role: roleOf(textOf(role)),
     }),
-    print: ({ id, name, role }: AccountRow) => singleRow({ id, name, role }),
+    print: ({ id, name, role }) => singleRow({ id, name, role }),
   },
   async run({ store, now }, { name, role = 'customer' }) {
     refuseNumber(name)
@@ -73,7 +72,7 @@ export const accountsLimit = operation({
     read: ({ positionals: [account = ''], values }) => {
       return { account, limits: null, ...limitChanges(values) }
     },
-    print: ({ name, limits }: AccountRow) => ({
+    print: ({ name, limits }) => ({
       rows: [{ account: name, ...limits }],
       json: { account: name, limits },
     }),
@@ -106,7 +105,7 @@ export const accountsRename = operation({
       account,
       name: nameOf(name, 'An account'),
     }),
-    print: ({ id, name }: AccountRow) => singleRow({ id, name }),
+    print: ({ id, name }) => singleRow({ id, name }),
   },
   async run({ store }, { account, name }) {
     refuseNumber(name)

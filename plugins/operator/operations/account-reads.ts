@@ -2,13 +2,14 @@
 import { countOf, textOf } from '../../../engine/cli/kit.ts'
 import { flag, integer, object } from '../../../engine/config/shape.ts'
 import { findAccount } from '../../credentials/find.ts'
+import { ACCOUNT_COLUMNS, KEY_COLUMNS, SPENDING } from '../../rows/accounts.ts'
+import { MONEY, USAGE_CELL } from '../../rows/money.ts'
 import { fields, list as listOf, object as row } from '../../shapes.ts'
-import type { AccountRow, UsageCell } from '../../views.ts'
+import type { AccountRow } from '../../views.ts'
 import { ACCOUNT_QUERY, accountsPage } from '../account-pages.ts'
 import { accountText } from '../account-text.ts'
 import { type AccountDetails, accountDetails, accountRow } from '../accounts.ts'
 import { ACCOUNT } from '../arguments.ts'
-import { ACCOUNT_COLUMNS, KEY_COLUMNS, MONEY, SPENDING, USAGE_CELL } from '../columns.ts'
 import { operation } from '../operation.ts'
 import { usageCells } from '../usage.ts'
 
@@ -23,10 +24,9 @@ export const accountsList = operation({
     example: 'tollgate accounts list --json',
     options: { all: { type: 'boolean', summary: 'deleted accounts too' } },
     read: ({ values: { all } }) => ({ all: all === true }),
-    print(accounts: readonly AccountRow[]) {
-      const rows = accounts.map(({ used: _, overdraft: _o, limits: _l, ...cells }) => cells)
-      return { rows, json: rows }
-    },
+    print: accounts => ({
+      rows: accounts.map(({ used: _, overdraft: _o, limits: _l, ...cells }) => cells),
+    }),
   },
   run: ({ store }, query) => accountsPage(store, query),
 })
@@ -105,7 +105,7 @@ export const accountsUsage = operation({
       const days = countOf(textOf(values.days), 'days', MOST_DAYS)
       return { account, ...(days !== undefined && { days }) }
     },
-    print: (rows: readonly UsageCell[]) => ({ rows, json: rows }),
+    print: rows => ({ rows }),
   },
   async run({ store, now }, { account, days = USUAL_DAYS }) {
     const { id } = await findAccount(store, account, { isDeletedToo: true })

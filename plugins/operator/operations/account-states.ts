@@ -3,11 +3,10 @@ import { flag, object } from '../../../engine/config/shape.ts'
 import { fault as storeFault } from '../../credentials/faults.ts'
 import { findAccount, type NamedAccount } from '../../credentials/find.ts'
 import { deleteAccount, suspendAccount } from '../../credentials/statements.ts'
+import { ACCOUNT_COLUMNS } from '../../rows/accounts.ts'
 import { object as row, time, text as word } from '../../shapes.ts'
-import type { AccountRow } from '../../views.ts'
 import { accountRow, accountRowById } from '../accounts.ts'
 import { ACCOUNT, objectOf } from '../arguments.ts'
-import { ACCOUNT_COLUMNS } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { reasonsToKeep } from '../money.ts'
 import { type Context, type Operation, operation } from '../operation.ts'
@@ -67,7 +66,7 @@ export const accountsDelete = operation({
       account,
       force: force === true,
     }),
-    print: ({ id, name, state }: AccountRow) => singleRow({ id, name, state }),
+    print: ({ id, name, state }) => singleRow({ id, name, state }),
   },
   async run(context, { account: nameOrId, force = false }) {
     const { store, now } = context
@@ -97,7 +96,7 @@ export const suspension = (verb: 'suspend' | 'resume', summary: string): Operati
       arguments: 'NAME',
       example: `tollgate accounts ${verb} ann`,
       read: onlyAccount,
-      print: ({ id, name, state }: AccountRow) => singleRow({ id, name, state }),
+      print: ({ id, name, state }) => singleRow({ id, name, state }),
     },
     async run(context, { account }) {
       const { store, now } = context

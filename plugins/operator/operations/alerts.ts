@@ -2,9 +2,8 @@
 import { EXIT } from '../../../engine/cli/kit.ts'
 import { object } from '../../../engine/config/shape.ts'
 import type { HostBase } from '../../../engine/plugin.ts'
+import { ALERT_COLUMNS, ALERT_RULES, TEST_COLUMNS } from '../../rows/operations.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
-import type { AlertRow, AlertRules, AlertTestRow } from '../../views.ts'
-import { ALERT_COLUMNS, ALERT_RULES, TEST_COLUMNS } from '../columns.ts'
 import { type AlertPart, operatorParts } from '../contributions.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation } from '../operation.ts'
@@ -26,7 +25,7 @@ const list = operation({
   command: {
     example: 'tollgate alerts list',
     read: () => ({}),
-    print: (rows: readonly AlertRow[]) => ({ rows }),
+    print: rows => ({ rows }),
   },
   run: async ({ host }) => ({ data: await partOf(host).list(host) }),
 })
@@ -41,7 +40,7 @@ const rules = operation({
   command: {
     example: 'tollgate alerts rules',
     read: () => ({}),
-    print: (data: AlertRules) => ({
+    print: data => ({
       rows: data.rules.map(({ rule, state, firing, fired, recovered, waits }) => ({
         rule,
         state,
@@ -65,7 +64,7 @@ const test = operation({
   command: {
     example: 'tollgate alerts test',
     read: () => ({}),
-    print: (rows: readonly AlertTestRow[]) => ({
+    print: rows => ({
       rows,
       exit: rows.some(({ state }) => state === 'failed') ? EXIT.runTime : EXIT.ok,
     }),

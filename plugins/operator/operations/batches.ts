@@ -2,10 +2,9 @@
 import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, oneOf, required, text } from '../../../engine/config/shape.ts'
 import type { HostBase } from '../../../engine/plugin.ts'
+import { BATCH_COLUMNS, BATCH_STATES } from '../../rows/work.ts'
 import { fields, list as listOf, object as row } from '../../shapes.ts'
-import type { BatchRow } from '../../views.ts'
 import { ANY_ACCOUNT } from '../arguments.ts'
-import { BATCH_COLUMNS, BATCH_STATES } from '../columns.ts'
 import { type BatchPart, operatorParts } from '../contributions.ts'
 import { fault } from '../faults.ts'
 import { type CommandInput, type Operation, operation } from '../operation.ts'
@@ -44,12 +43,13 @@ const list = operation({
       },
     },
     read({ values }) {
-      const [account, state] = [textOf(values.account), textOf(values.state)]
-      if (state !== undefined && !BATCH_STATES.includes(state))
+      const [account, word] = [textOf(values.account), textOf(values.state)]
+      const state = BATCH_STATES.find(each => each === word)
+      if (word !== undefined && state === undefined)
         throw new UsageError(`--state must be one of ${BATCH_STATES.join(', ')}`)
       return { ...(account !== undefined && { account }), ...(state !== undefined && { state }) }
     },
-    print: (rows: readonly BatchRow[]) => ({ rows }),
+    print: rows => ({ rows }),
   },
   run: async ({ host }, filter) => ({ data: await partOf(host).list(host, filter) }),
 })
@@ -65,7 +65,7 @@ const show = operation({
     arguments: 'ID',
     example: 'tollgate batches show batch_6f1d0a3c9b7e4d2f8a5c1e0b3d7f9a24',
     read: readBatch,
-    print: (batch: BatchRow) => ({ text: JSON.stringify(batch, null, 2), json: batch }),
+    print: batch => ({ text: JSON.stringify(batch, null, 2), json: batch }),
   },
   run: async ({ host }, { batch }) => ({ data: await partOf(host).show(host, batch) }),
 })
@@ -80,7 +80,7 @@ const cancel = operation({
     arguments: 'ID',
     example: 'tollgate batches cancel batch_6f1d0a3c9b7e4d2f8a5c1e0b3d7f9a24',
     read: readBatch,
-    print: (batch: BatchRow) => ({ rows: [batch] }),
+    print: batch => ({ rows: [batch] }),
   },
   run: async (context, { batch }) => ({
     data: await partOf(context.host).cancel(context, batch),

@@ -1,10 +1,11 @@
 /** The operations on the cache of answers. The plugin `cache` does the work. */
+
 import { textOf } from '../../../engine/cli/kit.ts'
 import { object, text } from '../../../engine/config/shape.ts'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
-import { integer, object as row } from '../../shapes.ts'
-import type { CachePurgeRow, CacheRow } from '../../views.ts'
+import { CACHE_COLUMNS, PURGE_COLUMNS } from '../../rows/operations.ts'
+import { object as row } from '../../shapes.ts'
 import { ANY_ACCOUNT } from '../arguments.ts'
 import { type CachePart, operatorParts } from '../contributions.ts'
 import { fault } from '../faults.ts'
@@ -23,11 +24,11 @@ const show = operation({
   scope: 'operator',
   reads: true,
   arguments: object(undefined, {}, {}),
-  result: row({ answers: integer, bytes: integer }),
+  result: row(CACHE_COLUMNS),
   command: {
     example: 'tollgate cache show',
     read: () => ({}),
-    print: (data: CacheRow) => singleRow(data),
+    print: data => singleRow(data),
   },
   run: async ({ host }) => ({ data: await partOf(host).show(host) }),
 })
@@ -44,7 +45,7 @@ const purge = operation({
     },
     {},
   ),
-  result: row({ removed: integer }),
+  result: row(PURGE_COLUMNS),
   command: {
     example: 'tollgate cache purge --model gp-4.1-mini',
     options: {
@@ -55,7 +56,7 @@ const purge = operation({
       const [account, model] = [textOf(values.account), textOf(values.model)]
       return { ...(account !== undefined && { account }), ...(model !== undefined && { model }) }
     },
-    print: (data: CachePurgeRow) => singleRow(data),
+    print: data => singleRow(data),
   },
   async run(context, { account: nameOrId, model }) {
     const part = partOf(context.host)

@@ -11,11 +11,11 @@ import {
   makeCode,
   revokeCode,
 } from '../../ledger/payments/codes.ts'
-import { boolean, list as listOf, nullable, object as row, text as word } from '../../shapes.ts'
-import type { CodeRow, NewCode, Redeemed } from '../../views.ts'
+import { CODE_COLUMNS, NEW_CODE, REDEEMED } from '../../rows/money.ts'
+import { list as listOf, object as row } from '../../shapes.ts'
+import type { NewCode, Redeemed } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
 import { ANY_PLAN, anyAmount, CURSOR, LIMIT, NOTE, noteBy } from '../arguments.ts'
-import { CODE_COLUMNS, MONEY } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { EXPIRES } from '../key-settings.ts'
 import { type Operation, operation } from '../operation.ts'
@@ -44,7 +44,7 @@ const create = operation({
     { dependentRequired: { lasts: ['plan'] } },
   ),
   showsSecret: true,
-  result: listOf(row({ ...CODE_COLUMNS, code: word })),
+  result: listOf(NEW_CODE),
   command: {
     arguments: '[AMOUNT]',
     example: 'tollgate codes create 10 --count 20 --expires 90d',
@@ -72,7 +72,7 @@ const create = operation({
         ...(expires !== undefined && { expires: isoTime(expires) }),
       }
     },
-    print: (codes: readonly NewCode[]) => ({
+    print: codes => ({
       rows: codes.map(({ code, amount: units, plan, expires }) => ({
         code,
         amount: units,
@@ -125,17 +125,7 @@ const list = operation({
   command: {
     example: 'tollgate codes list',
     read: () => ({}),
-    print: (codes: readonly CodeRow[]) => ({
-      rows: codes.map(each => ({
-        ...each,
-        plan: each.plan ?? '',
-        lasts: each.lasts ?? '',
-        expires: each.expires ?? '',
-        account: each.account ?? '',
-        redeemed: each.redeemed ?? '',
-      })),
-      json: codes,
-    }),
+    print: rows => ({ rows }),
   },
   run: ({ store, now }, page) => codesPage(store, now, page),
 })
@@ -151,7 +141,7 @@ const revoke = operation({
     arguments: 'CODE',
     example: 'tollgate codes revoke 0123456789ab',
     read: ({ positionals: [code = ''] }) => ({ code }),
-    print: ({ id, state }: CodeRow) => singleRow({ id, state }),
+    print: ({ id, state }) => singleRow({ id, state }),
   },
   async run({ store, now }, { code }) {
     const before = await findCode(store, code)
@@ -176,7 +166,7 @@ const redeemOwn = operation({
     { code: required(text('The code, in any case, with or without dashes.', { maxLength: 64 })) },
     {},
   ),
-  result: row({ credited: MONEY, plan: nullable(word), repeated: boolean, balance: MONEY }),
+  result: REDEEMED,
   own: [{ view: 'redeem-code' }],
   async run(context, { code }) {
     const { amount: nanos, plan = null, repeated } = await redeem(context, code)

@@ -1,30 +1,18 @@
 /** Operations that write providers, models, prices and limits into the files of the configuration,
  *  and reads for their forms. */
+
 import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { flag, integer, map, object, required, text } from '../../../engine/config/shape.ts'
 import { isFields } from '../../../engine/kit.ts'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { modelsOf } from '../../catalogue/configured.ts'
-import {
-  boolean,
-  list as listOf,
-  map as mapOf,
-  nullable,
-  object as row,
-  text as word,
-} from '../../shapes.ts'
-import type { OfferRow, PresetRow } from '../../views.ts'
+import { CHANGE, OFFER_COLUMNS, PRESET_COLUMNS } from '../../rows/operations.ts'
+import { list as listOf, object as row } from '../../shapes.ts'
+import type { PresetRow } from '../../views.ts'
 import { operatorParts } from '../contributions.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation } from '../operation.ts'
-import {
-  CHANGE,
-  changeFile,
-  EDIT_ARGUMENTS,
-  EDIT_OPTIONS,
-  editValues,
-  printChange,
-} from './file-change.ts'
+import { changeFile, EDIT_ARGUMENTS, EDIT_OPTIONS, editValues, printChange } from './file-change.ts'
 
 type Fields = { readonly [key: string]: Json }
 const NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
@@ -53,11 +41,11 @@ const presets = operation({
   scope: 'operator',
   reads: true,
   arguments: object(undefined, {}, {}),
-  result: listOf(row({ name: word, title: word, needs: mapOf(word), variable: nullable(word) })),
+  result: listOf(row(PRESET_COLUMNS)),
   command: {
     example: 'tollgate config presets',
     read: () => ({}),
-    print: (rows: readonly PresetRow[]) => ({
+    print: rows => ({
       rows: rows.map(({ name, title, needs, variable }) => ({
         name,
         title,
@@ -165,12 +153,12 @@ const offers = operation({
   scope: 'operator',
   reads: true,
   arguments: object(undefined, { upstream: UPSTREAM }, {}),
-  result: listOf(row({ model: word, isConfigured: boolean })),
+  result: listOf(row(OFFER_COLUMNS)),
   command: {
     arguments: 'UPSTREAM',
     example: 'tollgate config offers deepseek',
     read: ({ positionals: [upstream = ''] }) => ({ upstream }),
-    print: (rows: readonly OfferRow[]) => ({
+    print: rows => ({
       rows: rows.map(({ model, isConfigured }) => ({
         model,
         configured: isConfigured ? 'yes' : 'no',

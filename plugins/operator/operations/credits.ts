@@ -6,11 +6,11 @@ import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { expiryOf, noteOf } from '../../credentials/input.ts'
 import { CREDITS_OF, nanosOf } from '../../ledger/statements.ts'
-import { boolean, list as listOf, nullable, object as row, text as word } from '../../shapes.ts'
+import { CREDIT_COLUMNS, PAYMENT } from '../../rows/money.ts'
+import { list as listOf, object as row } from '../../shapes.ts'
 import type { CreditRow, PaymentRow } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
 import { ACCOUNT, amount, LIMIT, NOTE, noteBy } from '../arguments.ts'
-import { CREDIT_COLUMNS, MONEY } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation, runOperation } from '../operation.ts'
 import { isoTime, singleRow } from '../rows.ts'
@@ -40,14 +40,7 @@ const pay = operation({
     },
     {},
   ),
-  result: row({
-    account: word,
-    reference: word,
-    amount: MONEY,
-    plan: nullable(word),
-    repeated: boolean,
-    balance: MONEY,
-  }),
+  result: PAYMENT,
   command: {
     arguments: 'NAME AMOUNT REFERENCE',
     example: 'tollgate credits create ann 12.50 invoice-17',
@@ -72,7 +65,7 @@ const pay = operation({
         ...(expires !== undefined && { expires: isoTime(expires) }),
       }
     },
-    print: (data: PaymentRow) =>
+    print: data =>
       singleRow({ ...data, plan: data.plan ?? '', repeated: data.repeated ? 'yes' : 'no' }),
   },
   async run(context, { account: nameOrId, amount: nanos, reference, note, plan, expires }) {
@@ -114,10 +107,7 @@ const list = operation({
     arguments: 'NAME',
     example: 'tollgate credits list ann',
     read: ({ positionals: [account = ''] }) => ({ account }),
-    print: (rows: readonly CreditRow[]) => ({
-      rows: rows.map(each => ({ ...each, request: each.request ?? '' })),
-      json: rows,
-    }),
+    print: rows => ({ rows }),
   },
   own: [{ view: 'list-credits', access: 'team' }],
   async run({ store, own }, { account, limit = USUAL, cursor = Number.MAX_SAFE_INTEGER }) {
@@ -130,7 +120,7 @@ const list = operation({
 const creditRow = ({ id, at, kind, amount: nanos, request, note }: Row): CreditRow => ({
   id: Number(id),
   at: isoTime(at),
-  kind: String(kind),
+  kind: kind as CreditRow['kind'],
   amount: printMoney(nanosOf(nanos)),
   request: request === null ? null : String(request),
   note: String(note),

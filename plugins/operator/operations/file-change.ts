@@ -4,14 +4,6 @@ import { createHash } from 'node:crypto'
 import { flag, text } from '../../../engine/config/shape.ts'
 import { isCode } from '../../../engine/kit.ts'
 import type { CommandOption, CommandResult, ConfigurationEdit } from '../../../engine/plugin.ts'
-import {
-  integer,
-  list as listOf,
-  nullable,
-  oneOf,
-  object as row,
-  text as word,
-} from '../../shapes.ts'
 import type { ConfigurationChange } from '../../views.ts'
 import { fault } from '../faults.ts'
 import type { Context } from '../operation.ts'
@@ -29,14 +21,6 @@ export const EDIT_ARGUMENTS = {
     pattern: '^[0-9a-f]{64}$',
   }),
 }
-export const CHANGE = row({
-  state: oneOf('preview', 'live', 'saved', 'unchanged'),
-  file: word,
-  lines: listOf(word),
-  hash: word,
-  problems: listOf(row({ file: word, line: integer, column: integer, text: word })),
-  version: nullable(integer),
-})
 /** Options of each command that changes files. */
 export const EDIT_OPTIONS: Readonly<Record<string, CommandOption>> = {
   file: { type: 'string', value: 'FILE', summary: 'the file to change' },

@@ -2,10 +2,10 @@
 import { flag, object, required } from '../../../engine/config/shape.ts'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
+import { CONSENT_COLUMNS } from '../../rows/operations.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
 import type { ConsentRow } from '../../views.ts'
 import { ACCOUNT } from '../arguments.ts'
-import { CONSENT_COLUMNS } from '../columns.ts'
 import { type JournalPart, operatorParts } from '../contributions.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation } from '../operation.ts'
@@ -18,11 +18,7 @@ const partOf = (host: HostBase): JournalPart => {
   if (!journal) throw fault('ADMIN_NO_JOURNAL')
   return journal
 }
-const cellsOf = ({ consents, since, ...each }: ConsentRow) => ({
-  ...each,
-  consents: consents ? 'yes' : 'no',
-  since: since ?? '',
-})
+const cellsOf = (row: ConsentRow) => ({ ...row, consents: row.consents ? 'yes' : 'no' })
 
 const list = operation({
   name: 'journal list',
@@ -34,7 +30,7 @@ const list = operation({
   command: {
     example: 'tollgate journal list',
     read: () => ({}),
-    print: (rows: readonly ConsentRow[]) => ({ rows: rows.map(cellsOf), json: rows }),
+    print: rows => ({ rows: rows.map(cellsOf), json: rows }),
   },
   run: async ({ host }) => ({ data: await partOf(host).list(host) }),
 })
@@ -61,7 +57,7 @@ const consent = operation({
       account,
       consents: values.withdraw !== true,
     }),
-    print: (data: ConsentRow) => singleRow(cellsOf(data)),
+    print: data => singleRow(cellsOf(data)),
   },
   async run(context, { account: nameOrId, consents }) {
     const part = partOf(context.host)

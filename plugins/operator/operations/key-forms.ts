@@ -1,7 +1,7 @@
 /** The arguments and results that operations on credentials share. */
 import { object } from '../../../engine/config/shape.ts'
+import { OWN_KEY, OWN_TOKEN } from '../../rows/accounts.ts'
 import type { Shape } from '../../shapes.ts'
-import { OWN_KEY, OWN_TOKEN } from '../columns.ts'
 import { queryFault } from '../faults.ts'
 import { idOf, KEY_NUMBER, KIND, kindOf, OF_KEYS } from '../key-settings.ts'
 import { keysPage, onlyOf, viewFor } from '../keys.ts'

@@ -1,10 +1,9 @@
 /** Operations that read API keys and system tokens. */
 import { object } from '../../../engine/config/shape.ts'
 import { findAccount } from '../../credentials/find.ts'
+import { KEY_COLUMNS } from '../../rows/accounts.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
-import type { KeyView } from '../../views.ts'
 import { ANY_ACCOUNT, CURSOR, LIMIT } from '../arguments.ts'
-import { KEY_COLUMNS } from '../columns.ts'
 import { keyRow } from '../key-rows.ts'
 import { KIND, kindOf, SYSTEM } from '../key-settings.ts'
 import { findKey, viewFor } from '../keys.ts'
@@ -34,7 +33,7 @@ export const keysList = operation({
       limit: 1_000,
       ...(account !== undefined && { account }),
     }),
-    print: (keys: readonly KeyView[]) => ({ rows: keys.map(keyRow), json: keys }),
+    print: keys => ({ rows: keys.map(keyRow), json: keys }),
   },
   async run(context, { account: nameOrId, kind, ...page }) {
     const { store, own } = context
@@ -58,7 +57,7 @@ export const keysShow = operation({
     example: 'tollgate keys show 7',
     options: { system: SYSTEM },
     read: readOne,
-    print: (data: KeyView) => ({ rows: [keyRow(data)], json: data }),
+    print: data => ({ rows: [keyRow(data)], json: data }),
   },
   run: async (context, { key, kind }) => ({
     data: viewFor(context, kind, await findKey(context, kind, key)),

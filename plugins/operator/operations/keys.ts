@@ -1,18 +1,11 @@
 /** The operations on API keys and system tokens. */
 import { flag, object, text } from '../../../engine/config/shape.ts'
 import { findAccount } from '../../credentials/find.ts'
-import { oneOf, object as row } from '../../shapes.ts'
+import { EARLIER, KEY_COLUMNS } from '../../rows/accounts.ts'
+import { oneOf, object as row, type TypeOf } from '../../shapes.ts'
 import type { KeyView } from '../../views.ts'
 import { ACCOUNT, nullable } from '../arguments.ts'
-import { EARLIER, KEY_COLUMNS } from '../columns.ts'
-import {
-  changeKey,
-  createKey,
-  type Rotation,
-  readmitKey,
-  revokeKey,
-  rotateKey,
-} from '../key-changes.ts'
+import { changeKey, createKey, readmitKey, revokeKey, rotateKey } from '../key-changes.ts'
 import { keyRow, shortRow } from '../key-rows.ts'
 import {
   CREATE_OPTIONS,
@@ -41,7 +34,7 @@ type Kind = 'key' | 'system-token'
 const viewOf = async (context: Context, kind: Kind, id: number): Promise<KeyView> =>
   viewFor(context, kind, await findKey(context, kind, id))
 
-type Created = KeyView & { readonly kind?: Kind }
+type Created = TypeOf<typeof CREATED>
 /** With the whole secret: for operators the member `key` of both kinds. */
 const withSecret = ({ own }: Context, kind: Kind, view: KeyView, secret: string): Created =>
   own === undefined ? { ...view, kind, key: secret } : { ...view, [MEMBERS[kind]]: secret }
@@ -49,7 +42,9 @@ const withSecret = ({ own }: Context, kind: Kind, view: KeyView, secret: string)
 const secretRow = ({ id, account, kind = 'key', key }: Created) => {
   return { id, account, [MEMBERS[kind]]: key }
 }
-const CREATED = row({ ...KEY_COLUMNS, kind: oneOf('key', 'system-token') })
+/** Absent for customers, and where an operator chose the secret. */
+const CREATED_KIND = { kind: oneOf('key', 'system-token') }
+const CREATED = row(KEY_COLUMNS, CREATED_KIND)
 
 const create = operation({
   name: 'keys create',
@@ -83,7 +78,7 @@ const create = operation({
       ...scopeOption(values),
       ...settingsIn(values, await host.database.now()),
     }),
-    print(data: Created) {
+    print(data) {
       const { id, account, ...secret } = secretRow(data)
       const cells = { id, account, name: data.name, ...secret }
       const { kind, expires } = data
@@ -123,7 +118,7 @@ const update = operation({
       const member = memberOption(input.values)
       return { ...one, ...member, ...changesIn(input.values, now, 'member' in member) }
     },
-    print: (key: KeyView) => ({ rows: [keyRow(key)], json: key }),
+    print: key => ({ rows: [keyRow(key)], json: key }),
   },
   async run(context, { key, kind, member: named, ...settings }) {
     const { row } = await findKey(context, kind, key)
@@ -133,6 +128,7 @@ const update = operation({
   },
 })
 
+const ROTATED = row({ ...KEY_COLUMNS, ...CREATED_KIND, earlier: EARLIER })
 const ROTATE = 'Gives an API key a new secret, shown once; its number, limits and use stay.'
 const rotate = operation({
   name: 'keys rotate',
@@ -140,7 +136,7 @@ const rotate = operation({
   scope: 'both',
   arguments: object(undefined, { key: KEY_NUMBER, kind: KIND, overlap: OVERLAP }, {}),
   showsSecret: true,
-  result: row({ ...KEY_COLUMNS, kind: oneOf('key', 'system-token'), earlier: EARLIER }),
+  result: ROTATED,
   own: ownForms(noun => `rotate-${noun}`, ROTATE, { access: 'use', inPath: 'key' }),
   command: {
     arguments: 'ID',
@@ -157,7 +153,7 @@ const rotate = operation({
       const overlap = overlapIn(input.values)
       return { ...readOne(input), ...(overlap !== undefined && { overlap }) }
     },
-    print({ earlier, ...data }: Created & Pick<Rotation, 'earlier'>) {
+    print({ earlier, ...data }) {
       const cells = secretRow(data)
       const end = earlier.expires === null ? 'has ended' : `is valid until ${earlier.expires}`
       return {
@@ -170,7 +166,8 @@ const rotate = operation({
   async run(context, { key, kind, overlap }) {
     const { secret, earlier } = await rotateKey(context, kind, key, overlap)
     const view = await viewOf(context, kind, key)
-    return { data: { ...withSecret(context, kind, view, secret), earlier } }
+    const rotated = { ...withSecret(context, kind, view, secret), earlier }
+    return { data: rotated as TypeOf<typeof ROTATED> }
   },
 })
 
@@ -207,7 +204,7 @@ const revoke = operation({
       },
     },
     read: input => ({ ...readOne(input), readmit: input.values.readmit === true }),
-    print: (key: KeyView) => ({ rows: [shortRow(key)], json: key }),
+    print: key => ({ rows: [shortRow(key)], json: key }),
   },
   async run(context, { key, kind, readmit = false }) {
     if (readmit) await readmitKey(context, key)

@@ -12,18 +12,17 @@ import {
   giveLinkToMember,
   LIST_MEMBERS,
   onlySelf,
-  ROLES,
   removeMember,
   requireOwner,
   updateMember,
 } from '../../credentials/members.ts'
 import { makeSignInLink } from '../../credentials/sign-in-link.ts'
 import type { Rotated } from '../../credentials/statements.ts'
+import { MEMBER_COLUMNS, ROLES } from '../../rows/accounts.ts'
 import { list as listOf, object as row, time, text as word } from '../../shapes.ts'
 import type { MemberRole } from '../../slots.ts'
 import type { MemberView } from '../../views.ts'
 import { ACCOUNT, ACCOUNT_NAME, CURSOR, LIMIT, refuseNumber } from '../arguments.ts'
-import { MEMBER_COLUMNS } from '../columns.ts'
 import { queryFault } from '../faults.ts'
 import { type CommandInput, type Context, type Operation, operation } from '../operation.ts'
 import { isoTime, singleRow, whenCode } from '../rows.ts'
@@ -108,7 +107,7 @@ export const membersList = operation({
     arguments: 'ACCOUNT',
     example: 'tollgate members list acme',
     read: ({ positionals: [account = ''] }) => ({ account, limit: 1_000 }),
-    print: (members: readonly MemberView[]) => ({
+    print: members => ({
       rows: members.map(({ account: _, ...cells }) => cells),
       json: members,
     }),

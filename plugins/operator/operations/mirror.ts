@@ -1,18 +1,10 @@
 /** The report on copies of models with `mirror:`. The plugin `mirror` does the work. */
+
 import { textOf } from '../../../engine/cli/kit.ts'
 import { object, text } from '../../../engine/config/shape.ts'
 import { DURATIONS } from '../../../engine/kit.ts'
-import {
-  described,
-  integer,
-  list,
-  nullable,
-  number,
-  object as row,
-  text as word,
-} from '../../shapes.ts'
-import type { MirrorReportRow } from '../../views.ts'
-import { MONEY } from '../columns.ts'
+import { MIRROR_COLUMNS } from '../../rows/operations.ts'
+import { list, object as row } from '../../shapes.ts'
 import { operatorParts } from '../contributions.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation } from '../operation.ts'
@@ -37,26 +29,7 @@ const report = operation({
     },
     {},
   ),
-  result: list(
-    row({
-      model: word,
-      target: word,
-      calls: described('Calls that were sent twice.', integer),
-      first_failed: described('Calls of customers that failed.', integer),
-      failed: described('Copies that failed.', integer),
-      first_ms: described('The mean time to the whole answer.', integer),
-      ms: described('Of the copies.', integer),
-      first_input: integer,
-      first_output: integer,
-      input: integer,
-      output: integer,
-      first_cost: described('What customers paid.', MONEY),
-      cost: described('What the copies cost the operator.', MONEY),
-      compared: described('Pairs of two whole answers.', integer),
-      agreed: described('Pairs that were alike.', integer),
-      agreement: described('Their share; null: no pair was compared.', nullable(number)),
-    }),
-  ),
+  result: list(row(MIRROR_COLUMNS)),
   command: {
     example: 'tollgate mirror report --from 2026-11-01',
     options: {
@@ -67,10 +40,7 @@ const report = operation({
       const [from, to] = [textOf(values.from), textOf(values.to)]
       return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
     },
-    print: (rows: readonly MirrorReportRow[]) => ({
-      rows: rows.map(({ agreement, ...each }) => ({ ...each, agreement: agreement ?? '' })),
-      json: rows,
-    }),
+    print: rows => ({ rows }),
   },
   async run({ host, now }, { from, to }) {
     const { mirror } = operatorParts(host)

@@ -3,11 +3,12 @@ import { object, required, text } from '../../../engine/config/shape.ts'
 import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { noteOf } from '../../credentials/input.ts'
+import { ACCOUNT_COLUMNS } from '../../rows/accounts.ts'
+import { MONEY } from '../../rows/money.ts'
 import { integer, object as row, text as word } from '../../shapes.ts'
 import type { AccountRow } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
 import { ACCOUNT, amount, NOTE, noteBy } from '../arguments.ts'
-import { ACCOUNT_COLUMNS, MONEY } from '../columns.ts'
 import { fault } from '../faults.ts'
 import { addMoney, changeOverdraft, refundCall, takeMoney } from '../money.ts'
 import { type Operation, operation } from '../operation.ts'
@@ -91,7 +92,7 @@ const overdraft = operation({
     arguments: 'NAME AMOUNT',
     example: 'tollgate accounts overdraft ann 10',
     read: ({ positionals: [account = '', units = ''] }) => ({ account, amount: units }),
-    print: (data: AccountRow) => singleRow(fundsOf(data)),
+    print: data => singleRow(fundsOf(data)),
   },
   async run({ store }, { account: nameOrId, amount: nanos }) {
     const account = await findAccount(store, nameOrId)

@@ -1,8 +1,8 @@
 /** Operations of customers on their sessions of the console. */
 import { object } from '../../../engine/config/shape.ts'
-import { list as listOf } from '../../shapes.ts'
+import { OWN_SESSION } from '../../rows/accounts.ts'
+import { list as listOf, type Shape as View } from '../../shapes.ts'
 import { CURSOR, LIMIT } from '../arguments.ts'
-import { OWN_SESSION } from '../columns.ts'
 import { revokeKey } from '../key-changes.ts'
 import { KEY_NUMBER } from '../key-settings.ts'
 import { findKey, viewFor } from '../keys.ts'
@@ -15,7 +15,7 @@ const listSessions = operation({
   scope: 'own',
   reads: true,
   arguments: object(undefined, { limit: LIMIT, cursor: CURSOR }, {}),
-  result: listOf(OWN_SESSION),
+  result: listOf<unknown>(OWN_SESSION),
   own: [{ view: 'list-sessions' }],
   run: (context, page) => pageFor(context, { kind: 'session', account: context.own }, page),
 })
@@ -24,7 +24,7 @@ const revokeSession = operation({
   summary: 'Revokes a console session.',
   scope: 'own',
   arguments: object(undefined, { key: KEY_NUMBER }, {}),
-  result: OWN_SESSION,
+  result: OWN_SESSION as View,
   own: [{ view: 'revoke-session', inPath: 'key', access: 'read' }],
   async run(context, { key }) {
     await revokeKey(context, 'session', key)

@@ -1,4 +1,5 @@
 /** Statements of accounts: what a customer had, paid and used within days. */
+
 import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, oneOf, required, text } from '../../../engine/config/shape.ts'
 import { configuredCurrency } from '../../billing/currency.ts'
@@ -10,11 +11,11 @@ import {
   readStatement,
   type StatementCounts,
 } from '../../ledger/views/account-statements.ts'
-import { integer, list as listOf, nullable, object as row, text as word } from '../../shapes.ts'
+import { STATEMENT } from '../../rows/money.ts'
+import { list as listOf } from '../../shapes.ts'
 import type { AccountStatement, StatementCountsRow } from '../../views.ts'
 import { accountsPage } from '../account-pages.ts'
 import { ANY_ACCOUNT, CURSOR } from '../arguments.ts'
-import { MONEY } from '../columns.ts'
 import { queryFault } from '../faults.ts'
 import { type Context, type Operation, operation } from '../operation.ts'
 import { FORMATS, statementText } from './statement-texts.ts'
@@ -75,34 +76,6 @@ const statementOf = async (
     tags: tags.map(line => ({ tag: line.tag, ...countsRow(line) })),
   }
 }
-
-const COUNTS = {
-  calls: integer,
-  input_tokens: integer,
-  cached_tokens: integer,
-  output_tokens: integer,
-  amount: MONEY,
-  refunded: MONEY,
-} as const
-const LINE = row({ day: word, key: nullable(integer), model: word, failed: integer, ...COUNTS })
-const TAG_LINE = row({ tag: word, ...COUNTS })
-const STATEMENT = row({
-  account: word,
-  number: integer,
-  currency: word,
-  from: word,
-  to: word,
-  opening: MONEY,
-  credited: MONEY,
-  debited: MONEY,
-  refunded: MONEY,
-  charged: MONEY,
-  planned: MONEY,
-  closing: MONEY,
-  pending: integer,
-  lines: listOf(LINE),
-  tags: listOf(TAG_LINE),
-})
 
 const show = operation({
   name: 'statements show',

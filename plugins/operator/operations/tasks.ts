@@ -1,11 +1,10 @@
 /** The operations on tasks. The plugin `task` does the work. */
 import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, oneOf, required, text } from '../../../engine/config/shape.ts'
-import type { HostBase, Json } from '../../../engine/plugin.ts'
+import type { HostBase } from '../../../engine/plugin.ts'
 import { ACCOUNT_BY_ID } from '../../credentials/statements.ts'
-import { integer, list as listOf, object as row, time, text as word } from '../../shapes.ts'
-import type { PausedUpstream, TaskRow } from '../../views.ts'
-import { TASK_COLUMNS, TASK_STATES, TASK_VIEW } from '../columns.ts'
+import { PAUSE_COLUMNS, TASK_COLUMNS, TASK_STATES, TASK_VIEW } from '../../rows/work.ts'
+import { list as listOf, object as row } from '../../shapes.ts'
 import { subcommandsOf } from '../command-line.ts'
 import { operatorParts, type TaskPart, type TaskSummary } from '../contributions.ts'
 import { fault } from '../faults.ts'
@@ -40,12 +39,13 @@ const list = operation({
       },
     },
     read({ values }) {
-      const state = textOf(values.state)
-      if (state === undefined) return {}
-      if (TASK_STATES.includes(state)) return { state }
+      const word = textOf(values.state)
+      if (word === undefined) return {}
+      const state = TASK_STATES.find(each => each === word)
+      if (state !== undefined) return { state }
       throw new UsageError(`--state must be one of ${TASK_STATES.join(', ')}`)
     },
-    print: (tasks: readonly TaskRow[]) => ({
+    print: tasks => ({
       rows: tasks.map(({ account_name: _, ...cells }) => cells),
     }),
   },
@@ -70,7 +70,7 @@ const show = operation({
     arguments: 'ID',
     example: 'tollgate tasks show 911088422699962368',
     read: readTask,
-    print: (task: Json) => ({ text: JSON.stringify(task, null, 2), json: task }),
+    print: task => ({ text: JSON.stringify(task, null, 2), json: task }),
   },
   run: async ({ host }, { task }) => ({ data: await partOf(host).show(host, task) }),
 })
@@ -106,12 +106,12 @@ const pause = (verb: 'pause' | 'resume', summary: string): Operation =>
       { upstream: required(text('The name of the upstream.', { maxLength: 200 })) },
       {},
     ),
-    result: listOf(row({ upstream: word, since: time, waiting: integer })),
+    result: listOf(row(PAUSE_COLUMNS)),
     command: {
       arguments: 'UPSTREAM',
       example: `tollgate tasks ${verb} vd`,
       read: ({ positionals: [upstream = ''] }) => ({ upstream }),
-      print: (rows: readonly PausedUpstream[]) => ({ rows }),
+      print: rows => ({ rows }),
     },
     run: async (context, { upstream }) => ({
       data: await partOf(context.host)[verb](context, upstream),

@@ -1,23 +1,18 @@
 /** Operations on sums of calls of all accounts. */
+
 import { countOf, textOf } from '../../../engine/cli/kit.ts'
 import { integer, object, oneOf, text } from '../../../engine/config/shape.ts'
 import { DURATIONS } from '../../../engine/kit.ts'
 import type { Row } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { tokenColumns } from '../../billing/tokens.ts'
-import { LATENCY_COLUMNS, latenciesOf } from '../../calls/histogram.ts'
+import { latenciesOf } from '../../calls/histogram.ts'
 import { sumsOfAll } from '../../calls/sum-reads.ts'
 import { SUM_GROUPS, type SumGroup } from '../../calls/sum-statements.ts'
 import { nanosOf } from '../../ledger/statements.ts'
-import {
-  list as listOf,
-  nullable,
-  object as row,
-  integer as whole,
-  text as word,
-} from '../../shapes.ts'
+import { TRAFFIC } from '../../rows/calls.ts'
+import { list as listOf } from '../../shapes.ts'
 import type { TrafficRow } from '../../views.ts'
-import { MONEY } from '../columns.ts'
 import { type Operation, operation } from '../operation.ts'
 import { isoTime } from '../rows.ts'
 import { usageOfAll } from '../usage.ts'
@@ -64,22 +59,7 @@ const show = operation({
     },
     {},
   ),
-  result: listOf(
-    row(
-      {
-        name: word,
-        calls: whole,
-        input_tokens: whole,
-        cached_tokens: whole,
-        output_tokens: whole,
-        cost: MONEY,
-      },
-      {
-        failed: whole,
-        ...Object.fromEntries(LATENCY_COLUMNS.map(name => [name, nullable(whole)])),
-      },
-    ),
-  ),
+  result: listOf(TRAFFIC),
   command: {
     example: 'tollgate traffic list --by upstream --since 7d',
     options: {
@@ -96,12 +76,7 @@ const show = operation({
         ...(top !== undefined && { top }),
       }
     },
-    print: (rows: readonly TrafficRow[]) => ({
-      rows: rows.map(each =>
-        Object.fromEntries(Object.entries(each).map(([name, value]) => [name, value ?? ''])),
-      ),
-      json: rows,
-    }),
+    print: rows => ({ rows }),
   },
   async run({ store, now }, { by = 'model', since = '1d', top = USUAL }) {
     const period = { from: now - lengthOf(since), to: now + 1 }

@@ -1,7 +1,7 @@
 /** Descriptions of routes with tasks for clients. */
 import type { RouteDescription } from '../../../engine/plugin.ts'
+import { OWN_TASK } from '../../rows/work.ts'
 import {
-  any,
   between,
   binary,
   boolean,
@@ -12,12 +12,10 @@ import {
   json,
   list,
   nullable,
-  number,
   object,
   oneOf,
   query,
   text,
-  time,
 } from '../../shapes.ts'
 import { taskDialects } from '../dialects/index.ts'
 import type { TaskSchemas } from '../dialects/schemas.ts'
@@ -82,24 +80,10 @@ const VIEWS: Readonly<Record<string, (schemas: TaskSchemas) => RouteDescription>
   }),
 }
 
-const accountTask = object({
-  id: text,
-  request_id: text,
-  route: text,
-  model: text,
-  state: text,
-  progress: number,
-  error: nullable(object({ code: text }, { message: text })),
-  results: list(any),
-  request: any,
-  created: time,
-  changed: time,
-  expires: nullable(time),
-})
 export const ACCOUNT_VIEWS: Readonly<Record<AccountOptions['view'], RouteDescription>> = {
   'account-list': {
     summary: 'Lists the tasks of the account, whichever route created them',
-    responses: json(envelopeOf(list(accountTask), { next: nullable(text) })),
+    responses: json(envelopeOf(list(OWN_TASK), { next: nullable(text) })),
     parameters: [
       query('state', 'Only these', oneOf('open', 'succeeded', 'failed')),
       query('cursor', '`next` of the page before'),
@@ -115,11 +99,11 @@ export const ACCOUNT_VIEWS: Readonly<Record<AccountOptions['view'], RouteDescrip
   },
   'account-task': {
     summary: 'Shows a task of the account',
-    responses: json(envelopeOf(accountTask)),
+    responses: json(envelopeOf(OWN_TASK)),
   },
   'account-cancel': {
     summary: 'Cancels a task of the account that has not begun',
-    responses: json(envelopeOf(accountTask)),
+    responses: json(envelopeOf(OWN_TASK)),
   },
 }
 

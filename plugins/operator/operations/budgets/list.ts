@@ -1,12 +1,13 @@
 /** The list of budgets and their use, for operators and for their owners. */
+
 import { object } from '../../../../engine/config/shape.ts'
 import { findAccount } from '../../../credentials/find.ts'
 import { onlyMember } from '../../../credentials/members.ts'
 import { listBudgets } from '../../../ledger/budgets/list.ts'
+import { BUDGET_COLUMNS } from '../../../rows/money.ts'
 import { list as listOf, object as row } from '../../../shapes.ts'
 import type { BudgetView } from '../../../views.ts'
 import { ANY_ACCOUNT, CURSOR, LIMIT } from '../../arguments.ts'
-import { BUDGET_COLUMNS } from '../../columns.ts'
 import { queryFault } from '../../faults.ts'
 import { operation } from '../../operation.ts'
 import { printed, sourcesOf, viewOf } from './view.ts'

@@ -6,17 +6,10 @@ import { headsIn } from '../../../action-log/heads.ts'
 import { LATEST, rowOf, SPAN } from '../../../action-log/statements.ts'
 import { FORMATS, lineOf, viewOf } from '../../../action-log/texts.ts'
 import { verifyActions } from '../../../action-log/verify.ts'
-import {
-  boolean,
-  integer,
-  list as listOf,
-  oneOf as oneOfWords,
-  object as row,
-  text as word,
-} from '../../../shapes.ts'
-import type { ActionReport, ActionView } from '../../../views.ts'
+import { ACTION_COLUMNS, ACTION_REPORT } from '../../../rows/operations.ts'
+import { integer, list as listOf, object as row, text as word } from '../../../shapes.ts'
+import type { ActionReport } from '../../../views.ts'
 import { CURSOR, LIMIT } from '../../arguments.ts'
-import { ACTION_COLUMNS } from '../../columns.ts'
 import { queryFault } from '../../faults.ts'
 import { type CommandInput, type Operation, operation } from '../../operation.ts'
 
@@ -90,13 +83,13 @@ const list = operation({
     },
     isFirstPage: true,
     read: ({ values }) => textsIn(values, ['operation', 'object', 'actor', 'from', 'to']),
-    print: (actions: readonly ActionView[]) => ({
+    print: actions => ({
       rows: actions.map(each => ({
         seq: each.seq,
         at: each.at,
         actor: each.user === null ? each.actor : `${each.actor} (${each.user})`,
         via: each.credential ?? each.via,
-        address: each.address ?? '',
+        address: each.address,
         operation: each.operation,
         object: each.object,
       })),
@@ -177,16 +170,7 @@ const verify = operation({
     },
     {},
   ),
-  result: row({
-    intact: boolean,
-    rows: integer,
-    last: integer,
-    deleted: integer,
-    heads: integer,
-    findings: listOf(
-      row({ kind: oneOfWords('gap', 'break', 'cut', 'key'), seq: integer, detail: word }),
-    ),
-  }),
+  result: ACTION_REPORT,
   command: {
     example: 'tollgate actions verify --heads heads.log',
     options: {
@@ -205,7 +189,7 @@ const verify = operation({
         throw new UsageError(`--heads: ${(error as Error).message}`)
       }
     },
-    print: (report: ActionReport) => ({
+    print: report => ({
       text: printReport(report),
       json: report,
       exit: report.intact ? 0 : 1,

@@ -14,10 +14,10 @@ import {
 import { changeOf, findPlan } from '../../../ledger/plans/rows.ts'
 import { type Plan, plansIn } from '../../../ledger/plans/section.ts'
 import { fundsOf } from '../../../ledger/views/wallets.ts'
-import { list as listOf, nullable, object as row } from '../../../shapes.ts'
+import { MONEY, OWN_PLANS, PLAN_COLUMNS } from '../../../rows/money.ts'
+import { object as row } from '../../../shapes.ts'
 import type { BoughtPlan, OwnPlans, PlanView } from '../../../views.ts'
 import { ACCOUNT, objectOf, PLAN } from '../../arguments.ts'
-import { MONEY, PLAN_COLUMNS, PLAN_OFFER } from '../../columns.ts'
 import { fault } from '../../faults.ts'
 import { type Context, operation } from '../../operation.ts'
 import { whenCode } from '../../rows.ts'
@@ -32,7 +32,7 @@ export const plansOwn = operation({
   scope: 'own',
   reads: true,
   arguments: object(undefined, {}, {}),
-  result: row({ current: nullable(row(PLAN_COLUMNS)), offers: listOf(row(PLAN_OFFER)) }),
+  result: OWN_PLANS,
   own: [{ view: 'plans' }],
   async run({ store, host, now, own = 0 }) {
     const [stored, account] = await Promise.all([
@@ -56,7 +56,7 @@ export const buy = operation({
     arguments: 'ACCOUNT PLAN',
     example: 'tollgate plans buy acme pro',
     read: ({ positionals: [account = '', plan = ''] }) => ({ account, plan }),
-    print: ({ paid, ...plan }: BoughtPlan) => {
+    print: ({ paid, ...plan }) => {
       const { rows, json } = print(plan)
       return { rows: rows.map(each => ({ ...each, paid })), json: { ...json, paid } }
     },

@@ -2,26 +2,20 @@
 import { textOf, UsageError } from '../../../../engine/cli/kit.ts'
 import { object, required, text } from '../../../../engine/config/shape.ts'
 import { findAccount } from '../../../credentials/find.ts'
+import { EVENT_COLUMNS } from '../../../rows/work.ts'
 import { list as listOf, object as row } from '../../../shapes.ts'
 import type { DeliveryRow } from '../../../views.ts'
 import { lastMessage } from '../../../webhooks/delivery.ts'
 import { ATTEMPTS } from '../../../webhooks/schedule.ts'
 import { replay } from '../../../webhooks/statements.ts'
-import { EVENT_COLUMNS } from '../../columns.ts'
 import { fault } from '../../faults.ts'
 import { type Operation, operation } from '../../operation.ts'
 import { whenCode } from '../../rows.ts'
 import { EVENT_QUERY, EVENT_STATES, eventsPage, findEvent } from '../../webhook-events.ts'
 
-const rowOf = (event: DeliveryRow) => ({
-  id: event.id,
-  account: event.account,
-  receiver: event.receiver,
-  state: event.state,
-  attempts: event.attempts,
-  created: event.created ?? '',
-  next: event.next ?? '',
-  last: lastMessage({ outcome: event.outcome, status: event.status }),
+const rowOf = ({ account_name: _, last: _l, outcome, status, ...event }: DeliveryRow) => ({
+  ...event,
+  last: lastMessage({ outcome, status }),
 })
 
 const list = operation({
@@ -49,7 +43,7 @@ const list = operation({
         throw new UsageError(`--state must be one of ${EVENT_STATES.join(', ')}`)
       return state ? { state } : {}
     },
-    print: (events: readonly DeliveryRow[]) => ({ rows: events.map(rowOf) }),
+    print: events => ({ rows: events.map(rowOf) }),
   },
   async run({ store }, query) {
     const { account } = query
@@ -72,7 +66,7 @@ const sendAgain = operation({
     arguments: 'ID',
     example: 'tollgate webhooks replay msg_0123',
     read: ({ positionals: [event = ''] }) => ({ event }),
-    print: (event: DeliveryRow) => ({ rows: [rowOf(event)] }),
+    print: event => ({ rows: [rowOf(event)] }),
   },
   async run({ store, now }, { event: id }) {
     const before = await findEvent(store, id)

@@ -3,6 +3,7 @@ import { object, required } from '../../../../engine/config/shape.ts'
 import type { Row } from '../../../../engine/plugin.ts'
 import { findAccount } from '../../../credentials/find.ts'
 import { withAccountNames } from '../../../credentials/statements.ts'
+import { MAIL_COLUMNS } from '../../../rows/work.ts'
 import {
   list as listOf,
   nullable as nullableView,
@@ -19,7 +20,6 @@ import {
 import { lastMessage } from '../../../webhooks/delivery.ts'
 import { address as mailAddress } from '../../../webhooks/mail.ts'
 import { ACCOUNT, ANY_ACCOUNT, nullable } from '../../arguments.ts'
-import { MAIL_COLUMNS } from '../../columns.ts'
 import { type Operation, operation } from '../../operation.ts'
 import { isoTime } from '../../rows.ts'
 
@@ -44,12 +44,8 @@ const mails = operation({
     arguments: '[ACCOUNT]',
     example: 'tollgate webhooks mails acme',
     read: ({ positionals: [account] }) => (account === undefined ? {} : { account }),
-    print: (rows: readonly MailRow[]) => ({
-      rows: rows.map(({ message, next, ...mail }) => ({
-        ...mail,
-        next: next ?? '',
-        last: message,
-      })),
+    print: rows => ({
+      rows: rows.map(({ message: last, ...mail }) => ({ ...mail, last })),
       json: rows,
     }),
   },
@@ -64,7 +60,7 @@ const mailRowOf = (mail: Row): MailRow => ({
   account: String(mail.account_name ?? mail.account),
   address: String(mail.address),
   kind: mail.kind as MailRow['kind'],
-  state: String(mail.state),
+  state: mail.state as MailRow['state'],
   attempts: Number(mail.attempts),
   created: isoTime(mail.created),
   next: mail.state === 'pending' ? isoTime(mail.due) : null,

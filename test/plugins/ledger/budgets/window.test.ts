@@ -1,6 +1,7 @@
 /** The windows of budgets by the calendar of a zone. */
 import t from 'tap'
-import { PERIODS, windowOf } from '../../../../plugins/ledger/budgets/window.ts'
+import { windowOf } from '../../../../plugins/ledger/budgets/window.ts'
+import { PERIODS } from '../../../../plugins/rows/money.ts'
 
 const HOUR = 3_600_000
 const zoned = (at: number, zone: string): string =>
