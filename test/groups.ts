@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/{,ci/}*.test.ts',
-  'test/{laws,docs,examples,bench,bench/scale,chaos,chaos/{creates,failover,tasks},mutation,oracles}/*.test.ts',
+  'test/{laws,docs,examples,bench{,/scale},chaos{,/{answers,creates,failover,tasks}},mutation,oracles}/*.test.ts',
   'test/journeys/{*,{attacks,clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
@@ -26,7 +26,7 @@ const CI_FILES = [
 
 /** Files of CI_FILES that `npm test` runs nevertheless: each part of the product is tested. */
 const NPM_FILES = [
-  'test/chaos/{checker,few-kills,mutations}.test.ts',
+  'test/chaos/{checker,few-kills,mutations,answers/checker}.test.ts',
   'test/journeys/{admin-endpoints,gateway-calls,readiness,reload}.test.ts',
   'test/journeys/{slow-clients,start,upstream-faults}.test.ts',
   'test/journeys/clients/{agents,tls-listener}.test.ts',
@@ -44,7 +44,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
     'test/suites/{,ci/}{accounts,billed,ledger,money,postgres,prices,store,tasks,task-endpoints,files}.test.ts',
     'test/journeys/money/*.test.ts',
-    'test/chaos/{,creates/,failover/,tasks/}*.test.ts',
+    'test/chaos/{,answers/,creates/,failover/,tasks/}*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
@@ -61,7 +61,9 @@ export const groupOf = (file: string): string =>
 /** Faults that money must survive, with their tests: about a minute with `npm test -- --group
  *  faults`, longer with `--long`. The suites run these tests as well. */
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
-  'kills of any process': ['test/chaos/{chaos,checker,recovery-kills,tasks/task-kills}.test.ts'],
+  'kills of any process': [
+    'test/chaos/{chaos,checker,recovery-kills,answers/checker,tasks/task-kills}.test.ts',
+  ],
   'a kill at each write': ['test/chaos/{write-kills,store-faults}.test.ts'],
   'five hundred calls on credit for ten': ['test/journeys/billed/metered-calls.test.ts'],
   'power loss': ['test/chaos/power-loss.test.ts'],

@@ -25,6 +25,8 @@ t.test('chaos: kills of any process lose no charge and no event', { jobs: 2 }, a
       t.ok(outcome.complete > kills, 'replies completed between the kills')
       t.ok(Object.keys(outcome.kills).length > 3)
       t.ok(outcome.lowBalances > 0)
+      const { hits, similarHits, blocked, copies, canaryAnswers } = outcome.answers
+      for (const count of [hits, similarHits, blocked, copies, canaryAnswers]) t.ok(count > 0)
       t.comment(JSON.stringify(outcome, (_, value) => value))
     })
 })

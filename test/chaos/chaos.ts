@@ -8,6 +8,14 @@ import { eventually } from '../helpers/gateway/primary.ts'
 import { AUTHORITY } from '../helpers/money/receiver.ts'
 import { createChance } from '../helpers/run-settings.ts'
 import {
+  ANSWER_MODELS,
+  ANSWER_ROUTES,
+  ANSWER_SECTIONS,
+  ANSWER_STAGES,
+  upstreamLines,
+} from './answers/configuration.ts'
+import { type AnswerCounts, startAnswers } from './answers/run.ts'
+import {
   type Balance,
   type ClientCall,
   check,
@@ -37,6 +45,8 @@ export interface Outcome {
   /** Words that were delivered before a kill and not charged. */
   readonly unpaidWords: number
   readonly violations: readonly Violation[]
+  /** Calls with a cache, guards, copies and rules. */
+  readonly answers: AnswerCounts
   /** The longest time without a complete reply, in milliseconds, by the kind of kill before it. */
   readonly longestGaps: Readonly<Record<string, number>>
 }
@@ -65,14 +75,14 @@ export interface ChaosOptions {
 const PRICE = 2_000_000n
 /** Values of the tag `project`: each has a budget for some of the calls that name it. */
 const PROJECTS = Array.from({ length: 200 }, (_, index) => `p${index}`)
-const routesTo = (port: number): string => `
-pipeline: [errors, auth, model, tags, meter, translate, account, notify, alerts]
+const routesTo = (port: number, answersPort: number): string => `
+pipeline: [errors, auth, model, tags, meter, translate, ${ANSWER_STAGES}, account, notify, alerts]
 tags: { known: { project: [${PROJECTS.join(', ')}] } }
 alerts: { to: [{ kind: slack, url: 'http://127.0.0.1:9/alerts' }], every: 500ms }
-upstreams: { up: { url: 'http://127.0.0.1:${port}', connections: 1000 } }
+${ANSWER_SECTIONS}upstreams:
+  up: { url: 'http://127.0.0.1:${port}', connections: 1000 }${upstreamLines(answersPort)}
 models:
-  tokens: { to: up, price: { input: 0, output: 2.00 / 1k }, output: 1000 }
-${PLANS}budgets:
+  tokens: { to: up, price: { input: 0, output: 2.00 / 1k }, output: 1000 }${ANSWER_MODELS}${PLANS}budgets:
   hour: { of: account, amount: 1000000, per: hour, zone: Asia/Kolkata }
   year: { of: account, amount: 100000000, per: year }
   seat: { of: key, amount: 1000000, per: life }
@@ -82,8 +92,7 @@ ${PLANS}budgets:
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat }
   - { path: 'GET /api/usage', auth: system-token, account: usage }
-  - { path: 'GET /api/notifications', auth: system-token, notify: show }
-`
+  - { path: 'GET /api/notifications', auth: system-token, notify: show }${ANSWER_ROUTES}`
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
 const forkProcess = async (file: string, ...args: string[]): Promise<ChildProcess> => {
@@ -103,10 +112,11 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
   const { seed, kills, report = () => {}, lag = 0, clients: concurrency = 12 } = options
   const upstream = await forkProcess('./upstream.ts', String(seed))
   const [{ port }] = (await once(upstream, 'message')) as [{ port: number }]
+  const answers = await startAnswers(seed)
   const sink = await startSink()
   const store = await (typeof options.store === 'string' ? STORES[options.store] : options.store)()
   const allow = { EGRESS_ALLOW: `127.0.0.1:${sink.port}`, NODE_EXTRA_CA_CERTS: AUTHORITY }
-  const tree = createTree(routesTo(port), store.url, allow)
+  const tree = createTree(routesTo(port, answers.port), store.url, allow)
   try {
     await tree.start()
     // Printed once, after the banner.
@@ -114,6 +124,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const database = await store.open(tree.data)
     const { small, token } = await createPayers(database, 2 * kills + 4, PRICE, sink.urlOf)
     await arrangePlans(database, kills + 2)
+    await answers.arrange(database)
     await database.close()
     // A short run has few calls, and very few on a busy machine.
     const interval = kills < 20 ? 3 : 20
@@ -123,9 +134,11 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     )
     const { promise: afterKills, resolve: onKillsDone } = Promise.withResolvers<void>()
     const beside = options.beside?.(tree, afterKills) ?? afterKills.then(() => pause(300))
+    answers.call(tree.url)
     const { killLog, overlapping, failure } = await killAll(options, tree, store)
     onKillsDone()
     await beside
+    await answers.end()
     endTargets()
     report('all processes recovered')
     const clients = await readLog<ClientCall>(client, 'stop')
@@ -133,7 +146,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     await tree.stop()
     report('the gateway has ended')
     const calls = await readLog<UpstreamCall>(upstream, 'log')
-    const { findings, ...books } = await readLedger(store, tree.data, report)
+    const { findings, ...books } = await readLedger(store, tree.data, report, answers)
     await tree.start()
     await eventually(() => (hasAllEvents(books.balances, sink.log) ? true : undefined)).catch(
       () => {},
@@ -145,11 +158,13 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const logs: Logs = { clients, upstream: calls, kills: harms, ...books, ...expectations }
     const longestGaps = gapsOf(clients, killLog)
     const all = failure ? [...findings, failure] : findings
-    return { ...outcomeOf(logs, all), overlapping, longestGaps, kills: countKinds(killLog) }
+    const counts = { answers: answers.counts(), overlapping, kills: countKinds(killLog) }
+    return { ...outcomeOf(logs, all), ...counts, longestGaps }
   } finally {
     await tree.stop().catch(() => {})
     tree.remove()
     sink.close()
+    answers.close()
     await store.end()
   }
 }
@@ -250,7 +265,7 @@ const gapsOf = (
 const outcomeOf = (
   logs: Logs,
   findings: readonly Violation[],
-): Omit<Outcome, 'kills' | 'overlapping' | 'longestGaps'> => {
+): Omit<Outcome, 'kills' | 'overlapping' | 'longestGaps' | 'answers'> => {
   const countOf = (outcome: string) => logs.clients.filter(each => each.outcome === outcome).length
   return {
     violations: [...check(logs), ...findings],
@@ -298,6 +313,7 @@ const main = async (): Promise<void> => {
   print(
     `replies: ${complete} complete, ${cutCalls} cut, ${refusals} refused; ${lowBalances} balances fell below their threshold`,
   )
+  print(`with cache, guards, copies and rules: ${JSON.stringify(outcome.answers)}`)
   print(`longest times without a complete reply, ms: ${JSON.stringify(outcome.longestGaps)}`)
   print(`words delivered before a kill and not charged: ${outcome.unpaidWords}`)
   print(`violations: ${violations.length}`)

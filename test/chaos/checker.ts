@@ -46,6 +46,8 @@ export interface Logs {
   readonly upstream: readonly UpstreamCall[]
   readonly ledger: readonly LedgerRow[]
   readonly kills: readonly Kill[]
+  /** Requests of another upstream, whose calls another checker judges. */
+  readonly judgedElsewhere?: ReadonlySet<string>
   /** Milliseconds within which the store must know the progress of a stream. */
   readonly lag: number
   /** Nanos per word. */
@@ -88,6 +90,7 @@ export const check = (logs: Logs): readonly Violation[] => {
   const calls = Map.groupBy(logs.upstream, ({ client }) => client)
   const rows = Map.groupBy(logs.ledger, ({ request }) => request)
   const calledIds = new Set(logs.upstream.map(({ request }) => request))
+  for (const request of logs.judgedElsewhere ?? []) calledIds.add(request)
   return [
     ...logs.clients.flatMap(client => {
       const ownCalls = calls.get(client.client) ?? []

@@ -15,6 +15,7 @@ import { SILENT_LOG } from '../helpers/gateway/test-server.ts'
 import { SECRET } from '../helpers/money/webhooks.ts'
 import { reapAll } from '../helpers/store/membership.ts'
 import { sql, statement } from '../helpers/store/store.ts'
+import { MODELS } from './answers/configuration.ts'
 import type { Balance, LedgerRow, Reports, Violation } from './checker.ts'
 import { planViolations } from './plans/payers.ts'
 import type { StoreSetup } from './stores.ts'
@@ -78,12 +79,15 @@ export interface LedgerReport {
   readonly ledger: readonly LedgerRow[]
   readonly balances: readonly Balance[]
   readonly findings: readonly Violation[]
+  /** Requests that `others` judges. */
+  readonly judgedElsewhere: ReadonlySet<string>
 }
 /** Reads the ledger after all processes ended: reaps them first, so that no hold may be left. */
 export const readLedger = async (
   store: StoreSetup,
   data: string,
   report: (line: string) => void,
+  others: { violations(database: OpenDatabase): Promise<readonly Violation[]> },
 ): Promise<LedgerReport> => {
   const { database, close } = await store.openLast(data)
   await reapAll(database, [
@@ -94,7 +98,7 @@ export const readLedger = async (
   ])
   const rows = await rowsOf(
     database,
-    `SELECT c.request, c.account, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded
+    `SELECT c.request, c.account, c.model, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded
      FROM charges c LEFT JOIN credits r ON r.request = c.request`,
   )
   const balanceRows = await rowsOf(
@@ -117,20 +121,24 @@ export const readLedger = async (
     findings.push({ rule: 'budgets', subject: 'ledger', detail: 'no window was charged' })
   findings.push(...(await budgetFindings(database)))
   const plans = await planViolations(database, report)
+  const answers = await others.violations(database)
   const corruption = await store.corruptionIn(database)
   await close()
   return {
     ledger: rows.map(rowOf),
+    judgedElsewhere: new Set(rows.filter(isAnswer).map(({ request }) => String(request))),
     balances: balanceRows.map(balanceOf),
     findings: [
       ...findings.map(({ rule, subject, detail }) => ({ invariant: rule, subject, detail })),
       ...plans,
+      ...answers,
       ...(corruption === undefined
         ? []
         : [{ invariant: 'I11', subject: 'store', detail: corruption }]),
     ],
   }
 }
+const isAnswer = ({ model }: Row): boolean => (MODELS as readonly unknown[]).includes(model)
 const OVERDRAWN = `SELECT b.budget, b.kind FROM budget_windows b JOIN wallets w ON w.id = b.wallet
   WHERE b.budget IN ('tight', 'narrow') AND w.balance < 0`
 const UNNOTICED = `SELECT b.budget, b.kind FROM budget_alerts a
