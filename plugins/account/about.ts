@@ -32,7 +32,10 @@ const PERIOD = [
 ]
 const PAGING = [
   query('limit', 'The number of rows of a page, from 1 to 1,000', between(1, 1_000)),
-  query('cursor', '`next` of the page before'),
+  query(
+    'cursor',
+    '`next` of the page before; with filters a page of calls may have fewer rows, or none, before the last one',
+  ),
 ]
 const next = { next: nullable(text) }
 

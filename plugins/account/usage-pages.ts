@@ -8,6 +8,7 @@ import { FAILED_CALLS_OF, failureOf, memberIn } from '../calls/statements.ts'
 import { latenciesBy, NO_LATENCIES } from '../calls/sum-reads.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
+import { SEARCH_END } from '../ledger/views/usage.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/views/usage-lists.ts'
 import { maskKey } from '../operator/own-keys.ts'
@@ -146,6 +147,8 @@ export interface UsageQuery extends Period {
   readonly filters?: CallFilters
   /** By its name or its time without it. */
   readonly sort?: Sort
+  /** A page of calls with filters looks at so many calls only, and may end before it is full. */
+  readonly isBounded?: true
 }
 export interface Sort {
   readonly by: string
@@ -178,7 +181,8 @@ export const usagePage = async (
   const isFirst = cursor === undefined
   const [place = '0', last = '0'] = markOf(list, ['0', '0'], cursor).map(String)
   checkMark(grouping, { [sort.by]: place, [grouping.last]: last })
-  const { from, to } = isFirst ? query : restOf(query, sort, Number(place))
+  const rest = isFirst ? query : restOf(query, sort, Number(place))
+  const { from, to, end } = await searched(database, query, sort, rest)
   const isOfCalls = by === 'call' || by === 'failed'
   const period = isOfCalls
     ? [account, from, to]
@@ -197,8 +201,8 @@ export const usagePage = async (
     limit + 1,
   ])
   const page = rows.slice(0, limit)
-  const end = page.at(-1)
-  const mark = end && grouping.place(end)
+  const lastRow = page.at(-1)
+  const mark = lastRow && grouping.place(lastRow)
   const latencies = await latenciesIn(database, query)
   return {
     rows: page.map(row => ({
@@ -209,8 +213,25 @@ export const usagePage = async (
     next:
       rows.length > limit && mark
         ? cursorOf(list, [String(mark[sort.by]), String(mark[grouping.last])])
-        : null,
+        : end === undefined
+          ? null
+          : cursorOf(list, [String(end), '']),
   }
+}
+/** The part of a period that one page of calls looks at: with a filter only so many calls, since
+ *  few of them may pass. `end`: the place where the next page continues. */
+const searched = async (
+  database: Pick<Database, 'read'>,
+  { account, by, member, filters = NO_FILTERS, isBounded }: UsageQuery,
+  sort: Sort,
+  { from, to }: Period,
+): Promise<Period & { readonly end?: number }> => {
+  const isFiltered = [member, ...Object.values(filters)].some(each => each != null)
+  if (!isBounded || by !== 'call' || sort.by !== 'time' || !isFiltered) return { from, to }
+  const [row] = await database.read(SEARCH_END[sort.order], [account, from, to])
+  if (!row) return { from, to }
+  const end = Number(row.opened)
+  return sort.order === 'desc' ? { from: end, to, end } : { from, to: end + 1, end: end + 1 }
 }
 const valuesOf = (filters: CallFilters, by: By): readonly Value[] => {
   const { model, key, state, tag, rule = null } = filters

@@ -44,7 +44,8 @@ export const usage: ViewFactory<Host> = host => async exchange => {
     filters,
     sort,
     ...period,
-  }
+    isBounded: true,
+  } as const
   const format = singleParameter(query, 'format') ?? 'json'
   if (format === 'csv') return answerCsv(exchange, host, page)
   if (format !== 'json') throw fault('USAGE_FORMAT')

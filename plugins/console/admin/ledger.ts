@@ -5,7 +5,7 @@ import { findAccount } from '../../credentials/find.ts'
 import { FIND_BY_ID, withAccountNames } from '../../credentials/statements.ts'
 import { audit } from '../../ledger/audit.ts'
 import { nanosOf } from '../../ledger/statements.ts'
-import { ALL_CALLS, CALLS_OF } from '../../ledger/views/usage.ts'
+import { ALL_CALLS, CALLS_OF, SEARCH_END } from '../../ledger/views/usage.ts'
 import { queryFault } from '../../operator/faults.ts'
 import {
   AUDIT,
@@ -78,16 +78,31 @@ const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResul
   const [opened, request] = markIn(query)
   const kind =
     query.get('uncollected') === 'yes' ? 'uncollected' : state === 'open' ? 'open' : 'all'
+  const isSearch = kind === 'all' && (model ?? key ?? state) !== null
+  const end = isSearch ? await searchEnd(host, account, opened) : 0
   const filters = [account, account, model, model, key, key, state, state]
-  const values = [opened, opened, request, ...filters, PAGE + 1]
+  const values = [opened, end, opened, request, ...filters, PAGE + 1]
   const rows =
     account === null
       ? await host.database.read(CHARGES[kind], values)
       : await host.database.read(CHARGES_OF[kind], [account, ...values])
   const page = rows.slice(0, PAGE)
   const last = page.at(-1)
-  const next = rows.length > PAGE && last ? `${last.opened}:${last.request}` : null
+  const rest = end > 0 ? `${end}:` : null
+  const next = rows.length > PAGE && last ? `${last.opened}:${last.request}` : rest
   return { data: page.map(chargeOf), next }
+}
+/** The begin of the earliest calls that this page looks at; 0: it looks at all that are left. */
+const searchEnd = async (
+  { database }: HostBase,
+  account: number | null,
+  latest: number,
+): Promise<number> => {
+  const [row] =
+    account === null
+      ? await database.read(SEARCH_END.all, [latest])
+      : await database.read(SEARCH_END.one, [account, latest])
+  return Number(row?.opened ?? 0)
 }
 /** The account that the query names, or that of its key: an index finds the charges of an
  *  account. */
@@ -107,7 +122,7 @@ const LATEST = Number.MAX_SAFE_INTEGER
 const markIn = (query: URLSearchParams): readonly [opened: number, request: string] => {
   const cursor = textIn(query, 'cursor')
   if (cursor === undefined) return [LATEST, '']
-  const [, opened, request] = /^(\d{1,15}):([\x20-\x7e]{1,140})$/.exec(cursor) ?? []
+  const [, opened, request] = /^(\d{1,15}):([\x20-\x7e]{0,140})$/.exec(cursor) ?? []
   if (opened === undefined || request === undefined)
     throw queryFault('cursor', '`next` of the page before')
   return [Number(opened), request]
@@ -120,7 +135,8 @@ export const ledgerEndpoints: AdminEndpoints = {
     run: runAudit,
   },
   'GET charges': {
-    summary: 'Lists the charges of all accounts, latest first, a hundred a page.',
+    summary:
+      'Lists the charges of all accounts, latest first, at most a hundred a page; with filters a page may have fewer, and `next` continues the search.',
     query: {
       account: 'name or number of an account',
       key: 'number of an API key',

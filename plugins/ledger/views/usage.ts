@@ -41,15 +41,16 @@ export const CALL_STATES = sql(
 const allCalls = (name: string, source: string, opened = 'c.opened'): Sql =>
   sql(
     `all calls ${name}`,
-    `${CALL} WHERE ${source} ${opened} <= ? AND (c.opened < ? OR c.request < ?)
+    `${CALL} WHERE ${source} ${opened} <= ? AND ${opened} >= ? AND (c.opened < ? OR c.request < ?)
      AND (CAST(? AS BIGINT) IS NULL OR c.account = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
    ORDER BY ${opened} DESC, c.request DESC LIMIT ?`,
   )
 /** Calls of all accounts, latest first: `uncollected`, those with an uncollected part; `open`,
- *  the running ones. Parameters: the end of the last page (opened twice, request), filters
- *  (account, model, key and state, twice each, null for all), row count. */
+ *  the running ones. Parameters: the end of the last page (opened), the end of the search (0 for
+ *  none), the end of the last page (opened, request), filters (account, model, key and state, twice
+ *  each, null for all), row count. */
 export const ALL_CALLS = {
   all: allCalls('by time', ''),
   open: allCalls('open', "c.state = 'open' AND", '+c.opened'),
@@ -59,8 +60,26 @@ export const ALL_CALLS = {
 export const CALLS_OF = {
   all: allCalls('of an account', 'c.account = ? AND'),
   open: allCalls('open of an account', "c.account = ? AND c.state = 'open' AND", '+c.opened'),
-  uncollected: allCalls('uncollected of an account', 'c.account = ? AND c.uncollected > 0 AND'),
+  // Few calls have an uncollected part, of all accounts.
+  uncollected: allCalls('uncollected of an account', '+c.account = ? AND c.uncollected > 0 AND'),
 }
+/** Calls that a page with filters looks at: what is rare, or absent, ends a page early. */
+export const MOST_EXAMINED = 20_000
+const searchEnd = (name: string, condition: string, order: 'asc' | 'desc'): Sql =>
+  sql(
+    `end of a search ${name}`,
+    `SELECT c.opened FROM charges c WHERE ${condition}
+     ORDER BY c.opened ${order} LIMIT 1 OFFSET ${MOST_EXAMINED}`,
+  )
+const OF_PERIOD = 'c.account = ? AND c.opened >= ? AND c.opened < ?'
+/** Where a search of so many calls ends, in ms since 1970; no row if fewer are left. Parameters:
+ *  `all`: the latest begin; `one`: account, the latest begin; by order: account, from, to. */
+export const SEARCH_END = {
+  all: searchEnd('of all accounts', 'c.opened <= ?', 'desc'),
+  one: searchEnd('of an account', 'c.account = ? AND c.opened <= ?', 'desc'),
+  desc: searchEnd('of a period', OF_PERIOD, 'desc'),
+  asc: searchEnd('of a period, earliest first', OF_PERIOD, 'asc'),
+} as const
 /** The charge of a request, for a refund. */
 export const CHARGE = sql(
   'charge',

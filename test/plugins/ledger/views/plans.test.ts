@@ -48,6 +48,7 @@ const statements: readonly Sql[] = [
   ...Object.values(usage).filter((each): each is Sql => typeof each === 'object' && 'text' in each),
   ...Object.values(usage.ALL_CALLS),
   ...Object.values(usage.CALLS_OF),
+  ...Object.values(usage.SEARCH_END),
   ...Object.values(CALLS),
   ...Object.values(sumsBy('day')),
   ...Object.values(sumsBy('key')),
