@@ -36,14 +36,15 @@ export const readHead = async (
 const COLUMNS = 'seq, at, operation, actor, object, entry, key, prev, mac'
 /** For `Database.pages`. */
 export const ALL = sql('all', `SELECT ${COLUMNS} FROM actions WHERE seq > ? ORDER BY seq LIMIT ?`)
-/** Operation thrice, object and actor twice, from, to, before this number, size: latest first. */
+/** Operation thrice, object and actor twice, from, to, before this number, size: latest first. The
+ *  plus keeps SQLite from the index of times, after which it would sort all rows. */
 export const LATEST = sql(
   'latest',
   `SELECT ${COLUMNS} FROM actions
     WHERE (CAST(? AS TEXT) IS NULL OR operation = ? OR operation LIKE ? ESCAPE '!')
       AND (CAST(? AS TEXT) IS NULL OR object = ?)
       AND (CAST(? AS TEXT) IS NULL OR actor = ?)
-      AND at >= ? AND at < ? AND seq < ? ORDER BY seq DESC LIMIT ?`,
+      AND +at >= ? AND +at < ? AND seq < ? ORDER BY seq DESC LIMIT ?`,
 )
 /** After this number, from and to a time, size. */
 export const SPAN = sql(
