@@ -15,7 +15,6 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
@@ -28,7 +27,7 @@ import { pin, start } from '../processes.ts'
 import { growthTable } from '../report.ts'
 import { interleave, jobFor, type Load, loadThrough } from '../rounds.ts'
 import { median, type Subject } from '../tables.ts'
-import { fillPostgres, fillSqlite } from './fixture.ts'
+import { auditEnd, fillPostgres, fillSqlite } from './fixture.ts'
 import type { ScaleSize } from './rows.ts'
 
 const HELP = `npm run bench:scale -- [options]
@@ -168,17 +167,6 @@ const newFolder = (name: string): string => {
   ends.push(() => rmSync(folder, { recursive: true, force: true }))
   mkdirSync(join(folder, 'config'))
   return folder
-}
-
-/** Resolves when the audit has ended that begins with the gateway: its CPU time is not that of
- *  calls. */
-const auditEnd = async (data: string): Promise<void> => {
-  const { admin } = JSON.parse(readFileSync(join(data, 'run.json'), 'utf8'))
-  for (;;) {
-    const response = await fetch(`${admin}/metrics`)
-    if (/^tollgate_ledger_charged /m.test(await response.text())) return
-    await pause(1_000)
-  }
 }
 
 /** A gateway whose store has these charges of other accounts; account 1 has credit. */

@@ -1,6 +1,9 @@
 /** Fills a store with many charges, keys and accounts, and with what pages list beside them, by
  *  statements that the audit passes. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { TAGGED_BY_LIST } from '../../../plugins/ledger/views/tag-days.ts'
 import {
@@ -17,12 +20,12 @@ import {
 const SQLITE: Dialect = {
   series: count =>
     `(WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < ${count}) SELECT at FROM n) n`,
-  hex: 'lower(hex(randomblob(16)))',
+  hex: "printf('%012x', n.at) || lower(hex(randomblob(10)))",
   greatest: 'max',
 }
 const POSTGRES: Dialect = {
   series: count => `generate_series(1::bigint, ${count}::bigint) AS n (at)`,
-  hex: 'md5(n.at::text || random()::text)',
+  hex: "lpad(to_hex(n.at), 12, '0') || left(md5(random()::text), 20)",
   greatest: 'greatest',
 }
 
@@ -88,7 +91,7 @@ export const fillSqlite = (file: string, size: ScaleSize, report: Report = () =>
     report(step, (performance.now() - start) / 1000)
   }
   store.exec(
-    `PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000; PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY`,
+    `PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -500000; PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY`,
   )
   const indexes = store
     .prepare(
@@ -99,7 +102,7 @@ export const fillSqlite = (file: string, size: ScaleSize, report: Report = () =>
   for (const [step, text] of Object.entries(allStatements(size, Date.now(), SQLITE)))
     timed(step, text)
   for (const { name, sql } of indexes) timed(String(name), String(sql))
-  timed('checkpoint', 'PRAGMA wal_checkpoint(TRUNCATE)')
+  timed('journal', 'PRAGMA journal_mode = WAL')
   store.close()
 }
 
@@ -130,4 +133,15 @@ export const fillPostgres = async (
   for (const { name, sql } of indexes) await timed(String(name), String(sql))
   await timed('vacuum', 'VACUUM ANALYZE')
   await client.end()
+}
+
+/** Resolves when the audit has ended that begins with the gateway: its CPU time is not that of
+ *  calls. */
+export const auditEnd = async (data: string): Promise<void> => {
+  const { admin } = JSON.parse(readFileSync(join(data, 'run.json'), 'utf8'))
+  for (;;) {
+    const response = await fetch(`${admin}/metrics`)
+    if (/^tollgate_ledger_charged /m.test(await response.text())) return
+    await pause(1_000)
+  }
 }

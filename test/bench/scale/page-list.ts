@@ -53,8 +53,6 @@ export const operatorPages = (request: string): readonly string[] => [
   '/api/admin/webhooks',
   '/api/admin/codes?limit=100',
   '/api/admin/plans',
-  '/api/admin/alerts',
-  '/api/admin/alerts/rules',
   '/api/admin/tasks?state=unknown',
   '/api/admin/upstreams',
   '/api/admin/routes',

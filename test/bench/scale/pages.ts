@@ -10,7 +10,7 @@ import { locate } from '../../../engine/store/database.ts'
 import { linkIn } from '../../helpers/console/console-gateway.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts'
 import { median } from '../tables.ts'
-import { fillPostgres, fillSqlite } from './fixture.ts'
+import { auditEnd, fillPostgres, fillSqlite } from './fixture.ts'
 import { customerPages, operatorPages } from './page-list.ts'
 
 const HELP = `npm run bench:pages -- [options]
@@ -74,6 +74,7 @@ const startFilled = async () => {
   }
   const gateway = await startGateway({ data: dataFolder, env })
   ends.push(() => gateway.stop())
+  await auditEnd(dataFolder)
   return { gateway, env, token: readFileSync(tokenFile, 'utf8') }
 }
 
@@ -109,7 +110,9 @@ const measure = async (
       await ask(gateway, headers, path)
       times.push(performance.now() - begin)
     }
-    rows.push({ path, first: times[0] ?? 0, middle: median(times) })
+    const row = { path, first: times[0] ?? 0, middle: median(times) }
+    console.log(`  ${row.middle.toFixed(1)} ms  ${path}`)
+    rows.push(row)
   }
   return rows
 }

@@ -16,7 +16,8 @@ export const YEAR = 365 * DAY
 /** The texts of one engine. `series`: a FROM item with the numbers `n.at` from 1 to a count. */
 export interface Dialect {
   series(count: number): string
-  /** A random text of 32 hexadecimal digits. */
+  /** A text of 32 hexadecimal digits that begins with the number, so that an index grows at its
+   *  end, and is random behind it. */
   readonly hex: string
   readonly greatest: string
 }
