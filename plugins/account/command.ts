@@ -8,7 +8,7 @@ import type {
   SingleCommand,
 } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
-import { FIND_MEMBER, fault as memberFault } from '../credentials/members.ts'
+import { findMember } from '../credentials/members.ts'
 import { applyCommand } from '../declared-accounts/command.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
 import { importKeys } from '../operator/import-command.ts'
@@ -33,7 +33,9 @@ const runUsage: SingleCommand['run'] = async ({ positionals, values }, { databas
   const by = byOf(textOf(values.by), 'day')
   const { from, to } = period
   const { id, name } = await findAccount(database, nameOrId, { isDeletedToo: true })
-  const member = await memberIn(textOf(values.member), id, database)
+  const named = textOf(values.member)
+  const member =
+    named === undefined ? undefined : Number((await findMember(database, id, named)).id)
   const rows: { readonly [name: string]: Json }[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const query = { account: id, member, by, from, to, limit: PAGE, ...(cursor && { cursor }) }
@@ -45,17 +47,6 @@ const runUsage: SingleCommand['run'] = async ({ positionals, values }, { databas
     rows: rows.map(asText),
     json: { account: name, from: isoTime(from), to: isoTime(to), rows },
   }
-}
-/** The number of a present member. Throws MEMBER_UNKNOWN. */
-const memberIn = async (
-  name: string | undefined,
-  account: number,
-  database: Pick<Database, 'read'>,
-): Promise<number | undefined> => {
-  if (name === undefined) return undefined
-  const [row] = await database.read(FIND_MEMBER, [account, name, null])
-  if (!row) throw memberFault('MEMBER_UNKNOWN', [name])
-  return Number(row.id)
 }
 const DEFAULT_TOP = 20
 const MAX_TOP = 1_000

@@ -125,11 +125,27 @@ export const LIST_MEMBERS = sql(
   'list',
   `${ROWS} AND m.account = ? AND m.id > ? ORDER BY m.id LIMIT ?`,
 )
-/** Parameters: account, name, number or null. */
-export const FIND_MEMBER = sql(
+const FIND_MEMBER = sql(
   'find',
   `${ROWS} AND m.account = ? AND (m.name = ? OR m.id = CAST(? AS BIGINT))`,
 )
+/** A present member by its name alone: an identity must not pass for the member with its number. */
+export const memberNamed = async (
+  database: Pick<Database, 'read'>,
+  account: number,
+  name: string,
+): Promise<Row | undefined> => (await database.read(FIND_MEMBER, [account, name, null]))[0]
+/** A present member by its name or number. Throws MEMBER_UNKNOWN. */
+export const findMember = async (
+  database: Pick<Database, 'read'>,
+  account: number,
+  nameOrId: string,
+): Promise<Row> => {
+  const id = /^\d{1,15}$/.test(nameOrId) ? Number(nameOrId) : null
+  const [row] = await database.read(FIND_MEMBER, [account, nameOrId, id])
+  if (!row) throw fault('MEMBER_UNKNOWN', [nameOrId])
+  return row
+}
 /** The number of a member, as an expression; its parameters: account and name. */
 export const MEMBER_NUMBER = '(SELECT id FROM members WHERE account = ? AND name = ?)'
 /** Removed ones, too. Parameter: the number of a member. */

@@ -1,13 +1,13 @@
 /** Each identity has an API key without a secret: its calls are charged, limited and revoked like
  *  those of any key. Creates key, member and account at first use. */
 import { isCode } from '../../engine/kit.ts'
-import type { HostBase, Row, Statement } from '../../engine/plugin.ts'
+import type { HostBase, Statement } from '../../engine/plugin.ts'
 import type { Action } from '../action-log/action.ts'
 import { recordAction } from '../action-log/record.ts'
 import type { Credentials, Entry } from '../credentials/credentials.ts'
 import { refusal } from '../credentials/faults.ts'
 import { ensureAccount } from '../credentials/find.ts'
-import { addMember, FIND_MEMBER, requireMember } from '../credentials/members.ts'
+import { addMember, memberNamed, requireMember } from '../credentials/members.ts'
 import { TOKEN_PREFIX } from '../credentials/secret.ts'
 import { addKey, FIND_ACCOUNT } from '../credentials/statements.ts'
 import type { Account, MemberRole } from '../slots.ts'
@@ -107,22 +107,19 @@ export class IdentityKeys {
     { member, role = FIRST_ROLE, subject }: Identity,
   ): Promise<number | undefined> {
     if (member === undefined) return undefined
-    const known = await this.#findMember(account, member)
+    const { database } = this.#host
+    const known = await memberNamed(database, account, member)
     if (known) return Number(known.id)
     if (this.#rules.create === 'nothing') throw fault('IDENTITY_UNKNOWN', ['member', member])
     const added = { name: member, role }
-    const list = addMember(account, added, await this.#host.database.now())
+    const list = addMember(account, added, await database.now())
     await this.#createOnce('MEMBER_EXISTS', list, {
       operation: 'members invite',
       object: `member of account ${account}`,
       after: added,
       subject,
     })
-    return Number((await this.#findMember(account, member))?.id)
-  }
-  async #findMember(account: number, name: string): Promise<Row | undefined> {
-    const [row] = await this.#host.database.read(FIND_MEMBER, [account, name, null])
-    return row
+    return Number((await memberNamed(database, account, member))?.id)
   }
   /** `code`: of the error that says that another process created it at the same time. */
   async #createOnce(code: string, list: readonly Statement[], creation: Creation): Promise<void> {

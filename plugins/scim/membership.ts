@@ -5,8 +5,8 @@ import type { Action } from '../action-log/action.ts'
 import { ensureAccount } from '../credentials/find.ts'
 import {
   addMember,
-  FIND_MEMBER,
   MEMBER_BY_ID,
+  memberNamed,
   REMOVED_MEMBER,
   removeMember,
   restoreMember,
@@ -114,8 +114,7 @@ export const membershipStatements = async (
   }
   const { name } = place
   const account = await accountNumber(store, place.account)
-  const [row] = await database.read(FIND_MEMBER, [account, name, null])
-  const known = storedIn(row)
+  const known = storedIn(await memberNamed(database, account, name))
   if (known && known.id !== present?.id) await refuseOthers(database, user, known, name)
   if (present?.account === account) {
     if (known && known.id !== present.id) throw fault('SCIM_EXISTS', ['member', 'name', name])

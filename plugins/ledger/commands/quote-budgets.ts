@@ -3,7 +3,7 @@ import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import type { CommandArguments, HostBase, Row } from '../../../engine/plugin.ts'
 import { configuredCurrency } from '../../billing/currency.ts'
 import { findAccount } from '../../credentials/find.ts'
-import { FIND_MEMBER } from '../../credentials/members.ts'
+import { findMember } from '../../credentials/members.ts'
 import { OWNER_OF_KEY } from '../../credentials/owners.ts'
 import { TAG_LIST, type Tags } from '../../slots.ts'
 import { listBudgets } from '../budgets/list.ts'
@@ -78,9 +78,8 @@ const tagsIn = (text: string | undefined): Tags => {
 const memberOf = async (name: string, memberName: string | undefined, { database }: HostBase) => {
   const { id: account } = await findAccount(database, name)
   if (memberName === undefined) return { account, member: undefined }
-  const [row] = await database.read(FIND_MEMBER, [account, memberName, null])
-  if (!row) throw new UsageError(`the account ${name} has no member "${memberName}"`)
-  return { account, member: Number(row.id) }
+  const { id: member } = await findMember(database, account, memberName)
+  return { account, member: Number(member) }
 }
 const ownerOfKey = async (key: string, { database }: HostBase) => {
   const id = /^[1-9]\d{0,14}$/.test(key) ? Number(key) : 0

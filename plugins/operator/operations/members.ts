@@ -7,8 +7,8 @@ import { findAccount } from '../../credentials/find.ts'
 import { nameOf } from '../../credentials/input.ts'
 import {
   addMember,
-  FIND_MEMBER,
   fault,
+  findMember,
   giveLinkToMember,
   LIST_MEMBERS,
   onlySelf,
@@ -46,12 +46,8 @@ const viewOf = (member: Row): MemberView => ({
   created: isoTime(member.created),
 })
 /** Throws MEMBER_UNKNOWN. */
-export const findMember = async ({ store }: Context, account: number, nameOrId: string) => {
-  const id = /^\d{1,15}$/.test(nameOrId) ? Number(nameOrId) : null
-  const [target] = await store.read(FIND_MEMBER, [account, nameOrId, id])
-  if (!target) throw fault('MEMBER_UNKNOWN', [nameOrId])
-  return viewOf(target)
-}
+export const memberIn = async ({ store }: Context, account: number, nameOrId: string) =>
+  viewOf(await findMember(store, account, nameOrId))
 const whenExists = (name: string) => whenCode('MEMBER_EXISTS', () => fault('MEMBER_EXISTS', [name]))
 const whenChanged = whenCode('MEMBER_CHANGED', () => fault('MEMBER_CHANGED'))
 
@@ -66,7 +62,7 @@ export const chosenMember = async (
   if (named === undefined) return undefined
   const { member } = context
   const { id, role } =
-    named === null ? { id: null, role: null } : await findMember(context, account, named)
+    named === null ? { id: null, role: null } : await memberIn(context, account, named)
   if (member && member.id !== id) {
     if (onlySelf(member) !== undefined) throw fault('MEMBER_OWNER')
     if (kind === 'system-token') requireOwner(member, role)
@@ -168,7 +164,7 @@ const membersInvite = operation({
         after: { name, role, link: isoTime(expires) },
       })
       .catch(whenExists(name))
-    const added = await findMember(context, account, name)
+    const added = await memberIn(context, account, name)
     return { data: { ...added, url, expires: isoTime(expires) } }
   },
 })
@@ -191,7 +187,7 @@ const membersLink = operation({
   },
   async run(context, { account: nameOrId, member: named }) {
     const account = await accountIn(context, nameOrId)
-    const target = await findMember(context, account, named)
+    const target = await memberIn(context, account, named)
     requireOwner(context.member, target.role)
     return { data: { ...target, ...(await storeLink(context, account, target)) } }
   },
@@ -227,7 +223,7 @@ const membersUpdate = operation({
   },
   async run(context, { account: nameOrId, member: named, name, role }) {
     const account = await accountIn(context, nameOrId)
-    const before = await findMember(context, account, named)
+    const before = await memberIn(context, account, named)
     requireOwner(context.member, before.role)
     if (role !== undefined) requireOwner(context.member, role)
     if (name !== undefined) refuseNumber(name)
@@ -240,7 +236,7 @@ const membersUpdate = operation({
       })
       .catch(whenExists(after.name))
       .catch(whenChanged)
-    return { data: await findMember(context, account, String(before.id)) }
+    return { data: await memberIn(context, account, String(before.id)) }
   },
 })
 
@@ -260,7 +256,7 @@ const membersRemove = operation({
   async run(context, { account: nameOrId, member: named }) {
     const { store, now } = context
     const account = await accountIn(context, nameOrId)
-    const target = await findMember(context, account, named)
+    const target = await memberIn(context, account, named)
     requireOwner(context.member, target.role)
     await store
       .change(removeMember({ ...target, account }, now), {

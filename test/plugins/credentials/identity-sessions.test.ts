@@ -4,7 +4,7 @@ import {
   endProviderSessions,
   giveSessionToIdentity,
 } from '../../../plugins/credentials/identity-sessions.ts'
-import { addMember, FIND_MEMBER } from '../../../plugins/credentials/members.ts'
+import { addMember, memberNamed } from '../../../plugins/credentials/members.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addSession, FIND, revoke } from '../../../plugins/credentials/statements.ts'
 import { openAccountsIn } from '../../helpers/store/accounts.ts'
@@ -16,7 +16,7 @@ for (const engine of ENGINES) {
     const { database, account, key } = await openAccountsIn(await store.open())
     const team = await account('team')
     await database.write(addMember(team, { name: 'ann', role: 'member' }, 1))
-    const [ann] = await database.read(FIND_MEMBER, [team, 'ann', null])
+    const ann = await memberNamed(database, team, 'ann')
     const { id: identity } = await key(team)
     const begin = async (session: string | undefined, of = identity) => {
       const secret = makeSecret('session')

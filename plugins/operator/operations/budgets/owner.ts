@@ -7,7 +7,7 @@ import { ANY_ACCOUNT } from '../../arguments.ts'
 import { fault } from '../../faults.ts'
 import { findKey } from '../../keys.ts'
 import type { CommandInput, Context } from '../../operation.ts'
-import { findMember, MEMBER } from '../members.ts'
+import { MEMBER, memberIn } from '../members.ts'
 
 export const OWNER = {
   account: ANY_ACCOUNT,
@@ -38,7 +38,7 @@ export const ownerIn = async (
   }
   const account = (await findAccount(context.store, nameOrId ?? '')).id
   if (member === undefined) return { kind: 'account', owner: account, account }
-  return { kind: 'member', owner: (await findMember(context, account, member)).id, account }
+  return { kind: 'member', owner: (await memberIn(context, account, member)).id, account }
 }
 
 export const OWNER_OPTIONS = {
