@@ -241,8 +241,10 @@ export type KeptHold = {
   readonly held: string
   /** The wallets of its budgets and of its plan. */
   readonly budgets?: readonly number[]
-  /** The tokens that it holds of budgets in tokens; absent: it has none. */
+  /** The most tokens that it may use, if a budget or its plan counts them. */
   readonly tokens?: string
+  /** The part that its plan pays, if that counts tokens: nanos and tokens. */
+  readonly plan?: { readonly amount: string; readonly tokens: string }
   /** ms since 1970. */
   readonly opened: number
   /** The frozen price. */

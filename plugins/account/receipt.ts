@@ -98,6 +98,7 @@ const receiptOf = (row: Row): Receipt => {
     held: printMoney(nanosOf(row.held)),
     uncollected: printMoney(nanosOf(row.uncollected)),
     planned: printMoney(nanosOf(row.planned)),
+    planned_tokens: row.planned_tokens == null ? null : Number(row.planned_tokens),
     usage: parseOr<Meters | null>(row.usage, null),
     lines: lines.map(({ nanos: each, ...line }) => ({
       ...line,
@@ -132,6 +133,7 @@ const failedReceiptOf = (row: Row): Receipt => ({
   held: '0',
   uncollected: '0',
   planned: '0',
+  planned_tokens: null,
   usage: null,
   lines: [],
   unpriced: [],

@@ -10,7 +10,6 @@ import type { Usage } from '../slots.ts'
 import type { Budgets } from './budgets/budgets.ts'
 import type { InsufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
-import { heldPlanOf } from './plans/part.ts'
 import type { Plans } from './plans/plans.ts'
 import type { Hold, Settlement } from './statements.ts'
 import { walletsOf } from './wallet.ts'
@@ -79,12 +78,12 @@ export const walletsPaying = (payer: Payer): readonly number[] => {
   return plan ? [...wallets, plan.window.wallet] : wallets
 }
 
-/** The columns of a hold that never change. */
+/** The columns of a hold that never change, without the plan's part. */
 export const holdOf = (
   { id, route }: Exchange,
   { rule, model, version, facts }: CallTerms,
   payer: Payer,
-): Omit<Hold, 'process' | 'heldAmount'> => ({
+): Omit<Hold, 'process' | 'heldAmount' | 'plan'> => ({
   request: id,
   account: payer.account,
   key: payer.key,
@@ -92,7 +91,6 @@ export const holdOf = (
   holdsKeyQuota: payer.quota !== undefined,
   budgets: budgetWallets(payer),
   tokens: payer.tokens,
-  plan: heldPlanOf(payer),
   route: route.name,
   model,
   version,

@@ -7,6 +7,7 @@ import { type Attribute, type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Meters, Usage, UsagePart } from '../slots.ts'
 import { tokensUsed } from './budgets/tokens.ts'
 import { isCode } from './faults.ts'
+import { settledPart } from './plans/part.ts'
 import { nanosOf, settleCharge, windowsOf } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 import { writeWithRetry } from './write-with-retry.ts'
@@ -16,7 +17,7 @@ const BATCH = 500
 // In any order: for the order of requests SQLite would read all charges.
 const CHECKPOINTS: Sql = {
   name: 'ledger: checkpoints',
-  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes, budgets, plan, tokens_held FROM charges
+  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes, budgets, plan, plan_held, plan_tokens, tokens_held FROM charges
     WHERE state = 'open' AND noted IS NOT NULL LIMIT ${BATCH}`,
 }
 const CHECKPOINTS_OF: Sql = {
@@ -135,6 +136,7 @@ const settlementOf = (row: Row, now: number) => {
   const heldAmount = nanosOf(row.held)
   const amount = nanos < heldAmount ? nanos : heldAmount
   const key = row.key === null ? undefined : Number(row.key)
+  const used = tokensUsed(meters)
   return settleCharge({
     request: String(row.request),
     amount,
@@ -144,9 +146,17 @@ const settlementOf = (row: Row, now: number) => {
     lines: JSON.stringify(lines),
     closedAt: now,
     wallets: walletsOf(Number(row.account), key, windowsOf(row)),
-    tokens: row.tokens_held == null ? undefined : { used: tokensUsed(meters) },
+    tokens: row.tokens_held == null ? undefined : { used },
+    planned: plannedIn(row, { heldAmount, amount, used }),
   })
 }
+const plannedIn = (
+  { plan_held: amount, plan_tokens: tokens }: Row,
+  charge: Parameters<typeof settledPart>[1],
+) =>
+  tokens == null
+    ? undefined
+    : settledPart({ amount: nanosOf(amount), tokens: nanosOf(tokens) }, charge)
 const priceOf = ({ attributes: text, opened }: Row, meters: Meters, rule: Rule) => {
   const { [PARTS]: parts, ...attributes } = parseObject(text) as StoredAttributes
   const facts = { at: Number(opened), attributes }

@@ -14,8 +14,8 @@ export interface RefusalTerms {
   /** The parameter of a request that bounds its output, if there is one. */
   readonly limitField: string | undefined
 }
-/** `cost`: nanos, the most that the call may cost; for a budget in tokens those of the payer
- *  count. */
+/** `cost`: nanos, the most that the call may cost; for a budget or a plan in tokens those of the
+ *  payer count. */
 export type InsufficientFunds = (shortage: Shortage, payer: Payer, cost: bigint) => Promise<Fault>
 
 const MESSAGES = {
@@ -39,7 +39,8 @@ export const insufficientFunds =
     }
     if (shortage === 'plan' && plan) {
       const funds = await fundsOf(plan.window.wallet)
-      return planExhausted(plan.window, { ...refused, funds })
+      const most = inUnitOf(plan.window, cost, tokens)
+      return planExhausted(plan.window, { ...refused, cost: most, funds })
     }
     const { code, whose, remedy } = MESSAGES[shortage === 'key' ? 'key' : 'account']
     const payer = { account, ...(shortage === 'key' ? key : { key: undefined, quota: undefined }) }

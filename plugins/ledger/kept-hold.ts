@@ -10,6 +10,7 @@ import { thaw } from '../billing/rule.ts'
 import { type Attribute, toExactUsage } from '../billing/usage.ts'
 import type { KeptHold, Usage } from '../slots.ts'
 import { tokensUsed } from './budgets/tokens.ts'
+import { settledPart } from './plans/part.ts'
 import {
   budgetsIn,
   type Hold,
@@ -23,6 +24,7 @@ import {
   type Settlement,
   settleCharge,
   tokenBudgetsIn,
+  tokenColumns,
 } from './statements.ts'
 import { walletOf, walletsOf } from './wallet.ts'
 
@@ -44,7 +46,7 @@ const KEEP_OPEN_PLANNED: Sql = {
 }
 const KEEP_TOKENS: Sql = {
   name: 'ledger: keep tokens',
-  text: "UPDATE charges SET tokens_held = ? WHERE request = ? AND state = 'open'",
+  text: "UPDATE charges SET tokens_held = ?, plan_tokens = ? WHERE request = ? AND state = 'open'",
 }
 /** The wallets stay reserved: the amount moves from the share to the kept hold. */
 const LEAVE_SHARE: Sql = {
@@ -83,9 +85,10 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
   const keepTokens = tokens ? pairsOf(tokenBudgetsIn(hold).reserved) : []
   const ofTokens: readonly Statement[] = [
     ...(stored && tokens !== undefined
-      ? [{ sql: KEEP_TOKENS, values: [tokens, hold.request] }]
+      ? [{ sql: KEEP_TOKENS, values: [...tokenColumns(hold), hold.request] }]
       : []),
     ...keepTokens.map(pair => leaveShare(pair, tokens)),
+    ...(plan?.tokens === undefined ? [] : [leaveShare([plan.wallet, plan.wallet], plan.tokens)]),
   ]
   if (hold.heldAmount === 0n) return [row, ...ofTokens]
   return [
@@ -93,7 +96,9 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
     ...ofTokens,
     ...(plan
       ? [
-          leaveShare([plan.wallet, plan.wallet], plan.amount),
+          ...(plan.tokens === undefined
+            ? [leaveShare([plan.wallet, plan.wallet], plan.amount)]
+            : []),
           ...(own > 0n ? [leaveShare([account, account], own)] : []),
           ...(quotaWallet === account ? [] : [leaveShare([quotaWallet, quotaWallet])]),
         ]
@@ -116,6 +121,9 @@ export const keptHoldOf = (
   rule,
   ...((budgets || plan) && { budgets: [...(budgets ?? []), ...(plan ? [plan.wallet] : [])] }),
   ...(tokens !== undefined && { tokens: String(tokens) }),
+  ...(plan?.tokens !== undefined && {
+    plan: { amount: String(plan.amount), tokens: String(plan.tokens) },
+  }),
   attributes: attributes === null ? {} : (JSON.parse(attributes) as Record<string, Json>),
 })
 
@@ -168,6 +176,7 @@ export const settleKept = (
   served?: string | null,
 ): Statement => {
   const { charged, uncollected, lines } = priceKept(hold, usage)
+  const tokens = tokensOf(hold, usage)
   const settlement: Settlement = {
     request: hold.request,
     amount: charged,
@@ -178,11 +187,18 @@ export const settleKept = (
     closedAt,
     served,
     wallets: walletsIn(hold),
-    tokens: tokensOf(hold, usage),
+    tokens,
+    planned: plannedIn(hold, charged, tokens?.used ?? 0n),
   }
   return settleCharge(settlement)
 }
-/** Undefined: the hold has no budget in tokens. */
+const plannedIn = (hold: KeptHold, amount: bigint, used: bigint): Settlement['planned'] =>
+  hold.plan &&
+  settledPart(
+    { amount: BigInt(hold.plan.amount), tokens: BigInt(hold.plan.tokens) },
+    { heldAmount: BigInt(hold.held), amount, used },
+  )
+/** Undefined: nothing that it holds counts tokens. */
 export const tokensOf = (
   { tokens }: KeptHold,
   { meters, takesHold }: KeptUsage,

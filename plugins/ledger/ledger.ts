@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Database, Log, Membership, Row, Statement } from '../../engine/plugin.ts'
+import { MAX_AMOUNT } from '../billing/money.ts'
 import { BudgetLeases, type Funds } from './budget-leases.ts'
 import type { BudgetWindow } from './budgets/section.ts'
 import { settleCheckpoints } from './crash-settlement.ts'
@@ -32,6 +33,11 @@ export interface Payer {
   readonly plan?: PlanPart | undefined
 }
 const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
+/** Amounts that a call could take. `tokens` undefined: nothing that it takes counts tokens. */
+export interface Room {
+  readonly nanos: bigint
+  readonly tokens: bigint | undefined
+}
 const sumOf = (one: Funds, other: Funds): Funds => ({
   available: one.available + other.available,
   total: one.total + other.total,
@@ -62,9 +68,11 @@ const walletsHeld = ({ account, key, quota, budgets = [], plan }: Payer): readon
   if (plan) wallets.push(plan.window.wallet)
   return wallets
 }
-/** The nanos of an amount that a wallet of `walletsHeld` pays, or its tokens. */
+/** The nanos of an amount that a wallet of `walletsHeld` pays, or its tokens, which go with any
+ *  amount. */
 const partOf = ({ account, plan, tokens }: Payer, wallet: number, amount: bigint): bigint => {
-  if (tokens !== undefined && countsTokens(wallet)) return tokens
+  if (tokens !== undefined && countsTokens(wallet))
+    return wallet === plan?.window.wallet ? (plan.tokens ?? 0n) : tokens
   if (plan === undefined) return amount
   if (wallet === plan.window.wallet) return plannedOf(amount, plan)
   return wallet === walletOf.account(account) ? amount - plannedOf(amount, plan) : amount
@@ -187,8 +195,8 @@ export class Ledger {
     const { tokens } = payer
     for (const wallet of wallets) {
       const isInTokens = tokens !== undefined && countsTokens(wallet)
-      const part = partOf(payer, wallet, keptAmount + amount) - partOf(payer, wallet, keptAmount)
-      this.#leases.give(wallet, isInTokens ? tokens : part)
+      const keptPart = isInTokens ? 0n : partOf(payer, wallet, keptAmount)
+      this.#leases.give(wallet, partOf(payer, wallet, keptAmount + amount) - keptPart)
     }
   }
   /** Returns what this process leases of a wallet and no call holds. */
@@ -217,7 +225,7 @@ export class Ledger {
   async funds(payer: Payer): Promise<Funds> {
     const { plan, ...others } = payer
     const rooms = await Promise.all(moneyHeld(others).map(wallet => this.#fundsIn(wallet)))
-    if (plan) {
+    if (plan && !countsTokens(plan.window.wallet)) {
       const [own, planned] = [rooms[0], await this.#fundsIn(plan.window.wallet)]
       rooms[0] = own && plan.window.plan.after === 'wallet' ? sumOf(own, planned) : planned
     }
@@ -226,14 +234,26 @@ export class Ledger {
       total: smaller(one.total, other.total),
     }))
   }
-  /** The tokens that every budget in tokens of a call has left for it now; undefined: the call has
-   *  no such budget. */
-  async availableTokens(payer: Payer): Promise<bigint | undefined> {
-    const windows = tokensHeldIn(payer)
-    if (windows.length === 0) return undefined
-    await this.#leases.awaitReturns()
-    const rooms = await Promise.all(windows.map(({ wallet }) => this.#fundsIn(wallet)))
-    return rooms.map(({ available }) => available).reduce(smaller)
+  /** The amounts that a call could take now. A plan in tokens can pay all of a call, and its
+   *  account can: these are two ways. */
+  async roomsOf(payer: Payer): Promise<readonly Room[]> {
+    const nanos = await this.available(payer)
+    const windows = tokensHeldIn(payer).map(({ wallet }) => wallet)
+    const tokens = windows.length === 0 ? undefined : await this.#leastOf(windows)
+    const own = { nanos, tokens }
+    const { window } = payer.plan ?? {}
+    if (!window || !countsTokens(window.wallet)) return [own]
+    const wallets = moneyHeld(payer).filter(each => each !== walletOf.account(payer.account))
+    const { available: inPlan } = await this.#fundsIn(window.wallet)
+    const planned = {
+      nanos: await this.#leastOf(wallets),
+      tokens: tokens === undefined ? inPlan : smaller(inPlan, tokens),
+    }
+    return window.plan.after === 'refuse' ? [planned] : [planned, own]
+  }
+  async #leastOf(wallets: readonly number[]): Promise<bigint> {
+    const rooms = await Promise.all(wallets.map(wallet => this.#fundsIn(wallet)))
+    return rooms.map(({ available }) => available).reduce(smaller, MAX_AMOUNT)
   }
   /** Returns nanos that a call did not need. `process`: the name under which the call took them; if
    *  the store has reaped it, they have returned already. `keptAmount`: nanos that stay with the
@@ -271,6 +291,11 @@ export class Ledger {
   recordTokens(payer: Payer, tokens: bigint, process: string): void {
     if (tokens === 0n || !this.#membership.isCurrent(process)) return
     for (const { wallet } of tokensHeldIn(payer)) this.#leases.balances.recordCharge(wallet, tokens)
+  }
+  /** The same of the tokens that the plan pays. */
+  recordPlanTokens({ plan }: Payer, tokens: bigint, process: string): void {
+    if (plan && tokens !== 0n && this.#membership.isCurrent(process))
+      this.#leases.balances.recordCharge(plan.window.wallet, tokens)
   }
   /** The balance in nanos after all charges of this process; undefined: unknown. Charges and
    *  credits of other processes may be missing for a second. */

@@ -109,7 +109,7 @@ export class MeteredCall {
     const row = this.#row()
     this.#exchange.writes.add(...keepHold(row, this.#state.at === 'held'))
     this.#state = { at: 'kept' }
-    this.#onKept = this.#context.ledger.keep(this.#payer.payer, this.#heldAmount, this.#process)
+    this.#onKept = this.#payer.keep(this.#heldAmount)
     return keptHoldOf(row, attributesOf(this.#terms.rule, this.#terms.facts))
   }
   get isKept(): boolean {
@@ -124,9 +124,11 @@ export class MeteredCall {
     const nanos = this.priceOf(usage)
     return nanos < this.#heldAmount ? nanos : this.#heldAmount
   }
-  /** The account's balance after this charge, in nanos. Undefined: unknown. */
-  balanceAfter(nanos: bigint): bigint | undefined {
+  /** The account's balance after the charge of this usage, in nanos. Undefined: unknown. */
+  balanceAfter(usage: Usage): bigint | undefined {
     if (!this.isOpen) return undefined
+    const nanos = this.dueFor(usage)
+    this.#payer.settlePlan(usage, nanos)
     const before = this.#recordedAmount
     this.#recordedAmount = nanos
     return this.#context.ledger.balanceAfter(this.#payer.payer, nanos, this.#process, before)
@@ -251,9 +253,10 @@ export class MeteredCall {
     const charge = this.#chargeOf(usage)
     const { id } = this.#exchange
     const served = servedByOf(this.#exchange, this.#firstContentAt)
+    const planned = this.#payer.settlePlan(usage, chargedAmount)
     const tokens = this.#payer.useTokens(usage)
     const money = settlementOf(id, this.#payer.payer, usage, charge, chargedAmount, served)
-    const settlement = tokens ? { ...money, tokens } : money
+    const settlement = tokens ? { ...money, tokens, planned } : money
     const end =
       this.#state.at === 'held'
         ? [settleCharge(settlement)]
@@ -316,6 +319,7 @@ export class MeteredCall {
   #row(): Hold {
     return {
       ...holdOf(this.#exchange, this.#terms, this.#payer.payer),
+      plan: this.#payer.settledPlan,
       process: this.#process,
       heldAmount: this.#heldAmount,
     }
@@ -426,6 +430,6 @@ export class MeteredCall {
   }
   #returnRest(chargedAmount: bigint): void {
     this.#state = { at: 'closed' }
-    this.#payer.giveRest(this.#heldAmount - chargedAmount)
+    this.#payer.giveRest(this.#heldAmount, chargedAmount)
   }
 }

@@ -4,7 +4,7 @@ import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts
 import { printMoney } from '../billing/money.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import { asksForStreamByPath } from '../formats/stream-request.ts'
-import { USAGE } from '../slots.ts'
+import { USAGE, type Usage } from '../slots.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { endAfter, SettlementFilter } from './settlement-filter.ts'
 import type { UsageEstimator } from './usage-estimator.ts'
@@ -96,7 +96,7 @@ class ReceiptFilter implements Filter {
     }
     const usage = this.#estimator.estimate(whole?.length ?? 0)
     const charge = (): Promise<void> | undefined => {
-      this.#addReceiptHeaders(this.#call.dueFor(usage))
+      this.#addReceiptHeaders(usage)
       return this.#call.settle(usage)
     }
     // The headers carry the charge, also if the balance did not cover all of the cost.
@@ -112,10 +112,10 @@ class ReceiptFilter implements Filter {
     if (tail) this.#parts.push(tail)
     return Buffer.concat(this.#parts)
   }
-  #addReceiptHeaders(nanos: bigint): void {
+  #addReceiptHeaders(usage: Usage): void {
     const { headers } = this.#exchange.reply
-    const balance = this.#call.balanceAfter(nanos)
-    headers['x-tollgate-charge'] = printMoney(nanos)
+    const balance = this.#call.balanceAfter(usage)
+    headers['x-tollgate-charge'] = printMoney(this.#call.dueFor(usage))
     if (balance !== undefined) headers['x-tollgate-balance'] = printMoney(balance)
   }
 }

@@ -17,6 +17,7 @@ import {
   type SettledTokens,
   type Settlement,
   tokenBudgetsIn,
+  tokenColumns,
 } from './statements.ts'
 import { addToTags, TAGGED_BY_LIST } from './views/tag-days.ts'
 import { addPlannedToDay, addToDay } from './views/usage-days.ts'
@@ -29,8 +30,8 @@ const columnsWith = (
 // No rule: the lines have the prices, and nothing prices this call again.
 const valuesWith = (more: string): string =>
   `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), ${SERIAL_NOW}, ${TAGGED_BY_LIST}${more}`
-const TOKEN_COLUMNS = ', tokens, tokens_held'
-const TOKEN_VALUES = ', CAST(? AS BIGINT), CAST(? AS BIGINT)'
+const TOKEN_COLUMNS = ', tokens, tokens_held, plan_tokens'
+const TOKEN_VALUES = ', CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT)'
 const insertIfRegistered = (columns: string, values: string): string =>
   `INSERT INTO charges (${columnsWith(columns)}) SELECT ${valuesWith(values)}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
@@ -117,7 +118,8 @@ export const singleRowCharge = (
 }
 const LEASED = { rows: 'some', otherwise: 'LEASE_GONE' } as const
 /** The plan pays its part, the account the rest; both the account and the key count all of it. A
- *  wallet that the call holds nothing of may have no lease. */
+ *  wallet that the call holds nothing of may have no lease. `plan`: with the part of the charge, if
+ *  it counts tokens. */
 const payWithPlan = (
   hold: Hold,
   plan: NonNullable<Hold['plan']>,
@@ -125,6 +127,7 @@ const payWithPlan = (
 ): readonly Statement[] => {
   const { process } = hold
   const planned = plannedOf(amount, plan)
+  const usedOfPlan = plan.tokens ?? planned
   const own = amount - planned
   const account = walletOf.account(hold.account)
   const reduceLease = (wallet: number, nanos: bigint): Statement => ({
@@ -138,10 +141,10 @@ const payWithPlan = (
   })
   const key = hold.key === undefined ? undefined : walletOf.key(hold.key)
   return [
-    reduceLease(plan.wallet, planned),
-    ...(hold.heldAmount > plan.amount ? [reduceLease(account, own)] : []),
+    reduceLease(plan.wallet, usedOfPlan),
+    ...(own > 0n ? [reduceLease(account, own)] : []),
     ...(key !== undefined && hold.holdsKeyQuota ? [reduceLease(key, amount)] : []),
-    reduceWallet(plan.wallet, planned, planned),
+    reduceWallet(plan.wallet, usedOfPlan, usedOfPlan),
     reduceWallet(account, own, amount),
     ...(key === undefined ? [] : [reduceWallet(key, amount, amount, hold.holdsKeyQuota)]),
     addPlannedToDay(hold, planned),
@@ -191,7 +194,8 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     budgetsColumn(hold),
     ...planColumns(hold),
     memberColumn(hold),
-    ...(hold.tokens === undefined ? [] : [settlement.tokens?.used ?? 0n, hold.tokens]),
+    ...(hold.tokens === undefined ? [] : [settlement.tokens?.used ?? 0n]),
+    ...tokenColumns(hold),
     hold.process,
   ],
   rows: 1,

@@ -1,7 +1,7 @@
 /** The statements of the ledger. Pure: callers combine them with their own in one list. */
 import type { Row, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
-import { type HeldPlan, plannedOf } from './plans/part.ts'
+import { type HeldPlan, plannedOf, type SettledPart } from './plans/part.ts'
 import { countsTokens, walletInSql, walletsOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
@@ -52,6 +52,8 @@ export interface Settlement {
   readonly wallets: readonly number[]
   /** Of a call with a budget in tokens. */
   readonly tokens?: SettledTokens | undefined
+  /** The part that a plan in tokens pays. */
+  readonly planned?: SettledPart | undefined
 }
 export interface SettledTokens {
   /** May be more than was held: then a window counts beyond its amount. */
@@ -65,7 +67,7 @@ interface HoldInsert {
   readonly plain: Sql
   readonly tokens: Sql
 }
-/** `textOf` gets what a hold with tokens has more: `, tokens_held` and its value. */
+/** `textOf` gets the columns that a hold with tokens has more, after a comma, and their values. */
 export const insertOfHold = (
   name: string,
   textOf: (column: string, value: string) => string,
@@ -73,7 +75,7 @@ export const insertOfHold = (
   plain: whileRegistered(`ledger: ${name}`, textOf('', '')),
   tokens: whileRegistered(
     `ledger: ${name} with tokens`,
-    textOf(', tokens_held', ', CAST(? AS BIGINT)'),
+    textOf(', tokens_held, plan_tokens', ', CAST(? AS BIGINT), CAST(? AS BIGINT)'),
   ),
 })
 const OPEN = insertOfHold(
@@ -97,7 +99,8 @@ const SETTLE_TOKENS = sql(
   'settle tokens',
   SETTLE.text.replace(
     'WHERE',
-    ', tokens = CAST(? AS BIGINT), tokens_held = coalesce(CAST(? AS BIGINT), tokens_held) WHERE',
+    `, tokens = CAST(? AS BIGINT), tokens_held = coalesce(CAST(? AS BIGINT), tokens_held),
+     plan_held = coalesce(CAST(? AS BIGINT), plan_held), plan_tokens = coalesce(CAST(? AS BIGINT), plan_tokens) WHERE`,
   ),
 )
 const RELEASE = sql(
@@ -123,6 +126,13 @@ const HOLD_MORE_PLANNED = sql(
   `UPDATE charges SET held = ?, plan = ?, plan_held = ?
    WHERE request = ? AND state = 'open' AND held < ?`,
 )
+/** The same with the tokens that the plan pays. */
+const withPlanTokens = ({ name, text }: Sql): Sql => ({
+  name: `${name} in tokens`,
+  text: text.replace('plan_held = ?', 'plan_held = ?, plan_tokens = ?'),
+})
+const EXTEND_PLAN_TOKENS = withPlanTokens(EXTEND_PLANNED)
+const HOLD_MORE_PLAN_TOKENS = withPlanTokens(HOLD_MORE_PLANNED)
 
 /** Rejects with CHARGE_EXISTS, or LEASE_GONE when the store has reaped the process. */
 export const openCharge = (hold: Hold): Statement => insertHold(OPEN, hold)
@@ -143,7 +153,7 @@ export const insertHold = ({ plain, tokens }: HoldInsert, hold: Hold): Statement
     budgetsColumn(hold),
     ...planColumns(hold),
     memberColumn(hold),
-    ...tokensColumn(hold),
+    ...tokenColumns(hold),
     hold.process,
   ],
   rows: 1,
@@ -158,9 +168,12 @@ export const memberColumn = ({ member = 0 }: Pick<Hold, 'member'>): number => me
 /** `plan` and `plan_held`. */
 export const planColumns = ({ plan }: Pick<Hold, 'plan'>) =>
   [plan?.wallet ?? null, plan?.amount ?? null] as const
-/** `tokens_held`, if the hold has tokens. */
-const tokensColumn = ({ tokens }: Pick<Hold, 'tokens'>): readonly bigint[] =>
+/** `plan_tokens`, if the plan counts tokens. */
+const planTokens = ({ tokens }: HeldPlan): readonly bigint[] =>
   tokens === undefined ? [] : [tokens]
+/** `tokens_held` and `plan_tokens`, if the hold has tokens. */
+export const tokenColumns = ({ tokens, plan }: Pick<Hold, 'tokens' | 'plan'>): readonly Value[] =>
+  tokens === undefined ? [] : [tokens, plan?.tokens ?? null]
 /** The wallets of budgets and of the plan in a row of `charges`. */
 export const windowsOf = ({ budgets, plan }: Row): readonly number[] => [
   ...(typeof budgets === 'string' ? JSON.parse(budgets) : []),
@@ -205,8 +218,10 @@ export const settleCharge = (settlement: Settlement): Statement => ({
   otherwise: 'CHARGE_CLOSED',
   locks: settlement.wallets.map(lockOf),
 })
-const settledTokens = ({ tokens }: Settlement): readonly Value[] =>
-  tokens ? [tokens.used, tokens.heldTokens ?? null] : []
+const settledTokens = ({ tokens, planned }: Settlement): readonly Value[] =>
+  tokens
+    ? [tokens.used, tokens.heldTokens ?? null, planned?.amount ?? null, planned?.tokens ?? null]
+    : []
 /** Locks a row that a trigger will change. */
 export const lockOf = (wallet: number) => ({ table: 'wallets', column: 'id', value: wallet })
 /** Closes a hold without a charge. Rejects with CHARGE_CLOSED. */
@@ -229,7 +244,10 @@ export const recountCharge = (request: string, budgets: Hold['budgets']): Statem
  *  Rejects with CHARGE_CLOSED. */
 export const extendCharge = (request: string, by: bigint, plan?: HeldPlan): Statement => ({
   ...(plan
-    ? { sql: EXTEND_PLANNED, values: [by, ...planColumns({ plan }), request] }
+    ? {
+        sql: plan.tokens === undefined ? EXTEND_PLANNED : EXTEND_PLAN_TOKENS,
+        values: [by, ...planColumns({ plan }), ...planTokens(plan), request],
+      }
     : { sql: EXTEND, values: [by, request] }),
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
@@ -238,8 +256,11 @@ export const extendCharge = (request: string, by: bigint, plan?: HeldPlan): Stat
 export const holdAtLeast = (request: string, heldAmount: bigint, plan?: HeldPlan): Statement => {
   if (!plan) return { sql: HOLD_MORE, values: [heldAmount, request, heldAmount] }
   const part = { wallet: plan.wallet, amount: plannedOf(heldAmount, plan) }
-  const values = [heldAmount, ...planColumns({ plan: part }), request, heldAmount]
-  return { sql: HOLD_MORE_PLANNED, values }
+  const columns = [...planColumns({ plan: part }), ...planTokens(plan)]
+  return {
+    sql: plan.tokens === undefined ? HOLD_MORE_PLANNED : HOLD_MORE_PLAN_TOKENS,
+    values: [heldAmount, ...columns, request, heldAmount],
+  }
 }
 
 // ---------------------------------------------------------------- leases (table `shares`)
@@ -260,7 +281,7 @@ export const UNUSED_LEASES = sql(
   'unused leases',
   `SELECT w.balance + w.overdraft - w.reserved
      + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
-     - coalesce((SELECT sum(CASE WHEN c.plan = w.id THEN c.plan_held
+     - coalesce((SELECT sum(CASE WHEN c.plan = w.id THEN coalesce(c.plan_tokens, c.plan_held)
              WHEN ${walletInSql.countsTokens('w.id')} THEN coalesce(c.tokens_held, 0)
              WHEN c.account = w.account THEN c.held - coalesce(c.plan_held, 0) ELSE c.held END)
            FROM charges c WHERE c.state = 'open' AND c.process <> ?

@@ -9,6 +9,7 @@ import { BUDGET_TABLES } from './budgets/tables.ts'
 import { TOKEN_TABLES } from './budgets/token-tables.ts'
 import { PAYMENT_TABLES, PLAN_CODES } from './payments/tables.ts'
 import { PLAN_PAYMENT_TABLES, planTables, ROLLOVER_COLUMNS } from './plans/tables.ts'
+import { PLAN_TOKEN_TABLES } from './plans/token-tables.ts'
 import { CALLER_SUMS } from './views/caller-sums.ts'
 import { TAG_SUMS } from './views/tag-days.ts'
 import {
@@ -363,4 +364,5 @@ export const migrations: readonly Migration[] = [
   { number: 27, text: ROLLOVER_COLUMNS },
   { number: 28, ...CALLER_SUMS },
   { number: 29, ...TOKEN_TABLES },
+  { number: 30, ...PLAN_TOKEN_TABLES },
 ]

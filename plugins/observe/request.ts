@@ -194,9 +194,12 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
     refunded,
     uncollected,
     planned,
+    planned_tokens: tokens,
   } = charge
   const remarks = [
-    ...(planned === '0' ? [] : [`paid by the plan ${planned}`]),
+    ...(planned === '0'
+      ? []
+      : [`paid by the plan ${planned}${tokens === null ? '' : ` (${tokens} tokens)`}`]),
     ...(refunded === '0' ? [] : [`refunded ${refunded}`]),
     ...(uncollected === '0' ? [] : [`uncollected ${uncollected}`]),
     ...(charge.estimated ? ['estimated'] : []),

@@ -74,6 +74,7 @@ const chargeOf = async (database: Pick<Database, 'read'>, row: Row): Promise<Cha
     cost: printMoney(nanosOf(row.amount)),
     uncollected: printMoney(nanosOf(row.uncollected)),
     planned: printMoney(nanosOf(row.planned)),
+    planned_tokens: row.planned_tokens == null ? null : Number(row.planned_tokens),
     refunded: printMoney(nanosOf(row.refunded)),
     estimated: Number(row.estimated) === 1,
     usage: jsonOf<Meters>(row.usage),

@@ -90,6 +90,8 @@ export const CHARGE = object({
   cost: text,
   uncollected: text,
   planned: text,
+  /** The tokens that it paid, if it counts tokens. */
+  planned_tokens: nullable(integer),
   refunded: text,
   estimated: boolean,
   usage: nullable(map(number)),

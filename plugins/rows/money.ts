@@ -141,6 +141,10 @@ export const BUDGET_COLUMNS = {
   ),
 }
 
+const PLAN_UNIT = described(
+  'What the amounts count: `money`, in units of the currency, or `tokens`.',
+  oneOf('money', 'tokens'),
+)
 export const PLAN_COLUMNS = {
   account: described('The name of the account.', text),
   plan: text,
@@ -150,9 +154,10 @@ export const PLAN_COLUMNS = {
   ),
   since: time,
   expires: described('When the plan ends; null: never.', nullable(time)),
-  amount: described('Units of the currency that the window of now began with.', text),
+  amount: described('What the window of now began with, in its unit.', text),
   used: text,
   remaining: text,
+  unit: PLAN_UNIT,
   resets: described('When the window ends; null: never.', nullable(time)),
   renews: described(
     'The price of the next window; null: it does not renew itself.',
@@ -164,7 +169,8 @@ export type PlanView = RowOf<typeof PLAN_COLUMNS>
 export const PLAN_OFFER = {
   plan: text,
   price: described('Units of the currency for each window.', text),
-  amount: described('Units of the currency that it pays in each window.', text),
+  amount: described('What it pays in each window, in its unit.', text),
+  unit: PLAN_UNIT,
   per: oneOf(...PERIODS),
   zone: text,
   models: described('null: all.', nullable(list(text))),

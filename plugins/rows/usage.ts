@@ -99,6 +99,10 @@ export const RECEIPT = object(
     held: MONEY,
     uncollected: MONEY,
     ...PLANNED,
+    planned_tokens: described(
+      'The tokens of the call that the plan paid; null: none, or the plan counts money',
+      nullable(integer),
+    ),
     usage: any,
     lines: list(object({ amount: MONEY }, { meter: text })),
     unpriced: list(text),

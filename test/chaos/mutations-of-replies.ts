@@ -44,11 +44,7 @@ export const ofReplies: readonly Mutation[] = [
   {
     bug: 'what was charged is given back to spend again',
     edits: [
-      edit(
-        'plugins/ledger/metered-call.ts',
-        'this.#heldAmount - chargedAmount',
-        'this.#heldAmount',
-      ),
+      edit('plugins/ledger/admission/call-payer.ts', 'heldAmount - chargedAmount', 'heldAmount'),
     ],
     tests: [BILLED],
   },

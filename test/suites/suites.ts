@@ -102,7 +102,7 @@ const CI_TESTS = [
   'plugins/ledger/{archive/archive,audit-order,export,fallback-price,kept-hold,new-process-name}.test.ts',
   'plugins/ledger/budgets/{alerts,at-limit,budgets,rows,tokens}.test.ts',
   'plugins/ledger/model.property.test.ts',
-  'plugins/ledger/{plans/{plans,purchase,rollover},quota-kind-single-row,reaped-process}.test.ts',
+  'plugins/ledger/{plans/{plans,purchase,rollover,tokens},quota-kind-single-row,reaped-process}.test.ts',
   'plugins/ledger/views/{served-by,usage-days}.test.ts',
   'plugins/operator/{budget-lists,budgets,commands,key-imports,plans}.test.ts',
   'plugins/notify/mails.test.ts',

@@ -635,6 +635,7 @@ const TEXTS = {
   'plan.offers': ['Plans to buy', '可购买的套餐'],
   'plan.price': ['Price', '价格'],
   'plan.amount': ['Included amount', '包含金额'],
+  'plan.tokens': ['{count} tokens', '{count} 个 token'],
   'plan.per': ['In each', '周期'],
   'plan.per.hour': ['hour', '小时'],
   'plan.per.day': ['day', '天'],

@@ -7,8 +7,8 @@ import { inUnitOf, tokensUsed } from '../budgets/tokens.ts'
 import { budgetWallets, type CallTerms } from '../call-charge.ts'
 import { extendHold, takeAvailable } from '../extend-hold.ts'
 import type { Ledger, Payer, Shortage } from '../ledger.ts'
-import { heldPlanOf, plannedOf, withPart } from '../plans/part.ts'
-import { recountCharge, type SettledTokens } from '../statements.ts'
+import { heldPlanOf, plannedOf, type SettledPart, settledPart, withPart } from '../plans/part.ts'
+import { type Hold, recountCharge, type SettledTokens } from '../statements.ts'
 
 interface PaidCall {
   readonly isOpen: boolean
@@ -26,6 +26,10 @@ export class CallPayer {
   #amount: bigint
   /** Tokens of the hold that its charge has used. */
   #usedTokens = 0n
+  /** The part of the charge that a plan in tokens pays. */
+  #settled: SettledPart | undefined
+  /** The hold with a plan in tokens has ended: what is taken after that returns whole. */
+  #hasEnded = false
   /** Amounts of leases that the call no longer needs, but holds until it ends. */
   readonly #returns: { readonly wallet: number; readonly amount: bigint }[] = []
 
@@ -42,8 +46,10 @@ export class CallPayer {
     this.#process = process
     this.#call = call
   }
+  /** With the part that the plan pays: of the charge, once it is settled. */
   get payer(): Payer {
-    return this.#payer
+    const { amount, tokens } = this.#settled ?? {}
+    return amount === undefined ? this.#payer : withPart(this.#payer, amount, tokens)
   }
   /** Takes nanos and tokens beyond the hold. Returns the shortage, or undefined. */
   async takeMore(more: bigint, tokens = 0n): Promise<Shortage | undefined> {
@@ -54,7 +60,7 @@ export class CallPayer {
       const { shortage } = result
       const { budgets = [] } = this.#payer
       if (!shortage) {
-        this.#add(more, plannedOf(more, result.payer.plan), tokens)
+        this.#add(more, plannedOf(more, result.payer.plan), tokens, result.payer.plan?.tokens)
         // Windows may have begun to only count the call meanwhile.
         for (const window of before)
           if (!budgets.includes(window))
@@ -76,19 +82,24 @@ export class CallPayer {
     this.#add(result.amount, result.planned, 0n)
     return result.amount
   }
-  /** `planned`: the part of the amount that the plan pays. */
-  #add(amount: bigint, planned: bigint, tokens: bigint): void {
+  /** `planned` and `planTokens`: the part of the amount, and of the tokens, that the plan pays. */
+  #add(amount: bigint, planned: bigint, tokens: bigint, planTokens = 0n): void {
     this.#amount += amount
     const { plan } = this.#payer
-    if (plan) this.#payer = withPart(this.#payer, plan.amount + planned)
+    if (plan) {
+      const inPlan = plan.tokens === undefined ? undefined : plan.tokens + planTokens
+      this.#payer = withPart(this.#payer, plan.amount + planned, inPlan)
+    }
     this.#payer = withTokens(this.#payer, this.#tokens + tokens)
   }
   /** Tokens that the call holds of each window in tokens. */
   get #tokens(): bigint {
     return this.#payer.tokens ?? 0n
   }
-  /** Returns nanos and tokens that were taken and are not needed: those of the account first. */
+  /** Returns nanos and tokens that were taken after the call had closed: those of the account
+   *  first. With a plan in tokens they return with the rest of the hold. */
   give(amount: bigint, tokens = 0n): void {
+    if (this.#hasPlanTokens) return this.#hasEnded ? this.#endHold() : undefined
     this.#amount -= amount
     this.#ledger.give(withTokens(this.#payer, tokens), amount, this.#process, this.#amount)
     this.#payer = withPart(this.#payer, plannedOf(this.#amount, this.#payer.plan))
@@ -109,19 +120,68 @@ export class CallPayer {
     const { tokens: heldTokens } = this.#payer
     if (heldTokens === undefined) return undefined
     const used = usage ? tokensUsed(usage.meters) : 0n
+    if (!usage) this.#setPart(undefined)
     const leasedTokens = used < heldTokens ? used : heldTokens
     this.#ledger.recordTokens(this.#payer, leasedTokens - this.#usedTokens, this.#process)
     this.#usedTokens = leasedTokens
     return { used, heldTokens }
   }
   /** The plan's part of the hold, as its row has it. */
-  get plan(): ReturnType<typeof heldPlanOf> {
+  get plan(): Hold['plan'] {
     return heldPlanOf(this.#payer)
   }
-  /** Returns the rest of the hold at the end of the call. `amount`: nanos. */
-  giveRest(amount: bigint): void {
-    this.give(amount, this.#tokens - this.#usedTokens)
+  /** The same of a row that is written when it is settled. */
+  get settledPlan(): Hold['plan'] {
+    const { plan } = this
+    return plan && { ...plan, ...this.#settled }
+  }
+  /** A plan in tokens pays its part of a charge: nanos, at most the hold. Undefined: the call has
+   *  none. */
+  settlePlan({ meters }: Usage, amount: bigint): SettledPart | undefined {
+    const { plan } = this.#payer
+    if (!plan?.tokens) return undefined
+    const used = tokensUsed(meters)
+    const { amount: planned, tokens } = plan
+    const charge = { heldAmount: this.#amount, amount, used }
+    this.#setPart(settledPart({ amount: planned, tokens }, charge))
+    return this.#settled
+  }
+  #setPart(part: SettledPart | undefined): void {
+    const more = (part?.tokens ?? 0n) - (this.#settled?.tokens ?? 0n)
+    this.#ledger.recordPlanTokens(this.#payer, more, this.#process)
+    this.#settled = part
+  }
+  get #hasPlanTokens(): boolean {
+    return this.#payer.plan?.tokens !== undefined
+  }
+  /** The books keep the hold of `amount` nanos: see `Ledger.keep`. */
+  keep(amount: bigint): ReturnType<Ledger['keep']> {
+    const onKept = this.#ledger.keep(this.#payer, amount, this.#process)
+    if (this.#hasPlanTokens) this.#leaveHold(amount)
+    return onKept
+  }
+  /** Returns the rest of a hold of `heldAmount` nanos at the end of the call. */
+  giveRest(heldAmount: bigint, chargedAmount: bigint): void {
+    if (this.#hasPlanTokens) this.#endHold(chargedAmount)
+    else this.give(heldAmount - chargedAmount, this.#tokens - this.#usedTokens)
     this.giveReturns()
+  }
+  /** Returns all that a call with a plan in tokens holds and is not charged. */
+  #endHold(chargedAmount = 0n): void {
+    const { amount = 0n, tokens = 0n } = this.#settled ?? {}
+    const { plan } = this.#payer
+    const paying = withTokens(this.#payer, this.#tokens - this.#usedTokens)
+    const rest = withPart(paying, (plan?.amount ?? 0n) - amount, (plan?.tokens ?? 0n) - tokens)
+    this.#ledger.give(rest, this.#amount - chargedAmount, this.#process)
+    this.#leaveHold(this.#amount)
+  }
+  /** `amount`: nanos that the call holds no more, with all of its tokens. */
+  #leaveHold(amount: bigint): void {
+    this.#amount -= amount
+    this.#payer = withTokens(withPart(this.#payer, 0n, 0n), 0n)
+    this.#usedTokens = 0n
+    this.#settled = undefined
+    this.#hasEnded = true
   }
   /** Returns what windows that only count the call have held. */
   giveReturns(): void {

@@ -24,9 +24,9 @@ import {
 import type { BudgetWindow } from '../budgets/section.ts'
 import { coverableSum, inUnitOf, tokensHeld } from '../budgets/tokens.ts'
 import type { LedgerContext } from '../call-charge.ts'
-import type { Payer, Shortage } from '../ledger.ts'
+import type { Payer, Room, Shortage } from '../ledger.ts'
 import type { PlanWindow } from '../plans/section.ts'
-import { isSpent, takeInOrder } from '../plans/take.ts'
+import { takeInOrder, withPlan } from '../plans/take.ts'
 
 /** Output tokens below which a response is of no use. */
 export const MIN_OUTPUT = 256
@@ -62,15 +62,10 @@ export interface BoundedRequest {
 interface PartialHold {
   /** Nanos. */
   readonly amount: bigint
-  readonly tokens?: bigint | undefined
+  /** The most tokens that it permits. */
+  readonly tokens: bigint
   readonly outputLimit?: number
   readonly coveredInput?: number
-}
-
-/** Amounts that a call could take now. `tokens` undefined: it has no budget in tokens. */
-interface Available {
-  readonly nanos: bigint
-  readonly tokens: bigint | undefined
 }
 
 export class Reserver {
@@ -101,14 +96,10 @@ export class Reserver {
       window: PlanWindow | undefined,
     ): Reserving | Promise<Reserving> => {
       const own = payerOf(account)
-      const payer = window ? { ...own, plan: planPartOf(window, cost, at) } : own
+      const mostTokens = () => tokensHeld(rule, request.bounds.bounds)
+      const payer = window ? withPlan(own, window, { at, cost, tokensHeld: mostTokens }) : own
       const full = opened
-        ? withWindows(payer, opened, {
-            at,
-            cost,
-            passed,
-            tokensHeld: () => tokensHeld(rule, request.bounds.bounds),
-          })
+        ? withWindows(payer, opened, { at, cost, passed, tokensHeld: mostTokens })
         : payer
       return this.#reserveFor(exchange, full, rule, request)
     }
@@ -140,12 +131,10 @@ export class Reserver {
     let result = await this.#take(payer, cost, request)
     for (let attempts = canLimit || bounds.isPromptOpen ? ATTEMPTS : 0; attempts > 0; attempts--) {
       if (!result.shortage || result.change) break
-      const hard = onlyHard(result.payer)
-      const nanos = await ledger.available(hard)
-      const tokens = await ledger.availableTokens(hard)
-      const part = partialHold(rule, request, { nanos, tokens }, canLimit)
+      const rooms = await ledger.roomsOf(onlyHard(result.payer))
+      const part = largest(rooms.map(room => partialHold(rule, request, room, canLimit)))
       if (!part) break
-      const partly = part.tokens === undefined ? {} : { tokens: part.tokens }
+      const partly = payer.tokens === undefined ? {} : { tokens: part.tokens }
       result = await this.#take({ ...result.payer, ...partly }, part.amount, request)
       if (result.shortage || result.change) continue
       if (part.outputLimit !== undefined) slots.set(OUTPUT_LIMIT, part.outputLimit)
@@ -191,10 +180,16 @@ export class Reserver {
   }
 }
 
+/** The one that serves most of the call. */
+const largest = (parts: readonly (PartialHold | undefined)[]): PartialHold | undefined =>
+  parts.reduce(
+    (one, other) => (other && other.amount > (one?.amount ?? 0n) ? other : one),
+    undefined,
+  )
 const partialHold = (
   rule: Rule,
   request: BoundedRequest,
-  available: Available,
+  available: Room,
   canLimit: boolean,
 ): PartialHold | undefined => {
   const { nanos, tokens } = available
@@ -207,14 +202,14 @@ const partialHold = (
   return {
     amount: worstCase(rule, limited, request.facts).nanos,
     outputLimit,
-    ...(tokens !== undefined && { tokens: tokensHeld(rule, limited) }),
+    tokens: tokensHeld(rule, limited),
   }
 }
 /** The part of one sum that both the nanos and the tokens cover. */
 const coverable = (
   rule: Rule,
   { facts, bounds }: { readonly facts: Facts; readonly bounds: RequestBounds['bounds'] },
-  { nanos, tokens }: Available,
+  { nanos, tokens }: Room,
   sum: 'prompt' | 'completion' = 'completion',
 ): number =>
   Math.min(
@@ -226,7 +221,7 @@ const coverable = (
 const partialMediaHold = (
   rule: Rule,
   request: BoundedRequest,
-  available: Available,
+  available: Room,
   canLimit: boolean,
 ): PartialHold | undefined => {
   const {
@@ -242,7 +237,7 @@ const partialMediaHold = (
   const most = tokensHeld(rule, bounds)
   const hold = {
     amount: smaller(nanos, request.cost),
-    ...(tokens !== undefined && { tokens: smaller(tokens, most) }),
+    tokens: smaller(tokens ?? most, most),
   }
   if (
     worstCase(rule, estimate, facts).nanos <= nanos &&
@@ -254,10 +249,6 @@ const partialMediaHold = (
 }
 const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 
-const planPartOf = (window: PlanWindow, cost: bigint, at: number): NonNullable<Payer['plan']> => ({
-  window,
-  amount: isSpent(window, at) ? 0n : cost,
-})
 /** The account that pays, its key with its own quota, and the member who makes the call. */
 const payerOf = ({ id, key, member }: Account): Payer => ({
   account: id,

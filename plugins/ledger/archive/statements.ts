@@ -34,6 +34,7 @@ export const COLUMNS = [
   'budgets',
   'plan',
   'plan_held',
+  'plan_tokens',
   'tokens_held',
   'tokens',
   'member',

@@ -6,7 +6,6 @@ import {
   list,
   map,
   object,
-  ofTypes,
   oneOf,
   parsed,
   type RawOf,
@@ -23,8 +22,7 @@ import { TAG_NAME } from '../../slots.ts'
 import { knownTagsIn } from '../../tagging/section.ts'
 import type { Unit } from '../wallet.ts'
 import { KINDS, type Owner, type Owners } from './owner.ts'
-import { AMOUNT_TYPES, amountIn, NAME_PATTERN, WINDOW_TERMS } from './terms.ts'
-import { MAX_BUDGET } from './tokens.ts'
+import { amountIn, amountTerm, NAME_PATTERN, tokensIn, tokensTerm, WINDOW_TERMS } from './terms.ts'
 import type { Period, Window } from './window.ts'
 
 const TAG_OWNERS = object(
@@ -53,21 +51,12 @@ const USE = object(
 )
 /** The options of every budget. */
 export const TERMS = {
-  amount: ofTypes(
+  amount: amountTerm(
     'The amount that each owner may spend in a window: above zero, by default in the currency of accounts.',
-    AMOUNT_TYPES,
-    { minimum: 0, examples: ['50 USD', 2000] },
+    ['50 USD', 2000],
   ),
-  tokens: ofTypes(
+  tokens: tokensTerm(
     'In place of `amount`: the tokens that each owner may use in a window, input and output together.',
-    ['integer', 'string'],
-    {
-      minimum: 1,
-      maximum: MAX_BUDGET,
-      pattern: '^[1-9][0-9]{0,2}(_?[0-9]{3}){0,4}$',
-      maxLength: 20,
-      examples: [1_000_000, '1_000_000'],
-    },
   ),
   ...WINDOW_TERMS,
   at_limit: anyOf(
@@ -158,7 +147,7 @@ const limitOf = (
 ): Pick<Budget, 'amount' | 'unit'> =>
   tokens === undefined
     ? { amount: amountOf(amount, [...where, 'amount'], currency, report), unit: 'money' }
-    : { amount: BigInt(String(tokens).replaceAll('_', '')), unit: 'tokens' }
+    : { amount: tokensIn(tokens), unit: 'tokens' }
 
 export const TERMS_SHAPE = object(undefined, TERMS, {})
 /** The members of a budget that `TERMS` describes, as they are written. */

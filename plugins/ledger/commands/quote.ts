@@ -32,6 +32,7 @@ import {
   type QuotedCost,
   quoteBudgets,
 } from './quote-budgets.ts'
+import { describePlan, quotePlan } from './quote-plan.ts'
 
 /** Access to the configured models, which this folder does not read. */
 export interface Models {
@@ -58,7 +59,7 @@ const USAGE = 'Usage: tollgate quote METHOD PATH --body FILE'
 export const quoteCommand = (models: Models): Command => ({
   arguments: 'METHOD PATH',
   summary:
-    'Shows the worst-case cost of a call, with the formula, and the budgets that it must fit into.',
+    'Shows the worst-case cost of a call, with the formula, the plan that pays it, and the budgets that it must fit into.',
   example: 'tollgate quote POST /v1/chat/completions --body request.json',
   options: {
     body: { type: 'string', value: 'FILE', summary: 'the file with the request' },
@@ -75,13 +76,15 @@ export const quoteCommand = (models: Models): Command => ({
       if (!match.route) return noRoute(match)
       const { cost, ...result } = costOn(match.route, match, values.body, at, models, host)
       if (!caller || !cost) return result
+      const { account } = caller
+      const plan = await quotePlan(host, { account, entry: cost.entry, at }, cost)
       const budgets = await quoteBudgets(host, caller, at, cost)
       const { text, json } = result
-      const { currency } = models.prices(host)
+      const { name: currency } = models.prices(host).currency
       return {
         ...result,
-        text: `${text}${describeBudgets(budgets, currency.name)}`,
-        json: { ...json, budgets },
+        text: `${text}${describePlan(plan, currency)}${describeBudgets(budgets, currency)}`,
+        json: { ...json, plan, budgets },
       }
     } catch (error) {
       if (!(error instanceof QuoteError)) throw error
@@ -118,7 +121,7 @@ const costOn = (
   at: number,
   models: Models,
   host: HostBase,
-): CommandResult & { readonly cost?: QuotedCost } => {
+): CommandResult & { readonly cost?: QuotedCost & { readonly entry: string } } => {
   const prices = models.prices(host)
   const { name: currency } = prices.currency
   const summary = { route: route.name, currency, lacking: [], unpriced: [] }
@@ -158,7 +161,7 @@ const costOn = (
     text: `${most.most} ${currency} at most: ${most.formula}\n${freeTools}${missing}`,
     json: { ...summary, model: entry, ...most },
     exit: missing === '' ? EXIT.ok : EXIT.runTime,
-    cost,
+    cost: { ...cost, entry },
   }
 }
 

@@ -15,7 +15,9 @@ export const PLAN_RULES = [
       `SELECT l.plan, l.account, l.start, w.used, coalesce(e.total, 0) AS total
        FROM plan_windows l JOIN wallets w ON w.id = l.wallet
        LEFT JOIN (
-         SELECT c.plan AS wallet, sum(${plannedInSql('c')} - coalesce(r.planned, 0)) AS total
+         SELECT c.plan AS wallet,
+           sum(CASE WHEN c.plan_tokens IS NULL THEN ${plannedInSql('c')} - coalesce(r.planned, 0)
+             WHEN r.request IS NULL THEN c.plan_tokens ELSE 0 END) AS total
          FROM charges c LEFT JOIN credits r ON r.request = c.request AND r.kind = 'refund'
          WHERE c.state = 'settled' AND c.plan IS NOT NULL GROUP BY c.plan) e ON e.wallet = l.wallet
        WHERE w.used <> coalesce(e.total, 0)
@@ -50,7 +52,7 @@ export const PLAN_RULES = [
          SELECT wallet, sum(amount) AS total FROM (
            SELECT wallet, amount FROM shares WHERE wallet < 0
            UNION ALL
-           SELECT plan, plan_held FROM charges
+           SELECT plan, coalesce(plan_tokens, plan_held) FROM charges
            WHERE state = 'open' AND process IS NULL AND +plan IS NOT NULL) reservations
          GROUP BY wallet) e ON e.wallet = l.wallet
        WHERE w.reserved <> coalesce(e.total, 0) LIMIT 100`,

@@ -1,15 +1,16 @@
 /** The plans of a configuration: finds the window of the plan that pays a call. */
 import { LRUCache } from 'lru-cache'
 import type { Fault, Host, Statement } from '../../../engine/plugin.ts'
-import { openWindowAs, walletOfWindow } from '../budgets/open-window.ts'
+import { openWindowAs } from '../budgets/open-window.ts'
 import { FOLLOW_INTERVAL } from '../budgets/row-follower.ts'
 import { WINDOW_USE } from '../budgets/tables.ts'
 import { windowOf } from '../budgets/window.ts'
 import type { Ledger } from '../ledger.ts'
-import { followsCalendar, nameOf, rowOf } from './names.ts'
+import { countsTokens } from '../wallet.ts'
+import { followsCalendar, nameOf, rowOf, walletFor } from './names.ts'
 import { type PlanPurchase, type PlanStore, renewDuePlans, renewPlan } from './purchase.ts'
 import { planUnpaid, renewalWaits } from './refusal.ts'
-import { type AssignedPlan, assignPlan, type KnownPlan, PlanRows } from './rows.ts'
+import { type AssignedPlan, assignPlan, type KnownPlan, type PaidWindow, PlanRows } from './rows.ts'
 import { type Plan, type PlanWindow, plansIn } from './section.ts'
 import { carryRest, hasSource, lastWindow, openPlanWindow, type PlanWindowRow } from './tables.ts'
 
@@ -103,14 +104,16 @@ export class Plans {
     account: number,
     plan: Plan,
     { until: end, before }: KnownPlan,
-    { wallet, start }: NonNullable<KnownPlan['paid']>,
+    { wallet, start, amount }: PaidWindow,
   ): PlanWindow {
     const known = this.#windows.get(account)
-    if (known?.plan === plan && known.wallet === wallet && known.end === end) return known
-    const window = { start, end, wallet, plan }
+    const isKnown = known?.plan === plan && known.wallet === wallet && known.amount === amount
+    if (isKnown && known.end === end) return known
+    const window = { start, end, wallet, plan, amount }
     this.#windows.set(account, window)
     // A renewal has moved the rest; what this process leased of it follows.
-    if (before?.paid && plan.rollover !== undefined)
+    const movesRest = countsTokens(wallet) === (plan.unit === 'tokens')
+    if (before?.paid && movesRest && plan.rollover !== undefined)
       void this.#carry(before.paid.wallet, wallet, plan.rollover).catch(() => {})
     return window
   }
@@ -128,7 +131,7 @@ export class Plans {
     const isSameCalendar =
       before && followsCalendar(plan, await lastWindow(this.#store.database, row))
     if (isSameCalendar) await this.#store.ledger?.returnUnused(before.wallet)
-    const wallet = await openWindowAs(this.#store.database, name, wallet => [
+    const listOf = (wallet: number): readonly Statement[] => [
       ...openPlanWindow({ ...row, wallet }, plan.amount),
       ...(isSameCalendar && plan.rollover !== undefined
         ? [
@@ -137,7 +140,8 @@ export class Plans {
             ...carryRest(before.wallet, wallet, plan.rollover),
           ]
         : []),
-    ])
+    ]
+    const wallet = await openWindowAs(this.#store.database, name, listOf, plan.unit)
     if (this.#isTrial) await this.#findTrialFunds(wallet, plan.amount)
     const opened = { ...window, wallet, plan }
     this.#windows.set(account, opened)
@@ -173,7 +177,7 @@ export class Plans {
 const rowBefore = (plan: Plan, account: number, start: number): PlanWindowRow | undefined => {
   if (plan.rollover === undefined || plan.per === 'life') return undefined
   const before = windowOf(start - 1, plan.per, plan.zone)
-  const wallet = walletOfWindow(nameOf(plan, account, before.start))
+  const wallet = walletFor(plan, account, before.start)
   return { ...rowOf(plan, account, before.start), wallet }
 }
 
@@ -191,7 +195,7 @@ export const beginPlan = (
   expected?: number,
 ): readonly Statement[] => {
   const window = windowOf(since, plan.per, plan.zone)
-  const wallet = walletOfWindow(nameOf(plan, account, window.start))
+  const wallet = walletFor(plan, account, window.start)
   const row = { ...rowOf(plan, account, window.start), wallet }
   return [
     ...assignPlan({ account, plan: plan.name, since, until }, expected),

@@ -3,15 +3,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, Row, Sql, Statement } from '../../../engine/plugin.ts'
 import { SUSPENDED_ACCOUNTS } from '../../credentials/statements.ts'
-import { walletOfWindow } from '../budgets/open-window.ts'
 import { changesOf } from '../budgets/row-follower.ts'
 import { printInstant, type Window, windowOf } from '../budgets/window.ts'
 import { isCode } from '../faults.ts'
 import type { Ledger } from '../ledger.ts'
 import { addCredit, openWallet } from '../statements.ts'
-import { walletOf } from '../wallet.ts'
+import { countsTokens, walletOf } from '../wallet.ts'
 import { ADMISSION_TIMEOUT, writeWithRetry } from '../write-with-retry.ts'
-import { nameOf, rowOf } from './names.ts'
+import { rowOf, walletFor } from './names.ts'
 import { CHANGE_IN_SQL } from './rows.ts'
 import type { Plan } from './section.ts'
 import { addToPlanWindow, carryRest } from './tables.ts'
@@ -85,8 +84,6 @@ const payWindow = (
     { sql: ADD_PAYMENT, values: [account, account, wallet, price, plan.amount], rows: 1 },
   ]
 }
-const walletFor = ({ plan, account }: PlanPurchase, { start }: Window): number =>
-  walletOfWindow(nameOf(plan, account, start))
 
 /** Gives the account the plan from now, in place of the one it has, and pays for its window.
  *  `change`: that of the account's row as it was read, -1 without a plan. Rejects with PLAN_CHANGED
@@ -94,7 +91,7 @@ const walletFor = ({ plan, account }: PlanPurchase, { start }: Window): number =
 export const buyPlan = (order: PlanPurchase, change: number): readonly Statement[] => {
   const { plan, account, at } = order
   const window = windowOf(at, plan.per, plan.zone)
-  const wallet = walletFor(order, window)
+  const wallet = walletFor(plan, account, window.start)
   const renews = plan.renews && window.end !== undefined ? 1 : 0
   return [
     COUNT_CHANGE,
@@ -134,7 +131,7 @@ const windowAfter = ({ per, zone }: Plan, until: number, at: number): Window => 
 const renewStatements = (order: PlanPurchase, until: number): readonly Statement[] => {
   const { plan, account, at, source } = order
   const window = windowAfter(plan, until, at)
-  const wallet = walletFor(order, window)
+  const wallet = walletFor(plan, account, window.start)
   return [
     COUNT_CHANGE,
     {
@@ -144,7 +141,10 @@ const renewStatements = (order: PlanPurchase, until: number): readonly Statement
       otherwise: 'PLAN_CHANGED',
     },
     ...payWindow(order, window, wallet),
-    ...(source !== undefined && plan.rollover !== undefined && window.start === until
+    ...(source !== undefined &&
+    plan.rollover !== undefined &&
+    window.start === until &&
+    countsTokens(source) === countsTokens(wallet)
       ? carryRest(source, wallet, plan.rollover)
       : []),
   ]

@@ -3,12 +3,13 @@ import { errors } from '../../../engine/errors.ts'
 import type { Fault } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { describeShortage } from '../budgets/refusal.ts'
+import { countsTokens } from '../wallet.ts'
 import type { Plan, PlanWindow } from './section.ts'
 
 const fault = errors({
   PLAN_EXHAUSTED: [
     429,
-    'The plan "%s" of this account does not cover this call, which may cost up to %s: %s of %s is used%s.%s',
+    'The plan "%s" of this account does not cover this call, which may %s up to %s: %s of %s is used%s.%s',
   ],
   PLAN_UNPAID: [
     403,
@@ -27,11 +28,13 @@ export const renewalWaits = ({ name, price = 0n }: Plan): Fault =>
 export const planUnpaid = ({ name, price = 0n }: Plan): Fault =>
   fault('PLAN_UNPAID', [name, printMoney(price)], { headers: { 'x-should-retry': 'false' } })
 export const planExhausted = (
-  { plan, end }: PlanWindow,
+  { plan, wallet, amount = plan.amount, end }: PlanWindow,
   refused: Parameters<typeof describeShortage>[1],
 ): Fault => {
-  const { state, headers } = describeShortage({ ...plan, end }, refused)
-  return fault('PLAN_EXHAUSTED', [plan.name, ...state], {
+  const unit = countsTokens(wallet) ? 'tokens' : 'money'
+  const { state, headers } = describeShortage({ ...plan, amount, unit, end }, refused)
+  const verb = unit === 'tokens' ? 'use' : 'cost'
+  return fault('PLAN_EXHAUSTED', [plan.name, verb, ...state], {
     headers: { 'x-tollgate-plan': headers.window, ...headers.others },
   })
 }

@@ -1,6 +1,7 @@
 /** The plans of accounts: rows of the store, which operators set. */
 import type { Database, Row, Sql, Statement } from '../../../engine/plugin.ts'
 import { changesOf, RowFollower } from '../budgets/row-follower.ts'
+import { nanosOf } from '../statements.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `plans: ${name}`, text })
 
@@ -79,7 +80,7 @@ export const cancelPlan = (account: number, expected: number): readonly Statemen
 
 // The window that it bought, or the last one: it may have ended.
 const LISTED = `SELECT p.account, p.plan, p.since, p.until, p.paid, p.renews, p.unpaid, p.change,
-    l.start, l.period, l.amount, w.balance, w.used
+    l.wallet, l.start, l.period, l.amount, w.balance, w.used
   FROM account_plans p
   LEFT JOIN plan_windows l ON l.account = p.account AND l.plan = p.plan
     AND CASE WHEN p.paid IS NULL
@@ -104,13 +105,19 @@ export const findPlan = async (
 
 const CHANGED = sql(
   'changed rows',
-  `SELECT p.account, p.plan, p.since, p.until, p.renews, p.unpaid, p.change, p.paid, l.start
+  `SELECT p.account, p.plan, p.since, p.until, p.renews, p.unpaid, p.change, p.paid, l.start, l.amount
    FROM account_plans p LEFT JOIN plan_windows l ON l.wallet = p.paid
    WHERE p.change > ? ORDER BY p.change`,
 )
+export interface PaidWindow {
+  readonly wallet: number
+  readonly start: number
+  /** The amount that it has got, in its unit. */
+  readonly amount: bigint
+}
 export interface KnownPlan extends Omit<AssignedPlan, 'account'> {
   /** The window that it bought; undefined: an operator assigned it. */
-  readonly paid: { readonly wallet: number; readonly start: number } | undefined
+  readonly paid: PaidWindow | undefined
   readonly renews: boolean
   /** It ended, since the balance did not cover its price. */
   readonly isUnpaid: boolean
@@ -146,7 +153,9 @@ export class PlanRows {
 const knownPlanOf = (row: Row, before: KnownPlan | undefined): KnownPlan => {
   const plan = String(row.plan)
   const paid =
-    row.paid === null ? undefined : { wallet: Number(row.paid), start: Number(row.start) }
+    row.paid === null
+      ? undefined
+      : { wallet: Number(row.paid), start: Number(row.start), amount: nanosOf(row.amount) }
   const isRenewal = paid !== undefined && before?.plan === plan && before.until === paid.start
   return {
     plan,

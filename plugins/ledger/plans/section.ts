@@ -13,13 +13,24 @@ import { zoneProblem } from '../../billing/calendar.ts'
 import { type Currency, configuredCurrency } from '../../billing/currency.ts'
 import { MAX_AMOUNT } from '../../billing/money.ts'
 import type { Where } from '../../billing/problems.ts'
-import { amountIn, amountTerm, NAME_PATTERN, WINDOW_TERMS } from '../budgets/terms.ts'
+import {
+  amountIn,
+  amountTerm,
+  NAME_PATTERN,
+  tokensIn,
+  tokensTerm,
+  WINDOW_TERMS,
+} from '../budgets/terms.ts'
 import type { Period, Window } from '../budgets/window.ts'
+import type { Unit } from '../wallet.ts'
 
 const SHAPE = {
   amount: amountTerm(
     'The amount of calls that each window of the plan pays: above zero, by default in the currency of accounts.',
     ['20 USD', 20],
+  ),
+  tokens: tokensTerm(
+    'In place of `amount`: the tokens that each window of the plan pays, input and output together.',
   ),
   ...WINDOW_TERMS,
   models: list(
@@ -38,7 +49,7 @@ const SHAPE = {
     { minimum: 0, examples: ['15 USD', 15] },
   ),
   rollover: ofTypes(
-    'The most of an unused rest that moves to the next window: a share of the amount, or an amount. Left out: the rest is lost.',
+    'The most of an unused rest that moves to the next window: a share of the amount or of the tokens, an amount, or a number of tokens. Left out: the rest is lost.',
     ['string', 'number'],
     { minimum: 0, examples: ['100%', 5] },
   ),
@@ -48,9 +59,13 @@ const SHAPE = {
     { type: 'string', default: 'auto', examples: ['never'] },
   ),
 } as const
-const PLAN = object('A plan: an amount of calls that it pays in each window.', SHAPE, {
-  examples: [{ amount: 20, per: 'month' }],
-})
+const PLAN = object(
+  'A plan: an amount or the tokens of calls that it pays in each window.',
+  SHAPE,
+  {
+    examples: [{ amount: 20, per: 'month' }],
+  },
+)
 export const SECTION = map(
   'Plans by name. An account that bought a plan, or that an operator assigned to it, gets its amount in each window; the plan pays before the wallet.',
   PLAN,
@@ -63,8 +78,9 @@ type Section = RawOf<typeof SECTION>
 
 export interface Plan {
   readonly name: string
-  /** Nanos. */
+  /** Nanos or tokens. */
   readonly amount: bigint
+  readonly unit: Unit
   readonly per: Period
   readonly zone: string
   /** Keys of `models:`; undefined: all. */
@@ -72,7 +88,8 @@ export interface Plan {
   readonly after: 'wallet' | 'refuse'
   /** Nanos for each window; undefined: customers cannot buy it. */
   readonly price: bigint | undefined
-  /** Nanos of an unused rest that move to the next window, at most; undefined: none. */
+  /** The part of an unused rest that moves to the next window, at most, in the unit of the plan;
+   *  undefined: none. */
   readonly rollover: bigint | undefined
   /** A bought plan pays for the next window, too. */
   readonly renews: boolean
@@ -81,21 +98,29 @@ export interface Plan {
 export interface PlanWindow extends Window {
   readonly wallet: number
   readonly plan: Plan
+  /** The amount that it has got, in its unit, if it is bought; undefined: that of the plan. */
+  readonly amount?: bigint
   /** Until this time, ms since 1970, calls do not ask the plan: it had nothing left. */
   spentUntil?: number
 }
 
 const SHARE = /^(100|[1-9][0-9]?)%$/
-/** `amount`: that of the plan. */
+const TOKENS = /^[1-9][0-9_]{0,19}$/
+/** The part of the limit of a plan that moves. */
 const rolloverOf = (
   value: unknown,
-  amount: bigint,
+  { amount, unit }: Limit,
   where: Where,
   { currency, report }: AmountChecks,
 ): bigint => {
-  const share = typeof value === 'string' ? SHARE.exec(value)?.[1] : undefined
+  const text = String(value)
+  const share = SHARE.exec(text)?.[1]
   if (share !== undefined) return (amount * BigInt(share)) / 100n
-  const most = amountIn(value, where, currency, report)
+  if (unit === 'tokens' && !TOKENS.test(text)) {
+    report(where, 'PLAN_ROLLOVER', 'write a share, such as 100%, or a whole number of tokens')
+    return 0n
+  }
+  const most = unit === 'tokens' ? tokensIn(text) : amountIn(value, where, currency, report)
   if (most === 0n || most > amount)
     report(where, 'PLAN_ROLLOVER', 'at most the amount of the plan moves, and more than nothing')
   return most
@@ -117,27 +142,41 @@ const amountOf = (
   return amount
 }
 
+type Limit = Pick<Plan, 'amount' | 'unit'>
+/** One of the two terms is there, or `report` gets a problem. */
+const limitOf = (
+  { amount, tokens }: Pick<Section[string], 'amount' | 'tokens'>,
+  where: Where,
+  checks: AmountChecks,
+): Limit => {
+  if ((amount === undefined) === (tokens === undefined)) {
+    checks.report([...where, 'amount'], 'PLAN_AMOUNT', 'a plan has either `amount` or `tokens`')
+    return { amount: MAX_AMOUNT, unit: 'money' }
+  }
+  return tokens === undefined
+    ? { amount: amountOf(amount ?? 0, [...where, 'amount'], checks), unit: 'money' }
+    : { amount: tokensIn(tokens), unit: 'tokens' }
+}
+
 /** By name. The configuration check has reported the problems. */
 export const plansIn = (host: Pick<HostBase, 'section'>): ReadonlyMap<string, Plan> => {
   const currency = configuredCurrency(host)
   const shape = object(undefined, SHAPE, {})
   return new Map(
     Object.entries(host.section<Section>('plans')).map(([name, raw]) => {
-      const { models, renew, rollover, ...terms } = shape.read(raw)
-      const nanosIn = (value: unknown) =>
-        amountOf(value, ['plans', name], { currency, report: () => {} })
-      const amount = nanosIn(raw.amount)
+      const { models, per, zone, after, renew, rollover, price } = shape.read(raw)
+      const checks = { currency, report: () => {} }
+      const limit = limitOf(raw, [], checks)
       const plan: Plan = {
-        ...terms,
         name,
-        amount,
+        ...limit,
+        per,
+        zone,
+        after,
         models: models && new Set(models),
-        price: raw.price === undefined ? undefined : nanosIn(raw.price),
+        price: price === undefined ? undefined : amountOf(price, [], checks),
         renews: renew === 'auto',
-        rollover:
-          rollover === undefined
-            ? undefined
-            : rolloverOf(rollover, amount, [], { currency, report: () => {} }),
+        rollover: rollover === undefined ? undefined : rolloverOf(rollover, limit, [], checks),
       }
       return [name, plan]
     }),
@@ -152,12 +191,12 @@ interface PlanChecks {
 export const reportPlans = ({ plans }: Document, checks: PlanChecks): void => {
   const { isModel, report } = checks
   for (const [name, raw] of Object.entries((plans ?? {}) as Section)) {
-    const { amount, per, zone, models = [], price, renew, rollover } = raw
+    const { per, zone, models = [], price, renew, rollover } = raw
     const where = ['plans', name]
-    const nanos = amountOf(amount, [...where, 'amount'], checks)
+    const limit = limitOf(raw, where, checks)
     if (rollover !== undefined && per === 'life')
       report([...where, 'rollover'], 'PLAN_ROLLOVER', 'a plan for life has no next window')
-    else if (rollover !== undefined) rolloverOf(rollover, nanos, [...where, 'rollover'], checks)
+    else if (rollover !== undefined) rolloverOf(rollover, limit, [...where, 'rollover'], checks)
     if (price !== undefined) amountOf(price, [...where, 'price'], { ...checks, noun: 'price' })
     else if (renew !== undefined)
       report(

@@ -70,42 +70,57 @@ const ofAccount = (column: string, nanos: string): string =>
   `CASE WHEN ${column} = ${ACCOUNT} THEN ${nanos} ELSE 0 END`
 /** As in `../tables.ts`: 1 if the wallet was held for the charge. */
 const WAS_HELD = `CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END`
+/** Columns of the row `NEW` of `charges`. */
+interface PlanColumns {
+  /** The part of the charge that the plan pays, in its unit. */
+  readonly used: string
+  /** The part of the hold. */
+  readonly heldPart: string
+  /** Nanos of the hold that the plan pays. */
+  readonly paid: string
+}
+const IN_MONEY: PlanColumns = { used: PLANNED, heldPart: 'NEW.plan_held', paid: 'NEW.plan_held' }
 /** The settlement of a row with a plan. The account and the quota of its key count all of it. */
-export const planSettled = (keyOf: KeyOf): string => `
+export const planSettled = (keyOf: KeyOf, { used, heldPart, paid } = IN_MONEY): string => `
     UPDATE shares SET amount = amount - NEW.amount + ${ofAccount('wallet', PLANNED)}
       WHERE process = NEW.process
         AND wallet IN (${ACCOUNT}, CASE WHEN NEW.key_held = 0 THEN NULL ELSE ${KEY} END);
-    UPDATE shares SET amount = amount - ${PLANNED} WHERE process = NEW.process AND wallet = NEW.plan;
+    UPDATE shares SET amount = amount - ${used} WHERE process = NEW.process AND wallet = NEW.plan;
     UPDATE wallets SET used = used + NEW.amount,
         balance = balance - NEW.amount + ${ofAccount('id', PLANNED)},
         reserved = reserved - ${WAS_HELD} * CASE WHEN NEW.process IS NULL
-          THEN NEW.held - ${ofAccount('id', 'NEW.plan_held')}
+          THEN NEW.held - ${ofAccount('id', paid)}
           ELSE NEW.amount - ${ofAccount('id', PLANNED)} END
       WHERE id IN (${ACCOUNT}, ${KEY});
-    UPDATE wallets SET used = used + ${PLANNED}, balance = balance - ${PLANNED},
-        reserved = reserved - CASE WHEN NEW.process IS NULL THEN NEW.plan_held ELSE ${PLANNED} END
+    UPDATE wallets SET used = used + ${used}, balance = balance - ${used},
+        reserved = reserved - CASE WHEN NEW.process IS NULL THEN ${heldPart} ELSE ${used} END
       WHERE id = NEW.plan;
     ${sumPlanned(PLANNED, keyOf)}`
-const RELEASED = `
+export const planReleased = (heldPart = IN_MONEY.heldPart): string => `
     UPDATE wallets SET reserved = reserved - ${WAS_HELD} * (NEW.held - ${ofAccount('id', 'NEW.plan_held')})
       WHERE id IN (${ACCOUNT}, ${KEY});
-    UPDATE wallets SET reserved = reserved - NEW.plan_held WHERE id = NEW.plan;`
+    UPDATE wallets SET reserved = reserved - ${heldPart} WHERE id = NEW.plan;`
+const RELEASED = planReleased()
 const SETTLED = planSettled(byKey)
 export const IS_PLAN_SETTLED =
   "OLD.state = 'open' AND NEW.state = 'settled' AND NEW.plan IS NOT NULL"
 const IS_SETTLED = "OLD.state = 'open' AND NEW.state = 'settled'"
-const IS_RELEASED_KEPT = "OLD.state = 'open' AND NEW.state = 'released' AND NEW.process IS NULL"
+export const IS_RELEASED_KEPT =
+  "OLD.state = 'open' AND NEW.state = 'released' AND NEW.process IS NULL"
 
 /** The part of a refund that returns to the plan: what the plan paid of the call. */
-const RETURNED = `coalesce((SELECT ${plannedInSql('c')} FROM charges c
+const returned = (part: string): string => `coalesce((SELECT ${part} FROM charges c
         WHERE NEW.kind = 'refund' AND c.request = NEW.request AND c.plan IS NOT NULL), 0)`
-const CREDITED = `
+const RETURNED = returned(plannedInSql('c'))
+/** `part`: of the charge `c` that returns to its plan, in its unit. */
+export const planCredited = (part = plannedInSql('c')): string => `
     UPDATE wallets SET balance = balance + NEW.amount - ${RETURNED},
         used = used - CASE WHEN NEW.kind = 'refund' THEN NEW.amount ELSE 0 END
       WHERE id = ${ACCOUNT};
-    UPDATE wallets SET balance = balance + ${RETURNED}, used = used - ${RETURNED}
+    UPDATE wallets SET balance = balance + ${returned(part)}, used = used - ${returned(part)}
       WHERE id = (SELECT c.plan FROM charges c WHERE NEW.kind = 'refund' AND c.request = NEW.request);
     UPDATE credits SET planned = ${RETURNED} WHERE id = NEW.id AND ${RETURNED} > 0;`
+const CREDITED = planCredited()
 
 /** Rows without a plan keep their triggers as they were. `settled` and `released`: the events and
  *  work of those triggers. */
@@ -162,7 +177,7 @@ export interface PlanWindowRow {
   /** ms since 1970. */
   readonly start: number
 }
-/** Creates a window with this amount in nanos; an existing one keeps its own. Rejects with
+/** Creates a window with this amount; an existing one keeps its own. Rejects with
  *  WALLET_TAKEN if another window has the number. */
 export const openPlanWindow = (row: PlanWindowRow, amount: bigint): readonly Statement[] => {
   const { wallet, account, plan, period, start } = row
@@ -186,7 +201,7 @@ const ADD_TO_WINDOW = sql(
    ON CONFLICT (wallet) DO UPDATE SET amount = plan_windows.amount + excluded.amount`,
 )
 const ADD_TO_WALLET = sql('add to wallet', 'UPDATE wallets SET balance = balance + ? WHERE id = ?')
-/** Adds an amount in nanos to a window, which it creates if needed. Rejects with WALLET_TAKEN. */
+/** Adds an amount to a window, which it creates if needed. Rejects with WALLET_TAKEN. */
 export const addToPlanWindow = (row: PlanWindowRow, amount: bigint): readonly Statement[] => {
   const { wallet, account, plan, period, start } = row
   return [
@@ -244,8 +259,8 @@ const MOVE_FROM_WALLET = sql(
   'move from wallet',
   'UPDATE wallets SET balance = balance - granted, granted = 0 WHERE id = ?',
 )
-/** Moves the unused rest of the window `source` to `wallet`, up to `most` nanos in all. Amounts
- *  that calls hold stay. Repeated, it moves what has returned since. */
+/** Moves the unused rest of the window `source` to `wallet`, up to `most` in all. Both have the
+ *  same unit. Amounts that calls hold stay. Repeated, it moves what has returned since. */
 export const carryRest = (source: number, wallet: number, most: bigint): readonly Statement[] => {
   const room = [most, wallet] as const
   return [

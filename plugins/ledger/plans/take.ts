@@ -1,7 +1,9 @@
-/** Takes nanos for a call whose account has a plan: from the plan what it covers, and the rest from
- *  the account. */
+/** Takes nanos for a call whose account has a plan: from the plan what it covers, in nanos or
+ *  tokens, and the rest from the account. */
+import { inUnitOf } from '../budgets/tokens.ts'
 import type { Ledger, Payer, Shortage } from '../ledger.ts'
-import { withPart } from './part.ts'
+import { countsTokens } from '../wallet.ts'
+import { withShare } from './part.ts'
 import type { PlanWindow } from './section.ts'
 
 /** Attempts to take a part, since other calls may take it at the same time. */
@@ -15,11 +17,32 @@ export interface TakeResult {
   readonly shortage: Shortage | undefined
 }
 /** Whether the plan had nothing left a moment ago. */
-export const isSpent = ({ plan, spentUntil = 0 }: PlanWindow, at: number): boolean =>
+const isSpent = ({ plan, spentUntil = 0 }: PlanWindow, at: number): boolean =>
   plan.after === 'wallet' && spentUntil > at
 
-/** Takes `amount` nanos from the plan of the payer, if it has one, and from its wallets. The
- *  shortage is `plan` only if the plan lets nothing else pay. */
+/** The need of a call of its plan. */
+interface PlanNeeds {
+  readonly at: number
+  /** Nanos. */
+  readonly cost: bigint
+  /** Called if the plan counts tokens. */
+  tokensHeld(): bigint
+}
+/** The payer with a plan. A plan in tokens does not pay a call that holds none, such as one at a
+ *  price for each image. */
+export const withPlan = (
+  payer: Payer,
+  window: PlanWindow,
+  { at, cost, tokensHeld }: PlanNeeds,
+): Payer => {
+  const amount = isSpent(window, at) ? 0n : cost
+  if (!countsTokens(window.wallet)) return { ...payer, plan: { window, amount } }
+  const tokens = tokensHeld()
+  const inPlan = isSpent(window, at) ? 0n : tokens
+  return tokens === 0n ? payer : { ...payer, tokens, plan: { window, amount, tokens: inPlan } }
+}
+/** Takes `amount` nanos, and the tokens of the payer, from the plan of the payer, if it has one,
+ *  and from its wallets. The shortage is `plan` only if the plan lets nothing else pay. */
 export const takeInOrder = async (
   ledger: Pick<Ledger, 'take' | 'fundsOf'>,
   payer: Payer,
@@ -27,14 +50,15 @@ export const takeInOrder = async (
 ): Promise<TakeResult> => {
   const { window } = payer.plan ?? {}
   if (!window) return { payer, shortage: await ledger.take(payer, amount) }
-  let part = isSpent(window, Date.now()) ? 0n : amount
+  const need = inUnitOf(window, amount, payer.tokens)
+  let part = isSpent(window, Date.now()) ? 0n : need
   for (let remainingAttempts = ATTEMPTS; ; remainingAttempts--) {
-    const paying = withPart(payer, part)
+    const paying = withShare(payer, part, { amount, need })
     const shortage = await ledger.take(paying, amount)
     if (shortage !== 'plan' || window.plan.after === 'refuse') return { payer: paying, shortage }
     const { available } = await ledger.fundsOf(window.wallet)
     if (available <= 0n) window.spentUntil = Date.now() + SPENT
     const isLast = remainingAttempts === 0 || available <= 0n
-    part = isLast ? 0n : available < amount ? available : amount
+    part = isLast ? 0n : available < need ? available : need
   }
 }

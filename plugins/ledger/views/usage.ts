@@ -9,7 +9,8 @@ const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, tex
 
 export const CALL = `
   SELECT c.request, c.account, c.version, c.opened, c.closed, c.route, c.model, c.key, c.state, c.held, c.amount, c.uncollected, c.estimated,
-    c.usage, c.lines, c.task, c.attributes, c.served, ${memberOfCall(madeIn('c'))} AS member, ${plannedInSql('c')} AS planned, r.amount AS refunded
+    c.usage, c.lines, c.task, c.attributes, c.served, ${memberOfCall(madeIn('c'))} AS member, ${plannedInSql('c')} AS planned,
+    CASE WHEN c.state = 'settled' THEN c.plan_tokens END AS planned_tokens, r.amount AS refunded
   FROM charges c LEFT JOIN credits r ON r.request = c.request`
 /** Parameters: request, account. */
 export const RECEIPT = sql('receipt', `${CALL} WHERE c.request = ? AND c.account = ?`)

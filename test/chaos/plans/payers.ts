@@ -1,5 +1,5 @@
-/** Plans of a chaos run: one that pays a part of the calls, and bought ones whose windows end while
- *  processes are killed. Each pays once for its next window, or ends. */
+/** Plans of a chaos run: two that pay a part of the calls, in money and in tokens, and bought ones
+ *  whose windows end while processes are killed. Each pays once for its next window, or ends. */
 import type { OpenDatabase } from '../../../engine/store/database.ts'
 import { createAccount } from '../../../plugins/credentials/statements.ts'
 import { buyPlan } from '../../../plugins/ledger/plans/purchase.ts'
@@ -14,11 +14,13 @@ const PRICE = 3n * UNIT
 const STEP = 600
 export const PLANS = `plans:
   included: { amount: 20, per: hour, rollover: 100% }
+  counted: { tokens: 12, per: hour, rollover: 50% }
   bought: { amount: 5, per: month, price: 3, rollover: 1 }
 `
 const BOUGHT = {
   name: 'bought',
   amount: 5n * UNIT,
+  unit: 'money',
   per: 'month',
   zone: 'UTC',
   models: undefined,
@@ -34,6 +36,14 @@ export const arrangePlans = async (database: OpenDatabase, count: number): Promi
   await database.write(
     assignPlan({ account: 1, plan: 'included', since: now - 7_200_000, until: undefined }),
   )
+  const small = await database.read(
+    sql('chaos: small payers', "SELECT id FROM accounts WHERE name LIKE 'small %'"),
+    [],
+  )
+  for (const { id } of small)
+    await database.write(
+      assignPlan({ account: Number(id), plan: 'counted', since: now, until: undefined }),
+    )
   for (let index = 0; index < count; index++) {
     const name = `buyer ${index}`
     const rows = await database.write(createAccount({ name, role: 'customer' }, now))
@@ -75,15 +85,20 @@ export const planViolations = async (
   const renewed = buyers.filter(({ payments }) => Number(payments) === 2).length
   const ended = buyers.filter(({ unpaid }) => Number(unpaid) === 1).length
   report(`${buyers.length} bought plans: ${renewed} renewed, ${ended} ended unpaid`)
-  const [used] = await read(
-    "SELECT coalesce(sum(w.used), 0) AS used FROM plan_windows l JOIN wallets w ON w.id = l.wallet WHERE l.plan = 'included'",
+  const used = await read(
+    `SELECT l.plan, sum(w.used) AS used, min(w.balance) AS least FROM plan_windows l
+     JOIN wallets w ON w.id = l.wallet WHERE l.plan IN ('included', 'counted') AND w.used > 0 GROUP BY l.plan`,
   )
+  report(used.map(({ plan, used }) => `plan ${plan}: ${used} used`).join(', '))
   const violation = (subject: string, detail: string) => ({ invariant: 'plans', subject, detail })
   return [
     ...wrong.map(each => violation(`account ${each.account}`, JSON.stringify(each))),
     ...(renewed === 0 || ended === 0
       ? [violation('renewal', 'no bought plan was renewed, or none ended')]
       : []),
-    ...(Number(used?.used) === 0 ? [violation('ledger', 'no plan paid a call')] : []),
+    ...(used.length < 2 ? [violation('ledger', 'a plan paid no call')] : []),
+    ...used
+      .filter(({ least }) => Number(least) < 0)
+      .map(({ plan }) => violation(`plan ${plan}`, 'a window has paid more than its amount')),
   ]
 }

@@ -59,7 +59,7 @@ const alertsTo = (receiver: string): string => `alerts:
   every: 500ms
   quiet: { from: '22:00', to: '07:00', zone: Europe/Berlin, except: [uncollected] }
   rules: { p99: false }
-plans: { pro: { amount: 5, per: month, models: [gp-4.1] }, max: { amount: 9, per: month, price: 2 } }
+plans: { pro: { amount: 5, per: month, models: [gp-4.1] }, max: { amount: 9, per: month, price: 2 }, words: { tokens: 500_000, per: month, price: 1 } }
 budgets:
   monthly: { of: account, amount: 2000, per: month, zone: Europe/Berlin }
   continuous-integration-of-the-recommendation-service: { of: account, amount: 0.000001, per: life, shadow: true }

@@ -4,6 +4,7 @@ import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { replaceSecret } from '../../../plugins/credentials/statements.ts'
 import { removeBudgetRow, setBudgetRow } from '../../../plugins/ledger/budgets/rows.ts'
+import { assignPlan, cancelPlan, findPlan } from '../../../plugins/ledger/plans/rows.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { type Client, openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
 import {
@@ -18,6 +19,7 @@ import {
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, realtime]
+plans: { words: { tokens: 200, per: life } }
 upstreams: { gp: { url: '${upstream.url}/s/gp/v1' } }
 models:
   talk:
@@ -59,6 +61,10 @@ const closedCharge = async () => {
     if (row && row.state !== 'open') return row
     await new Promise(resolve => setTimeout(resolve, 10))
   }
+}
+const balanceOf = async () => {
+  const [wallet] = await rows(`SELECT balance FROM wallets WHERE account = ${customer.account}`)
+  return Number(wallet?.balance)
 }
 const deleteCharges = () =>
   database.write([
@@ -392,6 +398,38 @@ t.test('realtime: the session closes when a budget in tokens has no more', async
   t.match(await closedCharge(), { state: 'settled', amount: 3 * COST, tokens: 180 })
   t.match(await rows('SELECT used FROM wallets WHERE id < 0 AND used > 0'), [{ used: 180 }])
   await database.write(removeBudgetRow(key))
+  await deleteCharges()
+})
+
+t.test('realtime: a plan in tokens pays a session until its end, the balance the rest', async t => {
+  const { account } = customer
+  await database.write(assignPlan({ account, plan: 'words', since: 1, until: undefined }))
+  const before = await balanceOf()
+  // A session holds 150 tokens of the plan, and each answer uses 60 of its 200.
+  const client = await eventually(async () => {
+    // A gateway may still have the budget of the test before.
+    const opened = await dial().catch((error: RefusedUpgrade) => error.status)
+    if (typeof opened === 'number') return undefined
+    const [open] = await rows("SELECT plan_tokens FROM charges WHERE state = 'open'")
+    if (Number(open?.plan_tokens) === 150) return opened
+    opened.socket.close()
+    await opened.closed
+    await closedCharge()
+    return undefined
+  })
+  for (let answers = 1; answers <= 4; answers++) {
+    sendEvents(client, ANSWER)
+    await client.until(answers)
+  }
+  client.socket.close()
+  await client.closed
+  const charge = await closedCharge()
+  const planned = Math.floor((4 * COST * 200) / 240)
+  t.match(charge, { amount: 4 * COST, plan_held: planned, plan_tokens: 200, tokens: 240 })
+  t.equal(before - (await balanceOf()), 4 * COST - planned)
+  const stored = await findPlan(database, account)
+  t.match(stored, { used: 200, balance: 0 })
+  await database.write(cancelPlan(account, Number(stored?.change)))
   await deleteCharges()
 })
 

@@ -9,7 +9,7 @@ import { readStatement } from '../../../plugins/ledger/views/account-statements.
 import { RECEIPT } from '../../../plugins/ledger/views/usage.ts'
 import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
-import type { PlanView } from '../../../plugins/views.ts'
+import type { OwnPlans, PlanView } from '../../../plugins/views.ts'
 import { blockOf, sessionOf } from '../../docs/blocks.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -18,15 +18,22 @@ import { hostOver } from '../../helpers/store/accounts.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 
 const actor: Actor = { via: 'command line', name: 'root' }
-const run = async <T = PlanView>(host: HostBase, name: string, args: object): Promise<T> => {
+const run = async <T = PlanView>(
+  host: HostBase,
+  name: string,
+  args: object,
+  own?: number,
+): Promise<T> => {
   const operation = OPERATIONS.find(each => each.name === name)
   if (!operation) throw new Error(`there is no operation ${name}`)
-  return (await runOperation(operation, { ...args }, { host, actor })).data as T
+  const caller = { host, actor, ...(own !== undefined && { own }) }
+  return (await runOperation(operation, { ...args }, caller)).data as T
 }
 const PLANS = {
   pro: { amount: 0.01, per: 'month', zone: 'Europe/Berlin' },
   max: { amount: 0.1, per: 'month', price: 60 },
   trial: { amount: 0.001, per: 'life', after: 'refuse' },
+  words: { tokens: 5_000, per: 'month', price: 2 },
 }
 
 for (const engine of ENGINES)
@@ -78,6 +85,46 @@ for (const engine of ENGINES)
       t.equal(closing, credited - charged + planned)
     })
 
+    await t.test(
+      'tokens: a plan shows what it has in its unit, and a receipt both parts',
+      async t => {
+        t.match(await run(host, 'plans buy', { account: 'acme', plan: 'words' }), {
+          unit: 'tokens',
+          amount: '5000',
+          remaining: '5000',
+          paid: '2',
+        })
+        // A call uses 1,500 tokens for 0.006, and holds more.
+        const messages = [{ role: 'user', content: 'x'.repeat(1_000) }]
+        const long = JSON.stringify({ model: 'm', messages, max_tokens: 600 })
+        const requests: string[] = []
+        await eventually(async () => {
+          requests.push(String((await call(url, long)).headers.get('x-request-id')))
+          const [plan] = await run<PlanView[]>(host, 'plans list', { account: 'acme' })
+          return plan?.remaining === '0' || undefined
+        })
+        await books()
+        const command = await runCommand(t, 'plans', commands, host, ['list', 'acme'])
+        t.match(command.out, /words +active .* 5000 +5000 +0 +tokens/)
+        const rows = await Promise.all(requests.map(id => database.read(RECEIPT, [id, 1])))
+        const parts = rows.map(([row]) => [Number(row?.planned), row?.planned_tokens])
+        t.equal(
+          parts.reduce((sum, [, tokens]) => sum + Number(tokens), 0),
+          5_000,
+        )
+        t.strictSame(
+          parts.filter(([planned]) => planned === 6_000_000),
+          Array(3).fill([6_000_000, 1_500]),
+        )
+        t.ok(parts.some(([planned, tokens]) => planned === 2_000_000 && tokens === 500))
+        const { offers } = await run<OwnPlans>(host, 'plans show', {}, 1)
+        t.match(offers, [
+          { plan: 'max', amount: '0.1', unit: 'money' },
+          { plan: 'words', amount: '5000', unit: 'tokens' },
+        ])
+      },
+    )
+
     await t.test('assign: another plan takes its place, and cancel ends it', async t => {
       await run(host, 'plans assign', { account: 'acme', plan: 'trial' })
       await becomes(429)
@@ -101,7 +148,7 @@ for (const engine of ENGINES)
         run(host, 'plans assign', { account: 'acme', plan: 'pro', ...args })
       await t.rejects(assign({ plan: 'gold' }), {
         code: 'PLAN_UNKNOWN',
-        message: /pro, max, trial/,
+        message: /pro, max, trial, words/,
       })
       await t.rejects(assign({ account: 'nobody' }), { code: 'ACCOUNT_UNKNOWN' })
       await t.rejects(assign({ expires: '2020-01-01' }), { code: 'PLAN_EXPIRY' })

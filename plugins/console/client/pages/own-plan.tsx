@@ -1,7 +1,7 @@
 /** The plan of the account: what it has used, the plans that it can buy, and its end. */
 import { useState } from 'preact/hooks'
 import type { BoughtPlan, OwnPlans, PlanOffer, PlanView } from '../../../views.ts'
-import { formatMoney } from '../format.ts'
+import { formatMoney, formatNumber } from '../format.ts'
 import { clearCache, useData } from '../loading.ts'
 import { OperationDialog } from '../operation-dialog.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
@@ -105,7 +105,13 @@ const CurrentPlan = ({ of: plan }: { of: PlanView }) => {
       </dd>
       <dt>{text('plan.used')}</dt>
       <dd>
-        <Money amount={plan.used} /> / <Money amount={plan.amount} /> {currency}
+        {plan.unit === 'tokens' ? (
+          `${formatNumber(Number(plan.used))} / ${limitText(plan, currency)}`
+        ) : (
+          <>
+            <Money amount={plan.used} /> / <Money amount={plan.amount} /> {currency}
+          </>
+        )}
       </dd>
       {plan.resets !== null && (
         <>
@@ -137,6 +143,12 @@ const CurrentPlan = ({ of: plan }: { of: PlanView }) => {
   )
 }
 
+/** An amount of money, or a number of tokens. */
+const limitText = ({ amount, unit }: Pick<PlanOffer, 'amount' | 'unit'>, currency: string) =>
+  unit === 'tokens'
+    ? text('plan.tokens', { count: formatNumber(Number(amount)) })
+    : formatMoney(amount, currency)
+
 interface OffersProps {
   readonly of: readonly PlanOffer[]
   canBuy(offer: PlanOffer): boolean
@@ -147,7 +159,7 @@ const Offers = ({ of: offers, canBuy, onBuy }: OffersProps) => {
   const columns: readonly Column<PlanOffer>[] = [
     column(text('plan'), ({ plan }) => plan),
     column(`${text('plan.price')} (${currency})`, ({ price }) => price, 'money'),
-    column(`${text('plan.amount')} (${currency})`, ({ amount }) => amount, 'money'),
+    column(text('plan.amount'), offer => limitText(offer, currency), 'plain', { isNumber: true }),
     {
       title: text('plan.per'),
       cell: ({ per }) => textOr(`plan.per.${per}`, per),

@@ -1,5 +1,6 @@
 /** The price of a call: its lines, the formula, and what was given back or not covered. */
 import type { ReceiptLine } from '../../../views.ts'
+import { formatNumber } from '../format.ts'
 import { text } from '../texts.ts'
 import { TableBox } from './table.tsx'
 import { CodeBox, Money, useCurrency } from './values.tsx'
@@ -11,11 +12,12 @@ interface PriceProps {
   readonly refunded: string
   readonly uncollected: string
   readonly planned: string
+  readonly planned_tokens: number | null
   readonly usage: Readonly<Record<string, number>> | null
 }
 
 export const Price = (props: PriceProps) => {
-  const { lines, formula, planned, refunded, uncollected } = props
+  const { lines, formula, planned, planned_tokens: tokens, refunded, uncollected } = props
   const currency = useCurrency()
   return (
     <section class="card" aria-label={text('call.price')}>
@@ -25,6 +27,7 @@ export const Price = (props: PriceProps) => {
       {Number(planned) > 0 && (
         <p>
           {text('call.planned')}: <Money amount={planned} /> {currency}
+          {tokens !== null && ` (${text('plan.tokens', { count: formatNumber(tokens) })})`}
         </p>
       )}
       {Number(refunded) > 0 && (

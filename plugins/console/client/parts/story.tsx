@@ -372,6 +372,7 @@ const ChargeBox = ({ charge, onChange }: { charge: ChargeView; onChange(): void 
         formula={formula}
         cost={cost}
         planned={planned}
+        planned_tokens={charge.planned_tokens}
         refunded={refunded}
         uncollected={uncollected}
         usage={usage}

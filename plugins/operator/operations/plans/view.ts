@@ -2,11 +2,11 @@
 import type { HostBase, Row } from '../../../../engine/plugin.ts'
 import { printMoney } from '../../../billing/money.ts'
 import { withAccountNames } from '../../../credentials/statements.ts'
-import { printInstant, windowOf } from '../../../ledger/budgets/window.ts'
-import { followsCalendar } from '../../../ledger/plans/names.ts'
+import { printIn } from '../../../ledger/budgets/tokens.ts'
+import { printInstant } from '../../../ledger/budgets/window.ts'
 import { findPlan, LIST_PLANS } from '../../../ledger/plans/rows.ts'
 import { type Plan, plansIn } from '../../../ledger/plans/section.ts'
-import { nanosOf } from '../../../ledger/statements.ts'
+import { planUseOf } from '../../../ledger/plans/window-now.ts'
 import type { PlanOffer, PlanView } from '../../../views.ts'
 import { fault } from '../../faults.ts'
 import type { Context } from '../../operation.ts'
@@ -43,23 +43,6 @@ const stateOf = (plan: Plan | undefined, stored: Row, now: number): PlanView['st
   if (!isActive(stored, now) && !willRenew) return 'expired'
   return plan ? 'active' : 'unknown'
 }
-/** The window of `now`: the one that it bought, or that of the calendar. */
-const windowNow = (plan: Plan, stored: Row, now: number) =>
-  stored.paid === null
-    ? windowOf(now, plan.per, plan.zone)
-    : { start: Number(stored.start), end: untilOf(stored) }
-
-/** The amount of the window of `now` before a call opens it: with the rest that will move there. */
-const amountBefore = (plan: Plan, stored: Row, now: number): bigint => {
-  const { amount, rollover, per, zone } = plan
-  const { start } = windowOf(now, per, zone)
-  if (rollover === undefined || Number(stored.since) >= start) return amount
-  if (stored.start !== null && !followsCalendar(plan, stored)) return amount
-  const isBefore = stored.start === windowOf(start - 1, per, zone).start
-  const rest = isBefore ? nanosOf(stored.balance) : amount
-  return amount + (rest < rollover ? rest : rollover)
-}
-
 /** The amounts are those of the window of `now`, whether a call has opened it or not. */
 export const viewOf = (
   plans: ReadonlyMap<string, Plan>,
@@ -71,38 +54,34 @@ export const viewOf = (
   const plan = plans.get(name)
   const until = untilOf(stored)
   const state = stateOf(plan, stored, now)
-  const window = plan && windowNow(plan, stored, now)
-  const isOpened =
-    stored.start === window?.start && (stored.paid !== null || stored.period === plan?.per)
-  const amount = isOpened ? nanosOf(stored.amount) : plan ? amountBefore(plan, stored, now) : 0n
+  const { unit, amount, used, remaining, end } = planUseOf(plan, stored, now)
   const price = renewalPriceOf(plan, stored)
-  const money = (nanos: bigint) => printMoney(state === 'active' ? nanos : 0n)
+  const printed = (limit: bigint) => printIn(unit, state === 'active' ? limit : 0n)
   return {
     account,
     plan: name,
     state,
     since: isoTime(stored.since),
     expires: until === undefined ? null : isoTime(until),
-    amount: money(amount),
-    used: money(isOpened ? nanosOf(stored.used) : 0n),
-    remaining: money(isOpened ? nanosOf(stored.balance) : amount),
-    resets:
-      state === 'active' && window?.end !== undefined && plan
-        ? printInstant(window.end, plan.zone)
-        : null,
+    amount: printed(amount),
+    used: printed(used),
+    remaining: printed(remaining),
+    unit,
+    resets: state === 'active' && end !== undefined && plan ? printInstant(end, plan.zone) : null,
     renews: price === undefined ? null : printMoney(price),
   }
 }
 /** The plans that customers can buy. */
 export const offersIn = (plans: ReadonlyMap<string, Plan>): readonly PlanOffer[] =>
-  [...plans.values()].flatMap(({ name, price, amount, per, zone, models, after, renews }) =>
+  [...plans.values()].flatMap(({ name, price, amount, unit, per, zone, models, after, renews }) =>
     price === undefined
       ? []
       : [
           {
             plan: name,
             price: printMoney(price),
-            amount: printMoney(amount),
+            amount: printIn(unit, amount),
+            unit,
             per,
             zone,
             models: models ? [...models] : null,
