@@ -99,12 +99,13 @@ const ofAccount = (order: 'asc' | 'desc'): Sql =>
  *  who made the call (twice, null for all), row count. */
 export const FAILED_CALLS_OF = { 'time desc': ofAccount('desc'), 'time asc': ofAccount('asc') }
 /** Of all accounts, latest first. Parameters: from, to, account (twice, null for all), the end of
- *  the last page, filters, row count. `withNames` adds columns to the rows of a statement. */
+ *  the last page, filters, the member who made the call (twice, null for all), row count.
+ *  `withNames` adds columns to the rows of a statement. */
 export const failedCallsOfAll = (withNames: (text: string) => string): Sql =>
   sql(
     'of all',
     withNames(`SELECT ${COLUMNS} FROM failed_calls f WHERE f.at >= ? AND f.at < ?
-       AND (CAST(? AS BIGINT) IS NULL OR f.account = ?)${pageText('desc')}`),
+       AND (CAST(? AS BIGINT) IS NULL OR f.account = ?)${pageText('desc', ` AND ${ofMember(CALLER)}`)}`),
   )
 /** Parameters: request. */
 export const FIND_FAILED_CALL = sql(

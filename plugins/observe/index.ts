@@ -192,6 +192,10 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
     fields.account = account.id
     fields.account_name = account.name
     if (account.key) fields.key = account.key.id
+    if (account.member) {
+      fields.member = account.member.id
+      fields.member_name = account.member.name
+    }
     if (account.token !== undefined) fields.token = account.token
   }
   if (model !== undefined) fields.model = model

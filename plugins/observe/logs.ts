@@ -11,6 +11,7 @@ import type {
   SingleCommand,
 } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
+import { findMember } from '../credentials/members.ts'
 import { failedCalls } from '../operator/failed-calls.ts'
 import type { FailedCallView } from '../views.ts'
 
@@ -23,6 +24,11 @@ export const logsCommand: SingleCommand = {
   example: 'tollgate logs --account ann --status 5xx --since 2h',
   options: {
     account: { type: 'string', value: 'NAME', summary: 'of this account, by name or number' },
+    member: {
+      type: 'string',
+      value: 'NAME',
+      summary: 'of this member of the account, by name or number; needs --account',
+    },
     key: { type: 'string', value: 'ID', summary: 'of this API key, by number' },
     model: { type: 'string', value: 'NAME', summary: 'for this model, as the client named it' },
     route: { type: 'string', value: 'NAME', summary: 'on this route' },
@@ -70,9 +76,11 @@ const filterOf = (values: CommandArguments['values']): RequestFilter => {
   const key = textOf(values.key)
   if (key !== undefined && !/^\d{1,15}$/.test(key))
     throw new UsageError('--key must be the number of a key; see tollgate keys list')
+  const member = memberIn(values)
   const texts = {
-    // Names of accounts are never numbers alone.
-    [/^\d+$/.test(account ?? '') ? 'account' : 'account_name']: account,
+    // Names of accounts and members are never numbers alone.
+    [isNumber(account) ? 'account' : 'account_name']: account,
+    [isNumber(member) ? 'member' : 'member_name']: member,
     key,
     model: textOf(values.model),
     route: textOf(values.route),
@@ -87,6 +95,14 @@ const filterOf = (values: CommandArguments['values']): RequestFilter => {
     ...(since !== undefined && { since }),
   }
 }
+const isNumber = (text = ''): boolean => /^\d+$/.test(text)
+/** Two accounts may have members of the same name. */
+const memberIn = (values: CommandArguments['values']): string | undefined => {
+  const member = textOf(values.member)
+  if (member !== undefined && values.account === undefined)
+    throw new UsageError('--member needs --account')
+  return member
+}
 /** Prints the failed calls that the database has, the latest last. */
 const printFailed = async (
   database: Pick<Database, 'read'>,
@@ -98,10 +114,16 @@ const printFailed = async (
   const name = textOf(values.account)
   const key = textOf(values.key)
   const account = name === undefined ? null : (await findAccount(database, name)).id
+  const named = memberIn(values)
+  const member =
+    account === null || named === undefined
+      ? null
+      : Number((await findMember(database, account, named)).id)
   const { rows, next } = await failedCalls(database, {
     from: sinceOf(textOf(values.since)) ?? 0,
     to: Number.MAX_SAFE_INTEGER,
     account,
+    member,
     key: key === undefined ? null : Number(key),
     model: textOf(values.model) ?? null,
     code: null,

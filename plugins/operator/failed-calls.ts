@@ -16,6 +16,8 @@ export interface FailedCallQuery {
   readonly from: number
   readonly to: number
   readonly account: number | null
+  /** Only calls of this member; absent: of all. */
+  readonly member?: number | null
   readonly key: number | null
   readonly model: string | null
   readonly code: string | null
@@ -32,7 +34,7 @@ export const failedCalls = async (
   database: Pick<Database, 'read'>,
   { from, to, after, limit, ...filters }: FailedCallQuery,
 ): Promise<{ readonly rows: readonly FailedCallView[]; readonly next: FailedCallMark | null }> => {
-  const { account, model, key, code } = filters
+  const { account, member = null, model, key, code } = filters
   const end = after ? Math.min(to, after.at + 1) : to
   const rows = await database.read(ALL, [
     from,
@@ -48,6 +50,8 @@ export const failedCalls = async (
     key,
     code,
     code,
+    member,
+    member,
     limit + 1,
   ])
   const page = rows.slice(0, limit)

@@ -87,7 +87,15 @@ export type PaymentRow = TypeOf<typeof PAYMENT>
 
 const COUNTS = { calls: integer, ...TOKENS, amount: MONEY, refunded: MONEY }
 export type StatementCountsRow = RowOf<typeof COUNTS>
-const LINE = object({ day: text, key: nullable(integer), model: text, failed: integer, ...COUNTS })
+const LINE = object({
+  day: text,
+  key: nullable(integer),
+  member: described('Who made the calls; null: the account itself.', nullable(integer)),
+  member_name: nullable(text),
+  model: text,
+  failed: integer,
+  ...COUNTS,
+})
 export type StatementLineRow = TypeOf<typeof LINE>
 /** Such as `project=alpha`. A call with two tags counts for both. */
 const TAG_LINE = object({ tag: text, ...COUNTS })

@@ -2,7 +2,8 @@
  *  to the day on which their call began (UTC), as in `usage_days`; credits to the day of their
  *  entry. */
 import type { Database, Row, Sql } from '../../../engine/plugin.ts'
-import { madeByCaller } from '../../calls/call-member.ts'
+import { madeByCaller, memberOfCall } from '../../calls/call-member.ts'
+import { memberName, presentName } from '../../credentials/members.ts'
 import { nanosOf } from '../statements.ts'
 import { periodOfAccount } from './usage-days.ts'
 
@@ -45,12 +46,16 @@ const MOST_TAGS = 1_000
 const sums = (...columns: readonly string[]): string =>
   columns.map(each => `CAST(sum(${each}) AS BIGINT) AS ${each}`).join(', ')
 const COUNTS = ['calls', 'amount', 'refunded', 'input', 'cached', 'output']
+const CALLER = madeByCaller('u.key')
 /** A key that has moved has a row of sums for each of its members. */
 export const LINES = sql(
   'lines',
-  `SELECT u.day, ${madeByCaller('u.key').key} AS number, u.model, ${sums('failed', ...COUNTS)}
-   FROM (${periodOfAccount('usage_days', 'u.*')}) u
-   GROUP BY u.day, number, u.model ORDER BY u.day, u.model, number`,
+  `SELECT s.*, ${memberName('s.member')} AS member_name
+   FROM (SELECT day, number, member, model, ${sums('failed', ...COUNTS)}
+     FROM (SELECT u.*, ${CALLER.key} AS number, ${memberOfCall(CALLER)} AS member
+       FROM (${periodOfAccount('usage_days', 'u.*')}) u) lines
+     GROUP BY day, number, member, model) s
+   ORDER BY s.day, s.model, s.number, s.member`,
 )
 
 /** The most costly tags of these days. A call with two tags counts for both: the sums do not add up
@@ -84,6 +89,10 @@ export interface StatementLine extends StatementCounts {
   readonly day: number
   /** The number of the API key; 0 for calls without one. */
   readonly key: number
+  /** The number of the member who made the calls; 0: the account itself. */
+  readonly member: number
+  /** Null: the account itself. */
+  readonly memberName: string | null
   readonly model: string
   readonly failed: number
 }
@@ -143,6 +152,8 @@ const totalsOf = (row: Row): Totals => {
 const lineOf = (row: Row): StatementLine => ({
   day: Number(row.day),
   key: Number(row.number),
+  member: Number(row.member),
+  memberName: row.member_name == null ? null : presentName(String(row.member_name)),
   model: String(row.model),
   failed: Number(row.failed),
   ...countsOf(row),

@@ -13,6 +13,8 @@ const CSV_COLUMNS = [
   'kind',
   'day',
   'key',
+  'member',
+  'member_name',
   'model',
   'calls',
   'failed',
@@ -119,14 +121,14 @@ const escapeHtml = (text: string | number): string =>
 const STYLE =
   'body{font:14px/1.4 sans-serif;margin:2em}table{border-collapse:collapse;width:100%}' +
   'td,th{border-bottom:1px solid #ccc;padding:.3em .6em;text-align:right}' +
-  'td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}section{break-after:page}'
+  'td:nth-child(-n+4),th:nth-child(-n+4){text-align:left}section{break-after:page}'
 const cells = (tag: 'td' | 'th', values: readonly (string | number)[]): string =>
   `<tr>${values.map(value => `<${tag}>${escapeHtml(value)}</${tag}>`).join('')}</tr>`
 const TOKEN_TITLES = TOKEN_COLUMNS.map(name => name.replace('_', ' '))
 const html = (statement: AccountStatement, hasHead: boolean): string => {
   const { account, currency, from, to, lines, tags } = statement
   const sums = STATEMENT_SUMS.map(name =>
-    cells('td', [name, '', '', `${statement[name]} ${currency}`]),
+    cells('td', [name, '', '', '', `${statement[name]} ${currency}`]),
   )
   const row = (first: readonly string[], line: StatementCountsRow) =>
     cells('td', [
@@ -136,10 +138,13 @@ const html = (statement: AccountStatement, hasHead: boolean): string => {
       `${line.amount} ${currency}`,
     ])
   const body = lines.map(line =>
-    row([line.day, line.model, line.key === null ? '' : `key ${line.key}`], line),
+    row(
+      [line.day, line.model, line.key === null ? '' : `key ${line.key}`, line.member_name ?? ''],
+      line,
+    ),
   )
   // A call with two tags counts for both, so these rows do not add up to the sum.
-  const ofTags = tags.map(line => row([line.tag, '', ''], line))
+  const ofTags = tags.map(line => row([line.tag, '', '', ''], line))
   const counts = ['calls', ...TOKEN_TITLES, 'amount']
   const head = hasHead
     ? `<!doctype html><meta charset="utf-8"><title>Statements</title><style>${STYLE}</style>\n`
@@ -147,11 +152,11 @@ const html = (statement: AccountStatement, hasHead: boolean): string => {
   return (
     `${head}<section><h1>${escapeHtml(account)}</h1><p>${from} to ${to} (not included), UTC</p>` +
     `<table>${sums.join('')}</table>\n<table>` +
-    cells('th', ['day', 'model', 'key', ...counts]) +
+    cells('th', ['day', 'model', 'key', 'member', ...counts]) +
     `${body.join('')}</table>\n` +
     (ofTags.length === 0
       ? ''
-      : `<table>${cells('th', ['tag', '', '', ...counts])}${ofTags.join('')}</table>\n`) +
+      : `<table>${cells('th', ['tag', '', '', '', ...counts])}${ofTags.join('')}</table>\n`) +
     '</section>\n'
   )
 }

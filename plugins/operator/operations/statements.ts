@@ -69,6 +69,8 @@ const statementOf = async (
     lines: lines.map(line => ({
       day: dayText(line.day),
       key: line.key === 0 ? null : line.key,
+      member: line.member === 0 ? null : line.member,
+      member_name: line.memberName,
       model: line.model,
       failed: line.failed,
       ...countsRow(line),

@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { type ConsoleClient, linkIn, startConsole } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { scaled } from '../../helpers/machine-speed.ts'
 import { sharedPostgres } from '../../helpers/store/postgres.ts'
 import { ENGINES, type Engine } from '../../helpers/store/store.ts'
@@ -112,7 +113,8 @@ const checkCalls = async (t: Test, team: Awaited<ReturnType<typeof startTeam>>) 
   t.same([await statusFor(max.client), await statusFor(other)], [404, 404])
 }
 
-const checkFailed = async (t: Test, { olga, mia, max }: Awaited<ReturnType<typeof startTeam>>) => {
+const checkFailed = async (t: Test, team: Awaited<ReturnType<typeof startTeam>>) => {
+  const { olga, mia, max } = team
   t.ok((await play(mia.client, { ...CHAT, model: 'unknown' })).status >= 400)
   // Failed calls are written every second.
   const [failed] = await eventually(async () => {
@@ -125,6 +127,14 @@ const checkFailed = async (t: Test, { olga, mia, max }: Awaited<ReturnType<typeo
   const receipt = (client: ConsoleClient) =>
     client.ask('GET', `/api/usage/${failed?.request_id}`).then(({ status }) => status)
   t.same([await receipt(mia.client), await receipt(max.client)], [200, 404])
+  const logs = ['logs', '--account', 'acme', '--member', 'mia', '--model', 'unknown', '--json']
+  const logged = await eventually(async () => {
+    const { out } = await withOutput(t, logs, { TOLLGATE_DATA: team.gateway.data })
+    const { requests } = JSON.parse(out)
+    return requests.length > 0 ? requests : undefined
+  })
+  t.match(logged, [{ id: failed?.request_id, member: mia.id, member_name: 'mia' }])
+  t.equal(logged.length, 1)
 }
 
 const checkMoves = async (t: Test, team: Awaited<ReturnType<typeof startTeam>>) => {

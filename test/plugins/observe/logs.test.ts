@@ -33,6 +33,8 @@ const ANN = {
   account: 1,
   account_name: 'ann',
   key: 3,
+  member: 5,
+  member_name: 'mia',
   model: 'big',
   upstream: 'up',
   target: 'large',
@@ -63,6 +65,10 @@ t.test('logs: filters, and pages by cursor', async t => {
   }
   t.same(await ids('--account', 'ann'), ['req_1'])
   t.same(await ids('--account', '1'), ['req_1'])
+  t.same(await ids('--account', 'ann', '--member', 'mia'), ['req_1'])
+  t.same(await ids('--account', '1', '--member', '5'), ['req_1'])
+  t.same(await ids('--account', 'ann', '--member', 'eve'), [])
+  t.same(await ids('--account', 'bob', '--member', 'mia'), [])
   t.same(await ids('--key', '3', '--model', 'big', '--route', 'home'), ['req_1'])
   t.same(await ids('--status', '5xx'), ['req_2'])
   t.same(await ids('--since', '2023-11-14T22:13:21Z'), ['req_2'])
@@ -85,6 +91,8 @@ t.test('logs: refuses invalid values and says which are valid', async t => {
     [['--status', '9'], /--status must be a status such as 429/],
     [['--status', '600'], /--status must be/],
     [['--key', 'laptop'], /tollgate keys list/],
+    [['--member', 'mia'], /--member needs --account/],
+    [['--failed', '--member', 'mia'], /--member needs --account/],
     [['--since', 'yesterday'], /--since must be a time such as 2h/],
     [['--since', '2026-13-01'], /--since must be/],
     [['--lines', '0'], /from 1 to 100000/],

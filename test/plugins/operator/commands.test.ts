@@ -7,6 +7,7 @@ import { nameAt } from '../../../engine/request-log/files.ts'
 import { openRequestLog } from '../../../engine/request-log/reader.ts'
 import { commands as accountCommands } from '../../../plugins/account/command.ts'
 import { addFailedCall, type FailedCall } from '../../../plugins/calls/statements.ts'
+import { addMember } from '../../../plugins/credentials/members.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import { logsCommand } from '../../../plugins/observe/logs.ts'
@@ -381,7 +382,10 @@ for (const { engine, database, host: base, account, key, token, route } of both)
         0,
       )
     const unknown = { account: 0, key: null, status: 401, code: 'KEY_INVALID', attempts: [] }
-    await database.write([failedAt(1_000, {}), failedAt(2_000, unknown)])
+    const added = await database.write(addMember(1, { name: 'mia', role: 'member' }, 1))
+    const member = Number(added.at(-1)?.[0]?.id)
+    const ofMember = failedAt(500, { model: 'gp-5', member })
+    await database.write([ofMember, failedAt(1_000, {}), failedAt(2_000, unknown)])
     const { out } = await run(t, 'request', `req_${engine}_f1000`)
     for (const part of [
       /another machine may have served it/,
@@ -412,6 +416,20 @@ for (const { engine, database, host: base, account, key, token, route } of both)
     t.match(await json(t, 'logs', '--failed', '--account', '1', '--key', '1', '--model', 'gp-4o'), {
       failed: [{ request: `req_${engine}_f1000` }],
     })
+    for (const name of ['mia', String(member)]) {
+      const { failed } = await json<{ failed: readonly object[] }>(
+        t,
+        'logs',
+        '--failed',
+        '--account',
+        'ann',
+        '--member',
+        name,
+      )
+      t.match(failed, [{ request: `req_${engine}_f500` }])
+      t.equal(failed.length, 1)
+    }
+    t.match(await logs('--account', 'ann', '--member', 'eve'), { err: /no member "eve"/ })
     t.match(await logs('--lines', '1'), {
       out: /f2000/,
       err: /there are older ones: add --lines 10/,

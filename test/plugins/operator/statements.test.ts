@@ -1,6 +1,7 @@
 /** Statements on both stores: opening and closing balance, lines and credits add up to the nano,
  *  month by month; their texts are safe to open. */
 import t from 'tap'
+import { addMember } from '../../../plugins/credentials/members.ts'
 import { singleRowCharge } from '../../../plugins/ledger/single-row-charge.ts'
 import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { argumentsIn, type Schema } from '../../../plugins/operator/http-arguments.ts'
@@ -66,6 +67,8 @@ for (const { engine, database } of await startBoth(t, []))
     t.teardown(() => ledger.close())
     const ann = await account('ann')
     const evil = await account('=cmd')
+    const added = await database.write(addMember(ann, { name: 'm<i>a', role: 'member' }, 1))
+    const mia = Number(added.at(-1)?.[0]?.id)
     const chance = createChance()
     const process = await ledger.process()
     await giveCredit(database, ann, 1_000n * UNIT, Date.UTC(2028, 0, 31, 23, 59, 59, 999))
@@ -78,6 +81,7 @@ for (const { engine, database } of await startBoth(t, []))
         request: `r${count}`,
         account: ann,
         key: undefined,
+        ...(count % 5 === 0 && { member: mia }),
         holdsKeyQuota: false,
         heldAmount: amount,
         process,
@@ -172,12 +176,19 @@ for (const { engine, database } of await startBoth(t, []))
       .trim()
       .split('\r\n')
       .slice(1)
-      .map(row => row.split(',')[10] ?? '')
+      .map(row => row.split(',')[12] ?? '')
+    t.match(sheet?.text, /^account,kind,day,key,member,member_name,model,/)
+    t.match(sheet?.text, new RegExp(`\\r\\nann,charge,2028-02-\\d\\d,,${mia},m<i>a,`))
+    const byMia = february?.lines.filter(({ member }) => member === mia) ?? []
+    t.ok(byMia.length > 0)
+    t.ok(byMia.every(({ member_name: name }) => name === 'm<i>a'))
+    t.ok(february?.lines.some(({ member, member_name: name }) => member === null && name === null))
     const sum = amounts.slice(0, -1).reduce((total, each) => total + nanos(each), 0n)
     t.equal(sum, nanos(amounts.at(-1) ?? ''), 'the rows add up to the last one')
     const [page] = await show({ account: 'ann', period: '2028-02', format: 'html' })
     t.match(page?.text, /^<!doctype html>/)
     t.match(page?.text, /<td>project=alpha<\/td>/)
+    t.match(page?.text, /<td>2028-02-\d\d<\/td><td>[^<]*<\/td><td><\/td><td>m&#60;i&#62;a<\/td>/)
     t.notMatch(page?.text, '<td><b>', 'names are escaped')
     const [focus] = await show({ account: 'ann', period: '2028-02', format: 'focus' })
     const columns = focus?.text?.split('\r\n')[0]?.split(',') ?? []

@@ -50,7 +50,7 @@ export const Statement = ({ query, path }: StatementProps) => {
         name={`${text('statement')} ${month}`}
         of={wholeList({ ...statements, error: undefined }, statement?.lines)}
         columns={useColumns()}
-        keyOf={({ day, model, key }) => `${day} ${model} ${key}`}
+        keyOf={({ day, model, key, member }) => `${day} ${model} ${key} ${member}`}
         empty={<Empty title={text('statement.empty')} help={text('statement.empty.help')} />}
       />
     </section>
@@ -118,6 +118,7 @@ const useColumns = (): readonly Column<StatementLineRow>[] => {
       cell: ({ key }) => (key === null ? text('usage.console') : `#${key}`),
       isWide: true,
     },
+    { title: text('column.member'), cell: ({ member_name: name }) => name ?? '', isWidest: true },
     { title: text('column.calls'), cell: ({ calls }) => formatNumber(calls), isNumber: true },
     ...tokenColumns<StatementLineRow>(),
     money('column.refunded', ({ refunded }) => refunded, true),

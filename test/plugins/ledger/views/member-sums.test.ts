@@ -288,11 +288,15 @@ for (const engine of ENGINES)
       t.same(await membersIn('beside'), [null])
       await compare(t, database)
     })
-    await t.test('statements: a key that has moved has one line a day', async t => {
+    await t.test('statements: a key that has moved has a line for each member', async t => {
       const days = { first: dayOf(NOW) - 9, last: dayOf(NOW) + 1 }
       const { lines, charged } = await readStatement(database, ACCOUNT, days)
-      const names = lines.map(({ day, key, model }) => `${day} ${key} ${model}`)
+      const names = lines.map(({ day, key, member, model }) => `${day} ${key} ${member} ${model}`)
       t.same(names, [...new Set(names)])
+      t.same(
+        new Set(lines.filter(({ key }) => key === OF_ANN).map(({ member }) => member)),
+        new Set([ANN, BEN]),
+      )
       t.equal(
         lines.reduce((sum, { amount }) => sum + amount, 0n),
         charged,
