@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { pageOf } from '../docs/blocks.ts'
 import { exampleFiles } from '../docs/examples.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { tollgate } from '../helpers/gateway/command-line.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
 import { sharedPostgres } from '../helpers/store/postgres.ts'
 import { credit, ROOT, runReadme, startExample, startProvider, startScript } from './run-example.ts'
@@ -62,6 +63,35 @@ t.test('rules: a long prompt goes to another model, and the header says so', asy
   const out = await runReadme('rules', gateway, await gateway.key())
   t.match(out, /^x-tollgate-rule: long\r$/m)
   t.match(out, '"content":"Hello from model-long."')
+})
+
+t.test('plans-and-budgets: the plan pays, and a budget refuses the fifth call', async t => {
+  const provider = await startProvider(t)
+  const env = { PROVIDER_URL: provider.url }
+  const gateway = await startExample(t, 'plans-and-budgets', env)
+  await credit(t, 'plans-and-budgets', gateway, env)
+  const config = `${ROOT}/examples/plans-and-budgets/routes.yaml`
+  const command = (...words: string[]) =>
+    tollgate(words, { TOLLGATE_DATA: gateway.data, TOLLGATE_CONFIG: config, ...env })
+  await command('plans', 'assign', 'admin', 'starter')
+  const other = JSON.parse((await command('keys', 'create', 'admin', '--json')).out).key
+  await eventually(async () => {
+    await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${other}`, 'content-type': 'application/json' },
+      body: '{"model":"assistant","max_tokens":20,"messages":[{"role":"user","content":"Hello"}]}',
+    })
+    const [plan] = JSON.parse((await command('plans', 'list', 'admin', '--json')).out)
+    return Number(plan.used) > 0 || undefined
+  })
+  const out = await runReadme('plans-and-budgets', gateway, await gateway.key(), {
+    'export TOLLGATE_CONFIG': `export TOLLGATE_DATA=${gateway.data} TOLLGATE_CONFIG`,
+  })
+  t.equal(out.match(/x-tollgate-charge: 0\.000012\r/g)?.length, 4)
+  t.match(out, /429[^\n]*\r\n(?:.*\r\n)*x-tollgate-budget: trial; used=60; limit=160; unit=tokens/)
+  t.match(out, /admin +starter +active .* 1000000 +\d+ +\d+ +tokens/)
+  t.match(out, /admin +admin .* active +10$/m, 'the balance pays nothing')
+  t.match(out, /trial +key .* 160 tokens +day +UTC +60 /)
 })
 
 t.test('own-engines: models are discovered, and charged at the price of their pattern', async t => {
