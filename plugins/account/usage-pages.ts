@@ -3,7 +3,6 @@
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { TOKEN_COLUMNS, tokenColumns, tokensIn } from '../billing/tokens.ts'
-import { LATENCY_COLUMNS } from '../calls/histogram.ts'
 import { FAILED_CALLS_OF, failureOf, memberIn } from '../calls/statements.ts'
 import { latenciesBy, NO_LATENCIES } from '../calls/sum-reads.ts'
 import { nanosOf } from '../ledger/statements.ts'
@@ -121,7 +120,7 @@ export const GROUPINGS = {
 export const SUM_COLUMNS: readonly string[] = [
   'calls',
   ...TOKEN_COLUMNS,
-  ...LATENCY_COLUMNS,
+  ...Object.keys(NO_LATENCIES),
   'cost',
   'refunded',
 ]

@@ -1,6 +1,5 @@
 /** Histograms of times in ms: counts of buckets whose bounds grow by the square root of two.
  *  Pure. */
-import { LATENCIES } from '../rows/calls.ts'
 
 const BUCKETS = 40
 /** ms; the last bound is 100 minutes, and takes all that is longer. */
@@ -55,4 +54,3 @@ export const latenciesOf = (row: Readonly<Record<string, unknown>>) => {
     p99_ms: quantileOf(whole, 0.99),
   }
 }
-export const LATENCY_COLUMNS: readonly string[] = Object.keys(LATENCIES)
