@@ -7,7 +7,7 @@ import { FAILED_CALLS_OF, failureOf, memberIn } from '../calls/statements.ts'
 import { latenciesBy, NO_LATENCIES } from '../calls/sum-reads.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
-import { SEARCH_END } from '../ledger/views/usage.ts'
+import { MOST_EXAMINED, SEARCH_END } from '../ledger/views/usage.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/views/usage-lists.ts'
 import { maskKey } from '../operator/own-keys.ts'
@@ -217,17 +217,18 @@ export const usagePage = async (
           : cursorOf(list, [String(end), '']),
   }
 }
-/** The part of a period that one page of calls looks at: with a filter only so many calls, since
- *  few of them may pass. `end`: the place where the next page continues. */
+/** The part of a period that one page of calls looks at: its rows, or with a filter more calls, of
+ *  which few may pass. `end`: the place where the next page continues. */
 const searched = async (
   database: Pick<Database, 'read'>,
-  { account, by, member, filters = NO_FILTERS, isBounded }: UsageQuery,
+  { account, by, member, limit, filters = NO_FILTERS, isBounded }: UsageQuery,
   sort: Sort,
   { from, to }: Period,
 ): Promise<Period & { readonly end?: number }> => {
   const isFiltered = [member, ...Object.values(filters)].some(each => each != null)
-  if (!isBounded || by !== 'call' || sort.by !== 'time' || !isFiltered) return { from, to }
-  const [row] = await database.read(SEARCH_END[sort.order], [account, from, to])
+  if (by !== 'call' || sort.by !== 'time' || (isFiltered && !isBounded)) return { from, to }
+  const count = isFiltered ? MOST_EXAMINED : limit + 1
+  const [row] = await database.read(SEARCH_END[sort.order], [account, from, to, count])
   if (!row) return { from, to }
   const end = Number(row.opened)
   return sort.order === 'desc' ? { from: end, to, end } : { from, to: end + 1, end: end + 1 }

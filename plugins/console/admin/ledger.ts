@@ -5,7 +5,7 @@ import { findAccount } from '../../credentials/find.ts'
 import { FIND_BY_ID, withAccountNames } from '../../credentials/statements.ts'
 import { audit } from '../../ledger/audit.ts'
 import { nanosOf } from '../../ledger/statements.ts'
-import { ALL_CALLS, CALLS_OF, SEARCH_END } from '../../ledger/views/usage.ts'
+import { ALL_CALLS, CALLS_OF, MOST_EXAMINED, SEARCH_END } from '../../ledger/views/usage.ts'
 import { queryFault } from '../../operator/faults.ts'
 import {
   AUDIT,
@@ -78,8 +78,8 @@ const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResul
   const [opened, request] = markIn(query)
   const kind =
     query.get('uncollected') === 'yes' ? 'uncollected' : state === 'open' ? 'open' : 'all'
-  const isSearch = kind === 'all' && (model ?? key ?? state) !== null
-  const end = isSearch ? await searchEnd(host, account, opened) : 0
+  const count = (model ?? key ?? state) === null ? PAGE + 1 : MOST_EXAMINED
+  const end = kind === 'all' ? await searchEnd(host, { account, latest: opened, count }) : 0
   const filters = [account, account, model, model, key, key, state, state]
   const values = [opened, end, opened, request, ...filters, PAGE + 1]
   const rows =
@@ -92,16 +92,22 @@ const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResul
   const next = rows.length > PAGE && last ? `${last.opened}:${last.request}` : rest
   return { data: page.map(chargeOf), next }
 }
+interface Search {
+  readonly account: number | null
+  /** Begin of a call, ms since 1970. */
+  readonly latest: number
+  /** How many calls the page looks at. */
+  readonly count: number
+}
 /** The begin of the earliest calls that this page looks at; 0: it looks at all that are left. */
 const searchEnd = async (
   { database }: HostBase,
-  account: number | null,
-  latest: number,
+  { account, latest, count }: Search,
 ): Promise<number> => {
   const [row] =
     account === null
-      ? await database.read(SEARCH_END.all, [latest])
-      : await database.read(SEARCH_END.one, [account, latest])
+      ? await database.read(SEARCH_END.all, [latest, count])
+      : await database.read(SEARCH_END.one, [account, latest, count])
   return Number(row?.opened ?? 0)
 }
 /** The account that the query names, or that of its key: an index finds the charges of an

@@ -91,7 +91,7 @@ export const customerPages = (request: string): readonly string[] => [
   '/api/credits?limit=100',
   '/api/keys?limit=100',
   '/api/members?limit=100',
-  ...each('/api/tasks', ['', '?state=failed', '?state=running']),
+  ...each('/api/tasks', ['', '?state=failed', '?state=open']),
   '/api/notifications',
   '/api/pricing',
   '/api/system-tokens?limit=100',

@@ -62,6 +62,16 @@ for (const engine of ENGINES)
       t.same(ids(await usagePage(database, own)), [first, second], 'a reader of whole lists')
     }
 
+    const all = new Set<unknown>()
+    let place: string | null | undefined
+    do {
+      const page = { account: 1, by: 'call', limit: 1_000, from: 0, to: COUNT + 1 } as const
+      const { rows, next } = await usagePage(database, { ...page, ...(place && { cursor: place }) })
+      for (const { request_id } of rows) all.add(request_id)
+      place = next
+    } while (place)
+    t.equal(all.size, COUNT, 'pages without a filter have every call')
+
     const charges = (search: string) => {
       const call = { query: new URLSearchParams(search), body: {}, actor: 'root' }
       return ledgerEndpoints['GET charges']?.run(call, hostOver(database)) ?? Promise.reject()
