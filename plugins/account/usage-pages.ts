@@ -7,9 +7,16 @@ import { FAILED_CALLS_OF, failureOf, memberIn } from '../calls/statements.ts'
 import { latenciesBy, NO_LATENCIES } from '../calls/sum-reads.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
-import { MOST_EXAMINED, SEARCH_END } from '../ledger/views/usage.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
-import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/views/usage-lists.ts'
+import {
+  CALL_SORTS,
+  CALLS,
+  MOST_EXAMINED,
+  type Order,
+  SEARCH_END,
+  SUM_SORTS,
+  sumsBy,
+} from '../ledger/views/usage-lists.ts'
 import { maskKey } from '../operator/own-keys.ts'
 import { fault } from './faults.ts'
 import { cursorOf, markOf, type Period } from './input.ts'

@@ -5,7 +5,8 @@ import { findAccount } from '../../credentials/find.ts'
 import { FIND_BY_ID, withAccountNames } from '../../credentials/statements.ts'
 import { audit } from '../../ledger/audit.ts'
 import { nanosOf } from '../../ledger/statements.ts'
-import { ALL_CALLS, CALLS_OF, MOST_EXAMINED, SEARCH_END } from '../../ledger/views/usage.ts'
+import { ALL_CALLS, CALLS_OF } from '../../ledger/views/usage.ts'
+import { MOST_EXAMINED, SEARCH_END } from '../../ledger/views/usage-lists.ts'
 import { queryFault } from '../../operator/faults.ts'
 import {
   AUDIT,

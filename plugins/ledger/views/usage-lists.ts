@@ -93,6 +93,23 @@ const statementsOf = <Sort extends string>(
  *  (see `behind`), filters (model, key and state twice each, the name of a tag twice and its value,
  *  a rule twice, the member who made the call twice; null for all), row count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
+/** Calls that a page with filters looks at: what is rare, or absent, ends a page early. */
+export const MOST_EXAMINED = 10_000
+const searchEnd = (name: string, condition: string, order: Order): Sql => ({
+  name: `ledger: end of a search ${name}`,
+  text: `SELECT c.opened FROM charges c WHERE ${condition}
+   ORDER BY c.opened ${order} LIMIT 1 OFFSET ?`,
+})
+const OF_PERIOD = 'c.account = ? AND c.opened >= ? AND c.opened < ?'
+/** Where so many calls end, in ms since 1970; no row if fewer are left. A page reads no other
+ *  calls: PostgreSQL would sort all of the period for any number of rows. Parameters: `all`: the
+ *  latest begin; `one`: account, the latest begin; by order: account, from, to; then how many. */
+export const SEARCH_END = {
+  all: searchEnd('of all accounts', 'c.opened <= ?', 'desc'),
+  one: searchEnd('of an account', 'c.account = ? AND c.opened <= ?', 'desc'),
+  desc: searchEnd('of a period', OF_PERIOD, 'desc'),
+  asc: searchEnd('of a period, earliest first', OF_PERIOD, 'asc'),
+} as const
 /** Of `day` (days since 1970, UTC), `model`, `key`, `member` and `tag`. Parameters:
  *  `accountValuesIn`, a member (twice, null for all), the end of the last page, row count.
  *  `withNames` adds columns to the rows of a statement. */

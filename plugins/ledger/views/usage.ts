@@ -64,24 +64,6 @@ export const CALLS_OF = {
   // Few calls have an uncollected part, of all accounts.
   uncollected: allCalls('uncollected of an account', '+c.account = ? AND c.uncollected > 0 AND'),
 }
-/** Calls that a page with filters looks at: what is rare, or absent, ends a page early. */
-export const MOST_EXAMINED = 10_000
-const searchEnd = (name: string, condition: string, order: 'asc' | 'desc'): Sql =>
-  sql(
-    `end of a search ${name}`,
-    `SELECT c.opened FROM charges c WHERE ${condition}
-     ORDER BY c.opened ${order} LIMIT 1 OFFSET ?`,
-  )
-const OF_PERIOD = 'c.account = ? AND c.opened >= ? AND c.opened < ?'
-/** Where so many calls end, in ms since 1970; no row if fewer are left. A page reads no other calls:
- *  PostgreSQL would sort all of the period for any number of rows. Parameters: `all`: the latest
- *  begin; `one`: account, the latest begin; by order: account, from, to; then how many. */
-export const SEARCH_END = {
-  all: searchEnd('of all accounts', 'c.opened <= ?', 'desc'),
-  one: searchEnd('of an account', 'c.account = ? AND c.opened <= ?', 'desc'),
-  desc: searchEnd('of a period', OF_PERIOD, 'desc'),
-  asc: searchEnd('of a period, earliest first', OF_PERIOD, 'asc'),
-} as const
 /** The charge of a request, for a refund. */
 export const CHARGE = sql(
   'charge',

@@ -11,7 +11,7 @@ import { releaseProcess } from '../../../../plugins/ledger/processes.ts'
 import { OUTSIDE, ROOM_IN, UNUSED_LEASES } from '../../../../plugins/ledger/statements.ts'
 import { BY_DAY_AND_MODEL } from '../../../../plugins/ledger/views/overview.ts'
 import * as usage from '../../../../plugins/ledger/views/usage.ts'
-import { CALLS, sumsBy } from '../../../../plugins/ledger/views/usage-lists.ts'
+import { CALLS, SEARCH_END, sumsBy } from '../../../../plugins/ledger/views/usage-lists.ts'
 import { SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
 import { openMemory } from '../model/memory.ts'
 
@@ -48,7 +48,7 @@ const statements: readonly Sql[] = [
   ...Object.values(usage).filter((each): each is Sql => typeof each === 'object' && 'text' in each),
   ...Object.values(usage.ALL_CALLS),
   ...Object.values(usage.CALLS_OF),
-  ...Object.values(usage.SEARCH_END),
+  ...Object.values(SEARCH_END),
   ...Object.values(CALLS),
   ...Object.values(sumsBy('day')),
   ...Object.values(sumsBy('key')),
