@@ -7,6 +7,7 @@ import {
   explain,
   type StageReport,
 } from '../config/explain.ts'
+import type { Target } from '../plugin.ts'
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
 import { unmovedDatabase } from './databases.ts'
 import { textOf, UsageError } from './kit.ts'
@@ -79,15 +80,25 @@ const createMask = (secrets: Iterable<string>) => {
   return (text: string): string => list.reduce((all, each) => all.replaceAll(each, '***'), text)
 }
 
+const nameOf = ({ upstream, name }: Target): string => [upstream, name].filter(Boolean).join('/')
 const page = (explanation: Explanation, request: ExplainedRequest, terminal: Terminal): string => {
-  const { route, allowed = [], stages, targets, request: upstreamRequest } = explanation
+  const {
+    route,
+    allowed = [],
+    stages,
+    targets,
+    warmUps = [],
+    request: upstreamRequest,
+  } = explanation
   const head = terminal.paint('bold', `${request.method} ${request.target}`)
   if (!route) {
     const status = allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'
     return `${head}\n  ${status}`
   }
   const params = Object.entries(route.params).map(([name, value]) => `${name}=${value}`)
-  const names = targets.map(({ upstream, name }) => [upstream, name].filter(Boolean).join('/'))
+  const names = targets.map(
+    target => `${nameOf(target)}${warmUps.includes(target) ? ' (warmed up before)' : ''}`,
+  )
   const lines = [
     head,
     ['  route   ', `${route.method} ${route.pattern}`, ...params].join(' '),

@@ -43,6 +43,8 @@ export interface Explanation {
   readonly stages: readonly StageReport[]
   /** In the order of the attempts. */
   readonly targets: readonly Target[]
+  /** Those of them that a request of the gateway warms up (`warm_up:`); absent: none. */
+  readonly warmUps?: readonly Target[]
   /** The request to the first target. */
   readonly request?: {
     readonly method: string
@@ -90,8 +92,14 @@ export const explain = async (
     ...result,
     stages: reports,
     targets,
+    ...warmUpsIn(candidates),
     ...(!inside && { request: signedRequest(attempt) }),
   }
+}
+
+const warmUpsIn = (candidates: readonly Candidate[]): Pick<Explanation, 'warmUps'> => {
+  const warmUps = candidates.filter(({ upstream }) => upstream.warmUp).map(({ target }) => target)
+  return warmUps.length > 0 ? { warmUps } : {}
 }
 
 /** Thrown after the last stage, if the request would be sent, so that the stages end as after a
@@ -178,16 +186,20 @@ const ownExplanation = ({ stage }: NamedStage, ring: StageReport['ring'], call: 
   }
 }
 
+/** As if every target were warm: the order of the attempts once they are. */
 const orderedCandidates = (
   call: Call,
   snapshot: Snapshot,
   { balance }: DispatchRules,
 ): Candidate[] => {
   const candidates = candidatesOf(call.targets, snapshot.upstreams)
+  const warm = new Map<Candidate, Candidate>(
+    candidates.map(each => [{ ...each, upstream: { ...each.upstream, warmUp: undefined } }, each]),
+  )
   const candidateOrder = new Set<Candidate>()
   for (;;) {
-    const next = pick(candidates, candidateOrder, balance, { count: 0 }, 0)
-    if (!next) return [...candidateOrder]
+    const next = pick([...warm.keys()], candidateOrder, balance, { count: 0 }, 0)
+    if (!next) return [...candidateOrder].map(each => warm.get(each) ?? each)
     candidateOrder.add(next)
   }
 }

@@ -196,6 +196,8 @@ export interface AddressView {
   /** Answered calls of conversations (`affinity:`) that belong to this address, and of those that
    *  had to move here or to another key, since the process started. */
   readonly conversations: { readonly own: number; readonly moved: number }
+  /** Names of targets that are being warmed up (`warm_up:`). */
+  readonly warming: readonly string[]
 }
 /** A key of an upstream, without the key itself. */
 export interface KeyView {

@@ -148,6 +148,11 @@ export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
     'Ejections of an address of an upstream, after failures in a row.',
     'address',
   ),
+  warm_ups_total: counter(
+    'Requests of the gateway by which a target was warmed up (`warm_up:`), by result: `answered` or `failed`.',
+    'address',
+    'result',
+  ),
   upstreams_unavailable: gauge(
     'Workers that send no request to an address of an upstream: it is ejected, paused or probed.',
     'upstream',

@@ -72,7 +72,8 @@ export interface SkippedTarget {
   readonly upstream: string
   readonly target: string | undefined
   readonly address: string | undefined
-  /** `ejected`, `paused` or `probing`: its address. `resting` or `limited`: all of its keys. */
+  /** `ejected`, `paused` or `probing`: its address. `resting` or `limited`: all of its keys.
+   *  `cold`: it is warmed up. */
   readonly why: string
 }
 export interface Request {

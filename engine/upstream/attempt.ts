@@ -12,6 +12,7 @@ import type { UpstreamKey } from './keys.ts'
 import { signRequest } from './sign-request.ts'
 import { send } from './transport.ts'
 import type { Deadlines, Signer, Upstream } from './upstreams.ts'
+import { recordAnswer } from './warm-up.ts'
 
 const fault = errors({
   NO_ATTEMPT_REPLY: [
@@ -191,6 +192,7 @@ const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines):
         const { key, target } = attempt
         key?.limiter?.onHead(target, headers)
         recordKey(attempt, reply.status, reply.headers)
+        if (upstream.warmUp && reply.status < 500) recordAnswer(candidate, performance.now())
         // An answer that nobody can read is none while another target or key is left.
         const isCoded = reply.headers['content-encoding'] !== undefined
         const undecodable = isCoded && !attempt.isLast && codingFault(reply, upstream.name)

@@ -16,6 +16,7 @@ import { isAtOwnPlace, type PickState, pick, recordTime } from './balance.ts'
 import { type Candidate, candidatesOf, isAvailable, unavailability } from './candidate.ts'
 import type { UpstreamKey } from './keys.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
+import { coldInsteadOf, startWarmUp } from './warm-up.ts'
 
 const fault = errors({
   NO_TARGET: [502, 'No upstream is configured for this request.'],
@@ -106,9 +107,12 @@ const beginAttempt = (
   return createAttempt(call, candidate, rules.path(call), rules.spanId(), choice)
 }
 
-/** Records why a candidate is not available, once. */
-const recordSkip = (progress: Call['progress'], candidate: Candidate, now: number): void => {
-  const why = unavailability(candidate, now)
+/** Records why a candidate is not picked, once. */
+const recordSkip = (
+  progress: Call['progress'],
+  candidate: Candidate,
+  why: string | undefined,
+): void => {
   if (why === undefined || progress.skipped?.some(each => each.candidate === candidate)) return
   const { upstream, name: target } = candidate.target
   progress.skipped ??= []
@@ -150,9 +154,18 @@ class CandidateChoice implements Choice {
       picks.clear()
     }
     const now = performance.now()
-    for (const each of candidates) if (!picks.has(each)) recordSkip(progress, each, now)
-    const next = pick(candidates, picks, this.#rules.balance, this.#pickState, now)
+    let canBeCold = false
+    for (const each of candidates) {
+      canBeCold ||= each.upstream.warmUp !== undefined
+      if (!picks.has(each)) recordSkip(progress, each, unavailability(each, now))
+    }
+    const { balance } = this.#rules
+    const next = pick(candidates, picks, balance, this.#pickState, now)
     if (!next) throw this.#lastError ?? fault('NO_TARGET')
+    for (const cold of canBeCold ? coldInsteadOf(next, candidates, balance, now) : []) {
+      recordSkip(progress, cold, 'cold')
+      startWarmUp(cold, now)
+    }
     picks.add(next)
     return next
   }

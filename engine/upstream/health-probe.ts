@@ -1,6 +1,7 @@
 /** Probes ejected addresses by a request of the gateway's own, so that no client's request finds
  *  out whether an address works again. */
 import type { Headers } from '../plugin.ts'
+import type { FilteredReply } from '../response/filters.ts'
 import type { Health } from './health.ts'
 import type { Origin } from './origin.ts'
 import { send } from './transport.ts'
@@ -24,7 +25,7 @@ export const createProber = (request: ProbeRequest, upstream: () => Upstream | u
     setTimeout(async () => {
       const [own, address] = find(health, upstream())
       if (own && address && !address.origin.isClosed && health.needsProbe)
-        await sendProbe(request, own, address).catch(() => {})
+        await sendRequest(request, own, address).catch(() => {})
       scheduled.delete(health)
       if (own && !address?.origin.isClosed && health.needsProbe) schedule(health, own.health.eject)
     }, ms).unref()
@@ -35,12 +36,13 @@ type Address = Upstream['origins'][number]
 const find = (health: Health, upstream: Upstream | undefined) =>
   [upstream, upstream?.origins.find(({ origin }) => origin.health === health)] as const
 
-/** Rejects if there is no whole answer. Its status is recorded as that of any request. */
-const sendProbe = async (
+/** Sends a request of the gateway's own. Resolves to the status of its whole answer, which is
+ *  recorded as that of any request; rejects if there is none. */
+export const sendRequest = async (
   { path, body }: ProbeRequest,
   upstream: Upstream,
   { origin, base }: Address & { readonly origin: Origin },
-): Promise<void> => {
+): Promise<number> => {
   const headers: Headers = { accept: 'application/json', ...upstream.set }
   if (body !== undefined) headers['content-type'] = 'application/json'
   const { name, deadlines, health } = upstream
@@ -55,8 +57,10 @@ const sendProbe = async (
     health,
     idempotent: true,
   }
-  const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-  send(sending, NO_CLIENT, reply => resolve(reply.bytes(MOST_BYTES)), reject)
-  await promise
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const resolveWhole = (reply: FilteredReply): void =>
+    resolve(reply.bytes(MOST_BYTES).then(() => reply.status))
+  send(sending, NO_CLIENT, resolveWhole, reject)
+  return promise
 }
 const NO_CLIENT = { awaitAttempt() {} }

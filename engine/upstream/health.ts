@@ -17,6 +17,8 @@ export interface HealthListener {
   onEject(ms: number): void
   onReadmit(): void
   /** `reason`: the upstream answered 429, or the gateway expects that it would. */
+  /** A target was warmed up, or could not be, after so many ms. */
+  onWarmUp?(target: string, ms: number, isWarm: boolean): void
   onLimit?(ms: number, target: string, reason: 'limited' | 'steered'): void
 }
 
@@ -28,6 +30,8 @@ export const limitTime = (headers: HeaderFields = {}): number =>
 
 export class Health {
   protected readonly listener: HealthListener | undefined
+  /** How often it was ejected. */
+  ejections = 0
   #failures = 0
   #ejectedUntil = 0
   #probing = false
@@ -87,6 +91,7 @@ export class Health {
     this.#failures++
     if (!this.#probing && this.#failures < rules.failures) return false
     this.#probing = false
+    this.ejections++
     this.#ejectedUntil = now + rules.eject
     this.#isProbedApart = rules.probe !== undefined
     this.listener?.onEject(rules.eject)

@@ -8,6 +8,7 @@ import { InactivityTimer } from './inactivity-timer.ts'
 import type { KeyHealth } from './keys.ts'
 import { PrefixMemory } from './prefix-memory.ts'
 import type { RecentTimes } from './recent-times.ts'
+import type { WarmTargets } from './warm-targets.ts'
 
 /** The connections to one address. */
 export interface UpstreamPool {
@@ -34,6 +35,8 @@ export class Origin {
   readonly times = new Map<string, RecentTimes>()
   /** Beginnings of requests that were sent here with `balance: prefix`. */
   readonly prefixes = new PrefixMemory()
+  /** Targets with `warm_up`, by name. */
+  readonly warmTargets: WarmTargets = new Map()
   /** Keys that are used at this address, by name. */
   readonly keys = new Map<string, KeyHealth>()
 

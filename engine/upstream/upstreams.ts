@@ -8,6 +8,7 @@ import type { CredentialMask } from './credential-mask.ts'
 import type { HealthRules } from './health.ts'
 import type { UpstreamKey, UpstreamKeys } from './keys.ts'
 import type { Origin } from './origin.ts'
+import type { WarmUpRules } from './warm-targets.ts'
 
 /** ms; Infinity: none. */
 export type Deadlines = Required<ValueOf<ReturnType<typeof timeouts>>>
@@ -22,6 +23,8 @@ export interface Upstream {
   readonly origins: readonly { readonly origin: Origin; readonly base: string }[]
   readonly deadlines: Deadlines
   readonly health: HealthRules
+  /** Undefined: its targets are never cold. */
+  readonly warmUp?: WarmUpRules | undefined
   readonly set: Readonly<Record<string, string>>
   readonly view: Omit<UpstreamView, 'key'> & { key?: string }
   pass(headers: RequestHeaders): Headers

@@ -165,6 +165,7 @@ const skipLines = (skipped: Json | undefined): readonly string[] =>
 const REASONS: Readonly<Record<string, string>> = {
   ejected: 'its address is ejected after failures',
   paused: 'its address asked for a pause',
+  cold: 'it was warmed up by a request of the gateway',
   probing: 'another call is testing whether its address works again',
   resting: 'all its keys are paused after a refusal',
   limited: 'all its keys are over their limit',

@@ -110,6 +110,7 @@ t.test('gateway calls: the status merges the health that both workers see', asyn
       address: `http://127.0.0.1:${port}`,
       busy: 0,
       conversations: { own: 0, moved: 0 },
+      warming: [],
       state: 'ready',
       workers: { ready: 2 },
     },

@@ -56,6 +56,7 @@ const REQUEST_PART_SUM: readonly (readonly [lines: number, reason: string])[] = 
   [40, 'headers of every reply are searched for encoded credentials, in 0.5 us'],
   [2, 'an attempt without content is made once more with another key before the next target'],
   [4, 'a gateway inside a test serves beside long turns of the test, which are no overload'],
+  [165, 'targets that are slow for their first request get one of the gateway itself before'],
   [33, 'an answer in an unknown coding is a failed attempt while another target is left'],
   [61, 'large bodies are read and copied in turns: twenty at once took turns of 107 ms'],
 ]

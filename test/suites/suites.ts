@@ -117,7 +117,7 @@ const CI_TESTS = [
   'journeys/billed/served/{guards,tiers}.test.ts',
   'journeys/billed/compressed-tasks.test.ts',
   'journeys/billed/cache/*.test.ts',
-  'journeys/billed/{huge-events,journal,mirror,rules,socket-targets,tags,telemetry}.test.ts',
+  'journeys/billed/{huge-events,journal,mirror,rules,socket-targets,tags,telemetry,warm-up}.test.ts',
   'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
   'journeys/inside-formats/{audio-declared,cohere-chat,images-*,preset-conversations}.test.ts',
   'journeys/inside-formats/{sandbox-targets,upstream-keys,video-upload}.test.ts',

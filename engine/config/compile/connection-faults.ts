@@ -1,4 +1,5 @@
-/** Finds proxies and certificates of an upstream that no connection can use. */
+/** Finds proxies and certificates of an upstream that no connection can use, and warm-ups without a
+ *  request. */
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import type { ConnectionOptions } from '../../egress/connector.ts'
@@ -6,7 +7,7 @@ import type { CompileFault } from './compile-problem.ts'
 
 export const findConnectionFaults = (
   name: string,
-  { proxy, tls }: ConnectionOptions,
+  { proxy, tls, warm_up: warmsUp, warm_up_request: request }: ConnectionOptions & WarmUpOptions,
 ): readonly CompileFault[] => {
   const faults: CompileFault[] = []
   if (proxy && !isProxy(proxy))
@@ -22,7 +23,17 @@ export const findConnectionFaults = (
       code: 'UPSTREAM_TLS',
       message: `the certificates of the upstream "${name}" cannot be used (${reason}); ca, cert and key are texts in PEM format, and key is that of cert`,
     })
+  if (warmsUp === true && request === undefined)
+    faults.push({
+      where: ['upstreams', name, 'warm_up'],
+      code: 'UPSTREAM_WARM_UP',
+      message: `nothing says how the upstream "${name}" is warmed up; add warm_up_request, or use a preset that has one`,
+    })
   return faults
+}
+interface WarmUpOptions {
+  readonly warm_up?: boolean
+  readonly warm_up_request?: object
 }
 
 const isProxy = (proxy: string): boolean => {

@@ -15,6 +15,11 @@ export const healthListeners =
             log.warn({ address, ms }, 'address ejected: it failed several times in a row')
           },
           onReadmit: () => log.info({ address }, 'address answers again'),
+          onWarmUp(target, ms, isWarm) {
+            metrics.count('warm_ups_total', { address, result: isWarm ? 'answered' : 'failed' })
+            if (isWarm) log.info({ address, target, ms }, 'target warmed up')
+            else log.warn({ address, target, ms }, 'target could not be warmed up')
+          },
         }
       : {
           onEject(ms) {

@@ -79,7 +79,7 @@ export const compileUpstream = (
   credentials: readonly string[] = [],
 ): Upstream => {
   const options = UPSTREAM.read(raw)
-  const { auth, headers, health } = options
+  const { auth, headers, health, warm_up_request: request } = options
   let compiled: Upstream | undefined
   const probe = health.probe && createProber(health.probe, () => compiled)
   const keyOptions = readKeys(raw.key)
@@ -96,6 +96,7 @@ export const compileUpstream = (
     inside,
     origins,
     deadlines,
+    warmUp: options.warm_up ? request && { ...request, listen } : undefined,
     health: {
       ...health,
       probe,

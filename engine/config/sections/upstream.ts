@@ -34,6 +34,24 @@ const PROBE_PATH = text('The path of a GET.', {
   pattern: '^/[\\x21-\\x7e]*$',
   examples: ['/v1/health'],
 })
+const WARM_UP_REQUEST = object(
+  'The request of the gateway by which a target is warmed up: a POST. Presets of own engines have one.',
+  {
+    path: required(PROBE_PATH),
+    body: required(
+      json('The JSON of its body. A text that is `*` is the name of the target.', {
+        examples: [{ name: '*' }],
+      }),
+    ),
+    idle: time(
+      'How long the server keeps what it has prepared after a request; always by default.',
+      {
+        examples: ['5m'],
+      },
+    ),
+  },
+  { examples: [{ path: '/v1/warm', body: { name: '*' }, idle: '5m' }] },
+)
 const pem = (description: string, notes: { readonly [keyword: string]: unknown }) =>
   text(description, { pattern: '-----BEGIN ', ...notes })
 
@@ -195,6 +213,11 @@ export const UPSTREAM = object(
       ),
       {},
     ),
+    warm_up: flag(
+      'Whether targets are warmed up by a request of the gateway before clients use them: new ones, those whose address was ejected, and those without a request for `idle`. Meanwhile other targets get the requests; without another one clients do not wait for it.',
+      { default: false, examples: [true] },
+    ),
+    warm_up_request: WARM_UP_REQUEST,
     health: orElse(
       object(
         'When an address is ejected.',

@@ -10,6 +10,7 @@ import type {
 import type { Health } from '../../upstream/health.ts'
 import type { UpstreamKeys } from '../../upstream/keys.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
+import { warmingIn } from '../../upstream/warm-targets.ts'
 
 export type HealthView = Pick<GatewayView, 'upstreams' | 'keys'>
 
@@ -49,6 +50,7 @@ const addressesOf = ({ origins, inside }: Upstream): AddressView[] => {
     state: stateOf(origin.health, now),
     busy: origin.busy,
     conversations: { ...origin.conversations },
+    warming: warmingIn(origin.warmTargets),
   }))
 }
 /** State of an upstream address for operators. */
@@ -104,6 +106,7 @@ const mergeAddress = (same: readonly [AddressView, ...AddressView[]]): AddressSt
     own: same.reduce((sum, { conversations }) => sum + conversations.own, 0),
     moved: same.reduce((sum, { conversations }) => sum + conversations.moved, 0),
   },
+  warming: [...new Set(same.flatMap(({ warming }) => warming))],
   ...countStates(ADDRESS_STATES, same),
 })
 const mergeKey = (same: readonly [KeyView, ...KeyView[]]): KeyStatus => ({

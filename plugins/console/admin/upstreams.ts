@@ -50,6 +50,7 @@ const ADDRESS = object({
   state: oneOf('ready', 'ejected', 'probing', 'paused'),
   busy: integer,
   conversations: object({ own: integer, moved: integer }),
+  warming: described('Names of targets that are being warmed up.', listOf(text)),
   workers: described('How many workers see each state.', map(integer)),
 })
 const KEY = object({

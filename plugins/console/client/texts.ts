@@ -831,6 +831,7 @@ const TEXTS = {
   'alerts.list': ['Alerts of the last 30 days', '最近 30 天的告警'],
   'alerts.object': ['Object', '对象'],
   'alerts.text': ['Message', '消息'],
+  'upstreams.warming': ['warming {names} up', '正在预热 {names}'],
   'alerts.since': ['Since', '开始于'],
   'alerts.empty': ['No alerts', '没有告警'],
   'alerts.empty.help': ['No rule fired in the last 30 days.', '最近 30 天没有规则触发。'],

@@ -41,11 +41,11 @@ export const list: SingleCommand = {
     if (!ask) throw fault('NO_ADMIN')
     const state = (await ask(PATH)) as unknown as Readonly<Record<string, Row>>
     const rows = Object.entries(state).flatMap(([upstream, { title, addresses, keys }]) =>
-      addresses.map(({ address, state, busy, conversations: { own, moved } }) => ({
+      addresses.map(({ address, state, busy, warming, conversations: { own, moved } }) => ({
         upstream,
         title,
         address,
-        state,
+        state: warming.length > 0 ? `${state}, warming ${warming.join(' ')}` : state,
         busy,
         conversations: own + moved === 0 ? '-' : `${own} own, ${moved} moved`,
         keys: keys.map(keyText).join(', ') || '-',

@@ -7,19 +7,35 @@ import type { Upstream } from '../../../engine/upstream/upstreams.ts'
 
 const MINUTE = { failures: 1, eject: 60_000 }
 const conversations = { own: 2, moved: 1 }
+const WARMING = new Map([
+  ['small', { until: 0, ejections: 0, nextAt: Infinity }],
+  ['large', { until: Infinity, ejections: 0, nextAt: 0 }],
+])
 const upstreamWith = (health: Health, key: KeyHealth): ReadonlyMap<string, Upstream> =>
   new Map([
     [
       'up',
       {
-        origins: [{ origin: { address: 'http://a.example', health, busy: 3, conversations } }],
+        origins: [
+          {
+            origin: {
+              address: 'http://a.example',
+              health,
+              busy: 3,
+              conversations,
+              warmTargets: WARMING,
+            },
+          },
+        ],
         keys: { list: [{ name: 'k1', health: key }] },
       },
     ],
     [
       'sandbox',
       {
-        origins: [{ origin: { health: new Health(), busy: 0, conversations } }],
+        origins: [
+          { origin: { health: new Health(), busy: 0, conversations, warmTargets: new Map() } },
+        ],
         inside: 'sandbox',
       },
     ],
@@ -31,8 +47,8 @@ t.test(
     const [health, key] = [new Health(), new KeyHealth()]
     t.match(healthOf(upstreamWith(health, key)), {
       upstreams: {
-        up: [{ address: 'http://a.example', state: 'ready', busy: 3 }],
-        sandbox: [{ address: 'sandbox:', state: 'ready' }],
+        up: [{ address: 'http://a.example', state: 'ready', busy: 3, warming: ['small'] }],
+        sandbox: [{ address: 'sandbox:', state: 'ready', warming: [] }],
       },
       keys: { up: [{ key: 'k1', state: 'ready', seconds: 0, limited: [] }] },
     })
@@ -55,6 +71,7 @@ t.test('health of a gateway: the worst state, and how many workers see each', as
     {
       busy: 9,
       conversations: { own: 6, moved: 3 },
+      warming: ['small'],
       state: 'ejected',
       workers: { ejected: 1, ready: 2 },
     },

@@ -95,6 +95,23 @@ const workersOf = (workers: Workers): string =>
     .map(([state, count]) => `${count} × ${state}`)
     .join(', ')
 
+type Address = UpstreamRow['addresses'][number]
+/** Empty if no target is warmed up. */
+const warmingText = ({ warming }: Address): string =>
+  warming.length > 0 ? text('upstreams.warming', { names: warming.join(', ') }) : ''
+const AddressState = ({ of }: { of: Address }) => (
+  <>
+    <State state={of.state} />
+    {of.warming.length > 0 && <div class="small muted">{warmingText(of)}</div>}
+  </>
+)
+const addressRow = (each: Address) => ({
+  label: each.address,
+  state: each.state,
+  of: each.workers,
+  note: warmingText(each),
+})
+
 const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
   const [findings, setFindings] = useState<readonly UpstreamFinding[]>()
   const [isBusy, setBusy] = useState(false)
@@ -120,7 +137,7 @@ const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
         </td>
         <td class="wide-only muted">{formats?.join(', ') ?? '–'}</td>
         <td class="mono anywhere">{first?.address ?? '–'}</td>
-        <td title={first && workersOf(first.workers)}>{first && <State state={first.state} />}</td>
+        <td title={first && workersOf(first.workers)}>{first && <AddressState of={first} />}</td>
         <td class="number wide-only">{first?.busy}</td>
         <td class="actions">
           <span class="row stacked">
@@ -132,7 +149,7 @@ const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
         </td>
       </tr>
       {others.map(each => (
-        <SubRow key={each.address} label={each.address} state={each.state} of={each.workers} />
+        <SubRow key={each.address} {...addressRow(each)} />
       ))}
       {keys.map(({ key, state, seconds, limited, workers }) => (
         <SubRow
