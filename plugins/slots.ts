@@ -209,9 +209,10 @@ export const SERVED: Slot<Served> = { name: 'served' }
 /** The format in which the running attempt is sent. Set by `translate` in its `forward`. */
 export const SENT_FORMAT: Slot<string> = { name: 'sent-format' }
 
-/** The call was answered from the cache: the id of the call that was answered by an upstream. Set
- *  by `cache` in its `forward`; final in the `end` or `fail` of every filter of a `handle`. */
-export const CACHED: Slot<{ readonly request: string }> = { name: 'cached' }
+/** The call was answered from the cache: the id of the call that was answered by an upstream, and
+ *  what is charged for this one, however much of the answer is delivered. Set by `cache` in its
+ *  `forward`; final in the `end` or `fail` of every filter of a `handle`. */
+export const CACHED: Slot<{ readonly request: string; readonly usage: Usage }> = { name: 'cached' }
 
 /** The output of the running response so far, in tokens estimated from its text. */
 export interface OutputSoFar {

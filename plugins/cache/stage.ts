@@ -33,7 +33,11 @@ interface Lookup extends CacheControl {
 }
 const LOOKUP: Slot<Lookup> = { name: 'cache-lookup' }
 /** One answer, and no call of an upstream. */
-const HIT = { meters: { cached_call: 1, calls: 0 }, estimated: false } as const
+const HIT = {
+  meters: { cached_call: 1, calls: 0 },
+  estimated: false,
+  isFinalEstimate: true,
+} as const
 /** Headers that change what an upstream answers. */
 const VARYING = /^(?:openai|anthropic)-/
 
@@ -160,7 +164,7 @@ export class CacheStage implements Stage {
       const { type, body } = encodeEntry(outgoing.codec, entry, context)
       const age = Math.max(0, Math.floor((Date.now() - entry.at) / 1_000))
       lookup.result = `hit; age=${age}; ${kindOf(entry)}`
-      exchange.slots.set(CACHED, { request: entry.request })
+      exchange.slots.set(CACHED, { request: entry.request, usage: HIT })
       attempt.answer(200, body, { 'content-type': type })
       return true
     } catch {

@@ -5,6 +5,7 @@ import { BYTES_PER_TOKEN, estimatePromptTokens } from '../formats/prompt-tokens.
 import { PROMPT_METERS } from '../formats/token-meters.ts'
 import {
   BLOCKED,
+  CACHED,
   CONTENT_PASSED,
   type Meters,
   OUTPUT_SO_FAR,
@@ -53,9 +54,9 @@ export class UsageEstimator {
     this.#prompt = prompt
     this.#call = call
   }
-  /** The usage that the upstream reported so far. */
+  /** The usage that the upstream reported so far, or that of an answer from the cache. */
   get #usage(): Usage | undefined {
-    return this.#exchange.slots.get(USAGE)
+    return this.#cachedUsage ?? this.#exchange.slots.get(USAGE)
   }
   /** Output tokens so far, where a format reads the response. */
   get #outputSoFar(): OutputSoFar | undefined {
@@ -65,7 +66,11 @@ export class UsageEstimator {
   startCheckpoints(): void {
     if (this.#checkpointedAt > 0) return
     this.#checkpointedAt = performance.now()
-    this.#call.checkpoint(this.#usageOf(0))
+    this.#call.checkpoint(this.#cachedUsage ?? this.#usageOf(0))
+  }
+  /** It does not grow with what is delivered: no upstream was asked. */
+  get #cachedUsage(): Usage | undefined {
+    return this.#exchange.slots.get(CACHED)?.usage
   }
   observe(chunk: Bytes): void {
     const first = !this.#hasOutput
@@ -74,7 +79,7 @@ export class UsageEstimator {
     const outputSoFar = this.#outputSoFar
     if (!outputSoFar) this.#count(chunk)
     if (this.isFree) return
-    if (!this.isStream) {
+    if (!this.isStream || this.#cachedUsage) {
       if (!first) return
       this.#call.onContent()
       // The client has received bytes: from now on a crash charges the usage of the checkpoint.

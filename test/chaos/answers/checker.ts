@@ -146,7 +146,12 @@ const ofCut = (
   if (call.ms >= LONGEST_WAIT)
     return [['stuck', `without an answer after ${Math.round(call.ms)} ms`]]
   if (chargedAmount > 0n && call.id !== '' && !upstreamCall && charge?.cache === undefined)
-    return [['I2', `charged ${chargedAmount}, and no upstream was asked`]]
+    return [
+      [
+        'I2',
+        `charged ${chargedAmount}, and no upstream was asked (${call.model}, cache: ${call.cache})`,
+      ],
+    ]
   return []
 }
 /** ms: a request waits at most half a minute for that of a process that stopped. */
@@ -158,7 +163,9 @@ const ofCharge = (charge: AnswerCharge, { calls, charges }: Index): readonly Bre
   if (state === 'open') return [['I6', 'is still held']]
   if (state !== 'settled' || amount === 0n) return []
   if (cache === undefined)
-    return calls.has(request) ? [] : [['I2', `phantom: ${amount} without an upstream call`]]
+    return calls.has(request)
+      ? []
+      : [['I2', `phantom: ${amount} without an upstream call (${charge.model})`]]
   const breaches: Breach[] = []
   if (amount !== COSTS.cached) breaches.push(['I1', `from the cache for ${amount}`])
   if (!calls.get(cache)?.isFinished) breaches.push(['cache', `${cache} was not whole`])

@@ -5,6 +5,7 @@ import type { Exchange } from '../../../../engine/plugin.ts'
 import { UsageEstimator } from '../../../../plugins/ledger/usage-estimator.ts'
 import {
   BLOCKED,
+  CACHED,
   CONTENT_PASSED,
   OUTPUT_SO_FAR,
   USAGE,
@@ -52,6 +53,24 @@ t.test('usage estimate: a stream has a token for each event, wherever chunks end
   const { estimator, observe } = create()
   observe('data: a\ndata: b\n', '')
   t.equal(outputOf(estimator.finalUsage()), 0, 'no event is complete')
+})
+
+t.test('usage estimate: an answer from the cache costs the same, however much came', async t => {
+  const usage: Usage = { meters: { cached_call: 1 }, estimated: false, isFinalEstimate: true }
+  for (const isStream of [true, false]) {
+    const { estimator, observe, progress, checkpoints, set } = create({ isStream })
+    set(CACHED, { request: 'r1', usage })
+    if (isStream) estimator.startCheckpoints()
+    observe('data: a\n\n')
+    // The counts in the answer are those of the call that an upstream answered.
+    set(USAGE, { meters: { input: 7, output: 9 }, estimated: false })
+    set(OUTPUT_SO_FAR, { tokens: 5 })
+    observe('data: b\n\n')
+    t.same(progress, [0], 'a crash charges no output')
+    t.same(checkpoints, isStream ? [usage] : [])
+    t.equal(estimator.finalUsage(), usage)
+    t.equal(estimator.estimate(100), usage)
+  }
 })
 
 t.test('usage estimate: a plain body counts by its bytes, with its tail', async t => {
