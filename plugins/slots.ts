@@ -87,6 +87,9 @@ export const MODEL: Slot<Model> = { name: 'model', keep: true }
  *  is forwarded; changed with the model. Tasks store it. */
 export const RULE: Slot<string | undefined> = { name: 'rule', keep: true }
 
+/** The model has rules, whether one held or not. Set by `model` before the request is forwarded. */
+export const HAS_RULES: Slot<true> = { name: 'has rules' }
+
 /** Identifies the chain of stored responses that a request continues. Set by `responses`. */
 export const CHAIN: Slot<string> = { name: 'chain' }
 

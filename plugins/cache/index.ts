@@ -8,7 +8,7 @@ import { routeFormat } from '../conversion/route-format.ts'
 import { formatsOf } from '../formats/index.ts'
 import { Cache } from './cache.ts'
 import { commands, offerToOperators } from './operator-part.ts'
-import { adviseOnZones, checkSection } from './problems.ts'
+import { adviseOnCache, checkSection } from './problems.ts'
 import { type Exact, type RawSection, SECTION } from './section.ts'
 import { EMBEDDINGS_METRIC, SimilarAnswers, TOKENS_METRIC } from './similar.ts'
 import { CacheStage } from './stage.ts'
@@ -32,7 +32,7 @@ export default {
   migrations,
   commands,
   check: checkSection,
-  lint: adviseOnZones,
+  lint: adviseOnCache,
   metrics: {
     cache_total:
       'Calls of models with `cache:` by model and result: `hit`, `similar` for the answer to a similar text, `miss`, or `bypass` for requests that are never answered from the cache.',

@@ -84,6 +84,24 @@ const translatingRoutes = (document: Document) =>
     translate === undefined ? [] : [[index, isFields(zone) ? zone : undefined] as const],
   )
 
+export const adviseOnCache = (document: Document, advise: Advise): void => {
+  adviseOnModels(document, advise)
+  adviseOnZones(document, advise)
+}
+/** Advice on models whose answers from the cache cost customers nothing. */
+const adviseOnModels = ({ models }: Document, advise: Advise): void => {
+  for (const [name, options] of Object.entries(isFields(models) ? models : {})) {
+    if (!isFields(options) || options.cache === undefined) continue
+    if (isFields(options.price) && options.price.cached_call === undefined)
+      advise(
+        ['models', name, 'cache'],
+        'info',
+        'CACHE_FREE',
+        `answers of "${name}" from the cache are free; add \`cached_call\` to its price to charge them`,
+      )
+  }
+}
+
 /** Advice on routes whose texts may not be sent to the model of embeddings. */
 export const adviseOnZones = (document: Document, advise: Advise): void => {
   const model = embeddingModelIn(document.cache)

@@ -6,7 +6,14 @@
 import type { Host } from '../../engine/plugin.ts'
 import { BackgroundWrites, type Parts } from './background-writes.ts'
 import { addTime, emptyHistogram } from './histogram.ts'
-import { addSums, addTimes, removeOldSums, SPANS } from './sum-statements.ts'
+import {
+  addParts,
+  addSums,
+  addTimes,
+  type PartKind,
+  removeOldSums,
+  SPANS,
+} from './sum-statements.ts'
 
 const DAY = SPANS.day
 /** Rows of each kind that wait for the store; further ones are lost. */
@@ -33,23 +40,25 @@ export interface EndedCall {
   readonly input: number
   readonly cached: number
   readonly output: number
+  /** The decisions about it: see `CALL_PARTS`. */
+  readonly parts?: readonly CallPart[] | undefined
   /** ms to the first content and in all; absent for a call that failed, or has no usage. */
   readonly times?: { readonly first: number; readonly whole: number } | undefined
+}
+export interface CallPart {
+  readonly kind: PartKind
+  readonly part: string
 }
 /** The sums of this process. The plugin `observe` writes them to the store. */
 export const callSumsOf = (host: Pick<Host, 'share'> & Parts): CallSums => {
   const { database, log, metrics } = host
-  return host.share('call sums', '3', () => new CallSums({ database, log, metrics }))
+  return host.share('call sums', '4', () => new CallSums({ database, log, metrics }))
 }
 
 const newTimes = () => ({ first: emptyHistogram(), whole: emptyHistogram() })
 type NewTimes = ReturnType<typeof newTimes>
 type Own = NewTimes & { day: number; account: number; key: number; member: number; model: string }
-type All = NewTimes & {
-  span: number
-  at: number
-  model: string
-  upstream: string
+type Counts = NewTimes & {
   calls: number
   failed: number
   amount: bigint
@@ -57,11 +66,24 @@ type All = NewTimes & {
   cached: number
   output: number
 }
+type Of = { readonly span: number; readonly at: number; readonly model: string }
+type All = Counts & Of & { readonly upstream: string }
+type Part = Counts & Of & CallPart
+const newCounts = (): Counts => ({
+  ...newTimes(),
+  calls: 0,
+  failed: 0,
+  amount: 0n,
+  input: 0,
+  cached: 0,
+  output: 0,
+})
 
 export class CallSums {
   readonly #parts: Parts
   #own = new Map<string, Own>()
   #all = new Map<string, All>()
+  #byPart = new Map<string, Part>()
   readonly #writes: BackgroundWrites
 
   constructor(parts: Parts) {
@@ -69,7 +91,10 @@ export class CallSums {
     this.#writes = new BackgroundWrites(parts, 'sums of calls')
   }
   add(call: EndedCall): void {
-    for (const span of Object.values(SPANS)) this.#addToAll(call, span)
+    for (const span of Object.values(SPANS)) {
+      addCall(this.#sumsOf(call, span), call)
+      for (const part of call.parts ?? []) addCall(this.#partOf(call, part, span), call)
+    }
     if (call.times && call.account > 0) this.#addToOwn(call, call.times)
   }
   /** Counts a call as failed that was added before: its work failed after its answer. */
@@ -81,11 +106,12 @@ export class CallSums {
   }
   async flush(): Promise<void> {
     // In the order of their keys: processes that update the same rows wait, and do not deadlock.
-    const [own, all] = [ordered(this.#own), ordered(this.#all)]
+    const [own, all, byPart] = [ordered(this.#own), ordered(this.#all), ordered(this.#byPart)]
     if (own.length + all.length === 0) return
     this.#own = new Map()
     this.#all = new Map()
-    const list = [...all.map(addSums), ...own.map(addTimes)]
+    this.#byPart = new Map()
+    const list = [...all.map(addSums), ...byPart.map(addParts), ...own.map(addTimes)]
     if (!(await this.#writes.write(list))) this.#omit(list.length)
   }
   async remove(now: number): Promise<void> {
@@ -97,30 +123,14 @@ export class CallSums {
   #sumsOf(call: Pick<EndedCall, 'at' | 'entry' | 'upstream'>, span: number): All | undefined {
     const { entry: model, upstream } = call
     const at = Math.floor(call.at / span) * span
-    return this.#rowOf(this.#all, `${span} ${at} ${upstream} ${model}`, () => ({
-      ...newTimes(),
-      span,
-      at,
-      model,
-      upstream,
-      calls: 0,
-      failed: 0,
-      amount: 0n,
-      input: 0,
-      cached: 0,
-      output: 0,
-    }))
+    const make = () => ({ ...newCounts(), span, at, model, upstream })
+    return this.#rowOf(this.#all, `${span} ${at} ${upstream} ${model}`, make)
   }
-  #addToAll(call: EndedCall, span: number): void {
-    const sums = this.#sumsOf(call, span)
-    if (!sums) return
-    sums.calls++
-    if (call.isFailed) sums.failed++
-    sums.amount += call.amount
-    sums.input += call.input
-    sums.cached += call.cached
-    sums.output += call.output
-    if (call.times) addTimesTo(sums, call.times)
+  #partOf(call: EndedCall, { kind, part }: CallPart, span: number): Part | undefined {
+    const { entry: model } = call
+    const at = Math.floor(call.at / span) * span
+    const make = () => ({ ...newCounts(), span, at, model, kind, part })
+    return this.#rowOf(this.#byPart, `${span} ${at} ${kind} ${model} ${part}`, make)
   }
   #addToOwn(call: EndedCall, times: NonNullable<EndedCall['times']>): void {
     const { account, key, member = 0, model } = call
@@ -144,6 +154,16 @@ export class CallSums {
   #omit(rows: number): void {
     this.#parts.metrics.count('call_sums_omitted_total', {}, rows)
   }
+}
+const addCall = (sums: Counts | undefined, call: EndedCall): void => {
+  if (!sums) return
+  sums.calls++
+  if (call.isFailed) sums.failed++
+  sums.amount += call.amount
+  sums.input += call.input
+  sums.cached += call.cached
+  sums.output += call.output
+  if (call.times) addTimesTo(sums, call.times)
 }
 const addTimesTo = (row: NewTimes, { first, whole }: NonNullable<EndedCall['times']>): void => {
   addTime(row.first, first)

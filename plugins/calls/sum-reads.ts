@@ -1,7 +1,16 @@
 /** Reads kept sums of calls: latencies of an account, and the traffic of all accounts. */
 import type { Database, Row } from '../../engine/plugin.ts'
 import { latenciesOf } from './histogram.ts'
-import { RETENTION, SPANS, type SumGroup, sumsBy, timesBy } from './sum-statements.ts'
+import {
+  PART_KINDS,
+  type PartKind,
+  RETENTION,
+  SPANS,
+  SUMS_BY_PART,
+  type SumGroup,
+  sumsBy,
+  timesBy,
+} from './sum-statements.ts'
 
 type Reader = Pick<Database, 'read'>
 const DAY = SPANS.day
@@ -42,14 +51,19 @@ const SUMS = {
 } as const
 /** Sums of hours are read for periods of at most two days, and by hour. */
 const FINE = 2 * DAY
-/** Rows of all accounts by model, upstream, hour or day. */
+const isPart = (by: SumGroup | PartKind): by is PartKind =>
+  (PART_KINDS as readonly string[]).includes(by)
+/** Rows of all accounts by model, upstream, hour or day, or by model and part of a kind. */
 export const sumsOfAll = (
   database: Reader,
-  by: SumGroup,
+  by: SumGroup | PartKind,
   { from, to }: { readonly from: number; readonly to: number },
   rows: number,
 ): Promise<readonly Row[]> => {
   const isFine = by === 'hour' || (by !== 'day' && to - from <= FINE)
   const span = SPANS[isFine ? 'hour' : 'day']
-  return database.read(SUMS[by], [span, Math.floor(from / span) * span, to, rows])
+  const times = [span, Math.floor(from / span) * span, to]
+  return isPart(by)
+    ? database.read(SUMS_BY_PART, [...times, by, rows])
+    : database.read(SUMS[by], [...times, rows])
 }

@@ -32,6 +32,19 @@ export const CALL_SUMS = `
     ${counts([...SUMMED, ...BUCKET_COLUMNS])},
     PRIMARY KEY (span, at, model, upstream)) WITHOUT ROWID`
 
+/** Sums of calls by decisions about them. `kind`: `rule`, `cache` or `guard`; `part`: the name of
+ *  the rule, empty for calls that none held for; the result of the cache; a guard with its action,
+ *  empty for all calls that guards saw. */
+export const CALL_PARTS = `
+  CREATE TABLE call_parts (
+    span BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    model TEXT NOT NULL,
+    part TEXT NOT NULL,
+    ${counts([...SUMMED, ...BUCKET_COLUMNS])},
+    PRIMARY KEY (span, at, kind, model, part)) WITHOUT ROWID`
+
 // ---------------------------------------------------------------- writing
 
 /** `values`: of the columns of the key that are not one parameter. */
@@ -57,6 +70,12 @@ const ADD_SUMS = addTo(
   [...SUMMED, ...BUCKET_COLUMNS],
 )
 
+const ADD_PARTS = addTo(
+  'call_parts',
+  ['span', 'at', 'kind', 'model', 'part'],
+  [...SUMMED, ...BUCKET_COLUMNS],
+)
+
 interface Times {
   readonly first: Histogram
   readonly whole: Histogram
@@ -74,10 +93,12 @@ export const addTimes = ({ day, account, key, member, ...times }: OwnTimes): Sta
   sql: ADD_TIMES,
   values: [day, account, key, member, times.model, ...bucketValues(times.first, times.whole)],
 })
-export interface Sums extends Times, Readonly<Record<(typeof SUMMED)[number], number | bigint>> {
+interface AllSums extends Times, Readonly<Record<(typeof SUMMED)[number], number | bigint>> {
   readonly span: number
   readonly at: number
   readonly model: string
+}
+export interface Sums extends AllSums {
   readonly upstream: string
 }
 export const addSums = (sums: Sums): Statement => ({
@@ -92,16 +113,36 @@ export const addSums = (sums: Sums): Statement => ({
   ],
 })
 
+export const PART_KINDS = ['rule', 'cache', 'guard'] as const
+export type PartKind = (typeof PART_KINDS)[number]
+export interface PartSums extends AllSums {
+  readonly kind: PartKind
+  readonly part: string
+}
+export const addParts = (sums: PartSums): Statement => ({
+  sql: ADD_PARTS,
+  values: [
+    sums.span,
+    sums.at,
+    sums.kind,
+    sums.model,
+    sums.part,
+    ...SUMMED.map(name => sums[name]),
+    ...bucketValues(sums.first, sums.whole),
+  ],
+})
+
 const OLD_TIMES = sql('old times', 'DELETE FROM call_times WHERE day < ?')
-const OLD_SUMS = sql('old sums', 'DELETE FROM call_sums WHERE span = ? AND at < ?')
+const OLD_SUMS = ['call_sums', 'call_parts'].map(table =>
+  sql(`old ${table}`, `DELETE FROM ${table} WHERE span = ? AND at < ?`),
+)
 /** Ages at which sums are deleted, in ms. */
 export const RETENTION = { times: 92 * DAY, hour: 8 * DAY, day: 400 * DAY } as const
 export const removeOldSums = (now: number): readonly Statement[] => [
   { sql: OLD_TIMES, values: [Math.floor((now - RETENTION.times) / DAY)] },
-  ...(['hour', 'day'] as const).map(span => ({
-    sql: OLD_SUMS,
-    values: [SPANS[span], now - RETENTION[span]],
-  })),
+  ...(['hour', 'day'] as const).flatMap(span =>
+    OLD_SUMS.map(sql => ({ sql, values: [SPANS[span], now - RETENTION[span]] })),
+  ),
 ]
 
 // ---------------------------------------------------------------- reading
@@ -137,3 +178,13 @@ export const sumsBy = (group: SumGroup): Sql => {
      ORDER BY ${isTime ? `${column} DESC` : `calls DESC, ${column}`} LIMIT ?`,
   )
 }
+/** Sums of all accounts by model and part, with the calls of the model in `total`. Parameters:
+ *  span, from, to, kind, row count. */
+export const SUMS_BY_PART: Sql = sql(
+  'sums by part',
+  `SELECT c.model, c.part AS name, ${sumsOf([...SUMMED, ...BUCKET_COLUMNS])},
+     CAST(CASE WHEN c.kind = 'guard' THEN max(sum(c.calls)) OVER (PARTITION BY c.model)
+       ELSE sum(sum(c.calls)) OVER (PARTITION BY c.model) END AS BIGINT) AS total
+   FROM call_parts c WHERE c.span = ? AND c.at >= ? AND c.at < ? AND c.kind = ?
+   GROUP BY c.kind, c.model, c.part ORDER BY total DESC, c.model, calls DESC, c.part LIMIT ?`,
+)

@@ -14,7 +14,7 @@ import { AnswerWatch } from './answer-facts.ts'
 import { copyOf, type ModelMirror } from './copy.ts'
 import { LOST_METRIC, METRICS, Mirror } from './mirror.ts'
 import { commands, offerToOperators } from './operator-part.ts'
-import { checkModels } from './problems.ts'
+import { adviseOnMirrors, checkModels } from './problems.ts'
 import { migrations } from './tables.ts'
 
 export default {
@@ -30,6 +30,7 @@ export default {
   after: ['auth', 'model', 'meter', 'translate', 'guard'],
   before: ['sandbox', 'adapt'],
   check: checkModels,
+  lint: adviseOnMirrors,
   metrics: METRICS,
   migrations,
   commands,

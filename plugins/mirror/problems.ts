@@ -1,7 +1,7 @@
 /** Problems of `mirror:` of models that no schema can see. */
 import { nearest } from '../../engine/config/nearest.ts'
 import { isFields } from '../../engine/kit.ts'
-import type { Document, Report } from '../../engine/plugin.ts'
+import type { Advise, Document, Report } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
 import type { Where } from '../billing/problems.ts'
 import { compileRule } from '../billing/rule.ts'
@@ -30,6 +30,18 @@ export const checkModels = (document: Document, report: Report): void => {
     if (price === undefined) continue
     compileRule({ price } as BillingOptions, context)
   }
+}
+
+/** Advice on mirrors whose cost nothing limits. */
+export const adviseOnMirrors = ({ models }: Document, advise: Advise): void => {
+  for (const [name, options] of Object.entries(isFields(models) ? models : {}))
+    if (isFields(options) && isFields(options.mirror) && options.mirror.budget === undefined)
+      advise(
+        ['models', name, 'mirror'],
+        'warning',
+        'MIRROR_UNLIMITED',
+        `nothing limits what copies of "${name}" cost you; add \`price\` and \`budget\``,
+      )
 }
 
 const checkBudget = (

@@ -17,6 +17,7 @@ import {
   ACCOUNT,
   CHOOSE_BY_TAGS,
   DEMANDED_ZONES,
+  HAS_RULES,
   KEEP_TOGETHER,
   MODEL,
   RULE,
@@ -81,6 +82,7 @@ export class RuleRouter {
     const rule = match.rules.find(each => ruleHolds(each, facts))
     this.#choicesOf(exchange).set(match.entry.name, rule)
     exchange.slots.set(RULE, rule?.name)
+    if (match.rules.length > 0) exchange.slots.set(HAS_RULES, true)
     setTargets(match, rule ? this.#listOf(rule, match) : match.targets, exchange)
   }
   #choicesOf(exchange: Exchange): Choices {

@@ -33,10 +33,9 @@ import {
   UNREACHABLE,
   USAGE,
 } from '../slots.ts'
+import { partsOf } from './call-parts.ts'
+import { commands } from './commands.ts'
 import { failedCallOf, loggedMessageOf } from './failure.ts'
-import { logsCommand } from './logs.ts'
-import { requestCommand } from './request.ts'
-import { trafficCommand } from './traffic.ts'
 import { addTry, isFailed, messageOf, messageOfReply, type RunningTry, TRIES } from './tries.ts'
 
 export default {
@@ -49,7 +48,7 @@ export default {
   sections: { failed_calls: SECTION.schema },
   before: ['auth', 'model', 'meter'],
   migrations,
-  commands: { logs: logsCommand, request: requestCommand, traffic: trafficCommand },
+  commands,
   metrics: {
     tokens_total:
       'Tokens of calls that ended: of the prompt, of its cached part, and of the output.',
@@ -133,11 +132,12 @@ class Observer implements Stage {
   }
   /** Adds the call to the metrics and to the kept sums. */
   #count(
-    { slots }: Exchange,
+    exchange: Exchange,
     { ms }: Outcome,
     fields: Readonly<Record<string, Json>>,
     isFailed: boolean,
   ): void {
+    const { slots } = exchange
     const model = slots.get(MODEL)
     if (model === undefined) return
     const { entry } = model
@@ -167,6 +167,7 @@ class Observer implements Stage {
       input: input - cached,
       cached,
       output,
+      parts: partsOf(exchange),
       times: meters && !isFailed ? { first, whole: ms.whole } : undefined,
     })
   }

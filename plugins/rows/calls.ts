@@ -157,9 +157,14 @@ export const LATENCIES = {
 }
 export type Latencies = RowOf<typeof LATENCIES>
 /** Calls of all accounts by model, upstream, hour or day; by account or key, without upstreams and
- *  times. */
+ *  times; or of each model by rule, cache or guard. */
 export const TRAFFIC = object(
   { name: text, calls: integer, ...TOKENS, cost: MONEY },
-  { failed: integer, ...LATENCIES },
+  {
+    failed: integer,
+    model: described('By rule, cache or guard: the model.', text),
+    share: described('By rule, cache or guard: of the calls of the model, 0 to 1.', number),
+    ...LATENCIES,
+  },
 )
 export type TrafficRow = TypeOf<typeof TRAFFIC>

@@ -21,7 +21,7 @@ const SKIP = object(
   {
     upstream: text,
     why: described(
-      'Such as `ejected`, `paused`, `probing`, `resting`, `limited` or `format`.',
+      'Such as `ejected`, `paused`, `probing`, `resting`, `limited`, `cold` or `format`.',
       text,
     ),
   },

@@ -8,7 +8,7 @@ import { printMoney } from '../../billing/money.ts'
 import { tokenColumns } from '../../billing/tokens.ts'
 import { latenciesOf } from '../../calls/histogram.ts'
 import { sumsOfAll } from '../../calls/sum-reads.ts'
-import { SUM_GROUPS, type SumGroup } from '../../calls/sum-statements.ts'
+import { PART_KINDS, type PartKind, SUM_GROUPS, type SumGroup } from '../../calls/sum-statements.ts'
 import { nanosOf } from '../../ledger/statements.ts'
 import { TRAFFIC } from '../../rows/calls.ts'
 import { list as listOf } from '../../shapes.ts'
@@ -17,18 +17,22 @@ import { type Operation, operation } from '../operation.ts'
 import { isoTime } from '../rows.ts'
 import { usageOfAll } from '../usage.ts'
 
-const BY = [...SUM_GROUPS, 'account', 'key'] as const
+const BY = [...SUM_GROUPS, ...PART_KINDS, 'account', 'key'] as const
 type By = (typeof BY)[number]
 const MOST = 1_000
 const USUAL = 50
 const UNITS = { h: DURATIONS.h, d: DURATIONS.d } as const
 
-const isTime = (by: SumGroup): boolean => by === 'hour' || by === 'day'
-const nameOf = ({ name }: Row, by: SumGroup): string => {
+const isTime = (by: SumGroup | PartKind): boolean => by === 'hour' || by === 'day'
+const nameOf = ({ name }: Row, by: SumGroup | PartKind): string => {
   if (isTime(by)) return isoTime(name).slice(0, by === 'day' ? 10 : 16)
   return String(name)
 }
-const rowOf = (sums: Row, by: SumGroup): TrafficRow => ({
+/** To the hundredth of a percent. */
+const shareOf = ({ calls, total }: Row): number =>
+  Math.round((Number(calls) / Number(total)) * 10_000) / 10_000
+const rowOf = (sums: Row, by: SumGroup | PartKind): TrafficRow => ({
+  ...(sums.total !== undefined && { model: String(sums.model), share: shareOf(sums) }),
   name: nameOf(sums, by),
   calls: Number(sums.calls),
   failed: Number(sums.failed),
@@ -40,14 +44,14 @@ const rowOf = (sums: Row, by: SumGroup): TrafficRow => ({
 const show = operation({
   name: 'traffic list',
   summary:
-    'Lists calls, failed calls, tokens, cost and latencies by model, upstream, hour, day, account or key.',
+    'Lists calls, failed calls, tokens, cost and latencies by model, upstream, hour, day, account or key; or those of each model by its rules, by what the cache did, and by the actions of guards.',
   scope: 'operator',
   reads: true,
   arguments: object(
     undefined,
     {
       by: oneOf(
-        `${BY.join(', ')}; by default model. By account and key: charged calls, without latencies.`,
+        `${BY.join(', ')}; by default model. By account and key: charged calls, without latencies. By rule, cache and guard: with the share of the calls of the model; without a name, calls that no rule held for, and all calls that guards saw.`,
         BY,
         {},
       ),

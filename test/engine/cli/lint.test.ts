@@ -145,6 +145,31 @@ t.test('lint: names guards, rules and telemetry that have no effect', async t =>
   })
 })
 
+t.test(
+  'lint: names answers from the cache that are free, and mirrors without a budget',
+  async t => {
+    const mirror =
+      'mirror: { to: up/c, accounts: all, price: { input: 1 / 1M }, budget: { amount: 1, per: day } }'
+    const yaml = GOOD.replace(
+      '[auth, model, meter, translate]',
+      '[auth, model, meter, translate, mirror, cache]',
+    )
+      .replace(
+        'output: 1 / 1M } }',
+        `output: 1 / 1M, cached_call: 0.1 / 1k }, cache: exact, ${mirror} }`,
+      )
+      .concat('cache: { exact: {} }\n')
+    t.same(await lint(t, yaml), { code: 0, findings: [] })
+    const bad = yaml
+      .replace(', cached_call: 0.1 / 1k', '')
+      .replace(', budget: { amount: 1, per: day }', '')
+    t.match(await lint(t, bad), {
+      code: 1,
+      findings: ['20 info CACHE_FREE', '20 warning MIRROR_UNLIMITED'],
+    })
+  },
+)
+
 t.test('lint: the shipped configuration needs no advice', async t => {
   const result = await tollgate(['lint', '-c', `${ROOT}routes.yaml`], {
     TOLLGATE_DATA: usedFolder(`${t.testdir({})}/data`),

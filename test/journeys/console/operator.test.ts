@@ -14,14 +14,17 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const shipped = (name: string) => readFileSync(join(ROOT, name), 'utf8')
 const ROUTES = `
 include: [more/*.yaml]
-pipeline: [errors, observe, auth, validate, model, meter, account, console, translate, sandbox]
+pipeline: [errors, observe, auth, validate, model, meter, account, console, translate, guard, cache, sandbox]
+guards: { pii: { find: email, do: flag } }
 console: { edit: true }
 upstreams:
   up: { title: Sandbox of models, url: 'sandbox:', formats: [openai-chat] }
 models:
   gp-4.1: { to: up/gpt-4.1, context: 9000, output: 1000, price: { input: 2.00 CNY / 1M, output: 8.00 CNY / 1M } }
+  routed: { to: up/gpt-4.1, cache: exact, context: 9000, output: 1000, price: { input: 2.00 CNY / 1M, output: 8.00 CNY / 1M, cached_call: 0.01 CNY }, rules: [{ name: canary, headers: { x-canary: 'yes' }, to: up/gpt-4.1-mini }] }
 routes:
   - { path: POST /v1/chat/completions, name: chat, auth: [key, session], model: body, meter: {}, translate: openai-chat, errors: openai }
+  - { path: POST /guarded/v1/chat/completions, auth: key, model: body, meter: {}, translate: openai-chat, guard: pii, errors: openai }
   - { path: GET /console, auth: none, console: page, errors: envelope }
   - { path: 'GET /console/{file}', auth: none, console: file, errors: envelope }
   - { path: POST /api/session, auth: none, validate: schemas/session.json, console: sign-in, errors: envelope }
@@ -93,6 +96,46 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     await page.getByText('Alerts are not configured').waitFor()
     t.equal(await page.getByRole('button', { name: 'Send a test' }).count(), 0)
     t.same(await seriousFindings(page), [])
+  })
+
+  t.test('traffic: a canary beside its parent, cache and guards with their shares', async t => {
+    const ask = (content: string, headers: Readonly<Record<string, string>>, path: string) => {
+      const body = { model: 'routed', temperature: 0, messages: [{ role: 'user', content }] }
+      const authorization = `Bearer ${gateway.apiKey}`
+      return gateway.ask('POST', path, body, { authorization, ...headers })
+    }
+    const [PLAIN, GUARDED] = ['/v1/chat/completions', '/guarded/v1/chat/completions']
+    for (const text of ['One', 'Two', 'Two']) t.match(await ask(text, {}, PLAIN), { status: 200 })
+    await ask('Four', { 'x-canary': 'yes' }, PLAIN)
+    await ask('I am ann@example.com', {}, GUARDED)
+    await ask('Hello', {}, GUARDED)
+    await eventually(async () => {
+      const { body } = await operator.ask('GET', '/api/admin/traffic?by=rule')
+      return body.data.map(each => Number(each.calls)).reduce((sum, calls) => sum + calls, 0) === 6
+    })
+    for (const [by, rows] of [
+      ['rule', ['no rule 83.3% 5', 'canary 16.7% 1']],
+      ['cache', ['not in the cache 83.3% 5', 'from the cache: equal request 16.7% 1']],
+      ['guard', ['all guarded calls 100% 2', 'pii flagged 50% 1']],
+    ] as const) {
+      await open(`traffic?by=${by}`)
+      for (const row of rows) {
+        const [, name = '', share, calls] = /^(.*) (\S+) (\S+)$/.exec(row) ?? []
+        const cell = page.getByRole('cell', { name, exact: true })
+        const line = page.getByRole('row').filter({ has: cell })
+        await line.waitFor()
+        const cells = await line.locator('td').allTextContents()
+        t.same(cells.slice(0, 4), ['routed', name, share, calls], by)
+      }
+      t.same(await seriousFindings(page), [], by)
+    }
+    await page.getByRole('button', { name: 'Rule', exact: true }).click()
+    await page.getByText('the calls of each rule beside those').waitFor()
+    await page.evaluate(`localStorage.setItem('tollgate-language', 'zh')`)
+    await page.reload()
+    await page.getByRole('cell', { name: '无规则', exact: true }).waitFor()
+    await page.evaluate(`localStorage.setItem('tollgate-language', 'en')`)
+    await page.reload()
   })
 
   t.test('traffic: calls, tokens and latencies of each model and upstream', async t => {

@@ -2,7 +2,7 @@
  *  and traffic for operators; each reading finds its rows by a key of the table. */
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import type { Database, Plugin, Row } from '../../../engine/plugin.ts'
+import type { Database, Exchange, Plugin, Row } from '../../../engine/plugin.ts'
 import { CallSums, type EndedCall } from '../../../plugins/calls/call-sums.ts'
 import { addTime, emptyHistogram, quantileOf } from '../../../plugins/calls/histogram.ts'
 import { latenciesBy, sumsOfAll } from '../../../plugins/calls/sum-reads.ts'
@@ -10,6 +10,7 @@ import { SUM_GROUPS, sumsBy, timesBy } from '../../../plugins/calls/sum-statemen
 import { migrations } from '../../../plugins/calls/tables.ts'
 import { migrations as credentials } from '../../../plugins/credentials/tables.ts'
 import meter from '../../../plugins/meter.ts'
+import { partsOf } from '../../../plugins/observe/call-parts.ts'
 import { argumentsIn, type Schema } from '../../../plugins/operator/http-arguments.ts'
 import { runOperation } from '../../../plugins/operator/operation.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
@@ -161,6 +162,78 @@ for (const { engine, database } of await startBoth(t, migrations))
     await sums.remove(NOW + 500 * DAY)
     t.equal((await sumsOfAll(database, 'day', { from: 0, to: NOW }, 10)).length, 0, 'removed')
   })
+
+for (const { engine, database } of await startBoth(t, migrations))
+  t.test(`traffic on ${engine}: the rules, cache and guards of each model`, async t => {
+    const sums = new CallSums({ database, log: SILENT_LOG, metrics: { count() {} } })
+    const rule = (part: string, more: Partial<EndedCall> = {}) =>
+      sums.add(call({ parts: [{ kind: 'rule', part }], ...more }))
+    for (let count = 0; count < 18; count++) rule('')
+    rule('canary', { times: { first: 3_000, whole: 9_000 } })
+    rule('canary', { isFailed: true, amount: 0n, times: undefined })
+    rule('night', { entry: 'other' })
+    const guards = ['', 'pii masked', 'words blocked'].map(
+      part => ({ kind: 'guard', part }) as const,
+    )
+    sums.add(call({ parts: guards }))
+    for (let count = 0; count < 3; count++) sums.add(call({ parts: guards.slice(0, 1) }))
+    for (const part of ['hit', 'hit', 'miss'])
+      sums.add(call({ amount: part === 'hit' ? 1n : 9n, parts: [{ kind: 'cache', part }] }))
+    sums.add(call({ at: NOW - 3 * DAY, parts: [{ kind: 'cache', part: 'bypass' }] }))
+    await sums.flush()
+    const host = hostOver(database)
+    const actor = { via: 'admin API', name: 'root', account: 1 } as const
+    const operation = OPERATIONS.find(({ name }) => name === 'traffic list')
+    const traffic = async (args: object) => {
+      if (!operation) throw new Error('there is no such operation')
+      return (await runOperation(operation, { ...args }, { host, actor })).data as TrafficRow[]
+    }
+    const rules = await traffic({ by: 'rule' })
+    t.match(rules, [
+      { model: 'm', name: '', calls: 18, failed: 0, share: 0.9, cost: '0.00000009' },
+      { model: 'm', name: 'canary', calls: 2, failed: 1, share: 0.1, cost: '0.000000005' },
+      { model: 'other', name: 'night', calls: 1, share: 1 },
+    ])
+    const [parent, canary] = rules
+    t.ok(Number(parent?.first_content_p99_ms) < 150 && Number(canary?.first_content_p50_ms) > 2_000)
+    t.match(await traffic({ by: 'guard' }), [
+      { model: 'm', name: '', calls: 4, share: 1 },
+      { name: 'pii masked', calls: 1, share: 0.25 },
+      { name: 'words blocked', calls: 1, share: 0.25 },
+    ])
+    const cache = [
+      { model: 'm', name: 'hit', calls: 2, share: 0.6667, cost: '0.000000002' },
+      { model: 'm', name: 'miss', calls: 1, share: 0.3333 },
+    ]
+    t.match(await traffic({ by: 'cache' }), cache)
+    t.equal((await traffic({ by: 'cache', since: '30d' })).length, 3)
+    t.match(await traffic({ by: 'model' }), [{ name: 'm', calls: 27 }, { name: 'other' }])
+    await sums.remove(NOW + 500 * DAY)
+    t.same(await traffic({ by: 'cache', since: '30d' }), [], 'removed')
+  })
+
+t.test('parts of a call: its rule, the result of the cache, actions of guards', async t => {
+  const partsIn = (slots: Readonly<Record<string, unknown>>, cache?: string) => {
+    const headers = cache === undefined ? {} : { 'x-tollgate-cache': cache }
+    const exchange = {
+      slots: { get: ({ name }: { readonly name: string }) => slots[name] },
+      hasReply: true,
+      reply: { headers },
+    } as unknown as Exchange
+    return partsOf(exchange)?.map(({ kind, part }) => `${kind} ${part}`)
+  }
+  t.equal(partsIn({}), undefined, 'most calls have none')
+  t.same(partsIn({ 'has rules': true }), ['rule '])
+  t.same(partsIn({ 'has rules': true, rule: 'canary' }, 'miss'), ['rule canary', 'cache miss'])
+  t.same(partsIn({}, 'hit; age=12; kind=exact'), ['cache hit'])
+  t.same(partsIn({}, 'hit; age=12; kind=semantic; similarity=0.97'), ['cache similar'])
+  const guarded = 'pii=masked(2), topics/advice=blocked(1), topics/threat=blocked(1)'
+  t.same(partsIn({ 'guard-version': 'v', guarded }), [
+    'guard ',
+    'guard pii masked',
+    'guard topics blocked',
+  ])
+})
 
 t.test('sums of calls: rows beyond the most, and those of a failed write, are counted', async t => {
   let omitted = 0

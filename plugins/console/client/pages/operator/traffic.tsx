@@ -13,8 +13,20 @@ import { UpstreamName, useCurrency } from '../../parts/values.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { type TextKey, text } from '../../texts.ts'
 
-const GROUPS = ['model', 'upstream', 'hour', 'day', 'account', 'key'] as const
+const GROUPS = [
+  'model',
+  'upstream',
+  'rule',
+  'cache',
+  'guard',
+  'hour',
+  'day',
+  'account',
+  'key',
+] as const
 type Group = (typeof GROUPS)[number]
+/** Parts of the calls of a model, beside each other. */
+const PARTS: readonly Group[] = ['rule', 'cache', 'guard']
 const PERIODS = ['1d', '7d', '30d'] as const
 
 const Traffic = ({ place: { query } }: PageProps) => {
@@ -43,25 +55,37 @@ const Traffic = ({ place: { query } }: PageProps) => {
           onChoose={by => setQuery({ by })}
         />
       </div>
-      <p class="small muted">
-        {text(by === 'account' || by === 'key' ? 'traffic.charged' : 'traffic.help')}
-      </p>
+      <p class="small muted">{text(helpOf(by))}</p>
       <Table
         name={`${text('page.traffic')} ${by}`}
         of={wholeList(traffic, traffic.data?.data)}
         columns={useColumns(by)}
-        keyOf={({ name }) => name}
-        empty={<Empty title={text('traffic.empty')} help={text('traffic.empty.help')} />}
+        keyOf={({ model = '', name }) => `${model} ${name}`}
+        empty={<Empty title={text('traffic.empty')} help={text(emptyHelpOf(by))} />}
       />
     </>
   )
 }
 export default Traffic
 
+const helpOf = (by: Group): TextKey => {
+  if (by === 'account' || by === 'key') return 'traffic.charged'
+  return PARTS.includes(by) ? `traffic.help.${by as 'rule'}` : 'traffic.help'
+}
+const emptyHelpOf = (by: Group): TextKey =>
+  PARTS.includes(by) ? `traffic.empty.${by as 'rule'}` : 'traffic.empty.help'
+
+/** The name of a part of the calls of a model. */
+const partName = (by: Group, name: string): string => {
+  if (by === 'cache') return text(`traffic.cache.${name}` as TextKey)
+  if (name !== '') return name
+  return text(by === 'rule' ? 'traffic.rule.none' : 'traffic.guard.all')
+}
 const nameColumn = (by: Group): Column<TrafficRow> => ({
   title: text(`column.${by}` as TextKey),
   cell: ({ name }) => {
     if (by === 'upstream' && name !== '') return <UpstreamName name={name} />
+    if (PARTS.includes(by)) return <span class="ellipsis">{partName(by, name)}</span>
     const label = <span class="ellipsis">{name === '' ? text('none') : name}</span>
     return by === 'account' ? <a href={hrefOf('account', name)}>{label}</a> : label
   },
@@ -71,7 +95,9 @@ const useColumns = (by: Group): readonly Column<TrafficRow>[] => {
   const currency = useCurrency()
   const isCharged = by === 'account' || by === 'key'
   return [
+    ...(PARTS.includes(by) ? [column(text('column.model'), modelOf, 'ellipsis')] : []),
     nameColumn(by),
+    ...(PARTS.includes(by) ? [shareColumn()] : []),
     {
       title: text('column.calls'),
       cell: ({ calls }) => formatNumber(calls),
@@ -79,7 +105,7 @@ const useColumns = (by: Group): readonly Column<TrafficRow>[] => {
       isNumber: true,
     },
     ...(isCharged ? [] : [failedColumn()]),
-    ...tokenColumns<TrafficRow>(),
+    ...tokenColumns<TrafficRow>(PARTS.includes(by)),
     {
       title: text('overview.cached'),
       cell: ({ input_tokens: input, cached_tokens: cached }) =>
@@ -87,10 +113,22 @@ const useColumns = (by: Group): readonly Column<TrafficRow>[] => {
       isNumber: true,
       isWidest: true,
     },
-    ...(isCharged ? [] : latencyColumns<TrafficRow>(row => row)),
+    ...(isCharged ? [] : timesOf(by)),
     column(`${text('column.cost')} (${currency})`, ({ cost }) => cost, 'money'),
   ]
 }
+/** Beside each other parts are compared by their times to the first content. */
+const timesOf = (by: Group): readonly Column<TrafficRow>[] =>
+  latencyColumns<TrafficRow>(row => row).map((each, index) =>
+    PARTS.includes(by) && index < 2 ? { ...each, isExtra: false, isWide: true } : each,
+  )
+const modelOf = ({ model }: TrafficRow) => model
+const shareColumn = (): Column<TrafficRow> => ({
+  title: text('column.share'),
+  cell: ({ share = 0 }) => formatPercent(share),
+  csv: ({ share }) => share,
+  isNumber: true,
+})
 const failedColumn = (): Column<TrafficRow> => ({
   title: text('column.failed'),
   cell: ({ failed = 0, calls }) =>
