@@ -51,6 +51,16 @@ export const checkpointCharge = (checkpoint: {
   ],
 })
 
+const NAME_SERVED: Sql = {
+  name: 'ledger: name what serves',
+  text: "UPDATE charges SET served = ? WHERE request = ? AND state = 'open'",
+}
+/** `served`: JSON; null: nothing is known. */
+export const nameServed = (request: string, served: string | null): Statement => ({
+  sql: NAME_SERVED,
+  values: [served, request],
+})
+
 /** The checkpoint of a usage. `isStreaming`: the output grows with the progress of the exchange,
  *  and a crash before its first byte charges nothing. Otherwise the client has received all of
  *  it. */

@@ -17,7 +17,7 @@ import {
   settlementOf,
   walletsPaying,
 } from './call-charge.ts'
-import { attributesOf, checkpointOf } from './crash-settlement.ts'
+import { attributesOf, checkpointOf, nameServed } from './crash-settlement.ts'
 import { isCode } from './faults.ts'
 import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
 import { refundStatements, releaseUnlessSettled } from './refunds/refund-undelivered.ts'
@@ -180,6 +180,15 @@ export class MeteredCall {
     void this.#extend(nanos, tokens).finally(() => {
       if (this.#extension === 'running') this.#extension = 'none'
     })
+  }
+  /** Records the usage of an answer that is complete, and its target, for the settlement after a
+   *  crash. The store has both before the first byte: the row is written in one group with what
+   *  a crash runs. */
+  checkpointBeforeHead(usage: Usage): void {
+    if (this.#state.at !== 'held') return
+    this.#setCheckpoint(usage, true)
+    const served = servedByOf(this.#exchange, this.#firstContentAt)
+    this.#exchange.writes.add(nameServed(this.#exchange.id, served))
   }
   /** For a call that goes on after this usage: holds the initial amount again on top of the usage.
    *  Returns a fault if the balance does not cover it; then the hold covers as much of the usage as

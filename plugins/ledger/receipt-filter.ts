@@ -4,7 +4,7 @@ import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts
 import { printMoney } from '../billing/money.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import { asksForStreamByPath } from '../formats/stream-request.ts'
-import { USAGE, type Usage } from '../slots.ts'
+import { CACHED, USAGE, type Usage } from '../slots.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { endAfter, SettlementFilter } from './settlement-filter.ts'
 import type { UsageEstimator } from './usage-estimator.ts'
@@ -68,6 +68,9 @@ const holdBeforeHead = (
   call.hold()
   // A resumed call delivers nothing before its end: a crash must not charge it.
   if (kind === 'turn') return
+  const cached = slots.get(CACHED)
+  // The checkpoint of the admission is that of a call that an upstream answers.
+  if (cached) return call.checkpointBeforeHead(cached.usage)
   const usage = slots.get(USAGE)
   if (usage?.isFinalEstimate) call.checkpoint(usage)
   else if (isEventStream(reply)) estimator.startCheckpoints()

@@ -66,7 +66,7 @@ export class UsageEstimator {
   startCheckpoints(): void {
     if (this.#checkpointedAt > 0) return
     this.#checkpointedAt = performance.now()
-    this.#call.checkpoint(this.#cachedUsage ?? this.#usageOf(0))
+    this.#call.checkpoint(this.#usageOf(0))
   }
   /** It does not grow with what is delivered: no upstream was asked. */
   get #cachedUsage(): Usage | undefined {

@@ -5,13 +5,16 @@ import type { Exchange, Filter, Out } from '../../../../engine/plugin.ts'
 import type { MeteredCall } from '../../../../plugins/ledger/metered-call.ts'
 import { meterResponse } from '../../../../plugins/ledger/receipt-filter.ts'
 import { UsageEstimator } from '../../../../plugins/ledger/usage-estimator.ts'
-import { USAGE, type Usage } from '../../../../plugins/slots.ts'
+import { CACHED, USAGE, type Usage } from '../../../../plugins/slots.ts'
 
+const HIT: Usage = { meters: { cached_call: 1 }, estimated: false, isFinalEstimate: true }
 const JSON_TYPE = { 'content-type': 'application/json' }
 interface Options {
   readonly headers?: Readonly<Record<string, string>>
   readonly kind?: string
   readonly usage?: Usage
+  /** Answered from the cache. */
+  readonly isCached?: boolean
   readonly attempts?: number
   readonly first?: Buffer
   readonly balance?: bigint
@@ -28,12 +31,19 @@ const meter = async (options: Options = {}) => {
     kind,
     attempts,
     request: { path: '/v1/chat' },
-    slots: { get: (slot: object) => (slot === USAGE ? usage : undefined) },
+    slots: {
+      get: (slot: object) => {
+        if (slot === CACHED) return options.isCached && { request: 'r1', usage: HIT }
+        return slot === USAGE ? usage : undefined
+      },
+    },
     reply: { headers, peek: async () => first, through: (filter: Filter) => filters.push(filter) },
   } as unknown as Exchange
   const call = {
     hold: () => void steps.push('hold'),
     checkpoint: () => void steps.push('checkpoint'),
+    checkpointBeforeHead: (each: Usage) =>
+      void steps.push(`before head: ${JSON.stringify(each.meters)}`),
     reportProgress: () => {},
     onContent: () => {},
     release: () => void steps.push('release'),
@@ -70,6 +80,15 @@ t.test('receipt: a complete response is joined and charged before its head', asy
   t.same([steps, writes], [['settle'], ['end 601']])
   t.ok(headers['x-tollgate-charge'])
   t.ok(headers['x-tollgate-balance'])
+})
+
+t.test('settlement: a streamed answer from the cache has its charge before its head', async t => {
+  const headers = { 'content-type': 'text/event-stream' }
+  const { filter, out, steps } = await meter({ headers, isCached: true })
+  filter.write?.(bytes(2), out)
+  filter.write?.(bytes(2), out)
+  filter.end?.(undefined, out)
+  t.same(steps, ['hold', 'before head: {"cached_call":1}', 'settle'])
 })
 
 t.test('receipt: without a known balance only the charge is named', async t => {
