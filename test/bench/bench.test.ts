@@ -18,6 +18,7 @@ import {
   requestsTable,
   verdicts,
 } from './report.ts'
+import { stagesTable } from './stages/report.ts'
 import { joinSlices, median, type Round } from './tables.ts'
 import { measureGrowth, type Translation, translationTable } from './translation-report.ts'
 
@@ -98,6 +99,18 @@ t.test('bench verdicts: compare each figure with its target', async t => {
     [],
     'no verdict without both subjects',
   )
+})
+
+t.test('bench stages: each stage beside none in use, and that beside no stages', async t => {
+  const stages = rounds({
+    without: [round(0.1)],
+    off: [round(0.11)],
+    guards: [round(0.165), round(0.2)],
+  })
+  const [, , without, off, guards] = stagesTable(stages).split('\n')
+  t.equal(without, '| without | 100.0 | 100.0–100.0 |  | 2.00 | 0 |')
+  t.equal(off, '| off | 110.0 | 110.0–110.0 | 1.10 of without | 2.00 | 0 |')
+  t.equal(guards, '| guards | 182.5 | 165.0–200.0 | 1.50 of off | 2.00 | 0 |')
 })
 
 t.test('bench peers: one row of the page for each subject', async t => {
@@ -192,7 +205,7 @@ const MEASURED = ['requests', 'latency', 'events', 'paced']
 const PARTS = [
   'requests',
   'streams',
-  ...shortOrLong([], ['latency', 'events', 'paced', 'ledger', 'translation', 'agents']),
+  ...shortOrLong([], ['latency', 'events', 'paced', 'ledger', 'translation', 'agents', 'stages']),
 ]
 
 t.test(
@@ -240,6 +253,8 @@ t.test(
         Round[],
       ][])
         t.match(only, { failed: 0 }, `${name}: ${pairName}`)
+    for (const [name, [only]] of Object.entries(findings.stages ?? {}) as [string, Round[]][])
+      t.match(only, { failed: 0 }, name)
     for (const { plain, streams, translation } of findings.agents ?? [])
       for (const measured of [plain, streams, translation])
         for (const [name, [only]] of Object.entries(measured) as [string, Round[]][])

@@ -24,6 +24,8 @@ import {
   verdicts,
 } from './report.ts'
 import { holdStreams, interleave, jobFor, type Load, loadThrough } from './rounds.ts'
+import { measureStages, type StageGateways, startReceiver } from './stages/measure.ts'
+import { stagesTable } from './stages/report.ts'
 import type { Subject } from './tables.ts'
 import { measureTaskImages } from './tasks/images.ts'
 import { type TaskImages, taskImagesTable } from './tasks/images-report.ts'
@@ -33,7 +35,8 @@ import { translationTable } from './translation-report.ts'
 
 const HELP = `npm run bench -- [options]
 
-  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,agents,tasks; all by default
+  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,agents,tasks,stages; all but
+                    stages by default. stages: billed calls with telemetry, journal, guards, cache, rules, mirror, and none
   --subjects NAMES  of direct,bare,tollgate,row,billed,nginx,portkey,litellm; the first five by default. row: bare, and
                     writes one fsynced row a request; billed: tollgate with prices
   --peers           prints the table of docs/performance.md: requests, latency and events of all subjects that are
@@ -87,7 +90,7 @@ const readOptions = () => {
   const sizes = { rate: +rate, streams: +streams, paced: +paced, charges: +charges, tasks: +tasks }
   const pauses = { rest: +rest, settle: +settle }
   const numbers = { rounds: +rounds, seconds: +seconds, slices: +slices, ...pauses, ...sizes }
-  const parts = peers ? PEER_PARTS : Object.keys(PARTS)
+  const parts = peers ? PEER_PARTS : Object.keys(PARTS).filter(name => name !== 'stages')
   const subjects = peers
     ? [...new Set(['direct', ...installedPeers(), ...OWN])]
     : ['direct', ...OWN]
@@ -108,6 +111,8 @@ interface Bench {
   startBilled(name: string, charges: number): Promise<Subject>
   /** Starts a gateway with translations from every format to every format. */
   startTranslating(): Promise<Subject>
+  /** Starts billed gateways without stages, with them, and with telemetry. */
+  startStages(): Promise<StageGateways>
   /** Starts a gateway with a route that creates tasks, and their upstream; measures open tasks. */
   measureTasks(count: number): Promise<OpenTasks>
   /** Another such gateway; measures tasks with images. `size`: bytes of an image. */
@@ -179,6 +184,10 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
     findings.tasks = await measureTasks(tasks)
     return tasksTable(findings.tasks)
   },
+  async stages({ startStages, load, options }, findings) {
+    findings.stages = await measureStages(await startStages(), load, options)
+    return stagesTable(findings.stages)
+  },
 }
 
 const run = async (options: Options): Promise<void> => {
@@ -218,6 +227,26 @@ const run = async (options: Options): Promise<void> => {
     const { child, ...rest } = await startGateway(SMALL, upstream.port, SUBJECT_CORE, 'translating')
     ends.push(() => child.kill('SIGTERM'))
     return { name: 'translating', ...rest }
+  }
+  const startStages = async (): Promise<StageGateways> => {
+    const receiver = await startReceiver()
+    ends.push(receiver.end)
+    const start = async (name: string, more: object): Promise<Subject> => {
+      const { child, ...rest } = await startGateway(
+        SMALL,
+        upstream.port,
+        SUBJECT_CORE,
+        'stages',
+        more,
+      )
+      ends.push(() => child.kill('SIGTERM'))
+      return { name, ...rest }
+    }
+    return {
+      without: await startBilled('without', 0),
+      stages: await start('stages', {}),
+      telemetry: await start('telemetry', { receiver: receiver.url }),
+    }
   }
   const startTasks = async () => {
     const taskUpstream = await launch('tasks/upstream.ts', LOAD_CORE)
@@ -263,7 +292,7 @@ const run = async (options: Options): Promise<void> => {
     const findings: Findings = {}
     for (const name of options.only)
       console.log(
-        `${await pick(PARTS, name)({ options, subjects, load, gateway, startBilled, startTranslating, measureTasks, measureImages }, findings)}\n`,
+        `${await pick(PARTS, name)({ options, subjects, load, gateway, startBilled, startTranslating, startStages, measureTasks, measureImages }, findings)}\n`,
       )
     if (options.peers) console.log(`${peersTable(findings, subjects, options.rate)}\n`)
     else console.log(verdicts(findings).join('\n'))

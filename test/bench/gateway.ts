@@ -10,6 +10,7 @@ import { NAMES } from './answers.ts'
 import { DIALOGUES, FORMATS, type FormatName, MODEL_NAMES } from './dialogue.ts'
 import { creditBenchAccount } from './ledger-fixture.ts'
 import { pin } from './processes.ts'
+import { STAGES, stageSections } from './stages/configuration.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const program = join(root, 'engine/bin.cjs')
@@ -133,18 +134,23 @@ const TASK_CHAIN = {
   },
 }
 
-/** `billed`: every call has a price, and the account has credit. `translating`: routes of every
+/** `billed`: every call has a price, and the account has credit. `stages`: billed, with a model
+ *  or a route for each of guards, journal, cache, rules and mirror. `translating`: routes of every
  *  client format, and upstreams of every format. `tasks`: billed, with routes that create tasks and
  *  background responses. */
-type Kind = 'free' | 'billed' | 'translating' | 'tasks'
+type Kind = 'free' | 'billed' | 'translating' | 'tasks' | 'stages'
 
 /** The configuration as JSON, which is YAML. */
-const configuration = (size: Size, upstream: number, data: string, kind: Kind): string => {
+const configuration = (
+  size: Size,
+  upstream: number,
+  data: string,
+  { kind, receiver }: Required<Pick<BenchOptions, 'kind'>> & BenchOptions,
+): string => {
   const own = Object.values(NAMES)
-  const isBilled = kind === 'billed' || kind === 'tasks'
+  const isBilled = BILLED.includes(kind)
   const address = `http://127.0.0.1:${upstream}`
   const ofKind = { translating: translationSections, tasks: taskSections }
-  const more = kind in ofKind ? ofKind[kind as keyof typeof ofKind](address) : undefined
   const chain = {
     auth: 'key',
     validate: SCHEMA,
@@ -152,6 +158,9 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
     translate: 'openai-chat',
     errors: 'openai',
   }
+  const stages = kind === 'stages' ? stageSections(PRICE, chain, receiver) : undefined
+  const more: Sections | undefined =
+    kind in ofKind ? ofKind[kind as keyof typeof ofKind](address) : stages
   const document = {
     settings: {
       listen: '127.0.0.1:0',
@@ -161,8 +170,10 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
       plugins: [join(root, 'plugins')],
       ...(kind === 'tasks' && { responses: { largest: '16MiB' } }),
     },
+    ...stages?.sections,
     pipeline: [
       'errors',
+      ...(receiver === undefined ? [] : ['telemetry']),
       'auth',
       'validate',
       'model',
@@ -171,6 +182,7 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
       ...(isBilled ? ['meter'] : []),
       ...(kind === 'tasks' ? ['task'] : []),
       'translate',
+      ...(stages ? STAGES : []),
       'sandbox',
     ],
     upstreams: {
@@ -200,6 +212,17 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
   return JSON.stringify(document, null, 1)
 }
 
+const BILLED: readonly Kind[] = ['billed', 'tasks', 'stages']
+interface Sections {
+  readonly upstreams?: object
+  readonly models: object
+  readonly routes: readonly object[]
+}
+interface BenchOptions {
+  readonly kind?: Kind
+  /** The URL to which telemetry is sent. */
+  readonly receiver?: string
+}
 interface BenchDatabase {
   readonly url: string
   /** The first gateway of a database prints its key. */
@@ -211,13 +234,16 @@ export const startGateway = async (
   upstream: number,
   core: number | undefined,
   kind: Kind = 'free',
-  { url, isFirst }: Partial<BenchDatabase> = {},
+  { url, isFirst, receiver }: Partial<BenchDatabase> & Pick<BenchOptions, 'receiver'> = {},
 ): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   // In a watched folder the growing log would cost watch events.
   const config = join(mkdtempSync(join(folder, 'config-')), 'routes.yaml')
   const store = usedFolder(join(folder, 'data'))
-  writeFileSync(config, configuration(size, upstream, store, kind))
+  writeFileSync(
+    config,
+    configuration(size, upstream, store, { kind, ...(receiver !== undefined && { receiver }) }),
+  )
   const log = openSync(join(folder, 'tollgate.log'), 'w')
   const child = spawn(process.execPath, [program, 'start', '--config', config], {
     stdio: ['ignore', log, 'pipe'],
@@ -227,8 +253,7 @@ export const startGateway = async (
   child.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const pid = child.pid ?? 0
   const startup = await readBanner(child, isFirst)
-  if ((kind === 'billed' || kind === 'tasks') && isFirst !== false)
-    await creditBenchAccount(store, url)
+  if (BILLED.includes(kind) && isFirst !== false) await creditBenchAccount(store, url)
   if (core !== undefined) pin(pid, core)
   return { child, pid, store, ...startup }
 }

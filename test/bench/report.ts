@@ -37,6 +37,7 @@ export interface Findings {
   translation?: Translation
   agents?: readonly AgentRounds[]
   tasks?: OpenTasks
+  stages?: Rounds
   taskImages?: TaskImages
 }
 
