@@ -42,7 +42,7 @@ const PREBUILD = ['release/prebuild.test.ts']
 /** By name: `test/suites/NAME.test.ts` runs each. Journeys of one suite share a gateway. */
 export const SUITES: Readonly<Record<string, Suite>> = {
   accounts: { patterns: ['journeys/accounts/*.test.ts'] },
-  billed: { patterns: ['journeys/billed/{,cache/,served/}*.test.ts'] },
+  billed: { patterns: ['journeys/billed/{,cache/,realtime/,served/}*.test.ts'] },
   cli: { patterns: ['engine/cli/**/*.test.ts'], exclude: COMMANDS },
   commands: { patterns: COMMANDS },
   config: { patterns: ['engine/config/**/*.test.ts'] },
@@ -117,7 +117,8 @@ const CI_TESTS = [
   'journeys/billed/served/{guards,tiers}.test.ts',
   'journeys/billed/compressed-tasks.test.ts',
   'journeys/billed/cache/*.test.ts',
-  'journeys/billed/{huge-events,journal,mirror,rules,socket-targets,tags,telemetry,warm-up}.test.ts',
+  'journeys/billed/{huge-events,journal,mirror,rules,tags,telemetry,warm-up}.test.ts',
+  'journeys/billed/realtime/socket-targets.test.ts',
   'journeys/inside/{raw-bytes,request-smuggling}.test.ts',
   'journeys/inside-formats/{audio-declared,cohere-chat,images-*,preset-conversations}.test.ts',
   'journeys/inside-formats/{sandbox-targets,upstream-keys,video-upload}.test.ts',

@@ -178,7 +178,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
   useSteadyColumns(body, !isTall && count > ALL_BELOW ? titles : undefined)
   if (error && !rows) return <ErrorState error={error} onRetry={reload} />
   if (!rows) return isSlow ? <Skeleton rows={8} /> : null
-  if (rows.length === 0) return hasMore ? <Skeleton rows={8} /> : <>{empty}</>
+  if (rows.length === 0) return hasMore ? <Skeleton rows={8} /> : empty
   return (
     <>
       <TableBox name={name} hasAll={hasAll}>

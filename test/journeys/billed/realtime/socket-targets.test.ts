@@ -5,15 +5,15 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { WebSocketServer } from 'ws'
-import { BEGINNINGS } from '../../helpers/formats/beginnings.ts'
-import { openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
+import { BEGINNINGS } from '../../../helpers/formats/beginnings.ts'
+import { openSocket, type RefusedUpgrade } from '../../../helpers/gateway/web-socket.ts'
 import {
   type Customer,
   gateway,
   prepareCustomer,
   rows,
   UNIT,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
 
 type Behaviour = (response: ServerResponse) => unknown
 /** The behaviour of the targets `a` and `b`, and the order of requests to them. */

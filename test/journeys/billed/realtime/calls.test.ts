@@ -1,12 +1,16 @@
 /** Billing of realtime sessions: a hold before the session opens, charges by the usage of each
  *  answer, and a close with an error event when the balance ends. */
 import t from 'tap'
-import { makeSecret } from '../../../plugins/credentials/secret.ts'
-import { replaceSecret } from '../../../plugins/credentials/statements.ts'
-import { removeBudgetRow, setBudgetRow } from '../../../plugins/ledger/budgets/rows.ts'
-import { assignPlan, cancelPlan, findPlan } from '../../../plugins/ledger/plans/rows.ts'
-import { eventually } from '../../helpers/eventually.ts'
-import { type Client, openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
+import { makeSecret } from '../../../../plugins/credentials/secret.ts'
+import { replaceSecret } from '../../../../plugins/credentials/statements.ts'
+import { removeBudgetRow, setBudgetRow } from '../../../../plugins/ledger/budgets/rows.ts'
+import { assignPlan, cancelPlan, findPlan } from '../../../../plugins/ledger/plans/rows.ts'
+import { eventually } from '../../../helpers/eventually.ts'
+import {
+  type Client,
+  openSocket,
+  type RefusedUpgrade,
+} from '../../../helpers/gateway/web-socket.ts'
 import {
   type Customer,
   database,
@@ -15,7 +19,7 @@ import {
   rows,
   UNIT,
   upstream,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, realtime]

@@ -1,13 +1,13 @@
 /** Realtime connections that the console opens with a session: they are charged to the member who
  *  signed in, and count in the budgets of that member. */
 import t from 'tap'
-import { addMember } from '../../../plugins/credentials/members.ts'
-import { makeSecret } from '../../../plugins/credentials/secret.ts'
-import { cookieName, csrfTokenOf } from '../../../plugins/credentials/session-cookie.ts'
-import { addSession } from '../../../plugins/credentials/statements.ts'
-import { audit } from '../../../plugins/ledger/audit.ts'
-import { eventually } from '../../helpers/eventually.ts'
-import { openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
+import { addMember } from '../../../../plugins/credentials/members.ts'
+import { makeSecret } from '../../../../plugins/credentials/secret.ts'
+import { cookieName, csrfTokenOf } from '../../../../plugins/credentials/session-cookie.ts'
+import { addSession } from '../../../../plugins/credentials/statements.ts'
+import { audit } from '../../../../plugins/ledger/audit.ts'
+import { eventually } from '../../../helpers/eventually.ts'
+import { openSocket, type RefusedUpgrade } from '../../../helpers/gateway/web-socket.ts'
 import {
   type Customer,
   database,
@@ -17,7 +17,7 @@ import {
   rows,
   UNIT,
   upstream,
-} from '../../helpers/money/billing-gateway.ts'
+} from '../../../helpers/money/billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, realtime]
