@@ -79,8 +79,8 @@ t.test('admin endpoints: a plugin file with `admin` serves without a restart', a
   const conversations = { own: 0, moved: 0 }
   t.same(gateway.upstreams, {
     up: [
-      { address: 'http://127.0.0.1:9', state: 'ready', busy: 0, conversations },
-      { address: 'http://127.0.0.2:9', state: 'ready', busy: 0, conversations },
+      { address: 'http://127.0.0.1:9', state: 'ready', busy: 0, conversations, warming: [] },
+      { address: 'http://127.0.0.2:9', state: 'ready', busy: 0, conversations, warming: [] },
     ],
   })
 })
