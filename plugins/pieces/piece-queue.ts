@@ -2,15 +2,14 @@
  *  would otherwise fill the commits that calls wait for. */
 import type { Database, Host, Statement } from '../../engine/plugin.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { OneByOne } from './one-by-one.ts'
 
 export class PieceQueue {
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #writes = new OneByOne()
 
   /** Resolves when the piece is durable. */
   write(database: Pick<Database, 'write'>, piece: Statement): Promise<unknown> {
-    const write = this.#last.then(() => writeWithRetry(database, [piece]))
-    this.#last = write.catch(() => {})
-    return write
+    return this.#writes.run(() => writeWithRetry(database, [piece]))
   }
 }
 /** That of this process. */

@@ -3,12 +3,12 @@
  *  reaped. */
 import { isCode } from '../../engine/kit.ts'
 import type { Host } from '../../engine/plugin.ts'
-import { refusalOfOwner } from '../credentials/work-owner.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { admitWaiting } from './modes/admission.ts'
 import { Mover } from './moves.ts'
 import { delayedTasks } from './new-task.ts'
 import type { TaskRule } from './options.ts'
+import { endWithOwner } from './requests/ended-owner.ts'
 import { reportFailure } from './results/failure.ts'
 import { ResultRefresher, type ResultSource } from './results/refresh.ts'
 import { ANY_DUE, claimDue, OWNED, readClaimed } from './statements.ts'
@@ -141,10 +141,7 @@ export class TaskRunner {
     // Its upstream may be paused, which only a claim sees.
     if (isAdopted && task.state === 'accepted')
       return mover.move({ state: task.state, due: Date.now() })
-    if (task.state === 'accepted') {
-      const refusal = await refusalOfOwner(host, task.slots)
-      if (refusal) return mover.fail({ code: TASK_ERRORS.cancelled, message: refusal.message })
-    }
+    if (task.state === 'accepted' && (await endWithOwner(host, mover))) return
     if (route) return route.step(mover, this.#closing.signal)
     if (task.state === 'failed') return mover.endLatePolls()
     // Its route is gone from the configuration: an operator may bring it back until the deadline.

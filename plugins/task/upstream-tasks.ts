@@ -2,16 +2,12 @@
 import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Host, Json } from '../../engine/plugin.ts'
-import { inlineImages } from '../file-store/image-places.ts'
-import type { TaskDialect } from './dialects/dialect.ts'
-import { taskDialects } from './dialects/index.ts'
 import { backOff, type Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
 import { PollRate } from './poll-rate.ts'
-import { jsonBytes, readRequest } from './requests/stored-request.ts'
-import { submitRequest, withOwnMembers } from './requests/submit-request.ts'
+import { requestBytes } from './requests/request-bytes.ts'
 import type { TaskRoute } from './runner.ts'
-import { type Fields, TASK_ERRORS, type Task } from './task.ts'
+import { TASK_ERRORS, type Task } from './task.ts'
 import { holdsResult, idIn, polledResults, textAt } from './upstream-answer.ts'
 import { callUpstream, cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 
@@ -65,11 +61,9 @@ export class UpstreamTasks implements TaskRoute {
         code: TASK_ERRORS.timeout,
         message: 'the task could not be submitted in time',
       })
-    const stored = await readRequest(this.#host.database, task)
-    const request = await this.#readFiles(mover, stored)
+    const request = await requestBytes(this.#host, this.rule, mover)
     if (!request) return
-    const { path, members } = submitRequest({ ...task, body: request }, this.rule)
-    const body = await jsonBytes(await withOwnMembers(this.#host, this.rule, members, task.id))
+    const { path, body } = request
     // Due at once for another process, should this one die: see `step`.
     const now = Date.now()
     const attempts = task.attempts + 1
@@ -120,25 +114,6 @@ export class UpstreamTasks implements TaskRoute {
       })
     // The upstream may list a request some time after it came.
     return failures < FIND_ATTEMPTS ? mover.retry(delay) : mover.acceptAgain(this.rule.poll)
-  }
-  /** The request with the files that it names. Undefined if they cannot be read: then the task has
-   *  failed, or is tried again. */
-  async #readFiles(mover: Mover, body: Fields): Promise<Fields | undefined> {
-    const { task } = mover
-    const { images }: TaskDialect = taskDialects[this.rule.dialect]
-    if (!images) return body
-    try {
-      // The create has checked that its caller sees them.
-      return await inlineImages(this.#host, images, { body, caller: { id: task.account } })
-    } catch (error) {
-      const { status, message } = asFault(error)
-      if (status < 500) await mover.fail({ code: images.lostCode, message })
-      else {
-        this.#host.log.warn({ task: task.id, error }, 'could not read a file that a task names')
-        await mover.retry(backOff(task, this.rule.poll.first, this.rule.poll.longest))
-      }
-      return undefined
-    }
   }
   async #poll(mover: Mover, signal: AbortSignal): Promise<void> {
     await this.#pollRate.wait(mover.task.target.upstream, signal)
