@@ -58,7 +58,7 @@ t.test('admin listener: what is not a system token of an operator is refused', a
   const credentials: readonly (readonly [Record<string, string>, number])[] = [
     [bearer(gateway.apiKey), 401],
     [bearer(customer), 403],
-    [bearer(`${gateway.token.slice(0, -1)}x`), 401],
+    [bearer(`${gateway.token.slice(0, -1)}${gateway.token.endsWith('x') ? 'y' : 'x'}`), 401],
     [bearer(''), 401],
     [{ authorization: gateway.token }, 401],
     [{ authorization: `Basic ${btoa(`admin:${gateway.token}`)}` }, 401],
