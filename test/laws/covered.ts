@@ -9,7 +9,7 @@ const MEASURED = [
   'test/journeys/{admin-access,admin-endpoints,body-limits,drain,gateway-calls}.test.ts',
   'test/journeys/{invalid-reloads,npm-start,overload,readiness,reload,start}.test.ts',
   'test/journeys/{upstream-faults,worker-crashes,worker-lifecycle}.test.ts',
-  'test/journeys/money/{budget-quotes,price-tiers}.test.ts',
+  'test/journeys/money/{budget-quotes,plan-quotes,price-tiers}.test.ts',
   'test/journeys/{attacks,upstreams,websocket}/*.test.ts',
   'test/chaos/failover/*.test.ts',
 ]

@@ -26,7 +26,7 @@ const COMMANDS = [
 const LEDGER = ['plugins/ledger/**/*.test.ts']
 const MONEY = ['plugins/{account,credentials,idempotency,identity,notify,webhooks}/*.test.ts']
 /** Tests that mostly wait for polls. */
-const TASKS = ['plugins/task/*.test.ts']
+const TASKS = ['plugins/task/{,requests/}*.test.ts']
 const TASK_ENDPOINTS = [
   'plugins/task/{calls,copies,midjourney,modes,provider-shapes,unknown,videos}.test.ts',
 ]

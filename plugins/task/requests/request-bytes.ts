@@ -21,8 +21,8 @@ export interface RequestBytes {
 const largeRequestsOf = (host: Host): OneByOne =>
   host.share('large requests', '1', () => new OneByOne())
 
-/** Undefined if a file that it names cannot be read, or its owner has ended: then the task has failed,
- *  or is tried again. */
+/** Undefined if a file that it names cannot be read, or its owner has ended: then the task has
+ *  failed, or is tried again. */
 export const requestBytes = (
   host: Host,
   rule: TaskRule,

@@ -4,12 +4,14 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { forkProgram } from '../../helpers/operator.ts'
 
 const CALLS = 600
 const AT_ONCE = 24
+const EJECTED = /"address":"http:\/\/127\.0\.0\.1:1","ms":3600000/
 
 const upstream = forkProgram(new URL('../../fixtures/upstream/key-server.ts', import.meta.url))
 const [{ port }] = (await once(upstream, 'message')) as [{ readonly port: number }]
@@ -84,9 +86,10 @@ t.test('upstream keys: a key that dies under load fails no call', async t => {
 t.test('upstream keys: log, metrics and `tollgate upstreams` show it without the key', async t => {
   const replies = await Promise.all(Array.from({ length: AT_ONCE }, () => post('lost')))
   t.ok(replies.every(({ status }) => status === 502))
+  // Log lines come a moment after the answers.
+  await eventually(async () => EJECTED.test(gateway.output()) || undefined)
   const name = /"key":"([0-9a-f]{12})"/.exec(gateway.output())?.[1]
   t.match(gateway.output(), /"key":"[0-9a-f]{12}","ms":60000.*the upstream refused it/)
-  t.match(gateway.output(), /"address":"http:\/\/127\.0\.0\.1:1","ms":3600000/)
   const series = `tollgate_key_rests_total{address="${url}",key="${name}",reason="refused"}`
   const text = await metrics()
   t.match(text, `${series} `)
