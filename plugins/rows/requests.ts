@@ -42,9 +42,9 @@ export const REQUEST_LINE = open(
       ms: number,
       added: number,
       attempts: integer,
-      version: integer,
     },
     {
+      version: described('Absent: no route had the path or the method.', integer),
       route: text,
       level: text,
       process: text,
