@@ -186,20 +186,16 @@ const ownExplanation = ({ stage }: NamedStage, ring: StageReport['ring'], call: 
   }
 }
 
-/** As if every target were warm: the order of the attempts once they are. */
 const orderedCandidates = (
   call: Call,
   snapshot: Snapshot,
   { balance }: DispatchRules,
 ): Candidate[] => {
   const candidates = candidatesOf(call.targets, snapshot.upstreams)
-  const warm = new Map<Candidate, Candidate>(
-    candidates.map(each => [{ ...each, upstream: { ...each.upstream, warmUp: undefined } }, each]),
-  )
   const candidateOrder = new Set<Candidate>()
   for (;;) {
-    const next = pick([...warm.keys()], candidateOrder, balance, { count: 0 }, 0)
-    if (!next) return [...candidateOrder].map(each => warm.get(each) ?? each)
+    const next = pick(candidates, candidateOrder, balance, { count: 0 }, 0)
+    if (!next) return [...candidateOrder]
     candidateOrder.add(next)
   }
 }

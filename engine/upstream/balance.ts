@@ -5,7 +5,6 @@ import { addressOf, availableAt, type Candidate, isAvailable } from './candidate
 import type { UpstreamKey } from './keys.ts'
 import { bestByPrefix } from './prefix-memory.ts'
 import { type AnswerKind, pickFastest, RecentTimes } from './recent-times.ts'
-import { withoutCold } from './warm-up.ts'
 
 /** The state of a balance between picks: per route, and per list of targets with own rules. */
 export interface PickState {
@@ -110,10 +109,7 @@ export const pick = (
   const only = candidates[0]
   if (candidates.length === 1 && only) return picks.has(only) ? undefined : only
   const remaining = candidates.filter(candidate => !picks.has(candidate))
-  const available = withoutCold(
-    remaining.filter(candidate => isAvailable(candidate, now)),
-    now,
-  )
+  const available = remaining.filter(candidate => isAvailable(candidate, now))
   const { rules, affinity } = available[0]?.target ?? {}
   const list = rules ? available.filter(({ target }) => target.rules === rules) : available
   if (affinity !== undefined && (rules?.balance ?? balance) !== 'first')

@@ -16,7 +16,7 @@ import { isAtOwnPlace, type PickState, pick, recordTime } from './balance.ts'
 import { type Candidate, candidatesOf, isAvailable, unavailability } from './candidate.ts'
 import type { UpstreamKey } from './keys.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
-import { coldInsteadOf, startWarmUp } from './warm-up.ts'
+import { coldInsteadOf, startWarmUp, withoutCold } from './warm-up.ts'
 
 const fault = errors({
   NO_TARGET: [502, 'No upstream is configured for this request.'],
@@ -160,7 +160,8 @@ class CandidateChoice implements Choice {
       if (!picks.has(each)) recordSkip(progress, each, unavailability(each, now))
     }
     const { balance } = this.#rules
-    const next = pick(candidates, picks, balance, this.#pickState, now)
+    const open = canBeCold ? withoutCold(candidates, picks, now) : candidates
+    const next = pick(open, picks, balance, this.#pickState, now)
     if (!next) throw this.#lastError ?? fault('NO_TARGET')
     for (const cold of canBeCold ? coldInsteadOf(next, candidates, balance, now) : []) {
       recordSkip(progress, cold, 'cold')

@@ -6,7 +6,7 @@
  *  warm ──`idle` without an answer, or its address is ejected──▶ cold
  *  cold, warming ──the answer to a request that no other target could get──▶ warm */
 import type { Balance } from '../plugin.ts'
-import type { Candidate } from './candidate.ts'
+import { type Candidate, isAvailable } from './candidate.ts'
 import { sendRequest } from './health-probe.ts'
 import { setCold, setWarmth, type WarmUpRules, warmthOf } from './warm-targets.ts'
 
@@ -59,14 +59,14 @@ const withName = (value: unknown, name: string): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withName(each, name)]))
 }
 
-/** Without cold ones where there are others. */
+/** Without cold ones, if an untried warm one is available. */
 export const withoutCold = (
   candidates: readonly Candidate[],
+  picks: ReadonlySet<Candidate>,
   now: number,
 ): readonly Candidate[] => {
-  if (!candidates.some(each => isCold(each, now))) return candidates
   const warm = candidates.filter(each => !isCold(each, now))
-  return warm.length > 0 ? warm : candidates
+  return warm.some(each => !picks.has(each) && isAvailable(each, now)) ? warm : candidates
 }
 /** The cold ones that would have been picked instead of this one, if they were warm. */
 export const coldInsteadOf = (

@@ -123,7 +123,8 @@ t.test('warm-up: a target without requests for `idle` is cold again', async t =>
   const [one] = candidates('one', { idle: 500 })
   if (!one) return
   const [other] = candidates('xother')
-  const isCold = (now: number) => !withoutCold([one, other as Candidate], now).includes(one)
+  const isCold = (now: number) =>
+    !withoutCold([one, other as Candidate], new Set(), now).includes(one)
   t.equal(isCold(1_000), true, 'it is new')
   recordAnswer(one, 1_000)
   t.same([isCold(1_000), isCold(1_499), isCold(1_500)], [false, false, true])
@@ -152,7 +153,9 @@ t.test('warm-up: the balance chooses among warm targets, or among all cold ones'
   const [a, b, x] = candidates('a b x') as [Candidate, Candidate, Candidate]
   const names = (list: readonly Candidate[], balance: 'first' | 'round-robin') => {
     const state = { count: 0 }
-    return [1, 2, 3, 4].map(() => pick(list, new Set(), balance, state, 0)?.target.name).join('')
+    const none = new Set<Candidate>()
+    const next = () => pick(withoutCold(list, none, 0), none, balance, state, 0)
+    return [1, 2, 3, 4].map(() => next()?.target.name).join('')
   }
   t.equal(names([a, b, x], 'round-robin'), 'xxxx')
   t.equal(names([a, b], 'round-robin'), 'abab', 'all are cold')
