@@ -2,18 +2,19 @@
 import { choicesFor } from '../../engine/config/nearest.ts'
 import { isFields, routesIn } from '../../engine/kit.ts'
 import type { Advise, Document, Json, Report, UpstreamView } from '../../engine/plugin.ts'
-import { modelsIn, namesIn, unknownModelIn } from '../catalogue/configured.ts'
+import { modelEntriesIn, modelsIn, namesIn, unknownModelIn } from '../catalogue/configured.ts'
 import { unmetByModel } from '../catalogue/model-places.ts'
 import { targetsOf } from '../catalogue/targets.ts'
 import { targetFormatOf } from '../embeddings/formats.ts'
 
 const AT = ['cache', 'semantic', 'model'] as const
 
+const cachedIn = (document: Document) =>
+  modelEntriesIn(document).filter(([, { cache }]) => cache !== undefined)
+
 export const checkSection = (document: Document, report: Report): void => {
-  const { cache, pipeline, models } = document
-  const cached = Object.entries(isFields(models) ? models : {}).flatMap(([name, options]) =>
-    isFields(options) && options.cache !== undefined ? [{ name, kind: options.cache }] : [],
-  )
+  const { cache, pipeline } = document
+  const cached = cachedIn(document).map(([name, options]) => ({ name, kind: options.cache }))
   const problem = (at: readonly string[], message: string): void =>
     report(at, 'CACHE_OPTION', message)
   if (isFields(cache) && cached.length === 0)
@@ -89,17 +90,15 @@ export const adviseOnCache = (document: Document, advise: Advise): void => {
   adviseOnZones(document, advise)
 }
 /** Advice on models whose answers from the cache cost customers nothing. */
-const adviseOnModels = ({ models }: Document, advise: Advise): void => {
-  for (const [name, options] of Object.entries(isFields(models) ? models : {})) {
-    if (!isFields(options) || options.cache === undefined) continue
-    if (isFields(options.price) && options.price.cached_call === undefined)
+const adviseOnModels = (document: Document, advise: Advise): void => {
+  for (const [name, { price }] of cachedIn(document))
+    if (isFields(price) && price.cached_call === undefined)
       advise(
         ['models', name, 'cache'],
         'info',
         'CACHE_FREE',
         `answers of "${name}" from the cache are free; add \`cached_call\` to its price to charge them`,
       )
-  }
 }
 
 /** Advice on routes whose texts may not be sent to the model of embeddings. */

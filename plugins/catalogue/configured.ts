@@ -1,5 +1,6 @@
 /** Reads the configuration of models for plugins: the section `models`, and the option `model` of
  *  routes. */
+import { isFields } from '../../engine/kit.ts'
 import type { Document, HostBase, Json, Route, RouteMatch } from '../../engine/plugin.ts'
 import { Catalogue } from './catalogue.ts'
 import { startDiscovery } from './discovery.ts'
@@ -12,6 +13,12 @@ export const modelsOf = ({ section }: Pick<HostBase, 'section'>): Section =>
   section<Section>('models')
 /** The section of a document that is being checked. */
 export const modelsIn = ({ models }: Document): Section => (models ?? {}) as unknown as Section
+/** Its entries as they are written. Those that are not maps are left out: their schema reports
+ *  them. */
+export const modelEntriesIn = ({ models }: Document) =>
+  Object.entries(isFields(models) ? models : {}).flatMap(([name, options]) =>
+    isFields(options) ? [[name, options] as const] : [],
+  )
 
 /** The catalogue of the configuration, shared by all routes: it may hold ten thousand models. */
 export const catalogueOf = (host: CatalogueHost): Catalogue =>

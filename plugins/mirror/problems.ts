@@ -6,15 +6,16 @@ import { type Currency, compileCurrency } from '../billing/currency.ts'
 import type { Where } from '../billing/problems.ts'
 import { compileRule } from '../billing/rule.ts'
 import type { BillingOptions } from '../billing/schema.ts'
+import { modelEntriesIn } from '../catalogue/configured.ts'
 import { amountIn } from '../ledger/budgets/terms.ts'
 
 export const checkModels = (document: Document, report: Report): void => {
-  const { models, pipeline, upstreams, settings } = document
+  const { pipeline, upstreams, settings } = document
   const known = Object.keys(isFields(upstreams) ? upstreams : {})
   const currency = isFields(settings) ? settings.currency : undefined
-  for (const [name, options] of Object.entries(isFields(models) ? models : {})) {
-    if (!isFields(options) || !isFields(options.mirror)) continue
-    const { to, price, budget } = options.mirror
+  for (const [name, { mirror }] of modelEntriesIn(document)) {
+    if (!isFields(mirror)) continue
+    const { to, price, budget } = mirror
     const where = ['models', name, 'mirror']
     if (Array.isArray(pipeline) && !pipeline.includes('mirror')) {
       const message = 'nothing is copied: `pipeline:` has no `mirror`; add it behind `guard`'
@@ -26,16 +27,16 @@ export const checkModels = (document: Document, report: Report): void => {
       report([...where, 'to'], 'MIRROR_OPTION', message, nearest(upstream, known))
     }
     const context = { currency: compileCurrency(currency, [], () => {}), where, report }
-    if (budget !== undefined) checkBudget(options.mirror, context)
+    if (budget !== undefined) checkBudget(mirror, context)
     if (price === undefined) continue
     compileRule({ price } as BillingOptions, context)
   }
 }
 
 /** Advice on mirrors whose cost nothing limits. */
-export const adviseOnMirrors = ({ models }: Document, advise: Advise): void => {
-  for (const [name, options] of Object.entries(isFields(models) ? models : {}))
-    if (isFields(options) && isFields(options.mirror) && options.mirror.budget === undefined)
+export const adviseOnMirrors = (document: Document, advise: Advise): void => {
+  for (const [name, { mirror }] of modelEntriesIn(document))
+    if (isFields(mirror) && mirror.budget === undefined)
       advise(
         ['models', name, 'mirror'],
         'warning',
