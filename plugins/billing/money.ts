@@ -14,6 +14,8 @@ export const QUOTA_PER_UNIT = UNIT / NANOS_PER_QUOTA
  *  exact JSON number. */
 export const MAX_AMOUNT = 10n ** 9n * UNIT
 
+export const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
+
 /** `12.50` is 12500000000n. Throws AMOUNT_… (400). */
 export const parseMoney = (
   value: unknown,

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Database, Log, Membership, Row, Statement } from '../../engine/plugin.ts'
-import { MAX_AMOUNT } from '../billing/money.ts'
+import { MAX_AMOUNT, smaller } from '../billing/money.ts'
 import { BudgetLeases, type Funds } from './budget-leases.ts'
 import type { BudgetWindow } from './budgets/section.ts'
 import { settleCheckpoints } from './crash-settlement.ts'
@@ -32,7 +32,6 @@ export interface Payer {
   /** The plan that pays first, and the part of the hold that it pays; the account has the rest. */
   readonly plan?: PlanPart | undefined
 }
-const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 /** Amounts that a call could take. `tokens` undefined: nothing that it takes counts tokens. */
 export interface Room {
   readonly nanos: bigint

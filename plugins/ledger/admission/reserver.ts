@@ -1,6 +1,6 @@
 /** Reserves the worst-case cost of a call, or what the balance covers of it. */
 import type { Exchange, Json } from '../../../engine/plugin.ts'
-import { parseQuota } from '../../billing/money.ts'
+import { parseQuota, smaller } from '../../billing/money.ts'
 import type { RequestBounds } from '../../billing/request-bounds.ts'
 import type { Rule } from '../../billing/rule.ts'
 import type { Facts } from '../../billing/usage.ts'
@@ -247,7 +247,6 @@ const partialMediaHold = (
   const outputLimit = canLimit ? coverable(rule, { facts, bounds: estimate }, available) : 0
   return outputLimit < MIN_OUTPUT ? undefined : { ...hold, coveredInput: prompt, outputLimit }
 }
-const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 
 /** The account that pays, its key with its own quota, and the member who makes the call. */
 const payerOf = ({ id, key, member }: Account): Payer => ({

@@ -1,5 +1,6 @@
 /** The part of a hold or a charge that a plan pays: it pays first, as much as it holds. A plan in
  *  tokens pays the share of the tokens that it holds. */
+import { smaller } from '../../billing/money.ts'
 import { countsTokens } from '../wallet.ts'
 import type { PlanWindow } from './section.ts'
 
@@ -21,7 +22,6 @@ export interface HeldPlan {
   /** Undefined: its window counts nanos. */
   readonly tokens?: bigint | undefined
 }
-const smaller = (one: bigint, other: bigint): bigint => (other < one ? other : one)
 
 /** Nanos of a charge that the plan pays, from what it holds. */
 export const plannedOf = (charge: bigint, plan: Pick<HeldPlan, 'amount'> | undefined): bigint =>
