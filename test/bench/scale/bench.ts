@@ -28,7 +28,7 @@ import { growthTable } from '../report.ts'
 import { interleave, jobFor, type Load, loadThrough } from '../rounds.ts'
 import { median, type Subject } from '../tables.ts'
 import { auditEnd, fillPostgres, fillSqlite } from './fixture.ts'
-import type { ScaleSize } from './rows.ts'
+import { type ScaleSize, SIZE_OPTIONS, sizeIn } from './rows.ts'
 
 const HELP = `npm run bench:scale -- [options]
 
@@ -45,9 +45,7 @@ const HELP = `npm run bench:scale -- [options]
 
 const { values } = parseArgs({
   options: {
-    charges: { type: 'string', default: '10000000' },
-    keys: { type: 'string', default: '1000000' },
-    accounts: { type: 'string', default: '100000' },
+    ...SIZE_OPTIONS,
     store: { type: 'string' },
     postgres: { type: 'string' },
     rounds: { type: 'string', default: '5' },
@@ -267,12 +265,7 @@ const run = async (): Promise<void> => {
     () => upstream.child.disconnect(),
     () => loader.child.disconnect(),
   )
-  const size = {
-    charges: Number(values.charges),
-    keys: Number(values.keys),
-    accounts: Number(values.accounts),
-  }
-  const full = await startOn('full', upstream.port, size)
+  const full = await startOn('full', upstream.port, sizeIn(values))
   const subjects = [await startOn('empty', upstream.port, undefined), full]
   const rate = values.rate === undefined ? {} : { rate: Number(values.rate) }
   const job = (subject: Subject) =>

@@ -12,6 +12,7 @@ import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts
 import { median } from '../tables.ts'
 import { auditEnd, fillPostgres, fillSqlite } from './fixture.ts'
 import { customerPages, operatorPages } from './page-list.ts'
+import { SIZE_OPTIONS, sizeIn } from './rows.ts'
 
 const HELP = `npm run bench:pages -- [options]
 
@@ -25,9 +26,7 @@ const HELP = `npm run bench:pages -- [options]
 
 const { values } = parseArgs({
   options: {
-    charges: { type: 'string', default: '10000000' },
-    keys: { type: 'string', default: '1000000' },
-    accounts: { type: 'string', default: '100000' },
+    ...SIZE_OPTIONS,
     store: { type: 'string' },
     postgres: { type: 'string' },
     rounds: { type: 'string', default: '7' },
@@ -63,11 +62,7 @@ const startFilled = async () => {
     await first.key()
     const token = /\bst-\w{20,}/.exec(first.output())?.[0] ?? ''
     await first.stop()
-    const size = {
-      charges: Number(values.charges),
-      keys: Number(values.keys),
-      accounts: Number(values.accounts),
-    }
+    const size = sizeIn(values)
     if (values.postgres) await fillPostgres(values.postgres, size, report)
     else fillSqlite(locate('sqlite:', dataFolder).file, size, report)
     writeFileSync(tokenFile, token)

@@ -8,6 +8,17 @@ export interface ScaleSize {
   readonly keys: number
   readonly accounts: number
 }
+/** The options of a command that fills a store. */
+export const SIZE_OPTIONS = {
+  charges: { type: 'string', default: '10000000' },
+  keys: { type: 'string', default: '1000000' },
+  accounts: { type: 'string', default: '100000' },
+} as const
+export const sizeIn = (values: Readonly<Record<keyof ScaleSize, string>>): ScaleSize => ({
+  charges: Number(values.charges),
+  keys: Number(values.keys),
+  accounts: Number(values.accounts),
+})
 /** Accounts of the fixture begin here; the first of them has a tenth of all charges. */
 export const FIRST_ACCOUNT = 1_000
 const { h: HOUR, d: DAY } = DURATIONS
