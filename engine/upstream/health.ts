@@ -16,9 +16,9 @@ export interface HealthRules {
 export interface HealthListener {
   onEject(ms: number): void
   onReadmit(): void
-  /** `reason`: the upstream answered 429, or the gateway expects that it would. */
   /** A target was warmed up, or could not be, after so many ms. */
   onWarmUp?(target: string, ms: number, isWarm: boolean): void
+  /** `reason`: the upstream answered 429, or the gateway expects that it would. */
   onLimit?(ms: number, target: string, reason: 'limited' | 'steered'): void
 }
 

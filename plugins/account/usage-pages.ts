@@ -224,8 +224,8 @@ export const usagePage = async (
           : cursorOf(list, [String(end), '']),
   }
 }
-/** The part of a period that one page of calls looks at: its rows, or with a filter more calls, of
- *  which few may pass. `end`: the place where the next page continues. */
+/** The part of a period that one page reads: without a filter the calls that it lists, with one a
+ *  fixed number of calls, since few may match. `end`: where the next page continues. */
 const searched = async (
   database: Pick<Database, 'read'>,
   { account, by, member, limit, filters = NO_FILTERS, isBounded }: UsageQuery,

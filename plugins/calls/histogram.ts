@@ -1,6 +1,5 @@
 /** Histograms of times in ms: counts of buckets whose bounds grow by the square root of two.
  *  Pure. */
-
 const BUCKETS = 40
 /** ms; the last bound is 100 minutes, and takes all that is longer. */
 const FIRST_BOUND = 8

@@ -30,14 +30,13 @@ const placeholder = <const E extends string>(name: string, example: E) =>
     pattern: '^[A-Za-z0-9._-]*$',
     examples: [example],
   })
-const PROBE_PATH = text('The path of a GET.', {
-  pattern: '^/[\\x21-\\x7e]*$',
-  examples: ['/v1/health'],
-})
+const pathOf = <const D extends string, const E extends string>(description: D, example: E) =>
+  text(description, { pattern: '^/[\\x21-\\x7e]*$', examples: [example] })
+const PROBE_PATH = pathOf('The path of a GET.', '/v1/health')
 const WARM_UP_REQUEST = object(
   'The request of the gateway by which a target is warmed up: a POST. Presets of own engines have one.',
   {
-    path: required(PROBE_PATH),
+    path: required(pathOf('Its path.', '/v1/warm')),
     body: required(
       json('The JSON of its body. A text that is `*` is the name of the target.', {
         examples: [{ name: '*' }],

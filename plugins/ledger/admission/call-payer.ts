@@ -96,8 +96,8 @@ export class CallPayer {
   get #tokens(): bigint {
     return this.#payer.tokens ?? 0n
   }
-  /** Returns nanos and tokens that were taken after the call had closed: those of the account
-   *  first. With a plan in tokens they return with the rest of the hold. */
+  /** Returns a part of the hold that the call does not need: nanos of the account first, and
+   *  tokens. With a plan in tokens it returns with the rest of the hold, once that has ended. */
   give(amount: bigint, tokens = 0n): void {
     if (this.#hasPlanTokens) return this.#hasEnded ? this.#endHold() : undefined
     this.#amount -= amount

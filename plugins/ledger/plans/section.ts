@@ -98,7 +98,7 @@ export interface Plan {
 export interface PlanWindow extends Window {
   readonly wallet: number
   readonly plan: Plan
-  /** The amount that it has got, in its unit, if it is bought; undefined: that of the plan. */
+  /** Of a window that was bought, in its unit; undefined: it has the amount of the plan. */
   readonly amount?: bigint
   /** Until this time, ms since 1970, calls do not ask the plan: it had nothing left. */
   spentUntil?: number

@@ -24,7 +24,7 @@ interface Sizes {
 /** Each call asks its upstream, also if the cache has the answer. */
 const MISS = ['cache-control: no-cache']
 
-/** A receiver of telemetry that takes everything, and its end. */
+/** Starts a server that accepts all telemetry. `end` stops it. */
 export const startReceiver = async () => {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.end('{}'))

@@ -1,5 +1,5 @@
-/** The checker of calls with a cache, guards, copies and rules: nothing is wrong with records that
- *  agree, and each wrong record is found. */
+/** The checker of calls with a cache, guards, copies and rules accepts records that agree, and
+ *  finds each wrong one. */
 import t from 'tap'
 import { type AnswerCharge, type AnswerLogs, checkAnswers } from './checker.ts'
 import type { AnswerCall } from './client.ts'

@@ -84,7 +84,7 @@ const ofCall = (call: AnswerCall, index: Index): readonly Breach[] => {
   if (keptOf(charge) !== 0n) breaches.push(['refused', `${keptOf(charge)} stays charged`])
   return breaches
 }
-/** The words of an answer that a guard blocks. */
+/** In place of the answer that a guard has blocked. */
 const REFUSED = 'does not allow'
 const ofOwner = ({ account, body }: AnswerCall, charge: AnswerCharge | undefined): Breach[] => [
   ...(charge && charge.account !== account

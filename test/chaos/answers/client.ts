@@ -60,7 +60,7 @@ const WAYS = ['Please explain', 'Tell me about', 'What is'] as const
 const letters = (value: number): string =>
   [...String(value)].map(digit => 'abcdefghij'[Number(digit)]).join('')
 
-/** The question of a turn; `client` is its place among the clients that get the same one. */
+/** The question of a client in this round. `client`: its number among those that ask the same. */
 const questionOf = (round: number, client: number, email: string): Question => {
   const model = MODEL_TURNS[round % MODEL_TURNS.length] ?? 'exact'
   if (model === 'exact') return { model, question: `Question ${round}. I am ${email}.` }

@@ -17,7 +17,7 @@ const FILL = `INSERT INTO usage_days (day, account, key, model, calls, amount)
 const seriesIn = (text: string, series: (count: string) => string): string =>
   text.replace(/series\((\d+)\)/g, (_, count: string) => series(count))
 
-/** The lines of the store's plan that read the table. */
+/** The query plan of a statement: its steps, a line each. */
 const planOf = async (
   { engine, options }: AnyStore,
   { text, postgres = text }: Sql,
