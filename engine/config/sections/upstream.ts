@@ -36,7 +36,7 @@ const PROBE_PATH = pathOf('The path of a GET.', '/v1/health')
 const WARM_UP_REQUEST = object(
   'The request of the gateway by which a target is warmed up: a POST. Presets of own engines have one.',
   {
-    path: required(pathOf('Its path.', '/v1/warm')),
+    path: required(pathOf('The path of the POST.', '/v1/warm')),
     body: required(
       json('The JSON of its body. A text that is `*` is the name of the target.', {
         examples: [{ name: '*' }],
