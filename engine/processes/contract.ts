@@ -164,18 +164,14 @@ export interface LiveView {
     readonly text: string
   } | null
 }
-/** The state of the gateway for admin endpoints. Health and load are those of the responding
- *  worker. */
+/** The gateway as handlers of admin endpoints see it. */
 export interface GatewayView extends LiveView {
   readonly routes: readonly RouteView[]
-  /** By key in `upstreams:`. */
-  readonly upstreams: Readonly<Record<string, readonly AddressView[]>>
-  /** The keys of those upstreams that have some. */
-  readonly keys: Readonly<Record<string, readonly KeyView[]>>
 }
 export interface GatewayStatus extends LiveView {
   /** By key in `upstreams:`, over all workers that answered within a second. */
   readonly upstreams: Readonly<Record<string, readonly AddressStatus[]>>
+  /** The keys of those upstreams that have some. */
   readonly keys: Readonly<Record<string, readonly KeyStatus[]>>
 }
 /** How many workers see each state; `state` is the worst of them, `busy` their sum. */

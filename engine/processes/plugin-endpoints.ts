@@ -5,7 +5,6 @@ import { asFault } from '../errors.ts'
 import type { GatewayView, LiveView, Log, PresentedCredential } from '../plugin.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { AdminReply, Authorize, PluginEndpoints } from './admin-listener.ts'
-import { healthOf } from './gateway/health.ts'
 import type { AdminCall, FromWorker, ToWorker } from './messages.ts'
 import type { WorkerPool } from './worker-pool.ts'
 
@@ -127,5 +126,4 @@ const encodeBody = ({ status, body }: AdminReply) => ({ status, body: JSON.strin
 const gatewayView = (snapshot: Snapshot, view: LiveView): GatewayView => ({
   ...view,
   routes: routeViews(snapshot.routes),
-  ...healthOf(snapshot.upstreams),
 })

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { ENDPOINTS } from '../../engine/config/admin-endpoints.ts'
-import type { GatewayView } from '../../engine/plugin.ts'
+import type { GatewayStatus, GatewayView } from '../../engine/plugin.ts'
 import type { SocketRequest } from '../../engine/processes/admin-socket.ts'
 import { eventually, folderWith, routes, startPrimary } from '../helpers/gateway/primary.ts'
 
@@ -26,8 +26,9 @@ export default {
   schema: {},
   setup: () => ({}),
   admin: {
-    'GET /-/overview': ({ query }, { gateway, config, section }) => ({
+    'GET /-/overview': async ({ query }, { gateway, config, section }) => ({
       gateway,
+      upstreams: (await gateway.status()).upstreams,
       config,
       wanted: query.get('wanted'),
       pid: process.pid,
@@ -52,7 +53,10 @@ t.test('admin endpoints: a plugin file with `admin` serves without a restart', a
   await primary.until(/reload #2: plugins\/overview\.ts added/)
   const { status, json } = await ask('/-/overview?wanted=all%20of%20it')
   t.equal(status, 200)
-  const { gateway, ...rest } = json as { readonly gateway: GatewayView }
+  const { gateway, upstreams, ...rest } = json as {
+    readonly gateway: GatewayView
+    readonly upstreams: GatewayStatus['upstreams']
+  }
   const { workers } = await primary.config()
   t.match(rest, {
     wanted: 'all of it',
@@ -76,11 +80,12 @@ t.test('admin endpoints: a plugin file with `admin` serves without a restart', a
     about: {},
     place: { file: 'routes.yaml', line: 10 },
   })
-  const conversations = { own: 0, moved: 0 }
-  t.same(gateway.upstreams, {
+  const address = { busy: 0, conversations: { own: 0, moved: 0 }, warming: [] }
+  const state = { state: 'ready', workers: { ready: 1 } }
+  t.same(upstreams, {
     up: [
-      { address: 'http://127.0.0.1:9', state: 'ready', busy: 0, conversations, warming: [] },
-      { address: 'http://127.0.0.2:9', state: 'ready', busy: 0, conversations, warming: [] },
+      { address: 'http://127.0.0.1:9', ...address, ...state },
+      { address: 'http://127.0.0.2:9', ...address, ...state },
     ],
   })
 })

@@ -1,18 +1,15 @@
 /** Upstream health as one worker sees it, and merged over all workers. */
-import type {
-  AddressStatus,
-  AddressView,
-  GatewayStatus,
-  GatewayView,
-  KeyStatus,
-  KeyView,
-} from '../../plugin.ts'
+import type { AddressStatus, AddressView, GatewayStatus, KeyStatus, KeyView } from '../../plugin.ts'
 import type { Health } from '../../upstream/health.ts'
 import type { UpstreamKeys } from '../../upstream/keys.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { warmingIn } from '../../upstream/warm-targets.ts'
 
-export type HealthView = Pick<GatewayView, 'upstreams' | 'keys'>
+/** Both by key in `upstreams:`. */
+export interface HealthView {
+  readonly upstreams: Readonly<Record<string, readonly AddressView[]>>
+  readonly keys: Readonly<Record<string, readonly KeyView[]>>
+}
 
 export const healthOf = (upstreams: ReadonlyMap<string, Upstream>): HealthView => ({
   upstreams: Object.fromEntries(

@@ -2,8 +2,8 @@
 import { errors } from '../../../engine/errors.ts'
 import type { AdminHandlerOf, HostBase, KeyView, SingleCommand } from '../../../engine/plugin.ts'
 
-type GatewayView = Parameters<AdminHandlerOf<HostBase>>[1]['gateway']
-type State = Pick<GatewayView, 'upstreams' | 'keys'>
+type Host = Parameters<AdminHandlerOf<HostBase>>[1]
+type State = Awaited<ReturnType<Host['gateway']['status']>>
 
 const PATH = '/-/upstreams'
 const fault = errors({
@@ -13,19 +13,20 @@ const fault = errors({
   ],
 })
 
-type Views = Pick<HostBase, 'upstreams'> & { readonly gateway: State }
 export const admin = {
-  [`GET ${PATH}`]: (_: unknown, { gateway: { upstreams, keys }, upstreams: views }: Views) =>
-    Object.fromEntries(
+  [`GET ${PATH}`]: async (_: unknown, { gateway, upstreams: views }: Host) => {
+    const { upstreams, keys } = await gateway.status()
+    return Object.fromEntries(
       Object.entries(upstreams).map(([name, addresses]) => [
         name,
         {
           title: views[name]?.title ?? name,
-          addresses: addresses.map(each => ({ ...each })),
-          keys: (keys[name] ?? []).map(key => ({ ...key })),
+          addresses: addresses.map(each => ({ ...each, workers: { ...each.workers } })),
+          keys: (keys[name] ?? []).map(key => ({ ...key, workers: { ...key.workers } })),
         },
       ]),
-    ),
+    )
+  },
 }
 
 interface Row {
