@@ -90,7 +90,7 @@ class TokenCounter {
     request.headers['content-type'] = 'application/json'
     delete request.headers['content-length']
     request.body = Buffer.from(JSON.stringify(this.#counting.renameModel(body, name)))
-    omitNulls(this.#format, request)
+    omitNulls(this.#format, request, body)
     if (model !== 'body') request.path = model.rename(request.path, name)
   }
   #estimate(attempt: Attempt, body: Fields): void {

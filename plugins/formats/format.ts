@@ -64,12 +64,10 @@ export interface Format {
    *  client's dialect are written in it. */
   decodeError?(status: number, body: Json | undefined): UpstreamError
   /** Returns the members of a request to replace for a target of this format: what another
-   *  provider's model left in the history and this one refuses. `contains`: whether the bytes of
-   *  the body have a text, which costs less than a walk. */
+   *  provider's model left in the history and this one refuses. */
   repairHistory?(
     body: Fields,
     target: TargetFacts,
-    contains: (text: string) => boolean,
   ): readonly (readonly [key: string, value: Json])[]
   /** Which null members of a request its provider takes; the others are left out. Absent: all
    *  pass. */

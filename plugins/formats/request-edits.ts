@@ -6,7 +6,7 @@ import type { Format } from './format.ts'
 import type { TargetFacts } from './hub/codec.ts'
 import { setMember } from './json/member.ts'
 import { replaceModel } from './json/model-name.ts'
-import { withoutNulls } from './json/null-members.ts'
+import { hasRefusedNull, withoutNulls } from './json/null-members.ts'
 import { boundaryOf, partsIn } from './media/multipart.ts'
 
 /** Replaces the model by the target's name for it. */
@@ -54,19 +54,24 @@ export const repairHistory = (
 ): void => {
   const { body: bytes } = request
   if (!repair || !isFields(body) || !(bytes instanceof Uint8Array)) return
-  const contains = (text: string): boolean => asBuffer(bytes).includes(text)
-  if (repair(body, target, contains).length === 0) return
+  if (repair(body, target).length === 0) return
   // The bytes may hold members that the client did not send.
   const current = JSON.parse(asBuffer(bytes).toString()) as Fields
-  for (const member of repair(current, target, contains)) setBodyMember(request, current, member)
+  for (const member of repair(current, target)) setBodyMember(request, current, member)
 }
 
-/** Leaves null members out that the provider of this format refuses. */
-export const omitNulls = ({ nulls }: Pick<Format, 'nulls'>, request: Attempt['request']): void => {
+/** Leaves null members out that the provider of this format refuses. `body`: the one that is sent,
+ *  or its outline; a walk over it costs a part of a search in the bytes. */
+export const omitNulls = (
+  { nulls }: Pick<Format, 'nulls'>,
+  request: Attempt['request'],
+  body: Json | undefined,
+): void => {
   if (!nulls || !(request.body instanceof Uint8Array) || isFormBody(request)) return
-  const body = withoutNulls(request.body, nulls)
-  if (body === request.body) return
-  request.body = body
+  if (body !== undefined && !hasRefusedNull(body, nulls)) return
+  const bytes = withoutNulls(request.body, nulls)
+  if (bytes === request.body) return
+  request.body = bytes
   delete request.headers['content-length']
 }
 

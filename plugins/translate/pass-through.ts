@@ -47,7 +47,7 @@ export class PassThrough {
     const { request, exchange } = attempt
     const body = exchange.slots.get(EXPANDED_REQUEST)?.body ?? exchange.request.outlined
     repairHistory(this.#format, request, body, target)
-    omitNulls(this.#format, request)
+    omitNulls(this.#format, request, body)
     const renaming = this.#renameModel(attempt)
     return renaming ? renaming.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
   }

@@ -168,13 +168,12 @@ export const ownThoughts = (prompt: Prompt, target: TargetFacts): Prompt => {
 }
 
 /** The messages of a client's own request without unsigned thoughts, which the gateway made of
- *  another provider's answer. `contains`: whether the bytes of the request have a text. */
+ *  another provider's answer. */
 export const repairHistory = (
   { messages, thinking }: Fields,
   target: TargetFacts,
-  contains: (text: string) => boolean,
 ): readonly (readonly [key: string, value: Json])[] => {
-  if (!needsSignatures(target) || !contains(MARK) || !Array.isArray(messages)) return []
+  if (!needsSignatures(target) || !Array.isArray(messages)) return []
   if (!messages.some(message => contentOf(message).some(isUnsigned))) return []
   const repaired = messages.flatMap((message): readonly Json[] => {
     const content = contentOf(message)
@@ -187,8 +186,6 @@ export const repairHistory = (
   return [['messages', repaired], ...(isOff ? [['thinking', { type: 'disabled' }] as const] : [])]
 }
 
-/** The end of `"thinking"`: a rare letter begins it, which makes the search fast. */
-const MARK = 'king"'
 const contentOf = (message: Json): readonly Json[] =>
   isFields(message) && Array.isArray(message.content) ? message.content : []
 const isUnsigned = (block: Json): boolean =>

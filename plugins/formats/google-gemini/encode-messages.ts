@@ -198,14 +198,12 @@ const addPlaceholder = (parts: readonly Part[]): void => {
 }
 
 /** The contents of a client's own request with a placeholder for the signature of calls that
- *  another provider's model made. `contains`: whether the bytes of the request have a text. */
+ *  another provider's model made. */
 export const repairHistory = (
   { contents }: Fields,
   target: TargetFacts,
-  contains: (text: string) => boolean,
 ): readonly (readonly [key: string, value: Json])[] => {
   if (!traitsOf(target).needsSignatures || !Array.isArray(contents)) return []
-  if (!contains('"functionCall"') && !contains('"function_call"')) return []
   const repaired = contents.map(signCall)
   return repaired.every((each, index) => each === contents[index]) ? [] : [['contents', repaired]]
 }

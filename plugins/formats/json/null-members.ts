@@ -1,7 +1,8 @@
 /** Members of a request that are null: they count as absent. A provider that refuses null there
  *  gets the request without them; all other bytes stay unchanged. */
 import { asBuffer } from '../../../engine/kit.ts'
-import type { Bytes } from '../../../engine/plugin.ts'
+import type { Bytes, Json } from '../../../engine/plugin.ts'
+import { type Fields, isFields } from '../fields.ts'
 
 /** Which null members a provider takes. */
 export interface NullFacts {
@@ -18,6 +19,20 @@ const namesIn = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/)
 /** A provider whose types permit null nowhere. */
 export const NO_NULLS = nullFacts('', '')
 
+/** Whether a provider with these facts refuses a null member of this value. */
+export const hasRefusedNull = (value: Json, facts: NullFacts): boolean => {
+  if (Array.isArray(value)) return value.some(each => hasRefusedNull(each, facts))
+  return isFields(value) && hasRefusedMember(value, facts)
+}
+const hasRefusedMember = (fields: Fields, facts: NullFacts): boolean => {
+  for (const name in fields) {
+    const member = fields[name] as Json
+    if (member === null) {
+      if (!facts.accepted.has(name)) return true
+    } else if (!facts.data.has(name) && hasRefusedNull(member, facts)) return true
+  }
+  return false
+}
 /** The bytes without the null members that the provider refuses; the same bytes if there is none.
  *  `bytes`: valid JSON. */
 export const withoutNulls = (bytes: Bytes, facts: NullFacts): Bytes => {

@@ -101,23 +101,23 @@ const isPrefill = (message: Json | undefined): boolean =>
   !message.prefix &&
   !(Array.isArray(message.tool_calls) && message.tool_calls.length > 0)
 
-/** The messages of a client's own request to a target of the same format, if rules change them.
- *  `contains`: whether the bytes of the request have a text. */
+/** The messages of a client's own request to a target of the same format, if rules change them. */
 export const repairHistory = (
   { messages }: Fields,
   target: TargetFacts,
-  contains: (text: string) => boolean,
 ): readonly (readonly [key: string, value: Json])[] => {
+  if (!Array.isArray(messages)) return []
   const { traits } = target
   const reasoning = reasoningRule(target)
   const mayChange =
     reasoning === 'required' ||
     RULES.some(rule => traits[rule] !== undefined) ||
-    (traits.developer === false && contains('"developer"')) ||
-    (reasoning === 'refused' && contains('"reasoning_content"'))
+    (traits.developer === false && messages.some(isDeveloper)) ||
+    (reasoning === 'refused' && messages.some(hasReasoning))
   if (!mayChange) return []
-  if (!Array.isArray(messages)) return []
   const repaired = applyRules(messages, target)
   return repaired === messages ? [] : [['messages', repaired as Json]]
 }
+const isDeveloper = (message: Json): boolean => isFields(message) && message.role === 'developer'
+const hasReasoning = (message: Json): boolean => isFields(message) && 'reasoning_content' in message
 const RULES = ['call_ids', 'user_after_results', 'prefill', 'reasoning', 'answer_members']

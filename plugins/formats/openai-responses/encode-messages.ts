@@ -248,18 +248,14 @@ const refusalMessage = (text: string, index: number): Fields => ({
 })
 
 /** The input of a client's own request without thoughts that the provider does not store and cannot
- *  read, which the gateway made of another provider's answer. `contains`: whether the bytes of the
- *  request have a text. */
+ *  read, which the gateway made of another provider's answer. */
 export const repairHistory = (
   { input, store }: Fields,
   target: TargetFacts,
-  contains: (text: string) => boolean,
 ): readonly (readonly [key: string, value: Json])[] => {
   if (store !== false || !Array.isArray(input)) return []
-  if (!needsSignatures(target) || !MARKS.some(contains) || !input.some(isUnreadable)) return []
+  if (!needsSignatures(target) || !input.some(isUnreadable)) return []
   return [['input', input.filter(item => !isUnreadable(item))]]
 }
-/** Long texts are found fast. */
-const MARKS = ['"type":"reasoning"', '"type": "reasoning"']
 const isUnreadable = (item: Json): boolean =>
   isFields(item) && item.type === 'reasoning' && !item.encrypted_content

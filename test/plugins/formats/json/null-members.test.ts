@@ -1,7 +1,11 @@
 /** Null members are cut out of the bytes of a request, and nothing else changes. */
 import t from 'tap'
 import { formats } from '../../../../plugins/formats/index.ts'
-import { nullFacts, withoutNulls } from '../../../../plugins/formats/json/null-members.ts'
+import {
+  hasRefusedNull,
+  nullFacts,
+  withoutNulls,
+} from '../../../../plugins/formats/json/null-members.ts'
 
 const FACTS = nullFacts('passed', 'data')
 const cut = (text: string, facts = FACTS): string =>
@@ -35,16 +39,22 @@ t.test('null members: bytes without any are the same bytes', t => {
   }
   t.end()
 })
+const createDraw = () => {
+  let seed = 7
+  return <T>(list: readonly T[]): T => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return list[seed % list.length] as T
+  }
+}
+/** Whether the walk over the parsed text and the search in its bytes agree. */
+const agree = (text: string, facts = FACTS): boolean =>
+  hasRefusedNull(JSON.parse(text), facts) === (cut(text, facts) !== text)
 t.test('null members: texts of any length, with quotes and white space anywhere', t => {
   const texts = ['', 'null', '"', '\\', 'say ": null,', 'x'.repeat(31), `${'\\'.repeat(40)}"`]
   // One escape only: V8 may give "\\"" the name of an earlier "\\\\".
   const names = ['', 'null', 'a"b', 'x'.repeat(31), 'x'.repeat(60)]
   const space = ['', ' ', '\n\t', '\r\n  ']
-  let seed = 7
-  const draw = <T>(list: readonly T[]): T => {
-    seed = (seed * 48_271) % 2_147_483_647
-    return list[seed % list.length] as T
-  }
+  const draw = createDraw()
   const documentOf = (depth: number): string => {
     const members = draw([0, 1, 2, 3, 5])
     const kind = depth > 3 ? 'text' : draw(['object', 'list', 'text', 'null', 'number'])
@@ -69,6 +79,24 @@ t.test('null members: texts of any length, with quotes and white space anywhere'
     ),
     [],
   )
+  t.end()
+})
+t.test('null members: a walk over the JSON finds those that are cut out of its bytes', t => {
+  const draw = createDraw()
+  const documentOf = (depth: number): unknown => {
+    const kind = depth > 4 ? 'null' : draw(['object', 'object', 'list', 'null', 'text', 'number'])
+    if (kind === 'list') return [documentOf(depth + 1), documentOf(depth + 1)]
+    if (kind !== 'object') return draw([null, 1, ':null'])
+    const names = ['passed', 'data', 'a', 'b'].filter(() => draw([true, false]))
+    return Object.fromEntries(names.map(name => [name, documentOf(depth + 1)]))
+  }
+  const documents = Array.from({ length: 2_000 }, () => JSON.stringify(documentOf(0)))
+  t.same(
+    documents.filter(each => !agree(each)),
+    [],
+  )
+  const refused = documents.filter(each => cut(each) !== each).length
+  t.ok(refused > 200 && refused < 1_800, `${refused} of 2,000 have such a member`)
   t.end()
 })
 t.test('null members: a deep request takes time in proportion to its size', t => {
