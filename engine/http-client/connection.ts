@@ -75,7 +75,7 @@ export class Connection implements ResponseConnection {
     else {
       socket.cork()
       this.#sending = true
-      socket.write(text, 'latin1')
+      socket.write(Buffer.from(text, 'latin1'))
       socket.write(body, error => {
         if (!error) this.#sending = false
       })

@@ -1,8 +1,9 @@
 /** Joins pieces of bytes. */
 import { LARGE } from '../kit.ts'
 
-/** Up to this size a copy as text, in one write with the head, costs less than a buffer. */
-export const ONE_WRITE = 64 * 1024
+/** Up to this size a copy as text, in one write with the head, costs no more than a gathering write
+ *  of both. Measured: the same at 8 KB, 36 µs more at 60 KB. */
+export const ONE_WRITE = 16 * 1024
 
 /** Pieces that are joined into one: measured, a piece of one byte takes 280 bytes of memory. */
 const LOOSE = 256
