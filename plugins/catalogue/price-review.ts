@@ -2,12 +2,14 @@
  *  that are probably not intended (`tollgate lint`). Pure. */
 import type { Advise, CommandParts, Document, Effect, Json } from '../../engine/plugin.ts'
 import { compileCurrency } from '../billing/currency.ts'
+import { SUM_OF } from '../billing/meters.ts'
 import { printMoney } from '../billing/money.ts'
 import { printRate, type Rate } from '../billing/rate.ts'
 import { compileRule, type Rule } from '../billing/rule.ts'
 import type { BillingOptions } from '../billing/schema.ts'
 import type { Table } from '../billing/table.ts'
 import { adviseOnOpenRoutes } from '../credentials/open-routes.ts'
+import { isFields } from '../formats/fields.ts'
 
 /** Reads the section of models. */
 type ReadModels = (document: Document) => Readonly<Record<string, ModelPrice>>
@@ -22,8 +24,9 @@ export const priceReview = (
     adviseOnOpenRoutes(document, advise)
     adviseOnPipeline(document, advise)
     const models = modelsIn(document)
-    for (const [name, rule] of rulesIn(models, document))
-      adviseOnRule(name, rule, models[name], advise)
+    const rules = rulesIn(models, document)
+    for (const [name, rule] of rules) adviseOnRule(name, rule, models[name], advise)
+    adviseOnPlans(document, rules, advise)
   },
   effects(before, after) {
     const old = subjectsIn(modelsIn(before), before)
@@ -186,6 +189,29 @@ const adviseOnRule = (
       'ZERO_PRICE',
       `every price of "${name}" is 0, so calls cost ${printMoney(0n)}; write \`free: true\` if that is meant`,
     )
+}
+
+/** A plan in tokens pays the share of a call's tokens, which is all of a call that counts none. */
+const adviseOnPlans = (
+  { plans }: Document,
+  rules: ReadonlyMap<string, Rule>,
+  advise: Advise,
+): void => {
+  for (const [plan, value] of Object.entries(isFields(plans) ? plans : {})) {
+    if (!isFields(value) || value.tokens === undefined) continue
+    const { models = [...rules.keys()] } = value
+    for (const model of Array.isArray(models) ? models : []) {
+      const rule = rules.get(String(model))
+      if (!rule || rule.free || [...rule.pricingMeters.keys()].some(meter => SUM_OF[meter]))
+        continue
+      advise(
+        ['plans', plan],
+        'warning',
+        'PLAN_WITHOUT_TOKENS',
+        `the plan "${plan}" pays calls of "${model}" whole, since no token has a price there; leave the model out of \`models\`, or limit the plan by \`amount\``,
+      )
+    }
+  }
 }
 
 /** A conversation has input and output. Models of other formats (embeddings) name these. */

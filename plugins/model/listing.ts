@@ -1,7 +1,8 @@
-/** Model lists in the shape of each client dialect. Pure. */
+/** Model lists in the shape of each client dialect. A page that a client cannot have is a fault. */
 import type { Json, Request, RouteDescription } from '../../engine/plugin.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
 import { clientDialect } from '../dialects/client-dialect.ts'
+import { integerIn } from '../dialects/openai-query.ts'
 import {
   between,
   boolean,
@@ -15,6 +16,9 @@ import {
   text,
   time,
 } from '../shapes.ts'
+
+/** Models of a page. */
+const MOST = 1_000
 
 /** A model in a list. */
 export interface ListItem {
@@ -91,7 +95,7 @@ const anthropic: Listing = {
     }),
   },
   parameters: [
-    query('limit', 'The number of models, from 1 to 1,000', between(1, 1_000)),
+    query('limit', 'The number of models, from 1 to 1,000; 20 by default', between(1, MOST)),
     query('after_id', 'The models after this one'),
     query('before_id', 'The models before this one'),
   ],
@@ -104,7 +108,7 @@ const anthropic: Listing = {
   list(models, query) {
     const named = models.map(withAlias)
     const candidates = pageBetween(named, query.get('after_id'), query.get('before_id'))
-    const limit = limitOf(query.get('limit'), 20)
+    const limit = integerIn('limit', query.get('limit') ?? '20', 1, MOST)
     const selection = query.has('before_id') ? candidates.slice(-limit) : candidates.slice(0, limit)
     return {
       data: selection.map(anthropic.one),
@@ -127,7 +131,7 @@ const google: Listing = {
     list: object({ models: listOf(GOOGLE_MODEL) }, { nextPageToken: text }),
   },
   parameters: [
-    query('pageSize', 'The number of models, from 1 to 1,000', between(1, 1_000)),
+    query('pageSize', 'The number of models, at most 1,000; 50 by default', integer),
     query('pageToken', '`nextPageToken` of the page before'),
   ],
   shows: model => model.methods().length > 0,
@@ -141,7 +145,9 @@ const google: Listing = {
   }),
   list(models, query) {
     const candidates = pageBetween(models, query.get('pageToken'), null)
-    const limit = limitOf(query.get('pageSize'), 50)
+    // Google's lists take 0 for their usual size, and cap larger ones.
+    const size = integerIn('pageSize', query.get('pageSize') ?? '0', 0, Number.MAX_SAFE_INTEGER)
+    const limit = Math.min(size || 50, MOST)
     const selection = candidates.slice(0, limit)
     return {
       models: selection.map(google.one),
@@ -164,10 +170,6 @@ const pageBetween = (
   const start = find(after) + 1
   const end = find(before)
   return models.slice(start, end < 0 ? undefined : end)
-}
-const limitOf = (text: string | null, fallback: number): number => {
-  const limit = Number(text)
-  return Number.isInteger(limit) && limit >= 1 ? Math.min(limit, 1_000) : fallback
 }
 
 /** The dialect of a list: one path serves three dialects, and clients are recognised by their

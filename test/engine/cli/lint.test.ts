@@ -90,6 +90,19 @@ t.test('lint: no rule names the good cases', async t => {
   t.same(await lint(t, GOOD), { code: 0, findings: [] })
 })
 
+t.test('lint: a plan in tokens names the models whose calls it would pay whole', async t => {
+  const yaml = (models: string, limit = 'tokens: 1000') =>
+    `${GOOD}  piece: { to: up/m, price: { calls: 1 } }
+  open: { to: up/m, free: true } # lint-ignore FREE_MODEL
+plans: { words: { ${limit}, per: month${models} } }
+`
+  const expected = { code: 1, findings: ['23 warning PLAN_WITHOUT_TOKENS'] }
+  t.same(await lint(t, yaml(', models: [half, piece, open]')), expected)
+  t.same((await lint(t, yaml(''))).findings.length, 2, 'of all models: free and piece')
+  t.same(await lint(t, yaml(', models: [half, zero]')), { code: 0, findings: [] })
+  t.same(await lint(t, yaml('', 'amount: 1000')), { code: 0, findings: [] })
+})
+
 t.test('lint: comments and options ignore rules; --fail-on moves the exit code', async t => {
   const yaml = GOOD.replace('price: { calls: 1 } }', 'free: true } # lint-ignore FREE_MODEL: ours')
     .replace('  half:', '  # lint-ignore UNPRICED_METER\n  half:')

@@ -150,8 +150,8 @@ t.test('model list in anthropic: is paged by after_id, before_id and limit', asy
   t.match(await page('limit=1&after_id=gp-4.1'), { first_id: 'cl-x', has_more: true })
   t.match(await page('after_id=gx-2'), { data: [], first_id: null, last_id: null, has_more: false })
   t.match(await page('before_id=gx-2&limit=1'), { data: [{ id: 'cl-x' }], has_more: true })
-  for (const limit of ['0', '-1', '1e9', 'x', '1.5', ''])
-    t.match(await page(`limit=${limit}`), { data: { length: 3 } }, `limit=${limit}`)
+  for (const limit of ['0', '-1', '1001', '1e9', 'x', '1.5', ''])
+    t.match(await page(`limit=${limit}`), { status: 400, param: 'limit' }, `limit=${limit}`)
 })
 
 t.test('model list in google: is paged by pageToken and pageSize', async t => {
@@ -169,6 +169,10 @@ t.test('model list in google: is paged by pageToken and pageSize', async t => {
     ],
     nextPageToken: 'gp-4.1',
   })
+  for (const size of ['0', '50', '1000000'])
+    t.match(await page(`pageSize=${size}`), { models: { length: 3 } }, `pageSize=${size}`)
+  for (const size of ['-1', '1e9', 'x', '1.5', ''])
+    t.match(await page(`pageSize=${size}`), { status: 400, param: 'pageSize' }, `pageSize=${size}`)
   t.match(await read({ list: 'google', one: 'model' }, { params: { model: 'e-1' } }), {
     supportedGenerationMethods: ['embedContent'],
   })
