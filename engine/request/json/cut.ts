@@ -56,15 +56,28 @@ export class TextReferences implements CutBody {
    *  limits of bodies bound the depth. */
   #expand(value: Json, isInWhole: boolean): boolean {
     if (typeof value !== 'object' || value === null) return true
-    for (const key in value) {
-      const member = (value as { [key: string]: Json })[key] as Json
+    if (Array.isArray(value)) return this.#expandItems(value, isInWhole)
+    const members = value as { [key: string]: Json }
+    for (const key in members) {
+      const member = members[key] as Json
       if (typeof member === 'string') {
         const cut = CUT_MEMBERS.has(key) && !isInWhole ? undefined : cutTextOf(member)
         if (!cut) continue
         const whole = this.#wholeText(cut)
         if (whole.includes(MARK_TEXT)) return false
-        ;(value as { [key: string]: Json })[key] = whole
+        members[key] = whole
       } else if (!this.#expand(member, isInWhole || WHOLE_MEMBERS.has(key))) return false
+    }
+    return true
+  }
+  /** By index: `in` would make a text of each, at five times the cost. */
+  #expandItems(items: Json[], isInWhole: boolean): boolean {
+    for (let at = 0; at < items.length; at++) {
+      const item = items[at] as Json
+      const cut = typeof item === 'string' ? cutTextOf(item) : undefined
+      const whole = cut ? this.#wholeText(cut) : ''
+      if (cut) items[at] = whole
+      if (whole.includes(MARK_TEXT) || !this.#expand(item, isInWhole)) return false
     }
     return true
   }
