@@ -106,6 +106,7 @@ const start = (text = routes()) => {
   return prepareCustomer(text, 1_000n * UNIT)
 }
 const SEMANTIC = /^hit; age=\d+; kind=semantic; similarity=0\.\d{1,4}$/
+const SEMANTIC_OR_SAME = /^hit; age=\d+; kind=semantic; similarity=(0\.\d{1,4}|1)$/
 const ask = async ({ key }: Customer, body: object, headers = {}, path = CHAT) => {
   const reply = await postJson(key, path, body, headers)
   if (reply.response.status !== 200) throw new Error(reply.text)
@@ -252,7 +253,8 @@ t.test(
     const strict = askMany({ 'x-tollgate-cache-threshold': '0.999' })
     waiting = undefined
     for (const end of ends) end()
-    for (const result of await Promise.all(lenient)) t.match(result, SEMANTIC)
+    // A strict call may have stored its answer to the same words before a lenient one looked.
+    for (const result of await Promise.all(lenient)) t.match(result, SEMANTIC_OR_SAME)
     for (const result of await Promise.all(strict)) t.notMatch(result, SEMANTIC)
     t.ok(embedded.length <= 2 + 4, `${embedded.length} embeddings: one in each of two workers`)
   },
