@@ -82,17 +82,18 @@ interface Event {
   readonly headers?: Readonly<Record<string, string>>
 }
 const LAST = /^(?:response\.(?:completed|failed|incomplete)|error)$/
-/** The events of one response over a WebSocket of its own. */
+/** The events of one response over a WebSocket of its own, up to the first that ends it. */
 const respond = async (model: string): Promise<readonly Event[]> => {
   const client = await dial('/v1/responses')
   client.socket.send(JSON.stringify({ type: 'response.create', model, input: 'Where?' }))
   for (let count = 1; ; count++) {
     const events = (await client.until(count)).map(text => JSON.parse(text) as Event)
     if (events.length < count) throw new Error('the socket closed')
-    if (!LAST.test(events.at(-1)?.type ?? '')) continue
+    const end = events.findIndex(({ type }) => LAST.test(type))
+    if (end < 0) continue
     client.socket.close()
     await client.closed
-    return events
+    return events.slice(0, end + 1)
   }
 }
 /** The charge of a request, once it is closed. */
