@@ -32,15 +32,18 @@ const json = async (account: Account, request: Request): Promise<Fields> => {
 }
 const post = (account: Account, path: string, body: unknown, headers = {}): Promise<Fields> =>
   json(account, { method: 'POST', path, body, headers })
-const until = (
+const until = async (
   account: Account,
   path: string,
   isOver: (response: Response) => boolean,
-): Promise<Response> =>
-  eventually(async () => {
-    const response = await ask(account, { method: 'GET', path })
-    return isOver(response) ? response : undefined
-  })
+): Promise<Response> => {
+  let last: Response | undefined
+  const look = async () => {
+    last = await ask(account, { method: 'GET', path })
+    return isOver(last) ? last : undefined
+  }
+  return eventually(look, { failure: () => `the last answer of ${path}: ${last?.text}` })
+}
 
 const fileOf = (
   account: Account,
