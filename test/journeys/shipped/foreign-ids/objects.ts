@@ -189,8 +189,9 @@ const makeVideo = async (account: Account): Promise<Parameters> => {
 }
 const makeGrid = async (account: Account): Promise<Parameters> => {
   const imageUrl = 'https://files.example/cat.png'
+  // One answer to the submit and to polls: tasks of tests before it may still be polled.
   const done = { status: 'SUCCESS', imageUrl, progress: '100%' }
-  await upstream.script('mj', turn({ code: 1, result: decimal() }), turn(done))
+  await upstream.script('mj', turn({ code: 1, result: decimal(), ...done }))
   const { result } = await post(account, '/mj/submit/imagine', { prompt: 'a cat' })
   const path = `/mj/task/${result}/fetch`
   await until(account, path, ({ text }) => /"status": ?"SUCCESS"/.test(text))
