@@ -1,5 +1,6 @@
 /** Prices in the commands of the engine: what a change does to them (`tollgate diff`), and prices
  *  that are probably not intended (`tollgate lint`). Pure. */
+import { isFields } from '../../engine/kit.ts'
 import type { Advise, CommandParts, Document, Effect, Json } from '../../engine/plugin.ts'
 import { compileCurrency } from '../billing/currency.ts'
 import { SUM_OF } from '../billing/meters.ts'
@@ -9,7 +10,6 @@ import { compileRule, type Rule } from '../billing/rule.ts'
 import type { BillingOptions } from '../billing/schema.ts'
 import type { Table } from '../billing/table.ts'
 import { adviseOnOpenRoutes } from '../credentials/open-routes.ts'
-import { isFields } from '../formats/fields.ts'
 
 /** Reads the section of models. */
 type ReadModels = (document: Document) => Readonly<Record<string, ModelPrice>>

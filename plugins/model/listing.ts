@@ -145,7 +145,7 @@ const google: Listing = {
   }),
   list(models, query) {
     const candidates = pageBetween(models, query.get('pageToken'), null)
-    // Google's lists take 0 for their usual size, and cap larger ones.
+    // As at Google, 0 means the default size, and a size above the maximum means the maximum.
     const size = integerIn('pageSize', query.get('pageSize') ?? '0', 0, Number.MAX_SAFE_INTEGER)
     const limit = Math.min(size || 50, MOST)
     const selection = candidates.slice(0, limit)

@@ -5,10 +5,10 @@ import type { UpstreamKeys } from '../../upstream/keys.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { warmingIn } from '../../upstream/warm-targets.ts'
 
-/** Both by key in `upstreams:`. */
+/** The states of addresses and of keys, each by the name of its upstream. */
 export interface HealthView {
-  readonly upstreams: Readonly<Record<string, readonly AddressView[]>>
-  readonly keys: Readonly<Record<string, readonly KeyView[]>>
+  readonly upstreams: ByName<AddressView>
+  readonly keys: ByName<KeyView>
 }
 
 export const healthOf = (upstreams: ReadonlyMap<string, Upstream>): HealthView => ({

@@ -70,14 +70,16 @@ export class TextReferences implements CutBody {
     }
     return true
   }
-  /** By index: `in` would make a text of each, at five times the cost. */
+  /** A loop over names would convert each index into a string, at five times the cost. */
   #expandItems(items: Json[], isInWhole: boolean): boolean {
     for (let at = 0; at < items.length; at++) {
       const item = items[at] as Json
       const cut = typeof item === 'string' ? cutTextOf(item) : undefined
-      const whole = cut ? this.#wholeText(cut) : ''
-      if (cut) items[at] = whole
-      if (whole.includes(MARK_TEXT) || !this.#expand(item, isInWhole)) return false
+      if (cut) {
+        const whole = this.#wholeText(cut)
+        if (whole.includes(MARK_TEXT)) return false
+        items[at] = whole
+      } else if (!this.#expand(item, isInWhole)) return false
     }
     return true
   }

@@ -96,8 +96,8 @@ export class CallPayer {
   get #tokens(): bigint {
     return this.#payer.tokens ?? 0n
   }
-  /** Returns a part of the hold that the call does not need: nanos of the account first, and
-   *  tokens. With a plan in tokens it returns with the rest of the hold, once that has ended. */
+  /** Gives back the part of the hold that the call does not need: nanos, those of the account
+   *  first, and tokens. With a plan in tokens the whole rest is given back when the hold ends. */
   give(amount: bigint, tokens = 0n): void {
     if (this.#hasPlanTokens) return this.#hasEnded ? this.#endHold() : undefined
     this.#amount -= amount

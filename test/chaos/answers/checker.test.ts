@@ -1,5 +1,5 @@
-/** The checker of calls with a cache, guards, copies and rules accepts records that agree, and
- *  finds each wrong one. */
+/** `checkAnswers` reports nothing if the records of a client, the upstreams and the ledger agree,
+ *  and each record that is wrong. */
 import t from 'tap'
 import { type AnswerCharge, type AnswerLogs, checkAnswers } from './checker.ts'
 import type { AnswerCall } from './client.ts'

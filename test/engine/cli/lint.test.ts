@@ -90,7 +90,7 @@ t.test('lint: no rule names the good cases', async t => {
   t.same(await lint(t, GOOD), { code: 0, findings: [] })
 })
 
-t.test('lint: a plan in tokens names the models whose calls it would pay whole', async t => {
+t.test('lint: names the models whose calls a plan in tokens would pay in full', async t => {
   const yaml = (models: string, limit = 'tokens: 1000') =>
     `${GOOD}  piece: { to: up/m, price: { calls: 1 } }
   open: { to: up/m, free: true } # lint-ignore FREE_MODEL

@@ -82,7 +82,8 @@ interface Event {
   readonly headers?: Readonly<Record<string, string>>
 }
 const LAST = /^(?:response\.(?:completed|failed|incomplete)|error)$/
-/** The events of one response over a WebSocket of its own, up to the first that ends it. */
+/** Requests one response over a new WebSocket. Resolves to its events, up to the first that ends
+ *  the response. */
 const respond = async (model: string): Promise<readonly Event[]> => {
   const client = await dial('/v1/responses')
   client.socket.send(JSON.stringify({ type: 'response.create', model, input: 'Where?' }))

@@ -46,7 +46,7 @@ const createDraw = () => {
     return list[seed % list.length] as T
   }
 }
-/** Whether the walk over the parsed text and the search in its bytes agree. */
+/** Whether `hasRefusedNull` of the JSON and `withoutNulls` of its bytes agree. */
 const agree = (text: string, facts = FACTS): boolean =>
   hasRefusedNull(JSON.parse(text), facts) === (cut(text, facts) !== text)
 t.test('null members: texts of any length, with quotes and white space anywhere', t => {
@@ -81,7 +81,7 @@ t.test('null members: texts of any length, with quotes and white space anywhere'
   )
   t.end()
 })
-t.test('null members: a walk over the JSON finds those that are cut out of its bytes', t => {
+t.test('null members: hasRefusedNull is true where withoutNulls removes a member', t => {
   const draw = createDraw()
   const documentOf = (depth: number): unknown => {
     const kind = depth > 4 ? 'null' : draw(['object', 'object', 'list', 'null', 'text', 'number'])
