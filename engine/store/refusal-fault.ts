@@ -18,10 +18,9 @@ const FAULTS: Readonly<
   rows: ({ affectedRows }, statement, name) =>
     declaredFault(statement?.otherwise) ??
     fault('STORE_EXPECTATION', [name, affectedRows, statement?.rows ?? 'any']),
-  violation({ names = [] }, statement, name) {
-    const declaredName = names.find(each => statement?.violates?.[each] !== undefined)
-    const code = declaredName === undefined ? undefined : statement?.violates?.[declaredName]
-    return declaredFault(code) ?? fault('STORE_VIOLATION', [name, names[0]])
+  violation(refusal, statement, name) {
+    const code = declaredCode(refusal, statement)
+    return declaredFault(code) ?? fault('STORE_VIOLATION', [name, refusal.names?.[0]])
   },
   statement: ({ message }, _statement, name) => fault('STORE_STATEMENT', [name, message]),
   migration: ({ message }) => fault('STORE_MIGRATION', [message]),
@@ -29,6 +28,14 @@ const FAULTS: Readonly<
   unknown: ({ message }) => fault('STORE_UNKNOWN', [], { cause: message }),
 }
 
+/** The code that the statement gives to a violation; undefined: it expects none. */
+export const declaredCode = (
+  { names = [] }: Refusal,
+  statement: Statement | undefined,
+): string | undefined => {
+  const name = names.find(each => statement?.violates?.[each] !== undefined)
+  return name === undefined ? undefined : statement?.violates?.[name]
+}
 /** A fault with the code of the statement's owner. The owner's table has the message for clients.
  *  */
 const declaredFault = (code: string | undefined): TollgateError | undefined =>

@@ -2,7 +2,8 @@
  *  COMMIT was lost, it is determined before the next commit. */
 import type { Row, Statement } from '../../plugin.ts'
 import { fault } from '../faults.ts'
-import { toFault } from '../refusal-fault.ts'
+import { declaredCode, toFault } from '../refusal-fault.ts'
+import type { Refusal } from '../sqlite/frames.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
 import { toWire } from '../values.ts'
 import { PostgresClient } from './client.ts'
@@ -20,8 +21,9 @@ interface PendingList {
   readonly steps: readonly Step[]
   deadline: number
   result: PromiseWithResolvers<Rows>
-  /** Retries left after a lock conflict. */
+  /** Retries left after a lock conflict, and after a key that another process took. */
   tries: number
+  keyTries: number
   /** The caller has received a timeout fault. */
   isTimedOut: boolean
   /** The outcome after a timeout fault. */
@@ -39,6 +41,8 @@ const MAX_PENDING = 10_000
 // Lists per transaction: the first of a long queue must not wait for the last.
 const MAX_GROUP = 256
 const MAX_RETRIES = 1
+// Each retry may meet a number that yet another process has taken.
+const MAX_KEY_RETRIES = 20
 
 export class Commits {
   readonly #writeTimeout: number
@@ -93,6 +97,7 @@ export class Commits {
       statements,
       steps,
       tries: MAX_RETRIES,
+      keyTries: MAX_KEY_RETRIES,
       ...newDeadline(this.#writeTimeout),
     }
     this.#queue.push(entry)
@@ -173,10 +178,14 @@ export class Commits {
       this.#isCommitSent = false
     }
   }
-  /** Retries a list after a lock conflict or a deadlock, in a later group. */
+  /** Retries a list in a later group: after a lock conflict or a deadlock, and after a key that
+   *  another process has taken meanwhile, such as the next number of a table. */
   #settle(entry: PendingList, outcome: Outcome | undefined): void {
-    const isLockConflict = outcome && 'refusal' in outcome && outcome.refusal.kind === 'unavailable'
-    if (isLockConflict && !entry.isTimedOut && entry.tries-- > 0) this.#queue.push(entry)
+    const refusal = outcome && 'refusal' in outcome ? outcome.refusal : undefined
+    const mayPass =
+      (refusal?.kind === 'unavailable' && entry.tries-- > 0) ||
+      (refusal?.unique && !isExpected(refusal, entry) && entry.keyTries-- > 0)
+    if (mayPass && !entry.isTimedOut) this.#queue.push(entry)
     else this.#complete(entry, outcome)
   }
   #requeue(entries: readonly PendingList[]): void {
@@ -232,6 +241,8 @@ export class Commits {
   }
 }
 
+const isExpected = (refusal: Refusal, { statements }: PendingList): boolean =>
+  declaredCode(refusal, statements[refusal.at]) !== undefined
 const newDeadline = (writeTimeout: number) => ({
   deadline: performance.now() + writeTimeout,
   result: Promise.withResolvers<Rows>(),

@@ -18,7 +18,13 @@ export const isStale = ({ code = '' }: DatabaseError): boolean => STALE.test(cod
 export const refusalOf = (error: DatabaseError, at: number): Refusal => {
   const { code = '', message } = error
   if (TEMPORARY.test(code)) return { kind: 'unavailable', at, message: `${code} ${message}` }
-  if (code.startsWith('23')) return { kind: 'violation', at, names: violatedNames(error) }
+  if (code.startsWith('23'))
+    return {
+      kind: 'violation',
+      at,
+      names: violatedNames(error),
+      ...(code === '23505' && { unique: true }),
+    }
   return { kind: 'statement', at, message }
 }
 

@@ -2,6 +2,7 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Statement } from '../../../../engine/plugin.ts'
+import { eventually } from '../../../helpers/gateway/primary.ts'
 import { scaled } from '../../../helpers/machine-speed.ts'
 import { sql, startAnyStore, startClient, statement } from '../../../helpers/store/store.ts'
 
@@ -148,6 +149,54 @@ t.test(
     t.equal(codes.filter(code => code === 'INSUFFICIENT').length, 490)
   },
 )
+
+const NUMBERED = {
+  number: 1,
+  text: 'CREATE TABLE numbered (id BIGINT PRIMARY KEY, name TEXT UNIQUE)',
+}
+const addNext = (name: string, more = {}): Statement =>
+  statement(
+    'next',
+    'INSERT INTO numbered VALUES ((SELECT coalesce(max(id), 0) + 1 FROM numbered), ?) RETURNING id',
+    [name],
+    { rows: 1, ...more },
+  )
+t.test('PostgreSQL contention: who finds the next number taken gets the one after', async t => {
+  const { store, database } = await begin(t)
+  await database.migrate('numbered', [NUMBERED])
+  const waits = `SELECT 1 FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND datname = current_database()`
+  const holders = await Promise.all(
+    [1, 2, 3, 4].map(async id => {
+      const holder = new pg.Client({ connectionString: store.options.url })
+      await holder.connect()
+      t.teardown(() => holder.end())
+      await holder.query(`BEGIN; INSERT INTO numbered VALUES (${id}, 'held ${id}')`)
+      return holder
+    }),
+  )
+  const writing = database.write([addNext('own')])
+  for (const holder of holders) {
+    await eventually(async () => (await holder.query(waits)).rowCount || undefined)
+    await holder.query('COMMIT')
+  }
+  t.same(await writing, [[{ id: 5 }]])
+
+  const others = [database, await store.open(), await store.open()]
+  const lists = others.flatMap((by, process) =>
+    Array.from({ length: 30 }, (_, at) => by.write([addNext(`${process} ${at}`)])),
+  )
+  await Promise.all(lists)
+  const [row] = await database.read(
+    sql('numbers', 'SELECT count(*) AS n, max(id) AS last FROM numbered'),
+    [],
+  )
+  t.same(row, { n: 95, last: 95 })
+
+  t.equal(await codeOf(database.write([addNext('own')])), 'STORE_VIOLATION')
+  const violates = { 'numbered.name': 'NAME_TAKEN' }
+  t.equal(await codeOf(database.write([addNext('own', { violates })])), 'NAME_TAKEN')
+})
 
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
