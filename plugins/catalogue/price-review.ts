@@ -191,7 +191,7 @@ const adviseOnRule = (
     )
 }
 
-/** A plan in tokens pays the share of a call's tokens, which is all of a call that counts none. */
+/** A plan in tokens pays the share of a call's tokens: none of a call whose price counts none. */
 const adviseOnPlans = (
   { plans }: Document,
   rules: ReadonlyMap<string, Rule>,
@@ -199,8 +199,7 @@ const adviseOnPlans = (
 ): void => {
   for (const [plan, value] of Object.entries(isFields(plans) ? plans : {})) {
     if (!isFields(value) || value.tokens === undefined) continue
-    const { models = [...rules.keys()] } = value
-    for (const model of Array.isArray(models) ? models : []) {
+    for (const model of Array.isArray(value.models) ? value.models : []) {
       const rule = rules.get(String(model))
       if (!rule || rule.free || [...rule.pricingMeters.keys()].some(meter => SUM_OF[meter]))
         continue
@@ -208,7 +207,7 @@ const adviseOnPlans = (
         ['plans', plan],
         'warning',
         'PLAN_WITHOUT_TOKENS',
-        `the plan "${plan}" pays calls of "${model}" whole, since no token has a price there; leave the model out of \`models\`, or limit the plan by \`amount\``,
+        `the plan "${plan}" pays no call of "${model}", since no token has a price there; leave the model out of \`models\`, or limit the plan by \`amount\``,
       )
     }
   }

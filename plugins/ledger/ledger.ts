@@ -301,6 +301,10 @@ export class Ledger {
   balance(account: number): bigint | undefined {
     return this.#leases.balances.of(walletOf.account(account))
   }
+  /** The same where this process knows no balance, since it leases nothing of the account. */
+  readBalance(account: number): Promise<bigint | undefined> {
+    return this.#leases.balances.read(walletOf.account(account))
+  }
   /** Counts a charge and returns the balance after it. Reads the balance first, since it is unknown
    *  once the lease is used up. `before`: as of `recordCharge`. */
   balanceAfter(payer: Payer, amount: bigint, process: string, before = 0n): bigint | undefined {

@@ -124,14 +124,19 @@ export class MeteredCall {
     const nanos = this.priceOf(usage)
     return nanos < this.#heldAmount ? nanos : this.#heldAmount
   }
-  /** The account's balance after the charge of this usage, in nanos. Undefined: unknown. */
-  balanceAfter(usage: Usage): bigint | undefined {
+  /** The account's balance after the charge of this usage, in nanos. Undefined: unknown. A promise
+   *  only where the call holds nothing of the balance, such as one that a plan pays. */
+  balanceAfter(usage: Usage): bigint | undefined | Promise<bigint | undefined> {
     if (!this.isOpen) return undefined
     const nanos = this.dueFor(usage)
     this.#payer.settlePlan(usage, nanos)
     const before = this.#recordedAmount
     this.#recordedAmount = nanos
-    return this.#context.ledger.balanceAfter(this.#payer.payer, nanos, this.#process, before)
+    const { ledger } = this.#context
+    const { payer } = this.#payer
+    return (
+      ledger.balanceAfter(payer, nanos, this.#process, before) ?? ledger.readBalance(payer.account)
+    )
   }
   release(): undefined {
     if (this.isOpen) this.#closeUncharged()

@@ -99,8 +99,10 @@ class ReceiptFilter implements Filter {
     }
     const usage = this.#estimator.estimate(whole?.length ?? 0)
     const charge = (): Promise<void> | undefined => {
-      this.#addReceiptHeaders(usage)
-      return this.#call.settle(usage)
+      const adding = this.#addReceiptHeaders(usage)
+      // A client that disconnects meanwhile is charged: the balance is of the receipt alone.
+      const settling = this.#call.settle(usage)
+      return adding?.then(() => settling) ?? settling
     }
     // The headers carry the charge, also if the balance did not cover all of the cost.
     endAfter(this.#call.collectOverage(usage)?.then(charge) ?? charge(), whole, out)
@@ -115,11 +117,15 @@ class ReceiptFilter implements Filter {
     if (tail) this.#parts.push(tail)
     return Buffer.concat(this.#parts)
   }
-  #addReceiptHeaders(usage: Usage): void {
+  /** A promise only if the balance must be read. */
+  #addReceiptHeaders(usage: Usage): Promise<void> | undefined {
     const { headers } = this.#exchange.reply
     const balance = this.#call.balanceAfter(usage)
     headers['x-tollgate-charge'] = printMoney(this.#call.dueFor(usage))
-    if (balance !== undefined) headers['x-tollgate-balance'] = printMoney(balance)
+    const addBalance = (nanos: bigint | undefined): undefined => {
+      if (nanos !== undefined) headers['x-tollgate-balance'] = printMoney(nanos)
+    }
+    return balance instanceof Promise ? balance.then(addBalance) : addBalance(balance)
   }
 }
 const NO_PARTS: Bytes[] = []

@@ -22,7 +22,7 @@ import {
   withWindows,
 } from '../budgets/at-limit.ts'
 import type { BudgetWindow } from '../budgets/section.ts'
-import { coverableSum, inUnitOf, tokensHeld } from '../budgets/tokens.ts'
+import { coverableSum, inUnitOf, planTokensHeld, tokensHeld } from '../budgets/tokens.ts'
 import type { LedgerContext } from '../call-charge.ts'
 import type { Payer, Room, Shortage } from '../ledger.ts'
 import type { PlanWindow } from '../plans/section.ts'
@@ -96,10 +96,12 @@ export class Reserver {
       window: PlanWindow | undefined,
     ): Reserving | Promise<Reserving> => {
       const own = payerOf(account)
-      const mostTokens = () => tokensHeld(rule, request.bounds.bounds)
-      const payer = window ? withPlan(own, window, { at, cost, tokensHeld: mostTokens }) : own
+      const { bounds } = request.bounds
+      const ofPlan = () => planTokensHeld(rule, bounds)
+      const payer = window ? withPlan(own, window, { at, cost, tokensHeld: ofPlan }) : own
+      const ofBudgets = () => tokensHeld(rule, bounds)
       const full = opened
-        ? withWindows(payer, opened, { at, cost, passed, tokensHeld: mostTokens })
+        ? withWindows(payer, opened, { at, cost, passed, tokensHeld: ofBudgets })
         : payer
       return this.#reserveFor(exchange, full, rule, request)
     }

@@ -34,6 +34,10 @@ const sumsHeld = ({ pricedMeters }: Pick<Rule, 'pricedMeters'>): readonly Sum[] 
 /** The most tokens that a call within these bounds may use. */
 export const tokensHeld = (rule: Pick<Rule, 'pricedMeters'>, bounds: Bounds): bigint =>
   wholeTokens(sumsHeld(rule).reduce((total, sum) => total + (bounds[sum] ?? 0), 0))
+/** The same of a plan in tokens. It pays by tokens, so it pays no call whose price counts none:
+ *  0. */
+export const planTokensHeld = (rule: Pick<Rule, 'pricedMeters'>, bounds: Bounds): bigint =>
+  [...rule.pricedMeters.keys()].some(meter => SUM_OF[meter]) ? tokensHeld(rule, bounds) : 0n
 /** The part of one sum that `tokens` cover, beside the bound of the other; 0 if they do not cover
  *  that. Undefined tokens: no budget in tokens bounds it. */
 export const coverableSum = (

@@ -39,6 +39,8 @@ export interface QuotedCost {
   readonly nanos: bigint
   /** The most that it may use. */
   readonly tokens: bigint
+  /** The same of a plan in tokens; 0: it does not pay the call. */
+  readonly planTokens: bigint
   /** Whether these nanos or tokens cover a part of the output that is worth a call. */
   coversPart(rest: bigint, unit: Unit): boolean
 }

@@ -35,7 +35,7 @@ export const quotePlan = async (
   // A plan that has ended pays nothing until it is renewed.
   if (stored.until !== null && Number(stored.until) <= at) return null
   const use = planUseOf(plan, stored, at)
-  if (use.unit === 'tokens' && cost.tokens === 0n) return null
+  if (use.unit === 'tokens' && cost.planTokens === 0n) return null
   const { unit, amount, used, end } = use
   return {
     name: plan.name,
@@ -49,9 +49,9 @@ export const quotePlan = async (
 const effectOf = (
   { after }: Plan,
   { unit, remaining }: PlanUse,
-  { nanos, tokens, coversPart }: QuotedCost,
+  { nanos, planTokens, coversPart }: QuotedCost,
 ): Effect => {
-  if (remaining >= (unit === 'tokens' ? tokens : nanos)) return 'pays'
+  if (remaining >= (unit === 'tokens' ? planTokens : nanos)) return 'pays'
   if (after === 'wallet') return remaining > 0n ? 'part' : 'balance'
   return remaining > 0n && coversPart(remaining, unit) ? 'limits' : 'refuses'
 }

@@ -21,7 +21,7 @@ import {
 } from '../../conversion/route-format.ts'
 import { withoutUnpricedTiers } from '../../conversion/unpriced-tiers.ts'
 import { MIN_OUTPUT } from '../admission/reserver.ts'
-import { coverableSum, tokensHeld } from '../budgets/tokens.ts'
+import { coverableSum, planTokensHeld, tokensHeld } from '../budgets/tokens.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
 import type { Unit } from '../wallet.ts'
@@ -187,6 +187,7 @@ const mostOf = (price: Price, body: Json, size: number, at: number, route: Route
     cost: {
       nanos: worstCost.nanos,
       tokens: tokensHeld(price.rule, bounds),
+      planTokens: planTokensHeld(price.rule, bounds),
       coversPart: (rest: bigint, unit: Unit) =>
         !request.isLimited &&
         routeFormat({ route })?.outputLimit !== undefined &&

@@ -64,6 +64,7 @@ export const arrangeBudgets = async (
         small: { to: 'main/s', price: SMALL },
         free: { to: 'main/m', free: true },
         plain: { to: 'main', price: SMALL },
+        flat: { to: 'main/l', price: { calls: '0.001' } },
         picky: { to: 'main/p', price: SMALL, accepts: { '*': { required: ['user'] } } },
         far: { to: 'far/f', price: SMALL },
         pictures: { to: 'main/i', price: SMALL, accepts: { '*': false } },

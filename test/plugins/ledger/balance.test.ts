@@ -122,3 +122,54 @@ t.test('local balance: keeps its value while the store does not answer', async t
   await new Promise(setImmediate)
   t.equal(balances.of(2), 100n)
 })
+
+t.test('local balance: of a wallet without a lease is read once a second', async t => {
+  const reads: number[] = []
+  let now = 0
+  let outside = 70
+  let delay = Promise.resolve()
+  const balances = new Balances(
+    async wallet => {
+      reads.push(wallet)
+      const row = { outside }
+      await delay
+      return row
+    },
+    () => now,
+  )
+  const twice = () => Promise.all([balances.read(2), balances.read(2)])
+  t.same(await twice(), [70n, 70n])
+  balances.recordCharge(2, 0n)
+  outside = 60
+  now = 1_000
+  t.same(await twice(), [70n, 70n], 'a charge that a plan pays changes nothing')
+  t.same(reads, [2])
+  now = 1_001
+  t.equal(await balances.read(2), 60n)
+  balances.beginLeaseChange(2)(30n, 30n)
+  balances.recordCharge(2, 10n)
+  balances.beginLeaseChange(2)(-20n)
+  t.equal(balances.of(2), undefined, 'nothing is leased any more')
+  outside = 50
+  t.equal(await balances.read(2), 50n, 'a charge of this process is not older than the read')
+
+  // A lease begins while the balance is read: what was read may be without it.
+  outside = 40
+  now = 3_000
+  const read = Promise.withResolvers<void>()
+  delay = read.promise
+  const balance = balances.read(2)
+  const endChange = balances.beginLeaseChange(2)
+  delay = Promise.resolve()
+  read.resolve()
+  await new Promise(setImmediate)
+  outside = 15
+  endChange(25n)
+  t.equal(await balance, 40n, 'it is read again')
+})
+
+t.test('local balance: is unknown while the store does not answer', async t => {
+  const balances = new Balances(() => Promise.reject(new Error('away')))
+  t.equal(await balances.read(2), undefined)
+  t.equal(balances.of(2), undefined)
+})

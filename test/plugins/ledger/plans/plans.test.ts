@@ -64,6 +64,7 @@ for (const engine of ENGINES)
         const answer = await call(url)
         t.equal(answer.status, 200)
         t.equal(answer.headers.get('x-tollgate-charge'), '0.006')
+        t.equal(answer.headers.get('x-tollgate-balance'), '1000')
       }
       await parts.books()
       t.match(await plan(), { used: 12_000_000, balance: 3_000_000, reserved: 0 })

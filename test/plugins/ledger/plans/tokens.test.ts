@@ -93,7 +93,12 @@ for (const engine of ENGINES)
     t.test('plan: pays calls that it covers, and the wallet nothing', async t => {
       const parts = await arrange(t, engine, { tokens: 1_000, per: 'month' })
       const { url, call, plan, account, rows } = parts
-      for (const body of [BODY, STREAM, BODY]) t.equal((await call(url, body)).status, 200)
+      for (const body of [BODY, STREAM, BODY]) {
+        const { status, headers } = await call(url, body)
+        t.equal(status, 200)
+        const balance = body === BODY ? String(CREDIT / 1e9) : null
+        t.equal(headers.get('x-tollgate-balance'), balance, 'the receipt has the balance')
+      }
       await parts.books()
       t.match(await plan(), { used: 3 * USED, balance: 1_000 - 3 * USED, reserved: 0 })
       t.match(await account(), { used: 3 * COST, balance: CREDIT, reserved: 0 })
@@ -252,6 +257,17 @@ for (const engine of ENGINES)
       await parts.books()
       t.match(await plan(), { used: USED })
       t.match(await account(), { balance: CREDIT - COST })
+    })
+
+    t.test('plan: the balance pays a call whose price counts no token', async t => {
+      const parts = await arrange(t, engine, { tokens: 5_000, per: 'life', after: 'refuse' })
+      const { url, call, plan, account } = parts
+      for (const body of [BODY, STREAM])
+        t.equal((await call(url, body.replace('"m"', '"flat"'))).status, 200)
+      t.equal((await call(url)).status, 200)
+      await parts.books()
+      t.match(await plan(), { used: USED })
+      t.match(await account(), { balance: CREDIT - 2 * 10 ** 6 })
     })
 
     t.test('a stream that runs past its hold takes more tokens, or is cut', async t => {
