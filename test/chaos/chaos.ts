@@ -29,7 +29,8 @@ import type { ClientMessage } from './client.ts'
 import { createReplicas } from './failover/replicas.ts'
 import { createTree, KINDS, type Tree } from './gateway-tree.ts'
 import { createPayers, readLedger, readReports } from './ledger-report.ts'
-import { arrangePlans, PLANS } from './plans/payers.ts'
+import { BUDGETS, PROJECTS, unsentShares } from './plans/budgets.ts'
+import { arrangePlans, arrangeTeams, PLANS } from './plans/payers.ts'
 import { STORES, type StoreName, type StoreSetup } from './stores.ts'
 import { startSink } from './webhook-sink.ts'
 
@@ -73,23 +74,13 @@ export interface ChaosOptions {
 
 /** 2.00 / 1k: nanos per word. */
 const PRICE = 2_000_000n
-/** Values of the tag `project`: each has a budget for some of the calls that name it. */
-const PROJECTS = Array.from({ length: 200 }, (_, index) => `p${index}`)
 const routesTo = (port: number, answersPort: number): string => `
 pipeline: [errors, auth, model, tags, meter, translate, ${ANSWER_STAGES}, account, notify, alerts]
-tags: { known: { project: [${PROJECTS.join(', ')}] } }
 alerts: { to: [{ kind: slack, url: 'http://127.0.0.1:9/alerts' }], every: 500ms }
 ${ANSWER_SECTIONS}upstreams:
   up: { url: 'http://127.0.0.1:${port}', connections: 1000 }${upstreamLines(answersPort)}
 models:
-  tokens: { to: up, price: { input: 0, output: 2.00 / 1k }, output: 1000 }${ANSWER_MODELS}${PLANS}budgets:
-  hour: { of: account, amount: 1000000, per: hour, zone: Asia/Kolkata }
-  year: { of: account, amount: 100000000, per: year }
-  seat: { of: key, amount: 1000000, per: life }
-  tight: { of: { tag: project }, amount: 3, per: life, alert_at: [50%, 100%] }
-  narrow: { of: { tag: project }, tokens: 2_050, per: life, alert_at: [50%, 100%] }
-  soft: { of: { tag: project }, amount: 1, per: life, at_limit: warn, alert_at: [100%] }
-routes:
+  tokens: { to: up, price: { input: 0, output: 2.00 / 1k }, output: 1000 }${ANSWER_MODELS}${PLANS}${BUDGETS}routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat }
   - { path: 'GET /api/usage', auth: system-token, account: usage }
   - { path: 'GET /api/notifications', auth: system-token, notify: show }${ANSWER_ROUTES}`
@@ -124,13 +115,15 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const database = await store.open(tree.data)
     const { small, token } = await createPayers(database, 2 * kills + 4, PRICE, sink.urlOf)
     await arrangePlans(database, kills + 2)
+    const teams = await arrangeTeams(database, Math.ceil(kills / 2) + 1)
     await answers.arrange(database)
     await database.close()
     // A short run has few calls, and very few on a busy machine.
     const interval = kills < 20 ? 3 : 20
     const client = await forkProcess('./client.ts', ...[seed, concurrency, interval].map(String))
+    const projects = PROJECTS.length
     const endTargets = followTarget(tree, url =>
-      client.send({ url, key, small } satisfies ClientMessage),
+      client.send({ url, key, small, teams, projects } satisfies ClientMessage),
     )
     const { promise: afterKills, resolve: onKillsDone } = Promise.withResolvers<void>()
     const beside = options.beside?.(tree, afterKills) ?? afterKills.then(() => pause(300))
@@ -148,6 +141,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const calls = await readLog<UpstreamCall>(upstream, 'log')
     const { findings, ...books } = await readLedger(store, tree.data, report, answers)
     await tree.start()
+    const unsent = await unsentIn(store, tree)
     await eventually(() => (hasAllEvents(books.balances, sink.log) ? true : undefined)).catch(
       () => {},
     )
@@ -157,7 +151,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const harms = killLog.filter(({ kind }) => kind !== 'builder')
     const logs: Logs = { clients, upstream: calls, kills: harms, ...books, ...expectations }
     const longestGaps = gapsOf(clients, killLog)
-    const all = failure ? [...findings, failure] : findings
+    const all = [...findings, ...unsent, ...(failure ? [failure] : [])]
     const counts = { answers: answers.counts(), overlapping, kills: countKinds(killLog) }
     return { ...outcomeOf(logs, all), ...counts, longestGaps }
   } finally {
@@ -169,6 +163,14 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
   }
 }
 
+const unsentIn = async (store: StoreSetup, { data }: Tree): Promise<readonly Violation[]> => {
+  const database = await store.open(data)
+  try {
+    return await unsentShares(database)
+  } finally {
+    await database.close()
+  }
+}
 /** Sends the URL whenever the gateway has a new one. Returns the function that ends this. */
 const followTarget = (tree: Tree, send: (url: string) => void): (() => void) => {
   let last = ''

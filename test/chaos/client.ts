@@ -11,10 +11,11 @@ interface Target {
   readonly key: string
   /** Keys that are used once each. */
   readonly small: readonly string[]
+  /** Keys of teams, one after another. */
+  readonly teams: readonly string[]
+  /** How many tags the configuration knows. */
+  readonly projects: number
 }
-
-/** Tags that the configuration knows. */
-const PROJECT_COUNT = 200
 
 /** One call in `interval` uses a small key. */
 const [seed = '1', concurrency = '12', interval = '20'] = process.argv.slice(2)
@@ -63,15 +64,18 @@ const read = (
   })
   response.on('error', done)
 }
-/** More calls of one project than its budget covers. */
-const CALLS_OF_PROJECT = 60
+/** More answers than the budgets of one project and of one team cover: a part of the calls names a
+ *  project, and a part is of a team. */
+const ANSWERS_OF_ONE = 110
+const OF_TEAMS = 0.45
 let answerCount = 0
-const currentProject = (): string =>
-  `p${Math.floor(answerCount / CALLS_OF_PROJECT) % PROJECT_COUNT}`
-const ask = ({ url, key: usual, small }: Target): Promise<void> => {
+const current = (count: number): number => Math.floor(answerCount / ANSWERS_OF_ONE) % count
+const ask = ({ url, key: usual, small, teams, projects }: Target): Promise<void> => {
   const smallKey =
     log.length % Number(interval) === 0 ? (returnedKeys.pop() ?? small[usedCount++]) : undefined
-  const key = smallKey ?? usual
+  const teamKey =
+    smallKey === undefined && chance() < OF_TEAMS ? teams[current(teams.length)] : undefined
+  const key = smallKey ?? teamKey ?? usual
   const stream = chance() < 0.6
   const leaveAt = chance() < 0.15 ? 1 + upTo(15) : Number.POSITIVE_INFINITY
   const call: MutableCall = {
@@ -89,7 +93,7 @@ const ask = ({ url, key: usual, small }: Target): Promise<void> => {
   const headers = {
     authorization: `Bearer ${key}`,
     'content-type': 'application/json',
-    ...(smallKey === undefined && { 'x-tollgate-tags': `project=${currentProject()}` }),
+    ...(key === usual && { 'x-tollgate-tags': `project=p${current(projects)}` }),
   }
   const options = { method: 'POST', agent, headers }
   return new Promise(done => {

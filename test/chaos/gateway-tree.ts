@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -146,9 +147,11 @@ export const createTree = (
       else if (kind === 'primary') child?.kill('SIGKILL')
       if (kind === 'all' || kind === 'primary') return void (await exit)
       if (kind === 'builder') appendFileSync(join(folder, 'routes.yaml'), '# edited\n')
-      const pids = await eventually(() => childrenOf(pid, kind as Part))
+      // A start that a fault has ended has no processes to kill.
+      const pids = await eventually(() => (isAlive(pid) ? childrenOf(pid, kind as Part) : []))
       if (kind === 'builder') await later(chance() * LONGEST_BUILD)
       victim = pids[Math.floor(chance() * pids.length)] ?? 0
+      if (victim === 0) return
       try {
         process.kill(victim, 'SIGKILL')
       } catch {
@@ -171,6 +174,7 @@ export const createTree = (
   }
 }
 
+const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}/task/${pid}/children`)
 /** The processes that the primary `pid` has started for this part; undefined if there are none. */
 const childrenOf = (pid: number, part: Part): readonly number[] | undefined => {
   const isPart = (each: string): boolean => {

@@ -17,6 +17,7 @@ import { reapAll } from '../helpers/store/membership.ts'
 import { sql, statement } from '../helpers/store/store.ts'
 import { MODELS } from './answers/configuration.ts'
 import type { Balance, LedgerRow, Reports, Violation } from './checker.ts'
+import { budgetViolations } from './plans/budgets.ts'
 import { planViolations } from './plans/payers.ts'
 import type { StoreSetup } from './stores.ts'
 
@@ -82,6 +83,8 @@ export interface LedgerReport {
   /** Requests that `others` judges. */
   readonly judgedElsewhere: ReadonlySet<string>
 }
+/** Charges after which calls have used up every kind of budget and plan. */
+const LONG_RUN = 1_500
 /** Reads the ledger after all processes ended: reaps them first, so that no hold may be left. */
 export const readLedger = async (
   store: StoreSetup,
@@ -112,15 +115,10 @@ export const readLedger = async (
        FROM credits GROUP BY account) c ON c.account * 2 = w.id
      LEFT JOIN notification_settings s ON s.account * 2 = w.id`,
   )
-  const findings = [...(await audit(database))]
-  const [budgets] = await rowsOf(
-    database,
-    'SELECT count(*) AS used FROM wallets WHERE id < 0 AND used > 0',
-  )
-  if (Number(budgets?.used) === 0)
-    findings.push({ rule: 'budgets', subject: 'ledger', detail: 'no window was charged' })
-  findings.push(...(await budgetFindings(database)))
-  const plans = await planViolations(database, report)
+  const findings = await audit(database)
+  const isLong = rows.length >= LONG_RUN
+  const budgets = await budgetViolations(database, isLong, report)
+  const plans = await planViolations(database, isLong, report)
   const answers = await others.violations(database)
   const corruption = await store.corruptionIn(database)
   await close()
@@ -130,6 +128,7 @@ export const readLedger = async (
     balances: balanceRows.map(balanceOf),
     findings: [
       ...findings.map(({ rule, subject, detail }) => ({ invariant: rule, subject, detail })),
+      ...budgets,
       ...plans,
       ...answers,
       ...(corruption === undefined
@@ -139,41 +138,6 @@ export const readLedger = async (
   }
 }
 const isAnswer = ({ model }: Row): boolean => (MODELS as readonly unknown[]).includes(model)
-const OVERDRAWN = `SELECT b.budget, b.kind FROM budget_windows b JOIN wallets w ON w.id = b.wallet
-  WHERE b.budget IN ('tight', 'narrow') AND w.balance < 0`
-const UNNOTICED = `SELECT b.budget, b.kind FROM budget_alerts a
-  JOIN budget_windows b ON b.wallet = a.wallet JOIN wallets w ON w.id = a.wallet
-  WHERE a.reached IS NULL AND w.used >= a.threshold`
-const MARKED_SHARES = 'SELECT count(*) AS shares FROM budget_alerts WHERE sent IS NOT NULL'
-const MESSAGES = "SELECT object, text FROM alert_messages WHERE rule = 'budget'"
-/** Budgets that passed their amount, and shares that were missed or not sent once. */
-const budgetFindings = async (database: OpenDatabase) => {
-  const rule = 'budgets'
-  const named = async (text: string, detail: string) =>
-    (await rowsOf(database, text)).map(({ budget, kind }) => ({
-      rule,
-      subject: `${budget} of ${kind}`,
-      detail,
-    }))
-  const messages = await rowsOf(database, MESSAGES)
-  const shares = messages.map(({ object, text }) => `${object} ${/\d+%/.exec(String(text))?.[0]}`)
-  const [row] = await rowsOf(database, MARKED_SHARES)
-  const isOnce = new Set(shares).size === shares.length && Number(row?.shares) === shares.length
-  return [
-    ...(await named(OVERDRAWN, 'it passed its amount')),
-    ...(await named(UNNOTICED, 'a share was reached and not noticed')),
-    ...(isOnce
-      ? []
-      : [
-          {
-            rule,
-            subject: 'alerts',
-            detail: `${shares.length} messages of ${row?.shares} shares`,
-          },
-        ]),
-  ]
-}
-
 const rowOf = (row: Row): LedgerRow => ({
   request: String(row.request),
   account: Number(row.account),

@@ -1,7 +1,10 @@
-/** Plans of a chaos run: two that pay a part of the calls, in money and in tokens, and bought ones
- *  whose windows end while processes are killed. Each pays once for its next window, or ends. */
+/** Plans of a chaos run: three that pay a part of the calls, in money and in tokens, and bought
+ *  ones whose windows end while processes are killed. Each pays once for its next window, or
+ *  ends. */
 import type { OpenDatabase } from '../../../engine/store/database.ts'
-import { createAccount } from '../../../plugins/credentials/statements.ts'
+import { addMember, memberNamed } from '../../../plugins/credentials/members.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
 import { buyPlan } from '../../../plugins/ledger/plans/purchase.ts'
 import { assignPlan } from '../../../plugins/ledger/plans/rows.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
@@ -15,6 +18,7 @@ const STEP = 600
 export const PLANS = `plans:
   included: { amount: 20, per: hour, rollover: 100% }
   counted: { tokens: 12, per: hour, rollover: 50% }
+  shared: { tokens: 600, per: life }
   bought: { amount: 5, per: month, price: 3, rollover: 1 }
 `
 const BOUGHT = {
@@ -61,9 +65,39 @@ export const arrangePlans = async (database: OpenDatabase, count: number): Promi
   }
 }
 
-/** After all processes ended. `report`: how many plans renewed themselves or ended. */
+const TEAM_CREDIT = 10n ** 15n
+/** Makes teams whose plan in tokens many calls at once use up, and whose member has the key.
+ *  Returns their keys. */
+export const arrangeTeams = async (
+  database: OpenDatabase,
+  count: number,
+): Promise<readonly string[]> => {
+  const now = Date.now()
+  const keys: string[] = []
+  for (let index = 0; index < count; index++) {
+    const rows = await database.write(
+      createAccount({ name: `team ${index}`, role: 'customer' }, now),
+    )
+    const account = Number(rows.at(-1)?.[0]?.id)
+    await database.write(addMember(account, { name: 'mia', role: 'member' }, now))
+    const member = Number((await memberNamed(database, account, 'mia'))?.id)
+    const secret = makeSecret('key')
+    await database.write([
+      ...addKey({ account, name: 'key', secret, member }, now),
+      openWallet(account * 2, 0n),
+      addCredit({ account, kind: 'credit', amount: TEAM_CREDIT, note: 'chaos', at: now }),
+      ...assignPlan({ account, plan: 'shared', since: now, until: undefined }),
+    ])
+    keys.push(secret.text)
+  }
+  return keys
+}
+
+/** After all processes ended. `isLong`: calls have used up each plan. `report`: how many plans
+ *  renewed themselves or ended. */
 export const planViolations = async (
   database: OpenDatabase,
+  isLong: boolean,
   report: (line: string) => void,
 ): Promise<readonly Violation[]> => {
   const read = (text: string) => database.read(sql(`chaos: ${text}`, text), [])
@@ -87,7 +121,7 @@ export const planViolations = async (
   report(`${buyers.length} bought plans: ${renewed} renewed, ${ended} ended unpaid`)
   const used = await read(
     `SELECT l.plan, sum(w.used) AS used, min(w.balance) AS least FROM plan_windows l
-     JOIN wallets w ON w.id = l.wallet WHERE l.plan IN ('included', 'counted') AND w.used > 0 GROUP BY l.plan`,
+     JOIN wallets w ON w.id = l.wallet WHERE l.plan IN ('included', 'counted', 'shared') AND w.used > 0 GROUP BY l.plan`,
   )
   report(used.map(({ plan, used }) => `plan ${plan}: ${used} used`).join(', '))
   const violation = (subject: string, detail: string) => ({ invariant: 'plans', subject, detail })
@@ -96,7 +130,10 @@ export const planViolations = async (
     ...(renewed === 0 || ended === 0
       ? [violation('renewal', 'no bought plan was renewed, or none ended')]
       : []),
-    ...(used.length < 2 ? [violation('ledger', 'a plan paid no call')] : []),
+    ...(used.length < (isLong ? 3 : 2) ? [violation('ledger', 'a plan paid no call')] : []),
+    ...(isLong && used.some(({ plan, least }) => plan === 'shared' && Number(least) !== 0)
+      ? [violation('plan shared', 'no team has used it up')]
+      : []),
     ...used
       .filter(({ least }) => Number(least) < 0)
       .map(({ plan }) => violation(`plan ${plan}`, 'a window has paid more than its amount')),
