@@ -1,11 +1,13 @@
-/** Members of a team over HTTP: each role against each operation, whose credentials are whose, and
+/** Members of a team over HTTP: each role against each endpoint, whose credentials are whose, and
  *  the end of a member. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { parse } from 'yaml'
 import { linkIn } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { gateway } from './shipped-console.ts'
 
-const owner = await gateway.customer('acme', 10)
+const owner = await gateway.customer('acme', 100)
 type Client = typeof owner
 const invite = async (by: Client, name: string, role: string) => {
   const { body } = await by.ask('POST', '/api/members', { name, role })
@@ -49,6 +51,15 @@ const TABLE: readonly (readonly [string, string, unknown, readonly number[]])[] 
   ['PATCH', `/api/keys/${maxKey.id}`, { name: 'desk' }, [200, 200, 404, 403]],
   ['GET', '/api/system-tokens', undefined, [200, 200, 200, 200]],
   ['POST', '/api/system-tokens', { name: 'ci' }, [201, 201, 201, 403]],
+  ['GET', '/api/sessions', undefined, [200, 200, 200, 200]],
+  ['GET', '/api/credits', undefined, [200, 200, 403, 200]],
+  ['POST', '/api/notifications/test', undefined, [409, 409, 403, 403]],
+  ['GET', '/api/user/self', undefined, [200, 200, 200, 200]],
+  ['GET', '/api/user/models', undefined, [200, 200, 200, 200]],
+  ['GET', '/api/log/self', undefined, [200, 200, 200, 200]],
+  ['GET', '/api/token/', undefined, [200, 200, 200, 200]],
+  ['POST', '/api/token/', { name: 'new' }, [200, 200, 200, 403]],
+  ['PUT', '/api/token/', { id: maxKey.id, name: 'desk' }, [200, 200, 404, 403]],
   ['GET', '/api/usage', undefined, [200, 200, 200, 200]],
   ['GET', '/api/usage?by=member', undefined, [200, 200, 200, 200]],
   ['GET', '/api/usage/overview', undefined, [200, 200, 200, 200]],
@@ -61,8 +72,6 @@ const TABLE: readonly (readonly [string, string, unknown, readonly number[]])[] 
     [200, 200, 403, 200],
   ],
   ['POST', '/api/codes/redeem', { code: '00000-00000-00000-00000' }, [404, 404, 403, 403]],
-  ['GET', '/api/plans', undefined, [200, 200, 200, 200]],
-  ['GET', '/api/budgets', undefined, [200, 200, 200, 200]],
   ['POST', '/api/plans/buy', { plan: 'none' }, [400, 400, 403, 403]],
   ['POST', '/api/plans/cancel', {}, [404, 404, 403, 403]],
   ['PUT', '/api/journal', { consents: true }, [409, 409, 403, 403]],
@@ -201,6 +210,139 @@ t.test('teams: nobody gets rights that he has not', async t => {
   t.equal(refused.status, 403, 'his token has his role')
   const other = await gateway.customer('other', 1)
   t.equal((await other.ask('PATCH', `/api/members/${mia.id}`, { role: 'owner' })).status, 404)
+})
+
+let count = 0
+const idOf = async (client: Client, path: string, body: object): Promise<string> => {
+  const reply = await client.ask('POST', path, { name: `made ${++count}`, ...body })
+  t.equal(reply.status, 201, JSON.stringify(reply.body))
+  return String(reply.body.data.id)
+}
+/** Makes the object of a row, by the client that asks, and returns its id. */
+type Make = (client: Client) => string | Promise<string>
+const keyOfMax: Make = () => idOf(max.client, '/api/keys', {})
+const tokenOfMax: Make = () => idOf(max.client, '/api/system-tokens', {})
+const tokenOfOwner: Make = () => idOf(olga.client, '/api/system-tokens', {})
+const own: Readonly<Record<'key' | 'token', Make>> = {
+  key: client =>
+    client === vera.client
+      ? idOf(olga.client, '/api/keys', { member: 'vera' })
+      : idOf(client, '/api/keys', {}),
+  token: client =>
+    client === vera.client ? tokenOfMax(client) : idOf(client, '/api/system-tokens', {}),
+}
+const member =
+  (role: string): Make =>
+  () =>
+    idOf(owner, '/api/members', { role })
+const sessionOf =
+  (name: string): Make =>
+  async () => {
+    const { data } = (await owner.ask('GET', '/api/members')).body
+    const { id } = data.find(each => each.name === name) ?? {}
+    const sessions = async () =>
+      (await owner.ask('GET', '/api/sessions?limit=1000')).body.data.map(each => String(each.id))
+    const before = new Set(await sessions())
+    const { body } = await owner.ask('POST', `/api/members/${id}/link`, {})
+    await gateway.signIn({ link: linkIn(String(body.data.url)) })
+    return (await sessions()).find(each => !before.has(each)) ?? 'none'
+  }
+const callOfMax: Make = async () => {
+  const calls = (await max.client.ask('GET', '/api/usage?by=call')).body.data
+  return String(calls[0]?.request_id)
+}
+const taskOfMax: Make = async () => {
+  const order = { model: 'vdq3', prompt: 'a' }
+  const headers = { authorization: `Bearer ${maxKey.key}` }
+  const { body, status } = await gateway.ask('POST', '/ent/v2/text2video', order, headers)
+  t.equal(status, 200, JSON.stringify(body))
+  return String((body as never as { task_id: unknown }).task_id)
+}
+/** The same for endpoints of one object: `ID` is its id. */
+const OBJECTS: readonly (readonly [string, string, Make, unknown, readonly number[]])[] = [
+  ['GET', '/api/usage/ID', callOfMax, undefined, [200, 200, 404, 200]],
+  ['POST', '/api/keys/ID/rotate', keyOfMax, {}, [200, 200, 404, 403]],
+  ['POST', '/api/keys/ID/rotate', own.key, {}, [200, 200, 200, 403]],
+  ['PATCH', '/api/keys/ID', own.key, { name: 'mine' }, [200, 200, 200, 403]],
+  ['DELETE', '/api/keys/ID', keyOfMax, undefined, [200, 200, 404, 403]],
+  ['DELETE', '/api/keys/ID', own.key, undefined, [200, 200, 200, 403]],
+  ['GET', '/api/system-tokens/ID', tokenOfMax, undefined, [200, 200, 404, 404]],
+  ['PATCH', '/api/system-tokens/ID', tokenOfMax, { name: 'other' }, [200, 200, 404, 403]],
+  ['POST', '/api/system-tokens/ID/rotate', tokenOfMax, {}, [200, 200, 404, 403]],
+  ['DELETE', '/api/system-tokens/ID', tokenOfMax, undefined, [200, 200, 404, 403]],
+  ['PATCH', '/api/system-tokens/ID', tokenOfOwner, { name: 'other' }, [200, 403, 404, 403]],
+  ['POST', '/api/system-tokens/ID/rotate', tokenOfOwner, {}, [200, 403, 404, 403]],
+  ['DELETE', '/api/system-tokens/ID', tokenOfOwner, undefined, [200, 403, 404, 403]],
+  ['DELETE', '/api/system-tokens/ID', own.token, undefined, [200, 200, 200, 403]],
+  ['DELETE', '/api/sessions/ID', sessionOf('max'), undefined, [200, 200, 404, 404]],
+  ['DELETE', '/api/sessions/ID', sessionOf('olga'), undefined, [200, 403, 404, 404]],
+  ['DELETE', '/api/sessions/ID', sessionOf('vera'), undefined, [200, 200, 404, 200]],
+  ['DELETE', '/api/members/ID', member('viewer'), undefined, [200, 200, 403, 403]],
+  ['DELETE', '/api/members/ID', member('owner'), undefined, [200, 403, 403, 403]],
+  ['GET', '/api/token/ID', keyOfMax, undefined, [200, 200, 404, 200]],
+  ['DELETE', '/api/token/ID', keyOfMax, undefined, [200, 200, 404, 403]],
+  ['GET', '/api/tasks/ID', taskOfMax, undefined, [200, 200, 404, 200]],
+  ['POST', '/api/tasks/ID/cancel', taskOfMax, {}, [200, 200, 404, 403]],
+]
+t.test('teams: each role may do to objects what the table says', async t => {
+  for (const [method, path, make, body, expected] of OBJECTS) {
+    const statuses: number[] = []
+    for (const client of Object.values(ROLES)) {
+      const reply = await client.ask(method, path.replace('ID', await make(client)), body)
+      statuses.push(reply.status)
+    }
+    t.same(statuses, expected, `${method} ${path}`)
+  }
+})
+
+/** Streams of events: their head is asked alone. */
+const STREAMS: Readonly<Record<string, readonly number[]>> = {
+  // They name the calls of all members.
+  '/api/usage/events': [200, 200, 403, 200],
+  '/api/tasks/events': [200, 200, 200, 200],
+  '/api/batches/events': [200, 200, 200, 200],
+}
+t.test('teams: each role may follow events', async t => {
+  for (const [path, expected] of Object.entries(STREAMS)) {
+    const statuses: number[] = []
+    for (const { cookie } of Object.values(ROLES)) {
+      const response = await fetch(gateway.url + path, { headers: { cookie } })
+      statuses.push(response.status)
+      await response.body?.cancel()
+    }
+    t.same(statuses, expected, path)
+  }
+})
+
+t.test('teams: the tables have each endpoint of customers', async t => {
+  const routes = ['program/config/console.yaml', 'routes.yaml'].flatMap(
+    file =>
+      (
+        parse(readFileSync(file, 'utf8'), { merge: true }) as {
+          routes: readonly { path: string; auth?: unknown }[]
+        }
+      ).routes,
+  )
+  const endpoints = new Set([
+    ...TABLE.map(([method, path]) => `${method} ${path.replace(/\?.*/, '')}`),
+    ...OBJECTS.map(([method, path]) => `${method} ${path}`),
+    ...Object.keys(STREAMS).map(path => `GET ${path}`),
+    'DELETE /api/session', // each may sign out
+    'GET /api/tasks/ID/results/0/url', // as its task
+  ])
+  const own = routes.filter(
+    ({ path, auth }) => [auth].flat().includes('session') && / \/api\/(?!admin\/)/.test(path),
+  )
+  t.ok(own.length > 45)
+  for (const { path } of own) {
+    const [methods = '', pattern = ''] = path.split(' ')
+    const method = methods.split('|')[0]
+    const shape = new RegExp(`^${method} ${pattern.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+    t.ok(
+      [...endpoints].some(each => shape.test(each)),
+      path,
+    )
+  }
 })
 
 t.test('teams: a key moves without its calls; a member ends with his credentials', async t => {
