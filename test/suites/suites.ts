@@ -100,7 +100,7 @@ const CI_TESTS = [
   'plugins/idempotency/{every-route,failures}.test.ts',
   'plugins/identity/{identity,member-caps,provider-logout,sign-in-attacks}.test.ts',
   'plugins/ledger/{archive/archive,audit-order,export,fallback-price,kept-hold,new-process-name}.test.ts',
-  'plugins/ledger/budgets/{alerts,at-limit,budgets,rows,tokens}.test.ts',
+  'plugins/ledger/budgets/{alerts,at-limit,budgets,moved-clock,rows,tokens}.test.ts',
   'plugins/ledger/model.property.test.ts',
   'plugins/ledger/{plans/{plans,purchase,rollover,tokens},quota-kind-single-row,reaped-process}.test.ts',
   'plugins/ledger/views/{served-by,usage-days}.test.ts',
