@@ -9,6 +9,7 @@ import { cachedCommand } from '../helpers/operator.ts'
 import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { AGENT_SIZES, agentBody } from './agents/bodies.ts'
 import { type AgentRounds, agentsTable } from './agents/report.ts'
+import { budgetsTable } from './budgets/report.ts'
 import { isLinux } from './processes.ts'
 import {
   growthTable,
@@ -113,6 +114,19 @@ t.test('bench stages: each stage beside none in use, and that beside no stages',
   t.equal(guards, '| guards | 182.5 | 165.0–200.0 | 1.50 of off | 2.00 | 0 |')
 })
 
+t.test('bench budgets: what they add to a call without any, with the target of two', async t => {
+  const budgets = rounds({
+    none: [round(0.1), round(0.11)],
+    two: [round(0.108), round(0.116)],
+    four: [round(0.12), round(0.13)],
+  })
+  const [, , none, two, four] = budgetsTable(budgets).split('\n')
+  t.equal(none, '| none | 105.0 |  |  | 2.00 | 0 |')
+  t.equal(two, '| two | 112.0 | 7.0 | 6.0–8.0 | 2.00 | 0 |')
+  t.equal(four, '| four | 125.0 | 20.0 | 20.0–20.0 | 2.00 | 0 |')
+  t.same(verdicts({ budgets }), ['reached  CPU of two budgets, µs: 7.00 (≤ 10.00)'])
+})
+
 t.test('bench peers: one row of the page for each subject', async t => {
   const requests = rounds({ nginx: [round(0.02)], billed: [round(0.1)] })
   const latency = rounds({ direct: [round(Number.NaN)], billed: [round(0.2)] })
@@ -205,7 +219,10 @@ const MEASURED = ['requests', 'latency', 'events', 'paced']
 const PARTS = [
   'requests',
   'streams',
-  ...shortOrLong([], ['latency', 'events', 'paced', 'ledger', 'translation', 'agents', 'stages']),
+  ...shortOrLong(
+    [],
+    ['latency', 'events', 'paced', 'ledger', 'translation', 'agents', 'stages', 'budgets'],
+  ),
 ]
 
 t.test(
@@ -255,6 +272,8 @@ t.test(
         t.match(only, { failed: 0 }, `${name}: ${pairName}`)
     for (const [name, [only]] of Object.entries(findings.stages ?? {}) as [string, Round[]][])
       t.match(only, { failed: 0 }, name)
+    for (const [name, [only]] of Object.entries(findings.budgets ?? {}) as [string, Round[]][])
+      t.match(only, { failed: 0 }, `budgets: ${name}`)
     for (const { plain, streams, translation } of findings.agents ?? [])
       for (const measured of [plain, streams, translation])
         for (const [name, [only]] of Object.entries(measured) as [string, Round[]][])

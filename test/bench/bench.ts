@@ -6,6 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { measureAgents } from './agents/measure.ts'
 import { agentsTable } from './agents/report.ts'
+import { BUDGETS } from './budgets/configuration.ts'
+import { budgetsTable } from './budgets/report.ts'
 import { SCHEMA, type Size, startGateway } from './gateway.ts'
 import { fillLedger } from './ledger-fixture.ts'
 import { installedPeers, PEERS, startPeer } from './peers.ts'
@@ -35,8 +37,9 @@ import { translationTable } from './translation-report.ts'
 
 const HELP = `npm run bench -- [options]
 
-  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,agents,tasks,stages; all but
-                    stages by default. stages: billed calls with telemetry, journal, guards, cache, rules, mirror, and none
+  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,agents,tasks,stages,budgets; all
+                    but the last two by default. stages: billed calls with telemetry, journal, guards, cache, rules, mirror,
+                    and none; budgets: billed calls that none, one, two and four budgets count
   --subjects NAMES  of direct,bare,tollgate,row,billed,nginx,portkey,litellm; the first five by default. row: bare, and
                     writes one fsynced row a request; billed: tollgate with prices
   --peers           prints the table of docs/performance.md: requests, latency and events of all subjects that are
@@ -90,7 +93,7 @@ const readOptions = () => {
   const sizes = { rate: +rate, streams: +streams, paced: +paced, charges: +charges, tasks: +tasks }
   const pauses = { rest: +rest, settle: +settle }
   const numbers = { rounds: +rounds, seconds: +seconds, slices: +slices, ...pauses, ...sizes }
-  const parts = peers ? PEER_PARTS : Object.keys(PARTS).filter(name => name !== 'stages')
+  const parts = peers ? PEER_PARTS : Object.keys(PARTS).filter(name => !ON_DEMAND.includes(name))
   const subjects = peers
     ? [...new Set(['direct', ...installedPeers(), ...OWN])]
     : ['direct', ...OWN]
@@ -99,6 +102,7 @@ const readOptions = () => {
 }
 type Options = ReturnType<typeof readOptions>
 const OWN = ['bare', 'row', 'tollgate', 'billed']
+const ON_DEMAND = ['stages', 'budgets']
 const PEER_PARTS = ['requests', 'latency', 'events']
 
 /** The running processes, and functions that start further gateways. */
@@ -107,8 +111,8 @@ interface Bench {
   readonly subjects: readonly Subject[]
   readonly load: Load
   gateway(name: string, size: Size): Promise<Subject>
-  /** Starts a gateway with prices, and a ledger of `charges` charges. */
-  startBilled(name: string, charges: number): Promise<Subject>
+  /** Starts a gateway with prices, a ledger of `charges` charges, and budgets. */
+  startBilled(name: string, charges: number, budgets?: object): Promise<Subject>
   /** Starts a gateway with translations from every format to every format. */
   startTranslating(): Promise<Subject>
   /** Starts billed gateways without stages, with them, and with telemetry. */
@@ -188,6 +192,14 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
     findings.stages = await measureStages(await startStages(), load, options)
     return stagesTable(findings.stages)
   },
+  async budgets({ startBilled, load, options: { rounds, seconds, slices } }, findings) {
+    const counted: Subject[] = []
+    for (const [name, section] of Object.entries(BUDGETS))
+      counted.push(await startBilled(name, 0, section))
+    const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
+    findings.budgets = await interleave(counted, load, rounds, job, slices)
+    return budgetsTable(findings.budgets)
+  },
 }
 
 const run = async (options: Options): Promise<void> => {
@@ -207,12 +219,17 @@ const run = async (options: Options): Promise<void> => {
     ends.push(() => child.kill('SIGTERM'))
     return { name, ...rest }
   }
-  const startBilled = async (name: string, charges: number): Promise<Subject> => {
+  const startBilled = async (
+    name: string,
+    charges: number,
+    budgets: object = {},
+  ): Promise<Subject> => {
     const { child, store, ...rest } = await startGateway(
       SMALL,
       upstream.port,
       SUBJECT_CORE,
       'billed',
+      { budgets },
     )
     ends.push(() => child.kill('SIGTERM'))
     if (charges > 0) await fillLedger(store, { charges, accounts: Math.min(charges, ACCOUNTS) })

@@ -145,7 +145,7 @@ const configuration = (
   size: Size,
   upstream: number,
   data: string,
-  { kind, receiver }: Required<Pick<BenchOptions, 'kind'>> & BenchOptions,
+  { kind, receiver, budgets }: Required<Pick<BenchOptions, 'kind'>> & BenchOptions,
 ): string => {
   const own = Object.values(NAMES)
   const isBilled = BILLED.includes(kind)
@@ -171,6 +171,7 @@ const configuration = (
       ...(kind === 'tasks' && { responses: { largest: '16MiB' } }),
     },
     ...stages?.sections,
+    ...(budgets && { budgets }),
     pipeline: [
       'errors',
       ...(receiver === undefined ? [] : ['telemetry']),
@@ -222,6 +223,8 @@ interface BenchOptions {
   readonly kind?: Kind
   /** The URL to which telemetry is sent. */
   readonly receiver?: string
+  /** The section of this name. */
+  readonly budgets?: object
 }
 interface BenchDatabase {
   readonly url: string
@@ -234,16 +237,13 @@ export const startGateway = async (
   upstream: number,
   core: number | undefined,
   kind: Kind = 'free',
-  { url, isFirst, receiver }: Partial<BenchDatabase> & Pick<BenchOptions, 'receiver'> = {},
+  { url, isFirst, ...more }: Partial<BenchDatabase> & Omit<BenchOptions, 'kind'> = {},
 ): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   // In a watched folder the growing log would cost watch events.
   const config = join(mkdtempSync(join(folder, 'config-')), 'routes.yaml')
   const store = usedFolder(join(folder, 'data'))
-  writeFileSync(
-    config,
-    configuration(size, upstream, store, { kind, ...(receiver !== undefined && { receiver }) }),
-  )
+  writeFileSync(config, configuration(size, upstream, store, { kind, ...more }))
   const log = openSync(join(folder, 'tollgate.log'), 'w')
   const child = spawn(process.execPath, [program, 'start', '--config', config], {
     stdio: ['ignore', log, 'pipe'],

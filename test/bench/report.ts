@@ -1,5 +1,6 @@
 /** Medians and tables of the bench. Pure. */
 import { type AgentRounds, agentFigures } from './agents/report.ts'
+import { budgetFigures } from './budgets/report.ts'
 import type { Outcome } from './load.ts'
 import {
   figure,
@@ -38,6 +39,7 @@ export interface Findings {
   agents?: readonly AgentRounds[]
   tasks?: OpenTasks
   stages?: Rounds
+  budgets?: Rounds
   taskImages?: TaskImages
 }
 
@@ -302,6 +304,8 @@ export const verdicts = (findings: Findings): string[] => {
     for (const { text, value, reach } of translationFigures(translation))
       addVerdict(text, value, reach)
   for (const { text, value, reach } of agentFigures(agents ?? [])) addVerdict(text, value, reach)
+  for (const { text, value, reach } of findings.budgets ? budgetFigures(findings.budgets) : [])
+    addVerdict(text, value, reach)
   for (const name of ['p50', 'p99'] as const)
     if (taskImages)
       addVerdict(`${name} of calls beside images, × none`, slowdown(taskImages, 'large', name), 1.1)
