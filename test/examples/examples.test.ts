@@ -94,6 +94,23 @@ t.test('plans-and-budgets: the plan pays, and a budget refuses the fifth call', 
   t.match(out, /trial +key .* 160 tokens +day +UTC +60 /)
 })
 
+t.test('teams: the file makes the team; a project stays in its zone', async t => {
+  const gateway = await startExample(t, 'teams')
+  const secrets = `${t.testdir({})}/secrets.jsonl`
+  const out = await runReadme('teams', gateway, await gateway.key(), {
+    'export TOLLGATE_CONFIG': `export TOLLGATE_DATA=${gateway.data} TOLLGATE_CONFIG`,
+    'secrets.jsonl': secrets,
+  })
+  t.match(out, /Nothing to change/)
+  t.match(
+    out,
+    /HTTP\/1\.1 200 OK\r\nx-tollgate-charge: .*\r\nHTTP\/1\.1 200 OK\r\nx-tollgate-charge: .*\r\nHTTP\/1\.1 403/,
+  )
+  t.match(out, /project=records[\s\S]*project=shop|project=shop[\s\S]*project=records/)
+  t.match(out, /trial +member +2 bob .* 50000 tokens/)
+  t.match(out, /keys:\n +bobs:/)
+})
+
 t.test('own-engines: models are discovered, and charged at the price of their pattern', async t => {
   const engine = ['examples/own-engines/engine.mjs', '0', 'model-a', 'model-b']
   const [first, second] = [await startScript(t, engine), await startScript(t, engine)]
