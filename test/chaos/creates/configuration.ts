@@ -1,5 +1,5 @@
 /** The configuration of a run: the shipped one, the routes of docs/tasks.md for clients of new-api,
- *  and a plan to buy. */
+ *  a plan to buy and one that pays calls, and budgets that count each call. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
@@ -9,7 +9,19 @@ const ROOT = join(import.meta.dirname, '../../..')
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 /** Settings that the gateway of a test does not set itself. */
 const SETTINGS = /^ {2}(?:database|public_url|egress_allow|files|batch|currency):/
-const PLANS = 'plans: { once: { amount: 5, per: month, price: 2 } }\n'
+/** The plan that pays until its tokens are used up. */
+export const PLAN = 'words'
+export const BUDGETS = ['hour', 'month', 'seat', 'mate', 'purse'] as const
+const TERMS: Readonly<Record<(typeof BUDGETS)[number], string>> = {
+  hour: '{ of: account, amount: 1000000000, per: hour, zone: Asia/Kolkata }',
+  month: '{ of: account, tokens: 10_000_000_000, per: month, zone: Europe/Berlin }',
+  seat: '{ of: key, amount: 1000000, per: life }',
+  mate: '{ of: member, tokens: 10_000_000_000, per: day }',
+  purse: '{ of: member, amount: 1000000000, per: week }',
+}
+const LIMITS = `plans: { once: { amount: 5, per: month, price: 2 }, ${PLAN}: { tokens: 3_000, per: life } }
+budgets: { ${BUDGETS.map(name => `${name}: ${TERMS[name]}`).join(', ')} }
+`
 const withSchemas = (text: string): string =>
   text.replaceAll(/(?<=[ :])schemas\//g, `${ROOT}/schemas/`)
 const documented = (title: string): string =>
@@ -30,7 +42,7 @@ export const configurationOf = (suno: string) => {
       .filter(line => SETTINGS.test(line))
       .map(line => line.trim())
       .join('\n'),
-    routes: PLANS + withSchemas(rest.replace('models/*.yaml', models)),
+    routes: LIMITS + withSchemas(rest.replace('models/*.yaml', models)),
     files,
   }
 }

@@ -8,9 +8,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Row } from '../../../engine/plugin.ts'
 import type { OpenDatabase } from '../../../engine/store/database.ts'
+import { addMember, memberNamed } from '../../../plugins/credentials/members.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../../plugins/credentials/statements.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
+import { assignPlan } from '../../../plugins/ledger/plans/rows.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
@@ -19,7 +21,7 @@ import { startPostgres } from '../../helpers/store/postgres.ts'
 import { sql } from '../../helpers/store/store.ts'
 import { workerOf, writerOf } from '../gateway-tree.ts'
 import { postgresAt, STORES, type StoreSetup } from '../stores.ts'
-import { configurationOf } from './configuration.ts'
+import { BUDGETS, configurationOf, PLAN } from './configuration.ts'
 import { fieldsIn, type Kind, type Preparation, type Subject } from './kind.ts'
 import { createKinds } from './kinds.ts'
 import { startProviders } from './provider.ts'
@@ -46,6 +48,8 @@ export interface KeyedCreatesOutcome {
 const owedFiles = (data: string): readonly string[] => globSync(join(data, 'owed', '*', '*'))
 const CREDIT = 10n ** 17n
 const ACCOUNT = 1
+/** The owner of the API keys. */
+const MEMBER = 'olga'
 /** Of an account that makes a single request. */
 const CREDIT_OF_ONE = 10n ** 12n
 /** Attempts after which a request counts as never answered; a fault causes far fewer. */
@@ -180,6 +184,8 @@ const openPostgres = async (): Promise<Store> => {
 const CHARGES = `SELECT c.key, c.state, c.amount, (SELECT count(*) FROM credits r
    WHERE r.request = c.request AND r.kind = 'refund') AS refunds
    FROM charges c WHERE c.state <> 'released'`
+const USED_WINDOWS = `SELECT b.budget AS name FROM budget_windows b JOIN wallets w ON w.id = b.wallet
+   WHERE w.used > 0 UNION SELECT l.plan FROM plan_windows l JOIN wallets w ON w.id = l.wallet WHERE w.used > 0`
 const OPEN_RESPONSES = "SELECT count(*) AS open FROM stored_responses WHERE status = 'in_progress'"
 
 const SUCCESSES: ReadonlySet<number> = new Set([200, 201, 202])
@@ -236,6 +242,9 @@ const violationsOf = async (
     }
     for (const { rule, subject, detail } of await audit(database))
       violations.push(`${rule}: ${subject}: ${detail}`)
+    const used = new Set((await read(USED_WINDOWS)).map(({ name }) => String(name)))
+    for (const name of [PLAN, ...BUDGETS])
+      if (!used.has(name)) violations.push(`${name}: no call has used it`)
     return violations
   } finally {
     await database.close()
@@ -243,7 +252,11 @@ const violationsOf = async (
 }
 
 /** Its credential, and the numbers of the API key and of the account that it belongs to. */
-const addCredential = async (database: OpenDatabase, kind: Kind, name: string) => {
+const addCredential = async (
+  database: OpenDatabase,
+  kind: Kind,
+  { name, member }: { readonly name: string; readonly member: number },
+) => {
   const now = Date.now()
   if (kind.hasOwnAccount) {
     const rows = await database.write(createAccount({ name: `of ${name}`, role: 'customer' }, now))
@@ -254,7 +267,7 @@ const addCredential = async (database: OpenDatabase, kind: Kind, name: string) =
     return { account, key: 0, credential: secret.text }
   }
   const secret = makeSecret('key')
-  const list = addKey({ account: ACCOUNT, name, secret }, now)
+  const list = addKey({ account: ACCOUNT, name, secret, member }, now)
   const [{ id } = { id: 0 }] = (await database.write(list)).at(-1) ?? []
   return { account: ACCOUNT, key: Number(id), credential: kind.token ?? secret.text }
 }
@@ -265,10 +278,16 @@ const makeRequests = async (
   count: number,
 ): Promise<readonly Request[]> => {
   const requests: Request[] = []
+  const now = Date.now()
+  await database.write([
+    ...addMember(ACCOUNT, { name: MEMBER, role: 'owner' }, now),
+    ...assignPlan({ account: ACCOUNT, plan: PLAN, since: now, until: undefined }),
+  ])
+  const member = Number((await memberNamed(database, ACCOUNT, MEMBER))?.id)
   for (let at = 0; at < count; at++) {
     const kind = kinds[at % kinds.length] as Kind
     const name = `n${at}`
-    const subject = await addCredential(database, kind, name)
+    const subject = await addCredential(database, kind, { name, member })
     const prepared = (await kind.prepare?.(preparation, subject.credential)) ?? ''
     requests.push({ kind, name, prepared, ...subject })
   }
