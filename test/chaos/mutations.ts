@@ -2,6 +2,7 @@
 import { edit, type Mutation } from './mutation.ts'
 import { ofReplies } from './mutations-of-replies.ts'
 import { ofUsage } from './mutations-of-usage.ts'
+import { ofLimits } from './plans/mutations.ts'
 
 const MODEL = 'test/plugins/ledger/model.property.test.ts'
 const AT_ONCE = 'test/plugins/ledger/single-row-charge.test.ts'
@@ -17,6 +18,7 @@ const PROCESSES = 'plugins/ledger/processes.ts'
 export const mutations: readonly Mutation[] = [
   ...ofReplies,
   ...ofUsage,
+  ...ofLimits,
   {
     bug: 'no unique request: the same call can be held and charged twice',
     edits: [edit(TABLES, 'request TEXT PRIMARY KEY,', 'request TEXT NOT NULL,')],
