@@ -45,7 +45,7 @@ export type SendToOperator = (url: string, request: OperatorRequest) => Promise<
 export interface OperatorRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Bytes
   /** ms until the whole response has arrived. */
   readonly timeout: number
   /** Not through the proxy. */
@@ -54,6 +54,7 @@ export interface OperatorRequest {
 export interface OperatorResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly bytes: Bytes
   readonly text: string
 }
 /** Sends one mail through an SMTP server of the operator, and resolves with the server's last

@@ -35,7 +35,8 @@ export const createOperatorRequest =
         address.host,
       )
       const bytes = await reply.bytes(LIMIT)
-      return { status: reply.status, headers: reply.headers, text: new TextDecoder().decode(bytes) }
+      const text = new TextDecoder().decode(bytes)
+      return { status: reply.status, headers: reply.headers, bytes, text }
     } finally {
       await client.destroy()
       connector.close()

@@ -1,9 +1,12 @@
 /** Sends spans and metrics of one process to all receivers: a bounded queue for each, in batches,
  *  again after failures that may pass. */
 import { type HeaderFields, retryAfterIn } from '../../engine/kit.ts'
-import type { HostBase, Metrics } from '../../engine/plugin.ts'
+import type { Bytes, HostBase, Metrics } from '../../engine/plugin.ts'
+import { deltasOf } from './deltas.ts'
 import { Measures } from './measures.ts'
-import { type Attributes, metricsOf, type Span, tracesOf } from './otlp.ts'
+import type { Attributes, Encoder, Metric, Span } from './otlp.ts'
+import { json } from './otlp-json.ts'
+import { protobuf } from './otlp-protobuf.ts'
 import type { Conventions, Receiver } from './section.ts'
 import { METRICS } from './semantics.ts'
 
@@ -16,6 +19,8 @@ const PAUSE = 1_000
 const LONGEST_PAUSE = 60_000
 /** Statuses after which OTLP sends again. */
 const TRANSIENT = new Set([429, 502, 503, 504])
+
+export const ENCODERS: Readonly<Record<Receiver['encoding'], Encoder>> = { json, protobuf }
 
 export interface ExporterOptions {
   readonly receivers: readonly Receiver[]
@@ -53,8 +58,7 @@ export class Exporter {
     await Promise.all(this.#queues.map(queue => this.#send(queue, true)))
   }
   async #send(queue: Queue, withMetrics: boolean): Promise<void> {
-    if (withMetrics)
-      queue.metrics = metricsOf(this.#options.resource, this.measures.read(this.#options.currency))
+    if (withMetrics) queue.report = this.measures.read(this.#options.currency)
     await queue.flush()
   }
 }
@@ -62,13 +66,16 @@ export class Exporter {
 /** The records that wait for one receiver. */
 class Queue {
   /** The next report of metrics. A later one replaces it, since all are cumulative. */
-  metrics: string | undefined
+  report: readonly Metric[] | undefined
+  /** The last report that was done with. */
+  #reported: readonly Metric[] | undefined
   #spans: Span[] = []
   #isSending = false
   #failures = 0
   #next = 0
   readonly #host: Pick<HostBase, 'log' | 'metrics' | 'request'>
   readonly #receiver: Receiver
+  readonly #encoder: Encoder
   readonly #options: ExporterOptions
   constructor(
     host: Pick<HostBase, 'log' | 'metrics' | 'request'>,
@@ -77,6 +84,7 @@ class Queue {
   ) {
     this.#host = host
     this.#receiver = receiver
+    this.#encoder = ENCODERS[receiver.encoding]
     this.#options = options
   }
   add(span: Span): void {
@@ -89,33 +97,42 @@ class Queue {
     try {
       while (this.#spans.length > 0) {
         const batch = this.#spans.slice(0, BATCH)
-        if (
-          !(await this.#post('/v1/traces', tracesOf(this.#options.resource, batch), batch.length))
-        )
-          return
+        const body = this.#encoder.traces(this.#options.resource, batch)
+        if (!(await this.#post('/v1/traces', body, batch.length))) return
         this.#spans.splice(0, batch.length)
       }
-      const { metrics } = this
-      if (metrics === undefined || !(await this.#post('/v1/metrics', metrics, 0))) return
-      if (this.metrics === metrics) this.metrics = undefined
+      await this.#sendReport()
     } finally {
       this.#isSending = false
     }
   }
+  async #sendReport(): Promise<void> {
+    const { report } = this
+    if (!report) return
+    const isDelta = this.#receiver.temporality === 'delta'
+    const metrics = isDelta ? deltasOf(report, this.#reported) : report
+    // A process without calls, such as a command, has nothing to say.
+    if (metrics.some(({ points }) => points.length > 0)) {
+      const body = this.#encoder.metrics(this.#options.resource, metrics)
+      if (!(await this.#post('/v1/metrics', body, 0))) return
+    }
+    this.#reported = report
+    if (this.report === report) this.report = undefined
+  }
   /** Whether it is done with: accepted, or refused for good. `spans`: how many the body has. */
-  async #post(path: string, body: string, spans: number): Promise<boolean> {
+  async #post(path: string, body: string | Bytes, spans: number): Promise<boolean> {
     const { url, headers } = this.#receiver
     try {
       const response = await this.#host.request(url + path, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
+        headers: { 'content-type': this.#encoder.contentType, ...headers },
         body,
         timeout: TIMEOUT,
       })
       if (TRANSIENT.has(response.status))
         return this.#pause(`status ${response.status}`, response.headers)
       this.#failures = 0
-      if (response.status < 300) this.#drop(rejectedIn(response.text))
+      if (response.status < 300) this.#drop(this.#encoder.rejectedIn(response))
       else {
         this.#drop(spans)
         this.#warn(`refused ${spans} spans with status ${response.status}`)
@@ -143,14 +160,5 @@ class Queue {
         { receiver: new URL(this.#receiver.url).host },
         spans,
       )
-  }
-}
-
-/** Spans that the receiver rejected in a response with status 200. */
-const rejectedIn = (text: string): number => {
-  try {
-    return Number(JSON.parse(text)?.partialSuccess?.rejectedSpans ?? 0) || 0
-  } catch {
-    return 0
   }
 }

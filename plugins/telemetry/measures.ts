@@ -57,11 +57,13 @@ export class Measures {
       name,
       unit,
       ...(unit === 's' && { bounds: BOUNDS }),
+      temporality: 'cumulative',
       start: this.#start,
       end,
       points: [...this.#series.values()].map(({ attributes, counts }) => ({
         attributes,
         ...counts[kind],
+        buckets: [...counts[kind].buckets],
       })),
     })
     return [

@@ -16,14 +16,25 @@ import {
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
 
 const URL_TEXT = { pattern: '^https?://', examples: ['http://127.0.0.1:4318'] }
+const ENCODINGS = ['json', 'protobuf'] as const
+const TEMPORALITIES = ['cumulative', 'delta'] as const
 const receiver = object(
-  'A receiver with headers of its own.',
+  'A receiver with headers, encoding or temporality of its own.',
   {
     url: required(text('Its address; /v1/traces and /v1/metrics are added.', URL_TEXT)),
     headers: map(
       'Headers of requests to it, such as its key.',
       text('The value of the header.', { format: 'password', examples: ['${LANGFUSE_KEY}'] }),
       { default: {}, examples: [{ 'dd-api-key': '${DATADOG_KEY}' }] },
+    ),
+    encoding: oneOf('The encoding of OTLP that it reads.', ENCODINGS, {
+      default: 'json',
+      examples: ['protobuf'],
+    }),
+    temporality: oneOf(
+      '`cumulative`: metrics count since the start of the process. `delta`: since the report before that it accepted.',
+      TEMPORALITIES,
+      { default: 'cumulative', examples: ['delta'] },
     ),
   },
   { examples: [{ url: 'https://otlp.example.com', headers: { 'api-key': '${OTLP_KEY}' } }] },
@@ -46,7 +57,7 @@ const CONVENTIONS = ['gen_ai/0.1.0', 'gen_ai/1.36.0'] as const
 export type Conventions = (typeof CONVENTIONS)[number]
 
 export const SECTION = object(
-  'Traces and metrics of calls, sent by OTLP over HTTP in JSON. Prompts and answers are never part of them.',
+  'Traces and metrics of calls, sent by OTLP over HTTP. Prompts and answers are never part of them.',
   {
     to: required(
       anyOf(
@@ -101,12 +112,9 @@ export const SECTION = object(
 export type RawSection = RawOf<typeof SECTION>
 export type Section = ValueOf<typeof SECTION>
 
-export interface Receiver {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-}
+export type Receiver = ValueOf<typeof receiver>
 export const receiversOf = ({ to }: Section): readonly Receiver[] =>
   (typeof to === 'string' ? [to] : to).map(each => {
-    const { url, headers } = typeof each === 'string' ? { url: each, headers: {} } : each
-    return { url: url.replace(/\/+$/, ''), headers }
+    const options = typeof each === 'string' ? receiver.read({ url: each }) : each
+    return { ...options, url: options.url.replace(/\/+$/, '') }
   })

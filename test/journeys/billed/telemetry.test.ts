@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { gateway, postJson, prepareCustomer } from '../../helpers/money/billing-gateway.ts'
 
@@ -92,6 +93,7 @@ const upstream = createServer(async (request, response) => {
   if (request.headers.authorization === 'Bearer sk-limited')
     return response.writeHead(429, { 'retry-after': '60' }).end('{}')
   if (text.includes('break')) return response.writeHead(500).end('{}')
+  if (text.includes('wait')) await setTimeout(50)
   if (JSON.parse(text).stream === true) {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const each of events) response.write(`data: ${JSON.stringify(each)}\n\n`)
@@ -110,13 +112,15 @@ t.teardown(() => {
 
 const routes = (telemetry: string, keys = 'sk-good') => `
 telemetry: ${telemetry}
-pipeline: [errors, telemetry, auth, model, meter, translate]
+guards: { words: { words: [falcon], do: block } }
+pipeline: [errors, telemetry, auth, model, meter, translate, guard]
 upstreams:
   up: { url: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}', provider: https://api.openai.com, formats: [openai-chat], key: [${keys}] }
 models:
   words: { to: up/words-of-up, price: { input: 1 / 1k, output: 1 / 1k, cached: 1 / 1k }, output: 1000 }
 routes:
   - { path: POST /chat, auth: key, model: body, translate: openai-chat, errors: openai, rewrite: '/' }
+  - { path: POST /guarded, auth: key, model: body, translate: openai-chat, errors: openai, rewrite: '/', guard: words }
   - { path: 'POST /of/{name}/chat', auth: key, model: body, translate: openai-chat, errors: openai, rewrite: '/' }
 `
 const BODY = { model: 'words', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }
@@ -234,6 +238,73 @@ t.test('telemetry: errors are recorded whatever the share is, refusals are not',
   )
 })
 
+t.test('telemetry: blocked and slow calls are recorded whatever the share is', async t => {
+  for (const [always, path, word] of [
+    ['blocked', '/guarded', 'falcon'],
+    ['slow > 10ms', '/chat', 'wait'],
+  ] as const) {
+    const collector = await startCollector(t)
+    const section = `{ to: ${collector.url}, share: 0%, always: [${always}] }`
+    const customer = await prepareCustomer(routes(section), 10n ** 11n)
+    const failed = { ...BODY, messages: [{ role: 'user', content: 'break' }] }
+    if (always === 'blocked') await postJson(customer.key, '/chat', failed)
+    const body = { ...BODY, messages: [{ role: 'user', content: word }] }
+    const { id } = await postJson(customer.key, path, body)
+    const servers = () => collector.spans.filter(({ kind }) => kind === 2).map(plain)
+    await collector.until(() => servers().some(each => each['tollgate.request'] === id))
+    if (always !== 'blocked') continue
+    t.match(servers(), [{ 'tollgate.request': id, 'tollgate.guard': 'words=blocked(1)' }])
+    t.equal(servers().length, 1, 'errors are not in the list')
+  }
+})
+
+t.test("telemetry: the flag of a client's trace decides, whatever the share is", async t => {
+  const collector = await startCollector(t)
+  const customer = await prepareCustomer(routes(`{ to: ${collector.url} }`), 10n ** 11n)
+  const ask = (flags: string, trace: string) =>
+    postJson(customer.key, '/chat', BODY, { traceparent: `00-${trace}-${PARENT}-${flags}` })
+  await ask('00', TRACE)
+  const { id } = await ask('01', TRACE.replace('0af', '1af'))
+  await collector.until(() => collector.spans.length >= 2)
+  const requests = collector.spans.map(each => plain(each)['tollgate.request'])
+  t.same(
+    requests.filter(each => each !== undefined),
+    [id],
+  )
+})
+
+t.test('telemetry: two receivers get everything, each in its encoding', async t => {
+  const bodies: { readonly type: string | undefined; readonly bytes: Buffer }[] = []
+  let look = () => {}
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    bodies.push({ type: request.headers['content-type'], bytes: Buffer.concat(chunks) })
+    response.end()
+    look()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const collector = await startCollector(t)
+  const section = `{ to: [${collector.url}, { url: 'http://127.0.0.1:${port}', encoding: protobuf, temporality: delta }], metrics: 1ms }`
+  const customer = await prepareCustomer(routes(section), 10n ** 11n)
+  const { id } = await postJson(customer.key, '/chat', BODY)
+  await collector.until(() => collector.spans.length >= 2)
+  const needed = [id, 'gen_ai.usage.cost.amount', 'gen_ai.client.inference.usage.input_tokens']
+  await new Promise<void>(resolve => {
+    look = () => {
+      const all = Buffer.concat(bodies.map(({ bytes }) => bytes))
+      if (needed.every(each => all.includes(each))) resolve()
+    }
+    look()
+  })
+  t.same(new Set(bodies.map(({ type }) => type)), new Set(['application/x-protobuf']))
+})
+
 t.test('telemetry: a receiver that is away gets everything later, and costs no call', async t => {
   const collector = await startCollector(t, count => (count === 1 ? 503 : 200))
   const customer = await prepareCustomer(routes(`{ to: ${collector.url} }`), 10n ** 11n)
@@ -251,7 +322,7 @@ t.test('telemetry: more than the queue takes is dropped and counted', async t =>
     /tollgate_telemetry_dropped_total\{[^}]*\} (\d+)/.exec(
       await (await fetch(`${gateway.admin}/metrics`)).text(),
     )?.[1]
-  while ((await dropped()) === undefined) await new Promise(resolve => setTimeout(resolve, 50))
+  while ((await dropped()) === undefined) await setTimeout(50)
   t.ok(Number(await dropped()) >= 1)
 })
 
@@ -266,6 +337,8 @@ t.test('telemetry: wrong options are problems of the configuration', async t => 
     '{ to: http://a, conventions: gen_ai/9 }',
     '{ to: http://a, baggage: ["a b"] }',
     '{ to: http://a, queue: 0 }',
+    '{ to: [{ url: http://a, encoding: grpc }] }',
+    '{ to: [{ url: http://a, temporality: both }] }',
   ]
   for (const section of wrong)
     await t.rejects(gateway.reload(routes(section)), /telemetry/, section)

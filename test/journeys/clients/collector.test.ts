@@ -24,18 +24,18 @@ service:
     metrics: { receivers: [otlp], exporters: [debug] }
 `
 
-/** Starts the collector; undefined where Go or a module cannot be had. */
-const startCollector = async (t: Test, port: number) => {
-  const folder = t.testdir()
-  const program = join(folder, 'collector')
-  const isBuilt = await promisify(execFile)('go', ['build', '-o', program, '.'], { cwd: FOLDER })
-    .then(() => true)
-    .catch(() => false)
-  if (!isBuilt) return undefined
-  writeFileSync(join(folder, 'collector.yaml'), settings(port))
-  const child = spawn(program, [join(folder, 'collector.yaml')], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+/** Builds the collector; undefined where Go or a module cannot be had. */
+const buildCollector = (t: Test): Promise<string | undefined> => {
+  const program = join(t.testdir(), 'collector')
+  return promisify(execFile)('go', ['build', '-o', program, '.'], { cwd: FOLDER })
+    .then(() => program)
+    .catch(() => undefined)
+}
+/** Starts it. Returns what it has printed. */
+const startCollector = async (t: Test, program: string, port: number): Promise<() => string> => {
+  const file = `${program}-${port}.yaml`
+  writeFileSync(file, settings(port))
+  const child = spawn(program, [file], { stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = once(child, 'exit')
   t.teardown(async () => {
     child.kill('SIGTERM')
@@ -48,19 +48,37 @@ const startCollector = async (t: Test, port: number) => {
   return () => output
 }
 
+const PRINTED = [
+  /Name +: POST \/v1\/chat\/completions/,
+  /Name +: chat words/,
+  /gen_ai\.provider\.name: Str\(up\)/,
+  /gen_ai\.usage\.input_tokens: Int\(\d+\)/,
+  /gen_ai\.usage\.cost\.amount: Double\(0\.\d+\)/,
+  /Kind +: Client/,
+  /Name: gen_ai\.client\.inference\.duration/,
+  /Name: gen_ai\.client\.inference\.usage\.output_tokens/,
+  /ExplicitBounds #13: 81\.92/,
+]
+
 t.test(
-  'collector: accepts traces and metrics of calls',
+  'collector: accepts traces and metrics of calls, in JSON and in Protobuf',
   { skip: !LONG && 'CI and the long form run it', timeout: 900_000 },
   async t => {
-    const port = await freePort()
-    const output = await startCollector(t, port)
-    if (!output) {
+    const program = await buildCollector(t)
+    if (!program) {
       t.pass('skipped: the collector cannot be built here')
       return
     }
+    const ports = [await freePort(), await freePort()] as const
+    const json = await startCollector(t, program, ports[0])
+    const protobuf = await startCollector(t, program, ports[1])
     const { key } = await prepareCustomer(
       `
-telemetry: { to: http://127.0.0.1:${port}, metrics: 1s }
+telemetry:
+  to:
+    - http://127.0.0.1:${ports[0]}
+    - { url: 'http://127.0.0.1:${ports[1]}', encoding: protobuf, temporality: delta }
+  metrics: 1s
 pipeline: [errors, telemetry, auth, model, meter, translate, sandbox]
 upstreams: { up: { url: 'sandbox:', formats: [openai-chat] } }
 models: { words: { to: up, price: { input: 1 / 1k, output: 1 / 1k }, output: 1000 } }
@@ -74,18 +92,13 @@ routes:
         (await postJson(key, '/v1/chat/completions', { ...BODY, stream })).response.status,
         200,
       )
-    const printed = [
-      /Name +: POST \/v1\/chat\/completions/,
-      /Name +: chat words/,
-      /gen_ai\.provider\.name: Str\(up\)/,
-      /gen_ai\.usage\.input_tokens: Int\(\d+\)/,
-      /gen_ai\.usage\.cost\.amount: Double\(0\.\d+\)/,
-      /Kind +: Client/,
-      /Name: gen_ai\.client\.inference\.duration/,
-      /Name: gen_ai\.client\.inference\.usage\.output_tokens/,
-      /ExplicitBounds #13: 81\.92/,
-    ]
-    for (const pattern of printed) await eventually(() => pattern.test(output()))
-    t.notMatch(output(), /error/i, 'the collector reports no error')
+    for (const [output, temporality] of [
+      [json, /AggregationTemporality: Cumulative/],
+      [protobuf, /AggregationTemporality: Delta/],
+    ] as const) {
+      for (const pattern of [...PRINTED, temporality])
+        await eventually(() => pattern.test(output()))
+      t.notMatch(output(), /error/i, 'the collector reports no error')
+    }
   },
 )

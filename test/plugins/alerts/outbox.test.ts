@@ -56,8 +56,13 @@ for (const engine of ENGINES) {
     const receiver = receiverId(section.to[0] as (typeof section.to)[number])
     const texts: string[] = []
     const request: HostBase['request'] = async (_, { body = '' }) => {
-      texts.push(String(JSON.parse(body).text).split(' ')[0] ?? '')
-      return { status: texts.length === 1 ? 500 : 200, headers: {}, text: 'ok' }
+      texts.push(String(JSON.parse(String(body)).text).split(' ')[0] ?? '')
+      return {
+        status: texts.length === 1 ? 500 : 200,
+        headers: {},
+        bytes: Buffer.from('ok'),
+        text: 'ok',
+      }
     }
     const outbox = startOutbox(
       t,
