@@ -94,6 +94,10 @@ export interface CommandPartsOf<Host> {
   effects?(before: Sections, after: Sections): readonly Effect[]
   /** `tollgate check --live`: asks the upstreams. No request may cost anything. */
   checkLive?(host: Host): Promise<readonly LiveFinding[]>
+  /** `tollgate doctor`: whether the folders and services that its sections name can be used. No
+   *  request may cost anything, and nothing is left behind. `data`: the data folder, which may not
+   *  exist yet. */
+  doctor?(host: Host, data: string): Promise<readonly DoctorFinding[]>
 }
 /** The input of a plugin's `check`. `before`: the document that was checked last, if it had no
  *  problems: a value that is the same object in both was checked with it. */
@@ -117,6 +121,15 @@ export interface Effect {
   readonly after: string | undefined
   /** Of the amount; undefined if one of both is missing or zero. */
   readonly percent?: number
+}
+export interface DoctorFinding {
+  /** The name of the check: `telemetry`. */
+  readonly check: string
+  /** `failure`: what is configured does not work. */
+  readonly state: 'ok' | 'warning' | 'failure'
+  readonly text: string
+  /** The remedy; empty if nothing is to do. */
+  readonly advice: string
 }
 export interface LiveFinding {
   readonly upstream: string

@@ -3,7 +3,7 @@
 import { isFields } from '../../engine/kit.ts'
 import type { Document, HostBase, Json, Route, RouteMatch } from '../../engine/plugin.ts'
 import { Catalogue } from './catalogue.ts'
-import { startDiscovery } from './discovery.ts'
+import { diagnoseDiscovery, startDiscovery } from './discovery.ts'
 import { isPattern, parsePattern } from './pattern.ts'
 import type { Section } from './section.ts'
 
@@ -25,6 +25,8 @@ export const catalogueOf = (host: CatalogueHost): Catalogue =>
   host.share('catalogue', host.config.hash, () => readCatalogue(host))
 /** Asks upstreams with `discover` for their models from now on. */
 export const discoverModels = (host: HostBase): void => startDiscovery(host, modelsOf(host))
+/** For `tollgate doctor`: whether they list any. */
+export const diagnoseModels = (host: HostBase) => diagnoseDiscovery(host, modelsOf(host))
 /** A catalogue that is not shared, for commands. */
 export const readCatalogue = (host: CatalogueHost): Catalogue => new Catalogue(modelsOf(host), host)
 

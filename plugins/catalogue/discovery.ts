@@ -1,6 +1,6 @@
 /** Models that own engines list: names and contexts of each upstream with `discover`, read again
  *  and again. A name that is gone is kept for a time; without an answer the last list stays. */
-import type { HostBase, Json } from '../../engine/plugin.ts'
+import type { DoctorFinding, HostBase, Json } from '../../engine/plugin.ts'
 import { isFields, parseJson } from '../formats/fields.ts'
 import { DISCOVER, type Section } from './section.ts'
 import { targetsOf } from './targets.ts'
@@ -143,3 +143,28 @@ export const startDiscovery = (host: HostBase, section: Section): void => {
     return {}
   })
 }
+
+/** For `tollgate doctor`: whether upstreams with `discover` list their models. */
+export const diagnoseDiscovery = (
+  host: HostBase,
+  section: Section,
+): Promise<readonly DoctorFinding[]> =>
+  Promise.all(
+    [...discoveredUpstreams(section).keys()].map(async upstream => {
+      const models = await readModels(upstream, host)
+      return models
+        ? finding('ok', `${upstream} lists ${models.length} models`)
+        : finding(
+            'failure',
+            `${upstream} lists no models`,
+            `start the engine of "${upstream}"; ${FORM}`,
+          )
+    }),
+  )
+const FORM = '`discover` reads GET /v1/models, or GET /api/tags of Ollama'
+const finding = (state: DoctorFinding['state'], text: string, advice = ''): DoctorFinding => ({
+  check: 'discover',
+  state,
+  text,
+  advice,
+})

@@ -6,6 +6,7 @@ import type { Json, Plugin } from '../../engine/plugin.ts'
 import { isRealtime, routeFormat } from '../conversion/route-format.ts'
 import { GUARD_VERDICT, GUARD_VERSION } from '../slots.ts'
 import { noteContent } from './answer-content.ts'
+import { diagnoseWebhooks } from './doctor.ts'
 import { RouteGuard } from './guard.ts'
 import { CALLS_METRIC, TOKENS_METRIC } from './model-decision.ts'
 import { adviseOnGuards, problemsIn } from './problems.ts'
@@ -28,6 +29,7 @@ export default {
   before: ['realtime'],
   check: problemsIn,
   lint: adviseOnGuards,
+  doctor: diagnoseWebhooks,
   metrics: {
     [CALLS_METRIC]: 'Calls of the models of guards, by guard and result: `ok` or `failed`.',
     [TOKENS_METRIC]: 'Tokens of the models of guards, which you pay, by guard and meter.',

@@ -8,6 +8,7 @@ import type { Codec } from '../formats/hub/codec.ts'
 import { PARTS, PROMPT } from '../formats/hub/slots.ts'
 import { ACCOUNT, MODEL } from '../slots.ts'
 import { sweepBucket } from './bucket-writer.ts'
+import { diagnoseJournal } from './doctor.ts'
 import { bucketOf, Journal, LOSS_METRIC } from './journal.ts'
 import { commands, offerToOperators, sectionOf } from './operator-part.ts'
 import { checkSection } from './problems.ts'
@@ -34,6 +35,7 @@ export default {
   migrations,
   commands,
   check: checkSection,
+  doctor: diagnoseJournal,
   metrics: {
     [LOSS_METRIC]:
       'Calls that are not in the journal: the queue was full (`queue`), the disk or the bucket too slow (`dropped`) or failed (`failed`), or the call could not be read (`unreadable`).',

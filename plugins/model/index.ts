@@ -13,7 +13,13 @@ import {
   mayUse,
   ROUTER,
 } from '../catalogue/catalogue.ts'
-import { catalogueOf, discoverModels, modelsIn, resourceIn } from '../catalogue/configured.ts'
+import {
+  catalogueOf,
+  diagnoseModels,
+  discoverModels,
+  modelsIn,
+  resourceIn,
+} from '../catalogue/configured.ts'
 import { Endpoints, nativeMethodsOf } from '../catalogue/endpoints.ts'
 import { priceReview } from '../catalogue/price-review.ts'
 import { SECTION } from '../catalogue/section.ts'
@@ -115,6 +121,7 @@ export default {
   commands,
   metrics: { rules_total: 'Requests whose targets a rule of their model chose.' },
   ...review,
+  doctor: diagnoseModels,
   lint(document, advise) {
     review.lint(document, advise)
     adviseOnRules(modelsIn(document), advise)

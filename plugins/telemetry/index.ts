@@ -6,6 +6,7 @@ import { isFields } from '../../engine/kit.ts'
 import type { Host, HostBase, Json, Plugin } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { routeFormat } from '../conversion/route-format.ts'
+import { diagnoseReceivers } from './doctor.ts'
 import { Exporter } from './exporter.ts'
 import { Recorder } from './recorder.ts'
 import { type RawSection, receiversOf, SECTION, type Section } from './section.ts'
@@ -32,6 +33,7 @@ export default {
     const message = 'nothing is sent: `pipeline:` has no `telemetry`; add it before `observe`'
     advise(['telemetry'], 'warning', 'TELEMETRY_UNUSED', message)
   },
+  doctor: diagnoseReceivers,
   setup(_, host: Host) {
     const raw = host.section<Partial<RawSection>>('telemetry')
     if (raw.to === undefined) return {}

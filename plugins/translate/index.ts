@@ -11,6 +11,7 @@ import { checkFormats } from './own-formats.ts'
 import { TranslationPlanner } from './planner.ts'
 import {
   checkLive,
+  diagnoseUpstreams,
   admin as liveAdmin,
   offeredModels,
   test,
@@ -40,6 +41,7 @@ export default {
   check: checkFormats,
   admin: { ...admin, ...liveAdmin },
   checkLive,
+  doctor: diagnoseUpstreams,
   commands: {
     upstreams: {
       summary: 'Shows the upstreams, their health and their keys, and asks them for their models.',

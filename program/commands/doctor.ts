@@ -1,18 +1,21 @@
 /** `tollgate doctor`: checks the environment of the gateway, and says what to do. */
 import { configOf, type SingleCommand } from '../../engine/cli/command.ts'
-import { diagnose, type Finding } from '../../engine/cli/doctor/diagnosis.ts'
+import { diagnoseConfiguration } from '../../engine/cli/doctor/configured.ts'
+import { diagnose } from '../../engine/cli/doctor/diagnosis.ts'
 import { gatherFacts } from '../../engine/cli/doctor/facts.ts'
 import { columns, EXIT } from '../../engine/cli/kit.ts'
 import { settingsOf } from '../../engine/cli/load-for-command.ts'
 import { asStarted } from '../../engine/cli/program/program-name.ts'
+import type { DoctorFinding } from '../../engine/plugin.ts'
 
 export default {
   summary:
-    'Checks Node, the data folder, disk, limits, clock, ports, store, secrets and proxies; says what to do.',
+    'Checks Node, the data folder, disk, limits, clock, ports, store, secrets, proxies, and the services and folders that the configuration names; says what to do.',
   example: 'doctor',
   async run(args, terminal) {
     const config = configOf(args, terminal)
-    const findings = diagnose(await gatherFacts(config, settingsOf(config, terminal), terminal.env))
+    const facts = await gatherFacts(config, settingsOf(config, terminal), terminal.env)
+    const findings = [...diagnose(facts), ...(await diagnoseConfiguration(config, terminal))]
     if (args.values.json) terminal.print(JSON.stringify(findings, null, 2))
     else {
       const lines = columns(findings.map(({ check, state, text }) => [MARKS[state], check, text]))
@@ -26,7 +29,7 @@ export default {
   },
 } satisfies SingleCommand
 
-const MARKS: Readonly<Record<Finding['state'], string>> = {
+const MARKS: Readonly<Record<DoctorFinding['state'], string>> = {
   ok: 'ok',
   warning: 'warning',
   failure: 'FAILURE',

@@ -73,6 +73,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
  *  beside tests of the same part that take less. */
 const CI_TESTS = [
   'engine/cli/{check-live,check-messages,command-line,explain,lint,plugin-new,quote}.test.ts',
+  'engine/cli/doctor/configured.test.ts',
   'engine/cli/{runtime,standalone,unread-output,unusable-store,import/litellm}.test.ts',
   'engine/config/{broken,other-gateways,plugin-order,plugins,problem-codes}.test.ts',
   'engine/config/compile/defaults.test.ts',

@@ -1,15 +1,8 @@
 /** The checks of `tollgate doctor`: from facts to findings, each with what to do. Pure. */
+import type { DoctorFinding } from '../../plugin.ts'
 import type { Facts, FileFacts } from './facts.ts'
 
-export interface Finding {
-  readonly check: string
-  readonly state: 'ok' | 'warning' | 'failure'
-  /** The finding. */
-  readonly text: string
-  /** The remedy; empty if nothing is to do. */
-  readonly advice: string
-}
-type Check = (facts: Facts) => Omit<Finding, 'check'>
+type Check = (facts: Facts) => Omit<DoctorFinding, 'check'>
 
 const ok = (text: string) => ({ state: 'ok', text, advice: '' }) as const
 const warning = (text: string, advice: string) => ({ state: 'warning', text, advice }) as const
@@ -165,5 +158,5 @@ const CHECKS: Readonly<Record<string, Check>> = {
   proxies,
 }
 
-export const diagnose = (facts: Facts): readonly Finding[] =>
+export const diagnose = (facts: Facts): readonly DoctorFinding[] =>
   Object.entries(CHECKS).map(([name, check]) => ({ check: name, ...check(facts) }))

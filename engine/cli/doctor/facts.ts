@@ -1,5 +1,5 @@
 /** Facts that `tollgate doctor` looks at: about this machine, the data folder, the ports and the
- *  store. It changes nothing and sends nothing to upstreams. */
+ *  store. It changes nothing. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'

@@ -58,6 +58,7 @@ const PLUGIN_MEMBERS: Readonly<Record<keyof Plugin, Shape>> = {
   lint: FUNCTION,
   effects: FUNCTION,
   checkLive: FUNCTION,
+  doctor: FUNCTION,
   welcome: FUNCTION,
 }
 const REQUIRED: readonly string[] = ['schema', 'setup']

@@ -6,13 +6,17 @@ import { errors } from '../../../engine/errors.ts'
 import { isCode } from '../../../engine/kit.ts'
 import type {
   CommandArguments,
+  DoctorFinding,
   HostBase,
   Json,
   LiveFinding,
   SingleCommand,
+  Target,
   TargetPin,
 } from '../../../engine/plugin.ts'
+import type { Entry } from '../../catalogue/catalogue.ts'
 import { readCatalogue } from '../../catalogue/configured.ts'
+import { targetsOf } from '../../catalogue/targets.ts'
 import { isFields, parseJson } from '../../formats/fields.ts'
 import { formatsOf } from '../../formats/index.ts'
 import type { UpstreamFinding } from '../../views.ts'
@@ -179,11 +183,57 @@ export const checkLive = async (host: HostBase): Promise<readonly LiveFinding[]>
 /** The names of exact targets, by upstream: names with a pattern are not known in advance. */
 const targetNames = (host: HostBase): ReadonlyMap<string, readonly string[]> => {
   const names = new Map<string, string[]>()
-  for (const { targets } of readCatalogue(host).all)
-    for (const { upstream, name } of targets) {
+  for (const entry of readCatalogue(host).all)
+    for (const { upstream, name } of targetsIn(entry)) {
       const known = names.get(upstream) ?? []
       if (name !== undefined && !/[*{]/.test(name) && !known.includes(name)) known.push(name)
       names.set(upstream, known)
     }
   return names
+}
+/** Those of the model, of its rules, and of its mirror. */
+const targetsIn = ({ targets, rules, options: { mirror } }: Entry): readonly Target[] => [
+  ...targets,
+  ...rules.flatMap(({ targets = [] }) => targets),
+  ...(mirror ? targetsOf(mirror) : []),
+]
+
+/** For `tollgate doctor`: what is wrong with upstreams, or that all answer. */
+export const diagnoseUpstreams = async (host: HostBase): Promise<readonly DoctorFinding[]> => {
+  const findings = await checkLive(host)
+  const failures = findings.filter(({ fails }) => fails)
+  const incomplete = Map.groupBy(
+    findings.filter(({ missing }) => missing.length > 0),
+    ({ upstream }) => upstream,
+  )
+  const outside = new Set(
+    findings.filter(({ key, address }) => key !== '-' || /^https?:/.test(address)).map(upstreamOf),
+  )
+  if (failures.length + incomplete.size === 0)
+    return [
+      { check: CHECK, state: 'ok', text: `outside of the gateway: ${outside.size}`, advice: '' },
+    ]
+  return [
+    ...failures.map(failureOf),
+    ...[...incomplete].map(([upstream, list]) => missingIn(upstream, list)),
+  ]
+}
+const CHECK = 'upstreams'
+const upstreamOf = ({ upstream }: LiveFinding): string => upstream
+const failureOf = ({ upstream, address, key, answer }: LiveFinding): DoctorFinding => ({
+  check: CHECK,
+  state: 'failure',
+  text: `${upstream}, ${address}${key === '-' ? '' : `, key ${key}`}: ${answer}`,
+  advice: /^40[13]/.test(answer)
+    ? `correct the key of the upstream "${upstream}"`
+    : `is it running, and does \`url\` of the upstream "${upstream}" name it rightly?`,
+})
+const missingIn = (upstream: string, findings: readonly LiveFinding[]): DoctorFinding => {
+  const names = [...new Set(findings.flatMap(({ missing }) => missing))]
+  return {
+    check: CHECK,
+    state: 'warning',
+    text: `${upstream} lists no ${names.map(name => `"${name}"`).join(', ')}`,
+    advice: 'correct these targets of models, rules and mirrors, or load the models there',
+  }
 }

@@ -142,7 +142,7 @@ t.test('doctor: reads folder, ports, store and modes of files from the machine',
     writeFileSync(`${folder}/routes.yaml`, yaml.replace('settings: {', `settings: { ${tls},`))
     return (await run()).bad
   }
-  t.same(await secretsWith(cert), [], 'a certificate is public')
+  t.same(await secretsWith(cert), ['configuration'], 'a certificate is public, and has no key')
   t.same(await secretsWith(cert + key), ['secrets'])
   writeFileSync(`${folder}/routes.yaml`, yaml)
   writeFileSync(
