@@ -43,6 +43,47 @@ routes:
     errors: envelope
 `
 
+/** Parts of the calls of a model on the page Traffic, in English and in Chinese. */
+const PARTS = [
+  [
+    'rule',
+    ['Rule', '规则'],
+    [
+      { names: ['no rule', '无规则'], share: '83.3%', calls: '5' },
+      { names: ['canary', 'canary'], share: '16.7%', calls: '1' },
+    ],
+  ],
+  [
+    'cache',
+    ['Cache', '缓存'],
+    [
+      { names: ['not in the cache', '缓存未命中'], share: '83.3%', calls: '5' },
+      {
+        names: ['from the cache: equal request', '缓存命中：相同请求'],
+        share: '16.7%',
+        calls: '1',
+      },
+    ],
+  ],
+  [
+    'guard',
+    ['Guard', '内容防护'],
+    [
+      { names: ['all guarded calls', '所有受防护的调用'], share: '100%', calls: '2' },
+      { names: ['pii flagged', 'pii flagged'], share: '50%', calls: '1' },
+    ],
+  ],
+] as const
+const COLUMNS = [
+  ['Model', '模型'],
+  ['Share', '占比'],
+  ['Calls', '次数'],
+] as const
+const HELP = [
+  ['Rule', 'the calls of each rule beside those'],
+  ['规则', '有规则的模型：每条规则的调用'],
+] as const
+
 t.test('console of operators in a browser', { skip: missingBrowser }, async t => {
   const [gateway, browser] = await Promise.all([
     startConsole(t, {
@@ -163,24 +204,33 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
       const { body } = await operator.ask('GET', '/api/admin/traffic?by=rule')
       return body.data.map(each => Number(each.calls)).reduce((sum, calls) => sum + calls, 0) === 6
     })
-    for (const [by, rows] of [
-      ['rule', ['no rule 83.3% 5', 'canary 16.7% 1']],
-      ['cache', ['not in the cache 83.3% 5', 'from the cache: equal request 16.7% 1']],
-      ['guard', ['all guarded calls 100% 2', 'pii flagged 50% 1']],
+    const chinese = await openWindow(t, browser, gateway, { as: operator, locale: 'zh-CN' })
+    for (const [language, window] of [
+      [0, { page, open }],
+      [1, chinese],
     ] as const) {
-      await open(`traffic?by=${by}`)
-      for (const row of rows) {
-        const [, name = '', share, calls] = /^(.*) (\S+) (\S+)$/.exec(row) ?? []
-        const cell = page.getByRole('cell', { name, exact: true })
-        const line = page.getByRole('row').filter({ has: cell })
-        await line.waitFor()
-        const cells = await line.locator('td').allTextContents()
-        t.same(cells.slice(0, 4), ['routed', name, share, calls], by)
+      for (const [by, title, rows] of PARTS) {
+        await window.open(`traffic?by=${by}`)
+        for (const { names, share, calls } of rows) {
+          const cell = window.page.getByRole('cell', { name: names[language], exact: true })
+          const line = window.page.getByRole('row').filter({ has: cell })
+          await line.waitFor()
+          const cells = await line.locator('td').allTextContents()
+          t.same(cells.slice(0, 4), ['routed', names[language], share, calls], by)
+        }
+        const titles = await window.page.locator('thead th').allTextContents()
+        t.same(
+          titles.slice(0, 4),
+          [COLUMNS[0], title, ...COLUMNS.slice(1)].map(each => each?.[language]),
+        )
+        t.same(await seriousFindings(window.page), [], by)
       }
-      t.same(await seriousFindings(page), [], by)
+      const [rule, help] = HELP[language]
+      await window.page.getByRole('button', { name: rule, exact: true }).click()
+      await window.page.getByText(help).waitFor()
     }
-    await page.getByRole('button', { name: 'Rule', exact: true }).click()
-    await page.getByText('the calls of each rule beside those').waitFor()
+    t.equal(await chinese.page.locator('h1').first().textContent(), '流量')
+    t.same(chinese.faults, [])
   })
 
   t.test('failed calls: in the ledger, in usage, and why in the story', async t => {
