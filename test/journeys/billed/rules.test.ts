@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { addMember } from '../../../plugins/credentials/members.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey } from '../../../plugins/credentials/statements.ts'
 import { blockOf } from '../../docs/blocks.ts'
@@ -12,6 +13,7 @@ import { withOutput } from '../../helpers/gateway/command-line.ts'
 import {
   database,
   gateway,
+  idOf,
   postJson,
   prepareCustomer,
   rows,
@@ -223,6 +225,26 @@ t.test('rules: tags of the call and the zone that it must stay in', async t => {
   const tagged = await ask(late.key, {}, { 'x-tollgate-tags': 'team=a' }, '/eu/chat')
   t.match(tagged, { status: 200, place: 'one/a', rule: 'kept' })
   t.match(await ask(late.key, {}, {}, '/eu/chat'), { status: 403 })
+})
+
+t.test('rules: the member who calls, and the time of day', async t => {
+  const hour = (more: number) => String((new Date().getUTCHours() + more) % 24).padStart(2, '0')
+  const { account, key } = await start(`[
+    { name: later, when: { time: '${hour(6)}:00-${hour(12)}:00' }, to: two/never },
+    { name: ann, when: { member: ann }, to: two/large },
+    { name: now, when: { time: '${hour(23)}:00-${hour(2)}:00' }, to: two/cheap } ]`)
+  const keyOf = async (name: string) => {
+    const member = await idOf(addMember(account, { name, role: 'member' }, Date.now()))
+    const secret = makeSecret('key')
+    await database.write(addKey({ account, name, secret, member }, Date.now()))
+    return secret.text
+  }
+  for (const [own, place, rule] of [
+    [await keyOf('ann'), 'two/large', 'ann'],
+    [await keyOf('ben'), 'two/cheap', 'now'],
+    [key, 'two/cheap', 'now'],
+  ] as const)
+    t.match(await ask(own), { status: 200, place, rule })
 })
 
 t.test('rules: a chain of stored responses keeps its tags and its conversation', async t => {

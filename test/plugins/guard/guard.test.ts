@@ -99,6 +99,35 @@ t.test('guard: block refuses requests before they are sent, and answers', async 
     }
 })
 
+t.test('guard: answers that are split anywhere are blocked, and restored', async t => {
+  const SECRET = 'The ticket is TCK-123456 now.'
+  const own = { patterns: { ticket: 'TCK-[0-9]{6}' }, on: 'answer', do: 'block' }
+  const blocking = await startGuarded(t, { own })
+  for (let cut = 1; cut < SECRET.length; cut++) {
+    blocking.answerWith(SECRET.slice(0, cut), SECRET.slice(cut))
+    for (const [index, client] of CLIENTS.entries()) {
+      const target = CLIENTS[(cut + index) % CLIENTS.length] ?? client
+      const { text } = await blocking.ask(client, target, 'Hi', true)
+      t.match(text, 'does not allow this answer', `${client} at ${target}, cut at ${cut}`)
+      t.notMatch(text, /TCK|123456/)
+    }
+  }
+  const DEAR = 'Dear [EMAIL_1], é[EMAIL_1]'
+  const restoring = await startGuarded(t, { own: { find: 'email', do: 'mask', restore: true } })
+  for (let cut = 1; cut < DEAR.length; cut++) {
+    restoring.answerWith(DEAR.slice(0, cut), DEAR.slice(cut))
+    for (const [index, client] of CLIENTS.entries()) {
+      const target = CLIENTS[(cut + index) % CLIENTS.length] ?? client
+      const { text } = await restoring.ask(client, target, 'I am ann@example.com.', true)
+      t.equal(
+        textIn(client, text, true),
+        DEAR.replaceAll('[EMAIL_1]', 'ann@example.com'),
+        `${client} at ${target}, cut at ${cut}`,
+      )
+    }
+  }
+})
+
 t.test('guard: flag and shadow change nothing', async t => {
   const { ask, answerWith, prompts } = await startGuarded(
     t,
