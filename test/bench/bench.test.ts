@@ -4,12 +4,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { FINDER_NAMES } from '../../plugins/finders/index.ts'
 import { scaled } from '../helpers/machine-speed.ts'
 import { cachedCommand } from '../helpers/operator.ts'
 import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { AGENT_SIZES, agentBody } from './agents/bodies.ts'
 import { type AgentRounds, agentsTable } from './agents/report.ts'
 import { budgetsTable } from './budgets/report.ts'
+import { findersTable, measureFinders } from './finders/measure.ts'
 import { isLinux } from './processes.ts'
 import {
   growthTable,
@@ -43,6 +45,16 @@ t.test('bench median: the middle value, or the mean of two', async t => {
   t.equal(median([3, 1, 2]), 2)
   t.equal(median([4, 1, 2, 3]), 2.5)
   t.equal(median([7]), 7)
+})
+
+t.test('bench finders: a row for each finder, a column for each text', async t => {
+  const [head, , ...rows] = findersTable(measureFinders(2_000, 1)).split('\n')
+  t.equal(head, '| finder, ms of CPU | prose | letters | digits | anchors |')
+  t.same(
+    rows.map(row => row.split('|')[1]?.trim()),
+    [...FINDER_NAMES, 'words', 'pattern ticket', 'pattern nested'],
+  )
+  for (const row of rows) t.match(row, /^\| [a-z ]+( \| \d+\.\d){4} \|$/)
 })
 
 t.test('bench tables: print medians, and ratios to the bare proxy', async t => {
