@@ -6,29 +6,34 @@ const MOST = 19
 /** Digits with a separator after each. */
 const LONGEST = 2 * MOST
 const SEPARATORS = characters(/[ -]/)
+/** As many digits as the shortest card has. No other place is looked at. */
+const DIGITS_OF_CARD = /[0-9](?:[ -]?[0-9]){12}/g
 const either = (code: number): boolean => DIGITS(code) || SEPARATORS(code)
 /** First digits of the networks: Mastercard, Visa, American Express and others. */
 const NETWORKS = /^(?:4|5[0-9]|2[2-7]|3[04-9]|6|81)/
+
+const ZERO = 48
 
 const isCard = (digits: string): boolean => {
   if (digits.length < LEAST || digits.length > MOST || !NETWORKS.test(digits)) return false
   let sum = 0
   for (let index = 0; index < digits.length; index++) {
-    const digit = Number(digits[digits.length - 1 - index])
+    const digit = digits.charCodeAt(digits.length - 1 - index) - ZERO
     const doubled = index % 2 === 1 ? digit * 2 : digit
     sum += doubled > 9 ? doubled - 9 : doubled
   }
   return sum % 10 === 0
 }
 
-/** Groups of digits with one separator between two of them; as many as a card may have digits. */
+/** Groups of digits with one separator between two of them, until a card has no more digits. */
 const groupsAt = (text: string, start: number): Match[] => {
   const groups: Match[] = []
   let at = start
-  while (groups.length < MOST) {
+  for (let digits = 0; digits < MOST; ) {
     const end = runAfter(text, at, DIGITS, MOST + 1)
     if (end === at) break
     groups.push({ start: at, end })
+    digits += end - at
     if (!SEPARATORS(text.charCodeAt(end)) || !DIGITS(text.charCodeAt(end + 1))) break
     at = end + 1
   }
@@ -50,12 +55,13 @@ const cardIn = (text: string, groups: readonly Match[]): Match | undefined => {
 
 const findCards = (text: string): Match[] => {
   const matches: Match[] = []
-  for (let at = 0; at < text.length; at++) {
-    if (!DIGITS(text.charCodeAt(at))) continue
+  DIGITS_OF_CARD.lastIndex = 0
+  for (let match = DIGITS_OF_CARD.exec(text); match; match = DIGITS_OF_CARD.exec(text)) {
+    const at = match.index
     const isFirst = at === 0 || !ALPHANUMERICS(text.charCodeAt(at - 1))
     const card = isFirst ? cardIn(text, groupsAt(text, at)) : undefined
     if (card) matches.push(card)
-    at = card ? card.end : runAfter(text, at, DIGITS, Number.POSITIVE_INFINITY)
+    DIGITS_OF_CARD.lastIndex = card?.end ?? runAfter(text, at, DIGITS, Number.POSITIVE_INFINITY)
   }
   return matches
 }

@@ -11,7 +11,8 @@ const FORMS = [
   /(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[ .-])[2-9][0-9]{2}[ .-][0-9]{4}(?![0-9A-Za-z])/y,
   /1[3-9][0-9](?:[ -]?[0-9]{4}){2}(?![0-9A-Za-z])/y,
 ]
-const BEGINS = characters(/[0-9+(]/)
+/** Every form begins with seven digits and their separators. No other place is looked at. */
+const SEVEN = /[+(]?[0-9](?:[ ().-]{0,2}[0-9]){6}/g
 
 const endOf = (text: string, start: number): number =>
   Math.max(
@@ -22,12 +23,13 @@ const endOf = (text: string, start: number): number =>
   )
 const findPhones = (text: string): Match[] => {
   const matches: Match[] = []
-  for (let at = 0; at < text.length; at++) {
-    if (!BEGINS(text.charCodeAt(at))) continue
+  SEVEN.lastIndex = 0
+  for (let match = SEVEN.exec(text); match; match = SEVEN.exec(text)) {
+    const at = match.index
     const end = ALPHANUMERICS(text.charCodeAt(at - 1)) ? 0 : endOf(text, at)
     if (end > 0) matches.push({ start: at, end })
     // The rest of a number begins no other one.
-    at = Math.max(end, runAfter(text, at, DIGITS, Number.POSITIVE_INFINITY), at + 1) - 1
+    SEVEN.lastIndex = Math.max(end, runAfter(text, at, DIGITS, Number.POSITIVE_INFINITY), at + 1)
   }
   return matches
 }
