@@ -200,7 +200,7 @@ export const SETTINGS = object(
       anyOf(
         'Keeps the line of every request in the data folder, for `tollgate logs` and `tollgate request`.',
         [
-          oneOf(NONE, ['off'], {}),
+          oneOf(NONE, ['off']),
           object(
             NONE,
             {

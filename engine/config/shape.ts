@@ -25,6 +25,7 @@ export type ValueOf<S extends AnyShape> = ReturnType<S['read']>
 
 /** Further keywords of the schema. The order of keywords does not matter. */
 export type Notes = { readonly default?: unknown; readonly [keyword: string]: unknown }
+type None = Readonly<Record<string, never>>
 type PresenceBy<N> = N extends { readonly default: unknown } ? 'default' : 'optional'
 /** The names of fields that have one of these presences. */
 type Named<F extends Fields, P extends Presence> = {
@@ -46,34 +47,34 @@ type ValueFields<F extends Fields> = Flat<
 const create = <Raw, Value, const N extends Notes>(
   description: string | undefined,
   checks: object,
-  notes: N,
+  notes: N | undefined,
   read: (raw: Raw) => Value,
 ): Shape<Raw, Value, PresenceBy<N>> => ({
   schema: { ...(description !== undefined && { description }), ...checks, ...notes },
-  presence: ('default' in notes ? 'default' : 'optional') as PresenceBy<N>,
-  fallback: notes.default,
+  presence: (notes && 'default' in notes ? 'default' : 'optional') as PresenceBy<N>,
+  fallback: notes?.default,
   read,
 })
 const same = <T>(value: T): T => value
 
-export const text = <const N extends Notes>(description: string, notes: N) =>
+export const text = <const N extends Notes = None>(description: string, notes?: N) =>
   create<string, string, N>(description, { type: 'string' }, notes, same)
-export const integer = <const N extends Notes>(description: string, notes: N) =>
+export const integer = <const N extends Notes = None>(description: string, notes?: N) =>
   create<number, number, N>(description, { type: 'integer' }, notes, Number)
-export const number = <const N extends Notes>(description: string, notes: N) =>
+export const number = <const N extends Notes = None>(description: string, notes?: N) =>
   create<number, number, N>(description, { type: 'number' }, notes, Number)
-export const flag = <const N extends Notes>(description: string, notes: N) =>
+export const flag = <const N extends Notes = None>(description: string, notes?: N) =>
   create<boolean, boolean, N>(description, { type: 'boolean' }, notes, same)
 /** One word. */
-export const constant = <const W extends string, const N extends Notes>(
+export const constant = <const W extends string, const N extends Notes = None>(
   description: string,
   word: W,
-  notes: N,
+  notes?: N,
 ) => create<W, W, N>(description, { const: word }, notes, same)
-export const oneOf = <const W extends string | boolean, const N extends Notes>(
+export const oneOf = <const W extends string | boolean, const N extends Notes = None>(
   description: string | undefined,
   words: readonly W[],
-  notes: N,
+  notes?: N,
 ) => create<W, W, N>(description, { enum: words }, notes, same)
 interface Types {
   readonly string: string
@@ -82,30 +83,30 @@ interface Types {
   readonly boolean: boolean
 }
 /** A value of one of some types. */
-export const ofTypes = <const T extends keyof Types, const N extends Notes>(
+export const ofTypes = <const T extends keyof Types, const N extends Notes = None>(
   description: string,
   types: readonly T[],
-  notes: N,
+  notes?: N,
 ) => create<Types[T], Types[T], N>(description, { type: types }, notes, same)
 /** Any JSON value, as far as the notes say no more. */
-export const json = <const N extends Notes>(description: string, notes: N) =>
+export const json = <const N extends Notes = None>(description: string, notes?: N) =>
   create<Json, Json, N>(description, {}, notes, same)
 
 /** A text with a value of its own, such as a call or an interval. `parse` gets a valid text. */
-export const parsed = <Value, const N extends Notes>(
+export const parsed = <Value, const N extends Notes = None>(
   description: string,
   pattern: string,
   parse: (text: string) => Value,
-  notes: N,
+  notes?: N,
 ) => create<string, Value, N>(description, { type: 'string', pattern }, notes, parse)
 
 /** The grammar of times that are stored in the database, and hence may be longer than a timer. */
 export const TIME = '^([1-9][0-9]{0,4})(ms|s|m|h|d)$'
 /** Reads ms. The notes may have a narrower pattern. */
-export const duration = <const N extends Notes>(description: string, notes: N) =>
+export const duration = <const N extends Notes = None>(description: string, notes?: N) =>
   parsed(description, TIME, raw => amountIn(raw, DURATIONS), notes)
 /** Reads bytes. The notes may have a narrower pattern. */
-export const size = <const N extends Notes>(description: string, notes: N) =>
+export const size = <const N extends Notes = None>(description: string, notes?: N) =>
   parsed(description, '^[1-9][0-9]{0,5}(B|KiB|MiB|GiB)$', raw => amountIn(raw, SIZES), notes)
 
 /** `60/min`: an amount in each second, minute or hour. */
@@ -121,13 +122,13 @@ export const rateOf = (text: string): Rate => {
   const [amount = '1', per = 'min'] = text.split('/')
   return { amount: BigInt(amount), per, ms: PERIODS[per] ?? 60_000 }
 }
-export const rate = <const N extends Notes>(description: string, notes: N) =>
+export const rate = <const N extends Notes = None>(description: string, notes?: N) =>
   parsed(description, RATE, rateOf, notes)
 
-export const list = <S extends AnyShape, const N extends Notes>(
+export const list = <S extends AnyShape, const N extends Notes = None>(
   description: string | undefined,
   items: S,
-  notes: N,
+  notes?: N,
 ) =>
   create<readonly RawOf<S>[], readonly ValueOf<S>[], N>(
     description,
@@ -136,10 +137,10 @@ export const list = <S extends AnyShape, const N extends Notes>(
     raw => raw.map(each => items.read(each as never) as ValueOf<S>),
   )
 /** One value, or a list; reads a list. `item`: reads the values, if those of a list differ. */
-export const oneOrMore = <S extends AnyShape, const N extends Notes, I extends AnyShape = S>(
+export const oneOrMore = <S extends AnyShape, const N extends Notes = None, I extends AnyShape = S>(
   description: string,
   one: S,
-  notes: N,
+  notes?: N,
   item: I = one as never,
 ) => {
   const { description: _, examples: __, type, ...checks } = one.schema
@@ -153,10 +154,10 @@ export const oneOrMore = <S extends AnyShape, const N extends Notes, I extends A
 }
 
 /** Members of any name. */
-export const map = <S extends AnyShape, const N extends Notes>(
+export const map = <S extends AnyShape, const N extends Notes = None>(
   description: string,
   members: S,
-  notes: N,
+  notes?: N,
 ) =>
   create<Readonly<Record<string, RawOf<S>>>, Readonly<Record<string, ValueOf<S>>>, N>(
     description,
@@ -169,10 +170,10 @@ export const map = <S extends AnyShape, const N extends Notes>(
   )
 
 /** Members with names; others are refused. */
-export const object = <const F extends Fields, const N extends Notes>(
+export const object = <const F extends Fields, const N extends Notes = None>(
   description: string | undefined,
   fields: F,
-  notes: N,
+  notes?: N,
 ) => {
   const names = Object.keys(fields).filter(name => fields[name]?.presence === 'required')
   const checks = {
@@ -202,10 +203,10 @@ export const readerOf = <F extends Fields>(fields: F) => {
 }
 
 /** The first shape whose kind of JSON value it is reads it; words come before texts. */
-export const anyOf = <const S extends readonly AnyShape[], const N extends Notes>(
+export const anyOf = <const S extends readonly AnyShape[], const N extends Notes = None>(
   description: string | undefined,
   shapes: S,
-  notes: N,
+  notes?: N,
 ) =>
   create<RawOf<S[number]>, ValueOf<S[number]>, N>(
     description,

@@ -51,7 +51,7 @@ const mail = object(
 
 const FOR = 'How long it must be so before a message is sent.'
 /** `false`, or the settings of a rule. */
-const OFF = oneOf(undefined, [false], {})
+const OFF = oneOf(undefined, [false])
 const hold = (fallback: string) => duration(FOR, { default: fallback, examples: ['5m'] })
 const share = (description: string, fallback: string) =>
   parsed(
@@ -104,71 +104,42 @@ const balance = object(
 
 /** Rules by name, each with its defaults. */
 const RULES = {
-  upstream_down: object('An address of an upstream is ejected.', { for: hold('1m') }, {}),
-  key_refused: object(
-    'A key of an upstream rests, because it was refused.',
-    { for: hold('1m') },
-    {},
-  ),
-  error_share: object(
-    'Calls of a route fail: status 500 and above, or a reply that breaks off.',
-    {
-      for: hold('2m'),
-      above: share('The share of failed calls.', '10%'),
-      window: window('5m'),
-      calls,
-    },
-    {},
-  ),
-  p99: object(
-    'Calls of a route are slow.',
-    {
-      for: hold('5m'),
-      above: duration('99 of 100 calls should take no longer.', {
-        default: '2m',
-        examples: ['30s'],
-      }),
-      window: window('10m'),
-      calls,
-    },
-    {},
-  ),
-  ledger: object(
-    'The hourly audit finds that the ledger does not balance.',
-    { for: hold('1s') },
-    {},
-  ),
-  uncollected: object(
-    'Calls cost more than could be collected.',
-    {
-      for: hold('1s'),
-      above: number('Their sum, in units of the currency.', {
-        default: 0,
-        minimum: 0,
-        examples: [5],
-      }),
-      window: window('1h'),
-    },
-    {},
-  ),
-  task_unknown: object(
-    'It is unknown of a task whether the upstream got it.',
-    { for: hold('5m') },
-    {},
-  ),
-  disk: object(
-    'The disk of the data folder is nearly full.',
-    { for: hold('1m'), below: share('The free share.', '10%') },
-    {},
-  ),
-  certificate: object(
-    'The certificate of `settings.tls` ends soon.',
-    {
-      for: hold('1s'),
-      before: duration('How long before its end.', { default: '14d', examples: ['30d'] }),
-    },
-    {},
-  ),
+  upstream_down: object('An address of an upstream is ejected.', { for: hold('1m') }),
+  key_refused: object('A key of an upstream rests, because it was refused.', { for: hold('1m') }),
+  error_share: object('Calls of a route fail: status 500 and above, or a reply that breaks off.', {
+    for: hold('2m'),
+    above: share('The share of failed calls.', '10%'),
+    window: window('5m'),
+    calls,
+  }),
+  p99: object('Calls of a route are slow.', {
+    for: hold('5m'),
+    above: duration('99 of 100 calls should take no longer.', {
+      default: '2m',
+      examples: ['30s'],
+    }),
+    window: window('10m'),
+    calls,
+  }),
+  ledger: object('The hourly audit finds that the ledger does not balance.', { for: hold('1s') }),
+  uncollected: object('Calls cost more than could be collected.', {
+    for: hold('1s'),
+    above: number('Their sum, in units of the currency.', {
+      default: 0,
+      minimum: 0,
+      examples: [5],
+    }),
+    window: window('1h'),
+  }),
+  task_unknown: object('It is unknown of a task whether the upstream got it.', { for: hold('5m') }),
+  disk: object('The disk of the data folder is nearly full.', {
+    for: hold('1m'),
+    below: share('The free share.', '10%'),
+  }),
+  certificate: object('The certificate of `settings.tls` ends soon.', {
+    for: hold('1s'),
+    before: duration('How long before its end.', { default: '14d', examples: ['30d'] }),
+  }),
 } as const
 export type RuleName = keyof typeof RULES | 'balance' | 'budget'
 export const RULE_NAMES = [...Object.keys(RULES), 'balance', 'budget'] as RuleName[]

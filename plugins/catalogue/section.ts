@@ -174,7 +174,7 @@ const MODEL = object(
         'Its targets: an upstream and its name there, or a list of them, in order of preference.',
         TO,
         { minItems: 1, examples: ['gp/gpt-4.1', ['gp/gpt-4.1', 'spare/gpt-4.1']] },
-        anyOf(undefined, [TO, TARGET], {}),
+        anyOf(undefined, [TO, TARGET]),
       ),
     ),
     balance: oneOf(

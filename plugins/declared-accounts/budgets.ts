@@ -10,7 +10,7 @@ import { Mistake, type Path } from './source.ts'
 import type { Step } from './step.ts'
 
 export const BUDGETS = orElse(
-  map('Budgets by their names.', object('A budget.', TERMS, {}), {
+  map('Budgets by their names.', object('A budget.', TERMS), {
     propertyNames: { pattern: NAME_PATTERN },
     maxProperties: 100,
   }),

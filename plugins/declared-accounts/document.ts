@@ -39,54 +39,42 @@ const KEY = object(
     dependentRequired: { quota_period: ['quota'] },
   },
 )
-const MEMBER_ENTRY = anyOf(
-  'A role, or a role and budgets.',
-  [
-    oneOf(undefined, ROLES, { type: 'string' }),
-    object('A member.', { role: required(oneOf('A role.', ROLES, {})), budgets: BUDGETS }, {}),
-  ],
-  {},
-)
-const ACCOUNT = object(
-  'An account; settings that are left out are removed.',
-  {
-    role: oneOf('customer by default.', ['customer', 'admin'], { default: 'customer' }),
-    suspended: flag('Whether every call is refused.', { default: false }),
-    overdraft: orElse(
-      ofTypes(
-        'The amount by which the balance may be below zero, in units of the currency.',
-        ['string', 'number'],
-        {
-          maxLength: 24,
-        },
-      ),
-      '0',
+const MEMBER_ENTRY = anyOf('A role, or a role and budgets.', [
+  oneOf(undefined, ROLES, { type: 'string' }),
+  object('A member.', { role: required(oneOf('A role.', ROLES)), budgets: BUDGETS }),
+])
+const ACCOUNT = object('An account; settings that are left out are removed.', {
+  role: oneOf('customer by default.', ['customer', 'admin'], { default: 'customer' }),
+  suspended: flag('Whether every call is refused.', { default: false }),
+  overdraft: orElse(
+    ofTypes(
+      'The amount by which the balance may be below zero, in units of the currency.',
+      ['string', 'number'],
+      {
+        maxLength: 24,
+      },
     ),
-    limits: LIMITS,
-    plan: nullable(
-      text('A name in `plans:`; null: none. Left out: the plan stays.', { pattern: NAME_PATTERN }),
-    ),
-    members: orElse(
-      map('Roles by the names of members.', MEMBER_ENTRY, {
-        ...NAMES,
-        maxProperties: MOST_NAMES,
-      }),
-      {},
-    ),
-    budgets: BUDGETS,
-    keys: orElse(map('API keys by their names.', KEY, { ...NAMES, maxProperties: MOST_NAMES }), {}),
-  },
-  {},
-)
-const DOCUMENT = object(
-  undefined,
-  {
-    accounts: required(
-      map('Accounts by their names.', ACCOUNT, { ...NAMES, maxProperties: MOST_NAMES }),
-    ),
-  },
-  {},
-)
+    '0',
+  ),
+  limits: LIMITS,
+  plan: nullable(
+    text('A name in `plans:`; null: none. Left out: the plan stays.', { pattern: NAME_PATTERN }),
+  ),
+  members: orElse(
+    map('Roles by the names of members.', MEMBER_ENTRY, {
+      ...NAMES,
+      maxProperties: MOST_NAMES,
+    }),
+    {},
+  ),
+  budgets: BUDGETS,
+  keys: orElse(map('API keys by their names.', KEY, { ...NAMES, maxProperties: MOST_NAMES }), {}),
+})
+const DOCUMENT = object(undefined, {
+  accounts: required(
+    map('Accounts by their names.', ACCOUNT, { ...NAMES, maxProperties: MOST_NAMES }),
+  ),
+})
 
 /** A key or an account as the file has it and as the store has it: both in one form, so that equal
  *  settings are equal texts. */

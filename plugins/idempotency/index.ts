@@ -34,7 +34,7 @@ const LARGEST = size(
 const OPTIONS = anyOf(
   'Idempotency-Key: for 24 hours a repeated request with the same key gets the response of the first.',
   [
-    oneOf(`Responses up to ${DEFAULT_SIZE} are stored.`, [true], {}),
+    oneOf(`Responses up to ${DEFAULT_SIZE} are stored.`, [true]),
     object(
       'Responses up to another size are stored.',
       { largest: required(LARGEST) },

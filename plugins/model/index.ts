@@ -56,44 +56,30 @@ const OPTIONS = anyOf(
   'Where requests name their model; or `list`: the route lists the models.',
   [
     oneOf('Under `model` in the JSON body.', ['body'], { type: 'string' }),
-    object('In the path.', { path: required(parameter('The parameter of the path.')) }, {}),
-    object('In the query.', { query: required(parameter('The parameter of the query.')) }, {}),
-    object(
-      'The same model for every request, whose body names none.',
-      { name: required(parameter('The model.', 'audio-tts')) },
-      {},
-    ),
-    object(
-      'Under `model` in the JSON body, which may omit it.',
-      {
-        default: required(parameter('The model of a body without one.', 'omni-moderation-latest')),
-      },
-      {},
-    ),
-    object(
-      'In the JSON body, as models/NAME or NAME.',
-      {
-        resource: required(parameter('The member of the body.')),
-        or: parameter('The member that names it where that one is absent.', 'agent'),
-      },
-      {},
-    ),
-    object(
-      'The route lists the models.',
-      {
-        list: required(
-          oneOf(
-            'The dialect of the list. `openai` also serves clients whose headers identify them as anthropic or google.',
-            Object.keys(listings) as ListingName[],
-            { examples: ['openai'] },
-          ),
+    object('In the path.', { path: required(parameter('The parameter of the path.')) }),
+    object('In the query.', { query: required(parameter('The parameter of the query.')) }),
+    object('The same model for every request, whose body names none.', {
+      name: required(parameter('The model.', 'audio-tts')),
+    }),
+    object('Under `model` in the JSON body, which may omit it.', {
+      default: required(parameter('The model of a body without one.', 'omni-moderation-latest')),
+    }),
+    object('In the JSON body, as models/NAME or NAME.', {
+      resource: required(parameter('The member of the body.')),
+      or: parameter('The member that names it where that one is absent.', 'agent'),
+    }),
+    object('The route lists the models.', {
+      list: required(
+        oneOf(
+          'The dialect of the list. `openai` also serves clients whose headers identify them as anthropic or google.',
+          Object.keys(listings) as ListingName[],
+          { examples: ['openai'] },
         ),
-        one: parameter(
-          'The path parameter that names one model; the route then shows only that model.',
-        ),
-      },
-      {},
-    ),
+      ),
+      one: parameter(
+        'The path parameter that names one model; the route then shows only that model.',
+      ),
+    }),
   ],
   {
     examples: [

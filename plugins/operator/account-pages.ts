@@ -50,18 +50,14 @@ const pagesWhere = (filter: string): Readonly<Record<string, Sql>> =>
 const PAGES = pagesWhere(`${NOT_DELETED} AND`)
 const PAGES_OF_ALL = pagesWhere('')
 
-export const ACCOUNT_QUERY = object(
-  undefined,
-  {
-    search: text('A part of the name.', { maxLength: 64 }),
-    state: oneOf(`${STATES.join(', ')}.`, STATES, {}),
-    sort: oneOf(`${SORT_NAMES.join(', ')}; number by default.`, SORT_NAMES, {}),
-    order: oneOf(`${ORDERS.join(', ')}; asc by default.`, ORDERS, {}),
-    all: flag('Deleted accounts too.', {}),
-    cursor: CURSOR,
-  },
-  {},
-)
+export const ACCOUNT_QUERY = object(undefined, {
+  search: text('A part of the name.', { maxLength: 64 }),
+  state: oneOf(`${STATES.join(', ')}.`, STATES),
+  sort: oneOf(`${SORT_NAMES.join(', ')}; number by default.`, SORT_NAMES),
+  order: oneOf(`${ORDERS.join(', ')}; asc by default.`, ORDERS),
+  all: flag('Deleted accounts too.'),
+  cursor: CURSOR,
+})
 /** Throws ADMIN_QUERY for a cursor that is none. */
 export const accountsPage = async (
   database: Pick<Database, 'read'>,

@@ -74,7 +74,7 @@ export const changesWith = <const F extends Parameters<typeof object>[1]>(fields
   object(undefined, { ...fields, ...SETTINGS, limits: LIMIT_CHANGES }, TOGETHER)
 
 export const KIND = orElse<Rotated, Rotated>(
-  oneOf('An API key, or a system token; an API key by default.', ['key', 'system-token'], {}),
+  oneOf('An API key, or a system token; an API key by default.', ['key', 'system-token']),
   'key',
 )
 /** The number of a credential. */
@@ -119,7 +119,6 @@ export const OVERLAP = reading(
 export const SCOPE = oneOf(
   'What a system token may do: read changes nothing, keys changes API keys too, all everything; all by default.',
   SCOPES,
-  {},
 )
 
 // ---------------------------------------------------------------- command line

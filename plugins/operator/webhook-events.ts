@@ -24,15 +24,11 @@ const LIST = events(
 )
 const FIND = events('event', 'e.id = ?')
 
-export const EVENT_QUERY = object(
-  undefined,
-  {
-    account: ANY_ACCOUNT,
-    state: oneOf(`${EVENT_STATES.join(', ')}.`, EVENT_STATES, {}),
-    cursor: CURSOR,
-  },
-  {},
-)
+export const EVENT_QUERY = object(undefined, {
+  account: ANY_ACCOUNT,
+  state: oneOf(`${EVENT_STATES.join(', ')}.`, EVENT_STATES),
+  cursor: CURSOR,
+})
 /** Newest first. `account`: its number; null: all. */
 export const eventsPage = async (
   database: Pick<Database, 'read'>,

@@ -19,22 +19,18 @@ const NAME = `^${TAG_NAME}$`
 export const VALUE = `^${TAG_VALUE}$`
 
 const TAG_VALUE_SHAPE = text('A value.', { pattern: VALUE, examples: ['alpha'] })
-const TAG_ENTRY = anyOf(
-  'A value, or a value whose calls must be processed in a zone.',
-  [
-    TAG_VALUE_SHAPE,
-    object(
-      'A value; every target of its calls must satisfy the other members.',
-      {
-        value: required(TAG_VALUE_SHAPE),
-        zone: zoneName('The zone of every target.'),
-        retention: retentionOf('Every target says that it keeps nothing.'),
-      },
-      { minProperties: 2, examples: [{ value: 'beta', zone: 'eu' }] },
-    ),
-  ],
-  {},
-)
+const TAG_ENTRY = anyOf('A value, or a value whose calls must be processed in a zone.', [
+  TAG_VALUE_SHAPE,
+  object(
+    'A value; every target of its calls must satisfy the other members.',
+    {
+      value: required(TAG_VALUE_SHAPE),
+      zone: zoneName('The zone of every target.'),
+      retention: retentionOf('Every target says that it keeps nothing.'),
+    },
+    { minProperties: 2, examples: [{ value: 'beta', zone: 'eu' }] },
+  ),
+])
 
 export const SECTION = object(
   'Tags of calls, such as a project: usage, receipts and exports show them. The stage `tags` reads them.',
@@ -59,7 +55,7 @@ export const SECTION = object(
           'Its values.',
           [
             list('These values.', TAG_ENTRY, { minItems: 1, uniqueItems: true }),
-            oneOf('Up to 64 letters, digits, dots, hyphens and underscores.', ['any'], {}),
+            oneOf('Up to 64 letters, digits, dots, hyphens and underscores.', ['any']),
           ],
           { examples: [['alpha', { value: 'beta', zone: 'eu' }], 'any'] },
         ),

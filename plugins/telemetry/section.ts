@@ -62,10 +62,7 @@ export const SECTION = object(
     to: required(
       anyOf(
         'The receiver, or a list of them. Each gets everything.',
-        [
-          address,
-          list('Receivers.', anyOf('A receiver.', [address, receiver], {}), { minItems: 1 }),
-        ],
+        [address, list('Receivers.', anyOf('A receiver.', [address, receiver]), { minItems: 1 })],
         { examples: ['http://127.0.0.1:4318'] },
       ),
     ),

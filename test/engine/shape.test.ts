@@ -31,14 +31,10 @@ const TASKS = object(
     wait: duration('How long.', { examples: ['1s'] }),
     copies: flag('Copies.', { default: false, examples: [true] }),
     limits: orElse(
-      object(
-        'Limits.',
-        {
-          body: size('Bytes.', { default: '1KiB' }),
-          count: integer('Count.', { minimum: 1, default: 0 }),
-        },
-        {},
-      ),
+      object('Limits.', {
+        body: size('Bytes.', { default: '1KiB' }),
+        count: integer('Count.', { minimum: 1, default: 0 }),
+      }),
       {},
     ),
     late: list('Times.', duration('A time.', { examples: ['1h'] }), { default: ['5m', '1h'] }),
@@ -92,16 +88,12 @@ t.test(
 )
 
 t.test('shape of alternatives: the one of the kind of value reads it', async t => {
-  const shape = anyOf(
-    'A time, off, or by member.',
-    [
-      oneOf('Off.', ['off'], {}),
-      duration('A time.', {}),
-      map('By member.', duration('A time.', {}), {}),
-      list('Numbers.', integer('A number.', {}), {}),
-    ],
-    {},
-  )
+  const shape = anyOf('A time, off, or by member.', [
+    oneOf('Off.', ['off']),
+    duration('A time.'),
+    map('By member.', duration('A time.')),
+    list('Numbers.', integer('A number.')),
+  ])
   t.equal(shape.read('off'), 'off')
   t.equal(shape.read('2s'), 2_000)
   t.same(shape.read({ a: '1m' }), { a: 60_000 })
@@ -109,17 +101,13 @@ t.test('shape of alternatives: the one of the kind of value reads it', async t =
 })
 
 t.test('shape of alternatives: of several objects the one with these members reads it', async t => {
-  const shape = anyOf(
-    'On, a time, or one of two objects.',
-    [
-      oneOf('On.', [true], {}),
-      constant('All.', '*', {}),
-      object('By key.', { key: required(duration('A time.', {})) }, {}),
-      object('By name.', { name: required(text('A name.', {})) }, {}),
-      ofTypes('A number or a text.', ['integer', 'string'], { minimum: 1 }),
-    ],
-    {},
-  )
+  const shape = anyOf('On, a time, or one of two objects.', [
+    oneOf('On.', [true]),
+    constant('All.', '*'),
+    object('By key.', { key: required(duration('A time.')) }),
+    object('By name.', { name: required(text('A name.')) }),
+    ofTypes('A number or a text.', ['integer', 'string'], { minimum: 1 }),
+  ])
   const values = [true, '*', 5, 'a', { name: '1s' }]
   for (const each of values) t.same(shape.read(each as never), each)
   t.same(shape.read({ key: '1s' }), { key: 1_000 })
@@ -128,15 +116,15 @@ t.test('shape of alternatives: of several objects the one with these members rea
 t.test('shape of alternatives: words with a type may be more than the shape knows', async t => {
   const format = oneOf('A format.', ['a', 'b'], { type: 'string' })
   const known = reading(format, name => ({ name }))
-  const shape = anyOf('A format.', [known, object('More.', { name: required(format) }, {})], {})
+  const shape = anyOf('A format.', [known, object('More.', { name: required(format) })])
   for (const name of ['a', 'other']) t.same(shape.read(name as 'a'), { name })
   t.same(shape.read({ name: 'b' }), { name: 'b' })
 })
 
 t.test('shape of one or more: reads a list, and its schema checks both', async t => {
   const word = text('A word.', { minLength: 1, examples: ['a'] })
-  const counted = object('Counted.', { word: required(word), wait: duration('A time.', {}) }, {})
-  const shape = oneOrMore('Words.', word, { minItems: 1 }, anyOf('A word.', [word, counted], {}))
+  const counted = object('Counted.', { word: required(word), wait: duration('A time.') })
+  const shape = oneOrMore('Words.', word, { minItems: 1 }, anyOf('A word.', [word, counted]))
   t.same(shape.read('a'), ['a'])
   t.same(shape.read(['a', { word: 'b', wait: '1s' }]), ['a', { word: 'b', wait: 1_000 }])
   const { items, ...schema } = shape.schema
@@ -150,5 +138,5 @@ t.test('shape with other keywords: reads the same', async t => {
     description: 'More.',
   })
   t.same(shape.schema, { description: 'More.', type: 'object', default: {} })
-  t.same(object('All.', { shape }, {}).read({}), { shape: {} })
+  t.same(object('All.', { shape }).read({}), { shape: {} })
 })

@@ -7,7 +7,7 @@ import { PRESET, UPSTREAM } from './upstream.ts'
 const NAMES = { propertyNames: { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' } }
 const REGION = { region: 'the region, such as eu-west-1' }
 
-export const PLUGIN_NAME = text('A plugin.', {})
+export const PLUGIN_NAME = text('A plugin.')
 
 export const FILE = object(
   'A gateway: its addresses, upstreams, routes and pipeline. Plugins add sections and keys.',

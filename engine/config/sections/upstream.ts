@@ -75,11 +75,10 @@ export const KEY = oneOrMore(
   'The key sent upstream, or several that are used in turn; a key that is refused or limited rests.',
   SECRET,
   { examples: ['${UPSTREAM_API_KEY}', ['${FIRST_KEY}', { key: '${SECOND_KEY}', weight: 3 }]] },
-  anyOf(
-    'A key of the gateway at the upstream.',
-    [reading(SECRET, key => WEIGHTED.read({ key })), WEIGHTED],
-    {},
-  ),
+  anyOf('A key of the gateway at the upstream.', [
+    reading(SECRET, key => WEIGHTED.read({ key })),
+    WEIGHTED,
+  ]),
 )
 
 /** Plugins that sign add members. */

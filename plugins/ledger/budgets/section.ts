@@ -35,20 +35,15 @@ const TAG_OWNERS = object(
       }),
     ),
   },
-  {},
 )
-const USE = object(
-  'Calls go to another model, whatever they asked for.',
-  {
-    use: required(
-      text('A name in `models:`; its calls count beyond the amount.', {
-        minLength: 1,
-        examples: ['small'],
-      }),
-    ),
-  },
-  {},
-)
+const USE = object('Calls go to another model, whatever they asked for.', {
+  use: required(
+    text('A name in `models:`; its calls count beyond the amount.', {
+      minLength: 1,
+      examples: ['small'],
+    }),
+  ),
+})
 /** The options of every budget. */
 export const TERMS = {
   amount: amountTerm(
@@ -149,7 +144,7 @@ const limitOf = (
     ? { amount: amountOf(amount, [...where, 'amount'], currency, report), unit: 'money' }
     : { amount: tokensIn(tokens), unit: 'tokens' }
 
-export const TERMS_SHAPE = object(undefined, TERMS, {})
+export const TERMS_SHAPE = object(undefined, TERMS)
 /** The members of a budget that `TERMS` describes, as they are written. */
 export type BudgetTerms = RawOf<typeof TERMS_SHAPE>
 /** A budget from its terms. `reportTerms` reports their mistakes. */

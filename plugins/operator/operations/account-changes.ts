@@ -28,14 +28,10 @@ export const accountsCreate = operation({
   name: 'accounts create',
   summary: 'Creates an account.',
   scope: 'operator',
-  arguments: object(
-    undefined,
-    {
-      name: required(ACCOUNT_NAME),
-      role: oneOf('customer by default.', ['customer', 'admin'], {}),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    name: required(ACCOUNT_NAME),
+    role: oneOf('customer by default.', ['customer', 'admin']),
+  }),
   result: row(ACCOUNT_COLUMNS),
   command: {
     arguments: 'NAME',
@@ -63,7 +59,7 @@ export const accountsLimit = operation({
     'Sets the limits of an account over all its keys; those that are not named stay. Without options the command removes all.',
   scope: 'operator',
   earlier: 'POST accounts/limits',
-  arguments: object(undefined, { account: ACCOUNT, limits: required(LIMIT_CHANGES) }, {}),
+  arguments: object(undefined, { account: ACCOUNT, limits: required(LIMIT_CHANGES) }),
   result: row(ACCOUNT_COLUMNS),
   command: {
     arguments: 'NAME',
@@ -96,7 +92,7 @@ export const accountsRename = operation({
   name: 'accounts rename',
   summary: 'Renames an account; its keys, money and number stay.',
   scope: 'operator',
-  arguments: object(undefined, { account: ACCOUNT, name: required(ACCOUNT_NAME) }, {}),
+  arguments: object(undefined, { account: ACCOUNT, name: required(ACCOUNT_NAME) }),
   result: row(ACCOUNT_COLUMNS),
   command: {
     arguments: 'NAME NEW-NAME',

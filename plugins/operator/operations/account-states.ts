@@ -13,7 +13,7 @@ import { type Context, type Operation, operation } from '../operation.ts'
 import { singleRow } from '../rows.ts'
 import { issueLink } from './sign-in-links.ts'
 
-const ONLY_ACCOUNT = object(undefined, { account: ACCOUNT }, {})
+const ONLY_ACCOUNT = object(undefined, { account: ACCOUNT })
 const onlyAccount = ({
   positionals: [account = ''],
 }: {
@@ -47,14 +47,10 @@ export const accountsDelete = operation({
   name: 'accounts delete',
   summary: 'Deletes an account: its keys end, its name is free, its ledger stays.',
   scope: 'operator',
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      force: flag('Also with money, debts, running calls or open tasks.', {}),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    force: flag('Also with money, debts, running calls or open tasks.'),
+  }),
   result: row(ACCOUNT_COLUMNS),
   command: {
     arguments: 'NAME',

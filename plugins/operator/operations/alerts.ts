@@ -13,7 +13,7 @@ const partOf = (host: HostBase): AlertPart => {
   if (!alerts) throw fault('ADMIN_NO_ALERTS')
   return alerts
 }
-const NOTHING = object(undefined, {}, {})
+const NOTHING = object(undefined, {})
 
 const list = operation({
   name: 'alerts list',

@@ -14,11 +14,9 @@ const partOf = (host: HostBase): BatchPart => {
   if (!batches) throw fault('ADMIN_NO_BATCHES')
   return batches
 }
-const ONLY_BATCH = object(
-  undefined,
-  { batch: required(text('The id of the batch.', { maxLength: 128 })) },
-  {},
-)
+const ONLY_BATCH = object(undefined, {
+  batch: required(text('The id of the batch.', { maxLength: 128 })),
+})
 const readBatch = ({ positionals: [batch = ''] }: CommandInput) => ({ batch })
 
 const list = operation({
@@ -26,11 +24,10 @@ const list = operation({
   summary: 'Lists batches, newest first: at most 100.',
   scope: 'operator',
   reads: true,
-  arguments: object(
-    undefined,
-    { account: ANY_ACCOUNT, state: oneOf(`${BATCH_STATES.join(', ')}.`, BATCH_STATES, {}) },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ANY_ACCOUNT,
+    state: oneOf(`${BATCH_STATES.join(', ')}.`, BATCH_STATES),
+  }),
   result: listOf(row(BATCH_COLUMNS)),
   command: {
     example: 'tollgate batches list --account ann --state in_progress',

@@ -23,7 +23,7 @@ const show = operation({
   summary: 'Shows how many answers the cache has in the store, and their bytes.',
   scope: 'operator',
   reads: true,
-  arguments: object(undefined, {}, {}),
+  arguments: object(undefined, {}),
   result: row(CACHE_COLUMNS),
   command: {
     example: 'tollgate cache show',
@@ -37,14 +37,10 @@ const purge = operation({
   name: 'cache purge',
   summary: 'Removes answers from the cache: all, or those of a model or an account.',
   scope: 'operator',
-  arguments: object(
-    undefined,
-    {
-      account: ANY_ACCOUNT,
-      model: text('A key of `models:`.', { maxLength: 256, examples: ['gp-4.1'] }),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ANY_ACCOUNT,
+    model: text('A key of `models:`.', { maxLength: 256, examples: ['gp-4.1'] }),
+  }),
   result: row(PURGE_COLUMNS),
   command: {
     example: 'tollgate cache purge --model gp-4.1-mini',

@@ -120,7 +120,7 @@ const list = operation({
   summary: 'Lists codes: what they are worth, and who redeemed them.',
   scope: 'operator',
   reads: true,
-  arguments: object(undefined, { limit: LIMIT, cursor: CURSOR }, {}),
+  arguments: object(undefined, { limit: LIMIT, cursor: CURSOR }),
   result: listOf(row(CODE_COLUMNS)),
   command: {
     example: 'tollgate codes list',
@@ -135,7 +135,7 @@ const revoke = operation({
   name: 'codes revoke',
   summary: 'Makes a code worthless that nobody has redeemed.',
   scope: 'operator',
-  arguments: object(undefined, { code: CODE_ID }, {}),
+  arguments: object(undefined, { code: CODE_ID }),
   result: row(CODE_COLUMNS),
   command: {
     arguments: 'CODE',
@@ -161,11 +161,9 @@ const redeemOwn = operation({
   name: 'codes redeem',
   summary: 'Redeems a code for credit or a plan.',
   scope: 'own',
-  arguments: object(
-    undefined,
-    { code: required(text('The code, in any case, with or without dashes.', { maxLength: 64 })) },
-    {},
-  ),
+  arguments: object(undefined, {
+    code: required(text('The code, in any case, with or without dashes.', { maxLength: 64 })),
+  }),
   result: REDEEMED,
   own: [{ view: 'redeem-code' }],
   async run(context, { code }) {

@@ -40,7 +40,7 @@ const presets = operation({
   summary: 'Lists the providers that an upstream can be made from.',
   scope: 'operator',
   reads: true,
-  arguments: object(undefined, {}, {}),
+  arguments: object(undefined, {}),
   result: listOf(row(PRESET_COLUMNS)),
   command: {
     example: 'tollgate config presets',
@@ -63,27 +63,23 @@ const provider = operation({
   summary: 'Adds a provider to the upstreams, from a preset.',
   scope: 'operator',
   edits: true,
-  arguments: object(
-    undefined,
-    {
-      name: required(text('Its key in `upstreams:`.', { pattern: NAME })),
-      preset: required(text('The name of a preset.', { maxLength: 64 })),
-      variable: text(
-        'The environment variable that has its key, also from .env; PRESET_API_KEY by default.',
-        { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,99}$' },
-      ),
-      url: text('Another address than that of the preset.', { maxLength: 500 }),
-      values: map(
-        'Values that the preset needs, such as a region.',
-        text('A value.', { maxLength: 200 }),
-        {
-          maxProperties: 10,
-        },
-      ),
-      ...EDIT_ARGUMENTS,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    name: required(text('Its key in `upstreams:`.', { pattern: NAME })),
+    preset: required(text('The name of a preset.', { maxLength: 64 })),
+    variable: text(
+      'The environment variable that has its key, also from .env; PRESET_API_KEY by default.',
+      { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,99}$' },
+    ),
+    url: text('Another address than that of the preset.', { maxLength: 500 }),
+    values: map(
+      'Values that the preset needs, such as a region.',
+      text('A value.', { maxLength: 200 }),
+      {
+        maxProperties: 10,
+      },
+    ),
+    ...EDIT_ARGUMENTS,
+  }),
   result: CHANGE,
   command: {
     arguments: 'NAME PRESET',
@@ -152,7 +148,7 @@ const offers = operation({
   summary: 'Asks an upstream for its models, and marks those that the configuration has.',
   scope: 'operator',
   reads: true,
-  arguments: object(undefined, { upstream: UPSTREAM }, {}),
+  arguments: object(undefined, { upstream: UPSTREAM }),
   result: listOf(row(OFFER_COLUMNS)),
   command: {
     arguments: 'UPSTREAM',
@@ -198,21 +194,17 @@ const model = operation({
   summary: 'Adds a model of an upstream.',
   scope: 'operator',
   edits: true,
-  arguments: object(
-    undefined,
-    {
-      upstream: UPSTREAM,
-      model: required(text('Its name at the provider.', { pattern: MODEL_NAME })),
-      name: text('Its name for customers; that at the provider by default.', {
-        pattern: MODEL_NAME,
-      }),
-      title: text('Its title in lists.', { maxLength: 200 }),
-      prices: PRICES,
-      free: flag('It costs nothing.', {}),
-      ...EDIT_ARGUMENTS,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    upstream: UPSTREAM,
+    model: required(text('Its name at the provider.', { pattern: MODEL_NAME })),
+    name: text('Its name for customers; that at the provider by default.', {
+      pattern: MODEL_NAME,
+    }),
+    title: text('Its title in lists.', { maxLength: 200 }),
+    prices: PRICES,
+    free: flag('It costs nothing.'),
+    ...EDIT_ARGUMENTS,
+  }),
   result: CHANGE,
   command: {
     arguments: 'UPSTREAM MODEL',
@@ -256,15 +248,11 @@ const price = operation({
   summary: 'Changes prices of a model.',
   scope: 'operator',
   edits: true,
-  arguments: object(
-    undefined,
-    {
-      model: required(text('A model of the configuration.', { pattern: MODEL_NAME })),
-      prices: required(PRICES),
-      ...EDIT_ARGUMENTS,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    model: required(text('A model of the configuration.', { pattern: MODEL_NAME })),
+    prices: required(PRICES),
+    ...EDIT_ARGUMENTS,
+  }),
   result: CHANGE,
   command: {
     arguments: 'MODEL',
@@ -295,17 +283,13 @@ const limit = operation({
   summary: 'Limits the calls of a route.',
   scope: 'operator',
   edits: true,
-  arguments: object(
-    undefined,
-    {
-      route: required(text('The name of a route.', { maxLength: 200 })),
-      requests: text('Requests per second, minute or hour, of each key.', RATE),
-      tokens: text('Tokens per second, minute or hour, of each key.', RATE),
-      concurrency: integer('Requests at once, of each key.', { minimum: 1, maximum: 1_000_000 }),
-      ...EDIT_ARGUMENTS,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    route: required(text('The name of a route.', { maxLength: 200 })),
+    requests: text('Requests per second, minute or hour, of each key.', RATE),
+    tokens: text('Tokens per second, minute or hour, of each key.', RATE),
+    concurrency: integer('Requests at once, of each key.', { minimum: 1, maximum: 1_000_000 }),
+    ...EDIT_ARGUMENTS,
+  }),
   result: CHANGE,
   command: {
     arguments: 'ROUTE',

@@ -29,17 +29,13 @@ const pay = operation({
   summary:
     'Credits a payment once, however often it is reported, or gives the plan that it pays for.',
   scope: 'operator',
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      amount: amount('Units of the currency, above 0.'),
-      reference: REFERENCE,
-      ...PAID_PLAN,
-      note: NOTE,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    amount: amount('Units of the currency, above 0.'),
+    reference: REFERENCE,
+    ...PAID_PLAN,
+    note: NOTE,
+  }),
   result: PAYMENT,
   command: {
     arguments: 'NAME AMOUNT REFERENCE',
@@ -93,15 +89,11 @@ const list = operation({
   summary: 'Lists credits, debits and refunds of an account, latest first.',
   scope: 'both',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      limit: LIMIT,
-      cursor: integer('`next` of the page before.', { minimum: 0 }),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    limit: LIMIT,
+    cursor: integer('`next` of the page before.', { minimum: 0 }),
+  }),
   result: listOf(row(CREDIT_COLUMNS)),
   command: {
     arguments: 'NAME',

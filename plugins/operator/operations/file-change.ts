@@ -16,7 +16,7 @@ export const EDIT_ARGUMENTS = {
       maxLength: 400,
     },
   ),
-  preview: flag('Only shows the change and its problems; nothing is saved.', {}),
+  preview: flag('Only shows the change and its problems; nothing is saved.'),
   hash: text('`hash` of the preview: if the file was changed since, nothing is saved.', {
     pattern: '^[0-9a-f]{64}$',
   }),

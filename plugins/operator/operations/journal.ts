@@ -25,7 +25,7 @@ const list = operation({
   summary: 'Lists the accounts that have consented that the journal has their calls.',
   scope: 'operator',
   reads: true,
-  arguments: object(undefined, {}, {}),
+  arguments: object(undefined, {}),
   result: listOf(row(CONSENT_COLUMNS)),
   command: {
     example: 'tollgate journal list',
@@ -39,14 +39,10 @@ const consent = operation({
   name: 'journal consent',
   summary: 'Notes that an account consents that the journal has its calls, or no longer does.',
   scope: 'both',
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      consents: required(flag('Whether it consents. Without consent no call is written.', {})),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    consents: required(flag('Whether it consents. Without consent no call is written.')),
+  }),
   result: row(CONSENT_COLUMNS),
   own: [{ view: 'journal-consent' }],
   command: {

@@ -39,7 +39,7 @@ export const ownForms = (
   },
 ]
 
-export const ONE = object(undefined, { key: KEY_NUMBER, kind: KIND }, {})
+export const ONE = object(undefined, { key: KEY_NUMBER, kind: KIND })
 export const readOne = ({ positionals, values }: CommandInput) => {
   const kind = kindOf(values)
   return { key: idOf(positionals, kind), kind }

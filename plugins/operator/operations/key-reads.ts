@@ -15,11 +15,7 @@ export const keysList = operation({
   summary: 'Lists the API keys of an account, or of all, with their limits and use.',
   scope: 'both',
   reads: true,
-  arguments: object(
-    undefined,
-    { account: ANY_ACCOUNT, kind: KIND, limit: LIMIT, cursor: CURSOR },
-    {},
-  ),
+  arguments: object(undefined, { account: ANY_ACCOUNT, kind: KIND, limit: LIMIT, cursor: CURSOR }),
   result: listOf(row(KEY_COLUMNS)),
   own: ownForms(noun => `list-${noun}s`, 'Lists the API keys of the account.', {
     result: listOf,

@@ -134,7 +134,7 @@ const rotate = operation({
   name: 'keys rotate',
   summary: ROTATE,
   scope: 'both',
-  arguments: object(undefined, { key: KEY_NUMBER, kind: KIND, overlap: OVERLAP }, {}),
+  arguments: object(undefined, { key: KEY_NUMBER, kind: KIND, overlap: OVERLAP }),
   showsSecret: true,
   result: ROTATED,
   own: ownForms(noun => `rotate-${noun}`, ROTATE, { access: 'use', inPath: 'key' }),
@@ -175,18 +175,13 @@ const revoke = operation({
   name: 'keys revoke',
   summary: 'Revokes an API key by its number.',
   scope: 'both',
-  arguments: object(
-    undefined,
-    {
-      key: KEY_NUMBER,
-      kind: KIND,
-      readmit: flag(
-        'In place of that: the identity of a provider whose key was revoked is admitted again; its next token makes a new key.',
-        {},
-      ),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    key: KEY_NUMBER,
+    kind: KIND,
+    readmit: flag(
+      'In place of that: the identity of a provider whose key was revoked is admitted again; its next token makes a new key.',
+    ),
+  }),
   result: row(KEY_COLUMNS),
   own: ownForms(noun => `revoke-${noun}`, 'Revokes an API key.', {
     access: 'use',

@@ -32,7 +32,7 @@ export const MEMBER = reading(
   ofTypes('Name or number of a member of the team.', ['string', 'integer'], { maxLength: 64 }),
   String,
 )
-const ROLE = oneOf('What he may do in the team.', ROLES, {})
+const ROLE = oneOf('What he may do in the team.', ROLES)
 const LINK = { url: word, expires: time }
 
 const accountIn = async ({ own, store }: Context, nameOrId: string): Promise<number> =>
@@ -84,7 +84,7 @@ const roleIn = ({ role }: CommandArguments['values']): MemberRole | undefined =>
 }
 
 const changeOf = ({ name, role }: Pick<MemberView, 'name' | 'role'>) => ({ name, role })
-const ONE = object(undefined, { account: ACCOUNT, member: required(MEMBER) }, {})
+const ONE = object(undefined, { account: ACCOUNT, member: required(MEMBER) })
 const readOne = ({ positionals: [account = '', member = ''] }: CommandInput) => ({
   account,
   member,
@@ -96,7 +96,7 @@ export const membersList = operation({
   summary: 'Lists the members of a team with their roles.',
   scope: 'both',
   reads: true,
-  arguments: object(undefined, { account: ACCOUNT, limit: LIMIT, cursor: CURSOR }, {}),
+  arguments: object(undefined, { account: ACCOUNT, limit: LIMIT, cursor: CURSOR }),
   result: listOf(row(MEMBER_COLUMNS)),
   own: [{ view: 'list-members' }],
   command: {
@@ -121,11 +121,11 @@ const membersInvite = operation({
   name: 'members invite',
   summary: 'Adds a member to a team and makes a link that signs him in once, within 24 hours.',
   scope: 'both',
-  arguments: object(
-    undefined,
-    { account: ACCOUNT, name: required(ACCOUNT_NAME), role: required(ROLE) },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    name: required(ACCOUNT_NAME),
+    role: required(ROLE),
+  }),
   showsSecret: true,
   result: row({ ...MEMBER_COLUMNS, ...LINK }),
   own: [{ view: 'invite-member', status: 201 }],
@@ -197,11 +197,12 @@ const membersUpdate = operation({
   name: 'members update',
   summary: 'Changes the name or the role of a member, at once.',
   scope: 'both',
-  arguments: object(
-    undefined,
-    { account: ACCOUNT, member: required(MEMBER), name: ACCOUNT_NAME, role: ROLE },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    member: required(MEMBER),
+    name: ACCOUNT_NAME,
+    role: ROLE,
+  }),
   result: row(MEMBER_COLUMNS),
   own: own('update'),
   command: {

@@ -21,14 +21,10 @@ const report = operation({
   summary: 'Compares calls with their copies: errors, ms, tokens, cost and how alike they were.',
   scope: 'operator',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      from: dateArgument('The first day (UTC); 30 days ago by default.'),
-      to: dateArgument('The last day (UTC); today by default.'),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    from: dateArgument('The first day (UTC); 30 days ago by default.'),
+    to: dateArgument('The last day (UTC); today by default.'),
+  }),
   result: list(row(MIRROR_COLUMNS)),
   command: {
     example: 'tollgate mirror report --from 2026-11-01',

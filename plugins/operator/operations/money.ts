@@ -31,11 +31,11 @@ const move = (
     name: `accounts ${verb}`,
     summary,
     scope: 'operator',
-    arguments: object(
-      undefined,
-      { account: ACCOUNT, amount: amount('Units of the currency, above 0.'), note: NOTE },
-      {},
-    ),
+    arguments: object(undefined, {
+      account: ACCOUNT,
+      amount: amount('Units of the currency, above 0.'),
+      note: NOTE,
+    }),
     result: row({ ...ACCOUNT_COLUMNS, [verb]: integer }),
     command: {
       arguments: 'NAME AMOUNT',
@@ -60,11 +60,10 @@ const refund = operation({
   summary: 'Refunds the charge of a call.',
   scope: 'operator',
   earlier: 'POST charges/refund',
-  arguments: object(
-    undefined,
-    { request: required(text('The id of the request.', { maxLength: 128 })), note: NOTE },
-    {},
-  ),
+  arguments: object(undefined, {
+    request: required(text('The id of the request.', { maxLength: 128 })),
+    note: NOTE,
+  }),
   result: row({ request: word, account: word, refunded: MONEY, ...ACCOUNT_COLUMNS }),
   command: {
     arguments: 'REQUEST',
@@ -86,7 +85,7 @@ const overdraft = operation({
   name: 'accounts overdraft',
   summary: 'Sets how far below zero an account may go.',
   scope: 'operator',
-  arguments: object(undefined, { account: ACCOUNT, amount: amount('Units of the currency.') }, {}),
+  arguments: object(undefined, { account: ACCOUNT, amount: amount('Units of the currency.') }),
   result: row(ACCOUNT_COLUMNS),
   command: {
     arguments: 'NAME AMOUNT',

@@ -14,7 +14,7 @@ const listSessions = operation({
   summary: 'Lists the console sessions of the account.',
   scope: 'own',
   reads: true,
-  arguments: object(undefined, { limit: LIMIT, cursor: CURSOR }, {}),
+  arguments: object(undefined, { limit: LIMIT, cursor: CURSOR }),
   result: listOf<unknown>(OWN_SESSION),
   own: [{ view: 'list-sessions' }],
   run: (context, page) => pageFor(context, { kind: 'session', account: context.own }, page),
@@ -23,7 +23,7 @@ const revokeSession = operation({
   name: 'sessions revoke',
   summary: 'Revokes a console session.',
   scope: 'own',
-  arguments: object(undefined, { key: KEY_NUMBER }, {}),
+  arguments: object(undefined, { key: KEY_NUMBER }),
   result: OWN_SESSION as View,
   own: [{ view: 'revoke-session', inPath: 'key', access: 'read' }],
   async run(context, { key }) {

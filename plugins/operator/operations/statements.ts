@@ -84,20 +84,16 @@ const show = operation({
   summary: 'Shows what accounts had, paid and used in a month: it adds up to the ledger.',
   scope: 'both',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      period: required(
-        text('A month (UTC) such as 2026-11, a day, or days such as 2026-11-01..2026-11-15.', {
-          maxLength: 24,
-        }),
-      ),
-      account: ANY_ACCOUNT,
-      format: oneOf(`${FORMATS.join(', ')}: statements as a text.`, FORMATS, {}),
-      cursor: CURSOR,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    period: required(
+      text('A month (UTC) such as 2026-11, a day, or days such as 2026-11-01..2026-11-15.', {
+        maxLength: 24,
+      }),
+    ),
+    account: ANY_ACCOUNT,
+    format: oneOf(`${FORMATS.join(', ')}: statements as a text.`, FORMATS),
+    cursor: CURSOR,
+  }),
   result: listOf(STATEMENT),
   command: {
     arguments: 'PERIOD',

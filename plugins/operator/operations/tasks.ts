@@ -16,7 +16,7 @@ const partOf = (host: HostBase): TaskPart => {
   return tasks
 }
 const TASK = required(text('The id of the task.', { maxLength: 128 }))
-const ONLY_TASK = object(undefined, { task: TASK }, {})
+const ONLY_TASK = object(undefined, { task: TASK })
 const readTask = ({ positionals: [task = ''] }: CommandInput) => ({ task })
 const { account_name: _, ...SUMMARY_COLUMNS } = TASK_COLUMNS
 const SUMMARY = row(SUMMARY_COLUMNS)
@@ -27,7 +27,7 @@ const list = operation({
   summary: 'Lists the latest tasks, newest first.',
   scope: 'operator',
   reads: true,
-  arguments: object(undefined, { state: oneOf(`${TASK_STATES.join(', ')}.`, TASK_STATES, {}) }, {}),
+  arguments: object(undefined, { state: oneOf(`${TASK_STATES.join(', ')}.`, TASK_STATES) }),
   result: listOf(row(TASK_COLUMNS)),
   command: {
     example: 'tollgate tasks list --state unknown',
@@ -101,11 +101,9 @@ const pause = (verb: 'pause' | 'resume', summary: string): Operation =>
     name: `tasks ${verb}`,
     summary,
     scope: 'operator',
-    arguments: object(
-      undefined,
-      { upstream: required(text('The name of the upstream.', { maxLength: 200 })) },
-      {},
-    ),
+    arguments: object(undefined, {
+      upstream: required(text('The name of the upstream.', { maxLength: 200 })),
+    }),
     result: listOf(row(PAUSE_COLUMNS)),
     command: {
       arguments: 'UPSTREAM',
@@ -123,20 +121,15 @@ const resolve = operation({
   summary:
     'Ends a task in the state unknown: charges it, or releases its hold. Also charges one that failed because it stayed unknown.',
   scope: 'operator',
-  arguments: object(
-    undefined,
-    {
-      task: TASK,
-      outcome: required(
-        oneOf(
-          'charge: the upstream ran it; refund: it did not; retry: submit it again, which may run it twice.',
-          ['charge', 'refund', 'retry'],
-          {},
-        ),
+  arguments: object(undefined, {
+    task: TASK,
+    outcome: required(
+      oneOf(
+        'charge: the upstream ran it; refund: it did not; retry: submit it again, which may run it twice.',
+        ['charge', 'refund', 'retry'],
       ),
-    },
-    {},
-  ),
+    ),
+  }),
   result: SUMMARY,
   command: {
     arguments: 'ID',

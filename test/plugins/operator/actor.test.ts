@@ -23,7 +23,7 @@ t.test('actor: a command names the user of the operating system', async t => {
   const host = hostOver(database)
   const operation: Partial<Operation> = {
     name: 'things change',
-    arguments: object(undefined, {}, {}),
+    arguments: object(undefined, {}),
     command: { example: '', read: () => ({}), print: () => ({}) },
     async run({ store }) {
       await store.change([], { object: 'thing 1', before: null, after: null })

@@ -17,7 +17,7 @@ export const budgetsList = operation({
   summary: 'Lists budgets of accounts, API keys, members and tags, and what they have used.',
   scope: 'both',
   reads: true,
-  arguments: object(undefined, { account: ANY_ACCOUNT, limit: LIMIT, cursor: CURSOR }, {}),
+  arguments: object(undefined, { account: ANY_ACCOUNT, limit: LIMIT, cursor: CURSOR }),
   result: listOf(row(BUDGET_COLUMNS)),
   own: [
     { view: 'list-budgets', summary: 'Lists the budgets of the account, its keys and members.' },

@@ -29,7 +29,7 @@ const termsOf = ({ settings }: Row): Json => {
     return String(settings)
   }
 }
-const ONE = object(undefined, { name: NAME, ...OWNER }, {})
+const ONE = object(undefined, { name: NAME, ...OWNER })
 
 /** `1000000 tokens`, or an amount of money. */
 const limitOf = (text: string): { readonly amount: string } | { readonly tokens: string } => {
@@ -41,7 +41,7 @@ const set = operation({
   name: 'budgets set',
   summary: 'Gives an account, an API key or a member a budget, or changes it, within a second.',
   scope: 'operator',
-  arguments: object(undefined, { name: NAME, ...OWNER, ...TERMS }, {}),
+  arguments: object(undefined, { name: NAME, ...OWNER, ...TERMS }),
   result: row(BUDGET_COLUMNS),
   command: {
     arguments: 'NAME AMOUNT PER',

@@ -56,11 +56,9 @@ const sendAgain = operation({
   summary: 'Sends an event again.',
   scope: 'operator',
   earlier: 'POST deliveries/replay',
-  arguments: object(
-    undefined,
-    { event: required(text('The id of the event.', { maxLength: 128 })) },
-    {},
-  ),
+  arguments: object(undefined, {
+    event: required(text('The id of the event.', { maxLength: 128 })),
+  }),
   result: row(EVENT_COLUMNS),
   command: {
     arguments: 'ID',

@@ -38,7 +38,7 @@ const mails = operation({
   summary: 'Lists the last mails to accounts, newest first.',
   scope: 'operator',
   reads: true,
-  arguments: object(undefined, { account: ANY_ACCOUNT }, {}),
+  arguments: object(undefined, { account: ANY_ACCOUNT }),
   result: listOf(row(MAIL_COLUMNS)),
   command: {
     arguments: '[ACCOUNT]',
@@ -71,14 +71,10 @@ const setMail = operation({
   name: 'webhooks mail',
   summary: 'Sets or removes the address that gets mails of a low balance, without a code.',
   scope: 'operator',
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      address: required(nullable(mailAddress('The address; null removes it.', 'ops@example.com'))),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    address: required(nullable(mailAddress('The address; null removes it.', 'ops@example.com'))),
+  }),
   result: row({ account: word, address: nullableView(word) }),
   command: {
     arguments: 'ACCOUNT ADDRESS',
